@@ -1,0 +1,70 @@
+//! The port of everything a message can be delivered to.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use outbox_schema::Outcome;
+
+/// A way out: the code of one kind of channel, set up for one configured channel.
+#[async_trait]
+pub trait Adapter: Send + Sync + std::fmt::Debug {
+    /// Makes one attempt and reports its closed outcome. It retries nothing by itself, and it ends within the
+    /// channel's `timeout` whatever the other side does. Whatever may be wrong with the row (its target, its
+    /// headers, its payload) is an [`Outcome::Dead`] that says what to fix, never a panic.
+    async fn deliver(&self, delivery: Delivery) -> Answer;
+
+    /// What `outbox check` says of the channel: a sentence when it can be used, else what to mend.
+    /// Sends no message.
+    async fn check(&self) -> Result<String, String>;
+}
+
+/// What one attempt needs to know of a message.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// Same on every attempt.
+    pub idempotency_key: String,
+    /// As the application wrote it.
+    pub target: String,
+    /// JSON text, passed through as it is.
+    pub payload: String,
+    /// Extra headers: a JSON object as text.
+    pub headers: Option<String>,
+    /// W3C trace context of the attempt's span, else of the row.
+    pub traceparent: Option<String>,
+    /// Vendor part of the trace context.
+    pub tracestate: Option<String>,
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// What to do about the message.
+    pub outcome: Outcome,
+    /// The status code of the response, where there was one.
+    pub status_code: Option<u16>,
+    /// For people: what happened and what to do. None for a plain success. Never a body, never a secret.
+    pub error: Option<String>,
+    /// The beginning of the response of a failure.
+    pub excerpt: Option<String>,
+}
+
+impl Answer {
+    /// A plain success.
+    pub fn delivered(status_code: u16, receipt: Option<String>) -> Self {
+        Self { outcome: Outcome::Delivered { receipt }, status_code: Some(status_code), error: None, excerpt: None }
+    }
+
+    /// A failure before anything was sent, or without a response.
+    pub fn failed(outcome: Outcome, error: impl Into<String>) -> Self {
+        Self { outcome, status_code: None, error: Some(error.into()), excerpt: None }
+    }
+}
+
+/// Longest excerpt of a response that is kept, in bytes of UTF-8.
+pub const EXCERPT_BYTES: usize = 1024;
+
+/// Longest response that is read, in decoded bytes; the rest is dropped with the connection.
+pub const RESPONSE_BYTES: usize = 64 * 1024;
+
+/// Longest `Retry-After` that is honoured.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);

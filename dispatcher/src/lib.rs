@@ -1,0 +1,1 @@
+//! When a message goes out: terms, the loop, settings, the command line.

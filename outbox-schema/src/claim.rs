@@ -1,0 +1,122 @@
+//! Claims: the committed record, made before any send, that a term may send these rows.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::{InDoubtPolicy, MessageId, Revision};
+
+/// Chosen by the replica before the claim is made, so that a claim whose COMMIT went unanswered can be
+/// repeated and is made once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClaimId(pub Uuid);
+
+impl ClaimId {
+    /// A new, time-ordered id.
+    pub fn mint() -> Self {
+        Self(Uuid::now_v7())
+    }
+}
+
+/// What the store must know of a configured channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChannelTerms {
+    /// The channel's name, as rows say it.
+    pub name: String,
+    /// The longest a request of this channel may take.
+    pub timeout: Duration,
+    /// Attempts a row of this channel has where it does not say so itself.
+    pub max_attempts: u32,
+    /// What becomes of a row of this channel that is in doubt.
+    pub in_doubt: InDoubtPolicy,
+}
+
+/// A destination, or a whole channel, that takes nothing for now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    /// A destination (`https://host:443`) or the name of a channel.
+    pub destination: String,
+    /// How much longer.
+    pub remaining: Duration,
+}
+
+/// What one claim asks for.
+#[derive(Debug, Clone)]
+pub struct ClaimRequest<'a> {
+    /// Repeat the same id after an answer that did not come.
+    pub claim: ClaimId,
+    /// Rows at most.
+    pub limit: u32,
+    /// Bytes of payload at most, together.
+    pub max_bytes: u64,
+    /// Whether the first row may be larger than `max_bytes`: true where nothing else is in flight.
+    pub oversize: bool,
+    /// Rows to leave out: in flight here, or of claims not yet settled. Taken before the call.
+    pub excluded: &'a [MessageId],
+    /// The configured channels. Due rows of other channels are deferred, not claimed.
+    pub channels: &'a [ChannelTerms],
+    /// Due rows of these are deferred to the end of the pause, not claimed.
+    pub paused: &'a [Pause],
+    /// How long rows of an unknown channel are deferred.
+    pub unknown_channel_delay: Duration,
+    /// `lease.ttl`, the part of the settling time that a closed gate saves.
+    pub lease_ttl: Duration,
+    /// Added to the longest request timeout of the batch: time for the last mark to land.
+    pub margin: Duration,
+}
+
+/// What one claim brought.
+#[derive(Debug, Default)]
+pub struct Claimed {
+    /// The claimed rows, highest priority and longest due first.
+    pub messages: Vec<Message>,
+    /// Due rows that were met and moved out of the way (paused destination, unknown channel).
+    pub deferred: u64,
+}
+
+/// A claimed row.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Message {
+    /// Primary key.
+    pub id: i64,
+    /// The revision that the claim recorded.
+    pub revision: i32,
+    /// The same on every attempt.
+    pub idempotency_key: String,
+    /// The name of a configured channel.
+    pub channel: String,
+    /// What the row addresses, as the application wrote it.
+    pub target: String,
+    /// The unit that is paused, limited and counted.
+    pub destination: String,
+    /// JSON as the database returns it; never re-serialised.
+    pub payload: String,
+    /// Extra HTTP headers: a JSON object as text.
+    pub headers: Option<String>,
+    /// Attempts counted so far.
+    pub attempts: i32,
+    /// The row's own budget, as written: may be nonsense.
+    pub max_attempts: Option<i32>,
+    /// Milliseconds from the claim to `expires_at` by the database's clock; negative once past.
+    pub expires_in_ms: Option<i64>,
+    /// Milliseconds since the first attempt (of this life: a redrive starts anew).
+    pub retrying_for_ms: Option<i64>,
+    /// Milliseconds from `created_at` to the claim.
+    pub waited_ms: i64,
+    /// W3C trace context of the enqueuing request.
+    pub traceparent: Option<String>,
+    /// Vendor part of the trace context.
+    pub tracestate: Option<String>,
+}
+
+impl Message {
+    /// The row's primary key.
+    pub fn id(&self) -> MessageId {
+        MessageId(self.id)
+    }
+
+    /// The revision that a mark of this claim must find.
+    pub fn revision(&self) -> Revision {
+        Revision(self.revision)
+    }
+}

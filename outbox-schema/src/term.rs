@@ -1,0 +1,96 @@
+//! Who may poll a shard: terms, their epochs and their holders.
+
+use std::fmt;
+
+/// A slice of the outbox with a poller of its own. There is one, number 0, unless rows say otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize)]
+#[serde(transparent)]
+pub struct Shard(pub i16);
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The fencing token of a term: minted in the outbox database, strictly increasing per shard, never reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(transparent)]
+pub struct Epoch(pub i64);
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Who leads a term: the id of a process and a nonce of the term, both random. Never a host name: two
+/// containers may share one, and a restarted process is somebody else.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(transparent)]
+pub struct Holder(String);
+
+impl Holder {
+    /// The holder of one campaign of the process `instance`.
+    pub fn new(instance: &str, nonce: &str) -> Self {
+        Self(format!("{instance}.{nonce}"))
+    }
+
+    /// The text kept in the lease and in the tables.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One unbroken leadership of one shard, as the database knows it. Every claim proves epoch *and* holder.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TermId {
+    /// What is led.
+    pub shard: Shard,
+    /// The fencing token.
+    pub epoch: Epoch,
+    /// Who leads.
+    pub holder: Holder,
+}
+
+/// Why a term ended, as `outbox_term_log.ended_because`, the log line and `outbox_terms_total{end}` say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TermEnd {
+    /// Its time, `lease.term`, was up.
+    Interval,
+    /// The lease store answered that the lease is somebody else's, or a later term found this one unended.
+    Lost,
+    /// No renewal succeeded in time, so trust ran out.
+    RenewalFailed,
+    /// The dispatch loop stopped making progress and lost its renewals for it.
+    Wedged,
+    /// The process was asked to stop.
+    Shutdown,
+    /// The database refused a claim: a later epoch exists.
+    Fenced,
+}
+
+impl TermEnd {
+    /// Every way a term can end.
+    pub const ALL: [Self; 6] =
+        [Self::Interval, Self::Lost, Self::RenewalFailed, Self::Wedged, Self::Shutdown, Self::Fenced];
+
+    /// The word used in tables, logs and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Interval => "interval",
+            Self::Lost => "lost",
+            Self::RenewalFailed => "renewal_failed",
+            Self::Wedged => "wedged",
+            Self::Shutdown => "shutdown",
+            Self::Fenced => "fenced",
+        }
+    }
+}

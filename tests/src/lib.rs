@@ -1,0 +1,1 @@
+//! Real servers, conformance suites and end-to-end tests.
