@@ -67,4 +67,4 @@ pub const EXCERPT_BYTES: usize = 1024;
 pub const RESPONSE_BYTES: usize = 64 * 1024;
 
 /// Longest `Retry-After` that is honoured.
-pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
