@@ -9,9 +9,11 @@ pub mod mark;
 pub mod message;
 pub mod store;
 pub mod term;
+pub mod trace;
 
 pub use claim::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, Pause};
 pub use mark::{AttemptRecord, DeadReason, InDoubtPolicy, Mark, Outcome, Scope, Verdict};
 pub use message::{MessageId, Revision, Status};
 pub use store::{Store, StoreError};
 pub use term::{Epoch, Holder, Shard, TermEnd, TermId};
+pub use trace::TraceContext;
