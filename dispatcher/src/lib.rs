@@ -1,1 +1,5 @@
 //! When a message goes out: terms, the loop, settings, the command line.
+
+pub mod cached;
+pub mod metrics;
+pub mod vitals;

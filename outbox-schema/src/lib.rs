@@ -12,6 +12,7 @@ pub mod postgres;
 mod rows;
 pub mod store;
 pub mod term;
+pub mod trace;
 mod wire;
 
 pub use claim::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, Pause};
@@ -20,3 +21,4 @@ pub use mark::{AttemptRecord, DeadReason, InDoubtPolicy, Mark, Outcome, Scope, V
 pub use message::{MessageId, Revision, Status};
 pub use store::{Store, StoreError};
 pub use term::{Epoch, Holder, Shard, TermEnd, TermId};
+pub use trace::TraceContext;

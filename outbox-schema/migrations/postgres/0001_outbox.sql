@@ -448,9 +448,14 @@ BEGIN
     SELECT array_agg(locked.id) INTO settled
     FROM (
         SELECT c.id FROM outbox_claim c
-        WHERE c.shard = p_shard AND c.superseded_at + interval '1 ms'
-              * CASE WHEN c.gate_closed_at IS NULL THEN c.settling_ms ELSE c.settling_closed_ms END
-              <= clock_timestamp()
+        WHERE c.shard = p_shard AND c.superseded_at IS NOT NULL
+          AND (c.superseded_at + interval '1 ms'
+               * CASE WHEN c.gate_closed_at IS NULL THEN c.settling_ms ELSE c.settling_closed_ms END
+               <= clock_timestamp()
+               -- Nothing of it is left to decide: it need not wait. (Revisions only rise, so this stays true.)
+               OR NOT EXISTS (
+                   SELECT FROM unnest(c.message_ids, c.revisions) AS sent(id, revision)
+                   JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'))
         ORDER BY c.id FOR UPDATE
     ) locked;
 
