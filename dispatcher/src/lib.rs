@@ -1,5 +1,24 @@
 //! When a message goes out: terms, the loop, settings, the command line.
+//!
+//! The way of a message is read in four files: [`poll`], [`claim`], [`send`] and [`mark`].
 
+pub mod assemble;
 pub mod cached;
+pub mod channels;
+pub mod claim;
+pub mod clock;
+pub mod gate;
+pub mod in_flight;
+pub mod leadership;
+pub mod mark;
 pub mod metrics;
+pub mod pauses;
+pub mod poll;
+pub mod send;
+pub mod settling;
+pub mod suspects;
+pub mod telemetry;
+pub mod term;
+pub mod verdict;
 pub mod vitals;
+pub mod watchdog;

@@ -1,0 +1,115 @@
+//! Puts a dispatcher together from its ports: the store, the lease, the adapters and the clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_adapters::Lease;
+use outbox_schema::{Shard, Store};
+use tokio::sync::{Notify, mpsc};
+use uuid::Uuid;
+
+use crate::channels::{Channel, Channels};
+use crate::claim::{Intake, SETTLING_MARGIN};
+use crate::clock::Clock;
+use crate::in_flight::InFlight;
+use crate::leadership::Leadership;
+use crate::mark::Marker;
+use crate::metrics::Metrics;
+use crate::pauses::Pauses;
+use crate::poll::{Dispatcher, LoopSettings};
+use crate::send::Sender;
+use crate::settling::Settling;
+use crate::suspects::Suspects;
+
+/// What a dispatcher is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// The outbox database.
+    pub store: Arc<dyn Store>,
+    /// The lease store.
+    pub lease: Arc<dyn Lease>,
+    /// The configured channels.
+    pub channels: Vec<Channel>,
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Where it is counted.
+    pub metrics: Arc<Metrics>,
+    /// Its numbers.
+    pub settings: Settings,
+}
+
+/// The numbers of a dispatcher; see `defaults.toml` for what they mean.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// `lease.ttl`.
+    pub lease_ttl: Duration,
+    /// `lease.term`.
+    pub term: Duration,
+    /// `dispatch.poll_interval`.
+    pub poll_interval: Duration,
+    /// `dispatch.max_in_flight`.
+    pub max_in_flight: usize,
+    /// `dispatch.max_bytes`.
+    pub max_bytes: u64,
+    /// `dispatch.drain_timeout`, `dispatch.wakeup` and `--until-empty`.
+    pub run: LoopSettings,
+}
+
+impl Dispatcher {
+    /// A dispatcher of these parts, with its marker running. Needs a Tokio runtime.
+    pub fn assemble(parts: Parts) -> Self {
+        let Parts { store, lease, channels, clock, metrics, settings } = parts;
+        let channels = Channels::new(channels);
+        let terms = channels.terms();
+        let wakeup = Arc::new(Notify::new());
+        let in_flight = Arc::new(InFlight::new(settings.max_in_flight, settings.max_bytes));
+        let pauses = Arc::new(Pauses::new(metrics.clone()));
+        let longest_request = terms.iter().map(|channel| channel.timeout).max().unwrap_or_default();
+        let round_limit = longest_request + SETTLING_MARGIN + settings.poll_interval;
+        let suspects = Arc::new(Suspects::new(in_flight.clone(), wakeup.clone(), round_limit));
+        let (marks, sent) = mpsc::unbounded_channel();
+        let marker = Marker {
+            store: store.clone(),
+            in_flight: in_flight.clone(),
+            suspects: suspects.clone(),
+            metrics: metrics.clone(),
+        };
+        tokio::spawn(marker.run(sent));
+        Self {
+            leadership: Leadership {
+                shard: Shard::default(),
+                instance: Uuid::new_v4().simple().to_string()[..12].to_owned(),
+                ttl: settings.lease_ttl,
+                interval: settings.term,
+                lease,
+                store: store.clone(),
+                channels: terms.clone(),
+                clock,
+                metrics: metrics.clone(),
+            },
+            settling: Arc::new(Settling {
+                store: store.clone(),
+                in_flight: in_flight.clone(),
+                suspects: suspects.clone(),
+                pauses: pauses.clone(),
+                channels: terms.clone(),
+                wakeup: wakeup.clone(),
+                metrics: metrics.clone(),
+            }),
+            intake: Intake {
+                store,
+                in_flight: in_flight.clone(),
+                suspects,
+                channels: terms,
+                pauses: pauses.clone(),
+                wakeup,
+                poll_interval: settings.poll_interval,
+                lease_ttl: settings.lease_ttl,
+                metrics: metrics.clone(),
+            },
+            sender: Arc::new(Sender { channels, pauses, marks, metrics }),
+            in_flight,
+            settings: settings.run,
+        }
+    }
+}

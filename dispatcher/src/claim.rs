@@ -1,0 +1,160 @@
+//! Intake: claims what is due, as soon as there is room for it.
+//!
+//! Everything is claimed in the database, and the claim committed, before it is sent. One claim is made at a
+//! time; the rows to leave out are collected before it begins.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use outbox_schema::database::STATEMENT_LIMIT;
+use outbox_schema::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, Store, StoreError, TermEnd};
+use tokio::sync::Notify;
+
+use crate::in_flight::{InFlight, Room};
+use crate::leadership::patience;
+use crate::metrics::Metrics;
+use crate::pauses::Pauses;
+use crate::suspects::Suspects;
+use crate::term::Term;
+
+/// How long rows of a channel that nobody has configured stand aside before they are met again.
+const UNKNOWN_CHANNEL_DELAY: Duration = Duration::from_mins(5);
+
+/// Added to the settling time: for the last mark to land.
+pub(crate) const SETTLING_MARGIN: Duration = Duration::from_secs(1);
+
+/// How often the loop shows that it is alive while it waits.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+
+/// Claims due messages for the poller.
+#[derive(Debug)]
+pub struct Intake {
+    /// The outbox database.
+    pub store: Arc<dyn Store>,
+    /// What is in flight, and the room beside it.
+    pub in_flight: Arc<InFlight>,
+    /// Rows that are resent singly.
+    pub suspects: Arc<Suspects>,
+    /// The configured channels, as the store must know them.
+    pub channels: Arc<[ChannelTerms]>,
+    /// What takes nothing for now.
+    pub pauses: Arc<Pauses>,
+    /// Given when there may be something to poll.
+    pub wakeup: Arc<Notify>,
+    /// Longest wait between two polls when no hint comes.
+    pub poll_interval: Duration,
+    /// Time to live of the lease: part of the settling time.
+    pub lease_ttl: Duration,
+    /// Where polls are timed.
+    pub metrics: Arc<Metrics>,
+}
+
+/// Claimed rows, under one claim.
+#[derive(Debug)]
+pub struct Batch {
+    /// The claim that was committed.
+    pub claim: ClaimId,
+    /// Its rows.
+    pub messages: Vec<Message>,
+}
+
+/// What one poll brought.
+#[derive(Debug)]
+pub enum Polled {
+    /// Claimed rows, to be sent.
+    Batch(Batch),
+    /// Nothing is due.
+    Nothing,
+    /// The term is over.
+    TermOver,
+}
+
+impl Intake {
+    /// Claims the next batch: waits for room, then polls once. Rows that are merely in the way are moved
+    /// aside on the way.
+    pub async fn poll(&self, term: &Term) -> Polled {
+        loop {
+            let Some(room) = self.room(term).await else { return Polled::TermOver };
+            let claim = ClaimId::mint();
+            let began = Instant::now();
+            let Some(claimed) = self.claim(term, claim, room).await else { return Polled::TermOver };
+            self.metrics.polled(began.elapsed());
+            if !claimed.messages.is_empty() {
+                term.count_claimed(&claimed.messages);
+                self.in_flight.admit(claim, &claimed.messages);
+                self.metrics.in_flight(self.in_flight.count());
+                return Polled::Batch(Batch { claim, messages: claimed.messages });
+            }
+            if claimed.deferred == 0 {
+                return Polled::Nothing;
+            }
+            tracing::info!(messages = claimed.deferred, "poll.deferred_unknown_channel_or_paused_destination");
+        }
+    }
+
+    /// Waits for a hint or for the next tick. A hint given since the last poll began counts.
+    pub async fn wait(&self, term: &Term) {
+        let tick = tokio::time::sleep(self.poll_interval);
+        tokio::pin!(tick);
+        loop {
+            term.progress();
+            tokio::select! {
+                () = self.wakeup.notified() => return,
+                () = self.in_flight.bytes_freed() => return,
+                () = &mut tick => return,
+                () = term.ended() => return,
+                () = tokio::time::sleep(SIGN_OF_LIFE) => {}
+            }
+        }
+    }
+
+    async fn room(&self, term: &Term) -> Option<Room> {
+        loop {
+            term.progress();
+            tokio::select! {
+                biased;
+                () = term.ended() => return None,
+                room = self.in_flight.room() => return Some(room),
+                () = tokio::time::sleep(SIGN_OF_LIFE) => {}
+            }
+        }
+    }
+
+    /// Makes one claim, repeating it under the same id until its fate is known. None ends the term.
+    async fn claim(&self, term: &Term, claim: ClaimId, room: Room) -> Option<Claimed> {
+        self.suspects.give_up_overdue();
+        let excluded = self.in_flight.excluded();
+        let paused = self.pauses.current();
+        let request = ClaimRequest {
+            claim,
+            limit: u32::try_from(room.messages).unwrap_or(u32::MAX),
+            max_bytes: room.bytes,
+            oversize: room.empty,
+            excluded: &excluded,
+            channels: &self.channels,
+            paused: &paused,
+            unknown_channel_delay: UNKNOWN_CHANNEL_DELAY,
+            lease_ttl: self.lease_ttl,
+            margin: SETTLING_MARGIN,
+        };
+        let mut troubles = patience();
+        loop {
+            term.progress();
+            let error = match tokio::time::timeout(STATEMENT_LIMIT, self.store.claim(&term.id, &request)).await {
+                Ok(Ok(claimed)) => return Some(claimed),
+                Ok(Err(StoreError::Fenced { .. })) => {
+                    term.end(TermEnd::Fenced);
+                    return None;
+                }
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("no answer within {STATEMENT_LIMIT:?}"),
+            };
+            tracing::error!(epoch = %term.id.epoch, %error, "claim.failed");
+            let pause = troubles.next().unwrap_or(SIGN_OF_LIFE);
+            tokio::select! {
+                () = term.ended() => return None,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What this process has claimed and not yet marked: the slots that bound it, and the rows a claim must leave out.
+//!
+//! One set for the whole process, over all its terms: a hand-over neither frees the slots of what is still on
+//! the wire nor forgets which rows those are.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use outbox_schema::{ClaimId, Epoch, Mark, Message, MessageId};
+use tokio::sync::Notify;
+
+/// How long a claim waits, once a slot is free, for a batch that is worth a round trip.
+const LINGER: Duration = Duration::from_millis(5);
+
+/// The rows in flight and the limits on them.
+#[derive(Debug)]
+pub struct InFlight {
+    max_messages: usize,
+    max_bytes: u64,
+    state: Mutex<State>,
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Bytes of payload by row.
+    messages: HashMap<MessageId, u64>,
+    bytes: u64,
+    /// Rows not yet marked, by claim.
+    claims: HashMap<ClaimId, usize>,
+    /// Rows of earlier terms' claims that are not settled, as the term of that epoch found them.
+    unsettled: (Option<Epoch>, HashSet<MessageId>),
+    /// Rows that may be what killed a process, and wait to be resent singly.
+    held_back: HashSet<MessageId>,
+}
+
+/// How much more may be claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Rows.
+    pub messages: usize,
+    /// Bytes of payload.
+    pub bytes: u64,
+    /// Whether nothing is in flight, so that one larger body may go alone.
+    pub empty: bool,
+}
+
+impl InFlight {
+    /// At most `max_messages` rows and `max_bytes` bytes of payload (or one larger row).
+    pub fn new(max_messages: usize, max_bytes: u64) -> Self {
+        Self { max_messages, max_bytes, state: Mutex::default(), freed: Notify::new() }
+    }
+
+    /// Waits until enough slots are free to be worth a claim: a quarter of them, or any after a moment.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is reserved.
+    pub async fn room(&self) -> Room {
+        let worthwhile = (self.max_messages / 4).max(1);
+        loop {
+            let freed = self.freed.notified();
+            let room = self.present_room();
+            let some = room.messages > 0 && room.bytes > 0;
+            if some && room.messages >= worthwhile {
+                return room;
+            }
+            if !some {
+                freed.await;
+            } else if tokio::time::timeout(LINGER, freed).await.is_err() {
+                return self.present_room();
+            }
+        }
+    }
+
+    /// Waits for slots to be freed, where so many bytes are in flight that they may be what keeps the next
+    /// row waiting; else for ever.
+    pub async fn bytes_freed(&self) {
+        let freed = self.freed.notified();
+        if self.present_room().bytes < self.max_bytes / 2 {
+            freed.await;
+        } else {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Takes in what a claim brought.
+    pub fn admit(&self, claim: ClaimId, messages: &[Message]) {
+        let mut state = self.state();
+        for message in messages {
+            let bytes = message.payload.len() as u64;
+            state.bytes += bytes;
+            state.messages.insert(message.id(), bytes);
+        }
+        if !messages.is_empty() {
+            state.claims.insert(claim, messages.len());
+        }
+    }
+
+    /// The claims whose last rows are among `marks`: they go with this group.
+    pub fn finished_by(&self, marks: &[Mark]) -> Vec<ClaimId> {
+        let state = self.state();
+        let mut counts: HashMap<ClaimId, usize> = HashMap::new();
+        for mark in marks {
+            *counts.entry(mark.claim).or_default() += 1;
+        }
+        counts
+            .into_iter()
+            .filter(|(claim, count)| state.claims.get(claim) == Some(count))
+            .map(|(claim, _)| claim)
+            .collect()
+    }
+
+    /// Frees the slots of marks that have committed or were refused. Only now may a claim see these rows again.
+    pub fn release(&self, marks: &[Mark]) {
+        let mut state = self.state();
+        for mark in marks {
+            if let Some(bytes) = state.messages.remove(&mark.id) {
+                state.bytes -= bytes;
+            }
+            if let Some(left) = state.claims.get_mut(&mark.claim) {
+                *left -= 1;
+                if *left == 0 {
+                    state.claims.remove(&mark.claim);
+                }
+            }
+        }
+        drop(state);
+        self.freed.notify_waiters();
+    }
+
+    /// The rows that the next claim must leave out. Taken before its statement begins, so that a row leaves
+    /// the set only for statements that see its mark.
+    pub fn excluded(&self) -> Vec<MessageId> {
+        let state = self.state();
+        let mut excluded: HashSet<MessageId> = state.messages.keys().copied().collect();
+        excluded.extend(&state.unsettled.1);
+        excluded.extend(&state.held_back);
+        excluded.into_iter().collect()
+    }
+
+    /// Replaces the rows whose claims are not settled. What an earlier term found comes too late.
+    pub fn set_unsettled(&self, epoch: Epoch, messages: &[MessageId]) {
+        let mut state = self.state();
+        if state.unsettled.0 <= Some(epoch) {
+            state.unsettled = (Some(epoch), messages.iter().copied().collect());
+        }
+    }
+
+    /// Replaces the suspects that are held back.
+    pub fn set_held_back(&self, messages: HashSet<MessageId>) {
+        self.state().held_back = messages;
+    }
+
+    /// Whether this row is in flight here.
+    pub fn contains(&self, id: MessageId) -> bool {
+        self.state().messages.contains_key(&id)
+    }
+
+    /// Rows in flight.
+    pub fn count(&self) -> usize {
+        self.state().messages.len()
+    }
+
+    /// Whether nothing is in flight and nothing is held up for an earlier term's sake.
+    pub fn is_quiet(&self) -> bool {
+        let state = self.state();
+        state.messages.is_empty() && state.unsettled.1.is_empty() && state.held_back.is_empty()
+    }
+
+    /// Waits until nothing is in flight. Rows of earlier terms do not count: they are not ours.
+    pub async fn drained(&self) {
+        loop {
+            let freed = self.freed.notified();
+            if self.count() == 0 {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    fn present_room(&self) -> Room {
+        let state = self.state();
+        Room {
+            messages: self.max_messages.saturating_sub(state.messages.len()),
+            bytes: self.max_bytes.saturating_sub(state.bytes),
+            empty: state.messages.is_empty(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

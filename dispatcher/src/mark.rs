@@ -1,0 +1,134 @@
+//! Marks: the results of attempts, written in groups. While one group is being written the next collects.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_schema::database::STATEMENT_LIMIT;
+use outbox_schema::mark::MarkReport;
+use outbox_schema::{InDoubtPolicy, Mark, Outcome, Store, StoreError, TermEnd, Verdict};
+use tokio::sync::mpsc;
+
+use crate::in_flight::InFlight;
+use crate::leadership::patience;
+use crate::metrics::Metrics;
+use crate::suspects::Suspects;
+use crate::term::Term;
+
+/// Marks per group at most.
+const GROUP: usize = 1024;
+
+/// The result of an attempt on its way to the database.
+#[derive(Debug)]
+pub struct Sent {
+    /// What is to be written.
+    pub mark: Mark,
+    /// The term whose claim it was sent under; it may have ended.
+    pub term: Arc<Term>,
+}
+
+/// Writes the results of attempts. There is one for the process, and it goes on until they have all landed.
+#[derive(Debug)]
+pub struct Marker {
+    /// The outbox database.
+    pub store: Arc<dyn Store>,
+    /// Whose slots a mark frees.
+    pub in_flight: Arc<InFlight>,
+    /// Who learns which suspects did no harm.
+    pub suspects: Arc<Suspects>,
+    /// Where refused marks are counted.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Marker {
+    /// Marks what comes through `sent` until every sender is gone.
+    pub async fn run(self, mut sent: mpsc::UnboundedReceiver<Sent>) {
+        let mut group = Vec::with_capacity(GROUP);
+        while sent.recv_many(&mut group, GROUP).await > 0 {
+            let (marks, terms) = group.drain(..).map(|sent| (sent.mark, sent.term)).unzip();
+            self.write(marks, terms).await;
+        }
+    }
+
+    /// Writes one group, however long it takes; one that the database refuses for its data is split until the
+    /// bad row is alone, which then loses the texts that came from outside.
+    async fn write(&self, marks: Vec<Mark>, terms: Vec<Arc<Term>>) {
+        let mut groups = vec![(marks, terms)];
+        let mut troubles = patience();
+        while let Some((mut marks, mut terms)) = groups.pop() {
+            let finished = self.in_flight.finished_by(&marks);
+            let error = match tokio::time::timeout(STATEMENT_LIMIT, self.store.mark(&marks, &finished)).await {
+                Ok(Ok(report)) => {
+                    self.landed(&marks, &terms, &report);
+                    continue;
+                }
+                Ok(Err(error @ StoreError::Refused { .. })) if marks.len() > 1 => {
+                    tracing::warn!(messages = marks.len(), %error, "mark.group_refused");
+                    let half = marks.len() / 2;
+                    let rest = (marks.split_off(half), terms.split_off(half));
+                    groups.extend([rest, (marks, terms)]);
+                    continue;
+                }
+                Ok(Err(error @ StoreError::Refused { .. })) => {
+                    marks.iter_mut().for_each(without_foreign_texts);
+                    error.to_string()
+                }
+                Ok(Err(error @ (StoreError::Unavailable { .. } | StoreError::Fenced { .. }))) => error.to_string(),
+                Err(_) => format!("no answer within {STATEMENT_LIMIT:?}"),
+            };
+            tracing::error!(
+                messages = marks.len(),
+                first_message_id = marks.first().map(|mark| mark.id.0),
+                error,
+                "mark.failed"
+            );
+            tokio::time::sleep(troubles.next().unwrap_or(Duration::from_secs(1))).await;
+            groups.push((marks, terms));
+        }
+    }
+
+    fn landed(&self, marks: &[Mark], terms: &[Arc<Term>], report: &MarkReport) {
+        self.in_flight.release(marks);
+        self.metrics.in_flight(self.in_flight.count());
+        self.suspects.survived(marks);
+        for mark in marks {
+            if mark.attempt.outcome == Outcome::InDoubt.as_str() {
+                self.metrics.in_doubt(policy_of(&mark.verdict), 1);
+            }
+        }
+        if report.fenced.is_empty() {
+            return;
+        }
+        self.metrics.fenced(report.fenced.len() as u64);
+        for (mark, term) in marks.iter().zip(terms).filter(|(mark, _)| report.fenced.contains(&mark.id)) {
+            tracing::warn!(
+                message_id = mark.id.0,
+                epoch = mark.attempt.epoch.0,
+                outcome = mark.attempt.outcome,
+                "mark.fenced"
+            );
+            // Somebody settled what this term had claimed: it is over, whatever the lease store says.
+            term.end(TermEnd::Fenced);
+        }
+    }
+}
+
+/// What the verdict on an attempt in doubt says of its channel's policy.
+fn policy_of(verdict: &Verdict) -> InDoubtPolicy {
+    match verdict {
+        Verdict::Dead { reason: outbox_schema::DeadReason::InDoubt, .. } => InDoubtPolicy::DeadLetter,
+        Verdict::Dead { .. }
+        | Verdict::Success { .. }
+        | Verdict::Retry { .. }
+        | Verdict::Deferred { .. }
+        | Verdict::Unsent => InDoubtPolicy::Resend,
+    }
+}
+
+fn without_foreign_texts(mark: &mut Mark) {
+    mark.error = mark.error.is_some().then(|| "the database refused the text of the error; see the log".to_owned());
+    mark.status_code = None;
+    mark.attempt.excerpt = None;
+    if let Verdict::Success { receipt } = &mut mark.verdict {
+        *receipt = None;
+    }
+}

@@ -1,0 +1,113 @@
+//! The loop. A message's way is read in four files: it is polled here, claimed in `claim`, sent in `send` and
+//! marked in `mark`. The four overlap: while a batch is on the wire the next is being claimed and the last is
+//! being marked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_schema::Store;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::claim::{Batch, Intake, Polled};
+use crate::in_flight::InFlight;
+use crate::leadership::{Leadership, patience};
+use crate::send::Sender;
+use crate::settling::Settling;
+use crate::term::Term;
+
+/// One replica's dispatcher of one shard.
+#[derive(Debug)]
+pub struct Dispatcher {
+    pub(crate) leadership: Leadership,
+    pub(crate) settling: Arc<Settling>,
+    pub(crate) intake: Intake,
+    pub(crate) sender: Arc<Sender>,
+    pub(crate) in_flight: Arc<InFlight>,
+    pub(crate) settings: LoopSettings,
+}
+
+/// How the loop runs.
+#[derive(Debug, Clone, Copy)]
+pub struct LoopSettings {
+    /// Longest wait, at the end, for what is on the wire.
+    pub drain_timeout: Duration,
+    /// Whether to listen for the database's hints.
+    pub wakeup: bool,
+    /// Whether to stop once nothing is due, in flight or in doubt.
+    pub until_empty: bool,
+}
+
+/// How the loop ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drained {
+    /// Messages still on the wire when the time to drain was over: they are in doubt.
+    pub left_in_doubt: usize,
+}
+
+impl Dispatcher {
+    /// Polls whenever it leads, until `shutdown`; then finishes and marks what is in flight.
+    pub async fn run(&self, shutdown: CancellationToken) -> Drained {
+        self.listen_while(&shutdown);
+        while let Some(term) = self.leadership.next_term(&shutdown).await {
+            self.settling.begin(&term);
+            while let Some(batch) = self.next_batch(&term, &shutdown).await {
+                self.send(&term, batch);
+            }
+            self.leadership.hand_over(&term).await;
+        }
+        let drained = tokio::time::timeout(self.settings.drain_timeout, self.in_flight.drained()).await;
+        Drained { left_in_doubt: if drained.is_ok() { 0 } else { self.in_flight.count() } }
+    }
+
+    /// The next claimed batch: waits for a slot, a hint or a tick. None when the term ends.
+    async fn next_batch(&self, term: &Term, shutdown: &CancellationToken) -> Option<Batch> {
+        loop {
+            match self.intake.poll(term).await {
+                Polled::Batch(batch) => return Some(batch),
+                Polled::TermOver => return None,
+                Polled::Nothing if self.settings.until_empty && self.in_flight.is_quiet() => shutdown.cancel(),
+                Polled::Nothing => {}
+            }
+            self.intake.wait(term).await;
+        }
+    }
+
+    /// Puts a batch on the wire. What is in flight outlives its term.
+    fn send(&self, term: &Arc<Term>, batch: Batch) {
+        for message in batch.messages {
+            let (sender, term, claim) = (self.sender.clone(), term.clone(), batch.claim);
+            tokio::spawn(async move { sender.attempt(term, claim, message).await });
+        }
+    }
+
+    /// Turns the database's hints into wake-ups, where it gives any and they are wanted.
+    fn listen_while(&self, shutdown: &CancellationToken) {
+        if self.settings.wakeup {
+            let (store, wakeup, shutdown) = (self.intake.store.clone(), self.intake.wakeup.clone(), shutdown.clone());
+            tokio::spawn(async move { shutdown.run_until_cancelled(listen(store, wakeup)).await });
+        }
+    }
+}
+
+/// Listens for ever. A hint that is missed is made good by the next poll, so trouble is only logged.
+async fn listen(store: Arc<dyn Store>, wakeup: Arc<Notify>) {
+    let mut troubles = patience();
+    loop {
+        let error = match store.wakeups().await {
+            Ok(None) => return,
+            Ok(Some(mut wakeups)) => loop {
+                match wakeups.wait().await {
+                    Ok(()) => {
+                        wakeup.notify_one();
+                        troubles = patience();
+                    }
+                    Err(error) => break error,
+                }
+            },
+            Err(error) => error,
+        };
+        tracing::warn!(%error, "wakeup.lost");
+        tokio::time::sleep(troubles.next().unwrap_or(Duration::from_secs(1))).await;
+    }
+}

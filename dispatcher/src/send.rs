@@ -1,0 +1,163 @@
+//! One attempt: from the gate to a mark. A straight line that ends in a closed outcome, whatever happens.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use outbox_adapters::{Answer, Delivery};
+use outbox_schema::{AttemptRecord, ClaimId, DeadReason, Mark, Message, Outcome, Verdict};
+use tokio::sync::mpsc;
+use tracing::Span;
+
+use crate::channels::{Channel, Channels};
+use crate::mark::Sent;
+use crate::metrics::Metrics;
+use crate::pauses::Pauses;
+use crate::telemetry::spans;
+use crate::term::Term;
+use crate::verdict::{budget, decide};
+
+/// An adapter ends within its channel's timeout; should it not, the attempt ends this much later all the same.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Makes attempts.
+#[derive(Debug)]
+pub struct Sender {
+    /// The configured channels.
+    pub channels: Channels,
+    /// Where destinations are paused.
+    pub pauses: Arc<Pauses>,
+    /// Where results go to be marked.
+    pub marks: mpsc::UnboundedSender<Sent>,
+    /// Where attempts are counted.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Sender {
+    /// Makes one attempt to deliver a claimed message and hands its result over to be marked.
+    pub async fn attempt(&self, term: Arc<Term>, claim: ClaimId, mut message: Message) {
+        let Some(channel) = self.channels.get(&message.channel) else {
+            // The claim asked for configured channels only.
+            tracing::error!(message_id = message.id, channel = message.channel, "attempt.channel_unknown");
+            return;
+        };
+        let number = message.attempts.unsigned_abs().saturating_add(1);
+        let started = Instant::now();
+        let (answer, verdict) = if let Some((reason, error)) = unsendable(channel, &message) {
+            let verdict = Verdict::Dead { reason, attempted: false, invalid_target: false };
+            (Answer::failed(Outcome::Dead { reason }, error), verdict)
+        } else {
+            let answer = self.deliver(&term, channel, &mut message, number).await;
+            let verdict = decide(&answer.outcome, channel, &message, number);
+            (answer, verdict)
+        };
+        let duration = started.elapsed();
+        self.pauses.learn(&answer.outcome, &verdict);
+        self.report(&term, &message, number, &answer, &verdict, duration);
+        let mark = Mark {
+            claim,
+            id: message.id(),
+            revision: message.revision(),
+            verdict,
+            status_code: answer.status_code,
+            error: answer.error,
+            attempt: AttemptRecord {
+                number,
+                epoch: term.id.epoch,
+                holder: term.id.holder.clone(),
+                started,
+                duration,
+                outcome: answer.outcome.as_str(),
+                excerpt: answer.excerpt,
+            },
+        };
+        // The marker outlives every attempt; without it the claim is settled by a later term.
+        let _ = self.marks.send(Sent { mark, term });
+    }
+
+    async fn deliver(&self, term: &Term, channel: &Channel, message: &mut Message, number: u32) -> Answer {
+        let attempt = spans::attempt_span(message, number, term.id.epoch);
+        let request = spans::request_span(&attempt);
+        let (traceparent, tracestate) = spans::inject(&request, message);
+        let delivery = Delivery {
+            idempotency_key: message.idempotency_key.clone(),
+            target: message.target.clone(),
+            payload: std::mem::take(&mut message.payload),
+            headers: message.headers.take(),
+            traceparent,
+            tracestate,
+        };
+        if !term.gate.is_open() {
+            return Answer::failed(Outcome::Unsent, "not sent: the term ended before its turn came");
+        }
+        let answer = guarded(channel, delivery, &request).await;
+        spans::record(&attempt, &request, &answer);
+        answer
+    }
+
+    fn report(
+        &self,
+        term: &Term,
+        message: &Message,
+        number: u32,
+        answer: &Answer,
+        verdict: &Verdict,
+        duration: Duration,
+    ) {
+        let outcome = answer.outcome.as_str();
+        term.count_attempt(&answer.outcome);
+        self.metrics.attempt(&message.channel, outcome, duration);
+        if let Outcome::Delivered { .. } = answer.outcome {
+            let waited = Duration::from_millis(u64::try_from(message.waited_ms).unwrap_or(0));
+            self.metrics.delivered(&message.channel, waited + duration);
+            return;
+        }
+        let then = match verdict {
+            Verdict::Success { .. } => "success",
+            Verdict::Retry { .. } => "retry",
+            Verdict::Dead { reason, .. } => reason.as_str(),
+            Verdict::Deferred { .. } => "deferred",
+            Verdict::Unsent => "unsent",
+        };
+        tracing::warn!(
+            message_id = message.id,
+            idempotency_key = message.idempotency_key,
+            channel = message.channel,
+            destination = message.destination,
+            attempt = number,
+            epoch = term.id.epoch.0,
+            outcome,
+            then,
+            status_code = answer.status_code,
+            duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            error = answer.error,
+            "attempt"
+        );
+    }
+}
+
+/// Why a message must not be sent at all, if there is a reason.
+fn unsendable(channel: &Channel, message: &Message) -> Option<(DeadReason, String)> {
+    if message.expires_in_ms.is_some_and(|left| left <= 0) {
+        return Some((DeadReason::Expired, "expires_at passed before it was sent".to_owned()));
+    }
+    match budget(message, &channel.retry) {
+        Err(wrong) => Some((DeadReason::Permanent, wrong)),
+        Ok(budget) if message.attempts.unsigned_abs() >= budget => {
+            Some((DeadReason::Exhausted, format!("all {budget} attempts were made before")))
+        }
+        Ok(_) => None,
+    }
+}
+
+/// Lets the adapter deliver, and answers for it should it panic or never end.
+async fn guarded(channel: &Channel, delivery: Delivery, request: &Span) -> Answer {
+    let delivering = tracing::Instrument::instrument(channel.adapter.deliver(delivery), request.clone());
+    let limit = channel.timeout + GRACE;
+    match tokio::time::timeout(limit, AssertUnwindSafe(delivering).catch_unwind()).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => Answer::failed(Outcome::InDoubt, "the adapter panicked; see the log of this replica"),
+        Err(_) => Answer::failed(Outcome::InDoubt, format!("no answer within {limit:?}")),
+    }
+}

@@ -1,0 +1,87 @@
+//! Settling: decides, beside the loop, what earlier terms claimed and never marked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_schema::database::STATEMENT_LIMIT;
+use outbox_schema::store::Settlement;
+use outbox_schema::{ChannelTerms, InDoubtPolicy, Store, StoreError, TermEnd};
+use tokio::sync::Notify;
+
+use crate::in_flight::InFlight;
+use crate::metrics::Metrics;
+use crate::pauses::Pauses;
+use crate::suspects::Suspects;
+use crate::term::Term;
+
+/// Rows that their poller has marked meanwhile are let go this often, without waiting for the settling time.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Settles what a term finds.
+#[derive(Debug)]
+pub struct Settling {
+    /// The outbox database.
+    pub store: Arc<dyn Store>,
+    /// Where unsettled rows are left out of the polls.
+    pub in_flight: Arc<InFlight>,
+    /// Where the rows of crashed terms go.
+    pub suspects: Arc<Suspects>,
+    /// Where earlier pauses go on.
+    pub pauses: Arc<Pauses>,
+    /// The configured channels, as the store must know them.
+    pub channels: Arc<[ChannelTerms]>,
+    /// Given when rows have become due.
+    pub wakeup: Arc<Notify>,
+    /// Where rows in doubt are counted.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Settling {
+    /// Takes over what `term` found when it began, and settles it in a task of its own while the term lasts.
+    pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
+        self.in_flight.set_unsettled(term.id.epoch, &term.opened.unsettled);
+        self.pauses.replace(&term.opened.paused);
+        let (settling, term) = (self.clone(), term.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = settling.settle(&term) => {}
+                () = term.ended() => {}
+            }
+        });
+    }
+
+    async fn settle(&self, term: &Term) {
+        loop {
+            let wait = match tokio::time::timeout(STATEMENT_LIMIT, self.store.settle(&term.id, &self.channels)).await {
+                Ok(Ok(settlement)) => {
+                    self.take(term, &settlement);
+                    match settlement.next {
+                        None => return,
+                        Some(next) => next.min(LOOK_AGAIN),
+                    }
+                }
+                Ok(Err(StoreError::Fenced { .. })) => return term.end(TermEnd::Fenced),
+                Ok(Err(error)) => {
+                    tracing::warn!(epoch = %term.id.epoch, %error, "settle.failed");
+                    LOOK_AGAIN
+                }
+                Err(_) => LOOK_AGAIN,
+            };
+            tokio::time::sleep(wait.max(Duration::from_millis(10))).await;
+        }
+    }
+
+    fn take(&self, term: &Term, settlement: &Settlement) {
+        self.suspects.add(&settlement.decided);
+        self.in_flight.set_unsettled(term.id.epoch, &settlement.unsettled);
+        if settlement.decided.is_empty() {
+            return;
+        }
+        for row in &settlement.decided {
+            tracing::warn!(message_id = row.id.0, crashed = row.crashed, resend = row.resend, "settle.in_doubt");
+            let policy = if row.resend { InDoubtPolicy::Resend } else { InDoubtPolicy::DeadLetter };
+            self.metrics.in_doubt(policy, 1);
+        }
+        self.wakeup.notify_one();
+    }
+}

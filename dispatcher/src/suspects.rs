@@ -1,0 +1,106 @@
+//! Suspects: rows that were in flight when a poller died. One of them may be what killed it, so they are
+//! resent singly per destination, twice as many after each round that the process survives.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use outbox_schema::store::Decided;
+use outbox_schema::{Mark, MessageId};
+use tokio::sync::Notify;
+
+use crate::in_flight::InFlight;
+
+/// The suspects of every destination.
+#[derive(Debug)]
+pub struct Suspects {
+    in_flight: Arc<InFlight>,
+    wakeup: Arc<Notify>,
+    /// A round that has not come back by then (its rows were cancelled, say, or deferred) is not waited for.
+    round_limit: Duration,
+    lines: Mutex<HashMap<String, Line>>,
+}
+
+/// The suspects of one destination.
+#[derive(Debug)]
+struct Line {
+    waiting: VecDeque<MessageId>,
+    out: HashSet<MessageId>,
+    round: usize,
+    began: Instant,
+}
+
+impl Suspects {
+    /// No suspects. `wakeup` is given when some are let out.
+    pub fn new(in_flight: Arc<InFlight>, wakeup: Arc<Notify>, round_limit: Duration) -> Self {
+        Self { in_flight, wakeup, round_limit, lines: Mutex::default() }
+    }
+
+    /// Takes up the rows of crashed terms that are to be resent, and lets out the first of each destination.
+    pub fn add(&self, decided: &[Decided]) {
+        let mut lines = self.lines();
+        for row in decided.iter().filter(|row| row.crashed && row.resend) {
+            lines.entry(row.destination.clone()).or_insert_with(Line::new).waiting.push_back(row.id);
+        }
+        self.advance(&mut lines);
+    }
+
+    /// The attempts behind these marks did not kill the process.
+    pub fn survived(&self, marks: &[Mark]) {
+        let mut lines = self.lines();
+        if lines.is_empty() {
+            return;
+        }
+        for line in lines.values_mut() {
+            for mark in marks {
+                line.out.remove(&mark.id);
+            }
+        }
+        self.advance(&mut lines);
+    }
+
+    /// Goes on without the rounds that did not come back.
+    pub fn give_up_overdue(&self) {
+        let mut lines = self.lines();
+        if lines.is_empty() {
+            return;
+        }
+        for line in lines.values_mut().filter(|line| line.began.elapsed() > self.round_limit) {
+            line.out.retain(|id| self.in_flight.contains(*id));
+        }
+        self.advance(&mut lines);
+    }
+
+    fn advance(&self, lines: &mut HashMap<String, Line>) {
+        let mut let_out = false;
+        lines.retain(|_, line| {
+            if line.out.is_empty() {
+                line.next_round();
+                let_out |= !line.out.is_empty();
+            }
+            !line.out.is_empty()
+        });
+        let held = lines.values().flat_map(|line| line.waiting.iter().copied()).collect();
+        self.in_flight.set_held_back(held);
+        if let_out {
+            self.wakeup.notify_one();
+        }
+    }
+
+    fn lines(&self) -> MutexGuard<'_, HashMap<String, Line>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    fn new() -> Self {
+        Self { waiting: VecDeque::new(), out: HashSet::new(), round: 1, began: Instant::now() }
+    }
+
+    fn next_round(&mut self) {
+        let round = self.round.min(self.waiting.len());
+        self.out = self.waiting.drain(..round).collect();
+        self.round = self.round.saturating_mul(2);
+        self.began = Instant::now();
+    }
+}
