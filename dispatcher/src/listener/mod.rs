@@ -1,0 +1,87 @@
+//! The HTTP listener of `admin.listen`: health, readiness and metrics.
+
+mod connections;
+mod guard;
+mod routes;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::metrics::Metrics;
+use crate::readiness::Readiness;
+use crate::vitals::VitalsCache;
+
+/// What the listener shows.
+#[derive(Clone)]
+pub struct Shown {
+    /// The numbers of `/metrics`.
+    pub metrics: Arc<Metrics>,
+    /// What the database adds to them.
+    pub vitals: Arc<VitalsCache>,
+    /// The causes of `/readyz`.
+    pub readiness: Arc<dyn Readiness>,
+}
+
+/// Bound and not yet serving, so that whoever starts it knows the address.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+    router: Router,
+}
+
+/// The listener cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The address is taken, not ours, or not allowed.
+    #[error("admin.listen = \"{listen}\" cannot be listened on: {source}; choose a free address of this machine")]
+    Bind {
+        /// As configured.
+        listen: SocketAddr,
+        /// The system's own words.
+        source: io::Error,
+    },
+    /// Anybody on the network could ask.
+    #[error(
+        "admin.listen = \"{listen}\" can be reached from other machines and admin.token is not set: set a token, or \
+         listen on 127.0.0.1"
+    )]
+    Exposed {
+        /// As configured.
+        listen: SocketAddr,
+    },
+    /// A guard that lets everybody in.
+    #[error("admin.token is empty: set a secret, or leave the key out and listen on 127.0.0.1")]
+    EmptyToken,
+}
+
+impl Listener {
+    /// Listens on `admin.listen`, any free port where it says 0. With a token, all but `/healthz` and `/readyz`
+    /// ask for it as `Authorization: Bearer`.
+    pub async fn bind(listen: SocketAddr, token: Option<&str>, shown: Shown) -> Result<Self, ListenError> {
+        match token {
+            Some("") => return Err(ListenError::EmptyToken),
+            None if !listen.ip().is_loopback() => return Err(ListenError::Exposed { listen }),
+            Some(_) | None => {}
+        }
+        let bound = TcpListener::bind(listen).await.and_then(|socket| Ok((socket.local_addr()?, socket)));
+        let (address, socket) = bound.map_err(|source| ListenError::Bind { listen, source })?;
+        tracing::info!(%address, "listening");
+        Ok(Self { socket, address, router: routes::router(shown, token) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until `stop`, and then what was asked before it.
+    pub async fn serve(self, stop: CancellationToken) {
+        connections::serve(self.socket, self.router, stop).await;
+    }
+}

@@ -1,0 +1,206 @@
+//! Whether the fleet does its work, as far as one replica can tell. A healthy follower is ready: what counts is
+//! that somebody polls, not that it is this process.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use outbox_schema::Epoch;
+
+use crate::vitals::Vitals;
+
+/// Lag below which nobody is called, however short the lease.
+const LAG_FLOOR: Duration = Duration::from_secs(30);
+
+/// Whoever can say why the replica is not ready.
+#[async_trait]
+pub trait Readiness: Send + Sync {
+    /// One sentence for each thing that is wrong; none when ready.
+    async fn causes(&self) -> Vec<String>;
+}
+
+/// What is known when somebody asks.
+#[derive(Debug, Clone, Copy)]
+pub struct Observations<'a> {
+    /// What the database says, or why it says nothing.
+    pub database: Result<&'a Vitals, &'a str>,
+    /// What is wrong with the schema (too old, newer than this program, foreign), for people.
+    pub schema: Option<&'a str>,
+    /// The newest term in the database, whoever leads it; none before the first.
+    pub newest_term: Option<NewestTerm>,
+    /// Since when the lease store has not answered, and in whose words; none when it answers.
+    pub lease_store: Option<(Duration, &'a str)>,
+    /// The settings that say how long things may take.
+    pub lease: LeaseTimes,
+}
+
+/// A term as the database shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewestTerm {
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// How long ago it began, by the database's clock.
+    pub age: Duration,
+}
+
+/// The settings of the lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseTimes {
+    /// `lease.ttl`.
+    pub ttl: Duration,
+    /// `lease.term`.
+    pub term: Duration,
+    /// How often a replica campaigns.
+    pub campaign_interval: Duration,
+}
+
+impl LeaseTimes {
+    /// How long a change of poller may take, three campaigns to spare.
+    fn change_of_poller(&self) -> Duration {
+        self.ttl + self.campaign_interval * 3
+    }
+}
+
+/// What is wrong, one sentence each; none when ready.
+pub fn causes(seen: &Observations<'_>) -> Vec<String> {
+    [database(seen), schema(seen), lease_store(seen), poller(seen)].into_iter().flatten().collect()
+}
+
+fn database(seen: &Observations<'_>) -> Option<String> {
+    seen.database.err().map(|why| format!("database: {why}"))
+}
+
+fn schema(seen: &Observations<'_>) -> Option<String> {
+    seen.schema.map(|why| format!("schema: {why}"))
+}
+
+fn lease_store(seen: &Observations<'_>) -> Option<String> {
+    let (down, why) = seen.lease_store.filter(|(down, _)| *down > seen.lease.ttl)?;
+    Some(format!("lease store: no answer for {}, so nobody can be elected: {why}", seconds(down)))
+}
+
+/// Due messages age and no term is young enough to be running: a backlog alone is not a cause.
+fn poller(seen: &Observations<'_>) -> Option<String> {
+    let lag = seen.database.ok()?.lag();
+    if lag <= seen.lease.change_of_poller().max(LAG_FLOOR) {
+        return None;
+    }
+    let nobody = match seen.newest_term {
+        None => "no replica has ever polled".to_owned(),
+        Some(NewestTerm { epoch, age }) if age > seen.lease.term + seen.lease.change_of_poller() => {
+            format!("no replica has begun to poll for {} (the last epoch is {epoch})", seconds(age))
+        }
+        Some(_) => return None,
+    };
+    Some(format!("poller: a message has been due for {} and {nobody}; see the logs of the replicas", seconds(lag)))
+}
+
+fn seconds(duration: Duration) -> humantime::FormattedDuration {
+    humantime::format_duration(Duration::from_secs(duration.as_secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vitals::ChannelVitals;
+
+    const LEASE: LeaseTimes = LeaseTimes {
+        ttl: Duration::from_secs(10),
+        term: Duration::from_secs(20),
+        campaign_interval: Duration::from_secs(1),
+    };
+
+    fn lagging(lag: u64) -> Vitals {
+        Vitals { channels: vec![ChannelVitals { lag: Duration::from_secs(lag), ..ChannelVitals::default() }] }
+    }
+
+    fn began(age: u64) -> NewestTerm {
+        NewestTerm { epoch: Epoch(41), age: Duration::from_secs(age) }
+    }
+
+    fn healthy(vitals: &Vitals) -> Observations<'_> {
+        Observations {
+            database: Ok(vitals),
+            schema: None,
+            newest_term: Some(began(3)),
+            lease_store: None,
+            lease: LEASE,
+        }
+    }
+
+    #[test]
+    fn a_fleet_whose_poller_polls_is_ready() {
+        assert_eq!(causes(&healthy(&lagging(0))), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_backlog_that_somebody_works_on_is_no_cause() {
+        assert_eq!(causes(&healthy(&lagging(3600))), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_idle_outbox_needs_no_poller() {
+        let vitals = lagging(0);
+        assert_eq!(causes(&Observations { newest_term: None, ..healthy(&vitals) }), Vec::<String>::new());
+        assert_eq!(causes(&Observations { newest_term: Some(began(9999)), ..healthy(&vitals) }), Vec::<String>::new());
+    }
+
+    #[test]
+    fn due_messages_that_age_while_no_epoch_moves_are_a_cause() {
+        let vitals = lagging(130);
+        let causes = causes(&Observations { newest_term: Some(began(100)), ..healthy(&vitals) });
+        let expected = "poller: a message has been due for 2m 10s and no replica has begun to poll for 1m 40s \
+                        (the last epoch is 41); see the logs of the replicas";
+        assert_eq!(causes, [expected]);
+    }
+
+    #[test]
+    fn due_messages_that_age_before_any_term_are_a_cause() {
+        let vitals = lagging(130);
+        let causes = causes(&Observations { newest_term: None, ..healthy(&vitals) });
+        assert_eq!(
+            causes,
+            ["poller: a message has been due for 2m 10s and no replica has ever polled; see the logs of the replicas"]
+        );
+    }
+
+    #[test]
+    fn a_change_of_poller_after_a_crash_is_waited_for() {
+        let vitals = lagging(30);
+        assert_eq!(causes(&Observations { newest_term: Some(began(100)), ..healthy(&vitals) }), Vec::<String>::new());
+        let vitals = lagging(130);
+        assert_eq!(causes(&Observations { newest_term: Some(began(33)), ..healthy(&vitals) }), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_long_lease_makes_the_patience_longer() {
+        let vitals = lagging(60);
+        let lease = LeaseTimes { ttl: Duration::from_mins(2), ..LEASE };
+        let seen = Observations { newest_term: None, lease, ..healthy(&vitals) };
+        assert_eq!(causes(&seen), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_database_that_cannot_be_asked_is_a_cause_in_its_own_words() {
+        let vitals = Vitals::default();
+        let seen = Observations { database: Err("connection refused"), ..healthy(&vitals) };
+        assert_eq!(causes(&seen), ["database: connection refused"]);
+    }
+
+    #[test]
+    fn a_schema_of_another_release_is_a_cause() {
+        let vitals = Vitals::default();
+        let seen = Observations { schema: Some("too old: run outbox migrate"), ..healthy(&vitals) };
+        assert_eq!(causes(&seen), ["schema: too old: run outbox migrate"]);
+    }
+
+    #[test]
+    fn a_lease_store_is_missed_once_a_lease_would_have_expired() {
+        let vitals = Vitals::default();
+        let silent = |seconds| Some((Duration::from_secs(seconds), "connection refused"));
+        assert_eq!(causes(&Observations { lease_store: silent(10), ..healthy(&vitals) }), Vec::<String>::new());
+        assert_eq!(
+            causes(&Observations { lease_store: silent(11), ..healthy(&vitals) }),
+            ["lease store: no answer for 11s, so nobody can be elected: connection refused"]
+        );
+    }
+}

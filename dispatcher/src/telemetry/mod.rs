@@ -1,0 +1,233 @@
+//! What the process tells of itself: logs on standard error, and traces and metrics over OTLP where
+//! `telemetry.otlp_endpoint` is set.
+
+mod otlp;
+pub mod spans;
+
+use std::env;
+use std::time::Duration;
+
+use opentelemetry::KeyValue;
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkError;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use outbox_schema::Shard;
+use tracing::level_filters::LevelFilter;
+use tracing::{Dispatch, Level};
+use tracing_subscriber::filter::{EnvFilter, FilterExt, Targets, filter_fn};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::{Layer, Registry};
+
+use crate::metrics::Metrics;
+use otlp::Otlp;
+
+/// What is logged where nothing else is said.
+const DEFAULT_LEVEL: &str = "info";
+
+/// How long the last spans and metrics may take to be sent when the process ends.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(2);
+
+type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// What telemetry needs to know.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings<'a> {
+    /// How log lines look.
+    pub log_format: LogFormat,
+    /// `info`, or filters such as `info,outbox_dispatcher=debug`; the environment's `RUST_LOG` comes before it.
+    pub log_level: Option<&'a str>,
+    /// Base URL of an OTLP/HTTP collector; none: nothing is sent. Headers for it come from the environment,
+    /// `OTEL_EXPORTER_OTLP_HEADERS`, and so does what share of traces is kept, `OTEL_TRACES_SAMPLER`.
+    pub otlp_endpoint: Option<&'a str>,
+    /// Unique for this process; becomes `service.instance.id`.
+    pub instance: &'a str,
+}
+
+/// Telemetry cannot be set up as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// Nothing can be sent there.
+    #[error(
+        "telemetry.otlp_endpoint cannot be used: {reason}; it takes the base URL of an OTLP/HTTP collector, such as \
+         http://localhost:4318"
+    )]
+    Endpoint {
+        /// Why.
+        reason: String,
+    },
+    /// Not a level.
+    #[error(
+        "the log level \"{value}\" is not understood ({reason}); it takes error, warn, info, debug or trace, or \
+         filters such as info,outbox_dispatcher=debug"
+    )]
+    Level {
+        /// From the settings or from `RUST_LOG`.
+        value: String,
+        /// Why.
+        reason: String,
+    },
+    /// There is one log per process.
+    #[error("logging was set up before")]
+    Started,
+    /// The library refused.
+    #[error("the metrics could not be set up: {0}")]
+    Metrics(OTelSdkError),
+}
+
+/// What has to be flushed before the process ends.
+#[derive(Debug)]
+pub struct Telemetry {
+    resource: Resource,
+    otlp: Option<Otlp>,
+    tracer: Option<SdkTracerProvider>,
+}
+
+/// Sets up logs, and traces where an endpoint is set, for the whole process. Call it within the tokio runtime
+/// that is to send them.
+///
+/// # Errors
+/// For people: which setting is wrong and what it takes.
+pub fn start(settings: &Settings<'_>) -> Result<Telemetry, TelemetryError> {
+    let (telemetry, dispatch) = prepare(settings)?;
+    tracing::dispatcher::set_global_default(dispatch).map_err(|_| TelemetryError::Started)?;
+    Ok(telemetry)
+}
+
+/// As [`start`], with the subscriber handed to the caller instead of the process.
+pub fn prepare(settings: &Settings<'_>) -> Result<(Telemetry, Dispatch), TelemetryError> {
+    let resource = Resource::builder()
+        .with_service_name("outbox")
+        .with_attribute(KeyValue::new("service.instance.id", settings.instance.to_owned()))
+        .build();
+    let otlp = settings.otlp_endpoint.map(Otlp::new).transpose()?;
+    let tracer = otlp.as_ref().map(|otlp| tracer(otlp, &resource)).transpose()?;
+    // A list, because an absent layer (`None`) counts as one that wants every span.
+    let mut layers = vec![log_layer(settings)?];
+    layers.extend(tracer.as_ref().map(traces_layer));
+    Ok((Telemetry { resource, otlp, tracer }, Dispatch::new(Registry::default().with(layers))))
+}
+
+impl Telemetry {
+    /// The metrics of this process, sent to the same endpoint as its traces.
+    pub fn metrics<'a>(
+        &self,
+        channels: impl IntoIterator<Item = &'a str>,
+        shards: &[Shard],
+    ) -> Result<Metrics, TelemetryError> {
+        let exporter = self.otlp.as_ref().map(Otlp::metrics).transpose()?;
+        Metrics::new(channels, shards, self.resource.clone(), exporter).map_err(TelemetryError::Metrics)
+    }
+
+    /// Sends what is left, for two seconds at most.
+    pub async fn shutdown(self, metrics: &Metrics) {
+        let Some(tracer) = self.tracer else { return };
+        let meter = metrics.provider();
+        let (done, flushed) = tokio::sync::oneshot::channel();
+        // The libraries block while they flush, and longer than they are told. A thread of its own lets the
+        // process end without it; tokio would wait for one of its blocking tasks.
+        std::thread::spawn(move || {
+            // What cannot be sent now is lost, and there is nobody left to tell but the log, which was told.
+            let _ = tracer.shutdown_with_timeout(FLUSH_PATIENCE);
+            let _ = meter.shutdown();
+            let _ = done.send(());
+        });
+        if tokio::time::timeout(FLUSH_PATIENCE, flushed).await.is_err() {
+            tracing::warn!("the last spans and metrics were not sent: the OTLP collector took longer than 2 s");
+        }
+    }
+}
+
+fn tracer(otlp: &Otlp, resource: &Resource) -> Result<SdkTracerProvider, TelemetryError> {
+    let exporter = otlp.traces()?;
+    Ok(SdkTracerProvider::builder().with_resource(resource.clone()).with_batch_exporter(exporter).build())
+}
+
+fn traces_layer(tracer: &SdkTracerProvider) -> BoxedLayer {
+    // Our own targets only (`outbox`, `outbox_dispatcher` …): the exporter's HTTP client is traced by its
+    // libraries too, and exporting those spans would make new ones for ever.
+    let ours = Targets::new().with_target("outbox", Level::INFO);
+    tracing_opentelemetry::layer()
+        .with_tracer(tracer.tracer("outbox"))
+        .with_context_activation(false)
+        .with_location(false)
+        .with_threads(false)
+        .with_tracked_inactivity(false)
+        .with_filter(ours)
+        .boxed()
+}
+
+fn log_layer(settings: &Settings<'_>) -> Result<BoxedLayer, TelemetryError> {
+    // The spans of attempts are for traces. Logs leave them out, so that without traces nobody wants them and
+    // they cost nothing.
+    let untraced = filter_fn(|metadata| metadata.target() != spans::TARGET).with_max_level_hint(LevelFilter::TRACE);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = match settings.log_format {
+        LogFormat::Text => lines.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    Ok(lines.with_filter(level(env::var("RUST_LOG").ok(), settings.log_level)?.and(untraced)).boxed())
+}
+
+fn level(environment: Option<String>, configured: Option<&str>) -> Result<EnvFilter, TelemetryError> {
+    let environment = environment.filter(|value| !value.is_empty());
+    let value = environment.as_deref().or(configured).unwrap_or(DEFAULT_LEVEL);
+    EnvFilter::try_new(value)
+        .map_err(|error| TelemetryError::Level { value: value.to_owned(), reason: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const SETTINGS: Settings<'static> =
+        Settings { log_format: LogFormat::Text, log_level: Some("info"), otlp_endpoint: None, instance: "test" };
+
+    #[tokio::test]
+    async fn a_wrong_endpoint_is_refused_with_the_name_of_the_setting_and_without_its_secrets() {
+        for endpoint in ["collector:4318", "ftp://collector", "not a url", "http://user:secret@collector:4318"] {
+            let error = prepare(&Settings { otlp_endpoint: Some(endpoint), ..SETTINGS }).unwrap_err().to_string();
+            assert!(error.starts_with("telemetry.otlp_endpoint cannot be used: "), "{error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_level_is_refused_with_what_it_takes() {
+        let error = level(None, Some("outbox=loud")).unwrap_err().to_string();
+        assert!(error.contains("\"outbox=loud\"") && error.contains("info"), "{error}");
+    }
+
+    #[test]
+    fn the_environment_comes_before_the_settings_and_an_empty_one_is_none() {
+        assert_eq!(level(Some("debug".to_owned()), Some("warn")).unwrap().to_string(), "debug");
+        assert_eq!(level(Some(String::new()), Some("warn")).unwrap().to_string(), "warn");
+        assert_eq!(level(None, None).unwrap().to_string(), "info");
+    }
+
+    #[test]
+    fn without_an_endpoint_the_spans_of_attempts_are_disabled() {
+        let (_, dispatch) = prepare(&SETTINGS).unwrap();
+        tracing::dispatcher::with_default(&dispatch, || {
+            assert!(tracing::info_span!(target: spans::TARGET, "attempt").is_disabled());
+        });
+    }
+
+    #[test]
+    fn the_format_of_the_log_is_written_in_lower_case() {
+        assert_eq!(serde_json::from_str::<LogFormat>("\"json\"").unwrap(), LogFormat::Json);
+    }
+}

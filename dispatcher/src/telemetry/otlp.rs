@@ -1,0 +1,126 @@
+//! Sending to an OTLP collector, as protobuf over HTTP
+//! (<https://opentelemetry.io/docs/specs/otlp/#otlphttp>).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{
+    ExporterBuildError, MetricExporter, Protocol, SpanExporter, WithExportConfig, WithHttpConfig,
+};
+use reqwest::Url;
+use tokio::runtime::Handle;
+
+use super::TelemetryError;
+
+/// How long the collector has for one request.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Makes exporters for one collector.
+#[derive(Debug)]
+pub(super) struct Otlp {
+    base: String,
+    client: Arc<Client>,
+}
+
+impl Otlp {
+    pub(super) fn new(endpoint: &str) -> Result<Self, TelemetryError> {
+        let base = base(endpoint)?;
+        install_tls();
+        let http = reqwest::Client::builder().timeout(TIMEOUT).no_proxy().build().map_err(refused)?;
+        let runtime = Handle::try_current().map_err(refused)?;
+        let client = Arc::new(Client { http, runtime, endpoint: base.clone(), failing: AtomicBool::new(false) });
+        Ok(Self { base, client })
+    }
+
+    pub(super) fn traces(&self) -> Result<SpanExporter, TelemetryError> {
+        let exporter = SpanExporter::builder().with_http().with_shared_http_client(self.client.clone());
+        exporter
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(format!("{}/v1/traces", self.base))
+            .build()
+            .map_err(|error: ExporterBuildError| refused(error))
+    }
+
+    pub(super) fn metrics(&self) -> Result<MetricExporter, TelemetryError> {
+        let exporter = MetricExporter::builder().with_http().with_shared_http_client(self.client.clone());
+        exporter
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(format!("{}/v1/metrics", self.base))
+            .build()
+            .map_err(|error: ExporterBuildError| refused(error))
+    }
+}
+
+/// The endpoint without a slash at its end.
+fn base(endpoint: &str) -> Result<String, TelemetryError> {
+    let url = Url::parse(endpoint).map_err(|error| reason(format!("\"{endpoint}\" is not a URL ({error})")))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(reason("it contains a user or a password; give them in OTEL_EXPORTER_OTLP_HEADERS".to_owned()));
+    }
+    match url.scheme() {
+        "http" | "https" => Ok(endpoint.trim_end_matches('/').to_owned()),
+        scheme => Err(reason(format!("\"{endpoint}\" has the scheme {scheme} and not http or https"))),
+    }
+}
+
+fn reason(reason: String) -> TelemetryError {
+    TelemetryError::Endpoint { reason }
+}
+
+fn refused(error: impl std::fmt::Display) -> TelemetryError {
+    reason(error.to_string())
+}
+
+fn install_tls() {
+    // Refused where a provider is installed already: then that one serves.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// An HTTP client for exporters. They run on threads of their own that know no tokio, where an asynchronous
+/// client cannot work: so each request is made on the runtime, and the thread waits for its answer.
+#[derive(Debug)]
+struct Client {
+    http: reqwest::Client,
+    runtime: Handle,
+    endpoint: String,
+    failing: AtomicBool,
+}
+
+#[async_trait]
+impl HttpClient for Client {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let http = self.http.clone();
+        let answer = match self.runtime.spawn(async move { http.send_bytes(request).await }).await {
+            Ok(answer) => answer,
+            Err(stopped) => Err(stopped.into()),
+        };
+        match &answer {
+            Ok(response) if response.status().is_success() => self.succeeded(),
+            Ok(response) => self.failed(&response.status()),
+            Err(error) => self.failed(error),
+        }
+        answer
+    }
+}
+
+impl Client {
+    // Once when it begins to fail and once when it is over: batches come every few seconds.
+    fn failed(&self, why: &dyn std::fmt::Display) {
+        if !self.failing.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                endpoint = %self.endpoint,
+                error = %why,
+                "the OTLP collector takes nothing; spans are lost until it does (telemetry.otlp_endpoint)"
+            );
+        }
+    }
+
+    fn succeeded(&self) {
+        if self.failing.swap(false, Ordering::Relaxed) {
+            tracing::info!(endpoint = %self.endpoint, "the OTLP collector answers again");
+        }
+    }
+}

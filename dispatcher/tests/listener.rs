@@ -1,0 +1,226 @@
+//! The listener over real HTTP.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use outbox_dispatcher::listener::{ListenError, Listener, Shown};
+use outbox_dispatcher::metrics::{Metrics, Name};
+use outbox_dispatcher::readiness::Readiness;
+use outbox_dispatcher::telemetry::{self, LogFormat, Settings};
+use outbox_dispatcher::vitals::{ChannelVitals, Vitals, VitalsCache, VitalsSource};
+use outbox_schema::Shard;
+use reqwest::{Client, Method, Response, StatusCode};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+const TOKEN: &str = "correct horse";
+
+/// A database that counts how often it is asked.
+#[derive(Default)]
+struct Database {
+    asked: AtomicUsize,
+    down: bool,
+}
+
+#[async_trait]
+impl VitalsSource for Database {
+    async fn vitals(&self) -> Result<Vitals, String> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        if self.down {
+            return Err("connection refused".to_owned());
+        }
+        let rows = ChannelVitals { channel: "http".to_owned(), pending: 3, ..ChannelVitals::default() };
+        Ok(Vitals { channels: vec![rows] })
+    }
+}
+
+/// Gives the same causes each time, and counts.
+#[derive(Default)]
+struct Causes {
+    asked: AtomicUsize,
+    causes: Vec<String>,
+}
+
+#[async_trait]
+impl Readiness for Causes {
+    async fn causes(&self) -> Vec<String> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.causes.clone()
+    }
+}
+
+#[derive(Default)]
+struct Setup {
+    database: Arc<Database>,
+    readiness: Arc<Causes>,
+    token: Option<&'static str>,
+}
+
+struct Running {
+    address: SocketAddr,
+    client: Client,
+    stop: CancellationToken,
+    served: JoinHandle<()>,
+}
+
+fn shown(setup: &Setup) -> Shown {
+    let settings =
+        Settings { log_format: LogFormat::Text, log_level: Some("off"), otlp_endpoint: None, instance: "test" };
+    let (telemetry, _) = telemetry::prepare(&settings).unwrap();
+    let metrics: Metrics = telemetry.metrics(["http"], &[Shard(0)]).unwrap();
+    Shown {
+        metrics: Arc::new(metrics),
+        vitals: Arc::new(VitalsCache::new(Arc::clone(&setup.database) as Arc<dyn VitalsSource>)),
+        readiness: Arc::clone(&setup.readiness) as Arc<dyn Readiness>,
+    }
+}
+
+fn loopback() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+impl Setup {
+    async fn start(&self) -> Running {
+        // The client insists on a TLS provider, though nothing here is TLS.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let listener = Listener::bind(loopback(), self.token, shown(self)).await.unwrap();
+        let address = listener.address();
+        let stop = CancellationToken::new();
+        let served = tokio::spawn(listener.serve(stop.clone()));
+        Running { address, client: Client::builder().no_proxy().build().unwrap(), stop, served }
+    }
+}
+
+impl Running {
+    async fn get(&self, path: &str) -> Response {
+        self.request(Method::GET, path, None).await
+    }
+
+    async fn request(&self, method: Method, path: &str, authorization: Option<&str>) -> Response {
+        let request = self.client.request(method, format!("http://{}{path}", self.address));
+        let request = match authorization {
+            Some(authorization) => request.header("authorization", authorization),
+            None => request,
+        };
+        request.send().await.unwrap()
+    }
+}
+
+fn ready(causes: &[&str]) -> Arc<Causes> {
+    Arc::new(Causes { causes: causes.iter().map(|&cause| cause.to_owned()).collect(), ..Causes::default() })
+}
+
+#[tokio::test]
+async fn health_is_open_though_a_token_is_set() {
+    let running = Setup { token: Some(TOKEN), ..Setup::default() }.start().await;
+    let health = running.get("/healthz").await;
+    assert_eq!((health.status(), health.text().await.unwrap().as_str()), (StatusCode::OK, "ok"));
+    assert_eq!(running.get("/readyz").await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn all_else_asks_for_the_token() {
+    let running = Setup { token: Some(TOKEN), ..Setup::default() }.start().await;
+    for wrong in [None, Some("Bearer "), Some("Bearer correct hors"), Some("Bearer correct horsE"), Some(TOKEN)] {
+        for path in ["/metrics", "/nothing"] {
+            let refused = running.request(Method::GET, path, wrong).await;
+            assert_eq!(refused.status(), StatusCode::UNAUTHORIZED, "{path} with {wrong:?}");
+            assert_eq!(refused.headers()["www-authenticate"], "Bearer");
+        }
+    }
+    for right in ["Bearer correct horse", "bearer correct horse"] {
+        assert_eq!(running.request(Method::GET, "/metrics", Some(right)).await.status(), StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn without_a_token_metrics_are_open_and_elsewhere_is_nothing() {
+    let running = Setup::default().start().await;
+    assert_eq!(running.get("/metrics").await.status(), StatusCode::OK);
+    assert_eq!(running.get("/nothing").await.status(), StatusCode::NOT_FOUND);
+    assert_eq!(running.request(Method::POST, "/metrics", None).await.status(), StatusCode::METHOD_NOT_ALLOWED);
+}
+
+#[tokio::test]
+async fn metrics_show_what_the_database_says_and_ask_it_once() {
+    let setup = Setup::default();
+    let running = setup.start().await;
+    for _ in 0..3 {
+        let scrape = running.get("/metrics").await;
+        assert_eq!(scrape.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
+        let text = scrape.text().await.unwrap();
+        assert!(text.contains(r#"outbox_messages{channel="http",status="PENDING"} 3"#), "{text}");
+    }
+    assert_eq!(setup.database.asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn without_the_database_the_numbers_of_the_process_are_still_shown() {
+    let database = Arc::new(Database { down: true, ..Database::default() });
+    let running = Setup { database, ..Setup::default() }.start().await;
+    let text = running.get("/metrics").await.text().await.unwrap();
+    assert!(text.contains(Name::LeaseHeld.as_str()), "{text}");
+    assert!(!text.contains(Name::Lag.as_str()), "{text}");
+}
+
+#[tokio::test]
+async fn readiness_names_what_is_wrong_and_asks_once() {
+    let setup = Setup { readiness: ready(&["database: connection refused"]), ..Setup::default() };
+    let running = setup.start().await;
+    for _ in 0..3 {
+        let answer = running.get("/readyz").await;
+        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let body: serde_json::Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
+        assert_eq!(body, serde_json::json!({ "ready": false, "causes": ["database: connection refused"] }));
+    }
+    assert_eq!(setup.readiness.asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_refused_by_the_name_of_its_setting() {
+    let setup = Setup::default();
+    let running = setup.start().await;
+    let refused = Listener::bind(running.address, None, shown(&setup)).await.unwrap_err();
+    assert!(matches!(refused, ListenError::Bind { .. }));
+    let words = refused.to_string();
+    assert!(words.starts_with(&format!("admin.listen = \"{}\" cannot be listened on: ", running.address)), "{words}");
+}
+
+#[tokio::test]
+async fn an_address_beyond_loopback_needs_a_token_and_an_empty_one_is_none() {
+    let everywhere = "0.0.0.0:0".parse().unwrap();
+    let setup = Setup::default();
+    let refused = Listener::bind(everywhere, None, shown(&setup)).await;
+    assert!(matches!(refused, Err(ListenError::Exposed { .. })));
+    let refused = Listener::bind(everywhere, Some(""), shown(&setup)).await;
+    assert!(matches!(refused, Err(ListenError::EmptyToken)));
+    assert!(Listener::bind(everywhere, Some(TOKEN), shown(&setup)).await.is_ok());
+}
+
+#[tokio::test]
+async fn clients_that_say_nothing_do_not_keep_the_listener_from_stopping() {
+    let running = Setup::default().start().await;
+    let mut silent = TcpStream::connect(running.address).await.unwrap();
+    assert_eq!(running.get("/healthz").await.status(), StatusCode::OK);
+    running.stop.cancel();
+    tokio::time::timeout(Duration::from_secs(5), running.served).await.unwrap().unwrap();
+    assert!(TcpStream::connect(running.address).await.is_err());
+    assert_eq!(silent.read(&mut [0; 16]).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_connection_carries_one_request_so_that_it_does_not_take_a_slot_when_idle() {
+    let running = Setup::default().start().await;
+    let mut client = TcpStream::connect(running.address).await.unwrap();
+    client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    let closed = client.read_to_string(&mut answer);
+    tokio::time::timeout(Duration::from_secs(5), closed).await.unwrap().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("ok"), "{answer}");
+}
