@@ -57,7 +57,9 @@ impl Known {
                 let key = Key::dotted(section).child(name);
                 match section.as_str() {
                     TEMPLATES => {}
-                    CHANNELS => fallback.extend(table(value).iter().map(|(name, value)| (key.child(name), value.clone()))),
+                    CHANNELS => {
+                        fallback.extend(table(value).iter().map(|(name, value)| (key.child(name), value.clone())));
+                    }
                     _ => fixed.push((key, value.clone())),
                 }
             }

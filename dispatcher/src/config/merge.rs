@@ -112,7 +112,9 @@ impl Settings {
         for (key, Given { value, origin }) in mine {
             let mut flat = Vec::new();
             flatten(&typed(value, default), key.parts(), &mut flat);
-            flat.into_iter().for_each(|(parts, value)| self.push(Key::from_parts(parts), value, origin.clone()));
+            for (parts, value) in flat {
+                self.push(Key::from_parts(parts), value, origin.clone());
+            }
         }
     }
 }

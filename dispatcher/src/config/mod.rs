@@ -13,10 +13,12 @@ mod read;
 mod secret;
 mod show;
 mod source;
-mod unknown;
 mod units;
+mod unknown;
 mod urls;
 
+#[cfg(test)]
+mod documented;
 #[cfg(test)]
 mod tests;
 

@@ -102,10 +102,7 @@ impl<'a> Reader<'a> {
     /// A secret of characters that a header can carry, or none.
     #[allow(clippy::option_option, reason = "as for `url`")]
     pub(super) fn secret(&mut self, name: &str) -> Option<Option<SecretText>> {
-        let visible = |text: &str| match text.bytes().all(|b| b.is_ascii_graphic()) {
-            true => Ok(()),
-            false => Err(String::new()),
-        };
+        let visible = |text: &str| if text.bytes().all(|b| b.is_ascii_graphic()) { Ok(()) } else { Err(String::new()) };
         let text = self.checked(name, "a text of visible ASCII characters without spaces", visible)?;
         Some((!text.is_empty()).then(|| SecretText::new(text)))
     }

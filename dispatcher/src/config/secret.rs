@@ -61,17 +61,15 @@ impl fmt::Debug for SecretUrl {
 pub(super) fn is_secret(key: &Key) -> bool {
     let parts: Vec<&str> = key.parts().iter().map(String::as_str).collect();
     match parts.as_slice() {
-        ["admin", "token", ..] => true,
         ["channels", _, "auth", .., "env" | "file"]
         | ["channels", _, "auth", "basic", "user"]
         | ["channels", _, "auth", "header", "name"] => false,
-        ["channels", _, "auth", ..] => true,
         // Credentials belong in `auth`, but people will put them here.
         ["channels", _, "headers", name] => {
             let name = name.to_lowercase();
             ["auth", "key", "token", "secret", "cookie", "signature", "password"].iter().any(|word| name.contains(word))
         }
-        ["channels", _, "headers", ..] => true,
+        ["admin", "token", ..] | ["channels", _, "auth" | "headers", ..] => true,
         _ => false,
     }
 }
@@ -104,7 +102,8 @@ pub(super) fn without_password(text: &str) -> String {
 fn hide_user_info(text: &str) -> String {
     let Some((before, host)) = text.rsplit_once('@') else { return text.to_owned() };
     // An `@` is common in the paths of the web and of files, and rare in those of databases.
-    if text.starts_with("sqlite:") || (text.starts_with("http") && url::Url::parse(text).is_ok_and(|url| is_open(&url))) {
+    if text.starts_with("sqlite:") || (text.starts_with("http") && url::Url::parse(text).is_ok_and(|url| is_open(&url)))
+    {
         return text.to_owned();
     }
     let (scheme, user_info) = match before.find("://") {
@@ -160,10 +159,12 @@ mod tests {
     #[test]
     fn tokens_and_credentials_are_hidden_but_not_where_they_come_from() {
         let hidden = |key: &str| shown(&Key::dotted(key), &Value::String("s3cret".into())).as_str() == Some(HIDDEN);
-        for key in ["admin.token", "channels.hook.auth.bearer", "channels.hook.auth", "channels.hook.headers.X-Api-Key"] {
+        for key in ["admin.token", "channels.hook.auth.bearer", "channels.hook.auth", "channels.hook.headers.X-Api-Key"]
+        {
             assert!(hidden(key), "{key}");
         }
-        for key in ["channels.hook.auth.bearer.env", "channels.hook.auth.basic.user", "channels.hook.headers.X-Source"] {
+        for key in ["channels.hook.auth.bearer.env", "channels.hook.auth.basic.user", "channels.hook.headers.X-Source"]
+        {
             assert!(!hidden(key), "{key}");
         }
         assert_eq!(format!("{:?}", SecretText::new("s3cret")), HIDDEN);

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use outbox_schema::InDoubtPolicy;
+use proptest::prelude::*;
 
 use super::channel::{Auth, ChannelKind, HttpSettings, IdempotencyKey, Secret};
 use super::*;
@@ -138,7 +139,10 @@ fn everything_an_http_channel_has_is_read() {
     let hook = http(&config, "hook");
     assert_eq!((hook.base_url.as_str(), hook.method.as_str()), ("https://hooks.example/v1", "PUT"));
     assert_eq!((hook.idempotency_key, hook.tls_ca.as_str()), (IdempotencyKey::Bare, "ca.pem"));
-    assert_eq!(hook.allow_networks.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.0.0.0/8", "192.168.1.7/32"]);
+    assert_eq!(
+        hook.allow_networks.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["10.0.0.0/8", "192.168.1.7/32"]
+    );
     assert_eq!(hook.headers["X-Source"], "shop");
     assert_eq!(hook.auth, Some(Auth::Basic { user: "me".into(), password: Secret::Env("HOOK".into()) }));
 }
@@ -286,8 +290,15 @@ fn all_mistakes_are_reported_at_once_and_none_twice() {
     let error = load(file, &[("OUTBOX_NO__SUCH", "1")], &[]).unwrap_err();
     let mut keys: Vec<_> = error.problems.iter().map(|problem| problem.key.as_str()).collect();
     keys.sort_unstable();
-    let expected =
-        ["admin.listen", "channels.a.timeout", "channels.b.project_id", "lease.ttl", "lease.x", "no.such", "retry.base"];
+    let expected = [
+        "admin.listen",
+        "channels.a.timeout",
+        "channels.b.project_id",
+        "lease.ttl",
+        "lease.x",
+        "no.such",
+        "retry.base",
+    ];
     assert_eq!(keys, expected, "{error}");
     assert!(error.to_string().starts_with("7 settings are wrong:\n"));
 }
@@ -308,7 +319,10 @@ fn no_error_shows_a_secret() {
 #[test]
 fn a_channel_that_inherits_only_half_of_a_wait_that_cannot_be_is_refused() {
     for (file, words) in [
-        ("[retry]\nbase = \"2s\"\n[channels.a]\nkind = \"http\"\nmax = \"1s\"", "channels.a.base = \"2s\": it is longer"),
+        (
+            "[retry]\nbase = \"2s\"\n[channels.a]\nkind = \"http\"\nmax = \"1s\"",
+            "channels.a.base = \"2s\": it is longer",
+        ),
         ("[retry]\nmax = \"6s\"\n[channels.a]\nkind = \"fcm\"\nproject_id = \"x\"", "which is 6s"),
     ] {
         let error = load(file, &[], &[]).unwrap_err();
@@ -375,4 +389,33 @@ fn an_assignment_is_split_at_its_first_equals_sign() {
     let url = parse_assignment("database.url=postgres://db/x?a=b").unwrap();
     assert_eq!(url, ("database.url".to_owned(), "postgres://db/x?a=b".to_owned()));
     assert!(parse_assignment("lease.ttl").unwrap_err().contains("lease.ttl=10s"));
+}
+
+/// Any key that exists, or nearly.
+fn some_key() -> impl Strategy<Value = String> {
+    let fixed: Vec<String> = known::KNOWN.fixed.iter().map(|(key, _)| key.to_string()).collect();
+    let of_channel = |kind| known::KNOWN.of_channel(&key::Key::of_channel("x"), kind);
+    let channel = known::Kind::ALL.into_iter().flat_map(of_channel).map(|key| key.to_string());
+    let known: Vec<_> = fixed.into_iter().chain(channel).collect();
+    prop_oneof![9 => prop::sample::select(known), 1 => "[a-z]{0,9}(\\.[a-z]{0,9}){0,3}"]
+}
+
+fn some_value() -> impl Strategy<Value = String> {
+    let likely =
+        ["", "http", "fcm", "redis", "1", "10s", "1h", "64 MiB", "postgres://a:b@c/d", "https://x", "{ a = 1 }"];
+    prop_oneof![prop::sample::select(likely.to_vec()).prop_map(str::to_owned), any::<String>()]
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_set_there_is_a_configuration_or_a_reason_and_never_a_panic(
+        flags in prop::collection::vec((some_key(), some_value()), 0..6),
+        file in prop::option::of("(\\[[a-z.]{0,9}\\]\n)?([a-z.]{1,9} = [\"0-9a-z{}=]{0,9}\n){0,3}"),
+    ) {
+        let file = file.map(|text| ("outbox.toml".into(), text));
+        match Config::load(&Sources { file, flags, ..Sources::default() }) {
+            Ok(config) => prop_assert!(!config.channels.is_empty() && !config.to_toml().is_empty()),
+            Err(error) => prop_assert!(!error.problems.is_empty()),
+        }
+    }
 }

@@ -43,7 +43,10 @@ pub(super) fn unknown_of_channel(key: &Key, given: &Given, section: &Key, kind: 
     let kind = kind.as_str();
     let advice = if let Some(other) = of_other {
         let keys = listed(known.iter().collect());
-        format!("is a setting of {} channels, and this one is {kind}; the keys of {kind} channels are {keys}", other.as_str())
+        format!(
+            "is a setting of {} channels, and this one is {kind}; the keys of {kind} channels are {keys}",
+            other.as_str()
+        )
     } else if let Some(meant) = nearest(key, &known) {
         format!("is not a setting of {kind} channels; did you mean {}?", spelled(meant, &given.origin))
     } else {

@@ -40,7 +40,8 @@ fn parse(table: &Table) -> Result<Option<Auth>, String> {
         "header" => {
             let [name, value] = pair("header", value, ["name", "value"])?;
             let name = plain("name", name)?;
-            HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("has {name:?}, which is no name of a header"))?;
+            HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| format!("has {name:?}, which is no name of a header"))?;
             Auth::Header { name, value: secret("value", value)? }
         }
         other => return Err(format!("has {other:?}, which is no way to authenticate")),

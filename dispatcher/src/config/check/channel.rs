@@ -112,8 +112,9 @@ fn http(read: &mut Reader<'_>) -> Option<HttpSettings> {
 }
 
 fn fcm(read: &mut Reader<'_>) -> Option<FcmSettings> {
-    let project_id = read
-        .checked("project_id", "lower-case letters, digits, \"-\", \".\" and \":\"", |id| of_letters(id, 128, "-.:", false));
+    let project_id = read.checked("project_id", "lower-case letters, digits, \"-\", \".\" and \":\"", |id| {
+        of_letters(id, 128, "-.:", false)
+    });
     let credentials = read.text("credentials");
     let base_url = read.read("base_url", urls::BASE, |value| {
         let url = text_of(value)?;

@@ -68,10 +68,10 @@ fn database(read: &mut Reader<'_>) -> Option<DatabaseConfig> {
 }
 
 fn schema_name(text: &str) -> Result<(), String> {
-    match text.starts_with(|first: char| first.is_ascii_digit()) {
-        true => Err("it begins with a digit".to_owned()),
-        false => of_letters(text, 63, "_", false),
+    if text.starts_with(|first: char| first.is_ascii_digit()) {
+        return Err("it begins with a digit".to_owned());
     }
+    of_letters(text, 63, "_", false)
 }
 
 /// Letters and digits of ASCII and `others`, up to `longest`.
