@@ -276,7 +276,9 @@ fn a_wrong_variable_or_flag_is_named_as_it_was_written() {
         ("OUTBOX_DISPATCH__MAX_IN_FLIGHT", "many", ["\"many\"", "a whole number from 1 to 100000"]),
     ] {
         let error = load("", &[(name, value)], &[]).unwrap_err().to_string();
-        words.iter().for_each(|word| assert!(error.contains(word), "{word:?} is missing from: {error}"));
+        for word in words {
+            assert!(error.contains(word), "{word:?} is missing from: {error}");
+        }
     }
     let error = load("", &[], &[("dispatch.max_inflight", "1")]).unwrap_err().to_string();
     assert!(error.contains("command line: dispatch.max_inflight"), "{error}");

@@ -1,0 +1,88 @@
+//! Label sets built once: attempts come by the ten thousand a second.
+
+use std::collections::HashMap;
+
+use opentelemetry::KeyValue;
+
+/// Every [`outbox_schema::Outcome::as_str`].
+const OUTCOMES: [&str; 7] = ["delivered", "retry", "dead", "dead_target", "deferred", "in_doubt", "unsent"];
+
+/// The label sets of the configured channels.
+#[derive(Debug)]
+pub(super) struct Channels(HashMap<String, Labels>);
+
+#[derive(Debug)]
+struct Labels {
+    channel: [KeyValue; 1],
+    outcomes: [(&'static str, [KeyValue; 2]); OUTCOMES.len()],
+}
+
+impl Channels {
+    pub(super) fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let labels = |name: &str| Labels {
+            channel: channel_labels(name),
+            outcomes: OUTCOMES.map(|outcome| (outcome, outcome_labels(name, outcome))),
+        };
+        Self(names.into_iter().map(|name| (name.to_owned(), labels(name))).collect())
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Calls `measure` with the labels of `channel`.
+    pub(super) fn with(&self, channel: &str, measure: impl FnOnce(&[KeyValue])) {
+        match self.0.get(channel) {
+            Some(labels) => measure(&labels.channel),
+            None => measure(&channel_labels(channel)),
+        }
+    }
+
+    /// Calls `measure` with the labels of `channel` and `outcome`.
+    pub(super) fn with_outcome(&self, channel: &str, outcome: &'static str, measure: impl FnOnce(&[KeyValue])) {
+        let built = self.0.get(channel).and_then(|labels| labels.outcomes.iter().find(|(word, _)| *word == outcome));
+        match built {
+            Some((_, labels)) => measure(labels),
+            None => measure(&outcome_labels(channel, outcome)),
+        }
+    }
+
+    /// Calls `measure` with the labels of each channel and outcome.
+    pub(super) fn each_outcome(&self, measure: impl Fn(&[KeyValue])) {
+        for (_, labels) in self.0.values().flat_map(|labels| &labels.outcomes) {
+            measure(labels);
+        }
+    }
+}
+
+fn channel_labels(channel: &str) -> [KeyValue; 1] {
+    [KeyValue::new("channel", channel.to_owned())]
+}
+
+// In the order of their keys, which the SDK then need not sort.
+fn outcome_labels(channel: &str, outcome: &'static str) -> [KeyValue; 2] {
+    [KeyValue::new("channel", channel.to_owned()), KeyValue::new("outcome", outcome)]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use outbox_schema::{DeadReason, Outcome, Scope};
+
+    use super::*;
+
+    #[test]
+    fn every_outcome_of_an_attempt_has_its_labels_built_beforehand() {
+        let outcomes = [
+            Outcome::Delivered { receipt: None },
+            Outcome::Retry { not_before: None },
+            Outcome::Dead { reason: DeadReason::Permanent },
+            Outcome::DeadTarget,
+            Outcome::Defer { scope: Scope::Channel, until: Duration::ZERO },
+            Outcome::InDoubt,
+            Outcome::Unsent,
+        ];
+        assert_eq!(outcomes.map(|outcome| outcome.as_str()), OUTCOMES);
+    }
+}

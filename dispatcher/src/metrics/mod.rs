@@ -1,0 +1,203 @@
+//! One definition of the metrics, shown as Prometheus text by the listener and sent over OTLP where an
+//! endpoint is configured.
+//!
+//! Counters begin at zero for every label that is known at start, so that their first increase is seen too.
+
+mod labels;
+mod names;
+mod observed;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::{Counter, Gauge, Histogram, Meter, MeterProvider};
+use opentelemetry_otlp::MetricExporter;
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkError;
+use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
+use outbox_schema::{Epoch, InDoubtPolicy, Shard, TermEnd};
+use prometheus::TextEncoder;
+
+pub use names::Name;
+
+use crate::vitals::Vitals;
+use labels::Channels;
+use observed::Observed;
+
+/// Bucket bounds of an attempt and of a poll, in seconds: from a neighbour on loopback to the longest timeout.
+const SECONDS: [f64; 15] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
+
+/// Bucket bounds of a delivery, in seconds: as above, then what retries take.
+const DELIVERY_SECONDS: [f64; 15] =
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0, 3600.0, 86400.0];
+
+/// What the process tells of itself in numbers. Every method is cheap and never waits.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: prometheus::Registry,
+    provider: SdkMeterProvider,
+    channels: Channels,
+    observed: Arc<Observed>,
+    attempts: Counter<u64>,
+    attempt_duration: Histogram<f64>,
+    delivery_latency: Histogram<f64>,
+    in_flight: Gauge<u64>,
+    terms: Counter<u64>,
+    fenced_marks: Counter<u64>,
+    in_doubt: Counter<u64>,
+    poll_duration: Histogram<f64>,
+}
+
+impl Metrics {
+    /// For a process with these channels that campaigns for these shards; `otlp` also sends what is measured,
+    /// every 60 s or as `OTEL_METRIC_EXPORT_INTERVAL` (milliseconds) says.
+    pub fn new<'a>(
+        channels: impl IntoIterator<Item = &'a str>,
+        shards: &[Shard],
+        resource: Resource,
+        otlp: Option<MetricExporter>,
+    ) -> Result<Self, OTelSdkError> {
+        let registry = prometheus::Registry::new();
+        // The names are written in full already, with unit and `_total`.
+        let prometheus = opentelemetry_prometheus::exporter()
+            .with_registry(registry.clone())
+            .without_units()
+            .without_counter_suffixes()
+            .without_target_info()
+            .scope_info_enabled(false)
+            .build()?;
+        let mut provider = SdkMeterProvider::builder().with_resource(resource).with_reader(prometheus);
+        if let Some(exporter) = otlp {
+            provider = provider.with_reader(PeriodicReader::builder(exporter).build());
+        }
+        let provider = provider.build();
+        let meter = provider.meter("outbox");
+        let channels = Channels::new(channels);
+        let metrics = Self {
+            registry,
+            observed: Observed::register(&meter, &channels, shards),
+            channels,
+            attempts: counter(&meter, Name::Attempts),
+            attempt_duration: histogram(&meter, Name::AttemptDuration, &SECONDS),
+            delivery_latency: histogram(&meter, Name::DeliveryLatency, &DELIVERY_SECONDS),
+            in_flight: meter.u64_gauge(Name::InFlight.as_str()).with_description(Name::InFlight.help()).build(),
+            terms: counter(&meter, Name::Terms),
+            fenced_marks: counter(&meter, Name::FencedMarks),
+            in_doubt: counter(&meter, Name::InDoubt),
+            poll_duration: histogram(&meter, Name::PollDuration, &SECONDS),
+            provider,
+        };
+        metrics.begin_at_zero(shards);
+        Ok(metrics)
+    }
+
+    /// An attempt of `channel` ended with `outcome` ([`outbox_schema::Outcome::as_str`]).
+    pub fn attempt(&self, channel: &str, outcome: &'static str, duration: Duration) {
+        self.channels.with_outcome(channel, outcome, |labels| self.attempts.add(1, labels));
+        self.channels.with(channel, |labels| self.attempt_duration.record(duration.as_secs_f64(), labels));
+    }
+
+    /// The other side accepted a message of `channel`, `latency` after it was created.
+    pub fn delivered(&self, channel: &str, latency: Duration) {
+        self.channels.with(channel, |labels| self.delivery_latency.record(latency.as_secs_f64(), labels));
+    }
+
+    /// So many messages are claimed here and not yet marked.
+    pub fn in_flight(&self, messages: usize) {
+        self.in_flight.record(messages as u64, &[]);
+    }
+
+    /// This process began to lead `shard`.
+    pub fn term_began(&self, shard: Shard, epoch: Epoch) {
+        self.observed.term_began(shard, epoch);
+    }
+
+    /// This process no longer leads `shard`.
+    pub fn term_ended(&self, shard: Shard, end: TermEnd) {
+        self.observed.term_ended(shard);
+        self.terms.add(1, &term_labels(shard, end));
+    }
+
+    /// This process may start sends of `shard` for so much longer, unless a renewal succeeds before.
+    pub fn trusted(&self, shard: Shard, remaining: Duration) {
+        self.observed.trusted(shard, remaining);
+    }
+
+    /// So many marks were refused.
+    pub fn fenced(&self, marks: u64) {
+        self.fenced_marks.add(marks, &[]);
+    }
+
+    /// So many rows were found in doubt and decided by `policy`.
+    pub fn in_doubt(&self, policy: InDoubtPolicy, rows: u64) {
+        self.in_doubt.add(rows, &[KeyValue::new("policy", policy_word(policy))]);
+    }
+
+    /// A poll took so long.
+    pub fn polled(&self, duration: Duration) {
+        self.poll_duration.record(duration.as_secs_f64(), &[]);
+    }
+
+    /// `destination` takes nothing for now, or it does again. Only paused destinations are shown, so that
+    /// their number stays small.
+    pub fn paused(&self, destination: &str, paused: bool) {
+        self.observed.paused(destination, paused);
+    }
+
+    /// What the database said last; none where it could not be asked, which leaves the numbers out instead of
+    /// repeating old ones.
+    pub fn vitals(&self, vitals: Option<Arc<Vitals>>) {
+        self.observed.vitals(vitals);
+    }
+
+    /// All metrics as Prometheus text, <https://prometheus.io/docs/instrumenting/exposition_formats/>.
+    pub fn render(&self) -> Result<String, prometheus::Error> {
+        TextEncoder::new().encode_to_string(&self.registry.gather())
+    }
+
+    /// What sends the metrics, to flush it at the end.
+    pub(crate) fn provider(&self) -> SdkMeterProvider {
+        self.provider.clone()
+    }
+
+    fn begin_at_zero(&self, shards: &[Shard]) {
+        self.channels.each_outcome(|labels| self.attempts.add(0, labels));
+        for shard in shards {
+            for end in TermEnd::ALL {
+                self.terms.add(0, &term_labels(*shard, end));
+            }
+        }
+        self.fenced(0);
+        self.in_doubt(InDoubtPolicy::Resend, 0);
+        self.in_doubt(InDoubtPolicy::DeadLetter, 0);
+        self.in_flight(0);
+    }
+}
+
+fn counter(meter: &Meter, name: Name) -> Counter<u64> {
+    meter.u64_counter(name.as_str()).with_description(name.help()).build()
+}
+
+fn histogram(meter: &Meter, name: Name, bounds: &[f64]) -> Histogram<f64> {
+    meter
+        .f64_histogram(name.as_str())
+        .with_description(name.help())
+        .with_unit("s")
+        .with_boundaries(bounds.to_vec())
+        .build()
+}
+
+fn term_labels(shard: Shard, end: TermEnd) -> [KeyValue; 2] {
+    [KeyValue::new("end", end.as_str()), KeyValue::new("shard", i64::from(shard.0))]
+}
+
+fn policy_word(policy: InDoubtPolicy) -> &'static str {
+    match policy {
+        InDoubtPolicy::Resend => "resend",
+        InDoubtPolicy::DeadLetter => "dead_letter",
+    }
+}
+
+#[cfg(test)]
+mod tests;

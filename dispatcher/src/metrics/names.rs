@@ -1,0 +1,94 @@
+//! The names of the metrics: an outside contract, so they live in one place.
+
+/// A metric. Prometheus and OTLP show the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    /// Attempts by channel and outcome.
+    Attempts,
+    /// How long an attempt takes, by channel.
+    AttemptDuration,
+    /// From a message's creation to its acceptance, by channel.
+    DeliveryLatency,
+    /// Rows by channel and status.
+    Messages,
+    /// Age of the oldest due message, by channel.
+    Lag,
+    /// Messages claimed here and not yet marked.
+    InFlight,
+    /// Whether this process holds a shard's lease.
+    LeaseHeld,
+    /// Terms that ended here, by shard and reason.
+    Terms,
+    /// The epoch of the newest term of this process, by shard.
+    Epoch,
+    /// How much longer this process may send without a renewal, by shard.
+    Trusted,
+    /// Marks refused because the row had moved on.
+    FencedMarks,
+    /// Rows found in doubt, by the policy that decided them.
+    InDoubt,
+    /// How long a poll takes.
+    PollDuration,
+    /// Destinations that are paused.
+    DestinationPaused,
+}
+
+impl Name {
+    /// Every metric.
+    pub const ALL: [Self; 14] = [
+        Self::Attempts,
+        Self::AttemptDuration,
+        Self::DeliveryLatency,
+        Self::Messages,
+        Self::Lag,
+        Self::InFlight,
+        Self::LeaseHeld,
+        Self::Terms,
+        Self::Epoch,
+        Self::Trusted,
+        Self::FencedMarks,
+        Self::InDoubt,
+        Self::PollDuration,
+        Self::DestinationPaused,
+    ];
+
+    /// The name as it is shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Attempts => "outbox_attempts_total",
+            Self::AttemptDuration => "outbox_attempt_duration_seconds",
+            Self::DeliveryLatency => "outbox_delivery_latency_seconds",
+            Self::Messages => "outbox_messages",
+            Self::Lag => "outbox_lag_seconds",
+            Self::InFlight => "outbox_in_flight",
+            Self::LeaseHeld => "outbox_lease_held",
+            Self::Terms => "outbox_terms_total",
+            Self::Epoch => "outbox_epoch",
+            Self::Trusted => "outbox_trusted_seconds",
+            Self::FencedMarks => "outbox_fenced_marks_total",
+            Self::InDoubt => "outbox_in_doubt_total",
+            Self::PollDuration => "outbox_poll_duration_seconds",
+            Self::DestinationPaused => "outbox_destination_paused",
+        }
+    }
+
+    /// What people read beside the name.
+    pub fn help(self) -> &'static str {
+        match self {
+            Self::Attempts => "Attempts to deliver, by outcome.",
+            Self::AttemptDuration => "From the gate to the last byte of the answer.",
+            Self::DeliveryLatency => "From created_at to the other side's acceptance.",
+            Self::Messages => "Rows of the outbox: PENDING, of which DUE have reached their time, and DEAD.",
+            Self::Lag => "Age of the oldest due message.",
+            Self::InFlight => "Messages claimed by this process and not yet marked.",
+            Self::LeaseHeld => "1 while this process holds the shard's lease, else 0.",
+            Self::Terms => "Terms of this process that have ended, by reason.",
+            Self::Epoch => "Epoch of the newest term of this process.",
+            Self::Trusted => "How much longer this process may start sends if no renewal succeeds; 0 without a term.",
+            Self::FencedMarks => "Marks refused because the row had moved on.",
+            Self::InDoubt => "Rows found in doubt, by what was done with them.",
+            Self::PollDuration => "One poll: the statements that find and claim what is due.",
+            Self::DestinationPaused => "1 for each destination that takes nothing for now.",
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Metrics that are a state and not an event: kept here and read when somebody looks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::{AsyncInstrument, Meter};
+use outbox_schema::{Epoch, Shard};
+
+use super::Name;
+use super::labels::Channels;
+use crate::vitals::{ChannelVitals, Vitals};
+
+/// How long an answer of the database is shown: OTLP, every 60 s by default, must meet it too.
+const VITALS_SHOWN: Duration = Duration::from_secs(90);
+
+#[derive(Debug)]
+pub(super) struct Observed {
+    channels: Vec<String>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    shards: BTreeMap<Shard, ShardState>,
+    paused: BTreeSet<String>,
+    vitals: Option<(Instant, Arc<Vitals>)>,
+}
+
+#[derive(Debug, Default)]
+struct ShardState {
+    held: bool,
+    epoch: Option<Epoch>,
+    trusted_until: Option<Instant>,
+}
+
+impl Observed {
+    pub(super) fn register(meter: &Meter, channels: &Channels, shards: &[Shard]) -> Arc<Self> {
+        let shards = shards.iter().map(|shard| (*shard, ShardState::default())).collect();
+        let observed = Arc::new(Self {
+            channels: channels.names().map(str::to_owned).collect(),
+            state: Mutex::new(State { shards, ..State::default() }),
+        });
+        observed.gauge(meter, Name::LeaseHeld, Self::show_lease_held);
+        observed.gauge(meter, Name::Epoch, Self::show_epoch);
+        observed.gauge(meter, Name::DestinationPaused, Self::show_paused);
+        observed.gauge(meter, Name::Messages, Self::show_messages);
+        observed.seconds(meter, Name::Trusted, Self::show_trusted);
+        observed.seconds(meter, Name::Lag, Self::show_lag);
+        observed
+    }
+
+    fn gauge(self: &Arc<Self>, meter: &Meter, name: Name, show: fn(&Self, &dyn AsyncInstrument<i64>)) {
+        let this = Arc::clone(self);
+        let gauge = meter.i64_observable_gauge(name.as_str()).with_description(name.help());
+        gauge.with_callback(move |instrument| show(&this, instrument)).build();
+    }
+
+    fn seconds(self: &Arc<Self>, meter: &Meter, name: Name, show: fn(&Self, &dyn AsyncInstrument<f64>)) {
+        let this = Arc::clone(self);
+        let gauge = meter.f64_observable_gauge(name.as_str()).with_description(name.help()).with_unit("s");
+        gauge.with_callback(move |instrument| show(&this, instrument)).build();
+    }
+
+    pub(super) fn term_began(&self, shard: Shard, epoch: Epoch) {
+        let mut state = self.state();
+        let shard = state.shards.entry(shard).or_default();
+        shard.held = true;
+        shard.epoch = Some(epoch);
+    }
+
+    pub(super) fn term_ended(&self, shard: Shard) {
+        let mut state = self.state();
+        let shard = state.shards.entry(shard).or_default();
+        shard.held = false;
+        shard.trusted_until = None;
+    }
+
+    pub(super) fn trusted(&self, shard: Shard, remaining: Duration) {
+        self.state().shards.entry(shard).or_default().trusted_until = Some(Instant::now() + remaining);
+    }
+
+    pub(super) fn paused(&self, destination: &str, paused: bool) {
+        let mut state = self.state();
+        if paused {
+            state.paused.insert(destination.to_owned());
+        } else {
+            state.paused.remove(destination);
+        }
+    }
+
+    pub(super) fn vitals(&self, vitals: Option<Arc<Vitals>>) {
+        self.state().vitals = vitals.map(|vitals| (Instant::now(), vitals));
+    }
+
+    fn show_lease_held(&self, held: &dyn AsyncInstrument<i64>) {
+        for (shard, state) in &self.state().shards {
+            held.observe(i64::from(state.held), &shard_labels(*shard));
+        }
+    }
+
+    fn show_epoch(&self, epoch: &dyn AsyncInstrument<i64>) {
+        for (shard, state) in &self.state().shards {
+            if let Some(newest) = state.epoch {
+                epoch.observe(newest.0, &shard_labels(*shard));
+            }
+        }
+    }
+
+    // Computed when looked at: a process that is stuck must not go on showing the trust it had.
+    fn show_trusted(&self, trusted: &dyn AsyncInstrument<f64>) {
+        let now = Instant::now();
+        for (shard, state) in &self.state().shards {
+            let remaining = state.trusted_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
+            trusted.observe(remaining.as_secs_f64(), &shard_labels(*shard));
+        }
+    }
+
+    fn show_paused(&self, paused: &dyn AsyncInstrument<i64>) {
+        for destination in &self.state().paused {
+            paused.observe(1, &[KeyValue::new("destination", destination.clone())]);
+        }
+    }
+
+    fn show_messages(&self, messages: &dyn AsyncInstrument<i64>) {
+        self.each_channel(|channel| {
+            for (status, rows) in [("PENDING", channel.pending), ("DUE", channel.due), ("DEAD", channel.dead)] {
+                let labels = [KeyValue::new("channel", channel.channel.clone()), KeyValue::new("status", status)];
+                messages.observe(i64::try_from(rows).unwrap_or(i64::MAX), &labels);
+            }
+        });
+    }
+
+    fn show_lag(&self, lag: &dyn AsyncInstrument<f64>) {
+        self.each_channel(|channel| {
+            lag.observe(channel.lag.as_secs_f64(), &[KeyValue::new("channel", channel.channel.clone())]);
+        });
+    }
+
+    /// The channels of a recent answer, and the configured ones it does not mention, which have no rows.
+    fn each_channel(&self, show: impl Fn(&ChannelVitals)) {
+        let vitals = self.state().vitals.clone();
+        let Some((_, vitals)) = vitals.filter(|(at, _)| at.elapsed() < VITALS_SHOWN) else { return };
+        vitals.channels.iter().for_each(&show);
+        for name in &self.channels {
+            if !vitals.channels.iter().any(|channel| channel.channel == *name) {
+                show(&ChannelVitals { channel: name.clone(), ..ChannelVitals::default() });
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change is one assignment: whoever panicked left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn shard_labels(shard: Shard) -> [KeyValue; 1] {
+    [KeyValue::new("shard", i64::from(shard.0))]
+}

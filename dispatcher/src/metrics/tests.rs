@@ -1,0 +1,118 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::vitals::ChannelVitals;
+
+const SHARD: Shard = Shard(0);
+
+fn metrics() -> Metrics {
+    Metrics::new(["http", "fcm"], &[SHARD], Resource::builder_empty().build(), None).unwrap()
+}
+
+fn lines(metrics: &Metrics, prefix: &str) -> Vec<String> {
+    let text = metrics.render().unwrap();
+    text.lines().filter(|line| line.starts_with(prefix)).map(str::to_owned).collect()
+}
+
+fn touch_everything(metrics: &Metrics) {
+    metrics.attempt("http", "delivered", Duration::from_millis(3));
+    metrics.delivered("http", Duration::from_millis(20));
+    metrics.in_flight(7);
+    metrics.term_began(SHARD, Epoch(41));
+    metrics.trusted(SHARD, Duration::from_secs(9));
+    metrics.fenced(2);
+    metrics.in_doubt(InDoubtPolicy::Resend, 5);
+    metrics.polled(Duration::from_millis(1));
+    metrics.paused("https://down.example:443", true);
+    let rows = ChannelVitals { channel: "http".to_owned(), pending: 9, due: 4, dead: 1, lag: Duration::from_secs(2) };
+    metrics.vitals(Some(Arc::new(Vitals { channels: vec![rows] })));
+}
+
+#[test]
+fn every_metric_of_the_contract_is_shown_once_under_its_name_and_no_other_is() {
+    let metrics = metrics();
+    touch_everything(&metrics);
+    let text = metrics.render().unwrap();
+    let mut shown: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    let mut names = Name::ALL.map(Name::as_str);
+    shown.sort_unstable();
+    names.sort_unstable();
+    assert_eq!(shown, names);
+    assert!(!text.contains("otel_scope"), "{text}");
+}
+
+#[test]
+fn the_labels_are_those_of_the_contract() {
+    let metrics = metrics();
+    touch_everything(&metrics);
+    metrics.term_ended(SHARD, TermEnd::Interval);
+    let text = metrics.render().unwrap();
+    for line in [
+        r#"outbox_attempts_total{channel="http",outcome="delivered"} 1"#,
+        r#"outbox_attempts_total{channel="fcm",outcome="in_doubt"} 0"#,
+        r#"outbox_attempt_duration_seconds_bucket{channel="http",le="0.0025"} 0"#,
+        r#"outbox_attempt_duration_seconds_bucket{channel="http",le="0.005"} 1"#,
+        r#"outbox_attempt_duration_seconds_bucket{channel="http",le="+Inf"} 1"#,
+        r#"outbox_delivery_latency_seconds_count{channel="http"} 1"#,
+        r#"outbox_messages{channel="http",status="PENDING"} 9"#,
+        r#"outbox_messages{channel="http",status="DUE"} 4"#,
+        r#"outbox_messages{channel="http",status="DEAD"} 1"#,
+        r#"outbox_messages{channel="fcm",status="DEAD"} 0"#,
+        r#"outbox_lag_seconds{channel="http"} 2"#,
+        "outbox_in_flight 7",
+        r#"outbox_lease_held{shard="0"} 0"#,
+        r#"outbox_terms_total{end="interval",shard="0"} 1"#,
+        r#"outbox_terms_total{end="lost",shard="0"} 0"#,
+        r#"outbox_epoch{shard="0"} 41"#,
+        r#"outbox_trusted_seconds{shard="0"} 0"#,
+        "outbox_fenced_marks_total 2",
+        r#"outbox_in_doubt_total{policy="resend"} 5"#,
+        r#"outbox_in_doubt_total{policy="dead_letter"} 0"#,
+        "outbox_poll_duration_seconds_count 1",
+        r#"outbox_destination_paused{destination="https://down.example:443"} 1"#,
+    ] {
+        assert!(text.lines().any(|shown| shown == line), "{line} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_follower_shows_that_it_holds_no_lease() {
+    assert_eq!(lines(&metrics(), "outbox_lease_held"), [r#"outbox_lease_held{shard="0"} 0"#]);
+}
+
+#[test]
+fn a_leader_shows_its_lease_and_how_long_it_may_still_send() {
+    let metrics = metrics();
+    metrics.term_began(SHARD, Epoch(1));
+    metrics.trusted(SHARD, Duration::from_secs(9));
+    assert_eq!(lines(&metrics, "outbox_lease_held"), [r#"outbox_lease_held{shard="0"} 1"#]);
+    let trusted = lines(&metrics, "outbox_trusted_seconds").remove(0);
+    let seconds: f64 = trusted.split(' ').next_back().unwrap().parse().unwrap();
+    assert!((0.1..9.0).contains(&seconds), "{trusted}");
+}
+
+#[test]
+fn a_destination_that_is_resumed_is_no_longer_shown() {
+    let metrics = metrics();
+    metrics.paused("https://down.example:443", true);
+    assert_eq!(lines(&metrics, "outbox_destination_paused").len(), 1);
+    metrics.paused("https://down.example:443", false);
+    assert_eq!(lines(&metrics, "outbox_destination_paused"), Vec::<String>::new());
+}
+
+#[test]
+fn what_the_database_no_longer_says_is_not_repeated() {
+    let metrics = metrics();
+    touch_everything(&metrics);
+    metrics.vitals(None);
+    assert_eq!(lines(&metrics, "outbox_messages"), Vec::<String>::new());
+    assert_eq!(lines(&metrics, "outbox_lag_seconds"), Vec::<String>::new());
+}
+
+#[test]
+fn a_channel_that_is_not_configured_is_counted_too() {
+    let metrics = metrics();
+    metrics.attempt("added later", "retry", Duration::from_millis(1));
+    let counted = r#"outbox_attempts_total{channel="added later",outcome="retry"} 1"#;
+    assert!(lines(&metrics, "outbox_attempts_total").iter().any(|line| line == counted));
+}

@@ -1,0 +1,1 @@
+SELECT outbox_begin_term($1, $2)

@@ -1,0 +1,1 @@
+SELECT outbox_mark($1::json, $2, $3)

@@ -1,0 +1,117 @@
+//! Which database an outbox lives in, and how its connections are made.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{Executor, MySqlPool, PgPool, SqlitePool};
+
+/// Longest that a statement may take on the server, and longest that anybody waits for a connection.
+pub const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
+
+/// The connections to the database that holds an outbox.
+#[derive(Debug, Clone)]
+pub enum Database {
+    /// PostgreSQL 13 or later.
+    Postgres(PgPool),
+    /// MySQL 8.0 or MariaDB 10.6, or later.
+    MySql(MySqlPool),
+    /// SQLite 3.35 or later, embedded.
+    Sqlite(SqlitePool),
+}
+
+/// Where the outbox is, and how much of the database may be used.
+#[derive(Debug, Clone)]
+pub struct ConnectOptions<'a> {
+    /// `postgres://`, `mysql://`, `mariadb://` or `sqlite://`.
+    pub url: &'a str,
+    /// PostgreSQL: the schema that holds the tables, if it is not the one of the role's `search_path`.
+    pub schema: Option<&'a str>,
+    /// Connections at most.
+    pub connections: u32,
+}
+
+/// The database could not be reached, or its URL cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Neither of the three.
+    #[error("database.url begins with `{scheme}`; it must be postgres://, mysql://, mariadb:// or sqlite://")]
+    Scheme {
+        /// What it begins with.
+        scheme: String,
+    },
+    /// Read, but not reached, or not readable.
+    #[error("cannot connect to the outbox database: {0}")]
+    Connect(#[from] sqlx::Error),
+}
+
+impl Database {
+    /// Connects. A SQLite file that is not there yet is created.
+    pub async fn connect(options: &ConnectOptions<'_>) -> Result<Self, ConnectError> {
+        match options.url.split_once(':').map_or(options.url, |(scheme, _)| scheme) {
+            "postgres" | "postgresql" => Ok(Self::Postgres(postgres(options).await?)),
+            "mysql" | "mariadb" => Ok(Self::MySql(mysql(options).await?)),
+            "sqlite" => Ok(Self::Sqlite(sqlite(options).await?)),
+            scheme => Err(ConnectError::Scheme { scheme: scheme.to_owned() }),
+        }
+    }
+
+    /// Closes every connection, after the statements that are under way.
+    pub async fn close(&self) {
+        match self {
+            Self::Postgres(pool) => pool.close().await,
+            Self::MySql(pool) => pool.close().await,
+            Self::Sqlite(pool) => pool.close().await,
+        }
+    }
+}
+
+async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, sqlx::Error> {
+    let limit = format!("{}ms", STATEMENT_LIMIT.as_millis());
+    let mut connect = PgConnectOptions::from_str(options.url)?.application_name("outbox").options([
+        ("default_transaction_isolation", "read committed"),
+        ("statement_timeout", limit.as_str()),
+        ("lock_timeout", "5s"),
+        ("idle_in_transaction_session_timeout", limit.as_str()),
+    ]);
+    if let Some(schema) = options.schema {
+        connect = connect.options([("search_path", schema)]);
+    }
+    PgPoolOptions::new()
+        .max_connections(options.connections)
+        .acquire_timeout(STATEMENT_LIMIT)
+        .connect_with(connect)
+        .await
+}
+
+async fn mysql(options: &ConnectOptions<'_>) -> Result<MySqlPool, sqlx::Error> {
+    // MariaDB's own scheme means the same protocol.
+    let url = options.url.replacen("mariadb:", "mysql:", 1);
+    let connect = MySqlConnectOptions::from_str(&url)?.timezone("+00:00".to_owned()).charset("utf8mb4");
+    MySqlPoolOptions::new()
+        .max_connections(options.connections)
+        .acquire_timeout(STATEMENT_LIMIT)
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                connection.execute(include_str!("../queries/mysql/session.sql")).await?;
+                Ok(())
+            })
+        })
+        .connect_with(connect)
+        .await
+}
+
+async fn sqlite(options: &ConnectOptions<'_>) -> Result<SqlitePool, sqlx::Error> {
+    let connect = SqliteConnectOptions::from_str(options.url)?
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(STATEMENT_LIMIT);
+    SqlitePoolOptions::new()
+        .max_connections(options.connections)
+        .acquire_timeout(STATEMENT_LIMIT)
+        .connect_with(connect)
+        .await
+}

@@ -1,0 +1,181 @@
+//! The store on PostgreSQL 13 and later. Each step of the protocol is a PL/pgSQL function (see the migrations):
+//! one round trip, and every statement in it reads what was committed before it began, after the locks are held.
+
+mod wakeup;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::PgPool;
+
+use crate::mark::MarkReport;
+use crate::rows::{ClaimedRow, DecidedRow, PausedRow, UnsettledRow};
+use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use crate::wire::{marks_as_json, millis_i64};
+use crate::{
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, InDoubtPolicy, Mark, MessageId, Shard, Store,
+    StoreError, TermEnd, TermId,
+};
+
+/// The outbox in a PostgreSQL database.
+#[derive(Debug, Clone)]
+pub struct PostgresStore {
+    pool: PgPool,
+}
+
+impl PostgresStore {
+    /// The store behind `pool`, whose connections were made by [`crate::Database::connect`].
+    pub fn new(pool: PgPool) -> Self {
+        Self { pool }
+    }
+
+    async fn unsettled(&self, shard: Shard) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
+        let rows: Vec<UnsettledRow> = sqlx::query_as(include_str!("../../queries/postgres/unsettled.sql"))
+            .bind(shard.0)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|error| refused("reading unsettled claims", error))?;
+        Ok(UnsettledRow::split(&rows))
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn begin_term(
+        &self,
+        shard: Shard,
+        holder: &Holder,
+        channels: &[ChannelTerms],
+    ) -> Result<OpenedTerm, StoreError> {
+        let doing = "beginning a term";
+        let epoch: i64 = sqlx::query_scalar(include_str!("../../queries/postgres/begin_term.sql"))
+            .bind(shard.0)
+            .bind(holder.as_str())
+            .fetch_one(&self.pool)
+            .await
+            .map_err(|error| refused(doing, error))?;
+        sqlx::query(include_str!("../../queries/postgres/resume_configured.sql"))
+            .bind(shard.0)
+            .bind(names(channels))
+            .execute(&self.pool)
+            .await
+            .map_err(|error| refused(doing, error))?;
+        let paused: Vec<PausedRow> = sqlx::query_as(include_str!("../../queries/postgres/paused.sql"))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|error| refused(doing, error))?;
+        let (unsettled, _) = self.unsettled(shard).await?;
+        Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, paused: paused.into_iter().map(Into::into).collect() })
+    }
+
+    async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
+        let doing = "ending a term";
+        sqlx::query(include_str!("../../queries/postgres/close_gate.sql"))
+            .bind(term.shard.0)
+            .bind(term.epoch.0)
+            .bind(term.holder.as_str())
+            .execute(&self.pool)
+            .await
+            .map_err(|error| refused(doing, error))?;
+        sqlx::query(include_str!("../../queries/postgres/end_term.sql"))
+            .bind(term.shard.0)
+            .bind(term.epoch.0)
+            .bind(term.holder.as_str())
+            .bind(end.as_str())
+            .bind(counts.claimed.cast_signed())
+            .bind(counts.delivered.cast_signed())
+            .bind(counts.failed.cast_signed())
+            .execute(&self.pool)
+            .await
+            .map_err(|error| refused(doing, error))?;
+        Ok(())
+    }
+
+    async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
+        let rows: Vec<ClaimedRow> = sqlx::query_as(include_str!("../../queries/postgres/claim.sql"))
+            .bind(term.shard.0)
+            .bind(term.epoch.0)
+            .bind(term.holder.as_str())
+            .bind(request.claim.0)
+            .bind(request.limit.cast_signed())
+            .bind(request.max_bytes.cast_signed())
+            .bind(request.oversize)
+            .bind(request.excluded.iter().map(|id| id.0).collect::<Vec<_>>())
+            .bind(names(request.channels))
+            .bind(request.channels.iter().map(|channel| millis_i64(channel.timeout)).collect::<Vec<_>>())
+            .bind(request.paused.iter().map(|pause| pause.destination.clone()).collect::<Vec<_>>())
+            .bind(request.paused.iter().map(|pause| millis_i64(pause.remaining)).collect::<Vec<_>>())
+            .bind(millis_i64(request.unknown_channel_delay))
+            .bind(millis_i64(request.lease_ttl))
+            .bind(millis_i64(request.margin))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|error| fenced(term, "claiming due messages", error))?;
+        Ok(ClaimedRow::split(rows))
+    }
+
+    async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
+        let doing = "marking messages";
+        let mut claims: Vec<_> = marks.iter().map(|mark| mark.claim.0).collect();
+        claims.sort_unstable();
+        claims.dedup();
+        let fenced: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/postgres/mark.sql"))
+            .bind(marks_as_json(marks).map_err(|source| StoreError::Refused { doing, source: source.into() })?)
+            .bind(claims)
+            .bind(finished.iter().map(|claim| claim.0).collect::<Vec<_>>())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|error| refused(doing, error))?;
+        Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
+    }
+
+    async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
+        let decided: Vec<DecidedRow> = sqlx::query_as(include_str!("../../queries/postgres/settle.sql"))
+            .bind(term.shard.0)
+            .bind(term.epoch.0)
+            .bind(term.holder.as_str())
+            .bind(names(channels))
+            .bind(channels.iter().map(|channel| channel.in_doubt == InDoubtPolicy::Resend).collect::<Vec<_>>())
+            .bind(channels.iter().map(|channel| channel.max_attempts.cast_signed()).collect::<Vec<_>>())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|error| fenced(term, "settling claims", error))?;
+        let (unsettled, next) = self.unsettled(term.shard).await?;
+        Ok(Settlement { decided: decided.into_iter().map(Into::into).collect(), unsettled, next })
+    }
+
+    async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {
+        Ok(Some(Box::new(wakeup::PostgresWakeups::listen(&self.pool).await?)))
+    }
+}
+
+fn names(channels: &[ChannelTerms]) -> Vec<String> {
+    channels.iter().map(|channel| channel.name.clone()).collect()
+}
+
+/// SQLSTATE classes that speak of the values of a statement: data exception, integrity constraint violation,
+/// program limit exceeded. All else (connection, resources, operator, deadlock, read-only) may pass.
+/// <https://www.postgresql.org/docs/current/errcodes-appendix.html>
+const CLASSES_ABOUT_DATA: [&str; 3] = ["22", "23", "54"];
+
+/// SQLSTATE that our functions raise where a later term exists.
+const FENCED: &str = "OB001";
+
+pub(crate) fn refused(doing: &'static str, error: sqlx::Error) -> StoreError {
+    let about_data = match &error {
+        sqlx::Error::Database(database) => {
+            database.code().is_some_and(|code| CLASSES_ABOUT_DATA.iter().any(|class| code.starts_with(class)))
+        }
+        sqlx::Error::Encode(_) => true,
+        _ => false,
+    };
+    let source = error.into();
+    if about_data { StoreError::Refused { doing, source } } else { StoreError::Unavailable { doing, source } }
+}
+
+fn fenced(term: &TermId, doing: &'static str, error: sqlx::Error) -> StoreError {
+    match error.as_database_error().and_then(sqlx::error::DatabaseError::code) {
+        Some(code) if code == FENCED => StoreError::Fenced { shard: term.shard, epoch: term.epoch },
+        Some(_) | None => refused(doing, error),
+    }
+}

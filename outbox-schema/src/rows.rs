@@ -1,0 +1,77 @@
+//! The rows that the statements of every dialect return, under the same column names.
+
+use std::time::Duration;
+
+use crate::store::Decided;
+use crate::{Claimed, Message, MessageId, Pause};
+
+/// A row that a claim met: claimed, or deferred out of its way.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct ClaimedRow {
+    claimed: bool,
+    #[sqlx(flatten)]
+    message: Message,
+}
+
+impl ClaimedRow {
+    pub(crate) fn split(rows: Vec<Self>) -> Claimed {
+        let mut claimed = Claimed::default();
+        for row in rows {
+            if row.claimed {
+                claimed.messages.push(row.message);
+            } else {
+                claimed.deferred += 1;
+            }
+        }
+        claimed
+    }
+}
+
+/// A row whose claim waits for its settling time.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct UnsettledRow {
+    id: i64,
+    settles_in_ms: i64,
+}
+
+impl UnsettledRow {
+    /// The rows, and when the first of their claims can be settled.
+    pub(crate) fn split(rows: &[Self]) -> (Vec<MessageId>, Option<Duration>) {
+        let next = rows.iter().map(|row| duration(row.settles_in_ms)).min();
+        (rows.iter().map(|row| MessageId(row.id)).collect(), next)
+    }
+}
+
+/// A row that was in doubt.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct DecidedRow {
+    message_id: i64,
+    destination: String,
+    crashed: bool,
+    resend: bool,
+}
+
+impl From<DecidedRow> for Decided {
+    fn from(row: DecidedRow) -> Self {
+        let DecidedRow { message_id, destination, crashed, resend } = row;
+        Self { id: MessageId(message_id), destination, crashed, resend }
+    }
+}
+
+/// A destination whose pause is not over.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct PausedRow {
+    destination: String,
+    remaining_ms: i64,
+}
+
+impl From<PausedRow> for Pause {
+    fn from(row: PausedRow) -> Self {
+        Self { destination: row.destination, remaining: duration(row.remaining_ms) }
+    }
+}
+
+/// Milliseconds as a database counts them; the past is zero.
+fn duration(millis: i64) -> Duration {
+    Duration::from_millis(u64::try_from(millis).unwrap_or(0))
+}

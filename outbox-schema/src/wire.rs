@@ -1,0 +1,132 @@
+//! A group of marks as one JSON text: the same for every dialect, whose statements unfold it into rows.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::{Mark, Status, Verdict};
+
+/// Longest error or excerpt that is kept, in bytes of UTF-8.
+const TEXT_BYTES: usize = 4096;
+
+/// One mark, flat.
+#[derive(Serialize)]
+struct MarkRow<'a> {
+    claim: Uuid,
+    id: i64,
+    revision: i32,
+    status: &'static str,
+    /// 1 where the mark counts an attempt.
+    counted: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dead_reason: Option<&'static str>,
+    /// When the row is due, from now; absent where that stays as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after_ms: Option<u64>,
+    deferred: bool,
+    /// The destination or channel that a deferral pauses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused: Option<&'a str>,
+    invalid_target: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receipt: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status_code: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Cow<'a, str>>,
+    /// Whether the attempt is appended to `outbox_attempt` when the mark is accepted.
+    record: bool,
+    number: u32,
+    epoch: i64,
+    holder: &'a str,
+    /// How long ago the attempt began.
+    started_ms: u64,
+    duration_ms: u64,
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excerpt: Option<Cow<'a, str>>,
+}
+
+/// The JSON array that the `mark` statements take.
+pub(crate) fn marks_as_json(marks: &[Mark]) -> Result<String, serde_json::Error> {
+    serde_json::to_string(&marks.iter().map(MarkRow::of).collect::<Vec<_>>())
+}
+
+impl<'a> MarkRow<'a> {
+    fn of(mark: &'a Mark) -> Self {
+        let verdict = &mark.verdict;
+        let (status, counted, dead_reason, after, paused) = match verdict {
+            Verdict::Success { .. } => (Status::Success, true, None, None, None),
+            Verdict::Retry { after } => (Status::Pending, true, None, Some(*after), None),
+            Verdict::Dead { reason, attempted, .. } => (Status::Dead, *attempted, Some(reason.as_str()), None, None),
+            Verdict::Deferred { destination, until } => {
+                (Status::Pending, false, None, Some(*until), Some(destination.as_str()))
+            }
+            Verdict::Unsent => (Status::Pending, false, None, None, None),
+        };
+        let receipt = match verdict {
+            Verdict::Success { receipt } => receipt.as_deref().map(storable),
+            Verdict::Retry { .. } | Verdict::Dead { .. } | Verdict::Deferred { .. } | Verdict::Unsent => None,
+        };
+        Self {
+            claim: mark.claim.0,
+            id: mark.id.0,
+            revision: mark.revision.0,
+            status: status.as_str(),
+            counted: counted.into(),
+            dead_reason,
+            after_ms: after.map(millis),
+            deferred: paused.is_some(),
+            paused,
+            invalid_target: matches!(verdict, Verdict::Dead { invalid_target: true, .. }),
+            receipt,
+            status_code: mark.status_code,
+            error: mark.error.as_deref().map(storable),
+            record: !matches!(verdict, Verdict::Success { .. } | Verdict::Unsent),
+            number: mark.attempt.number,
+            epoch: mark.attempt.epoch.0,
+            holder: mark.attempt.holder.as_str(),
+            started_ms: millis(mark.attempt.started.elapsed()),
+            duration_ms: millis(mark.attempt.duration),
+            outcome: mark.attempt.outcome,
+            excerpt: mark.attempt.excerpt.as_deref().map(storable),
+        }
+    }
+}
+
+/// Whole milliseconds of a duration; more than a century is a century.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).min(100 * 366 * 86_400_000)
+}
+
+/// The same as the signed number that statements take.
+pub(crate) fn millis_i64(duration: Duration) -> i64 {
+    i64::try_from(millis(duration)).unwrap_or(i64::MAX)
+}
+
+/// A text from outside as every database takes it: no NUL, no other control character but newline and tab,
+/// and of bounded length.
+pub(crate) fn storable(text: &str) -> Cow<'_, str> {
+    let unfit = |c: char| c.is_control() && c != '\n' && c != '\t';
+    let cut = &text[..text.floor_char_boundary(TEXT_BYTES)];
+    if cut.contains(unfit) { cut.replace(unfit, "\u{fffd}").into() } else { cut.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_from_outside_loses_what_a_database_refuses_and_keeps_the_rest() {
+        assert_eq!(storable("plain\ntext"), "plain\ntext");
+        assert_eq!(storable("a\0b\u{1b}c"), "a\u{fffd}b\u{fffd}c");
+        assert!(storable(&"ü".repeat(TEXT_BYTES)).len() <= TEXT_BYTES);
+    }
+
+    #[test]
+    fn an_endless_duration_fits_into_a_column() {
+        assert!(millis_i64(Duration::MAX) > 0);
+    }
+}
