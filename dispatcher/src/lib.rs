@@ -7,6 +7,7 @@ pub mod cached;
 pub mod channels;
 pub mod claim;
 pub mod clock;
+pub mod config;
 pub mod gate;
 pub mod in_flight;
 pub mod leadership;

@@ -1,0 +1,78 @@
+//! Credentials of HTTP channels.
+
+use std::path::PathBuf;
+
+use axum::http::HeaderName;
+use toml::{Table, Value};
+
+use crate::config::channel::{Auth, Secret};
+use crate::config::read::Reader;
+use crate::config::secret::SecretText;
+
+const ALLOWED: &str = "one of { bearer = SECRET }, { basic = { user = \"me\", password = SECRET } } or \
+    { header = { name = \"X-Api-Key\", value = SECRET } }, where SECRET is a text, { env = \"NAME\" } or { file = \"PATH\" }";
+
+/// The credentials, if there are any.
+#[allow(clippy::option_option, reason = "the outer one: refused; the inner one: the channel has none")]
+pub(super) fn auth(read: &mut Reader<'_>) -> Option<Option<Auth>> {
+    let table = read.table("auth", ALLOWED)?;
+    match parse(&table) {
+        Ok(auth) => Some(auth),
+        Err(why) => {
+            read.refuse_table("auth", format!("{why}; allowed is {ALLOWED}"));
+            None
+        }
+    }
+}
+
+fn parse(table: &Table) -> Result<Option<Auth>, String> {
+    let mut entries = table.iter();
+    let (Some((name, value)), others) = (entries.next(), entries.count()) else { return Ok(None) };
+    if others > 0 {
+        return Err("says more than one way to authenticate".to_owned());
+    }
+    let auth = match name.as_str() {
+        "bearer" => Auth::Bearer(secret("bearer", Some(value))?),
+        "basic" => {
+            let [user, password] = pair("basic", value, ["user", "password"])?;
+            Auth::Basic { user: plain("user", user)?, password: secret("password", password)? }
+        }
+        "header" => {
+            let [name, value] = pair("header", value, ["name", "value"])?;
+            let name = plain("name", name)?;
+            HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| format!("has {name:?}, which is no name of a header"))?;
+            Auth::Header { name, value: secret("value", value)? }
+        }
+        other => return Err(format!("has {other:?}, which is no way to authenticate")),
+    };
+    Ok(Some(auth))
+}
+
+/// Two keys of a table that has no others.
+fn pair<'v>(of: &str, value: &'v Value, names: [&str; 2]) -> Result<[Option<&'v Value>; 2], String> {
+    let table = value.as_table().ok_or_else(|| format!("has a {of} that is not a table"))?;
+    match table.keys().find(|key| !names.contains(&key.as_str())) {
+        Some(other) => Err(format!("has {of}.{other}, which does not exist")),
+        None => Ok(names.map(|name| table.get(name))),
+    }
+}
+
+fn plain(name: &str, value: Option<&Value>) -> Result<String, String> {
+    let text = value.and_then(Value::as_str).filter(|text| !text.is_empty());
+    text.map(str::to_owned).ok_or_else(|| format!("has no {name}"))
+}
+
+/// A text, or where to find it. Errors never repeat it.
+fn secret(name: &str, value: Option<&Value>) -> Result<Secret, String> {
+    match value {
+        Some(Value::String(text)) if !text.is_empty() => Ok(Secret::Literal(SecretText::new(text.as_str()))),
+        Some(Value::Table(table)) if table.len() == 1 => match (table.get("env"), table.get("file")) {
+            (env @ Some(_), None) => plain("env", env).map(Secret::Env),
+            (None, file @ Some(_)) => plain("file", file).map(|path| Secret::File(PathBuf::from(path))),
+            _ => Err(format!("has a {name} that is neither a text nor {{ env }} nor {{ file }}")),
+        },
+        Some(Value::String(_)) | None => Err(format!("has no {name}")),
+        Some(_) => Err(format!("has a {name} that is neither a text nor {{ env }} nor {{ file }}")),
+    }
+}

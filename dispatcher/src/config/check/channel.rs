@@ -1,0 +1,169 @@
+//! Channels: their names, what both kinds have, and what each kind has for itself.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::http::{HeaderName, HeaderValue};
+use ipnet::IpNet;
+use outbox_schema::InDoubtPolicy;
+
+use super::{DAY, HOUR, SECOND, auth, of_letters};
+use crate::config::channel::{ChannelConfig, ChannelKind, FcmSettings, HttpSettings, IdempotencyKey, RetryConfig};
+use crate::config::key::Key;
+use crate::config::known::Kind;
+use crate::config::merge::Settings;
+use crate::config::problem::Problem;
+use crate::config::read::{Reader, text_of};
+use crate::config::{units, urls};
+
+/// Least `base` of `[retry]`.
+pub(super) const SHORTEST_BASE: Duration = Duration::from_millis(1);
+/// Greatest `max_age` of `[retry]`.
+pub(super) const LONGEST_AGE: Duration = Duration::from_hours(365 * 24);
+
+/// Least timeout and least wait that Google allows, and the age at which it wants no more retries:
+/// <https://firebase.google.com/docs/cloud-messaging/scale-fcm>.
+const FCM_SHORTEST: Duration = Duration::from_secs(10);
+const FCM_LONGEST_AGE: Duration = HOUR;
+
+const NETWORKS: &str = "a list of networks such as \"10.0.0.0/8\" or \"::1/128\"";
+
+/// Headers that the client writes by itself, or that say something else on every request.
+const RESERVED: [&str; 5] = ["connection", "content-length", "host", "idempotency-key", "transfer-encoding"];
+
+pub(super) fn channels(settings: &Settings, problems: &mut Vec<Problem>) -> Option<BTreeMap<String, ChannelConfig>> {
+    let read = |name: String| {
+        let mut read = Reader::new(settings, &mut *problems, Key::of_channel(&name));
+        channel(&name, &mut read).map(|channel| (name, channel))
+    };
+    // All of them are read before the first failure counts.
+    let channels: Vec<_> = settings.channels().into_iter().map(read).collect();
+    channels.into_iter().collect()
+}
+
+fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
+    let named = match of_letters(name, 64, "_-", false) {
+        Ok(()) if !name.is_empty() => Some(()),
+        Ok(()) => refuse_name(read, "it is empty"),
+        Err(why) => refuse_name(read, &why),
+    };
+    let in_doubt =
+        read.word("in_doubt", &[("resend", InDoubtPolicy::Resend), ("dead_letter", InDoubtPolicy::DeadLetter)]);
+    let (timeout, retry, kind) = match read.word("kind", &[("http", Kind::Http), ("fcm", Kind::Fcm)])? {
+        Kind::Http => (
+            read.time("timeout", Duration::from_millis(100)..=HOUR),
+            retry(read, SHORTEST_BASE, LONGEST_AGE),
+            http(read).map(ChannelKind::Http),
+        ),
+        Kind::Fcm => (
+            read.time("timeout", FCM_SHORTEST..=HOUR),
+            retry(read, FCM_SHORTEST, FCM_LONGEST_AGE),
+            fcm(read).map(ChannelKind::Fcm),
+        ),
+    };
+    named?;
+    Some(ChannelConfig { name: name.to_owned(), timeout: timeout?, in_doubt: in_doubt?, retry: retry?, kind: kind? })
+}
+
+fn refuse_name(read: &mut Reader<'_>, why: &str) -> Option<()> {
+    let allowed = "1 to 64 lower-case letters, digits, \"_\" or \"-\"";
+    read.refuse("kind", &format!("the name of this channel is not allowed: {why}; allowed is {allowed}"));
+    None
+}
+
+/// The keys of `[retry]`, there or on a channel.
+pub(super) fn retry(read: &mut Reader<'_>, shortest: Duration, longest_age: Duration) -> Option<RetryConfig> {
+    let max_attempts = read.whole("max_attempts", 1..=32_767);
+    let base = read.time("base", shortest..=DAY);
+    let factor = read.number("factor", 1.0..=100.0);
+    let max = read.time("max", SHORTEST_BASE..=30 * DAY);
+    let max_age = read.time("max_age", SECOND..=longest_age);
+    let (base, max) = (base?, max?);
+    if base > max {
+        if !(read.follows("base") && read.follows("max")) {
+            let max = units::format_time(max);
+            read.refuse("base", &format!("it is longer than `max`, the upper limit of the wait, which is {max}"));
+        }
+        return None;
+    }
+    Some(RetryConfig { max_attempts: max_attempts?, base, factor: factor?, max, max_age: max_age? })
+}
+
+fn http(read: &mut Reader<'_>) -> Option<HttpSettings> {
+    let base_url = read.checked("base_url", urls::BASE, urls::base);
+    let method = read.word("method", &[("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH")]);
+    let headers = headers(read);
+    let auth = auth::auth(read);
+    let idempotency_key = read.word(
+        "idempotency_key",
+        &[("quoted", IdempotencyKey::Quoted), ("bare", IdempotencyKey::Bare), ("off", IdempotencyKey::Off)],
+    );
+    let allow_networks = read.list("allow_networks", NETWORKS, network);
+    let tls_ca = read.text("tls_ca");
+    Some(HttpSettings {
+        base_url: base_url?,
+        method: method?.to_owned(),
+        headers: headers?,
+        auth: auth?,
+        idempotency_key: idempotency_key?,
+        allow_networks: allow_networks?,
+        tls_ca: tls_ca?,
+    })
+}
+
+fn fcm(read: &mut Reader<'_>) -> Option<FcmSettings> {
+    let project_id = read.checked("project_id", "lower-case letters, digits, \"-\", \".\" and \":\"", |id| {
+        of_letters(id, 128, "-.:", false)
+    });
+    let credentials = read.text("credentials");
+    let base_url = read.read("base_url", urls::BASE, |value| {
+        let url = text_of(value)?;
+        urls::base(url).map(|()| url.to_owned())
+    });
+    let allow_networks = read.list("allow_networks", NETWORKS, network);
+    let tls_ca = read.text("tls_ca");
+    let (project_id, credentials) = (project_id?, credentials?);
+    if project_id.is_empty() && credentials.is_empty() {
+        read.refuse("project_id", "an fcm channel needs its project_id, or the credentials file of a service account");
+        return None;
+    }
+    Some(FcmSettings { project_id, credentials, base_url: base_url?, allow_networks: allow_networks?, tls_ca: tls_ca? })
+}
+
+fn headers(read: &mut Reader<'_>) -> Option<BTreeMap<String, String>> {
+    let table = read.table("headers", "a table of texts, such as { \"X-Source\" = \"shop\" }")?;
+    let mut headers = BTreeMap::new();
+    let mut fine = true;
+    for (name, value) in table {
+        match header(&name, value.as_str()) {
+            Ok(value) => {
+                headers.insert(name, value.to_owned());
+            }
+            Err(why) => {
+                read.refuse_in_table("headers", &name, why);
+                fine = false;
+            }
+        }
+    }
+    fine.then_some(headers)
+}
+
+fn header<'v>(name: &str, value: Option<&'v str>) -> Result<&'v str, &'static str> {
+    let value = value.ok_or("the value of a header is a text in quotes")?;
+    if HeaderName::from_bytes(name.as_bytes()).is_err() {
+        return Err("this is no name of a header; allowed are letters, digits and hyphens");
+    }
+    if RESERVED.contains(&name.to_lowercase().as_str()) {
+        return Err("this header is written by outbox itself");
+    }
+    if HeaderValue::from_str(value).is_err() {
+        return Err("a header cannot carry line breaks and control characters");
+    }
+    Ok(value)
+}
+
+/// A network, or a single address.
+fn network(text: &str) -> Result<IpNet, String> {
+    let single = |_| text.parse::<std::net::IpAddr>().map(IpNet::from);
+    text.parse::<IpNet>().or_else(single).map_err(|_| format!("{text:?} is not a network"))
+}

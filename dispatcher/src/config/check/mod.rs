@@ -1,0 +1,150 @@
+//! From merged settings to real types: every range, and what has to fit together.
+
+mod auth;
+mod channel;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::key::Key;
+use super::known::retry_section;
+use super::merge::Settings;
+use super::problem::Problem;
+use super::read::{Reader, text_of};
+use super::secret::SecretUrl;
+use super::{
+    AdminConfig, Config, DatabaseConfig, Dialect, DispatchConfig, LeaseConfig, LeaseProvider, LogFormat,
+    TelemetryConfig, Wakeup, urls,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_mins(1);
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
+
+/// Reads everything; none where there is a problem.
+pub(super) fn config(settings: Settings, problems: &mut Vec<Problem>) -> Option<Config> {
+    let database = database(&mut Reader::new(&settings, problems, Key::dotted("database")));
+    let dialect = database.as_ref().map(|database| database.dialect);
+    let lease = lease(&mut Reader::new(&settings, problems, Key::dotted("lease")));
+    let dispatch = dispatch(&mut Reader::new(&settings, problems, Key::dotted("dispatch")), dialect);
+    let retry = channel::retry(
+        &mut Reader::new(&settings, problems, retry_section()),
+        channel::SHORTEST_BASE,
+        channel::LONGEST_AGE,
+    );
+    let admin = admin(&mut Reader::new(&settings, problems, Key::dotted("admin")));
+    let telemetry = telemetry(&mut Reader::new(&settings, problems, Key::dotted("telemetry")));
+    let channels = channel::channels(&settings, problems);
+    // Every channel has its own, but a wrong one is wrong also where no channel inherits it.
+    retry?;
+    Some(Config {
+        database: database?,
+        lease: lease?,
+        dispatch: dispatch?,
+        admin: admin?,
+        telemetry: telemetry?,
+        channels: channels?,
+        settings,
+    })
+}
+
+fn database(read: &mut Reader<'_>) -> Option<DatabaseConfig> {
+    let url = read.read("url", urls::DATABASE, |value| {
+        let text = text_of(value)?;
+        urls::database(text).map(|dialect| (SecretUrl::new(text), dialect))
+    });
+    let schema = read.checked("schema", "a lower-case name of letters, digits and _, up to 63 characters", schema_name);
+    let environment =
+        read.read("environment", "1 to 64 letters, digits, \".\", \"_\" or \"-\"", |value| match text_of(value)? {
+            "" => Err(String::new()),
+            text => of_letters(text, 64, "._-", true).map(|()| text.to_owned()),
+        });
+    if let (Some((_, Dialect::MySql | Dialect::Sqlite)), Some(false)) = (&url, schema.as_ref().map(String::is_empty)) {
+        read.refuse("schema", "only PostgreSQL has schemas; on MySQL use another database, on SQLite another file");
+    }
+    let ((url, dialect), schema) = (url?, schema?);
+    Some(DatabaseConfig { url, dialect, schema: (!schema.is_empty()).then_some(schema), environment: environment? })
+}
+
+fn schema_name(text: &str) -> Result<(), String> {
+    if text.starts_with(|first: char| first.is_ascii_digit()) {
+        return Err("it begins with a digit".to_owned());
+    }
+    of_letters(text, 63, "_", false)
+}
+
+/// Letters and digits of ASCII and `others`, up to `longest`.
+fn of_letters(text: &str, longest: usize, others: &str, capitals: bool) -> Result<(), String> {
+    let fits = |c: char| {
+        c.is_ascii_lowercase() || c.is_ascii_digit() || others.contains(c) || (capitals && c.is_ascii_uppercase())
+    };
+    match text.chars().find(|c| !fits(*c)) {
+        Some(other) => Err(format!("it contains {other:?}")),
+        None if text.len() > longest => Err(format!("it has {} characters", text.len())),
+        None => Ok(()),
+    }
+}
+
+fn lease(read: &mut Reader<'_>) -> Option<LeaseConfig> {
+    let url = read.url("url", urls::REDIS, urls::redis);
+    let redis = read.word("provider", &[("table", false), ("redis", true)]);
+    let ttl = read.time("ttl", SECOND..=10 * MINUTE);
+    let term = read.time("term", SECOND..=DAY);
+    let provider = match (redis?, url?) {
+        (false, _) => LeaseProvider::Table,
+        (true, Some(url)) => LeaseProvider::Redis(url),
+        (true, None) => {
+            read.refuse("provider", "needs lease.url, for example lease.url = \"redis://127.0.0.1:6379\"");
+            return None;
+        }
+    };
+    Some(LeaseConfig { provider, ttl: ttl?, term: term? })
+}
+
+fn dispatch(read: &mut Reader<'_>, dialect: Option<Dialect>) -> Option<DispatchConfig> {
+    let poll_interval = read.time("poll_interval", Duration::from_millis(10)..=HOUR);
+    let wakeup = read.word("wakeup", &[("notify", Wakeup::Notify), ("off", Wakeup::Off)]);
+    let max_in_flight = read.whole("max_in_flight", 1..=100_000);
+    let max_bytes = read.size("max_bytes", 1 << 20..=1 << 40);
+    let drain_timeout = read.time("drain_timeout", Duration::ZERO..=HOUR);
+    if let (Some(Wakeup::Notify), Some(Dialect::MySql | Dialect::Sqlite)) = (wakeup, dialect) {
+        read.refuse("wakeup", "only PostgreSQL can notify; leave it out, and dispatch.poll_interval sets the latency");
+    }
+    Some(DispatchConfig {
+        poll_interval: poll_interval?,
+        wakeup: wakeup?,
+        max_in_flight: max_in_flight?,
+        max_bytes: max_bytes?,
+        drain_timeout: drain_timeout?,
+    })
+}
+
+fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
+    let listen = read.read("listen", "an IP address and a port, such as \"127.0.0.1:8640\"", |value| {
+        text_of(value)?.parse::<SocketAddr>().map_err(|_| String::new())
+    });
+    let token = read.secret("token");
+    let (listen, token) = (listen?, token?);
+    if token.is_none() && !listen.ip().to_canonical().is_loopback() {
+        read.refuse(
+            "listen",
+            "beyond loopback the listener needs admin.token (OUTBOX_ADMIN__TOKEN); or listen on 127.0.0.1",
+        );
+    }
+    Some(AdminConfig { listen, token })
+}
+
+fn telemetry(read: &mut Reader<'_>) -> Option<TelemetryConfig> {
+    let otlp_endpoint = read.url("otlp_endpoint", urls::WEB, |text| urls::web(text).map(|_| ()));
+    let log_format = read.word("log_format", &[("text", LogFormat::Text), ("json", LogFormat::Json)]);
+    let levels = [
+        ("error", tracing::Level::ERROR),
+        ("warn", tracing::Level::WARN),
+        ("info", tracing::Level::INFO),
+        ("debug", tracing::Level::DEBUG),
+        ("trace", tracing::Level::TRACE),
+    ];
+    let log_level = read.word("log_level", &levels);
+    Some(TelemetryConfig { otlp_endpoint: otlp_endpoint?, log_format: log_format?, log_level: log_level? })
+}

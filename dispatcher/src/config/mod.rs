@@ -1,0 +1,163 @@
+//! Settings: the documented defaults ([`DEFAULTS`]), then a file, then the environment, then flags.
+//!
+//! Nothing is guessed and nothing is ignored: a key that does not exist, or a value that is not allowed, is refused
+//! with where it stands and what is meant, and all of them at once. No secret is ever shown.
+
+pub mod channel;
+mod check;
+mod key;
+mod known;
+mod merge;
+mod problem;
+mod read;
+mod secret;
+mod show;
+mod source;
+mod units;
+mod unknown;
+mod urls;
+
+#[cfg(test)]
+mod documented;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+pub use channel::{ChannelConfig, ChannelKind, RetryConfig};
+pub use known::DEFAULTS;
+pub use problem::{ConfigError, Problem};
+pub use secret::{SecretText, SecretUrl};
+pub use source::{DEFAULT_FILE, Sources, parse_assignment};
+
+/// All settings, checked. What each means, its default and what is allowed: [`DEFAULTS`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Where the outbox is.
+    pub database: DatabaseConfig,
+    /// The right to poll.
+    pub lease: LeaseConfig,
+    /// The loop.
+    pub dispatch: DispatchConfig,
+    /// The listener.
+    pub admin: AdminConfig,
+    /// Logs, traces and metrics.
+    pub telemetry: TelemetryConfig,
+    /// The ways out, by name. At least one.
+    pub channels: BTreeMap<String, ChannelConfig>,
+    settings: merge::Settings,
+}
+
+impl Config {
+    /// Puts the sources over the defaults and checks the whole.
+    ///
+    /// # Errors
+    /// Every unknown key and every wrong value in the sources.
+    pub fn load(sources: &Sources) -> Result<Self, ConfigError> {
+        let mut problems = Vec::new();
+        let known: Vec<_> = known::KNOWN.fixed.iter().map(|(key, _)| key.clone()).collect();
+        let givens = source::gather(sources, &known, &mut problems);
+        let settings = merge::complete(givens, &mut problems);
+        let config = check::config(settings, &mut problems);
+        config.filter(|_| problems.is_empty()).ok_or(ConfigError { problems })
+    }
+}
+
+/// `[database]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatabaseConfig {
+    /// With its password.
+    pub url: SecretUrl,
+    /// What the URL leads to.
+    pub dialect: Dialect,
+    /// The schema that holds the tables; PostgreSQL only.
+    pub schema: Option<String>,
+    /// What `migrate` stores and `run` compares.
+    pub environment: String,
+}
+
+/// The databases that an outbox can be in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// PostgreSQL.
+    Postgres,
+    /// MySQL and MariaDB.
+    MySql,
+    /// SQLite.
+    Sqlite,
+}
+
+/// `[lease]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseConfig {
+    /// Where the lease is kept.
+    pub provider: LeaseProvider,
+    /// How long it outlives the last renewal: 1 s to 10 min.
+    pub ttl: Duration,
+    /// How long one replica polls before it hands over: 1 s to 1 d. May be shorter than `ttl`.
+    pub term: Duration,
+}
+
+/// Where the lease is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeaseProvider {
+    /// A row in the outbox database.
+    Table,
+    /// A key in the Redis server at this URL.
+    Redis(SecretUrl),
+}
+
+/// `[dispatch]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DispatchConfig {
+    /// How often the database is asked when no wake-up comes: 10 ms to 1 h.
+    pub poll_interval: Duration,
+    /// How the poller hears of new rows before the next poll.
+    pub wakeup: Wakeup,
+    /// Messages claimed and not yet marked at one time, per process: 1 to 100,000.
+    pub max_in_flight: u32,
+    /// Bytes of payload held at one time; at least 1 MiB.
+    pub max_bytes: u64,
+    /// How long a stopping process waits for what it has in flight: up to 1 h.
+    pub drain_timeout: Duration,
+}
+
+/// How the poller hears of new rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wakeup {
+    /// The database says so (PostgreSQL).
+    Notify,
+    /// Not before the next poll.
+    Off,
+}
+
+/// `[admin]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdminConfig {
+    /// Address of the listener; on loopback where there is no `token`.
+    pub listen: SocketAddr,
+    /// Guards all but the health pair.
+    pub token: Option<SecretText>,
+}
+
+/// `[telemetry]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TelemetryConfig {
+    /// Where traces and metrics are sent by OTLP over HTTP.
+    pub otlp_endpoint: Option<SecretUrl>,
+    /// How a log line is written.
+    pub log_format: LogFormat,
+    /// The least severe line that is written.
+    pub log_level: tracing::Level,
+}
+
+/// How a log line is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines: one object per line.
+    Json,
+}

@@ -1,0 +1,73 @@
+//! What is wrong with settings, for the person who wrote them.
+
+use std::fmt;
+
+use super::merge::{Origin, Setting};
+
+/// Every wrong setting, not just the first.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct ConfigError {
+    /// At least one.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.problems.as_slice() {
+            [problem] => write!(f, "a setting is wrong: {problem}"),
+            problems => {
+                write!(f, "{} settings are wrong:", problems.len())?;
+                problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+            }
+        }
+    }
+}
+
+/// One wrong setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file and line, the environment variable or the flag; none for a default.
+    pub origin: Option<String>,
+    /// The key as a person writes it. Empty where a whole file is meant.
+    pub key: String,
+    /// As it was given, without secrets.
+    pub value: Option<String>,
+    /// What is wrong and what is allowed.
+    pub advice: String,
+}
+
+impl Problem {
+    /// A setting whose value is not one that is allowed.
+    pub(super) fn with_value(setting: &Setting, advice: impl Into<String>) -> Self {
+        Self {
+            origin: setting.origin.place(),
+            key: setting.key.to_string(),
+            value: Some(setting.shown()),
+            advice: advice.into(),
+        }
+    }
+
+    /// A key that should not be there, or that is missing.
+    pub(super) fn with_key(origin: &Origin, key: impl fmt::Display, advice: impl Into<String>) -> Self {
+        Self { origin: origin.place(), key: key.to_string(), value: None, advice: advice.into() }
+    }
+
+    /// A source that could not be read at all.
+    pub(super) fn with_source(place: String, advice: impl Into<String>) -> Self {
+        Self { origin: Some(place), key: String::new(), value: None, advice: advice.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(origin) = &self.origin {
+            write!(f, "{origin}: ")?;
+        }
+        f.write_str(&self.key)?;
+        if let Some(value) = &self.value {
+            write!(f, " = {value}:")?;
+        }
+        let gap = if self.key.is_empty() { "" } else { " " };
+        write!(f, "{gap}{}", self.advice)
+    }
+}

@@ -1,0 +1,172 @@
+//! What must not be seen: kept apart from what may be shown.
+
+use std::fmt;
+
+use toml::Value;
+
+use super::key::Key;
+
+/// Stands where a secret was.
+pub(super) const HIDDEN: &str = "***";
+
+/// A secret in memory. It shows itself only to who asks by name.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretText(String);
+
+impl SecretText {
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The secret itself: never for a log line, an error or a page.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(HIDDEN)
+    }
+}
+
+/// A URL that may carry a password. Shown (`Display`, `Debug`) without it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretUrl(String);
+
+impl SecretUrl {
+    pub(super) fn new(url: impl Into<String>) -> Self {
+        Self(url.into())
+    }
+
+    /// The URL with its password, for the client that connects.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SecretUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&without_password(&self.0))
+    }
+}
+
+impl fmt::Debug for SecretUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Whether nothing of the value of `key` may be shown.
+pub(super) fn is_secret(key: &Key) -> bool {
+    let parts: Vec<&str> = key.parts().iter().map(String::as_str).collect();
+    match parts.as_slice() {
+        ["channels", _, "auth", .., "env" | "file"]
+        | ["channels", _, "auth", "basic", "user"]
+        | ["channels", _, "auth", "header", "name"] => false,
+        // Credentials belong in `auth`, but people will put them here.
+        ["channels", _, "headers", name] => {
+            let name = name.to_lowercase();
+            ["auth", "key", "token", "secret", "cookie", "signature", "password"].iter().any(|word| name.contains(word))
+        }
+        ["admin", "token", ..] | ["channels", _, "auth" | "headers", ..] => true,
+        _ => false,
+    }
+}
+
+/// The value as TOML, with everything secret hidden.
+pub(super) fn shown(key: &Key, value: &Value) -> Value {
+    if is_secret(key) && value.as_str() != Some("") && !is_empty_table(value) {
+        return Value::String(HIDDEN.to_owned());
+    }
+    match value {
+        Value::String(text) => Value::String(without_password(text)),
+        Value::Array(items) => Value::Array(items.iter().map(|item| shown(key, item)).collect()),
+        Value::Table(items) => {
+            Value::Table(items.iter().map(|(name, item)| (name.clone(), shown(&key.child(name), item))).collect())
+        }
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => value.clone(),
+    }
+}
+
+fn is_empty_table(value: &Value) -> bool {
+    value.as_table().is_some_and(toml::Table::is_empty)
+}
+
+/// Hides the password of anything that looks like a URL. It does not parse: a URL that does not parse often has
+/// a password with a `/`, `#` or `@` in it, and is about to be shown in an error.
+pub(super) fn without_password(text: &str) -> String {
+    hide_query(&hide_user_info(text))
+}
+
+fn hide_user_info(text: &str) -> String {
+    let Some((before, host)) = text.rsplit_once('@') else { return text.to_owned() };
+    // An `@` is common in the paths of the web and of files, and rare in those of databases.
+    if text.starts_with("sqlite:") || (text.starts_with("http") && url::Url::parse(text).is_ok_and(|url| is_open(&url)))
+    {
+        return text.to_owned();
+    }
+    let (scheme, user_info) = match before.find("://") {
+        Some(at) => before.split_at(at + 3),
+        None => before.split_at(before.find(':').map_or(0, |colon| colon + 1)),
+    };
+    match user_info.split_once(':') {
+        Some((user, _)) => format!("{scheme}{user}:{HIDDEN}@{host}"),
+        // `https://TOKEN@host` is how tokens are handed over; a database is handed a user.
+        None if scheme.starts_with("http") => format!("{scheme}{HIDDEN}@{host}"),
+        None => format!("{scheme}{user_info}@{host}"),
+    }
+}
+
+fn is_open(url: &url::Url) -> bool {
+    url.username().is_empty() && url.password().is_none()
+}
+
+/// `?user=me&password=…`, as JDBC and libpq allow.
+fn hide_query(text: &str) -> String {
+    let Some((before, query)) = text.split_once('?') else { return text.to_owned() };
+    let hide = |pair: &str| match pair.split_once('=') {
+        Some((name, _)) if ["pass", "pwd", "token", "secret"].iter().any(|word| name.to_lowercase().contains(word)) => {
+            format!("{name}={HIDDEN}")
+        }
+        _ => pair.to_owned(),
+    };
+    format!("{before}?{}", query.split('&').map(hide).collect::<Vec<_>>().join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_hidden_wherever_a_url_can_have_one() {
+        for (url, shown) in [
+            ("postgres://app:s3cret@db/x", "postgres://app:***@db/x"),
+            ("postgres://app:s3/c@r#et@db:5432/x", "postgres://app:***@db:5432/x"),
+            ("redis://:s3cret@cache", "redis://:***@cache"),
+            ("postgres://app@db/x", "postgres://app@db/x"),
+            ("https://s3cret@collector", "https://***@collector"),
+            ("postgres:app:s3cret@db", "postgres:app:***@db"),
+            ("jdbc:mysql://db/x?user=me&password=s3cret&ssl=1", "jdbc:mysql://db/x?user=me&password=***&ssl=1"),
+            ("sqlite://c:/me@home/outbox.db", "sqlite://c:/me@home/outbox.db"),
+            ("https://hooks.example/@me", "https://hooks.example/@me"),
+        ] {
+            assert_eq!(without_password(url), shown);
+            assert_eq!(format!("{:?}", SecretUrl::new(url)), shown);
+        }
+    }
+
+    #[test]
+    fn tokens_and_credentials_are_hidden_but_not_where_they_come_from() {
+        let hidden = |key: &str| shown(&Key::dotted(key), &Value::String("s3cret".into())).as_str() == Some(HIDDEN);
+        for key in ["admin.token", "channels.hook.auth.bearer", "channels.hook.auth", "channels.hook.headers.X-Api-Key"]
+        {
+            assert!(hidden(key), "{key}");
+        }
+        for key in ["channels.hook.auth.bearer.env", "channels.hook.auth.basic.user", "channels.hook.headers.X-Source"]
+        {
+            assert!(!hidden(key), "{key}");
+        }
+        assert_eq!(format!("{:?}", SecretText::new("s3cret")), HIDDEN);
+    }
+}

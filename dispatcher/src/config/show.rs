@@ -1,0 +1,73 @@
+//! The effective settings, for `outbox config show`: without secrets, and with where each came from.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, json};
+use toml::{Table, Value};
+
+use super::Config;
+use super::key::{Key, quoted};
+use super::merge::{Origin, Setting, insert_at};
+use super::secret::{self, HIDDEN};
+
+impl Config {
+    /// As a settings file. It can be used as one where it hides nothing.
+    pub fn to_toml(&self) -> String {
+        let mut text = String::new();
+        let mut section = None;
+        for setting in self.settings.iter() {
+            let mine = section_of(setting);
+            if section.as_ref() != Some(&mine) {
+                let gap = if section.is_none() { "" } else { "\n" };
+                // Writing to a `String` cannot fail.
+                let _ = writeln!(text, "{gap}[{mine}]");
+            }
+            let _ = writeln!(text, "{}", line(setting, &mine, self.origin(setting)));
+            section = Some(mine);
+        }
+        text
+    }
+
+    /// As JSON: `settings` by section, and in `origins` where each that is not a plain default came from.
+    pub fn to_json(&self) -> serde_json::Value {
+        let mut settings = Table::new();
+        let mut origins = Map::new();
+        for setting in self.settings.iter() {
+            insert_at(&mut settings, setting.key.parts(), secret::shown(&setting.key, &setting.value));
+            if let Some(origin) = self.origin(setting) {
+                origins.insert(setting.key.to_string(), origin.into());
+            }
+        }
+        json!({ "settings": settings, "origins": origins })
+    }
+
+    /// Where a value came from, unless it is a default and nothing else.
+    fn origin(&self, setting: &Setting) -> Option<String> {
+        match &setting.origin {
+            Origin::Default => None,
+            Origin::Follows(decider) => {
+                let decider = self.settings.get(decider).filter(|decider| decider.origin != Origin::Default)?;
+                Some(format!("follows from {}", decider.key))
+            }
+            Origin::File { .. } | Origin::Env(_) | Origin::Flag => {
+                setting.origin.place().map(|place| format!("from {place}"))
+            }
+        }
+    }
+}
+
+fn section_of(setting: &Setting) -> Key {
+    match setting.key.channel() {
+        Some(name) => Key::of_channel(name),
+        None => Key::from_parts(setting.key.parts()[..1].to_vec()),
+    }
+}
+
+fn line(setting: &Setting, section: &Key, origin: Option<String>) -> String {
+    let shown = secret::shown(&setting.key, &setting.value);
+    // Fed back, the stars would become the secret.
+    let comment = if shown == Value::String(HIDDEN.to_owned()) { "# " } else { "" };
+    let name = quoted(setting.key.below(section).unwrap_or_default());
+    let origin = origin.map(|origin| format!("  # {origin}")).unwrap_or_default();
+    format!("{comment}{name} = {shown}{origin}")
+}

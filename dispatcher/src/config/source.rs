@@ -1,0 +1,177 @@
+//! Where settings come from: the file, the environment, the command line, each over the one before.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+use toml::{Table, Value};
+
+use super::key::Key;
+use super::merge::Origin;
+use super::problem::Problem;
+
+/// Read where no other file is named, if it exists.
+pub const DEFAULT_FILE: &str = "outbox.toml";
+
+/// Everything that settings are made of, over the defaults. None of it is read from the process by itself, so that
+/// tests need not change the process.
+#[derive(Debug, Default)]
+pub struct Sources {
+    /// The text of the settings file and its name.
+    pub file: Option<(PathBuf, String)>,
+    /// Environment variables; those that are none of ours are passed over.
+    pub environment: Vec<(String, String)>,
+    /// What the command line sets: dotted key and text, as `--set lease.ttl=10s` has them.
+    pub flags: Vec<(String, String)>,
+}
+
+impl Sources {
+    /// The sources of this process: `--config` if it was given (then the file has to exist), else `outbox.toml`
+    /// in the working directory if it exists; the environment; and the flags.
+    pub fn of_process(config: Option<&Path>, flags: Vec<(String, String)>) -> Result<Self, super::ConfigError> {
+        let file = read_file(config).map_err(|problem| super::ConfigError { problems: vec![problem] })?;
+        // Not `vars()`: it panics where some other program's variable is not UTF-8.
+        let text = |os: std::ffi::OsString| os.to_string_lossy().into_owned();
+        let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
+        Ok(Self { file, environment, flags })
+    }
+}
+
+fn read_file(config: Option<&Path>) -> Result<Option<(PathBuf, String)>, Problem> {
+    let path = config.unwrap_or(Path::new(DEFAULT_FILE));
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some((path.to_owned(), text))),
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound && config.is_none() => Ok(None),
+        Err(why) => {
+            Err(Problem::with_source(path.display().to_string(), format!("the settings file cannot be read: {why}")))
+        }
+    }
+}
+
+/// `KEY=VALUE`, as `--set` takes it.
+pub fn parse_assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err(format!("{text:?} is not KEY=VALUE, for example lease.ttl=10s")),
+    }
+}
+
+/// What somebody set, before it is known whether there is such a key.
+#[derive(Debug, Clone)]
+pub(super) struct Given {
+    pub(super) value: Raw,
+    pub(super) origin: Origin,
+}
+
+/// A value as its source has it.
+#[derive(Debug, Clone)]
+pub(super) enum Raw {
+    /// From a file, with its type.
+    Typed(Value),
+    /// From the environment or the command line: the key's default says what type it should be.
+    Text(String),
+}
+
+/// Everything that somebody set: tables are taken apart, so that sources merge key by key.
+pub(super) type Givens = BTreeMap<Key, Given>;
+
+/// Puts the sources over each other.
+pub(super) fn gather(sources: &Sources, known: &[Key], problems: &mut Vec<Problem>) -> Givens {
+    let mut givens = Givens::new();
+    if let Some((path, text)) = &sources.file {
+        match flatten_file(path, text) {
+            Ok(file) => file.into_iter().for_each(|(key, given)| put(&mut givens, key, given)),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    for (name, value) in &sources.environment {
+        let origin = Origin::Env(name.clone());
+        if let Some(mut key) = Key::from_env(name) {
+            respell(&mut key, &givens);
+            put(&mut givens, key, Given { value: Raw::Text(value.clone()), origin });
+        } else if let Some(meant) = known.iter().find(|key| key.to_env().replace("__", "_") == *name) {
+            let advice = format!("a section and its key are joined by two underscores: {}", meant.to_env());
+            problems.push(Problem::with_key(&origin, "", advice));
+        }
+    }
+    for (key, value) in &sources.flags {
+        put(&mut givens, Key::dotted(key), Given { value: Raw::Text(value.clone()), origin: Origin::Flag });
+    }
+    givens
+}
+
+/// A later source wins, also where one sets `auth.bearer` and the other `auth.bearer.env`.
+fn put(givens: &mut Givens, key: Key, given: Given) {
+    givens.retain(|earlier, _| !earlier.overlaps(&key));
+    givens.insert(key, given);
+}
+
+/// A variable's name has neither hyphens nor capitals: find the channel and write the header that it means.
+fn respell(key: &mut Key, givens: &Givens) {
+    let Some(name) = key.channel().map(str::to_owned) else { return };
+    let mut channels = givens.keys().filter_map(Key::channel);
+    let meant = channels.find(|channel| *channel != name && channel.replace('-', "_") == name).map(str::to_owned);
+    let exists = givens.keys().any(|earlier| earlier.channel() == Some(&name));
+    if let [_, channel, key, rest @ ..] = key.parts_mut() {
+        if let (Some(meant), false) = (meant, exists) {
+            *channel = meant;
+        }
+        if let ("headers", [header]) = (key.as_str(), rest) {
+            *header = header.replace('_', "-");
+        }
+    }
+}
+
+fn flatten_file(path: &Path, text: &str) -> Result<Vec<(Key, Given)>, Problem> {
+    let name = path.display().to_string();
+    let line_of = |offset: usize| 1 + text[..offset].matches('\n').count();
+    // Only the message: the error's own `Display` quotes the line, which may hold a secret.
+    let refuse = |why: toml::de::Error| {
+        let line = why.span().map_or(1, |span| line_of(span.start));
+        Problem::with_source(format!("{name}:{line}"), format!("this is not TOML: {}", why.message()))
+    };
+    let values: Table = toml::from_str(text).map_err(refuse)?;
+    let spans = DeTable::parse(text).map_err(refuse)?;
+    let mut lines = BTreeMap::new();
+    collect_lines(spans.get_ref(), &[], &line_of, &mut lines);
+    let mut flat = Vec::new();
+    flatten(&Value::Table(values), &[], &mut flat);
+    let given = |(parts, value): (Vec<String>, Value)| {
+        let line = lines.get(&parts).copied().unwrap_or(1);
+        let origin = Origin::File { name: name.clone(), line };
+        (Key::from_parts(parts), Given { value: Raw::Typed(value), origin })
+    };
+    Ok(flat.into_iter().map(given).collect())
+}
+
+/// The values of a table and of the tables in it. An empty table is a value: somebody wrote it.
+pub(super) fn flatten(value: &Value, path: &[String], flat: &mut Vec<(Vec<String>, Value)>) {
+    match value {
+        Value::Table(table) if path.is_empty() || !table.is_empty() => {
+            for (name, value) in table {
+                flatten(value, &[path, std::slice::from_ref(name)].concat(), flat);
+            }
+        }
+        _ => flat.push((path.to_vec(), value.clone())),
+    }
+}
+
+fn collect_lines(
+    table: &DeTable<'_>,
+    path: &[String],
+    line_of: &impl Fn(usize) -> usize,
+    lines: &mut BTreeMap<Vec<String>, usize>,
+) {
+    for (name, value) in table {
+        let path = [path, &[name.get_ref().to_string()]].concat();
+        if let DeValue::Table(inner) = value.get_ref() {
+            collect_lines(inner, &path, line_of, lines);
+        }
+        lines.insert(path, line_of(name.span().start));
+    }
+}
+
+/// The names of the channels that somebody configured.
+pub(super) fn channel_names(givens: &Givens) -> std::collections::BTreeSet<String> {
+    givens.keys().filter_map(Key::channel).map(str::to_owned).collect()
+}

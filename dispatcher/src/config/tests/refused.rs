@@ -1,0 +1,169 @@
+//! Wrong settings, and what their errors say.
+
+use super::load;
+
+/// A settings file and what its error has to say.
+const BAD_FILES: &[(&str, &[&str])] = &[
+    // Keys.
+    ("[lease]\ntll = \"10s\"", &["outbox.toml:2", "lease.tll", "did you mean lease.ttl?"]),
+    ("[databse]\nurl = \"sqlite://x\"", &["did you mean database.url?"]),
+    ("max_in_flight = 3", &["did you mean dispatch.max_in_flight?"]),
+    ("[dispatch]\nttl = \"10s\"", &["did you mean lease.ttl?"]),
+    ("[database]\nhost = \"db\"", &["the keys of database are url, schema, environment"]),
+    ("[retention]\nsuccess = \"7d\"", &["retention.success is not a setting", "the sections are database, lease"]),
+    ("[retention]", &["outbox.toml:1: retention is not a setting"]),
+    ("lease = \"redis\"", &["lease is a section"]),
+    ("channels = 3", &["channels is a section"]),
+    ("[channel.hook]\nkind = \"http\"", &["did you mean channels.hook.kind?"]),
+    ("[channel-defaults.http]\ntimeout = \"1s\"", &["channel-defaults.http.timeout is not a setting"]),
+    ("[channels.hook]\nkind = \"http\"\ntime_out = \"1s\"", &["outbox.toml:3", "did you mean channels.hook.timeout?"]),
+    ("[channels.hook]\nkind = \"http\"\nproject_id = \"x\"", &["a setting of fcm channels", "this one is http"]),
+    ("[channels.hook]\nkind = \"http\"\nsigning_keys = []", &["not a setting of http channels", "idempotency_key"]),
+    ("[lease]\nttl = { seconds = 10 }", &["lease.ttl is one value, not a table"]),
+    ("[lease\nttl = 1", &["outbox.toml:1", "not TOML"]),
+    // Types, units, ranges.
+    ("[lease]\nttl = 10", &["lease.ttl = 10", "\"10s\"", "a time from 1s to 10m"]),
+    ("[lease]\nttl = \"10 bananas\"", &["lease.ttl = \"10 bananas\"", "bananas", "from 1s to 10m"]),
+    ("[lease]\nttl = \"999ms\"", &["\"999ms\"", "from 1s to 10m"]),
+    ("[lease]\nttl = \"11m\"", &["from 1s to 10m"]),
+    ("[lease]\nterm = [\"1s\"]", &["lease.term", "a list, not a text"]),
+    ("[lease]\nprovider = \"session\"", &["lease.provider = \"session\"", "\"table\" or \"redis\""]),
+    ("[lease]\nprovider = \"redis\"", &["lease.provider = \"redis\"", "needs lease.url"]),
+    ("[lease]\nurl = \"http://cache\"", &["lease.url", "redis://", "rediss://"]),
+    ("[dispatch]\nmax_in_flight = 0", &["dispatch.max_in_flight = 0", "from 1 to 100000"]),
+    ("[dispatch]\nmax_in_flight = 100001", &["from 1 to 100000"]),
+    ("[dispatch]\nmax_in_flight = -1", &["from 1 to 100000"]),
+    ("[dispatch]\nmax_in_flight = \"64\"", &["without quotes"]),
+    ("[dispatch]\nmax_bytes = 67108864", &["a size needs a unit", "from 1 MiB"]),
+    ("[dispatch]\nmax_bytes = \"1 KiB\"", &["from 1 MiB"]),
+    ("[dispatch]\nmax_bytes = \"64 bananas\"", &["bananas", "from 1 MiB"]),
+    ("[dispatch]\nwakeup = \"poll\"", &["\"notify\" or \"off\""]),
+    ("[dispatch]\nwakeup = \"notify\"", &["only PostgreSQL"]),
+    ("[retry]\nfactor = 0.5", &["retry.factor = 0.5", "from 1 to 100"]),
+    ("[retry]\nfactor = nan", &["from 1 to 100"]),
+    ("[retry]\nbase = \"2h\"", &["retry.base = \"2h\"", "longer than `max`"]),
+    ("[retry]\nmax_attempts = 40000", &["from 1 to 32767"]),
+    // URLs and addresses.
+    ("[database]\nurl = \"jdbc:mysql://db/shop\"", &["JDBC", "leave out \"jdbc:\"", "mysql://"]),
+    ("[database]\nurl = \"oracle://db/shop\"", &["not supported", "sqlite://PATH", "postgres://", "mysql://"]),
+    ("[database]\nurl = \"outbox.db\"", &["sqlite://PATH"]),
+    ("[database]\nurl = \"\"", &["database.url", "sqlite://PATH"]),
+    ("[database]\nurl = \"sqlite://\"", &["path of the file is missing"]),
+    ("[database]\nurl = \"sqlite://:memory:\"", &["name a file"]),
+    ("[database]\nurl = \"mysql://db\"", &["name of the database is missing"]),
+    ("[database]\nschema = \"app\"", &["only PostgreSQL has schemas"]),
+    ("[database]\nurl = \"postgres://db/x\"\nschema = \"a; drop\"", &["database.schema", "it contains ';'"]),
+    ("[database]\nenvironment = \"\"", &["database.environment", "1 to 64"]),
+    ("[admin]\nlisten = \"localhost:8640\"", &["admin.listen", "an IP address and a port"]),
+    ("[admin]\nlisten = \"0.0.0.0:8640\"", &["beyond loopback", "admin.token"]),
+    ("[admin]\nlisten = \"[::]:8640\"", &["beyond loopback"]),
+    ("[telemetry]\notlp_endpoint = \"collector:4317\"", &["telemetry.otlp_endpoint", "http://"]),
+    ("[telemetry]\nlog_format = \"xml\"", &["\"text\" or \"json\""]),
+    ("[telemetry]\nlog_level = \"verbose\"", &["\"error\", \"warn\", \"info\", \"debug\" or \"trace\""]),
+    // Channels.
+    ("[channels.hook]", &["outbox.toml:1", "channels.hook.kind is missing"]),
+    ("[channels.hook]\ntimeout = \"1s\"", &["channels.hook.kind is missing"]),
+    ("[channels.hook]\nkind = \"smtp\"", &["channels.hook.kind = \"smtp\"", "\"http\" or \"fcm\""]),
+    ("[channels.Hook]\nkind = \"http\"", &["channels.Hook", "it contains 'H'", "lower-case"]),
+    ("[channels.\"a.b\"]\nkind = \"http\"", &["channels.\"a.b\"", "it contains '.'"]),
+    ("[channels.hook]\nkind = \"http\"\nbase_url = \"ftp://x\"", &["base_url", "http:// or https://"]),
+    ("[channels.hook]\nkind = \"http\"\nbase_url = \"https://u:p@x\"", &["credentials belong in `auth`"]),
+    ("[channels.hook]\nkind = \"http\"\nbase_url = \"https://x/?a=b\"", &["a query or a fragment"]),
+    ("[channels.hook]\nkind = \"http\"\nmethod = \"GET\"", &["\"POST\", \"PUT\" or \"PATCH\""]),
+    ("[channels.hook]\nkind = \"http\"\nin_doubt = \"drop\"", &["\"resend\" or \"dead_letter\""]),
+    ("[channels.hook]\nkind = \"http\"\nallow_networks = [\"10.0.0.0/64\"]", &["\"10.0.0.0/64\" is not a network"]),
+    ("[channels.hook]\nkind = \"http\"\nallow_networks = [8]", &["a number, not a text", "a list of networks"]),
+    ("[channels.hook]\nkind = \"http\"\nheaders = { \"X A\" = \"b\" }", &["headers.\"X A\"", "no name of a header"]),
+    ("[channels.hook]\nkind = \"http\"\nheaders = { Host = \"b\" }", &["headers.Host", "by outbox itself"]),
+    ("[channels.hook]\nkind = \"http\"\nheaders = { X-A = \"b\\r\\nX-B: c\" }", &["line breaks"]),
+    ("[channels.hook]\nkind = \"http\"\nheaders = { X-A = 1 }", &["a text in quotes"]),
+    ("[channels.hook]\nkind = \"http\"\nheaders = [\"X-A: b\"]", &["a table of texts"]),
+    ("[channels.hook]\nkind = \"http\"\nauth = \"x\"", &["channels.hook.auth", "bearer = SECRET"]),
+    ("[channels.hook]\nkind = \"http\"\nauth = { digest = \"x\" }", &["\"digest\"", "bearer = SECRET"]),
+    ("[channels.hook]\nkind = \"http\"\nauth = { basic = { user = \"x\" } }", &["has no password"]),
+    ("[channels.hook]\nkind = \"http\"\nauth = { bearer = { vault = \"x\" } }", &["neither a text nor { env }"]),
+    ("[channels.hook]\nkind = \"http\"\n[channels.hook.auth]\nbearer = \"x\"\nbasic = {}", &["more than one way"]),
+    ("[channels.push]\nkind = \"fcm\"", &["channels.push.project_id", "credentials"]),
+    ("[channels.push]\nkind = \"fcm\"\nproject_id = \"a/b\"", &["it contains '/'"]),
+    ("[channels.push]\nkind = \"fcm\"\nproject_id = \"x\"\ntimeout = \"9s\"", &["from 10s to 1h"]),
+    ("[channels.push]\nkind = \"fcm\"\nproject_id = \"x\"\nbase = \"5s\"", &["from 10s to 1d"]),
+    ("[channels.push]\nkind = \"fcm\"\nproject_id = \"x\"\nmax_age = \"2h\"", &["from 1s to 1h"]),
+    ("[channels.push]\nkind = \"fcm\"\nproject_id = \"x\"\nbase_url = \"\"", &["base_url", "http://"]),
+];
+
+#[test]
+fn a_wrong_setting_is_refused_with_its_key_its_value_and_what_is_allowed() {
+    for (file, words) in BAD_FILES {
+        let Err(error) = load(file, &[], &[]) else { panic!("accepted:\n{file}") };
+        assert_eq!(error.problems.len(), 1, "one mistake, one problem:\n{file}\n{error}");
+        for word in *words {
+            assert!(error.to_string().contains(word), "{word:?} is missing from:\n{error}\n{file}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_variable_or_flag_is_named_as_it_was_written() {
+    for (name, value, words) in [
+        ("OUTBOX_LEASE__TLL", "1s", ["OUTBOX_LEASE__TLL", "did you mean OUTBOX_LEASE__TTL?"]),
+        ("OUTBOX_LEASE__TTL", "10", ["OUTBOX_LEASE__TTL: lease.ttl = \"10\"", "\"10s\""]),
+        ("OUTBOX_DATABASE_URL", "sqlite://x", ["OUTBOX_DATABASE_URL", "OUTBOX_DATABASE__URL"]),
+        ("OUTBOX_DISPATCH__MAX_IN_FLIGHT", "many", ["\"many\"", "a whole number from 1 to 100000"]),
+    ] {
+        let error = load("", &[(name, value)], &[]).unwrap_err().to_string();
+        for word in words {
+            assert!(error.contains(word), "{word:?} is missing from: {error}");
+        }
+    }
+    let error = load("", &[], &[("dispatch.max_inflight", "1")]).unwrap_err().to_string();
+    assert!(error.contains("command line: dispatch.max_inflight"), "{error}");
+    assert!(error.contains("dispatch.max_in_flight?"), "{error}");
+}
+
+#[test]
+fn all_mistakes_are_reported_at_once_and_none_twice() {
+    let file = "[lease]\nttl = 10\nx = 1\n[retry]\nbase = \"0s\"\n[admin]\nlisten = \"x\"\n\
+                [channels.a]\nkind = \"http\"\ntimeout = \"x\"\n[channels.b]\nkind = \"fcm\"";
+    let error = load(file, &[("OUTBOX_NO__SUCH", "1")], &[]).unwrap_err();
+    let mut keys: Vec<_> = error.problems.iter().map(|problem| problem.key.as_str()).collect();
+    keys.sort_unstable();
+    let expected = [
+        "admin.listen",
+        "channels.a.timeout",
+        "channels.b.project_id",
+        "lease.ttl",
+        "lease.x",
+        "no.such",
+        "retry.base",
+    ];
+    assert_eq!(keys, expected, "{error}");
+    assert!(error.to_string().starts_with("7 settings are wrong:\n"));
+}
+
+#[test]
+fn no_error_shows_a_secret() {
+    let file = "[database]\nurl = \"postgres://app:s3cret@db:x/shop\"\n[lease]\nurl = \"http://:s3cret@cache\"\n\
+                [admin]\ntoken = \"s3cret with spaces\"\n[telemetry]\notlp_endpoint = \"grpc://u:s3cret@c\"\n\
+                [channels.hook]\nkind = \"http\"\nbase_url = \"https://u:s3cret@x\"\nauth = { bearer = \"s3cret\", x = \"s3cret\" }\n\
+                headers = { Authorization = \"s3cret\\n\" }\n[channels.other]\nkind = \"http\"\nauth = \"s3cret\"";
+    let error = load(file, &[], &[]).unwrap_err();
+    assert_eq!(error.problems.len(), 8, "{error}");
+    assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
+    let error = load("[admin]\ntoken = \"s3cret\nx", &[], &[]).unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
+}
+
+#[test]
+fn a_channel_that_inherits_only_half_of_a_wait_that_cannot_be_is_refused() {
+    for (file, words) in [
+        (
+            "[retry]\nbase = \"2s\"\n[channels.a]\nkind = \"http\"\nmax = \"1s\"",
+            "channels.a.base = \"2s\": it is longer",
+        ),
+        ("[retry]\nmax = \"6s\"\n[channels.a]\nkind = \"fcm\"\nproject_id = \"x\"", "which is 6s"),
+    ] {
+        let error = load(file, &[], &[]).unwrap_err();
+        assert_eq!(error.problems.len(), 1, "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}
