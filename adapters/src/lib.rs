@@ -4,4 +4,4 @@ pub mod destination;
 pub mod lease;
 
 pub use destination::{Adapter, Answer, Delivery};
-pub use lease::{Lease, LeaseError};
+pub use lease::{Held, Lease, LeaseError, LeaseUrlError, RedisLease, TableLease};
