@@ -2,6 +2,7 @@
 
 pub mod destination;
 mod exchange;
+pub mod fcm;
 pub mod http;
 pub mod lease;
 mod network;
