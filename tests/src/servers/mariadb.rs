@@ -1,0 +1,82 @@
+//! MariaDB, or the MySQL that `OUTBOX_TEST_MYSQLD` names.
+
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::Signal;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, MySqlConnection, mysql::MySqlConnectOptions};
+
+use super::binaries::{Program, companion, quoted};
+use super::server::{Commands, Kind, Server};
+use super::{TestDatabase, fresh_name};
+
+/// A MariaDB or MySQL server.
+pub type MariaDb = Server<MariaDbKind>;
+
+/// See [`MariaDb`].
+#[derive(Debug)]
+pub enum MariaDbKind {}
+
+const PROGRAM: Program =
+    Program { names: &["mariadbd", "mysqld"], variable: "OUTBOX_TEST_MYSQLD", package: "mariadb-server" };
+
+/// Run at each start: the accounts of a fresh server differ between releases and let nobody in over TCP.
+/// One statement per line is what the server reads.
+const ACCOUNT: &str = "CREATE USER IF NOT EXISTS 'outbox'@'%' IDENTIFIED BY '';
+GRANT ALL ON *.* TO 'outbox'@'%' WITH GRANT OPTION;
+";
+
+impl Kind for MariaDbKind {
+    const NAME: &'static str = "mariadb";
+    const STOP: Signal = Signal::TERM;
+
+    fn commands(directory: &Path, port: u16) -> Commands {
+        let mysqld = PROGRAM.find(&[]);
+        let server = quoted(&mysqld);
+        let data = quoted(&directory.join("data"));
+        let accounts = quoted(&directory.join("accounts.sql"));
+        let (tables, own_options) = if is_mariadb(&mysqld) {
+            let install = companion(&mysqld, &["mariadb-install-db", "mysql_install_db"]);
+            (format!("{} --no-defaults --datadir={data} --skip-test-db", quoted(&install)), "")
+        } else {
+            let options = "--mysqlx=OFF --skip-log-bin";
+            (format!("{server} --no-defaults --initialize-insecure --datadir={data}"), options)
+        };
+        Commands {
+            initialise: format!("printf %s \"{ACCOUNT}\" >accounts.sql && {tables}"),
+            server: format!(
+                "{server} --no-defaults --datadir={data} --socket={socket} --pid-file={pid} --init-file={accounts} \
+                 --bind-address=127.0.0.1 --port={port} --skip-name-resolve --character-set-server=utf8mb4 \
+                 --innodb-buffer-pool-size=256M --max-connections=300 {own_options}",
+                socket = quoted(&directory.join("socket")),
+                pid = quoted(&directory.join("pid")),
+            ),
+            end_signal: "KILL",
+        }
+    }
+
+    async fn ask(port: u16) -> anyhow::Result<()> {
+        connect(port).await?.close().await?;
+        Ok(())
+    }
+}
+
+impl MariaDb {
+    /// A new, empty database, in which the user `outbox` may do anything and needs no password.
+    pub async fn database(&self) -> TestDatabase {
+        let name = fresh_name();
+        let mut connection = connect(self.port()).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        TestDatabase { url: format!("mysql://outbox@127.0.0.1:{}/{name}", self.port()), name }
+    }
+}
+
+fn is_mariadb(mysqld: &Path) -> bool {
+    let version = Command::new(mysqld).arg("--version").output().unwrap();
+    String::from_utf8_lossy(&version.stdout).contains("MariaDB")
+}
+
+async fn connect(port: u16) -> sqlx::Result<MySqlConnection> {
+    MySqlConnectOptions::new().host("127.0.0.1").port(port).username("outbox").connect().await
+}

@@ -1,0 +1,73 @@
+//! PostgreSQL.
+
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions};
+
+use super::binaries::{Program, companion, quoted};
+use super::server::{Commands, Kind, Server};
+use super::{TestDatabase, fresh_name};
+
+/// A PostgreSQL server.
+pub type Postgres = Server<PostgresKind>;
+
+/// See [`Postgres`].
+#[derive(Debug)]
+pub enum PostgresKind {}
+
+const PROGRAM: Program = Program { names: &["postgres"], variable: "OUTBOX_TEST_POSTGRES", package: "postgresql" };
+
+impl Kind for PostgresKind {
+    const NAME: &'static str = "postgres";
+    /// "Fast shutdown": waits for no client.
+    const STOP: Signal = Signal::INT;
+
+    fn commands(directory: &Path, port: u16) -> Commands {
+        let postgres = PROGRAM.find(&debian_directories());
+        let initdb = companion(&postgres, &["initdb"]);
+        Commands {
+            initialise: format!(
+                "{} -D data -U postgres --auth=trust --encoding=UTF8 --no-locale --no-sync",
+                quoted(&initdb)
+            ),
+            // A killed process loses nothing without fsync, only a killed machine does.
+            server: format!(
+                "{} -D data -c port={port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} \
+                 -c fsync=off -c max_connections=200 -c shared_buffers=256MB",
+                quoted(&postgres),
+                quoted(directory)
+            ),
+            // "Immediate shutdown": after KILL its shared memory would remain.
+            end_signal: "QUIT",
+        }
+    }
+
+    async fn ask(port: u16) -> anyhow::Result<()> {
+        connect(port).await?.close().await?;
+        Ok(())
+    }
+}
+
+impl Postgres {
+    /// A new, empty database. Its owner is the superuser `postgres`, who needs no password.
+    pub async fn database(&self) -> TestDatabase {
+        let name = fresh_name();
+        let mut connection = connect(self.port()).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        TestDatabase { url: format!("postgres://postgres@127.0.0.1:{}/{name}", self.port()), name }
+    }
+}
+
+async fn connect(port: u16) -> sqlx::Result<PgConnection> {
+    PgConnectOptions::new_without_pgpass().host("127.0.0.1").port(port).username("postgres").connect().await
+}
+
+/// Debian keeps the server out of `PATH`, one directory per release; the newest first.
+fn debian_directories() -> Vec<PathBuf> {
+    let releases = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut releases: Vec<u32> = releases.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    releases.sort_unstable_by(|a, b| b.cmp(a));
+    releases.iter().map(|release| format!("/usr/lib/postgresql/{release}/bin").into()).collect()
+}
