@@ -1,7 +1,14 @@
 //! How the outside is reached: destinations (http, fcm) and leases (redis, table).
 
 pub mod destination;
+mod exchange;
+pub mod fcm;
+pub mod http;
 pub mod lease;
+mod network;
+mod retry_after;
+pub mod setup;
 
 pub use destination::{Adapter, Answer, Delivery};
-pub use lease::{Lease, LeaseError};
+pub use lease::{Held, Lease, LeaseError, LeaseUrlError, RedisLease, TableLease};
+pub use setup::{SetupError, ensure_crypto_provider};

@@ -1,10 +1,16 @@
 //! The lease port: the expiring right to poll. An *efficiency* device: it keeps two replicas from polling at
 //! once, nearly always. What keeps them from doing harm when it fails is the epoch in the outbox database.
 
+mod redis;
+mod table;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::{Holder, Shard};
+
+pub use self::redis::{LeaseUrlError, RedisLease};
+pub use self::table::TableLease;
 
 /// The expiring right to poll a shard of one outbox.
 ///

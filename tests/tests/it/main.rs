@@ -2,4 +2,6 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on panics")]
 
+mod lease;
+mod lease_redis;
 mod servers;

@@ -1,0 +1,174 @@
+//! What an answer of FCM other than 200 means.
+//!
+//! Read first from `error.details[].errorCode`, then from `error.status`, then from the HTTP code
+//! (<https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode>). A body need not be JSON.
+
+use std::time::Duration;
+
+use outbox_schema::{DeadReason, Outcome, Scope};
+use reqwest::StatusCode;
+use serde_json::Value;
+
+use super::target::Kind;
+use crate::exchange::Read;
+use crate::retry_after::{deferral, retry_after};
+
+/// FCM asks for at least that long before a retry (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
+pub(super) const RETRY_FLOOR: Duration = Duration::from_secs(10);
+
+/// How long a channel waits that is at fault, or over its quota, and was not told how long.
+pub(super) const CHANNEL_WAIT: Duration = Duration::from_mins(1);
+
+/// What is wrong, by what must be done about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The installation is gone.
+    Unregistered,
+    /// FCM will never take this message.
+    InvalidArgument,
+    /// FCM will never take this target: it is no registration token.
+    InvalidToken,
+    /// The token belongs to another project.
+    SenderIdMismatch,
+    /// The APNs or web push key that Firebase holds is wrong.
+    ThirdPartyAuth,
+    /// Our access token is refused.
+    Unauthenticated,
+    /// The service account may not send, or the API is off.
+    Forbidden,
+    /// Nothing is there, and it is not said to be the token.
+    NotFound,
+    /// Over the quota of the project.
+    QuotaExceeded,
+    /// FCM is at fault, or does not say who is.
+    Unavailable,
+    /// It is not FCM that answers.
+    Redirect,
+    /// Another refusal of the request.
+    Refused,
+}
+
+pub(super) fn classify(read: &Read) -> Fault {
+    let body: Value = serde_json::from_slice(&read.body).unwrap_or_default();
+    let error = &body["error"];
+    let details = error["details"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let code = detail(details, "google.firebase.fcm.v1.FcmError").and_then(|detail| detail["errorCode"].as_str());
+    let fault = code
+        .and_then(named)
+        .or_else(|| error["status"].as_str().and_then(named))
+        .unwrap_or_else(|| numbered(read.status));
+    if fault == Fault::InvalidArgument && is_about_token(error, details) { Fault::InvalidToken } else { fault }
+}
+
+fn detail<'a>(details: &'a [Value], name: &str) -> Option<&'a Value> {
+    details.iter().find(|detail| detail["@type"].as_str().is_some_and(|kind| kind.ends_with(name)))
+}
+
+/// An `errorCode` of FCM, or a `status` of Google's APIs
+/// (<https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto>).
+fn named(name: &str) -> Option<Fault> {
+    Some(match name {
+        "UNREGISTERED" => Fault::Unregistered,
+        "INVALID_ARGUMENT" => Fault::InvalidArgument,
+        "SENDER_ID_MISMATCH" => Fault::SenderIdMismatch,
+        "THIRD_PARTY_AUTH_ERROR" => Fault::ThirdPartyAuth,
+        "UNAUTHENTICATED" => Fault::Unauthenticated,
+        "PERMISSION_DENIED" => Fault::Forbidden,
+        "NOT_FOUND" => Fault::NotFound,
+        "QUOTA_EXCEEDED" | "RESOURCE_EXHAUSTED" => Fault::QuotaExceeded,
+        "UNAVAILABLE" | "INTERNAL" | "UNSPECIFIED_ERROR" | "DEADLINE_EXCEEDED" | "UNKNOWN" => Fault::Unavailable,
+        _ => return None,
+    })
+}
+
+fn numbered(status: StatusCode) -> Fault {
+    match status.as_u16() {
+        400 => Fault::InvalidArgument,
+        401 => Fault::Unauthenticated,
+        403 => Fault::Forbidden,
+        404 => Fault::NotFound,
+        429 => Fault::QuotaExceeded,
+        300..=399 => Fault::Redirect,
+        408 | 425 => Fault::Unavailable,
+        402..=499 => Fault::Refused,
+        _ => Fault::Unavailable,
+    }
+}
+
+fn is_about_token(error: &Value, details: &[Value]) -> bool {
+    let said = error["message"].as_str().unwrap_or_default();
+    let apns = detail(details, "google.firebase.fcm.v1.ApnsError");
+    said.contains("The registration token is not a valid FCM registration token")
+        || apns.is_some_and(|apns| apns["statusCode"] == 410 && apns["reason"] == "Unregistered")
+}
+
+/// What becomes of the message, and why, for people. On a channel that is at most once, what leaves it open
+/// whether the message was accepted is in doubt.
+pub(super) fn judge(read: &Read, fault: Fault, kind: Kind, at_most_once: bool) -> (Outcome, String) {
+    let dead = Outcome::Dead { reason: DeadReason::Permanent };
+    let target_gone = if kind.is_device() { Outcome::DeadTarget } else { dead.clone() };
+    let defer = Outcome::Defer { scope: Scope::Channel, until: deferral(&read.headers, CHANNEL_WAIT) };
+    let (outcome, advice) = match fault {
+        Fault::Unregistered => (target_gone, "the app is no longer installed there; send to this target no more"),
+        Fault::InvalidToken => (target_gone, "the target is not a registration token"),
+        Fault::InvalidArgument => (dead, "it will never take this message: mend its payload or its target"),
+        Fault::SenderIdMismatch => {
+            (dead, "the token belongs to another project: check project_id and the app that registered it")
+        }
+        Fault::ThirdPartyAuth => {
+            (dead, "the APNs or web push key in the Firebase project is missing or wrong: upload it anew")
+        }
+        Fault::Unauthenticated => (defer, "it refuses the access token; the channel waits: check credentials"),
+        Fault::Forbidden => {
+            (defer, "the service account may not send; the channel waits: check its role, and that the API is enabled")
+        }
+        Fault::NotFound => (defer, "nothing is found there; the channel waits: check project_id and base_url"),
+        Fault::QuotaExceeded => (defer, "the quota of the project is used up; the channel waits"),
+        Fault::Redirect => (defer, "it redirects, which FCM does not; the channel waits: check base_url"),
+        Fault::Refused => (dead, "it refuses the request: mend the payload"),
+        Fault::Unavailable if at_most_once => (Outcome::InDoubt, "it failed and may have accepted the message"),
+        Fault::Unavailable => {
+            let not_before = Some(retry_after(&read.headers).unwrap_or_default().max(RETRY_FLOOR));
+            (Outcome::Retry { not_before }, "it failed")
+        }
+    };
+    (outcome, format!("FCM answered {} ({fault:?}): {advice}", read.status))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use reqwest::header::HeaderMap;
+
+    use super::*;
+
+    fn read(status: u16, body: &[u8]) -> Read {
+        let status = StatusCode::from_u16(status).unwrap_or_default();
+        Read { status, headers: HeaderMap::new(), body: body.to_vec() }
+    }
+
+    #[test]
+    fn the_error_code_goes_before_the_status_and_the_status_before_the_http_code() {
+        let all = br#"{"error": {"status": "NOT_FOUND", "details": [{"@type": "x/y"},
+            {"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": "QUOTA_EXCEEDED"}]}}"#;
+        assert_eq!(classify(&read(500, all)), Fault::QuotaExceeded);
+        assert_eq!(classify(&read(500, br#"{"error": {"status": "NOT_FOUND"}}"#)), Fault::NotFound);
+        assert_eq!(classify(&read(404, br#"{"error": {"status": "NEW"}}"#)), Fault::NotFound);
+        assert_eq!(classify(&read(503, b"<html>Backend error</html>")), Fault::Unavailable);
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_panics(status in 100_u16..1000, body in proptest::collection::vec(any::<u8>(), 0..200)) {
+            classify(&read(status, &body));
+        }
+
+        #[test]
+        fn no_json_of_another_shape_panics(
+            status in 100_u16..1000,
+            error in "(null|1|\"x\"|\\[\\]|\\{\\}|\\{\"details\": (1|\\{\\}|\\[1\\]|\\[\\{\"@type\": 1\\}\\])\\})",
+        ) {
+            classify(&read(status, format!("{{\"error\": {error}}}").as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! From a message to the body of an FCM request: the payload, its target, and the ids by which a repeat replaces the
+//! first on the device. What cannot be valid is refused here: asking FCM would cost quota.
+//!
+//! The fields: <https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages>.
+
+use serde_json::{Map, Value, json};
+
+use super::target::{Kind, Target};
+use crate::destination::Delivery;
+
+/// Keys and values of `data` and `notification` together, in bytes.
+const PAYLOAD_BYTES: usize = 4096;
+
+/// The same for a message to topics.
+const TOPIC_PAYLOAD_BYTES: usize = 2048;
+
+/// Four weeks, in seconds.
+const TTL_MAX: f64 = 2_419_200.0;
+
+type Fields = Map<String, Value>;
+
+/// What is sent.
+#[derive(Debug)]
+pub(super) struct Composed {
+    pub(super) body: Vec<u8>,
+    pub(super) kind: Kind,
+}
+
+/// The body for a message; else what is wrong with its row and what to do about it.
+pub(super) fn compose(delivery: &Delivery) -> Result<Composed, String> {
+    let target = Target::parse(&delivery.target)?;
+    let payload = serde_json::from_str(&delivery.payload).map_err(|_| "the payload is not JSON".to_owned())?;
+    let Value::Object(mut message) = payload else {
+        return Err("the payload is not a JSON object: write FCM's Message without its target".to_owned());
+    };
+    check(&message)?;
+    let limit = if target.kind.is_device() { PAYLOAD_BYTES } else { TOPIC_PAYLOAD_BYTES };
+    let size = size(&message);
+    if size > limit {
+        return Err(format!(
+            "data and notification are {size} bytes, {limit} are allowed to a {}",
+            target.kind.field()
+        ));
+    }
+    add_replacement_ids(&mut message, &delivery.idempotency_key, limit - size)?;
+    message.insert(target.kind.field().to_owned(), target.value.into());
+    Ok(Composed { body: json!({ "message": message }).to_string().into_bytes(), kind: target.kind })
+}
+
+fn check(message: &Fields) -> Result<(), String> {
+    for kind in Kind::ALL {
+        if message.contains_key(kind.field()) {
+            return Err(format!("the payload holds {:?}: the row's target says whom it is for", kind.field()));
+        }
+    }
+    if message.contains_key("message") {
+        return Err("the payload holds \"message\": write what is within it".to_owned());
+    }
+    for name in ["data", "notification", "android", "apns", "webpush", "fcm_options"] {
+        if message.get(name).is_some_and(|value| !value.is_object()) {
+            return Err(format!("{name} is not a JSON object"));
+        }
+    }
+    for (key, value) in objects(message, "data") {
+        if key == "from" || key == "gcm" || key.starts_with("gcm.") || key.starts_with("google") {
+            return Err(format!("data holds the key {key:?}, which FCM keeps for itself: choose another"));
+        }
+        if !value.is_string() {
+            return Err(format!("the value of {key:?} in data is not a string: write it in quotes"));
+        }
+    }
+    match message.get("android").and_then(|android| android.get("ttl")) {
+        Some(ttl) if !valid_ttl(ttl) => {
+            Err("android.ttl is not between \"0s\" and \"2419200s\" (four weeks)".to_owned())
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn objects<'a>(message: &'a Fields, name: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    message.get(name).and_then(Value::as_object).into_iter().flatten()
+}
+
+/// Seconds with an `s` at the end, as `"3.5s"`.
+fn valid_ttl(ttl: &Value) -> bool {
+    let digits = ttl.as_str().and_then(|text| text.strip_suffix('s'));
+    let plain = digits.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'));
+    plain.and_then(|text| text.parse::<f64>().ok()).is_some_and(|seconds| seconds <= TTL_MAX)
+}
+
+fn size(message: &Fields) -> usize {
+    let sized = objects(message, "data").chain(objects(message, "notification"));
+    sized.map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum()
+}
+
+/// Sets, where the payload does not, what makes a repeat take the place of the first.
+///
+/// `android.collapse_key` only goes with a notification: of messages with different collapse keys FCM keeps four for a
+/// device that is offline, of data messages without one a hundred
+/// (<https://firebase.google.com/docs/cloud-messaging/customize-messages/collapsible-message-types>).
+fn add_replacement_ids(message: &mut Fields, key: &str, room: usize) -> Result<(), String> {
+    const DATA_KEY: &str = "idempotency_key";
+    // A message that is nearly too long goes without rather than not at all.
+    if DATA_KEY.len() + key.len() <= room {
+        object(message, "data")?.entry(DATA_KEY).or_insert_with(|| key.into());
+    }
+    let has_notification = message.contains_key("notification")
+        || message.get("android").is_some_and(|android| android.get("notification").is_some());
+    if has_notification {
+        let android = object(message, "android")?;
+        android.entry("collapse_key").or_insert_with(|| key.into());
+        object(android, "notification")?.entry("tag").or_insert_with(|| key.into());
+    }
+    // Apple: 64 bytes at most
+    // (https://developer.apple.com/documentation/usernotifications/sending-notification-requests-to-apns).
+    let collapse_id = if is_visible(key) && key.len() <= 64 { key.to_owned() } else { digest(key) };
+    header(object(message, "apns")?, "apns-collapse-id", collapse_id)?;
+    // RFC 8030, 5.4: 32 characters of the URL and filename safe base64 alphabet at most.
+    let is_topic = key.len() <= 32 && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    let topic = if is_topic { key.to_owned() } else { digest(key) };
+    header(object(message, "webpush")?, "Topic", topic)
+}
+
+fn object<'a>(fields: &'a mut Fields, name: &str) -> Result<&'a mut Fields, String> {
+    let value = fields.entry(name).or_insert_with(|| Value::Object(Map::new()));
+    value.as_object_mut().ok_or_else(|| format!("{name} is not a JSON object"))
+}
+
+/// Sets a header of a platform unless it is set, in whatever case.
+fn header(platform: &mut Fields, name: &str, value: String) -> Result<(), String> {
+    let headers = object(platform, "headers")?;
+    if !headers.keys().any(|key| key.eq_ignore_ascii_case(name)) {
+        headers.insert(name.to_owned(), value.into());
+    }
+    Ok(())
+}
+
+fn is_visible(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// 128 bits of SHA-256 in 32 hexadecimal digits.
+fn digest(key: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, key.as_bytes());
+    let half = digest.as_ref().iter().take(16).fold(0_u128, |half, &byte| (half << 8) | u128::from(byte));
+    format!("{half:032x}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const UUID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
+
+    fn composed(target: &str, key: &str, payload: &str) -> Result<Value, String> {
+        let delivery = Delivery {
+            idempotency_key: key.to_owned(),
+            target: target.to_owned(),
+            payload: payload.to_owned(),
+            headers: None,
+            traceparent: None,
+            tracestate: None,
+        };
+        Ok(serde_json::from_slice(&compose(&delivery)?.body).unwrap())
+    }
+
+    #[test]
+    fn a_notification_gets_its_target_and_all_replacement_ids() {
+        let body = composed("topic:/topics/news", UUID, r#"{"notification": {"title": "Hi"}}"#).unwrap();
+        let topic = digest(UUID);
+        assert_eq!(topic.len(), 32);
+        let expected = json!({"message": {
+            "topic": "news",
+            "notification": {"title": "Hi"},
+            "data": {"idempotency_key": UUID},
+            "android": {"collapse_key": UUID, "notification": {"tag": UUID}},
+            "apns": {"headers": {"apns-collapse-id": UUID}},
+            "webpush": {"headers": {"Topic": topic}},
+        }});
+        assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn a_data_message_stays_non_collapsible() {
+        let body = composed("abc", UUID, r#"{"data": {"order": "7"}}"#).unwrap();
+        assert_eq!(body["message"]["token"], "abc");
+        assert_eq!(body["message"].get("android"), None);
+    }
+
+    #[test]
+    fn what_the_payload_sets_is_left_as_it_is() {
+        let payload = json!({
+            "data": {"idempotency_key": "mine"},
+            "android": {"collapse_key": "mine", "notification": {"tag": "mine"}},
+            "apns": {"headers": {"APNS-Collapse-ID": "mine"}, "payload": {"aps": {"badge": 1}}},
+            "webpush": {"headers": {"topic": "mine", "TTL": "5"}},
+        });
+        let body = composed("token:abc", UUID, &payload.to_string()).unwrap();
+        let mut expected = payload;
+        expected["token"] = "abc".into();
+        assert_eq!(body, json!({ "message": expected }));
+    }
+
+    #[test]
+    fn a_long_key_is_digested_where_its_place_is_short() {
+        let key = "order-".repeat(20);
+        let body = composed("abc", &key, "{}").unwrap();
+        assert_eq!(body["message"]["data"]["idempotency_key"], key);
+        assert_eq!(body["message"]["apns"]["headers"]["apns-collapse-id"], digest(&key));
+        assert_eq!(
+            composed("abc", "short_key-1", "{}").unwrap()["message"]["webpush"]["headers"]["Topic"],
+            "short_key-1"
+        );
+        assert_eq!(
+            composed("abc", "zoë", "{}").unwrap()["message"]["apns"]["headers"]["apns-collapse-id"],
+            digest("zoë")
+        );
+    }
+
+    #[test]
+    fn a_message_is_measured_with_its_keys_and_goes_without_the_extra_id_where_it_would_not_fit() {
+        let data = |bytes: usize| json!({"data": {"k": "x".repeat(bytes - 1)}}).to_string();
+        let full = composed("abc", UUID, &data(4096)).unwrap();
+        assert_eq!(full["message"]["data"].get("idempotency_key"), None);
+        assert!(composed("abc", UUID, &data(4097)).unwrap_err().contains("4097 bytes, 4096 are allowed to a token"));
+        assert!(composed("topic:a", UUID, &data(2048)).is_ok());
+        assert!(composed("topic:a", UUID, &data(2049)).unwrap_err().contains("2048 are allowed"));
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_valid_is_refused_with_what_to_mend() {
+        for (payload, said) in [
+            ("nonsense", "not JSON"),
+            ("[]", "not a JSON object"),
+            (r#"{"token": "x"}"#, "holds \"token\""),
+            (r#"{"message": {}}"#, "holds \"message\""),
+            (r#"{"data": []}"#, "data is not a JSON object"),
+            (r#"{"data": {"n": 1}}"#, "\"n\" in data is not a string"),
+            (r#"{"data": {"from": "x"}}"#, "\"from\""),
+            (r#"{"data": {"gcm": "x"}}"#, "\"gcm\""),
+            (r#"{"data": {"google.x": "x"}}"#, "\"google.x\""),
+            (r#"{"notification": "x"}"#, "notification is not a JSON object"),
+            (r#"{"apns": {"headers": 1}}"#, "headers is not a JSON object"),
+            (r#"{"android": {"ttl": "2419201s"}}"#, "android.ttl"),
+            (r#"{"android": {"ttl": "-1s"}}"#, "android.ttl"),
+            (r#"{"android": {"ttl": 60}}"#, "android.ttl"),
+            (r#"{"android": {"ttl": "60"}}"#, "android.ttl"),
+        ] {
+            let refused = composed("abc", UUID, payload).expect_err(payload);
+            assert!(refused.contains(said), "{payload}: {refused}");
+        }
+        for ttl in ["0s", "3.5s", "2419200s"] {
+            assert!(composed("abc", UUID, &json!({"android": {"ttl": ttl}}).to_string()).is_ok(), "{ttl}");
+        }
+    }
+}

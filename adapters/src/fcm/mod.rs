@@ -1,0 +1,180 @@
+//! Delivery over the FCM HTTP v1 API: `POST {base_url}/v1/projects/{project}/messages:send`
+//! (<https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send>).
+//!
+//! `message` makes the body, `token` keeps the access token, `errors` decides what an answer means.
+//! FCM knows no idempotency key, so a repeat carries ids by which it replaces the first on the device.
+//!
+//! Over TLS the requests share HTTP/2 connections, as many as ALPN and the pool bring about.
+
+mod errors;
+mod message;
+mod settings;
+mod target;
+mod token;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use outbox_schema::{DeadReason, Outcome, Scope};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{Body, Client, Method, Request};
+use tokio::time::Instant;
+use url::Url;
+
+use self::errors::{CHANNEL_WAIT, Fault, RETRY_FLOOR};
+pub use self::settings::Settings;
+use self::target::Kind;
+use self::token::{KeyFile, Source, Token, Tokens};
+use crate::destination::{Adapter, Answer, Delivery};
+use crate::exchange::{self, NoAnswer, Read};
+use crate::network::Guard;
+use crate::setup::{Setup, SetupError, origin};
+
+/// How long a channel waits that has no access token.
+const NO_TOKEN_WAIT: Duration = Duration::from_secs(30);
+
+/// A configured channel of kind `fcm`.
+#[derive(Debug)]
+pub struct FcmChannel {
+    client: Client,
+    send_url: Url,
+    project: String,
+    tokens: Tokens,
+    timeout: Duration,
+    at_most_once: bool,
+}
+
+impl FcmChannel {
+    /// Sets the channel `name` up, without a word to anybody: the first delivery fetches the first token. `timeout` is
+    /// the deadline of a whole attempt; `at_most_once` says that its policy for rows in doubt is `dead_letter`.
+    ///
+    /// # Errors
+    /// [`SetupError`] names the key and what is allowed.
+    pub fn new(name: &str, settings: &Settings, timeout: Duration, at_most_once: bool) -> Result<Self, SetupError> {
+        let setup = Setup { channel: name };
+        let guard = Arc::new(Guard::new(name, &settings.allow_networks));
+        let (source, project) = credentials(setup, settings)?;
+        let base = setup.base_url(&settings.base_url, &guard)?;
+        let send_url = format!("{}/v1/projects/{project}/messages:send", base.as_str().trim_end_matches('/'));
+        let send_url = Url::parse(&send_url).map_err(|error| setup.error("base_url", error.to_string()))?;
+        let client = setup.client(guard, &settings.tls_ca, timeout)?;
+        Ok(Self { client, send_url, project, tokens: Tokens::new(source), timeout, at_most_once })
+    }
+
+    async fn send(&self, body: &Bytes, token: &Token, deadline: Instant) -> Result<Read, NoAnswer> {
+        let mut request = Request::new(Method::POST, self.send_url.clone());
+        let Ok(mut bearer) = HeaderValue::try_from(format!("Bearer {}", token.secret)) else {
+            return Err(NoAnswer::NotSent("the access token is not a header value: check credentials".to_owned()));
+        };
+        bearer.set_sensitive(true);
+        request.headers_mut().insert(AUTHORIZATION, bearer);
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        *request.body_mut() = Some(Body::from(body.clone()));
+        let response = exchange::send(&self.client, request, origin(&self.send_url), deadline).await?;
+        Ok(exchange::read(response, deadline).await)
+    }
+
+    /// Sends, and once more with a new token where FCM refused the kept one: it may have been revoked.
+    async fn send_with_token(&self, body: &Bytes, deadline: Instant) -> Result<(Read, Arc<Token>), Answer> {
+        let token = self.token(deadline).await?;
+        let read = self.send(body, &token, deadline).await.map_err(unanswered)?;
+        if read.status.is_success() || errors::classify(&read) != Fault::Unauthenticated {
+            return Ok((read, token));
+        }
+        self.tokens.forget(&token);
+        let token = self.token(deadline).await?;
+        let read = self.send(body, &token, deadline).await.map_err(unanswered)?;
+        Ok((read, token))
+    }
+
+    async fn token(&self, deadline: Instant) -> Result<Arc<Token>, Answer> {
+        self.tokens.get(deadline).await.map_err(|error| {
+            let outcome = Outcome::Defer { scope: Scope::Channel, until: NO_TOKEN_WAIT };
+            Answer::failed(outcome, format!("cannot get an access token; the channel waits: {error}"))
+        })
+    }
+
+    fn answer(&self, read: &Read, token: &Token, kind: Kind) -> Answer {
+        let status_code = read.status.as_u16();
+        if read.status.is_success() {
+            return Answer::delivered(status_code, receipt(&read.body));
+        }
+        let (outcome, error) = errors::judge(read, errors::classify(read), kind, self.at_most_once);
+        let excerpt = read.excerpt(&[&token.secret]);
+        Answer { outcome, status_code: Some(status_code), error: Some(error), excerpt }
+    }
+}
+
+#[async_trait]
+impl Adapter for FcmChannel {
+    async fn deliver(&self, delivery: Delivery) -> Answer {
+        let deadline = Instant::now() + self.timeout;
+        let composed = match message::compose(&delivery) {
+            Ok(composed) => composed,
+            Err(refused) => return Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, refused),
+        };
+        match self.send_with_token(&Bytes::from(composed.body), deadline).await {
+            Ok((read, token)) => self.answer(&read, &token, composed.kind),
+            Err(answer) => answer,
+        }
+    }
+
+    async fn check(&self) -> Result<String, String> {
+        let token = self.tokens.get(Instant::now() + self.timeout).await;
+        match token {
+            Ok(token) => {
+                let minutes = token.remaining().as_secs() / 60;
+                Ok(format!("project {}: has an access token for {minutes} more minutes", self.project))
+            }
+            Err(error) => Err(format!("project {}: cannot get an access token: {error}", self.project)),
+        }
+    }
+}
+
+fn unanswered(no_answer: NoAnswer) -> Answer {
+    match no_answer {
+        // Every message goes to the same place, so a place out of reach is no fault of the message.
+        NoAnswer::Impossible(error) => {
+            Answer::failed(Outcome::Defer { scope: Scope::Channel, until: CHANNEL_WAIT }, error)
+        }
+        NoAnswer::NotSent(_) | NoAnswer::InDoubt(_) => no_answer.into_answer(Some(RETRY_FLOOR)),
+    }
+}
+
+/// FCM's id of the accepted message, where the body says it. Without it the message is delivered all the same.
+fn receipt(body: &[u8]) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Accepted {
+        name: String,
+    }
+    let name = serde_json::from_slice::<Accepted>(body).ok()?.name;
+    Some(name).filter(|name| name.len() <= 512 && !name.contains(char::is_control))
+}
+
+/// Where tokens come from, and for which project.
+fn credentials(setup: Setup<'_>, settings: &Settings) -> Result<(Source, String), SetupError> {
+    let mut project = settings.project_id.clone();
+    let source = if settings.credentials.is_empty() {
+        Source::Default
+    } else {
+        let path = PathBuf::from(&settings.credentials);
+        let key = KeyFile::read(&path).map_err(|problem| setup.error("credentials", problem))?;
+        if project.is_empty() {
+            project = key.project_id.unwrap_or_default();
+        }
+        Source::KeyFile(path)
+    };
+    // https://cloud.google.com/resource-manager/docs/creating-managing-projects, and the older `domain.com:project`.
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-.:".contains(&byte);
+    if project.is_empty() {
+        return Err(setup.error("project_id", "is not set, and no credentials file names one: give the project's id"));
+    }
+    if !project.bytes().all(allowed) {
+        let problem = format!("{project:?} is not a project's id: use letters, digits and - . :");
+        return Err(setup.error("project_id", problem));
+    }
+    Ok((source, project))
+}

@@ -1,0 +1,226 @@
+//! Access tokens: fetched by `gcp_auth`, kept here, so that one can be dropped when FCM refuses it.
+//!
+//! One refresh at a time; who waits for it shares its result, also its failure. A token is refreshed
+//! [`EARLY`]; until it expires, the others go on with it meanwhile.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde::Deserialize;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout_at};
+use url::Url;
+
+/// How long before its end a token is replaced. The metadata server hands out a new one from 5 minutes before
+/// (<https://cloud.google.com/compute/docs/access/authenticate-workloads>).
+const EARLY: Duration = Duration::from_mins(4);
+
+/// The longest that fetching a token may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a token that still holds is used after an attempt to replace it failed.
+const PAUSE: Duration = Duration::from_secs(10);
+
+const SCOPE: &str = "https://www.googleapis.com/auth/firebase.messaging";
+
+/// Where tokens come from.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// A service account's key file. Read anew for each token, so that a rotated key is taken up.
+    KeyFile(PathBuf),
+    /// Application default credentials.
+    Default,
+}
+
+/// A token for the `Authorization` header.
+pub(super) struct Token {
+    pub(super) secret: String,
+    renew_at: Instant,
+    expires: Instant,
+}
+
+impl Token {
+    fn new(secret: String, lifetime: Duration) -> Self {
+        let now = Instant::now();
+        // One that lives a few minutes only is still used for half of them.
+        let early = EARLY.min(lifetime / 2);
+        Self { secret, renew_at: now + lifetime.saturating_sub(early), expires: now + lifetime }
+    }
+
+    fn is_fresh(&self) -> bool {
+        Instant::now() < self.renew_at
+    }
+
+    pub(super) fn remaining(&self) -> Duration {
+        self.expires.saturating_duration_since(Instant::now())
+    }
+}
+
+/// The tokens of one channel.
+pub(super) struct Tokens {
+    source: Source,
+    current: std::sync::RwLock<Option<Arc<Token>>>,
+    /// Held while a token is fetched; the last failure, for those who waited for it.
+    refresh: Mutex<Option<Failure>>,
+}
+
+struct Failure {
+    at: Instant,
+    error: String,
+}
+
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tokens").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+impl Tokens {
+    pub(super) fn new(source: Source) -> Self {
+        Self { source, current: std::sync::RwLock::default(), refresh: Mutex::default() }
+    }
+
+    /// A token that has not expired; else why there is none.
+    ///
+    /// # Cancel safety
+    /// Safe: the next caller fetches it.
+    pub(super) async fn get(&self, deadline: Instant) -> Result<Arc<Token>, String> {
+        let asked = Instant::now();
+        let held = self.held();
+        if let Some(token) = held.as_ref().filter(|token| token.is_fresh()) {
+            return Ok(Arc::clone(token));
+        }
+        if let Some(token) = held.filter(|token| !token.remaining().is_zero()) {
+            // It still holds while one caller renews it.
+            let Ok(mut failure) = self.refresh.try_lock() else { return Ok(token) };
+            if failure.as_ref().is_some_and(|failure| failure.at.elapsed() < PAUSE) {
+                return Ok(token);
+            }
+            return Ok(self.refresh(&mut failure, asked, deadline).await.unwrap_or(token));
+        }
+        let Ok(mut failure) = timeout_at(deadline, self.refresh.lock()).await else {
+            return Err("somebody else's request for one is not answered".to_owned());
+        };
+        self.refresh(&mut failure, asked, deadline).await
+    }
+
+    /// Drops `refused`, unless it has been replaced already.
+    pub(super) fn forget(&self, refused: &Arc<Token>) {
+        let mut current = self.current.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if current.as_ref().is_some_and(|token| Arc::ptr_eq(token, refused)) {
+            *current = None;
+        }
+    }
+
+    fn held(&self) -> Option<Arc<Token>> {
+        self.current.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    async fn refresh(
+        &self,
+        last: &mut Option<Failure>,
+        asked: Instant,
+        deadline: Instant,
+    ) -> Result<Arc<Token>, String> {
+        if let Some(token) = self.held().filter(|token| token.is_fresh()) {
+            return Ok(token);
+        }
+        if let Some(failure) = last.as_ref().filter(|failure| failure.at >= asked) {
+            return Err(failure.error.clone());
+        }
+        let deadline = deadline.min(Instant::now() + PATIENCE);
+        let fetched = match timeout_at(deadline, self.source.fetch()).await {
+            Ok(fetched) => fetched,
+            Err(_) => Err("no answer in time".to_owned()),
+        };
+        match fetched {
+            Ok(token) => {
+                let token = Arc::new(token);
+                *self.current.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Arc::clone(&token));
+                Ok(token)
+            }
+            Err(error) => {
+                *last = Some(Failure { at: Instant::now(), error: error.clone() });
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Source {
+    /// A new token. The provider is made anew each time because it would hand out its own kept token.
+    async fn fetch(&self) -> Result<Token, String> {
+        let token = match self.key_file() {
+            Some(path) => {
+                // It reads the key and the system's root certificates from disk.
+                let account = tokio::task::spawn_blocking(move || {
+                    let json = KeyFile::read(&path)?.json;
+                    gcp_auth::CustomServiceAccount::from_json(&json).map_err(|error| explain(&error))
+                });
+                let account = account.await.map_err(|error| error.to_string())??;
+                gcp_auth::TokenProvider::token(&account, &[SCOPE]).await
+            }
+            None => match gcp_auth::provider().await {
+                Ok(provider) => provider.token(&[SCOPE]).await,
+                Err(error) => Err(error),
+            },
+        };
+        let token = token.map_err(|error| explain(&error))?;
+        let lifetime = SystemTime::from(token.expires_at()).duration_since(SystemTime::now()).unwrap_or_default();
+        Ok(Token::new(token.as_str().to_owned(), lifetime))
+    }
+
+    fn key_file(&self) -> Option<PathBuf> {
+        match self {
+            Self::KeyFile(path) => Some(path.clone()),
+            // Read here, since `gcp_auth` would panic at a `token_uri` that is not a URL.
+            Self::Default => std::env::var_os("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from),
+        }
+    }
+}
+
+/// The error with its causes: `gcp_auth` says little in the outermost. None of them holds a secret.
+fn explain(error: &gcp_auth::Error) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| (**cause).source());
+    causes.fold(error.to_string(), |mut text, cause| {
+        let cause = cause.to_string();
+        if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+        text
+    })
+}
+
+/// A service account's key file, checked.
+pub(super) struct KeyFile {
+    /// The file's text: holds the private key.
+    json: String,
+    pub(super) project_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct KeyFields {
+    r#type: String,
+    project_id: Option<String>,
+    token_uri: Option<String>,
+}
+
+impl KeyFile {
+    pub(super) fn read(path: &std::path::Path) -> Result<Self, String> {
+        let shown = path.display();
+        let json =
+            std::fs::read_to_string(path).map_err(|error| format!("the file {shown} cannot be read: {error}"))?;
+        // What the parser says may quote the file.
+        let fields: KeyFields = serde_json::from_str(&json)
+            .map_err(|_| format!("the file {shown} is not a service account's key: download one in JSON"))?;
+        if fields.r#type != "service_account" {
+            return Err(format!("the file {shown} is of type {:?}: a service account's key is needed", fields.r#type));
+        }
+        let token_uri = fields.token_uri.as_deref().and_then(|uri| Url::parse(uri).ok());
+        if !token_uri.is_some_and(|uri| matches!(uri.scheme(), "http" | "https") && uri.has_host()) {
+            return Err(format!("the token_uri of the file {shown} is not an http or https URL"));
+        }
+        Ok(Self { json, project_id: fields.project_id })
+    }
+}

@@ -1,0 +1,105 @@
+//! Header names and values that come from settings and rows.
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+
+/// Headers of the connection and of the message's framing (RFC 9110, 7.6.1): the client's own business.
+const FRAMING: &[&str] = &[
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Reads a header that somebody wrote; else says what is wrong with it, without its value, which may be a secret.
+pub(super) fn parse(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let parsed = HeaderName::try_from(name)
+        .map_err(|_| format!("the header name {name:?} is not allowed: use letters, digits and hyphens"))?;
+    if FRAMING.contains(&parsed.as_str()) {
+        return Err(format!("the header {parsed} belongs to the connection and cannot be set: leave it out"));
+    }
+    let value = HeaderValue::from_bytes(value.as_bytes())
+        .map_err(|_| format!("the value of the header {parsed} holds a control character (as CR or LF): remove it"))?;
+    Ok((parsed, value))
+}
+
+/// Puts the headers of a row, a JSON object of strings, over those of the channel. `taken` says of a name who sets it already.
+pub(super) fn overlay(
+    headers: &mut HeaderMap,
+    row: &str,
+    taken: impl Fn(&HeaderName) -> Option<&'static str>,
+) -> Result<(), String> {
+    let row: Value = serde_json::from_str(row).map_err(|_| "headers is not JSON: write an object of strings")?;
+    let row = match row {
+        Value::Null => return Ok(()),
+        Value::Object(row) => row,
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            return Err("headers is not a JSON object: write an object of strings".to_owned());
+        }
+    };
+    for (name, value) in row {
+        let Value::String(value) = value else {
+            return Err(format!("the value of the header {name:?} is not a string: write it in quotes"));
+        };
+        let (name, value) = parse(&name, &value)?;
+        if let Some(owner) = taken(&name) {
+            return Err(format!("the header {name} is set by {owner}: leave it out of the row"));
+        }
+        headers.insert(name, value);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn row(json: &str) -> Result<HeaderMap, String> {
+        let mut headers = HeaderMap::new();
+        overlay(&mut headers, json, |name| (name == "x-taken").then_some("the channel's auth"))?;
+        Ok(headers)
+    }
+
+    #[test]
+    fn good_headers_are_taken_as_they_are() {
+        let headers = row(r#"{"X-Tenant": "acme", "x-name": "Zoë"}"#).unwrap();
+        assert_eq!(headers["x-tenant"], "acme");
+        assert_eq!(headers["x-name"], "Zoë".as_bytes());
+        assert_eq!(row("null").unwrap(), HeaderMap::new());
+    }
+
+    #[test]
+    fn bad_headers_are_refused_by_name_and_without_their_value() {
+        for (json, said) in [
+            (r#"{"X-A": "s3cret\r\nX-B: 1"}"#, "header x-a holds a control character"),
+            (r#"{"X-A": "s3cret\u0000"}"#, "header x-a holds a control character"),
+            (r#"{"X-A\r\nX-B": "s3cret"}"#, r#"header name "X-A\r\nX-B" is not allowed"#),
+            (r#"{"": "s3cret"}"#, r#"header name "" is not allowed"#),
+            (r#"{"X A": "s3cret"}"#, r#"header name "X A" is not allowed"#),
+            (r#"{"Host": "s3cret"}"#, "header host belongs to the connection"),
+            (r#"{"Content-Length": "3"}"#, "header content-length belongs to the connection"),
+            (r#"{"TRANSFER-ENCODING": "chunked"}"#, "header transfer-encoding belongs to the connection"),
+            (r#"{"Connection": "close"}"#, "header connection belongs to the connection"),
+            (r#"{"X-A": 1}"#, r#"header "X-A" is not a string"#),
+            (r#"{"X-A": null}"#, r#"header "X-A" is not a string"#),
+            (r#"{"X-Taken": "s3cret"}"#, "header x-taken is set by the channel's auth"),
+            (r#"["s3cret"]"#, "headers is not a JSON object"),
+            (r#""s3cret""#, "headers is not a JSON object"),
+            ("s3cret", "headers is not JSON"),
+        ] {
+            let refused = row(json).expect_err(json);
+            assert!(refused.contains(said), "{json}: {refused}");
+            assert!(!refused.contains("s3cret"), "{json}: {refused}");
+        }
+    }
+}

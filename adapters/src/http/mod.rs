@@ -1,0 +1,103 @@
+//! Delivery over HTTP: the payload is the body, as it is.
+//!
+//! `request` makes the request, `response` decides what its answer means: 2xx is delivered, whatever becomes of the
+//! body after it; redirects are never followed.
+
+mod headers;
+mod request;
+mod response;
+mod settings;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use outbox_schema::{DeadReason, Outcome};
+use reqwest::Client;
+use tokio::time::{Instant, timeout};
+use url::Url;
+
+pub use self::settings::{Auth, IdempotencyKey, Kept, Method, Secret, Settings};
+use crate::destination::{Adapter, Answer, Delivery};
+use crate::exchange;
+use crate::network::Guard;
+use crate::network::resolver::GuardedResolver;
+use crate::setup::{Setup, SetupError, origin};
+
+/// A configured channel of kind `http`. Its connections are kept and shared by its requests.
+#[derive(Debug)]
+pub struct HttpChannel {
+    client: Client,
+    guard: Arc<Guard>,
+    composer: request::Composer,
+    timeout: Duration,
+    at_most_once: bool,
+}
+
+impl HttpChannel {
+    /// Sets the channel `name` up. `timeout` is the deadline of a whole attempt; `at_most_once` says that its
+    /// policy for rows in doubt is `dead_letter`.
+    ///
+    /// # Errors
+    /// [`SetupError`] names the key and what is allowed.
+    pub fn new(name: &str, settings: &Settings, timeout: Duration, at_most_once: bool) -> Result<Self, SetupError> {
+        let setup = Setup { channel: name };
+        let guard = Arc::new(Guard::new(name, &settings.allow_networks));
+        let composer = request::Composer::new(setup, settings, &guard)?;
+        let client = setup.client(Arc::clone(&guard), &settings.tls_ca, timeout)?;
+        Ok(Self { client, guard, composer, timeout, at_most_once })
+    }
+}
+
+#[async_trait]
+impl Adapter for HttpChannel {
+    async fn deliver(&self, delivery: Delivery) -> Answer {
+        let deadline = Instant::now() + self.timeout;
+        let composed = match self.composer.compose(delivery, &self.guard) {
+            Ok(composed) => composed,
+            Err(refused) => return Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, refused),
+        };
+        let to = origin(composed.request.url()).to_owned();
+        let response = match exchange::send(&self.client, composed.request, &to, deadline).await {
+            Ok(response) => response,
+            Err(no_answer) => return no_answer.into_answer(None),
+        };
+        let status = response.status();
+        if status.is_success() {
+            exchange::drain(response, deadline).await;
+            return Answer::delivered(status.as_u16(), None);
+        }
+        let read = exchange::read(response, deadline).await;
+        let (outcome, error) = response::judge(&read, &to, composed.authorized, self.at_most_once);
+        Answer {
+            outcome,
+            status_code: Some(status.as_u16()),
+            error: Some(error),
+            excerpt: read.excerpt(&self.composer.secrets()),
+        }
+    }
+
+    async fn check(&self) -> Result<String, String> {
+        let Some(base) = self.composer.base() else {
+            return Ok("every target is a URL of its own; none was tried".to_owned());
+        };
+        let resolved = timeout(self.timeout, resolve(base, &self.guard)).await;
+        let to = origin(base);
+        match resolved {
+            Ok(Ok(addresses)) => Ok(format!("{to} is at {}", addresses.join(", "))),
+            Ok(Err(problem)) => Err(format!("{to}: {problem}")),
+            Err(_) => Err(format!("{to}: its name was not resolved within {:?}", self.timeout)),
+        }
+    }
+}
+
+/// The addresses of a base URL that the channel may reach.
+async fn resolve(base: &Url, guard: &Arc<Guard>) -> Result<Vec<String>, String> {
+    use reqwest::dns::Resolve;
+    let host = base.host_str().unwrap_or_default();
+    let Some(name) = base.domain() else { return Ok(vec![host.to_owned()]) };
+    let name = name.parse().map_err(|_| format!("{host} is not a name that can be resolved"))?;
+    let addresses = GuardedResolver::new(Arc::clone(guard)).resolve(name).await.map_err(|error| error.to_string())?;
+    let addresses: Vec<String> = addresses.map(|address| address.ip().to_string()).collect();
+    if addresses.is_empty() { Err("its name has no address".to_owned()) } else { Ok(addresses) }
+}

@@ -1,0 +1,276 @@
+//! From a message to a request. What can be prepared once per channel is prepared in [`Composer::new`].
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Body, Request};
+use url::Url;
+
+use super::headers;
+use super::settings::{Auth, IdempotencyKey, Method, Settings};
+use crate::destination::Delivery;
+use crate::network::Guard;
+use crate::setup::{Setup, SetupError, origin};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+
+/// Makes the requests of one channel.
+#[derive(Debug)]
+pub(super) struct Composer {
+    method: reqwest::Method,
+    base: Option<Url>,
+    headers: HeaderMap,
+    credential: Option<Credential>,
+    idempotency_key: IdempotencyKey,
+    /// `channels.NAME`, for what to mend.
+    channel: String,
+}
+
+/// The header that the channel's `auth` stands for.
+struct Credential {
+    name: HeaderName,
+    value: HeaderValue,
+    /// What of it must not be shown, should a server echo it.
+    secrets: Vec<String>,
+}
+
+impl std::fmt::Debug for Credential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credential").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// A request that is ready to be sent.
+#[derive(Debug)]
+pub(super) struct Composed {
+    pub(super) request: Request,
+    /// Whether it carries the channel's credential.
+    pub(super) authorized: bool,
+}
+
+impl Composer {
+    pub(super) fn new(setup: Setup<'_>, settings: &Settings, guard: &Guard) -> Result<Self, SetupError> {
+        let base = match settings.base_url.as_str() {
+            "" => None,
+            text => Some(setup.base_url(text, guard)?),
+        };
+        let mut channel_headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        for (name, value) in &settings.headers {
+            let (name, value) = headers::parse(name, value).map_err(|problem| setup.error("headers", problem))?;
+            if name == IDEMPOTENCY_KEY && settings.idempotency_key != IdempotencyKey::Off {
+                let problem = "the header idempotency-key is set from each message: leave it out, or set \
+                               idempotency_key = \"off\"";
+                return Err(setup.error("headers", problem));
+            }
+            channel_headers.insert(name, value);
+        }
+        let credential = settings.auth.as_ref().map(|auth| credential(setup, auth)).transpose()?;
+        if let Some(credential) =
+            credential.as_ref().filter(|credential| channel_headers.contains_key(&credential.name))
+        {
+            let problem = format!("the header {} is set by auth already: leave it out of headers", credential.name);
+            return Err(setup.error("headers", problem));
+        }
+        let method = match settings.method {
+            Method::Post => reqwest::Method::POST,
+            Method::Put => reqwest::Method::PUT,
+            Method::Patch => reqwest::Method::PATCH,
+        };
+        let (idempotency_key, channel) = (settings.idempotency_key, format!("channels.{}", setup.channel));
+        Ok(Self { method, base, headers: channel_headers, credential, idempotency_key, channel })
+    }
+
+    /// What a target that is not a URL is resolved under.
+    pub(super) fn base(&self) -> Option<&Url> {
+        self.base.as_ref()
+    }
+
+    /// What no excerpt may show.
+    pub(super) fn secrets(&self) -> Vec<&str> {
+        self.credential.iter().flat_map(|credential| &credential.secrets).map(String::as_str).collect()
+    }
+
+    /// The request for a message; else what is wrong with its row and what to do about it.
+    pub(super) fn compose(&self, delivery: Delivery, guard: &Guard) -> Result<Composed, String> {
+        let url = self.url(&delivery.target)?;
+        if let Some(host) = url.host() {
+            guard.check_host(&host).map_err(|forbidden| format!("the target cannot be reached: {forbidden}"))?;
+        }
+        let credential = self.credential.as_ref().filter(|_| self.trusts(&url));
+        let mut headers = self.headers.clone();
+        if let Some(row) = &delivery.headers {
+            headers::overlay(&mut headers, row, |name| self.owner(name))?;
+        }
+        if let Some(credential) = credential {
+            headers.insert(credential.name.clone(), credential.value.clone());
+        }
+        if let Some(key) = self.idempotency_key(&delivery.idempotency_key)? {
+            headers.insert(IDEMPOTENCY_KEY, key);
+        }
+        // A trace context that is no header value is no reason not to deliver.
+        for (name, value) in [(TRACEPARENT, &delivery.traceparent), (TRACESTATE, &delivery.tracestate)] {
+            if let Some(value) = value.as_ref().and_then(|value| HeaderValue::from_str(value).ok()) {
+                headers.insert(name, value);
+            }
+        }
+        let mut request = Request::new(self.method.clone(), url);
+        *request.headers_mut() = headers;
+        *request.body_mut() = Some(Body::from(Bytes::from(delivery.payload)));
+        Ok(Composed { request, authorized: credential.is_some() })
+    }
+
+    /// Where the channel has a `base_url`, its credential is for the origin of that alone: a row must not be able
+    /// to send it elsewhere.
+    fn trusts(&self, url: &Url) -> bool {
+        self.base.as_ref().is_none_or(|base| base.origin() == url.origin())
+    }
+
+    /// Who sets that header, where a row may not.
+    fn owner(&self, name: &HeaderName) -> Option<&'static str> {
+        if self.credential.as_ref().is_some_and(|credential| credential.name == *name) {
+            Some("the channel's auth")
+        } else if *name == IDEMPOTENCY_KEY && self.idempotency_key != IdempotencyKey::Off {
+            Some("the channel (idempotency_key is not \"off\")")
+        } else {
+            None
+        }
+    }
+
+    fn url(&self, target: &str) -> Result<Url, String> {
+        // The URL parser would drop tabs and line ends, and so would request something else than what was written.
+        if target.contains(|c: char| c.is_control() || c == ' ') {
+            return Err("the target holds a space or a control character: percent-encode it".to_owned());
+        }
+        let url = match (Url::parse(target), &self.base) {
+            (Ok(url), _) => url,
+            (Err(url::ParseError::RelativeUrlWithoutBase), Some(base)) => under(base, target)?,
+            (Err(url::ParseError::RelativeUrlWithoutBase), None) => {
+                return Err(format!(
+                    "the target is not a URL: write one like https://host/path, or give {}.base_url",
+                    self.channel
+                ));
+            }
+            (Err(error), _) => {
+                return Err(format!("the target is not a URL ({error}): write one like https://host/path"));
+            }
+        };
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(format!("the target has the scheme {:?}: only http and https are spoken", url.scheme()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(format!("the target holds a user or a password: leave them out and set {}.auth", self.channel));
+        }
+        Ok(url)
+    }
+
+    fn idempotency_key(&self, key: &str) -> Result<Option<HeaderValue>, String> {
+        let value = match self.idempotency_key {
+            IdempotencyKey::Off => return Ok(None),
+            IdempotencyKey::Quoted => quoted(key).and_then(|text| HeaderValue::try_from(text).ok()),
+            IdempotencyKey::Bare => HeaderValue::from_bytes(key.as_bytes()).ok(),
+        };
+        value.map(Some).ok_or_else(|| {
+            format!(
+                "the idempotency key cannot be sent as a header: use printable ASCII, or set {}.idempotency_key = \
+                 \"bare\" (any text without control characters) or \"off\"",
+                self.channel
+            )
+        })
+    }
+}
+
+/// A path target under the base URL, whatever it begins with.
+fn under(base: &Url, target: &str) -> Result<Url, String> {
+    let root = base.as_str().trim_end_matches('/');
+    let path = target.strip_prefix('/').unwrap_or(target);
+    let text = if path.is_empty() { base.as_str().to_owned() } else { format!("{root}/{path}") };
+    let url = Url::parse(&text)
+        .map_err(|error| format!("the target is not a path ({error}): write one like /orders/created"))?;
+    // `..` has been resolved by now, however it was written.
+    let inside =
+        url.path() == base.path() || url.path().starts_with(&format!("{}/", base.path().trim_end_matches('/')));
+    if url.origin() == base.origin() && inside {
+        Ok(url)
+    } else {
+        Err(format!("the target leaves the base_url of its channel at {}: write it without \"..\"", origin(base)))
+    }
+}
+
+/// A structured-field string (RFC 8941, 3.3.3); none where the key holds anything but printable ASCII.
+fn quoted(key: &str) -> Option<String> {
+    if !key.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) {
+        return None;
+    }
+    Some(format!("\"{}\"", key.replace('\\', "\\\\").replace('"', "\\\"")))
+}
+
+fn credential(setup: Setup<'_>, auth: &Auth) -> Result<Credential, SetupError> {
+    let refuse = |problem: String| setup.error("auth", problem);
+    let (name, text, secrets) = match auth {
+        Auth::Bearer(token) => {
+            let token = token.reveal().map_err(refuse)?;
+            (AUTHORIZATION, format!("Bearer {token}"), vec![token])
+        }
+        Auth::Basic { user, password } => {
+            if user.contains(':') {
+                return Err(refuse("the user of basic holds a colon, which ends a user: remove it".to_owned()));
+            }
+            let password = password.reveal().map_err(refuse)?;
+            let encoded = STANDARD.encode(format!("{user}:{password}"));
+            (AUTHORIZATION, format!("Basic {encoded}"), vec![password, encoded])
+        }
+        Auth::Header { name, value } => {
+            let value = value.reveal().map_err(refuse)?;
+            let (name, _) = headers::parse(name, &value).map_err(refuse)?;
+            (name, value.clone(), vec![value])
+        }
+    };
+    let mut value = HeaderValue::from_bytes(text.as_bytes())
+        .map_err(|_| refuse("the secret holds a control character: check for a line end within it".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(Credential { name, value, secrets })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_path_target_stays_under_the_base_url() {
+        for (base, target, url) in [
+            ("https://a.example", "/x", "https://a.example/x"),
+            ("https://a.example/", "x", "https://a.example/x"),
+            ("https://a.example/v1", "/x", "https://a.example/v1/x"),
+            ("https://a.example/v1/", "x?y=1", "https://a.example/v1/x?y=1"),
+            ("https://a.example/v1", "", "https://a.example/v1"),
+            ("https://a.example/v1", "/", "https://a.example/v1"),
+            ("https://a.example/v1", "//evil.example/x", "https://a.example/v1//evil.example/x"),
+            ("https://a.example/v1", "\\\\evil.example/x", "https://a.example/v1///evil.example/x"),
+            ("https://a.example/v1", "a/../b", "https://a.example/v1/b"),
+        ] {
+            let joined = under(&Url::parse(base).unwrap(), target).map(String::from);
+            assert_eq!(joined.as_deref(), Ok(url), "{target} under {base}");
+        }
+    }
+
+    #[test]
+    fn a_path_target_cannot_leave_the_base_url() {
+        let base = Url::parse("https://a.example/v1").unwrap();
+        for target in ["/../admin", "../v2", "x/%2e%2e/../../admin", "/..", "..\\admin", "../v1x"] {
+            let refused = under(&base, target).expect_err(target);
+            assert!(refused.contains("leaves the base_url"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_quoted_key_is_a_structured_field_string() {
+        assert_eq!(quoted("order-1").as_deref(), Some("\"order-1\""));
+        assert_eq!(quoted(r#"a"b\c"#).as_deref(), Some(r#""a\"b\\c""#));
+        assert_eq!(quoted("zoë"), None);
+        assert_eq!(quoted("a\r\nb"), None);
+    }
+}

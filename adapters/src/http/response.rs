@@ -1,0 +1,63 @@
+//! What an answer other than 2xx means.
+
+use std::time::Duration;
+
+use outbox_schema::{DeadReason, Outcome, Scope};
+use reqwest::StatusCode;
+use reqwest::header::LOCATION;
+use url::Url;
+
+use crate::exchange::Read;
+use crate::retry_after::{deferral, retry_after};
+
+/// How long a channel waits whose credential is refused and which was not told how long.
+const REFUSED_CREDENTIAL: Duration = Duration::from_mins(1);
+
+const DEAD: Outcome = Outcome::Dead { reason: DeadReason::Permanent };
+
+/// What becomes of the message, and why, for people. On a channel that is at most once, only what proves that the
+/// message was not accepted is retried; what leaves it open is in doubt.
+pub(super) fn judge(read: &Read, to: &str, authorized: bool, at_most_once: bool) -> (Outcome, String) {
+    let (outcome, advice) = outcome(read, to, authorized, at_most_once);
+    (outcome, format!("{to} answered {}: {advice}", read.status))
+}
+
+fn outcome(read: &Read, to: &str, authorized: bool, at_most_once: bool) -> (Outcome, String) {
+    let not_before = retry_after(&read.headers);
+    let retry = Outcome::Retry { not_before };
+    let perhaps_accepted = if at_most_once { Outcome::InDoubt } else { retry.clone() };
+    match read.status {
+        StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            (retry, "it does not take the message now".to_owned())
+        }
+        StatusCode::REQUEST_TIMEOUT => (perhaps_accepted, "it gave up waiting for the request".to_owned()),
+        StatusCode::CONFLICT => {
+            (perhaps_accepted, "it still works on an earlier request with this idempotency key".to_owned())
+        }
+        StatusCode::GONE => (Outcome::DeadTarget, "this target is gone for good; send to it no more".to_owned()),
+        StatusCode::UNPROCESSABLE_ENTITY => {
+            (DEAD, "it cannot use this body, or knows its idempotency key with another body".to_owned())
+        }
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if authorized => (
+            Outcome::Defer { scope: Scope::Channel, until: deferral(&read.headers, REFUSED_CREDENTIAL) },
+            "it refuses the channel's auth; the channel waits: check the credential".to_owned(),
+        ),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            (DEAD, "it wants a credential and this request carried none: set auth (sent to base_url only)".to_owned())
+        }
+        status if status.is_redirection() => (DEAD, redirect(read, to)),
+        status if status.is_client_error() => {
+            (DEAD, "it will not take this message: check its target, headers and payload".to_owned())
+        }
+        status if status.is_server_error() => (perhaps_accepted, "it failed".to_owned()),
+        _ => (DEAD, "that is no status of a final answer: check what listens there".to_owned()),
+    }
+}
+
+/// Only the origin of the new place is named: the rest may hold a secret.
+fn redirect(read: &Read, to: &str) -> String {
+    let location = read.headers.get(LOCATION).and_then(|value| value.to_str().ok());
+    let place = location.and_then(|location| Url::parse(to).ok()?.join(location).ok()).filter(Url::has_host);
+    let place = place.map_or_else(String::new, |url| format!(" to {}", url.origin().ascii_serialization()));
+    format!("it redirects{place} and redirects are not followed: set the target to where it leads")
+}

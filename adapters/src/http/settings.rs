@@ -1,0 +1,165 @@
+//! The settings of a channel of kind `http`: `[channels.NAME]`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+use serde::Deserialize;
+
+/// `[channels.NAME]` of kind `http`. Every value comes from the settings file or the embedded default file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// What a target that is not a URL is resolved under: `https://host/path`. Empty: every target is a URL.
+    pub base_url: String,
+    /// The method of every request.
+    pub method: Method,
+    /// Headers of every request. A row's own header of the same name takes its place.
+    pub headers: BTreeMap<String, String>,
+    /// The channel's credential. With a `base_url` it is sent to the origin of that only.
+    pub auth: Option<Auth>,
+    /// How the message's idempotency key is sent.
+    pub idempotency_key: IdempotencyKey,
+    /// Networks that are not public and that this channel may reach all the same.
+    pub allow_networks: Vec<IpNet>,
+    /// A PEM file of certificate authorities trusted besides the system's. Empty: none.
+    pub tls_ca: String,
+}
+
+/// Methods that can carry a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Method {
+    /// `POST`
+    Post,
+    /// `PUT`
+    Put,
+    /// `PATCH`
+    Patch,
+}
+
+/// How the idempotency key is sent: the header `Idempotency-Key`
+/// (<https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/>).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdempotencyKey {
+    /// As the draft says: a structured-field string (RFC 8941, 3.3.3), `"key"`. The key must be printable ASCII.
+    Quoted,
+    /// As it is, the way most receivers took it before the draft: `key`.
+    Bare,
+    /// Not at all: rows may set the header themselves.
+    Off,
+}
+
+/// The credential of a channel.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Auth {
+    /// `{ bearer = SECRET }`: `Authorization: Bearer …` (RFC 6750).
+    Bearer(Secret),
+    /// `{ basic = { user = "…", password = SECRET } }` (RFC 7617).
+    Basic {
+        /// Without a colon.
+        user: String,
+        /// The password.
+        password: Secret,
+    },
+    /// `{ header = { name = "X-Api-Key", value = SECRET } }`.
+    Header {
+        /// The header's name.
+        name: String,
+        /// The header's whole value.
+        value: Secret,
+    },
+}
+
+/// A secret: `"literal"`, `{ env = "NAME" }` or `{ file = "path" }`. Read when the channel is set up, and never shown.
+#[derive(Clone, Deserialize)]
+#[serde(untagged, expecting = "a secret is \"text\", { env = \"NAME\" } or { file = \"path\" }")]
+pub enum Secret {
+    /// The secret itself.
+    Literal(String),
+    /// Where it is kept.
+    Kept(Kept),
+}
+
+/// Where a secret is kept.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kept {
+    /// An environment variable.
+    Env(String),
+    /// A file; one line end at its end is not part of the secret.
+    File(PathBuf),
+}
+
+impl Secret {
+    /// The secret itself; else why it cannot be had.
+    pub(super) fn reveal(&self) -> Result<String, String> {
+        let secret = match self {
+            Self::Literal(text) => text.clone(),
+            Self::Kept(Kept::Env(name)) => std::env::var(name)
+                .map_err(|_| format!("the environment variable {name} is not set, or is not UTF-8"))?,
+            Self::Kept(Kept::File(path)) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|error| format!("the file {} cannot be read: {error}", path.display()))?;
+                let line = text.strip_suffix('\n').unwrap_or(&text);
+                line.strip_suffix('\r').unwrap_or(line).to_owned()
+            }
+        };
+        if secret.is_empty() { Err("the secret is empty".to_owned()) } else { Ok(secret) }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Literal(_) => f.write_str("***"),
+            Self::Kept(kept) => kept.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn auth(json: &str) -> Result<Auth, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    #[test]
+    fn every_form_of_auth_is_read_and_none_shows_its_secret() {
+        for json in [
+            r#"{"bearer": "s3cret"}"#,
+            r#"{"basic": {"user": "u", "password": "s3cret"}}"#,
+            r#"{"header": {"name": "X-Api-Key", "value": "s3cret"}}"#,
+        ] {
+            let shown = format!("{:?}", auth(json).unwrap());
+            assert!(!shown.contains("s3cret"), "{shown}");
+        }
+        assert!(matches!(auth(r#"{"bearer": {"env": "A"}}"#).unwrap(), Auth::Bearer(Secret::Kept(Kept::Env(_)))));
+        assert!(matches!(auth(r#"{"bearer": {"file": "a"}}"#).unwrap(), Auth::Bearer(Secret::Kept(Kept::File(_)))));
+    }
+
+    #[test]
+    fn a_wrong_form_of_auth_is_refused_with_what_is_allowed() {
+        let refused = auth(r#"{"bearer": {"vault": "a"}}"#).unwrap_err().to_string();
+        assert!(refused.contains("{ env = \"NAME\" }"), "{refused}");
+        let refused = auth(r#"{"digest": "a"}"#).unwrap_err().to_string();
+        assert!(refused.contains("bearer"), "{refused}");
+        assert!(auth(r#"{"basic": {"user": "u", "password": "p", "realm": "r"}}"#).is_err());
+    }
+
+    #[test]
+    fn a_secret_in_a_file_loses_one_line_end() {
+        let path = std::env::temp_dir().join(format!("outbox-secret-{}", std::process::id()));
+        std::fs::write(&path, "s3cret\r\n").unwrap();
+        let secret = Secret::Kept(Kept::File(path.clone())).reveal();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(secret, Ok("s3cret".to_owned()));
+        assert!(Secret::Kept(Kept::File(path)).reveal().unwrap_err().contains("cannot be read"));
+    }
+}

@@ -1,0 +1,91 @@
+//! Hearing of released leases: a subscription per shard, on a connection of its own.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable};
+use futures_util::StreamExt;
+use redis::aio::{PubSub, PubSubStream};
+use redis::{Client, RedisError, RedisResult};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tracing::debug;
+
+use super::connections::TIMEOUT;
+
+/// Between attempts to subscribe: at first and at most. Candidates campaign on their own every second, so nothing
+/// is lost by patience.
+const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+
+/// The subscriptions of one lease; they end with it.
+pub(super) struct Releases {
+    client: Client,
+    subscriptions: Mutex<HashMap<String, Subscription>>,
+}
+
+struct Subscription {
+    /// Keeps one permit: a release between two waits wakes the second.
+    released: Arc<Notify>,
+    task: AbortHandle,
+}
+
+impl Releases {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, subscriptions: Mutex::default() }
+    }
+
+    /// Waits for the next message on `channel`, subscribing at the first call. One caller per channel is served.
+    pub(super) async fn next(&self, channel: String) {
+        let released = self.subscription(channel);
+        released.notified().await;
+    }
+
+    fn subscription(&self, channel: String) -> Arc<Notify> {
+        let mut subscriptions = self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner);
+        let subscription = subscriptions.entry(channel).or_insert_with_key(|channel| {
+            let released = Arc::new(Notify::new());
+            let listening = listen(self.client.clone(), channel.clone(), Arc::clone(&released));
+            Subscription { released, task: tokio::spawn(listening).abort_handle() }
+        });
+        Arc::clone(&subscription.released)
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Listens for ever, subscribing anew when the connection is lost.
+async fn listen(client: Client, channel: String, released: Arc<Notify>) {
+    loop {
+        let (first, most) = RETRY;
+        let backoff =
+            ExponentialBuilder::default().with_min_delay(first).with_max_delay(most).with_jitter().without_max_times();
+        let subscribe = || async { subscribe(&client, &channel).await };
+        let subscribed = subscribe.retry(backoff).notify(|error, pause| {
+            debug!(%channel, %error, ?pause, "cannot listen for released leases");
+        });
+        // The retries do not end but by success.
+        if let Ok(mut messages) = subscribed.await {
+            released.notify_one();
+            while messages.next().await.is_some() {
+                released.notify_one();
+            }
+        }
+        // A server that accepts and hangs up is not to be dialled in a circle.
+        tokio::time::sleep(first).await;
+    }
+}
+
+async fn subscribe(client: &Client, channel: &str) -> RedisResult<PubSubStream> {
+    let subscribing = async {
+        let mut connection: PubSub = client.get_async_pubsub().await?;
+        connection.subscribe(channel).await?;
+        Ok(connection.into_on_message())
+    };
+    let subscribed = tokio::time::timeout(TIMEOUT, subscribing).await;
+    subscribed.unwrap_or_else(|_| Err(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut))))
+}

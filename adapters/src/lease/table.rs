@@ -1,0 +1,135 @@
+//! A lease in the outbox database: the table `outbox_lease`, one row per shard.
+//!
+//! The database's clock decides when a lease expires; no clock of a replica is asked. Times to live are exact to
+//! the millisecond.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use outbox_schema::{Holder, Shard};
+use sqlx::{MySqlPool, PgPool, SqlitePool};
+
+use super::{Held, Lease, LeaseError};
+
+/// The lease of one outbox in its own database. Nothing else to run, and no news of a release: candidates learn of it
+/// when they campaign next.
+#[derive(Debug, Clone)]
+pub enum TableLease {
+    /// PostgreSQL 13 or later.
+    Postgres(PgPool),
+    /// MySQL 8.0, MariaDB 10.6, or later.
+    MySql(MySqlPool),
+    /// SQLite.
+    Sqlite(SqlitePool),
+}
+
+#[async_trait]
+impl Lease for TableLease {
+    async fn acquire(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        let ttl = milliseconds(ttl);
+        let acquired = match self {
+            Self::Postgres(pool) => {
+                let acquire = sqlx::query(include_str!("sql/postgres/lease_acquire.sql"));
+                let row = acquire.bind(shard.0).bind(holder.as_str()).bind(ttl).fetch_optional(pool).await;
+                row.map(|row| row.is_some())
+            }
+            Self::MySql(pool) => acquire_on_mysql(pool, shard, holder, ttl).await,
+            Self::Sqlite(pool) => {
+                let acquire = sqlx::query(include_str!("sql/sqlite/lease_acquire.sql"));
+                let row = acquire.bind(shard.0).bind(holder.as_str()).bind(ttl).fetch_optional(pool).await;
+                row.map(|row| row.is_some())
+            }
+        };
+        acquired.map_err(failed("campaigning for the lease"))
+    }
+
+    async fn renew(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        let ttl = milliseconds(ttl);
+        let found = match self {
+            Self::Postgres(pool) => {
+                let renew = sqlx::query(include_str!("sql/postgres/lease_renew.sql"));
+                renew.bind(shard.0).bind(holder.as_str()).bind(ttl).execute(pool).await.map(|done| done.rows_affected())
+            }
+            Self::MySql(pool) => {
+                let renew = sqlx::query(include_str!("sql/mysql/lease_renew.sql")).bind(microseconds(ttl));
+                renew.bind(shard.0).bind(holder.as_str()).execute(pool).await.map(|done| done.rows_affected())
+            }
+            Self::Sqlite(pool) => {
+                let renew = sqlx::query(include_str!("sql/sqlite/lease_renew.sql"));
+                renew.bind(shard.0).bind(holder.as_str()).bind(ttl).execute(pool).await.map(|done| done.rows_affected())
+            }
+        };
+        found.map(|rows| rows == 1).map_err(failed("renewing the lease"))
+    }
+
+    async fn release(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {
+        let found = match self {
+            Self::Postgres(pool) => {
+                let release = sqlx::query(include_str!("sql/postgres/lease_release.sql"));
+                release.bind(shard.0).bind(holder.as_str()).execute(pool).await.map(|done| done.rows_affected())
+            }
+            Self::MySql(pool) => {
+                let release = sqlx::query(include_str!("sql/mysql/lease_release.sql"));
+                release.bind(shard.0).bind(holder.as_str()).execute(pool).await.map(|done| done.rows_affected())
+            }
+            Self::Sqlite(pool) => {
+                let release = sqlx::query(include_str!("sql/sqlite/lease_release.sql"));
+                release.bind(shard.0).bind(holder.as_str()).execute(pool).await.map(|done| done.rows_affected())
+            }
+        };
+        found.map(|rows| rows == 1).map_err(failed("releasing the lease"))
+    }
+
+    /// Waits for ever.
+    async fn released(&self, _shard: Shard) {
+        std::future::pending::<()>().await;
+    }
+
+    async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
+        let found: sqlx::Result<Option<(String, i64)>> = match self {
+            Self::Postgres(pool) => {
+                sqlx::query_as(include_str!("sql/postgres/lease_current.sql")).bind(shard.0).fetch_optional(pool).await
+            }
+            Self::MySql(pool) => {
+                sqlx::query_as(include_str!("sql/mysql/lease_current.sql")).bind(shard.0).fetch_optional(pool).await
+            }
+            Self::Sqlite(pool) => {
+                sqlx::query_as(include_str!("sql/sqlite/lease_current.sql")).bind(shard.0).fetch_optional(pool).await
+            }
+        };
+        let found = found.map_err(failed("asking who holds the lease"))?;
+        Ok(found.map(|(holder, remaining)| Held {
+            holder,
+            remaining: Duration::from_millis(remaining.try_into().unwrap_or_default()),
+        }))
+    }
+}
+
+/// Two statements: `RETURNING` is not in what MySQL and MariaDB share, and the count of changed rows does not tell
+/// a new row from one that stays another's.
+async fn acquire_on_mysql(pool: &MySqlPool, shard: Shard, holder: &Holder, ttl: i64) -> sqlx::Result<bool> {
+    let (holder, ttl) = (holder.as_str(), microseconds(ttl));
+    let acquire = sqlx::query(include_str!("sql/mysql/lease_acquire.sql")).bind(shard.0).bind(holder).bind(ttl);
+    acquire.bind(holder).bind(ttl).execute(pool).await?;
+    let holds = sqlx::query(include_str!("sql/mysql/lease_holds.sql"));
+    Ok(holds.bind(shard.0).bind(holder).fetch_optional(pool).await?.is_some())
+}
+
+/// Bounded by a year, far within what the databases' times can take.
+fn milliseconds(ttl: Duration) -> i64 {
+    const YEAR: Duration = Duration::from_hours(365 * 24);
+    i64::try_from(ttl.min(YEAR).as_millis()).unwrap_or(i64::MAX)
+}
+
+/// MySQL's intervals have no milliseconds.
+fn microseconds(milliseconds: i64) -> i64 {
+    milliseconds.saturating_mul(1000)
+}
+
+fn failed(doing: &'static str) -> impl FnOnce(sqlx::Error) -> LeaseError {
+    move |source| LeaseError {
+        at: "outbox_lease, a table of the outbox database".to_owned(),
+        doing,
+        source: source.into(),
+    }
+}

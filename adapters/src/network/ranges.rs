@@ -1,0 +1,65 @@
+//! The networks that are not the public internet.
+//!
+//! From the IANA special-purpose address registries
+//! (<https://www.iana.org/assignments/iana-ipv4-special-registry>,
+//! <https://www.iana.org/assignments/iana-ipv6-special-registry>), with multicast (RFC 5771, RFC 4291),
+//! the deprecated site-local range (RFC 3879), and the one public address that is a cloud's own.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+/// What `ip` is, where it is reserved. The narrower range stands before the wider.
+pub(super) fn reserved(ip: IpAddr) -> Option<&'static str> {
+    RESERVED.iter().find(|(net, _)| net.contains(&ip)).map(|&(_, what)| what)
+}
+
+const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u8) -> IpNet {
+    IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix))
+}
+
+/// The first three groups and the prefix: no range here needs more.
+const fn v6(a: u16, b: u16, c: u16, prefix: u8) -> IpNet {
+    IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix))
+}
+
+const LOOPBACK_V6: IpNet = IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128));
+
+const RESERVED: &[(IpNet, &str)] = &[
+    // Linux connects 0.0.0.0 to loopback.
+    (v4(0, 0, 0, 0, 8), "in \"this network\" 0.0.0.0/8"),
+    (v4(10, 0, 0, 0, 8), "in the private network 10.0.0.0/8"),
+    (v4(100, 64, 0, 0, 10), "in the carrier-grade NAT network 100.64.0.0/10"),
+    (v4(127, 0, 0, 0, 8), "in the loopback network 127.0.0.0/8"),
+    (v4(169, 254, 169, 254, 32), "the metadata address of a cloud (169.254.169.254/32)"),
+    (v4(169, 254, 0, 0, 16), "in the link-local network 169.254.0.0/16"),
+    // https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+    (v4(168, 63, 129, 16, 32), "the platform address of a cloud (168.63.129.16/32)"),
+    (v4(172, 16, 0, 0, 12), "in the private network 172.16.0.0/12"),
+    (v4(192, 0, 0, 0, 24), "in the protocol network 192.0.0.0/24"),
+    (v4(192, 0, 2, 0, 24), "in the documentation network 192.0.2.0/24"),
+    (v4(192, 88, 99, 0, 24), "in the 6to4 relay network 192.88.99.0/24"),
+    (v4(192, 168, 0, 0, 16), "in the private network 192.168.0.0/16"),
+    (v4(198, 18, 0, 0, 15), "in the benchmarking network 198.18.0.0/15"),
+    (v4(198, 51, 100, 0, 24), "in the documentation network 198.51.100.0/24"),
+    (v4(203, 0, 113, 0, 24), "in the documentation network 203.0.113.0/24"),
+    (v4(224, 0, 0, 0, 4), "in the multicast network 224.0.0.0/4"),
+    (v4(255, 255, 255, 255, 32), "the broadcast address 255.255.255.255/32"),
+    (v4(240, 0, 0, 0, 4), "in the reserved network 240.0.0.0/4"),
+    (v6(0, 0, 0, 128), "the unspecified address ::/128"),
+    (LOOPBACK_V6, "the loopback address ::1/128"),
+    (v6(0x64, 0xff9b, 0, 96), "in the NAT64 network 64:ff9b::/96"),
+    (v6(0x64, 0xff9b, 1, 48), "in the NAT64 network 64:ff9b:1::/48"),
+    (v6(0x100, 0, 0, 64), "in the discard-only network 100::/64"),
+    (v6(0x2001, 0, 0, 32), "in the Teredo network 2001::/32"),
+    (v6(0x2001, 2, 0, 48), "in the benchmarking network 2001:2::/48"),
+    (v6(0x2001, 0, 0, 23), "in the protocol network 2001::/23"),
+    (v6(0x2001, 0xdb8, 0, 32), "in the documentation network 2001:db8::/32"),
+    (v6(0x2002, 0, 0, 16), "in the 6to4 network 2002::/16"),
+    (v6(0x3fff, 0, 0, 20), "in the documentation network 3fff::/20"),
+    (v6(0x5f00, 0, 0, 16), "in the segment routing network 5f00::/16"),
+    (v6(0xfc00, 0, 0, 7), "in the unique local network fc00::/7"),
+    (v6(0xfe80, 0, 0, 10), "in the link-local network fe80::/10"),
+    (v6(0xfec0, 0, 0, 10), "in the site-local network fec0::/10"),
+    (v6(0xff00, 0, 0, 8), "in the multicast network ff00::/8"),
+];

@@ -1,0 +1,129 @@
+//! The error table of an FCM channel.
+
+use std::time::Duration;
+
+use outbox_adapters::Adapter;
+use outbox_schema::{DeadReason, Outcome, Scope};
+use serde_json::{Value, json};
+
+use crate::fcm::{Fcm, delivery};
+use crate::stand_in::reply;
+
+const DEAD: Outcome = Outcome::Dead { reason: DeadReason::Permanent };
+
+fn later(seconds: u64) -> Outcome {
+    Outcome::Retry { not_before: Some(Duration::from_secs(seconds)) }
+}
+
+fn defer(seconds: u64) -> Outcome {
+    Outcome::Defer { scope: Scope::Channel, until: Duration::from_secs(seconds) }
+}
+
+fn fcm_error(code: &str, status: &str, message: &str) -> String {
+    detailed(
+        status,
+        message,
+        json!([{"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": code}]),
+    )
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "json!() reads best as an argument")]
+fn detailed(status: &str, message: &str, details: Value) -> String {
+    json!({"error": {"status": status, "message": message, "details": details}}).to_string()
+}
+
+struct Row {
+    status: u16,
+    headers: &'static str,
+    body: String,
+    target: &'static str,
+    outcome: Outcome,
+    said: &'static str,
+}
+
+fn row(status: u16, body: impl Into<String>, outcome: Outcome, said: &'static str) -> Row {
+    Row { status, headers: "", body: body.into(), target: "token:abc", outcome, said }
+}
+
+fn rows() -> Vec<Row> {
+    let invalid_token = "The registration token is not a valid FCM registration token";
+    let apns_gone = json!([
+        {"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": "INVALID_ARGUMENT"},
+        {"@type": "type.googleapis.com/google.firebase.fcm.v1.ApnsError", "statusCode": 410, "reason": "Unregistered"},
+    ]);
+    let apns_other = json!([
+        {"@type": "type.googleapis.com/google.firebase.fcm.v1.ApnsError", "statusCode": 400, "reason": "BadTopic"},
+    ]);
+    let unregistered = fcm_error("UNREGISTERED", "NOT_FOUND", "Requested entity was not found.");
+    let quota = fcm_error("QUOTA_EXCEEDED", "RESOURCE_EXHAUSTED", "");
+    let html = "<html>502 Bad Gateway</html>";
+    vec![
+        row(404, unregistered.clone(), Outcome::DeadTarget, "no longer installed"),
+        Row { target: "fid:f", ..row(404, unregistered.clone(), Outcome::DeadTarget, "") },
+        Row { target: "topic:t", ..row(404, unregistered, DEAD, "") },
+        row(
+            400,
+            fcm_error("INVALID_ARGUMENT", "INVALID_ARGUMENT", "Invalid data payload key"),
+            DEAD,
+            "mend its payload",
+        ),
+        row(
+            400,
+            fcm_error("INVALID_ARGUMENT", "INVALID_ARGUMENT", invalid_token),
+            Outcome::DeadTarget,
+            "not a registration",
+        ),
+        row(400, detailed("INVALID_ARGUMENT", invalid_token, json!([])), Outcome::DeadTarget, ""),
+        row(400, detailed("INVALID_ARGUMENT", "", apns_gone), Outcome::DeadTarget, ""),
+        row(400, detailed("INVALID_ARGUMENT", "", apns_other), DEAD, ""),
+        row(400, "nonsense", DEAD, ""),
+        row(403, fcm_error("SENDER_ID_MISMATCH", "PERMISSION_DENIED", ""), DEAD, "another project"),
+        row(401, fcm_error("THIRD_PARTY_AUTH_ERROR", "UNAUTHENTICATED", ""), DEAD, "APNs or web push key"),
+        row(401, detailed("UNAUTHENTICATED", "", json!([])), defer(60), "refuses the access token"),
+        row(401, html, defer(60), "refuses the access token"),
+        row(403, detailed("PERMISSION_DENIED", "", json!([])), defer(60), "check its role"),
+        row(403, html, defer(60), ""),
+        row(404, detailed("NOT_FOUND", "", json!([])), defer(60), "check project_id"),
+        row(404, html, defer(60), ""),
+        row(429, quota.clone(), defer(60), "quota"),
+        Row { headers: "Retry-After: 90\r\n", ..row(429, quota, defer(90), "") },
+        row(429, "", defer(60), ""),
+        row(503, fcm_error("UNAVAILABLE", "UNAVAILABLE", ""), later(10), "it failed"),
+        Row { headers: "Retry-After: 30\r\n", ..row(503, fcm_error("UNAVAILABLE", "UNAVAILABLE", ""), later(30), "") },
+        Row { headers: "Retry-After: 2\r\n", ..row(503, "", later(10), "") },
+        row(500, fcm_error("INTERNAL", "INTERNAL", ""), later(10), ""),
+        row(500, fcm_error("UNSPECIFIED_ERROR", "", ""), later(10), ""),
+        row(502, html, later(10), ""),
+        row(504, html, later(10), ""),
+        row(599, html, later(10), ""),
+        row(302, "", defer(60), "check base_url"),
+        row(413, html, DEAD, ""),
+    ]
+}
+
+async fn table_holds(rows: Vec<Row>, at_most_once: bool) {
+    for row in rows {
+        let name = format!("{} {} {} to {}", row.status, row.headers, row.body, row.target);
+        let answer = reply(row.status, row.headers, &row.body);
+        let fcm = Fcm::start(3600, move |_| answer.clone()).await;
+        let answer = fcm.channel(Duration::from_secs(20), at_most_once).deliver(delivery(row.target)).await;
+        assert_eq!(answer.outcome, row.outcome, "{name}: {answer:?}");
+        assert_eq!(answer.status_code, Some(row.status), "{name}");
+        let error = answer.error.unwrap();
+        assert!(error.contains(&row.status.to_string()) && error.contains(row.said), "{name}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn every_error_has_its_outcome() {
+    table_holds(rows(), false).await;
+}
+
+#[tokio::test]
+async fn at_most_once_what_may_have_been_accepted_is_in_doubt_and_nothing_else_changes() {
+    let rows = rows().into_iter().map(|row| match row.outcome {
+        Outcome::Retry { .. } => Row { outcome: Outcome::InDoubt, said: "may have accepted", ..row },
+        _ => row,
+    });
+    table_holds(rows.collect(), true).await;
+}

@@ -1,0 +1,67 @@
+//! HTTP/2 over TLS: chosen by ALPN, and what its refusals prove.
+
+use std::time::Duration;
+
+use h2::Reason;
+use h2::server::{Connection, SendResponse};
+use hyper::body::Bytes;
+use outbox_adapters::Adapter;
+use outbox_adapters::http::HttpChannel;
+use outbox_schema::Outcome;
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::server::TlsStream;
+
+use crate::http::{channel, delivery, with};
+use crate::stand_in::tls_acceptor;
+
+type Server = Connection<TlsStream<TcpStream>, Bytes>;
+
+/// Serves one connection; `answer` decides about its first request.
+async fn served(answer: impl Fn(SendResponse<Bytes>, &mut Server) + Send + Sync + 'static) -> (HttpChannel, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let stream = tls_acceptor(&[b"h2"]).accept(stream).await.unwrap();
+        let mut server = h2::server::handshake(stream).await.unwrap();
+        while let Some(Ok((_request, respond))) = server.accept().await {
+            answer(respond, &mut server);
+        }
+    });
+    let ca = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tls_cert.pem");
+    (channel(&with("tls_ca", json!(ca)), Duration::from_secs(20), true), format!("https://localhost:{port}/"))
+}
+
+#[tokio::test]
+async fn http2_is_spoken_where_it_is_offered() {
+    let (adapter, target) = served(|mut respond, _| {
+        respond.send_response(hyper::Response::new(()), true).unwrap();
+    })
+    .await;
+    for _ in 0..2 {
+        let answer = adapter.deliver(delivery(&target)).await;
+        assert_eq!(answer.outcome, Outcome::Delivered { receipt: None }, "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_stream_was_not_processed_and_is_retried_even_at_most_once() {
+    let (adapter, target) = served(|mut respond, _| respond.send_reset(Reason::REFUSED_STREAM)).await;
+    let answer = adapter.deliver(delivery(&target)).await;
+    assert_eq!(answer.outcome, Outcome::Retry { not_before: None }, "{answer:?}");
+}
+
+#[tokio::test]
+async fn any_other_reset_is_in_doubt() {
+    let (adapter, target) = served(|mut respond, _| respond.send_reset(Reason::INTERNAL_ERROR)).await;
+    let answer = adapter.deliver(delivery(&target)).await;
+    assert_eq!(answer.outcome, Outcome::InDoubt, "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_under_a_request_is_in_doubt() {
+    let (adapter, target) = served(|_respond, server| server.abrupt_shutdown(Reason::INTERNAL_ERROR)).await;
+    let answer = adapter.deliver(delivery(&target)).await;
+    assert_eq!(answer.outcome, Outcome::InDoubt, "{answer:?}");
+}

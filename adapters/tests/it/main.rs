@@ -1,0 +1,10 @@
+//! The destination adapters against real local servers.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod fcm;
+mod fcm_table;
+mod http;
+mod http2;
+mod http_setup;
+mod http_table;
+mod stand_in;

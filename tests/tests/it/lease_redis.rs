@@ -1,0 +1,192 @@
+//! What the lease in Redis does beyond the common suite: wake-ups, few commands, and surviving its server.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use outbox_adapters::{Lease, RedisLease};
+use outbox_schema::Shard;
+use outbox_tests::eventually;
+use outbox_tests::servers::{self, Redis};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use crate::lease::{LONG, holder};
+
+const SHARD: Shard = Shard(0);
+
+/// Long enough for a busy machine; what is awaited takes milliseconds.
+const SOON: Duration = Duration::from_secs(10);
+
+/// Two replicas of one outbox.
+fn replicas(server: &Redis) -> (RedisLease, RedisLease) {
+    let outbox = Uuid::new_v4().to_string();
+    let replica = || RedisLease::new(&server.url(), &outbox).unwrap();
+    (replica(), replica())
+}
+
+/// Waits until `candidate` hears of releases: its subscription wakes it once.
+async fn subscribed(candidate: &RedisLease) {
+    timeout(SOON, candidate.released(SHARD)).await.expect("a subscription is made");
+}
+
+#[tokio::test]
+async fn a_release_wakes_the_candidates() {
+    let (lease, candidate) = replicas(servers::redis().await);
+    let leader = holder();
+    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+    subscribed(&candidate).await;
+    let (woken, released) = tokio::join!(timeout(SOON, candidate.released(SHARD)), lease.release(SHARD, &leader));
+    assert!(released.unwrap());
+    woken.expect("the release wakes the candidate");
+}
+
+#[tokio::test]
+async fn a_release_between_two_waits_is_not_missed() {
+    let (lease, candidate) = replicas(servers::redis().await);
+    let leader = holder();
+    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+    subscribed(&candidate).await;
+    let given_up = timeout(Duration::from_millis(1), candidate.released(SHARD)).await;
+    assert!(given_up.is_err(), "woken for nothing");
+    assert!(lease.release(SHARD, &leader).await.unwrap());
+    timeout(SOON, candidate.released(SHARD)).await.expect("the release is remembered");
+}
+
+#[tokio::test]
+async fn a_refused_release_wakes_nobody() {
+    let (lease, candidate) = replicas(servers::redis().await);
+    let leader = holder();
+    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+    subscribed(&candidate).await;
+    assert!(!candidate.release(SHARD, &holder()).await.unwrap());
+    assert!(lease.release(SHARD, &leader).await.unwrap());
+    timeout(SOON, candidate.released(SHARD)).await.expect("the real release wakes");
+    let woken_again = timeout(Duration::from_millis(1), candidate.released(SHARD)).await;
+    assert!(woken_again.is_err(), "the refused release woke the candidate too");
+}
+
+#[tokio::test]
+async fn two_outboxes_on_one_redis_leave_each_other_alone() {
+    let server = servers::redis().await;
+    let ((one, _), (other, _)) = (replicas(server), replicas(server));
+    let (of_one, of_other) = (holder(), holder());
+    assert!(one.acquire(SHARD, &of_one, LONG).await.unwrap());
+    assert!(other.acquire(SHARD, &of_other, LONG).await.unwrap());
+    subscribed(&other).await;
+    assert!(one.release(SHARD, &of_one).await.unwrap());
+    assert_eq!(other.current(SHARD).await.unwrap().unwrap().holder, of_other.as_str());
+    // Its own release wakes it, and it alone: the one before would have been heard by then.
+    assert!(other.release(SHARD, &of_other).await.unwrap());
+    timeout(SOON, other.released(SHARD)).await.expect("its own release wakes it");
+    let woken_again = timeout(Duration::from_millis(1), other.released(SHARD)).await;
+    assert!(woken_again.is_err(), "the release of another outbox woke it");
+}
+
+#[tokio::test]
+async fn an_idle_candidate_sends_one_command_per_campaign_and_a_renewal_counts_three() {
+    let server = Redis::start().await;
+    let (lease, candidate) = replicas(&server);
+    let leader = holder();
+    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+    // Loads the script.
+    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+
+    let waiting = holder();
+    let counts = commands_during(&server, async {
+        for _ in 0..5 {
+            assert!(!candidate.acquire(SHARD, &waiting, LONG).await.unwrap());
+        }
+    });
+    assert_eq!(counts.await, BTreeMap::from([("set".to_owned(), 5)]));
+
+    let counts = commands_during(&server, async { assert!(lease.renew(SHARD, &leader, LONG).await.unwrap()) });
+    let expected = ["evalsha", "get", "pexpire"].map(|command| (command.to_owned(), 1));
+    assert_eq!(counts.await, BTreeMap::from(expected));
+}
+
+#[tokio::test]
+async fn a_lease_won_by_a_call_without_an_answer_is_recognised() {
+    let server = Redis::start().await;
+    let (lease, other) = replicas(&server);
+    assert_eq!(lease.current(SHARD).await.unwrap(), None);
+    let candidate = holder();
+    server.freeze();
+    let unanswered = timeout(Duration::from_millis(200), lease.acquire(SHARD, &candidate, LONG)).await;
+    assert!(unanswered.is_err(), "a frozen server answered {unanswered:?}");
+    server.thaw();
+    eventually("the call has taken effect", SOON, async || other.current(SHARD).await.unwrap()).await;
+    assert!(!other.acquire(SHARD, &holder(), LONG).await.unwrap());
+    assert!(lease.acquire(SHARD, &candidate, LONG).await.unwrap(), "its own lease was not recognised");
+}
+
+#[tokio::test]
+async fn a_frozen_redis_fails_each_call_in_time_and_the_first_call_after_it_works() {
+    let server = Redis::start().await;
+    let (lease, candidate) = replicas(&server);
+    let leader = holder();
+    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    let connections_before = connections(&server).await;
+
+    server.freeze();
+    for _ in 0..3 {
+        let began = Instant::now();
+        let error = lease.renew(SHARD, &leader, LONG).await.unwrap_err();
+        assert!(began.elapsed() < Duration::from_secs(3), "took {:?}", began.elapsed());
+        assert_eq!(error.at, format!("127.0.0.1:{}", server.port()));
+        // A caller with less patience.
+        let abandoned = timeout(Duration::from_millis(50), candidate.acquire(SHARD, &holder(), LONG)).await;
+        assert!(abandoned.is_err(), "a frozen server answered {abandoned:?}");
+    }
+    server.thaw();
+
+    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    assert!(!candidate.acquire(SHARD, &holder(), LONG).await.unwrap());
+    let dialled = connections(&server).await - connections_before;
+    assert!(dialled <= 9, "8 calls and this question dialled {dialled} times");
+}
+
+#[tokio::test]
+async fn a_redis_restarted_empty_is_led_and_listened_to_again() {
+    let server = Redis::start().await;
+    let (lease, candidate) = replicas(&server);
+    let leader = holder();
+    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    subscribed(&candidate).await;
+
+    server.kill().await;
+    lease.renew(SHARD, &leader, LONG).await.expect_err("a server that is down answers nothing");
+    server.restart().await;
+
+    assert!(!lease.renew(SHARD, &leader, LONG).await.unwrap(), "a forgotten lease was renewed");
+    // An idle connection that was lost costs one call.
+    let acquired = async || lease.acquire(SHARD, &leader, LONG).await.ok();
+    assert!(eventually("the empty server is campaigned at", SOON, acquired).await);
+    subscribed(&candidate).await;
+    assert!(lease.release(SHARD, &leader).await.unwrap());
+    timeout(SOON, candidate.released(SHARD)).await.expect("a release is heard on the new server");
+}
+
+/// How often Redis executed each command during `work`, inside scripts too.
+async fn commands_during(server: &Redis, work: impl Future<Output = ()>) -> BTreeMap<String, u64> {
+    let client = redis::Client::open(server.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let () = redis::cmd("CONFIG").arg("RESETSTAT").query_async(&mut connection).await.unwrap();
+    work.await;
+    let info: String = redis::cmd("INFO").arg("commandstats").query_async(&mut connection).await.unwrap();
+    let counts = info.lines().filter_map(|line| {
+        let (command, figures) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+        let (calls, _) = figures.split_once(',')?;
+        Some((command.to_owned(), calls.parse().unwrap()))
+    });
+    counts.filter(|(command, _)| !command.starts_with("config")).collect()
+}
+
+async fn connections(server: &Redis) -> u64 {
+    let client = redis::Client::open(server.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let info: String = redis::cmd("INFO").arg("stats").query_async(&mut connection).await.unwrap();
+    let total = info.lines().find_map(|line| line.strip_prefix("total_connections_received:"));
+    total.unwrap().trim().parse().unwrap()
+}
