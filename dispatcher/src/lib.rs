@@ -11,6 +11,7 @@ pub mod config;
 pub mod gate;
 pub mod in_flight;
 pub mod leadership;
+pub mod lease_health;
 pub mod listener;
 pub mod mark;
 pub mod metrics;
