@@ -25,3 +25,4 @@ pub mod term;
 pub mod verdict;
 pub mod vitals;
 pub mod watchdog;
+pub mod wiring;

@@ -4,7 +4,7 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 /// `[channels.NAME]` of kind `fcm`. Every value comes from the settings file or the embedded default file.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// The Firebase project. Empty: the one that the credentials file names.

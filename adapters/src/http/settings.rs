@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 /// `[channels.NAME]` of kind `http`. Every value comes from the settings file or the embedded default file.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// What a target that is not a URL is resolved under: `https://host/path`. Empty: every target is a URL.
@@ -25,6 +25,22 @@ pub struct Settings {
     pub allow_networks: Vec<IpNet>,
     /// A PEM file of certificate authorities trusted besides the system's. Empty: none.
     pub tls_ca: String,
+}
+
+impl fmt::Debug for Settings {
+    /// Without the values of headers: some are keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { base_url, method, headers, auth, idempotency_key, allow_networks, tls_ca } = self;
+        f.debug_struct("Settings")
+            .field("base_url", base_url)
+            .field("method", method)
+            .field("headers", &headers.keys())
+            .field("auth", auth)
+            .field("idempotency_key", idempotency_key)
+            .field("allow_networks", allow_networks)
+            .field("tls_ca", tls_ca)
+            .finish()
+    }
 }
 
 /// Methods that can carry a message.
@@ -53,7 +69,7 @@ pub enum IdempotencyKey {
 }
 
 /// The credential of a channel.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Auth {
     /// `{ bearer = SECRET }`: `Authorization: Bearer …` (RFC 6750).
@@ -75,7 +91,7 @@ pub enum Auth {
 }
 
 /// A secret: `"literal"`, `{ env = "NAME" }` or `{ file = "path" }`. Read when the channel is set up, and never shown.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged, expecting = "a secret is \"text\", { env = \"NAME\" } or { file = \"path\" }")]
 pub enum Secret {
     /// The secret itself.
@@ -85,7 +101,7 @@ pub enum Secret {
 }
 
 /// Where a secret is kept.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kept {
     /// An environment variable.

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use axum::http::HeaderName;
+use outbox_adapters::http::{Auth, Kept, Secret};
 use toml::{Table, Value};
 
-use crate::config::channel::{Auth, Secret};
 use crate::config::read::Reader;
-use crate::config::secret::SecretText;
 
 const ALLOWED: &str = "one of { bearer = SECRET }, { basic = { user = \"me\", password = SECRET } } or \
     { header = { name = \"X-Api-Key\", value = SECRET } }, where SECRET is a text, { env = \"NAME\" } or { file = \"PATH\" }";
@@ -66,10 +65,10 @@ fn plain(name: &str, value: Option<&Value>) -> Result<String, String> {
 /// A text, or where to find it. Errors never repeat it.
 fn secret(name: &str, value: Option<&Value>) -> Result<Secret, String> {
     match value {
-        Some(Value::String(text)) if !text.is_empty() => Ok(Secret::Literal(SecretText::new(text.as_str()))),
+        Some(Value::String(text)) if !text.is_empty() => Ok(Secret::Literal(text.clone())),
         Some(Value::Table(table)) if table.len() == 1 => match (table.get("env"), table.get("file")) {
-            (env @ Some(_), None) => plain("env", env).map(Secret::Env),
-            (None, file @ Some(_)) => plain("file", file).map(|path| Secret::File(PathBuf::from(path))),
+            (env @ Some(_), None) => plain("env", env).map(|name| Secret::Kept(Kept::Env(name))),
+            (None, file @ Some(_)) => plain("file", file).map(|path| Secret::Kept(Kept::File(PathBuf::from(path)))),
             _ => Err(format!("has a {name} that is neither a text nor {{ env }} nor {{ file }}")),
         },
         Some(Value::String(_)) | None => Err(format!("has no {name}")),

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use axum::http::{HeaderName, HeaderValue};
 use ipnet::IpNet;
+use outbox_adapters::fcm;
+use outbox_adapters::http::{self, IdempotencyKey, Method};
 use outbox_schema::InDoubtPolicy;
 
 use super::{DAY, HOUR, SECOND, auth, of_letters};
-use crate::config::channel::{ChannelConfig, ChannelKind, FcmSettings, HttpSettings, IdempotencyKey, RetryConfig};
+use crate::config::channel::{ChannelConfig, ChannelKind, RetryConfig};
 use crate::config::key::Key;
 use crate::config::known::Kind;
 use crate::config::merge::Settings;
@@ -53,12 +55,12 @@ fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
         Kind::Http => (
             read.time("timeout", Duration::from_millis(100)..=HOUR),
             retry(read, SHORTEST_BASE, LONGEST_AGE),
-            http(read).map(ChannelKind::Http),
+            http_settings(read).map(ChannelKind::Http),
         ),
         Kind::Fcm => (
             read.time("timeout", FCM_SHORTEST..=HOUR),
             retry(read, FCM_SHORTEST, FCM_LONGEST_AGE),
-            fcm(read).map(ChannelKind::Fcm),
+            fcm_settings(read).map(ChannelKind::Fcm),
         ),
     };
     named?;
@@ -89,9 +91,9 @@ pub(super) fn retry(read: &mut Reader<'_>, shortest: Duration, longest_age: Dura
     Some(RetryConfig { max_attempts: max_attempts?, base, factor: factor?, max, max_age: max_age? })
 }
 
-fn http(read: &mut Reader<'_>) -> Option<HttpSettings> {
+fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
     let base_url = read.checked("base_url", urls::BASE, urls::base);
-    let method = read.word("method", &[("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH")]);
+    let method = read.word("method", &[("POST", Method::Post), ("PUT", Method::Put), ("PATCH", Method::Patch)]);
     let headers = headers(read);
     let auth = auth::auth(read);
     let idempotency_key = read.word(
@@ -100,9 +102,9 @@ fn http(read: &mut Reader<'_>) -> Option<HttpSettings> {
     );
     let allow_networks = read.list("allow_networks", NETWORKS, network);
     let tls_ca = read.text("tls_ca");
-    Some(HttpSettings {
+    Some(http::Settings {
         base_url: base_url?,
-        method: method?.to_owned(),
+        method: method?,
         headers: headers?,
         auth: auth?,
         idempotency_key: idempotency_key?,
@@ -111,7 +113,7 @@ fn http(read: &mut Reader<'_>) -> Option<HttpSettings> {
     })
 }
 
-fn fcm(read: &mut Reader<'_>) -> Option<FcmSettings> {
+fn fcm_settings(read: &mut Reader<'_>) -> Option<fcm::Settings> {
     let project_id = read.checked("project_id", "lower-case letters, digits, \"-\", \".\" and \":\"", |id| {
         of_letters(id, 128, "-.:", false)
     });
@@ -127,7 +129,13 @@ fn fcm(read: &mut Reader<'_>) -> Option<FcmSettings> {
         read.refuse("project_id", "an fcm channel needs its project_id, or the credentials file of a service account");
         return None;
     }
-    Some(FcmSettings { project_id, credentials, base_url: base_url?, allow_networks: allow_networks?, tls_ca: tls_ca? })
+    Some(fcm::Settings {
+        project_id,
+        credentials,
+        base_url: base_url?,
+        allow_networks: allow_networks?,
+        tls_ca: tls_ca?,
+    })
 }
 
 fn headers(read: &mut Reader<'_>) -> Option<BTreeMap<String, String>> {

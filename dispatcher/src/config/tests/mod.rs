@@ -8,7 +8,9 @@ use std::time::Duration;
 use outbox_schema::InDoubtPolicy;
 use proptest::prelude::*;
 
-use super::channel::{Auth, ChannelKind, HttpSettings, IdempotencyKey, Secret};
+use outbox_adapters::http::{Auth, IdempotencyKey, Kept, Method, Secret, Settings as HttpSettings};
+
+use super::channel::ChannelKind;
 use super::*;
 
 fn sources(file: &str, environment: &[(&str, &str)], flags: &[(&str, &str)]) -> Sources {
@@ -139,14 +141,14 @@ fn everything_an_http_channel_has_is_read() {
          headers = { X-Source = \"shop\" }\nauth = { basic = { user = \"me\", password = { env = \"HOOK\" } } }",
     );
     let hook = http(&config, "hook");
-    assert_eq!((hook.base_url.as_str(), hook.method.as_str()), ("https://hooks.example/v1", "PUT"));
+    assert_eq!((hook.base_url.as_str(), hook.method), ("https://hooks.example/v1", Method::Put));
     assert_eq!((hook.idempotency_key, hook.tls_ca.as_str()), (IdempotencyKey::Bare, "ca.pem"));
     assert_eq!(
         hook.allow_networks.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["10.0.0.0/8", "192.168.1.7/32"]
     );
     assert_eq!(hook.headers["X-Source"], "shop");
-    assert_eq!(hook.auth, Some(Auth::Basic { user: "me".into(), password: Secret::Env("HOOK".into()) }));
+    assert_eq!(hook.auth, Some(Auth::Basic { user: "me".into(), password: Secret::Kept(Kept::Env("HOOK".into())) }));
 }
 
 #[test]
@@ -164,7 +166,7 @@ fn the_environment_can_say_lists_tables_and_secrets_of_a_channel_with_a_hyphen()
     assert_eq!(config.channels.keys().collect::<Vec<_>>(), ["my-hook", "other"]);
     let hook = http(&config, "my-hook");
     assert_eq!((hook.allow_networks.len(), hook.headers["x-source"].as_str()), (2, "shop"));
-    assert!(matches!(&hook.auth, Some(Auth::Bearer(Secret::Literal(token))) if token.expose() == "s3cret"));
+    assert!(matches!(&hook.auth, Some(Auth::Bearer(Secret::Literal(token))) if token == "s3cret"));
     assert_eq!(http(&config, "other").headers["X-A"], "b");
     assert_eq!(http(&config, "other").allow_networks.len(), 1);
 }
