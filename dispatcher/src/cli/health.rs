@@ -1,5 +1,6 @@
 //! `outbox health`: a container's health check, in an image that has nothing else to ask with.
 
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,10 +13,18 @@ use crate::config::Config;
 /// Longest wait for the answer.
 const LIMIT: Duration = Duration::from_secs(5);
 
+/// Where a listener on `listen` is reached from its own machine.
+fn reachable(mut listen: SocketAddr) -> SocketAddr {
+    if listen.ip().is_unspecified() {
+        listen.set_ip(if listen.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
+    }
+    listen
+}
+
 #[derive(Debug, Args)]
 pub(super) struct HealthArgs {
-    /// The replica's listener [default: admin.listen of the settings].
-    #[arg(long, value_name = "URL")]
+    /// What to ask instead, a whole URL.
+    #[arg(long, value_name = "URL", conflicts_with = "ready")]
     url: Option<String>,
     /// Ask whether the fleet does its work (/readyz), not just whether this process lives (/healthz).
     #[arg(long)]
@@ -23,8 +32,10 @@ pub(super) struct HealthArgs {
 }
 
 pub(super) async fn health(config: &Config, args: HealthArgs) -> anyhow::Result<ExitCode> {
-    let base = args.url.unwrap_or_else(|| format!("http://127.0.0.1:{}", config.admin.listen.port()));
-    let url = format!("{}/{}", base.trim_end_matches('/'), if args.ready { "readyz" } else { "healthz" });
+    let url = args.url.unwrap_or_else(|| {
+        let page = if args.ready { "readyz" } else { "healthz" };
+        format!("http://{}/{page}", reachable(config.admin.listen))
+    });
     outbox_adapters::ensure_crypto_provider();
     let client = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;
     let answer = client.get(&url).send().await.with_context(|| format!("{url} does not answer"))?;

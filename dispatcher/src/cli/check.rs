@@ -1,0 +1,165 @@
+//! `outbox check`: whether everything the settings name can be used, and what a crash costs with them.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use outbox_schema::{Database, Shard};
+use serde::Serialize;
+
+use super::session;
+use super::text::{print, print_json, table};
+use crate::claim::SETTLING_MARGIN;
+use crate::config::Config;
+use crate::leadership::campaign_interval;
+use crate::wiring;
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    ok: bool,
+    findings: Vec<Finding>,
+    crash: CrashCost,
+}
+
+/// What was found of one thing.
+#[derive(Debug, Serialize)]
+struct Finding {
+    subject: String,
+    verdict: Verdict,
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Ok,
+    Warning,
+    Failed,
+}
+
+/// What a crash of the poller costs with these settings.
+#[derive(Debug, Serialize)]
+struct CrashCost {
+    /// Longest pause of all deliveries, in seconds.
+    gap_seconds: f64,
+    /// Messages in doubt at most.
+    in_doubt_messages: u32,
+    /// When those are decided, in seconds after the next poller began.
+    settled_after_seconds: f64,
+}
+
+pub(super) async fn check(config: Config, args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let mut findings = Vec::new();
+    match session::connect(&config, 2).await {
+        Ok(database) => of_database(&config, &database, &mut findings).await,
+        Err(error) => findings.push(Finding::failed("database", format!("{error:#}"))),
+    }
+    of_channels(&config, &mut findings).await;
+    let ok = findings.iter().all(|finding| finding.verdict != Verdict::Failed);
+    let report = Report { ok, findings, crash: CrashCost::of(&config) };
+    if args.json { print_json(&report)? } else { print(&in_words(&report))? }
+    Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn of_database(config: &Config, database: &Database, findings: &mut Vec<Finding>) {
+    findings.push(Finding::ok("database", format!("{} answers", config.database.url)));
+    let outbox = match database.require(&config.database.environment).await {
+        Ok(outbox) => outbox,
+        Err(error) => return findings.push(Finding::failed("schema", error)),
+    };
+    findings.push(Finding::ok(
+        "schema",
+        format!("version {}, environment `{}`", outbox.schema_version, outbox.environment),
+    ));
+    match database.desk().durability().await {
+        Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", warning))),
+        Err(error) => findings.push(Finding::failed("durability", error)),
+    }
+    findings.push(of_lease(config, database, &outbox.outbox_id.to_string()).await);
+}
+
+async fn of_lease(config: &Config, database: &Database, outbox_id: &str) -> Finding {
+    let lease = match wiring::lease(config, database, outbox_id) {
+        Ok(lease) => lease,
+        Err(error) => return Finding::failed("lease", error),
+    };
+    match lease.current(Shard::default()).await {
+        Ok(Some(held)) => Finding::ok("lease", format!("the lease store answers; {} polls", held.holder)),
+        Ok(None) => Finding::ok("lease", "the lease store answers; nobody polls"),
+        Err(error) => Finding::failed("lease", error),
+    }
+}
+
+async fn of_channels(config: &Config, findings: &mut Vec<Finding>) {
+    let channels = match wiring::channels(config) {
+        Ok(channels) => channels,
+        Err(error) => return findings.push(Finding::failed("channels", error)),
+    };
+    for channel in channels {
+        let subject = format!("channel {}", channel.name);
+        findings.push(match channel.adapter.check().await {
+            Ok(text) => Finding::ok(&subject, text),
+            Err(text) => Finding::failed(&subject, text),
+        });
+    }
+}
+
+impl Finding {
+    fn new(subject: &str, verdict: Verdict, text: impl ToString) -> Self {
+        Self { subject: subject.to_owned(), verdict, text: text.to_string() }
+    }
+
+    fn ok(subject: &str, text: impl ToString) -> Self {
+        Self::new(subject, Verdict::Ok, text)
+    }
+
+    fn warning(subject: &str, text: impl ToString) -> Self {
+        Self::new(subject, Verdict::Warning, text)
+    }
+
+    fn failed(subject: &str, text: impl ToString) -> Self {
+        Self::new(subject, Verdict::Failed, text)
+    }
+}
+
+impl CrashCost {
+    fn of(config: &Config) -> Self {
+        let ttl = config.lease.ttl;
+        let longest = config.channels.values().map(|channel| channel.timeout).max().unwrap_or_default();
+        Self {
+            gap_seconds: (ttl + campaign_interval(ttl)).as_secs_f64(),
+            in_doubt_messages: config.dispatch.max_in_flight,
+            settled_after_seconds: (ttl + longest + SETTLING_MARGIN).as_secs_f64(),
+        }
+    }
+}
+
+fn in_words(report: &Report) -> String {
+    let rows: Vec<_> = report
+        .findings
+        .iter()
+        .map(|finding| {
+            let verdict = match finding.verdict {
+                Verdict::Ok => "ok",
+                Verdict::Warning => "warning",
+                Verdict::Failed => "FAILED",
+            };
+            [finding.subject.clone(), verdict.to_owned(), finding.text.clone()]
+        })
+        .collect();
+    let crash = &report.crash;
+    format!(
+        "{}\nA crash of the poller costs at most {:.1} s without deliveries, and leaves at most {} messages in doubt, \
+         decided {:.1} s after the next poller begins.",
+        table(["WHAT", "", ""], &rows),
+        crash.gap_seconds,
+        crash.in_doubt_messages,
+        crash.settled_after_seconds
+    )
+}
