@@ -8,9 +8,9 @@ use crate::{Claimed, Message, MessageId, Pause};
 /// A row that a claim met: claimed, or deferred out of its way.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct ClaimedRow {
-    claimed: bool,
+    pub(crate) claimed: bool,
     #[sqlx(flatten)]
-    message: Message,
+    pub(crate) message: Message,
 }
 
 impl ClaimedRow {

@@ -1,4 +1,4 @@
-//! A group of marks as one JSON text: the same for every dialect, whose statements unfold it into rows.
+//! What statements take as JSON text, which every dialect unfolds into rows.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::{Mark, Status, Verdict};
+use crate::{ChannelTerms, InDoubtPolicy, Mark, Pause, Status, StoreError, Verdict};
 
 /// Longest error or excerpt that is kept, in bytes of UTF-8.
 const TEXT_BYTES: usize = 4096;
 
 /// One mark, flat.
-#[derive(Serialize)]
-struct MarkRow<'a> {
-    claim: Uuid,
-    id: i64,
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct MarkRow<'a> {
+    pub(crate) claim: Uuid,
+    pub(crate) id: i64,
     revision: i32,
-    status: &'static str,
+    pub(crate) status: &'static str,
     /// 1 where the mark counts an attempt.
     counted: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,8 +28,8 @@ struct MarkRow<'a> {
     deferred: bool,
     /// The destination or channel that a deferral pauses.
     #[serde(skip_serializing_if = "Option::is_none")]
-    paused: Option<&'a str>,
-    invalid_target: bool,
+    pub(crate) paused: Option<&'a str>,
+    pub(crate) invalid_target: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     receipt: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ struct MarkRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Cow<'a, str>>,
     /// Whether the attempt is appended to `outbox_attempt` when the mark is accepted.
-    record: bool,
+    pub(crate) record: bool,
     number: u32,
     epoch: i64,
     holder: &'a str,
@@ -49,12 +49,59 @@ struct MarkRow<'a> {
     excerpt: Option<Cow<'a, str>>,
 }
 
-/// The JSON array that the `mark` statements take.
-pub(crate) fn marks_as_json(marks: &[Mark]) -> Result<String, serde_json::Error> {
-    serde_json::to_string(&marks.iter().map(MarkRow::of).collect::<Vec<_>>())
+/// A configured channel, flat.
+#[derive(Debug, Serialize)]
+pub(crate) struct ChannelRow<'a> {
+    name: &'a str,
+    max_attempts: u32,
+    /// Whether a row in doubt is sent again.
+    resend: bool,
+}
+
+impl<'a> ChannelRow<'a> {
+    pub(crate) fn all(channels: &'a [ChannelTerms]) -> Vec<Self> {
+        let flat = |channel: &'a ChannelTerms| Self {
+            name: &channel.name,
+            max_attempts: channel.max_attempts,
+            resend: channel.in_doubt == InDoubtPolicy::Resend,
+        };
+        channels.iter().map(flat).collect()
+    }
+}
+
+/// A pause, flat.
+#[derive(Debug, Serialize)]
+pub(crate) struct PauseRow<'a> {
+    destination: &'a str,
+    /// How much longer.
+    ms: u64,
+}
+
+impl<'a> PauseRow<'a> {
+    pub(crate) fn all(pauses: &'a [Pause]) -> Vec<Self> {
+        let flat = |pause: &'a Pause| Self { destination: &pause.destination, ms: millis(pause.remaining) };
+        pauses.iter().map(flat).collect()
+    }
+}
+
+/// One argument of a statement.
+pub(crate) fn as_json<T: Serialize + ?Sized>(doing: &'static str, value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|source| StoreError::Refused { doing, source: source.into() })
 }
 
 impl<'a> MarkRow<'a> {
+    /// In the order in which rows are locked.
+    pub(crate) fn all(marks: &'a [Mark]) -> Vec<Self> {
+        let mut rows: Vec<_> = marks.iter().map(Self::of).collect();
+        rows.sort_unstable_by_key(|row| row.id);
+        rows
+    }
+
+    /// The same attempt, as it is recorded where the mark of a delivery was fenced.
+    pub(crate) fn fenced_delivery(&self) -> Self {
+        Self { outcome: "delivered_fenced", ..self.clone() }
+    }
+
     fn of(mark: &'a Mark) -> Self {
         let verdict = &mark.verdict;
         let (status, counted, dead_reason, after, paused) = match verdict {

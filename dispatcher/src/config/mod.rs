@@ -30,6 +30,7 @@ pub use channel::{ChannelConfig, ChannelKind, RetryConfig};
 pub use known::DEFAULTS;
 pub use problem::{ConfigError, Problem};
 pub use secret::{SecretText, SecretUrl};
+pub use crate::telemetry::LogFormat;
 pub use source::{DEFAULT_FILE, Sources, parse_assignment};
 
 /// All settings, checked. What each means, its default and what is allowed: [`DEFAULTS`].
@@ -151,13 +152,4 @@ pub struct TelemetryConfig {
     pub log_format: LogFormat,
     /// The least severe line that is written.
     pub log_level: tracing::Level,
-}
-
-/// How a log line is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// For machines: one object per line.
-    Json,
 }

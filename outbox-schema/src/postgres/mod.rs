@@ -11,7 +11,7 @@ use sqlx::PgPool;
 use crate::mark::MarkReport;
 use crate::rows::{ClaimedRow, DecidedRow, PausedRow, UnsettledRow};
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
-use crate::wire::{marks_as_json, millis_i64};
+use crate::wire::{MarkRow, as_json, millis_i64};
 use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, InDoubtPolicy, Mark, MessageId, Shard, Store,
     StoreError, TermEnd, TermId,
@@ -120,7 +120,7 @@ impl Store for PostgresStore {
         claims.sort_unstable();
         claims.dedup();
         let fenced: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/postgres/mark.sql"))
-            .bind(marks_as_json(marks).map_err(|source| StoreError::Refused { doing, source: source.into() })?)
+            .bind(as_json(doing, &MarkRow::all(marks))?)
             .bind(claims)
             .bind(finished.iter().map(|claim| claim.0).collect::<Vec<_>>())
             .fetch_all(&self.pool)

@@ -28,13 +28,14 @@ impl Kind for PostgresKind {
         let initdb = companion(&postgres, &["initdb"]);
         Commands {
             initialise: format!(
-                "{} -D data -U postgres --auth=trust --encoding=UTF8 --no-locale --no-sync",
+                // A killed process loses nothing without fsync, only a killed machine does.
+                "{} -D data -U postgres --auth=trust --encoding=UTF8 --no-locale --no-sync \
+                 && echo 'fsync = off' >> data/postgresql.conf",
                 quoted(&initdb)
             ),
-            // A killed process loses nothing without fsync, only a killed machine does.
             server: format!(
                 "{} -D data -c port={port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} \
-                 -c fsync=off -c max_connections=200 -c shared_buffers=256MB",
+                 -c max_connections=200 -c shared_buffers=256MB",
                 quoted(&postgres),
                 quoted(directory)
             ),
@@ -50,6 +51,15 @@ impl Kind for PostgresKind {
 }
 
 impl Postgres {
+    /// Has it flush each commit to disk, as in production: for figures.
+    pub async fn durable(&self) -> &Self {
+        let mut connection = connect(self.port()).await.unwrap();
+        sqlx::query("ALTER SYSTEM SET fsync = on").execute(&mut connection).await.unwrap();
+        sqlx::query("SELECT pg_reload_conf()").execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        self
+    }
+
     /// A new, empty database. Its owner is the superuser `postgres`, who needs no password.
     pub async fn database(&self) -> TestDatabase {
         let name = fresh_name();

@@ -1,0 +1,24 @@
+//! `outbox config`: the settings as this program understands them.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::text::print;
+use crate::config::Config;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// The settings in force and where each comes from. Secrets are hidden.
+    Show {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) fn config(config: &Config, command: &ConfigCommand) -> anyhow::Result<ExitCode> {
+    let ConfigCommand::Show { json } = command;
+    if *json { print(&format!("{:#}", config.to_json()))? } else { print(&config.to_toml())? }
+    Ok(ExitCode::SUCCESS)
+}

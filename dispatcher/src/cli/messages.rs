@@ -1,0 +1,124 @@
+//! `outbox messages`: all there is to know of one message.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::Subcommand;
+use outbox_schema::desk::{AttemptEntry, MessageRecord, NamingClaim};
+use outbox_schema::{Desk, MessageId};
+
+use super::session;
+use super::text::{print, print_json, span};
+use crate::config::Config;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum MessagesCommand {
+    /// Show a message with its attempts.
+    Show {
+        /// The id of the row, or its idempotency key.
+        message: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) async fn messages(config: Config, command: MessagesCommand) -> anyhow::Result<ExitCode> {
+    let MessagesCommand::Show { message, json } = command;
+    let desk = session::desk(&config).await?;
+    show(desk.as_ref(), &message, json).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a message, found by its id or by its key.
+pub(super) async fn show(desk: &dyn Desk, message: &str, json: bool) -> anyhow::Result<()> {
+    let by_id = match message.parse().map(MessageId) {
+        Ok(id) => desk.message(id).await?,
+        Err(_) => None,
+    };
+    let found = match by_id {
+        Some(found) => Some(found),
+        None => desk.message_by_key(message).await?,
+    };
+    let Some(found) = found else {
+        bail!("no message has the id or the idempotency key `{message}`");
+    };
+    if json { print_json(&found) } else { Ok(print(&in_words(&found))?) }
+}
+
+fn in_words(message: &MessageRecord) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "{name:<16} {value}");
+    };
+    let state = match &message.dead_reason {
+        Some(reason) => format!("{} ({reason})", message.status),
+        None => message.status.clone(),
+    };
+    let attempts = match message.max_attempts {
+        Some(most) => format!("{} of {most}", message.attempts),
+        None => message.attempts.to_string(),
+    };
+    line("message", &message.id.to_string());
+    line("status", &state);
+    line("channel", &message.channel);
+    line("target", &message.target);
+    line("destination", &message.destination);
+    line("idempotency key", &message.idempotency_key);
+    line("attempts", &attempts);
+    line("created", &message.created_at);
+    if message.status == "PENDING" {
+        line("due", &message.available_at);
+    }
+    let optional = [
+        ("put off since", &message.deferred_from),
+        ("expires", &message.expires_at),
+        ("first attempt", &message.first_attempt_at),
+        ("finished", &message.finished_at),
+        ("receipt", &message.receipt),
+        ("last error", &message.last_error),
+        ("ordering key", &message.ordering_key),
+        ("headers", &message.headers),
+        ("traceparent", &message.traceparent),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            line(name, value);
+        }
+    }
+    line("payload", &message.payload);
+    if let Some(claim) = &message.claim {
+        text.push_str(&claimed(claim));
+    }
+    for attempt in &message.attempt_log {
+        text.push_str(&attempted(attempt));
+    }
+    text
+}
+
+fn claimed(claim: &NamingClaim) -> String {
+    let settles = match &claim.settles_at {
+        Some(at) => format!("; being settled until {at}"),
+        None => String::new(),
+    };
+    format!("in flight        since {} by {} in epoch {}{settles}\n", claim.claimed_at, claim.holder, claim.epoch)
+}
+
+fn attempted(attempt: &AttemptEntry) -> String {
+    let when = attempt.started_at.as_ref().or(attempt.claimed_at.as_ref()).map_or("", String::as_str);
+    let took = attempt.duration_ms.map_or_else(String::new, |ms| format!(" after {}", span(ms)));
+    let code = attempt.status_code.map_or_else(String::new, |code| format!(" [{code}]"));
+    let mut text = format!(
+        "attempt {:<8} {when} {}{code}{took}, epoch {} on {}",
+        attempt.number, attempt.outcome, attempt.epoch, attempt.holder
+    );
+    if let Some(error) = &attempt.error {
+        let _ = write!(text, ": {error}");
+    }
+    text.push('\n');
+    if let Some(excerpt) = &attempt.excerpt {
+        let _ = writeln!(text, "                 answer: {}", excerpt.trim());
+    }
+    text
+}

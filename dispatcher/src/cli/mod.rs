@@ -1,0 +1,110 @@
+//! The command line. Exit status: 0 done, 1 failed, 2 wrong usage or settings.
+
+mod check;
+mod config;
+mod dead_letters;
+mod enqueue;
+mod health;
+mod messages;
+mod migrate;
+mod run;
+mod session;
+mod status;
+mod text;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Config, ConfigError, Sources, parse_assignment};
+
+/// Delivers what applications commit to their outbox.
+///
+/// At least once, with a stated bound on duplicates; at most once where a channel asks for it.
+#[derive(Debug, Parser)]
+#[command(name = "outbox", version, propagate_version = true)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Args)]
+struct Global {
+    /// Settings file [default: outbox.toml, if there is one].
+    #[arg(long, global = true, value_name = "FILE", env = "OUTBOX_CONFIG")]
+    config: Option<PathBuf>,
+    /// Where the outbox is; the setting database.url.
+    #[arg(long, global = true, value_name = "URL")]
+    database: Option<String>,
+    /// Any setting, for example --set lease.ttl=5s. May be repeated.
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = parse_assignment)]
+    assignments: Vec<(String, String)>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Dispatch: campaign for the lease, poll, send, mark.
+    Run(run::RunArgs),
+    /// Create or update the tables.
+    Migrate(migrate::MigrateArgs),
+    /// Write messages into the outbox.
+    Enqueue(enqueue::EnqueueArgs),
+    /// Who polls, what is due, what is dead.
+    Status(status::StatusArgs),
+    /// Look at messages.
+    #[command(subcommand)]
+    Messages(messages::MessagesCommand),
+    /// Look at what could not be delivered, and redrive it.
+    #[command(subcommand)]
+    DeadLetters(dead_letters::DeadLettersCommand),
+    /// The settings as this program understands them.
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Whether database, schema, lease store and channels can be used, and what a crash costs.
+    Check(check::CheckArgs),
+    /// Ask a running replica whether it is alive (for container health checks).
+    Health(health::HealthArgs),
+    /// See it work: three replicas, a receiver and a kill -9, with nothing to install.
+    Demo(crate::demo::DemoArgs),
+}
+
+/// Runs the command of this process's arguments.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match execute(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            text::error_line(&error);
+            // Wrong settings are wrong usage.
+            ExitCode::from(if error.is::<ConfigError>() { 2 } else { 1 })
+        }
+    }
+}
+
+fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Runtime::new()?;
+    let Cli { global, command } = cli;
+    runtime.block_on(async move {
+        match command {
+            Command::Run(args) => run::run(settings(&global)?, args).await,
+            Command::Migrate(args) => migrate::migrate(settings(&global)?, &args).await,
+            Command::Enqueue(args) => enqueue::enqueue(settings(&global)?, args).await,
+            Command::Status(args) => status::status(settings(&global)?, &args).await,
+            Command::Messages(command) => messages::messages(settings(&global)?, command).await,
+            Command::DeadLetters(command) => dead_letters::dead_letters(settings(&global)?, command).await,
+            Command::Config(command) => config::config(&settings(&global)?, &command),
+            Command::Check(args) => check::check(settings(&global)?, &args).await,
+            Command::Health(args) => health::health(&settings(&global)?, args).await,
+            Command::Demo(args) => crate::demo::demo(args).await,
+        }
+    })
+}
+
+fn settings(global: &Global) -> Result<Config, ConfigError> {
+    let mut flags = global.assignments.clone();
+    flags.extend(global.database.iter().map(|url| ("database.url".to_owned(), url.clone())));
+    Config::load(&Sources::of_process(global.config.as_deref(), flags)?)
+}

@@ -1,0 +1,125 @@
+//! `outbox run`: one replica of the fleet.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use outbox_schema::Shard;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::session;
+use crate::assemble::{Parts, Settings};
+use crate::clock::BootClock;
+use crate::config::{Config, SecretText, SecretUrl, Wakeup};
+use crate::lease_health::LeaseHealth;
+use crate::listener::{Listener, Shown};
+use crate::metrics::Metrics;
+use crate::poll::{Dispatcher, Drained, LoopSettings};
+use crate::replica::Replica;
+use crate::telemetry::{self, Telemetry};
+use crate::wiring;
+
+/// Claims, marks, settling, a term's end, the hints, and two for whoever asks the listener.
+const CONNECTIONS: u32 = 8;
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// Stop once nothing is due, in flight or in doubt (for CI and cron). Messages that wait for a later time,
+    /// also for a retry, are left.
+    #[arg(long)]
+    until_empty: bool,
+}
+
+/// Longest wait, at the end, for the database to close.
+const CLOSING_LIMIT: Duration = Duration::from_secs(2);
+
+pub(super) async fn run(config: Config, args: RunArgs) -> anyhow::Result<ExitCode> {
+    // gcp_auth logs the bodies of failed token requests.
+    let level = format!("{},gcp_auth=error", config.telemetry.log_level);
+    let telemetry = telemetry::start(&telemetry::Settings {
+        log_format: config.telemetry.log_format,
+        log_level: Some(&level),
+        otlp_endpoint: config.telemetry.otlp_endpoint.as_ref().map(SecretUrl::expose),
+        instance: &Uuid::new_v4().to_string(),
+    })?;
+    let metrics = dispatch(&config, &args, &telemetry).await?;
+    telemetry.shutdown(&metrics).await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn dispatch(config: &Config, args: &RunArgs, telemetry: &Telemetry) -> anyhow::Result<Arc<Metrics>> {
+    let database = session::connect(config, CONNECTIONS).await?;
+    let outbox = session::require_or_create(config, &database).await?;
+    let lease = Arc::new(LeaseHealth::new(wiring::lease(config, &database, &outbox.outbox_id.to_string())?));
+    let channels = wiring::channels(config)?;
+    let names: Vec<String> = channels.iter().map(|channel| channel.name.clone()).collect();
+    let metrics = Arc::new(telemetry.metrics(names.iter().map(String::as_str), &[Shard::default()])?);
+    let replica = Arc::new(Replica::new(&database, lease.clone(), config));
+    let shown = Shown {
+        metrics: metrics.clone(),
+        vitals: replica.vitals.clone(),
+        readiness: replica.clone(),
+    };
+    let token = config.admin.token.as_ref().map(SecretText::expose);
+    let listener = Listener::bind(config.admin.listen, token, shown).await?;
+    let dispatcher = Dispatcher::assemble(Parts {
+        store: database.store(),
+        lease,
+        channels,
+        clock: Arc::new(BootClock),
+        metrics: metrics.clone(),
+        settings: numbers(config, args),
+    });
+
+    let (shutdown, at_once) = (CancellationToken::new(), CancellationToken::new());
+    tokio::spawn(stop_on_signals(shutdown.clone(), at_once.clone()));
+    let stop_listening = CancellationToken::new();
+    let listening = tokio::spawn(listener.serve(stop_listening.clone()));
+    if config.telemetry.otlp_endpoint.is_some() {
+        tokio::spawn(replica.refresh_vitals(metrics.clone(), dispatcher.leading()));
+    }
+    let drained = at_once.run_until_cancelled(dispatcher.run(shutdown)).await;
+    match drained {
+        Some(Drained { left_in_doubt: 0 }) => tracing::info!("run.stopped"),
+        Some(Drained { left_in_doubt }) => tracing::warn!(messages = left_in_doubt, "run.stopped_with_messages_on_the_wire"),
+        None => tracing::warn!("run.stopped_at_once: what is on the wire is in doubt"),
+    }
+    stop_listening.cancel();
+    let _ = tokio::time::timeout(CLOSING_LIMIT, async { tokio::join!(listening, database.close()) }).await;
+    Ok(metrics)
+}
+
+fn numbers(config: &Config, args: &RunArgs) -> Settings {
+    let dispatch = &config.dispatch;
+    Settings {
+        lease_ttl: config.lease.ttl,
+        term: config.lease.term,
+        poll_interval: dispatch.poll_interval,
+        max_in_flight: dispatch.max_in_flight as usize,
+        max_bytes: dispatch.max_bytes,
+        run: LoopSettings {
+            drain_timeout: dispatch.drain_timeout,
+            wakeup: dispatch.wakeup == Wakeup::Notify,
+            until_empty: args.until_empty,
+        },
+    }
+}
+
+/// SIGTERM or SIGINT asks for a hand-over; a second one for an end at once.
+async fn stop_on_signals(shutdown: CancellationToken, at_once: CancellationToken) {
+    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        tracing::error!("run.no_signal_handlers: this process can only be killed");
+        return;
+    };
+    for token in [shutdown, at_once] {
+        tokio::select! {
+            _ = terminate.recv() => tracing::info!(signal = "SIGTERM", "run.stopping"),
+            _ = interrupt.recv() => tracing::info!(signal = "SIGINT", "run.stopping"),
+        }
+        token.cancel();
+    }
+}

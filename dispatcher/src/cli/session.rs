@@ -1,0 +1,51 @@
+//! What the commands share: the database behind the settings, opened and found to be ours.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use outbox_schema::migrate::{Meta, SchemaState};
+use outbox_schema::{ConnectOptions, Database, Desk};
+
+use crate::config::{Config, Dialect};
+
+/// Connections of a command that looks or writes once.
+const FEW: u32 = 2;
+
+/// Opens the database of the settings with at most `connections`.
+pub(super) async fn connect(config: &Config, connections: u32) -> anyhow::Result<Database> {
+    let options = ConnectOptions {
+        url: config.database.url.expose(),
+        schema: config.database.schema.as_deref(),
+        connections,
+    };
+    Database::connect(&options).await.with_context(|| format!("database.url is {}", config.database.url))
+}
+
+/// Opens the outbox of the settings for a command.
+pub(super) async fn open(config: &Config) -> anyhow::Result<Database> {
+    let database = connect(config, FEW).await?;
+    database.require(&config.database.environment).await?;
+    Ok(database)
+}
+
+/// Opens the outbox of the settings for a person who asks.
+pub(super) async fn desk(config: &Config) -> anyhow::Result<Arc<dyn Desk>> {
+    Ok(open(config).await?.desk())
+}
+
+/// The outbox that `run` is to dispatch. An embedded database that has none yet is given one: there is nobody
+/// else who could have made it.
+pub(super) async fn require_or_create(config: &Config, database: &Database) -> anyhow::Result<Meta> {
+    let environment = &config.database.environment;
+    if config.database.dialect == Dialect::Sqlite && database.schema_state().await? == SchemaState::Absent {
+        let made = database.migrate(environment).await?;
+        tracing::info!(database = %config.database.url, "run.tables_created");
+        return Ok(made.meta);
+    }
+    Ok(database.require(environment).await?)
+}
+
+/// Who asks for a change: `--by`, else the user of the system.
+pub(super) fn author(by: Option<String>) -> String {
+    by.or_else(|| std::env::var("USER").ok()).filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
+}

@@ -1,0 +1,88 @@
+//! What a replica can tell of itself and of the fleet: the sources behind `/metrics` and `/readyz`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use outbox_schema::{Database, Desk, Epoch};
+
+use crate::config::Config;
+use crate::leadership::campaign_interval;
+use crate::lease_health::LeaseHealth;
+use crate::metrics::Metrics;
+use crate::readiness::{LeaseTimes, NewestTerm, Observations, Readiness, causes};
+use crate::vitals::{Vitals, VitalsCache, VitalsSource};
+
+/// How often the poller refreshes what is sent over OTLP without anybody asking.
+const REFRESH: Duration = Duration::from_mins(1);
+
+/// Sees the outbox through the desk and the lease through its answers.
+pub struct Replica {
+    /// What the database says, at most a few seconds old.
+    pub vitals: Arc<VitalsCache>,
+    database: Database,
+    environment: String,
+    lease: Arc<LeaseHealth>,
+    times: LeaseTimes,
+}
+
+struct DeskVitals(Arc<dyn Desk>);
+
+#[async_trait]
+impl VitalsSource for DeskVitals {
+    async fn vitals(&self) -> Result<Vitals, String> {
+        self.0.vitals().await.map_err(|error| error.to_string())
+    }
+}
+
+impl Replica {
+    /// A replica with these settings.
+    pub fn new(database: &Database, lease: Arc<LeaseHealth>, config: &Config) -> Self {
+        let ttl = config.lease.ttl;
+        Self {
+            vitals: Arc::new(VitalsCache::new(Arc::new(DeskVitals(database.desk())))),
+            database: database.clone(),
+            environment: config.database.environment.clone(),
+            lease,
+            times: LeaseTimes { ttl, term: config.lease.term, campaign_interval: campaign_interval(ttl) },
+        }
+    }
+
+    /// Refreshes what `metrics` says of the database while this replica leads, for a collector that is sent
+    /// metrics and never asks.
+    pub async fn refresh_vitals(self: Arc<Self>, metrics: Arc<Metrics>, leading: Arc<AtomicBool>) {
+        loop {
+            if leading.load(Ordering::Relaxed) {
+                metrics.vitals(self.vitals.get().await.ok());
+            }
+            tokio::time::sleep(REFRESH).await;
+        }
+    }
+}
+
+#[async_trait]
+impl Readiness for Replica {
+    async fn causes(&self) -> Vec<String> {
+        let vitals = self.vitals.get().await;
+        let schema = match &vitals {
+            Ok(_) => self.database.require(&self.environment).await.err().map(|error| error.to_string()),
+            Err(_) => None,
+        };
+        let newest_term = vitals.as_ref().ok().and_then(|vitals| newest_term(vitals));
+        let trouble = self.lease.trouble();
+        causes(&Observations {
+            database: vitals.as_ref().map(AsRef::as_ref).map_err(String::as_str),
+            schema: schema.as_deref(),
+            newest_term,
+            lease_store: trouble.as_ref().map(|(down, why)| (*down, why.as_str())),
+            lease: self.times,
+        })
+    }
+}
+
+fn newest_term(vitals: &Vitals) -> Option<NewestTerm> {
+    let term = vitals.terms.iter().filter(|term| term.epoch > 0).min_by_key(|term| term.age_ms)?;
+    let age = Duration::from_millis(term.age_ms.try_into().unwrap_or(0));
+    Some(NewestTerm { epoch: Epoch(term.epoch), age })
+}

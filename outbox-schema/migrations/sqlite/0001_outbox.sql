@@ -1,0 +1,172 @@
+-- The outbox: an application inserts channel, target and payload; all else has defaults.
+--
+-- Times are whole milliseconds since 1970, UTC. To read one: datetime(available_at / 1000, 'unixepoch'). The defaults
+-- are evaluated by the application's SQLite, which may be as old as 3.35: no unixepoch(), no STRICT tables.
+-- Columns take any type that SQLite does not refuse, so the CHECKs say what a row must be.
+
+CREATE TABLE outbox (
+    id               INTEGER PRIMARY KEY AUTOINCREMENT, -- an id is never used twice, also after a purge
+    -- A time-ordered UUID (RFC 9562, version 7): a random one would scatter the index.
+    idempotency_key  TEXT NOT NULL UNIQUE DEFAULT (lower(printf('%08x-%04x-7%s-8%s-%s',
+                         CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) >> 16,
+                         CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) & 65535,
+                         substr(hex(randomblob(2)), 2), substr(hex(randomblob(2)), 2), hex(randomblob(6)))))
+                     CHECK (length(idempotency_key) <= 255),
+    channel          TEXT NOT NULL CHECK (length(channel) <= 64),
+    target           TEXT NOT NULL,
+    -- A step on the way to destination: what stands between :// and the path of a URL, else NULL.
+    authority        TEXT GENERATED ALWAYS AS (
+                         CASE WHEN lower(substr(target, 1, 7)) = 'http://' OR lower(substr(target, 1, 8)) = 'https://'
+                         THEN substr(target, instr(target, '://') + 3,
+                                     instr(replace(replace(substr(target, instr(target, '://') + 3) || '/',
+                                                           '?', '/'), '#', '/'), '/') - 1) END) VIRTUAL,
+    -- The unit that is paused, limited and counted: scheme://host:port of a URL, else the channel. Trimming from
+    -- the right all that is not an @ leaves the user info; trimming the digits leaves a colon where there is a port.
+    destination      TEXT GENERATED ALWAYS AS (
+                         CASE WHEN authority IS NULL OR authority = '' THEN channel
+                         ELSE substr(
+                             lower(substr(target, 1, instr(target, '://') + 2))
+                             || lower(substr(authority, length(rtrim(authority, replace(authority, '@', ''))) + 1))
+                             || CASE
+                                 WHEN substr(authority, -1) <> ':' AND substr(rtrim(authority, '0123456789'), -1) = ':'
+                                 THEN ''
+                                 WHEN lower(substr(target, 1, 6)) = 'https:' THEN ':443'
+                                 ELSE ':80'
+                             END, 1, 255)
+                         END) STORED,
+    payload          TEXT NOT NULL CHECK (typeof(payload) = 'text' AND json_valid(payload)),
+    -- So that a claim can stay within its bytes without reading the bodies.
+    payload_bytes    INTEGER GENERATED ALWAYS AS (length(CAST(payload AS BLOB))) STORED,
+    headers          TEXT CHECK (headers IS NULL OR json_valid(headers)),
+    ordering_key     TEXT CHECK (length(ordering_key) <= 255),
+    priority         INTEGER NOT NULL DEFAULT 0 CONSTRAINT outbox_priority CHECK (priority IN (0, 1, 2, 3)),
+    shard            INTEGER NOT NULL DEFAULT 0,
+    revision         INTEGER NOT NULL DEFAULT 0,
+    status           TEXT NOT NULL DEFAULT 'PENDING'
+                     CONSTRAINT outbox_status CHECK (status IN ('PENDING', 'SUCCESS', 'DEAD')),
+    dead_reason      TEXT,
+    attempts         INTEGER NOT NULL DEFAULT 0,
+    max_attempts     INTEGER,
+    -- A text would count as later than every number: a row that is never due.
+    available_at     INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER))
+                     CONSTRAINT outbox_available_at_in_ms CHECK (typeof(available_at) IN ('integer', 'real')),
+    -- When a deferred row was first due: lag counts from here, and the end of the pause moves it back.
+    deferred_from    INTEGER,
+    expires_at       INTEGER
+                     CONSTRAINT outbox_expires_at_in_ms CHECK (typeof(expires_at) IN ('integer', 'real', 'null')),
+    first_attempt_at INTEGER,
+    traceparent      TEXT,
+    tracestate       TEXT,
+    last_error       TEXT,
+    last_status_code INTEGER,
+    receipt          TEXT,
+    created_at       INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER))
+                     CONSTRAINT outbox_created_at_in_ms CHECK (typeof(created_at) IN ('integer', 'real')),
+    finished_at      INTEGER
+);
+
+-- The poll walks these two and nothing else.
+CREATE INDEX outbox_due ON outbox (shard, priority, available_at, id)
+    WHERE status = 'PENDING' AND ordering_key IS NULL;
+CREATE INDEX outbox_ordered ON outbox (shard, channel, ordering_key, id)
+    WHERE status = 'PENDING' AND ordering_key IS NOT NULL;
+CREATE INDEX outbox_deferred ON outbox (destination) WHERE deferred_from IS NOT NULL;
+CREATE INDEX outbox_dead ON outbox (channel, dead_reason, id) WHERE status = 'DEAD';
+
+CREATE TABLE outbox_meta (
+    one            INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    schema_version INTEGER NOT NULL,
+    outbox_id      TEXT NOT NULL,
+    environment    TEXT NOT NULL
+);
+INSERT INTO outbox_meta (schema_version, outbox_id, environment)
+VALUES (1, lower(printf('%s-%s-4%s-8%s-%s', hex(randomblob(4)), hex(randomblob(2)), substr(hex(randomblob(2)), 2),
+                        substr(hex(randomblob(2)), 2), hex(randomblob(6)))), 'default');
+
+CREATE TABLE outbox_term (
+    shard      INTEGER PRIMARY KEY,
+    epoch      INTEGER NOT NULL,
+    holder     TEXT NOT NULL,
+    started_at INTEGER NOT NULL
+);
+INSERT INTO outbox_term (shard, epoch, holder, started_at)
+VALUES (0, 0, '', CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
+
+CREATE TABLE outbox_term_log (
+    shard         INTEGER NOT NULL,
+    epoch         INTEGER NOT NULL,
+    holder        TEXT NOT NULL,
+    started_at    INTEGER NOT NULL,
+    ended_at      INTEGER,
+    ended_because TEXT,
+    claimed       INTEGER,
+    delivered     INTEGER,
+    failed        INTEGER,
+    PRIMARY KEY (shard, epoch)
+);
+
+CREATE TABLE outbox_claim (
+    id                 TEXT PRIMARY KEY,
+    shard              INTEGER NOT NULL,
+    epoch              INTEGER NOT NULL,
+    holder             TEXT NOT NULL,
+    -- Two JSON arrays of the same length: the rows, and the revision of each.
+    message_ids        TEXT NOT NULL,
+    revisions          TEXT NOT NULL,
+    claimed_at         INTEGER NOT NULL,
+    settling_ms        INTEGER NOT NULL,
+    -- The same without the lease's ttl, for a holder that has said that its gate is closed.
+    settling_closed_ms INTEGER NOT NULL,
+    gate_closed_at     INTEGER,
+    superseded_at      INTEGER
+);
+
+CREATE TABLE outbox_attempt (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    message_id  INTEGER NOT NULL,
+    number      INTEGER NOT NULL,
+    epoch       INTEGER NOT NULL,
+    holder      TEXT NOT NULL,
+    claimed_at  INTEGER,
+    started_at  INTEGER,
+    duration_ms INTEGER,
+    outcome     TEXT NOT NULL,
+    status_code INTEGER,
+    error       TEXT,
+    excerpt     TEXT
+);
+CREATE INDEX outbox_attempt_message ON outbox_attempt (message_id, id);
+
+CREATE TABLE outbox_destination (
+    destination  TEXT PRIMARY KEY,
+    paused_until INTEGER,
+    paused_by    TEXT,
+    reason       TEXT,
+    failures     INTEGER NOT NULL DEFAULT 0,
+    state        TEXT
+);
+
+CREATE TABLE outbox_invalid_target (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    channel     TEXT NOT NULL,
+    target      TEXT NOT NULL,
+    reason      TEXT,
+    observed_at INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER))
+);
+CREATE UNIQUE INDEX outbox_invalid_target_once ON outbox_invalid_target (channel, target);
+
+CREATE TABLE outbox_audit (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    at         INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)),
+    who        TEXT NOT NULL,
+    action     TEXT NOT NULL,
+    why        TEXT,
+    message_id INTEGER,
+    details    TEXT
+);
+
+CREATE TABLE outbox_lease (
+    shard      INTEGER PRIMARY KEY,
+    holder     TEXT NOT NULL,
+    expires_at INTEGER NOT NULL
+);

@@ -1,0 +1,2 @@
+INSERT INTO outbox_claim (id, shard, epoch, holder, message_ids, revisions, claimed_at, settling_ms, settling_closed_ms)
+VALUES (?, ?, ?, ?, ?, ?, UTC_TIMESTAMP(6), ?, ?)

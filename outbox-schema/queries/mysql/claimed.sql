@@ -1,0 +1,15 @@
+-- The rows of a claim that may still be sent under it, in the order in which they were claimed.
+SELECT true AS claimed,
+       o.id, o.revision, o.idempotency_key, o.channel, o.target, o.destination,
+       CAST(o.payload AS CHAR) AS payload, CAST(o.headers AS CHAR) AS headers,
+       o.attempts, o.max_attempts,
+       TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), o.expires_at) DIV 1000 AS expires_in_ms,
+       TIMESTAMPDIFF(MICROSECOND, o.first_attempt_at, UTC_TIMESTAMP(6)) DIV 1000 AS retrying_for_ms,
+       TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)) DIV 1000 AS waited_ms,
+       o.traceparent, o.tracestate
+FROM outbox_claim c
+STRAIGHT_JOIN JSON_TABLE(c.message_ids, '$[*]' COLUMNS (place FOR ORDINALITY, id bigint PATH '$')) sent
+STRAIGHT_JOIN outbox o ON o.id = sent.id AND o.status = 'PENDING'
+                      AND o.revision = JSON_EXTRACT(c.revisions, CONCAT('$[', sent.place - 1, ']'))
+WHERE c.id = ?
+ORDER BY sent.place

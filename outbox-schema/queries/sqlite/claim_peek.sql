@@ -1,0 +1,11 @@
+-- Whether a claim has anything to do, read without the write lock that every writer of the file waits for: an idle
+-- poll must not hold up the application. An ordered row counts as something, due or not.
+SELECT t.epoch, t.holder,
+       EXISTS (SELECT 1 FROM outbox_claim c WHERE c.id = ?2) AS made,
+       EXISTS (SELECT 1 FROM outbox o INDEXED BY outbox_due
+               WHERE o.shard = ?1 AND o.status = 'PENDING' AND o.ordering_key IS NULL AND o.priority IN (0, 1, 2, 3)
+                 AND o.available_at <= CAST(round(unixepoch('subsec') * 1000) AS INTEGER)
+                 AND o.id NOT IN (SELECT value FROM json_each(?3)))
+       OR EXISTS (SELECT 1 FROM outbox o INDEXED BY outbox_ordered
+                  WHERE o.shard = ?1 AND o.status = 'PENDING' AND o.ordering_key IS NOT NULL) AS due
+FROM outbox_term t WHERE t.shard = ?1

@@ -1,0 +1,73 @@
+-- Due rows, highest priority and longest due first: those to claim, and those that the walk met and that are to be
+-- moved out of its way (unknown channel, paused destination), told apart by `claimed`.
+--
+-- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog. The heads of
+-- ordering keys are found by stepping from key to key in the index: asking for each row whether one is before it
+-- reads all that waits behind a key. One comparison of (channel, ordering_key) would step on channel alone. What is due
+-- is materialised, or the sort of the windows would be pushed below its LIMIT.
+WITH RECURSIVE now(ms) AS MATERIALIZED (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER)),
+head(id) AS (
+    SELECT (SELECT id FROM outbox INDEXED BY outbox_ordered
+            WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NOT NULL
+            ORDER BY channel, ordering_key, id LIMIT 1)
+    UNION ALL
+    SELECT coalesce(
+        (SELECT following.id FROM outbox following INDEXED BY outbox_ordered
+         WHERE following.shard = ?1 AND following.status = 'PENDING' AND following.ordering_key IS NOT NULL
+           AND following.channel = o.channel AND following.ordering_key > o.ordering_key
+         ORDER BY following.ordering_key, following.id LIMIT 1),
+        (SELECT following.id FROM outbox following INDEXED BY outbox_ordered
+         WHERE following.shard = ?1 AND following.status = 'PENDING' AND following.ordering_key IS NOT NULL
+           AND following.channel > o.channel
+         ORDER BY following.channel, following.ordering_key, following.id LIMIT 1))
+    FROM head CROSS JOIN outbox o ON o.id = head.id
+), due AS MATERIALIZED (
+    SELECT * FROM (
+        SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox INDEXED BY outbox_due
+        WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
+          AND priority = 3 AND available_at <= (SELECT ms FROM now) AND id NOT IN (SELECT value FROM json_each(?2))
+        ORDER BY available_at, id LIMIT ?3)
+    UNION ALL
+    SELECT * FROM (
+        SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox INDEXED BY outbox_due
+        WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
+          AND priority = 2 AND available_at <= (SELECT ms FROM now) AND id NOT IN (SELECT value FROM json_each(?2))
+        ORDER BY available_at, id LIMIT ?3)
+    UNION ALL
+    SELECT * FROM (
+        SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox INDEXED BY outbox_due
+        WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
+          AND priority = 1 AND available_at <= (SELECT ms FROM now) AND id NOT IN (SELECT value FROM json_each(?2))
+        ORDER BY available_at, id LIMIT ?3)
+    UNION ALL
+    SELECT * FROM (
+        SELECT o.id, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
+        FROM head CROSS JOIN outbox o ON o.id = head.id
+        WHERE o.available_at <= (SELECT ms FROM now) AND o.id NOT IN (SELECT value FROM json_each(?2))
+        LIMIT ?3)
+    UNION ALL
+    SELECT * FROM (
+        SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox INDEXED BY outbox_due
+        WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
+          AND priority = 0 AND available_at <= (SELECT ms FROM now) AND id NOT IN (SELECT value FROM json_each(?2))
+        ORDER BY available_at, id LIMIT ?3)
+    LIMIT ?3
+), met AS (
+    SELECT due.*, channel IN (SELECT value ->> 'name' FROM json_each(?4))
+           AND destination NOT IN (SELECT value ->> 'destination' FROM json_each(?5))
+           AND channel NOT IN (SELECT value ->> 'destination' FROM json_each(?5)) AS claimed
+    FROM due
+), walked AS (
+    SELECT id, claimed, row_number() OVER walk AS place, sum(payload_bytes) OVER walk AS bytes_so_far
+    FROM met WINDOW walk AS (PARTITION BY claimed ORDER BY priority DESC, available_at, id)
+)
+SELECT walked.claimed,
+       o.id, o.revision, o.idempotency_key, o.channel, o.target, o.destination,
+       CASE WHEN walked.claimed THEN o.payload ELSE '' END AS payload, o.headers, o.attempts, o.max_attempts,
+       CAST(o.expires_at - now.ms AS INTEGER) AS expires_in_ms,
+       CAST(now.ms - o.first_attempt_at AS INTEGER) AS retrying_for_ms,
+       CAST(now.ms - o.created_at AS INTEGER) AS waited_ms,
+       o.traceparent, o.tracestate
+FROM walked CROSS JOIN outbox o ON o.id = walked.id CROSS JOIN now
+WHERE NOT walked.claimed OR walked.bytes_so_far <= ?6 OR (walked.place = 1 AND ?7)
+ORDER BY walked.place

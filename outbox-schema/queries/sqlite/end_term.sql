@@ -1,0 +1,4 @@
+UPDATE outbox_term_log
+SET ended_at = CASE WHEN ended_because = 'lost' THEN ended_at ELSE CAST(round(unixepoch('subsec') * 1000) AS INTEGER) END,
+    ended_because = ?4, claimed = ?5, delivered = ?6, failed = ?7
+WHERE shard = ?1 AND epoch = ?2 AND holder = ?3

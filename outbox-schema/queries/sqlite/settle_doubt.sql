@@ -1,0 +1,10 @@
+-- Rows in doubt and what their channel's policy makes of them.
+SELECT o.id AS message_id, o.destination, o.attempts + 1 AS number, c.id AS claim, c.epoch, c.holder,
+       c.gate_closed_at IS NULL AS crashed,
+       coalesce(policy.value ->> 'resend', 1) AS by_policy,
+       o.attempts + 1 >= coalesce(o.max_attempts, policy.value ->> 'max_attempts', 10) AS used_up
+FROM outbox_claim c
+CROSS JOIN json_each(c.message_ids) sent
+CROSS JOIN outbox o ON o.id = sent.value AND o.revision = c.revisions ->> sent.key AND o.status = 'PENDING'
+LEFT JOIN json_each(?2) policy ON policy.value ->> 'name' = o.channel
+WHERE c.id IN (SELECT value FROM json_each(?1))

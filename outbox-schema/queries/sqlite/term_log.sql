@@ -1,0 +1,2 @@
+INSERT INTO outbox_term_log (shard, epoch, holder, started_at)
+VALUES (?1, ?2, ?3, CAST(round(unixepoch('subsec') * 1000) AS INTEGER))

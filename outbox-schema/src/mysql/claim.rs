@@ -1,0 +1,133 @@
+//! Claims: made, and read again where the answer was lost.
+
+use sqlx::MySqlTransaction;
+
+use super::MySqlStore;
+use super::errors::refused;
+use crate::rows::ClaimedRow;
+use crate::steps::{Batch, ClaimTermRow, TermRow};
+use crate::wire::{ChannelRow, PauseRow, as_json, millis_i64};
+use crate::{ClaimRequest, Claimed, StoreError, TermId};
+
+const DOING: &str = "claiming due messages";
+
+/// Branches of the walk: one for each priority, and one for the heads of ordering keys.
+const BRANCHES: usize = 5;
+
+/// What a claim asks for, as the statements take it.
+struct Asked<'a> {
+    term: &'a TermId,
+    request: &'a ClaimRequest<'a>,
+    excluded: String,
+    channels: String,
+    paused: String,
+}
+
+impl MySqlStore {
+    pub(super) async fn claim_in_steps(
+        &self,
+        term: &TermId,
+        request: &ClaimRequest<'_>,
+    ) -> Result<Claimed, StoreError> {
+        let asked = Asked {
+            term,
+            request,
+            excluded: as_json(DOING, request.excluded)?,
+            channels: as_json(DOING, &ChannelRow::all(request.channels))?,
+            paused: as_json(DOING, &PauseRow::all(request.paused))?,
+        };
+        let mut tx = self.begin(DOING).await?;
+        let locked: Option<ClaimTermRow> = sqlx::query_as(include_str!("../../queries/mysql/claim_lock.sql"))
+            .bind(request.claim.0.to_string())
+            .bind(term.shard.0)
+            .fetch_optional(&mut *tx)
+            .await
+            .map_err(|error| refused(DOING, error))?;
+        TermRow::require(locked.as_ref().map(|row| &row.term), term)?;
+
+        let rows = if locked.is_some_and(|row| row.made) {
+            sqlx::query_as(include_str!("../../queries/mysql/claimed.sql")) // the answer to an earlier call was lost
+                .bind(request.claim.0.to_string())
+                .fetch_all(&mut *tx)
+                .await
+                .map_err(|error| refused(DOING, error))?
+        } else {
+            asked.claim(&mut tx).await?
+        };
+        tx.commit().await.map_err(|error| refused(DOING, error))?;
+        Ok(ClaimedRow::split(rows))
+    }
+}
+
+impl Asked<'_> {
+    /// Walks, and writes what it found to claim and what it met in its way.
+    async fn claim(&self, tx: &mut MySqlTransaction<'static>) -> Result<Vec<ClaimedRow>, StoreError> {
+        let rows = self.walk(tx).await.map_err(|error| refused(DOING, error))?;
+        if let Some(batch) = Batch::of(DOING, &rows, self.request)? {
+            self.insert(tx, batch).await?;
+        }
+        let met: Vec<i64> = rows.iter().filter(|row| !row.claimed).map(|row| row.message.id).collect();
+        if !met.is_empty() {
+            self.defer(tx, met).await?;
+        }
+        Ok(rows)
+    }
+
+    async fn walk(&self, tx: &mut MySqlTransaction<'static>) -> Result<Vec<ClaimedRow>, sqlx::Error> {
+        let mut walk =
+            sqlx::query_as(include_str!("../../queries/mysql/claim_walk.sql")).bind(&self.paused).bind(&self.paused);
+        for _branch in 0..BRANCHES {
+            walk = walk.bind(self.term.shard.0).bind(&self.excluded).bind(self.request.limit);
+        }
+        walk.bind(self.request.limit)
+            .bind(&self.channels)
+            .bind(i64::try_from(self.request.max_bytes).unwrap_or(i64::MAX))
+            .bind(self.request.oversize)
+            .fetch_all(&mut **tx)
+            .await
+    }
+
+    async fn insert(&self, tx: &mut MySqlTransaction<'static>, batch: Batch) -> Result<(), StoreError> {
+        sqlx::query(include_str!("../../queries/mysql/claim_insert.sql"))
+            .bind(self.request.claim.0.to_string())
+            .bind(self.term.shard.0)
+            .bind(self.term.epoch.0)
+            .bind(self.term.holder.as_str())
+            .bind(batch.message_ids)
+            .bind(batch.revisions)
+            .bind(batch.settling_ms)
+            .bind(batch.settling_closed_ms)
+            .execute(&mut **tx)
+            .await
+            .map(drop)
+            .map_err(|error| match error.as_database_error() {
+                // An earlier try of the same claim committed meanwhile: the next finds it.
+                Some(database) if database.is_unique_violation() => {
+                    StoreError::Unavailable { doing: DOING, source: error.into() }
+                }
+                Some(_) | None => refused(DOING, error),
+            })
+    }
+
+    async fn defer(&self, tx: &mut MySqlTransaction<'static>, mut met: Vec<i64>) -> Result<(), StoreError> {
+        let behind: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/mysql/defer_behind.sql"))
+            .bind(self.term.shard.0)
+            .bind(&self.excluded)
+            .bind(&self.channels)
+            .bind(&self.paused)
+            .fetch_all(&mut **tx)
+            .await
+            .map_err(|error| refused(DOING, error))?;
+        met.extend(behind);
+        met.sort_unstable();
+        met.dedup();
+        sqlx::query(include_str!("../../queries/mysql/defer.sql"))
+            .bind(as_json(DOING, &met)?)
+            .bind(&self.paused)
+            .bind(millis_i64(self.request.unknown_channel_delay))
+            .execute(&mut **tx)
+            .await
+            .map_err(|error| refused(DOING, error))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Claims: made, and read again where the answer was lost.
+
+use sqlx::SqliteTransaction;
+
+use super::SqliteStore;
+use super::errors::refused;
+use crate::rows::ClaimedRow;
+use crate::steps::{Batch, ClaimTermRow, TermRow};
+use crate::wire::{ChannelRow, PauseRow, as_json, millis_i64};
+use crate::{ClaimRequest, Claimed, StoreError, TermId};
+
+const DOING: &str = "claiming due messages";
+
+/// What a claim would find.
+#[derive(Debug, sqlx::FromRow)]
+struct Peek {
+    #[sqlx(flatten)]
+    claim: ClaimTermRow,
+    due: bool,
+}
+
+/// What a claim asks for, as the statements take it.
+struct Asked<'a> {
+    term: &'a TermId,
+    request: &'a ClaimRequest<'a>,
+    excluded: String,
+    channels: String,
+    paused: String,
+}
+
+impl SqliteStore {
+    pub(super) async fn claim_in_steps(
+        &self,
+        term: &TermId,
+        request: &ClaimRequest<'_>,
+    ) -> Result<Claimed, StoreError> {
+        let asked = Asked {
+            term,
+            request,
+            excluded: as_json(DOING, request.excluded)?,
+            channels: as_json(DOING, &ChannelRow::all(request.channels))?,
+            paused: as_json(DOING, &PauseRow::all(request.paused))?,
+        };
+        if !self.is_anything_due(&asked).await? {
+            return Ok(Claimed::default());
+        }
+        let mut tx = self.begin(DOING).await?;
+        let locked: Option<ClaimTermRow> = sqlx::query_as(include_str!("../../queries/sqlite/claim_term.sql"))
+            .bind(term.shard.0)
+            .bind(request.claim.0.to_string())
+            .fetch_optional(&mut *tx)
+            .await
+            .map_err(|error| refused(DOING, error))?;
+        TermRow::require(locked.as_ref().map(|row| &row.term), term)?;
+
+        let rows = if locked.is_some_and(|row| row.made) {
+            sqlx::query_as(include_str!("../../queries/sqlite/claimed.sql")) // the answer to an earlier call was lost
+                .bind(request.claim.0.to_string())
+                .fetch_all(&mut *tx)
+                .await
+                .map_err(|error| refused(DOING, error))?
+        } else {
+            asked.claim(&mut tx).await?
+        };
+        tx.commit().await.map_err(|error| refused(DOING, error))?;
+        Ok(ClaimedRow::split(rows))
+    }
+
+    /// Read without the lock of the file. A term that is over is over for good, so it is fenced here already.
+    async fn is_anything_due(&self, asked: &Asked<'_>) -> Result<bool, StoreError> {
+        let peek: Option<Peek> = sqlx::query_as(include_str!("../../queries/sqlite/claim_peek.sql"))
+            .bind(asked.term.shard.0)
+            .bind(asked.request.claim.0.to_string())
+            .bind(&asked.excluded)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(|error| refused(DOING, error))?;
+        TermRow::require(peek.as_ref().map(|peek| &peek.claim.term), asked.term)?;
+        Ok(peek.is_some_and(|peek| peek.due || peek.claim.made))
+    }
+}
+
+impl Asked<'_> {
+    /// Walks, and writes what it found to claim and what it met in its way.
+    async fn claim(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<ClaimedRow>, StoreError> {
+        let rows = self.walk(tx).await.map_err(|error| refused(DOING, error))?;
+        if let Some(batch) = Batch::of(DOING, &rows, self.request)? {
+            self.insert(tx, batch).await?;
+        }
+        let met: Vec<i64> = rows.iter().filter(|row| !row.claimed).map(|row| row.message.id).collect();
+        if !met.is_empty() {
+            self.defer(tx, met).await?;
+        }
+        Ok(rows)
+    }
+
+    async fn walk(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<ClaimedRow>, sqlx::Error> {
+        sqlx::query_as(include_str!("../../queries/sqlite/claim_walk.sql"))
+            .bind(self.term.shard.0)
+            .bind(&self.excluded)
+            .bind(self.request.limit)
+            .bind(&self.channels)
+            .bind(&self.paused)
+            .bind(i64::try_from(self.request.max_bytes).unwrap_or(i64::MAX))
+            .bind(self.request.oversize)
+            .fetch_all(&mut **tx)
+            .await
+    }
+
+    async fn insert(&self, tx: &mut SqliteTransaction<'static>, batch: Batch) -> Result<(), StoreError> {
+        sqlx::query(include_str!("../../queries/sqlite/claim_insert.sql"))
+            .bind(self.request.claim.0.to_string())
+            .bind(self.term.shard.0)
+            .bind(self.term.epoch.0)
+            .bind(self.term.holder.as_str())
+            .bind(batch.message_ids)
+            .bind(batch.revisions)
+            .bind(batch.settling_ms)
+            .bind(batch.settling_closed_ms)
+            .execute(&mut **tx)
+            .await
+            .map(drop)
+            .map_err(|error| refused(DOING, error))
+    }
+
+    async fn defer(&self, tx: &mut SqliteTransaction<'static>, mut met: Vec<i64>) -> Result<(), StoreError> {
+        let behind: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/sqlite/defer_behind.sql"))
+            .bind(self.term.shard.0)
+            .bind(&self.excluded)
+            .bind(&self.channels)
+            .bind(&self.paused)
+            .fetch_all(&mut **tx)
+            .await
+            .map_err(|error| refused(DOING, error))?;
+        met.extend(behind);
+        met.sort_unstable();
+        met.dedup();
+        sqlx::query(include_str!("../../queries/sqlite/defer.sql"))
+            .bind(as_json(DOING, &met)?)
+            .bind(&self.paused)
+            .bind(millis_i64(self.request.unknown_channel_delay))
+            .execute(&mut **tx)
+            .await
+            .map_err(|error| refused(DOING, error))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! The store in an SQLite file, shared by the processes of one machine. A step of the protocol that writes begins with
+//! `BEGIN IMMEDIATE`: there is one writer at a time, so the lock of the whole file stands for all others, and what is
+//! read in the transaction cannot change until it ends.
+
+mod claim;
+mod errors;
+mod mark;
+mod settle;
+mod term;
+
+use async_trait::async_trait;
+use sqlx::{SqlitePool, SqliteTransaction};
+
+use crate::mark::MarkReport;
+use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use crate::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, Shard, Store, StoreError, TermEnd, TermId};
+
+use self::errors::refused;
+
+/// The outbox in an SQLite file.
+#[derive(Debug, Clone)]
+pub struct SqliteStore {
+    pool: SqlitePool,
+}
+
+impl SqliteStore {
+    /// The store behind `pool`, whose connections were made by [`crate::Database::connect`].
+    pub fn new(pool: SqlitePool) -> Self {
+        Self { pool }
+    }
+
+    /// Ends with a rollback where it is dropped before its commit.
+    async fn begin(&self, doing: &'static str) -> Result<SqliteTransaction<'static>, StoreError> {
+        self.pool.begin_with("BEGIN IMMEDIATE").await.map_err(|error| refused(doing, error))
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn begin_term(
+        &self,
+        shard: Shard,
+        holder: &Holder,
+        channels: &[ChannelTerms],
+    ) -> Result<OpenedTerm, StoreError> {
+        self.begin_term_in_steps(shard, holder, channels).await
+    }
+
+    async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
+        self.end_term_in_steps(term, end, counts).await
+    }
+
+    async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
+        self.claim_in_steps(term, request).await
+    }
+
+    async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
+        self.mark_in_steps(marks, finished).await
+    }
+
+    async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
+        self.settle_in_steps(term, channels).await
+    }
+
+    /// SQLite does not tell one connection what another has committed.
+    async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {
+        Ok(None)
+    }
+}

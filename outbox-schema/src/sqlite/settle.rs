@@ -1,0 +1,79 @@
+//! Settling: the rows that earlier terms left in doubt.
+
+use std::time::Duration;
+
+use sqlx::SqliteTransaction;
+
+use super::SqliteStore;
+use super::errors::refused;
+use crate::rows::UnsettledRow;
+use crate::steps::{DoubtRow, TermRow};
+use crate::store::Settlement;
+use crate::wire::{ChannelRow, as_json};
+use crate::{ChannelTerms, MessageId, Shard, StoreError, TermId};
+
+const DOING: &str = "settling claims";
+
+impl SqliteStore {
+    pub(super) async fn unsettled(&self, shard: Shard) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
+        let rows: Vec<UnsettledRow> = sqlx::query_as(include_str!("../../queries/sqlite/unsettled.sql"))
+            .bind(shard.0)
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|error| refused("reading unsettled claims", error))?;
+        Ok(UnsettledRow::split(&rows))
+    }
+
+    pub(super) async fn settle_in_steps(
+        &self,
+        term: &TermId,
+        channels: &[ChannelTerms],
+    ) -> Result<Settlement, StoreError> {
+        let channels = as_json(DOING, &ChannelRow::all(channels))?;
+        let mut tx = self.begin(DOING).await?;
+        let locked: Option<TermRow> = sqlx::query_as(include_str!("../../queries/sqlite/term.sql"))
+            .bind(term.shard.0)
+            .fetch_optional(&mut *tx)
+            .await
+            .map_err(|error| refused(DOING, error))?;
+        TermRow::require(locked.as_ref(), term)?;
+
+        let doubt = decide(&mut tx, term.shard, &channels).await?;
+        tx.commit().await.map_err(|error| refused(DOING, error))?;
+        let (unsettled, next) = self.unsettled(term.shard).await?;
+        Ok(Settlement { decided: doubt.into_iter().map(Into::into).collect(), unsettled, next })
+    }
+}
+
+/// Decides the rows of the claims whose settling time is over, and ends those claims.
+async fn decide(
+    tx: &mut SqliteTransaction<'static>,
+    shard: Shard,
+    channels: &str,
+) -> Result<Vec<DoubtRow>, StoreError> {
+    let over: Vec<String> = sqlx::query_scalar(include_str!("../../queries/sqlite/settle_over.sql"))
+        .bind(shard.0)
+        .fetch_all(&mut **tx)
+        .await
+        .map_err(|error| refused(DOING, error))?;
+    if over.is_empty() {
+        return Ok(Vec::new());
+    }
+    let over = as_json(DOING, &over)?;
+    let doubt: Vec<DoubtRow> = sqlx::query_as(include_str!("../../queries/sqlite/settle_doubt.sql"))
+        .bind(&over)
+        .bind(channels)
+        .fetch_all(&mut **tx)
+        .await
+        .map_err(|error| refused(DOING, error))?;
+    let decisions: Vec<_> = doubt.iter().map(DoubtRow::decision).collect();
+    let decisions = as_json(DOING, &decisions)?;
+    for (statement, argument) in [
+        (include_str!("../../queries/sqlite/settle.sql"), &decisions),
+        (include_str!("../../queries/sqlite/settle_record.sql"), &decisions),
+        (include_str!("../../queries/sqlite/claims_delete.sql"), &over),
+    ] {
+        sqlx::query(statement).bind(argument).execute(&mut **tx).await.map_err(|error| refused(DOING, error))?;
+    }
+    Ok(doubt)
+}

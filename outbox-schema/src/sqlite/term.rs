@@ -1,0 +1,98 @@
+//! Terms: minted, and ended.
+
+use sqlx::SqliteTransaction;
+
+use super::SqliteStore;
+use super::errors::refused;
+use crate::rows::PausedRow;
+use crate::steps::TermRow;
+use crate::store::{OpenedTerm, TermCounts};
+use crate::wire::{ChannelRow, as_json};
+use crate::{ChannelTerms, Epoch, Holder, Shard, StoreError, TermEnd, TermId};
+
+impl SqliteStore {
+    pub(super) async fn begin_term_in_steps(
+        &self,
+        shard: Shard,
+        holder: &Holder,
+        channels: &[ChannelTerms],
+    ) -> Result<OpenedTerm, StoreError> {
+        let doing = "beginning a term";
+        let mut tx = self.begin(doing).await?;
+        let epoch = mint(&mut tx, shard, holder).await.map_err(|error| refused(doing, error))?;
+        tx.commit().await.map_err(|error| refused(doing, error))?;
+
+        sqlx::query(include_str!("../../queries/sqlite/resume_configured.sql"))
+            .bind(shard.0)
+            .bind(as_json(doing, &ChannelRow::all(channels))?)
+            .execute(&self.pool)
+            .await
+            .map_err(|error| refused(doing, error))?;
+        let paused: Vec<PausedRow> = sqlx::query_as(include_str!("../../queries/sqlite/paused.sql"))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|error| refused(doing, error))?;
+        let (unsettled, _) = self.unsettled(shard).await?;
+        Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, paused: paused.into_iter().map(Into::into).collect() })
+    }
+
+    pub(super) async fn end_term_in_steps(
+        &self,
+        term: &TermId,
+        end: TermEnd,
+        counts: TermCounts,
+    ) -> Result<(), StoreError> {
+        let doing = "ending a term";
+        sqlx::query(include_str!("../../queries/sqlite/close_gate.sql"))
+            .bind(term.shard.0)
+            .bind(term.epoch.0)
+            .bind(term.holder.as_str())
+            .execute(&self.pool)
+            .await
+            .map_err(|error| refused(doing, error))?;
+        sqlx::query(include_str!("../../queries/sqlite/end_term.sql"))
+            .bind(term.shard.0)
+            .bind(term.epoch.0)
+            .bind(term.holder.as_str())
+            .bind(end.as_str())
+            .bind(counts.claimed.cast_signed())
+            .bind(counts.delivered.cast_signed())
+            .bind(counts.failed.cast_signed())
+            .execute(&self.pool)
+            .await
+            .map_err(|error| refused(doing, error))?;
+        Ok(())
+    }
+}
+
+/// Mints the next epoch, then freezes the claims that earlier terms left. Claimers write, so once this
+/// transaction writes no claim of an earlier term can still appear.
+async fn mint(tx: &mut SqliteTransaction<'static>, shard: Shard, holder: &Holder) -> Result<i64, sqlx::Error> {
+    sqlx::query(include_str!("../../queries/sqlite/term_ensure.sql")).bind(shard.0).execute(&mut **tx).await?;
+    let term: TermRow =
+        sqlx::query_as(include_str!("../../queries/sqlite/term.sql")).bind(shard.0).fetch_one(&mut **tx).await?;
+    if term.holder == holder.as_str() {
+        return Ok(term.epoch); // the answer to an earlier call was lost
+    }
+
+    let minted = term.epoch + 1;
+    sqlx::query(include_str!("../../queries/sqlite/term_mint.sql"))
+        .bind(holder.as_str())
+        .bind(shard.0)
+        .execute(&mut **tx)
+        .await?;
+    sqlx::query(include_str!("../../queries/sqlite/term_log_lost.sql"))
+        .bind(shard.0)
+        .bind(term.epoch)
+        .execute(&mut **tx)
+        .await?;
+    sqlx::query(include_str!("../../queries/sqlite/term_log.sql"))
+        .bind(shard.0)
+        .bind(minted)
+        .bind(holder.as_str())
+        .execute(&mut **tx)
+        .await?;
+
+    sqlx::query(include_str!("../../queries/sqlite/supersede.sql")).bind(shard.0).execute(&mut **tx).await?;
+    Ok(minted)
+}

@@ -1,0 +1,174 @@
+//! What is decided between the statements of one transaction, in the dialects that have no functions of their own.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::rows::ClaimedRow;
+use crate::store::Decided;
+use crate::wire::{MarkRow, as_json, millis_i64};
+use crate::{ClaimId, ClaimRequest, DeadReason, Mark, MessageId, Status, StoreError, TermId};
+
+/// A shard's term row, read under its lock.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct TermRow {
+    pub(crate) epoch: i64,
+    pub(crate) holder: String,
+}
+
+impl TermRow {
+    /// Whether `term` is still the shard's term.
+    pub(crate) fn require(row: Option<&Self>, term: &TermId) -> Result<(), StoreError> {
+        match row {
+            Some(row) if row.epoch == term.epoch.0 && row.holder == term.holder.as_str() => Ok(()),
+            Some(_) | None => Err(StoreError::Fenced { shard: term.shard, epoch: term.epoch }),
+        }
+    }
+}
+
+/// A shard's term row, and whether a claim was made already.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct ClaimTermRow {
+    #[sqlx(flatten)]
+    pub(crate) term: TermRow,
+    pub(crate) made: bool,
+}
+
+/// What `outbox_claim` keeps of a batch.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    /// JSON array.
+    pub(crate) message_ids: String,
+    /// JSON array of the same length.
+    pub(crate) revisions: String,
+    pub(crate) settling_ms: i64,
+    pub(crate) settling_closed_ms: i64,
+}
+
+impl Batch {
+    /// The rows that the walk found to claim, if any.
+    pub(crate) fn of(
+        doing: &'static str,
+        rows: &[ClaimedRow],
+        request: &ClaimRequest<'_>,
+    ) -> Result<Option<Self>, StoreError> {
+        let messages: Vec<_> = rows.iter().filter(|row| row.claimed).map(|row| &row.message).collect();
+        if messages.is_empty() {
+            return Ok(None);
+        }
+        let used = request.channels.iter().filter(|channel| messages.iter().any(|m| m.channel == channel.name));
+        let longest = used.map(|channel| channel.timeout).max().unwrap_or(Duration::ZERO);
+        let closed = longest.saturating_add(request.margin);
+        Ok(Some(Self {
+            message_ids: as_json(doing, &messages.iter().map(|message| message.id).collect::<Vec<_>>())?,
+            revisions: as_json(doing, &messages.iter().map(|message| message.revision).collect::<Vec<_>>())?,
+            settling_ms: millis_i64(closed.saturating_add(request.lease_ttl)),
+            settling_closed_ms: millis_i64(closed),
+        }))
+    }
+}
+
+/// A group of marks on its way through the statements.
+#[derive(Debug)]
+pub(crate) struct MarkGroup<'a> {
+    rows: Vec<MarkRow<'a>>,
+}
+
+impl<'a> MarkGroup<'a> {
+    pub(crate) fn of(marks: &'a [Mark]) -> Self {
+        Self { rows: MarkRow::all(marks) }
+    }
+
+    /// The claims that the group is about, in the order in which they are locked.
+    pub(crate) fn claims(&self, finished: &[ClaimId]) -> Vec<Uuid> {
+        let mut claims: Vec<_> = self.rows.iter().map(|row| row.claim).chain(finished.iter().map(|c| c.0)).collect();
+        claims.sort_unstable();
+        claims.dedup();
+        claims
+    }
+
+    /// The marks whose claim stands. The others are refused.
+    pub(crate) fn under(&self, standing: &[String]) -> Vec<&MarkRow<'a>> {
+        self.rows.iter().filter(|row| standing.contains(&row.claim.to_string())).collect()
+    }
+
+    /// The marks that the database took, and those that it refused.
+    pub(crate) fn split(&self, accepted: &[i64]) -> (Vec<&MarkRow<'a>>, Vec<&MarkRow<'a>>) {
+        self.rows.iter().partition(|row| accepted.contains(&row.id))
+    }
+
+    /// The marks that pause a destination, accepted or not: the destination said so either way.
+    pub(crate) fn pauses(&self) -> Vec<&MarkRow<'a>> {
+        self.rows.iter().filter(|row| row.paused.is_some()).collect()
+    }
+}
+
+/// The attempts to append: those that their mark asks to record, and deliveries whose mark was fenced.
+pub(crate) fn attempts_to_record<'a>(
+    accepted: &[&MarkRow<'a>],
+    refused: &[&MarkRow<'a>],
+    fenced: &[i64],
+) -> Vec<MarkRow<'a>> {
+    let fenced = refused.iter().filter(|row| row.status == Status::Success.as_str() && fenced.contains(&row.id));
+    let mut attempts: Vec<_> = accepted.iter().filter(|row| row.record).map(|row| (*row).clone()).collect();
+    attempts.extend(fenced.map(|row| row.fenced_delivery()));
+    attempts
+}
+
+/// A row in doubt.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct DoubtRow {
+    message_id: i64,
+    destination: String,
+    number: i64,
+    claim: String,
+    epoch: i64,
+    holder: String,
+    crashed: bool,
+    by_policy: bool,
+    used_up: bool,
+}
+
+/// What becomes of a row in doubt.
+#[derive(Debug, Serialize)]
+pub(crate) struct Decision {
+    message_id: i64,
+    number: i64,
+    claim: String,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dead_reason: Option<&'static str>,
+    error: String,
+    explanation: &'static str,
+}
+
+impl DoubtRow {
+    pub(crate) fn decision(&self) -> Decision {
+        let reason = match (self.by_policy, self.used_up) {
+            (false, _) => Some(DeadReason::InDoubt),
+            (true, true) => Some(DeadReason::Exhausted),
+            (true, false) => None,
+        };
+        Decision {
+            message_id: self.message_id,
+            number: self.number,
+            claim: self.claim.clone(),
+            status: if reason.is_some() { Status::Dead } else { Status::Pending }.as_str(),
+            dead_reason: reason.map(DeadReason::as_str),
+            error: format!("in doubt: claimed by {} in epoch {} and never marked", self.holder, self.epoch),
+            explanation: if self.crashed {
+                "claimed and never marked: its poller died or was cut off"
+            } else {
+                "claimed and never marked: its poller ended before the answer came"
+            },
+        }
+    }
+}
+
+impl From<DoubtRow> for Decided {
+    fn from(row: DoubtRow) -> Self {
+        let resend = row.by_policy && !row.used_up;
+        Self { id: MessageId(row.message_id), destination: row.destination, crashed: row.crashed, resend }
+    }
+}

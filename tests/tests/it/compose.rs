@@ -1,0 +1,289 @@
+//! docker-compose.yml, Dockerfile and docker/outbox.toml, checked without an engine: there may be none at hand.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use outbox_dispatcher::config::{ChannelKind, Config, LeaseProvider, Sources};
+use serde::Deserialize;
+use yaml_serde::Value;
+
+const IMAGE: &str = "outbox";
+
+/// The parts of <https://github.com/compose-spec/compose-spec/blob/main/spec.md> that the file uses. A key that is
+/// not here is a slip of the pen or a new part, to be added with a check of its own.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Compose {
+    name: String,
+    services: BTreeMap<String, Service>,
+    configs: BTreeMap<String, ConfigFile>,
+    networks: BTreeMap<String, Network>,
+    volumes: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Service {
+    image: String,
+    build: Option<String>,
+    pull_policy: Option<String>,
+    #[serde(default)]
+    command: Vec<String>,
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
+    #[serde(default)]
+    configs: Vec<Mounted>,
+    #[serde(default)]
+    volumes: Vec<String>,
+    #[serde(default)]
+    ports: Vec<String>,
+    #[serde(default)]
+    depends_on: BTreeMap<String, Dependency>,
+    healthcheck: HealthCheck,
+    restart: String,
+    stop_grace_period: Option<String>,
+    #[serde(default)]
+    read_only: bool,
+    #[serde(default)]
+    cap_drop: Vec<String>,
+    #[serde(default)]
+    security_opt: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mounted {
+    source: String,
+    target: PathBuf,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Dependency {
+    condition: Condition,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Condition {
+    ServiceHealthy,
+    ServiceCompletedSuccessfully,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum HealthCheck {
+    Disabled(Disabled),
+    Asked(Asked),
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Disabled {
+    disable: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    test: Vec<String>,
+    interval: String,
+    timeout: String,
+    retries: u32,
+    start_period: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfigFile {
+    file: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Network {
+    ipam: AddressManagement,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AddressManagement {
+    config: Vec<Subnet>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Subnet {
+    subnet: String,
+}
+
+impl Service {
+    fn runs_once(&self) -> bool {
+        self.restart == "no"
+    }
+
+    fn is_dispatcher(&self) -> bool {
+        self.image == IMAGE && self.command == ["run"]
+    }
+}
+
+fn in_repository(path: impl AsRef<Path>) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+fn text(path: impl AsRef<Path>) -> String {
+    std::fs::read_to_string(in_repository(path)).unwrap()
+}
+
+/// The file as an engine sees it: merge keys applied, extensions gone.
+fn compose() -> Compose {
+    let mut whole: Value = yaml_serde::from_str(&text("docker-compose.yml")).unwrap();
+    whole.apply_merge().unwrap();
+    let extension = |key: &Value| key.as_str().is_some_and(|key| key.starts_with("x-"));
+    whole.as_mapping_mut().unwrap().retain(|key, _| !extension(key));
+    yaml_serde::from_value(whole).unwrap()
+}
+
+fn dispatchers(compose: &Compose) -> Vec<(&String, &Service)> {
+    compose.services.iter().filter(|(_, service)| service.is_dispatcher()).collect()
+}
+
+/// The settings of a service of ours, read by the program's own code from the file it mounts and its variables.
+fn settings(compose: &Compose, service: &Service) -> Config {
+    let file = service.configs.first().map(|mounted| {
+        let source = &compose.configs[&mounted.source].file;
+        (mounted.target.clone(), text(source))
+    });
+    let environment = service.environment.clone().into_iter().collect();
+    Config::load(&Sources { file, environment, flags: Vec::new() }).unwrap()
+}
+
+#[test]
+fn every_service_of_the_compose_file_stays_up_and_says_how_it_is_or_runs_once() {
+    for (name, service) in compose().services {
+        match &service.healthcheck {
+            HealthCheck::Disabled(disabled) => assert!(disabled.disable && service.runs_once(), "{name}"),
+            HealthCheck::Asked(asked) => {
+                assert_eq!(service.restart, "unless-stopped", "{name}");
+                assert!(asked.retries > 0, "{name}");
+                let asks = matches!(asked.test.as_slice(), [how, _, ..] if how == "CMD" || how == "CMD-SHELL");
+                assert!(asks, "{name} is asked {:?}", asked.test);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_service_of_the_compose_file_waits_only_for_what_can_come_about() {
+    let compose = compose();
+    for (name, service) in &compose.services {
+        for (awaited, dependency) in &service.depends_on {
+            let Some(other) = compose.services.get(awaited) else {
+                panic!("{name} waits for {awaited}: no such service")
+            };
+            let once = dependency.condition == Condition::ServiceCompletedSuccessfully;
+            assert_eq!(other.runs_once(), once, "{name} waits for {awaited} to be {:?}", dependency.condition);
+        }
+    }
+    for (name, dispatcher) in dispatchers(&compose) {
+        assert!(dispatcher.depends_on.contains_key("migrate"), "{name} would start before there are tables");
+    }
+}
+
+#[test]
+fn the_compose_file_publishes_ports_on_loopback_only_and_none_twice() {
+    let mut published = BTreeSet::new();
+    for (name, service) in compose().services {
+        for port in service.ports {
+            let parts: Vec<_> = port.split(':').collect();
+            let [address, outside, inside] = parts[..] else { panic!("{name}: {port} is not address:outside:inside") };
+            assert_eq!(address, "127.0.0.1", "{name}");
+            assert!(inside.parse::<u16>().is_ok(), "{name}: {port}");
+            assert!(published.insert(outside.parse::<u16>().unwrap()), "{name}: {outside} is published twice");
+        }
+    }
+}
+
+#[test]
+fn the_three_dispatchers_of_the_compose_file_differ_in_their_ports_only() {
+    let compose = compose();
+    let dispatchers: Vec<_> = dispatchers(&compose).into_iter().map(|(_, service)| service).collect();
+    assert_eq!(dispatchers.len(), 3);
+    let portless = |service: &Service| Service { ports: Vec::new(), ..service.clone() };
+    for dispatcher in &dispatchers {
+        assert_eq!(portless(dispatcher), portless(dispatchers[0]));
+    }
+}
+
+#[test]
+fn the_settings_of_the_compose_file_are_accepted_by_the_program_and_fit_its_services() {
+    let compose = compose();
+    let ours = compose.services.iter().filter(|(_, service)| service.image == IMAGE);
+    for (name, service) in ours {
+        assert!(service.environment.keys().all(|variable| variable.starts_with("OUTBOX_")), "{name}");
+        for url in service.environment.values().filter_map(|value| reqwest::Url::parse(value).ok()) {
+            let host = url.host_str().unwrap_or_default();
+            assert!(compose.services.contains_key(host), "{name}: there is no service {host:?}");
+        }
+        settings(&compose, service);
+    }
+    let (_, dispatcher) = dispatchers(&compose)[0];
+    let config = settings(&compose, dispatcher);
+    assert!(matches!(config.lease.provider, LeaseProvider::Redis(_)));
+    assert!(config.admin.listen.ip().is_unspecified(), "the published port would lead nowhere");
+    let grace = dispatcher.stop_grace_period.as_deref().unwrap().trim_end_matches('s').parse::<u64>().unwrap();
+    assert!(config.dispatch.drain_timeout.as_secs() < grace, "the engine would kill it while it drains");
+}
+
+#[test]
+fn the_channel_of_the_compose_file_reaches_the_receiver_and_no_other_private_network() {
+    let compose = compose();
+    let (_, dispatcher) = dispatchers(&compose)[0];
+    let config = settings(&compose, dispatcher);
+    let Some(ChannelKind::Http(channel)) = config.channels.get("http").map(|channel| &channel.kind) else {
+        panic!("there is no channel `http` of the kind http");
+    };
+    let base = reqwest::Url::parse(&channel.base_url).unwrap();
+    let receiver = &compose.services[base.host_str().unwrap()];
+    let listens = format!("0.0.0.0:{}", base.port().unwrap());
+    assert_eq!(receiver.command, ["demo", "receiver", "--listen", &listens]);
+    let allowed: Vec<_> = channel.allow_networks.iter().map(ToString::to_string).collect();
+    let subnets: Vec<_> = compose.networks["default"].ipam.config.iter().map(|config| &config.subnet).collect();
+    assert_eq!(allowed.iter().collect::<Vec<_>>(), subnets);
+}
+
+#[test]
+fn services_of_ours_run_the_one_image_that_is_built_without_rights_they_do_not_need() {
+    let compose = compose();
+    assert_eq!(compose.name, IMAGE);
+    let builders = compose.services.values().filter(|service| service.build.is_some()).count();
+    assert_eq!(builders, 1, "several builds of one tag are in each other's way");
+    for (name, service) in compose.services.iter().filter(|(_, service)| service.image == IMAGE) {
+        assert_eq!(service.pull_policy.as_deref(), Some("never"), "{name} would run somebody else's image");
+        assert!(service.read_only, "{name}");
+        assert_eq!(service.cap_drop, ["ALL"], "{name}");
+        assert_eq!(service.security_opt, ["no-new-privileges:true"], "{name}");
+    }
+    let mounted: BTreeSet<_> = compose.services.values().flat_map(|service| &service.volumes).collect();
+    for mount in mounted {
+        assert!(compose.volumes.contains_key(mount.split(':').next().unwrap()), "{mount}: no such volume");
+    }
+}
+
+#[test]
+fn the_image_runs_as_nobody_in_particular_where_its_settings_are_mounted() {
+    let dockerfile = text("Dockerfile");
+    let stages: Vec<_> = dockerfile.split("\nFROM ").collect();
+    let last = stages.last().unwrap();
+    let said = |word: &str| last.lines().rev().find_map(|line| line.strip_prefix(word)).map(str::trim);
+    let user = said("USER ").unwrap().split(':').next().unwrap();
+    assert_ne!(user.parse::<u32>().unwrap(), 0);
+    assert_eq!(said("ENTRYPOINT "), Some(r#"["outbox"]"#));
+    assert_eq!(said("CMD "), Some(r#"["run"]"#));
+    let directory = Path::new(said("WORKDIR ").unwrap());
+    for service in compose().services.values() {
+        for mounted in &service.configs {
+            assert_eq!(mounted.target, directory.join("outbox.toml"));
+        }
+    }
+}
