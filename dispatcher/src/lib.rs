@@ -8,6 +8,7 @@ pub mod channels;
 pub mod claim;
 pub mod clock;
 pub mod config;
+pub mod demo;
 pub mod gate;
 pub mod in_flight;
 pub mod leadership;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on panics")]
 
 mod compose;
+mod demo;
 mod lease;
 mod lease_redis;
 mod servers;

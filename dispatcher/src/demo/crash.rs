@@ -1,0 +1,76 @@
+//! The crash: the poller is killed with -9 while requests of it are on the wire.
+
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+
+use super::fleet::Fleet;
+use super::receiver::Receiver;
+use super::tables::Tables;
+
+/// Longest that it may take until the poller can be caught in the act, and until another one polls.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// How often it is looked.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The poller of a term older than this might hand over before the signal reaches it.
+const YOUNG_MS: i64 = 2_000;
+
+/// The poller that was killed.
+#[derive(Debug)]
+pub(super) struct Crash {
+    /// The replica's name.
+    pub(super) name: &'static str,
+    /// Its process id.
+    pub(super) pid: u32,
+    /// The epoch of its term.
+    pub(super) epoch: i64,
+    /// Requests that the receiver had not answered when it died.
+    pub(super) open: usize,
+    /// When it died.
+    pub(super) at: Instant,
+}
+
+/// Waits until `accepted` requests were accepted, then kills the poller with requests on the wire.
+pub(super) async fn kill_poller(
+    fleet: &mut Fleet,
+    tables: &Tables,
+    receiver: &Receiver,
+    accepted: usize,
+) -> anyhow::Result<Crash> {
+    let began = Instant::now();
+    while began.elapsed() < LIMIT {
+        fleet.check()?;
+        tokio::time::sleep(LOOK).await;
+        // A claim is settled after the longest time-out in it, and FCM is given 10 s: no push shall be among them.
+        if receiver.ledger.sums().accepted < accepted || tables.has_untried_pushes().await? {
+            continue;
+        }
+        let leader = tables.leader().await?;
+        let Some(name) = fleet.name_of(&leader.holder).filter(|_| leader.age_ms < YOUNG_MS) else { continue };
+        let open = receiver.ledger.sums().open;
+        if open > 0 {
+            let pid = fleet.kill(name).await?;
+            return Ok(Crash { name, pid, epoch: leader.epoch, open, at: Instant::now() });
+        }
+    }
+    bail!("no poller was found with requests on the wire within {LIMIT:?}")
+}
+
+/// Waits for the next term. Returns its epoch and the replica that polls in it.
+pub(super) async fn next_poller(
+    fleet: &mut Fleet,
+    tables: &Tables,
+    crash: &Crash,
+) -> anyhow::Result<(i64, &'static str)> {
+    while crash.at.elapsed() < LIMIT {
+        fleet.check()?;
+        let leader = tables.leader().await?;
+        if let Some(name) = fleet.name_of(&leader.holder).filter(|_| leader.epoch > crash.epoch) {
+            return Ok((leader.epoch, name));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    bail!("nobody polls {LIMIT:?} after the crash")
+}

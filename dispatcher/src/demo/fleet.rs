@@ -1,0 +1,150 @@
+//! Three replicas, each a process of this very program. None outlives the demo, however that ends.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
+use tokio::fs::File;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStderr, Command};
+
+/// What the replicas are called here.
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// Longest that a replica may take to stop after SIGTERM: its drain and a little.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+/// Which replica each holder of a term is, as their logs tell.
+type Holders = Arc<Mutex<HashMap<String, &'static str>>>;
+
+/// The replicas.
+#[derive(Debug)]
+pub(super) struct Fleet {
+    replicas: Vec<Replica>,
+    holders: Holders,
+}
+
+#[derive(Debug)]
+struct Replica {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
+}
+
+/// The line of the log that a term begins with.
+#[derive(Deserialize)]
+struct TermBegan {
+    message: String,
+    holder: String,
+}
+
+impl Fleet {
+    /// Starts the replicas with the settings in `config`; each logs to a file in `directory`.
+    pub(super) async fn start(config: &Path, directory: &Path) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("the path of this program is not known")?;
+        let mut fleet = Self { replicas: Vec::new(), holders: Holders::default() };
+        for name in NAMES {
+            let log = directory.join(format!("replica-{name}.log"));
+            let mut child = command(&program, config)
+                .spawn()
+                .with_context(|| format!("replica {name} cannot be started: {}", program.display()))?;
+            if let Some(stderr) = child.stderr.take() {
+                let file = File::create(&log).await.with_context(|| format!("cannot write {}", log.display()))?;
+                tokio::spawn(keep_log(stderr, file, name, fleet.holders.clone()));
+            }
+            fleet.replicas.push(Replica { name, child, log });
+        }
+        Ok(fleet)
+    }
+
+    /// Name and process id of each, for people.
+    pub(super) fn roll(&self) -> String {
+        let names = self.replicas.iter().map(|replica| format!("{} (pid {})", replica.name, replica.pid()));
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The replica that is the holder of a term, if its log has told by now.
+    pub(super) fn name_of(&self, holder: &str) -> Option<&'static str> {
+        self.holders.lock().unwrap_or_else(PoisonError::into_inner).get(holder).copied()
+    }
+
+    /// An error where a replica has ended that nobody stopped.
+    pub(super) fn check(&mut self) -> anyhow::Result<()> {
+        for replica in &mut self.replicas {
+            if let Some(status) = replica.child.try_wait()? {
+                bail!("replica {} ended by itself ({status}); its log: {}", replica.name, replica.log.display());
+            }
+        }
+        Ok(())
+    }
+
+    /// `kill -9`. Returns the process id.
+    pub(super) async fn kill(&mut self, name: &str) -> anyhow::Result<u32> {
+        let place = self.replicas.iter().position(|replica| replica.name == name);
+        let mut killed = self.replicas.swap_remove(place.context("the replica is not running")?);
+        let pid = killed.pid();
+        killed.child.kill().await.context("the poller cannot be killed")?;
+        Ok(pid)
+    }
+
+    /// SIGTERM to all that are left; each finishes what it has in flight.
+    pub(super) async fn stop(&mut self) -> anyhow::Result<()> {
+        for replica in &self.replicas {
+            replica.terminate().with_context(|| format!("replica {} cannot be stopped", replica.name))?;
+        }
+        for mut replica in self.replicas.drain(..) {
+            let log = replica.log.display();
+            match tokio::time::timeout(STOP_LIMIT, replica.child.wait()).await {
+                Ok(Ok(status)) if status.success() => {}
+                Ok(ended) => bail!("replica {} did not stop in order ({}); its log: {log}", replica.name, ended?),
+                Err(_) => bail!("replica {} did not stop within {STOP_LIMIT:?}; its log: {log}", replica.name),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Replica {
+    fn pid(&self) -> u32 {
+        self.child.id().unwrap_or_default()
+    }
+
+    fn terminate(&self) -> anyhow::Result<()> {
+        let pid = self.child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())).context("it has ended")?;
+        Ok(kill_process(pid, Signal::TERM)?)
+    }
+}
+
+fn command(program: &Path, config: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.arg("--config").arg(config).arg("run");
+    // The settings of whoever runs the demo must not lead its replicas to another database.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("OUTBOX_")) {
+        command.env_remove(name);
+    }
+    // The lines that tell of terms are info.
+    command.env_remove("RUST_LOG");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+}
+
+/// Copies a replica's log to its file, and learns from it which terms were the replica's.
+async fn keep_log(stderr: ChildStderr, mut file: File, name: &'static str, holders: Holders) {
+    let mut lines = BufReader::new(stderr).lines();
+    while let Ok(Some(mut line)) = lines.next_line().await {
+        if let Ok(began) = serde_json::from_str::<TermBegan>(&line)
+            && began.message == "term.began"
+        {
+            holders.lock().unwrap_or_else(PoisonError::into_inner).insert(began.holder, name);
+        }
+        line.push('\n');
+        // A full disk shows in the database as well.
+        let _ = file.write_all(line.as_bytes()).await;
+    }
+    let _ = file.flush().await;
+}

@@ -1,0 +1,97 @@
+//! What the receiver counted: every request, by idempotency key.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The receiver's own account of what arrived; the dispatcher has no say in it.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    started: Instant,
+    pages: Mutex<Pages>,
+}
+
+#[derive(Debug, Default)]
+struct Pages {
+    messages: HashMap<String, Tally>,
+    requests: usize,
+    accepted: usize,
+    open: usize,
+}
+
+/// What arrived of one message.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tally {
+    /// Requests in all.
+    pub(super) requests: u32,
+    /// When each of those that were accepted arrived, since the demo began.
+    pub(super) accepted: Vec<Duration>,
+}
+
+/// A request that has not been answered yet.
+#[derive(Debug)]
+pub(super) struct Open(Arc<Ledger>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.pages().open -= 1;
+    }
+}
+
+/// The sums.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sums {
+    /// Requests that arrived.
+    pub(super) requests: usize,
+    /// Requests that were accepted.
+    pub(super) accepted: usize,
+    /// Different idempotency keys.
+    pub(super) messages: usize,
+    /// Keys that were accepted more than once.
+    pub(super) repeated: usize,
+    /// Requests that are not answered yet.
+    pub(super) open: usize,
+}
+
+impl Ledger {
+    /// Empty; times count from `started`.
+    pub(super) fn new(started: Instant) -> Arc<Self> {
+        Arc::new(Self { started, pages: Mutex::default() })
+    }
+
+    /// Enters a request for the message `key`. `accept` is told how many of it came before, and decides. What was
+    /// accepted stays accepted, also if nobody waits for the answer any more.
+    pub(super) fn enter<T>(self: &Arc<Self>, key: &str, accept: impl FnOnce(u32) -> (bool, T)) -> (Open, T) {
+        let at = self.started.elapsed();
+        let mut pages = self.pages();
+        let tally = pages.messages.entry(key.to_owned()).or_default();
+        let (accepted, answer) = accept(tally.requests);
+        tally.requests += 1;
+        tally.accepted.extend(accepted.then_some(at));
+        pages.requests += 1;
+        pages.accepted += usize::from(accepted);
+        pages.open += 1;
+        (Open(self.clone()), answer)
+    }
+
+    /// The sums of this moment.
+    pub(super) fn sums(&self) -> Sums {
+        let pages = self.pages();
+        Sums {
+            requests: pages.requests,
+            accepted: pages.accepted,
+            messages: pages.messages.len(),
+            repeated: pages.messages.values().filter(|tally| tally.accepted.len() > 1).count(),
+            open: pages.open,
+        }
+    }
+
+    /// What arrived of each message.
+    pub(super) fn messages(&self) -> HashMap<String, Tally> {
+        self.pages().messages.clone()
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

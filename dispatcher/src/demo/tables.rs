@@ -1,0 +1,107 @@
+//! What the demo reads in the outbox tables, with plain SQL as anybody may.
+
+use sqlx::SqlitePool;
+use sqlx::sqlite::SqliteConnectOptions;
+
+use super::stage::Stage;
+
+/// The tables of the demo's outbox.
+#[derive(Debug, Clone)]
+pub(super) struct Tables(SqlitePool);
+
+/// Who leads the term of this moment.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct Leader {
+    pub(super) epoch: i64,
+    pub(super) holder: String,
+    /// How long by now.
+    pub(super) age_ms: i64,
+}
+
+/// What became of a message.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct MessageRow {
+    pub(super) id: i64,
+    pub(super) idempotency_key: String,
+    pub(super) channel: String,
+    pub(super) status: String,
+    pub(super) dead_reason: Option<String>,
+    pub(super) last_status_code: Option<i64>,
+}
+
+/// An attempt that may have been followed by another delivery.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub(super) struct DoubtRow {
+    pub(super) message_id: i64,
+    pub(super) outcome: String,
+    pub(super) epoch: i64,
+    pub(super) holder: String,
+}
+
+/// A term, as it was logged.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct TermRow {
+    pub(super) epoch: i64,
+    pub(super) holder: String,
+    /// After the first term began.
+    pub(super) began_ms: i64,
+    pub(super) lasted_ms: Option<i64>,
+    pub(super) ended_because: Option<String>,
+    pub(super) claimed: Option<i64>,
+    pub(super) delivered: Option<i64>,
+}
+
+impl Tables {
+    /// Opens the database of the stage.
+    pub(super) async fn open(stage: &Stage) -> sqlx::Result<Self> {
+        let options = SqliteConnectOptions::new().filename(stage.database()).read_only(true);
+        Ok(Self(SqlitePool::connect_with(options).await?))
+    }
+
+    /// How many messages still wait.
+    pub(super) async fn pending(&self) -> sqlx::Result<i64> {
+        sqlx::query_scalar("SELECT count(*) FROM outbox WHERE status = 'PENDING'").fetch_one(&self.0).await
+    }
+
+    /// Whether some push message has not been tried yet.
+    pub(super) async fn has_untried_pushes(&self) -> sqlx::Result<bool> {
+        let statement =
+            "SELECT EXISTS (SELECT 1 FROM outbox WHERE channel = 'push' AND status = 'PENDING' AND attempts = 0)";
+        sqlx::query_scalar(statement).fetch_one(&self.0).await
+    }
+
+    /// The last term that began.
+    pub(super) async fn leader(&self) -> sqlx::Result<Leader> {
+        let statement = "SELECT epoch, holder,
+                                CAST((julianday('now') - 2440587.5) * 86400000 - started_at AS INTEGER) AS age_ms
+                         FROM outbox_term WHERE shard = 0";
+        sqlx::query_as(statement).fetch_one(&self.0).await
+    }
+
+    /// Every message.
+    pub(super) async fn messages(&self) -> sqlx::Result<Vec<MessageRow>> {
+        let statement = "SELECT id, idempotency_key, channel, status, dead_reason, last_status_code
+                         FROM outbox ORDER BY id";
+        sqlx::query_as(statement).fetch_all(&self.0).await
+    }
+
+    /// Every attempt that explains a second delivery.
+    pub(super) async fn doubts(&self) -> sqlx::Result<Vec<DoubtRow>> {
+        let statement = "SELECT message_id, outcome, epoch, holder FROM outbox_attempt
+                         WHERE outcome IN ('in_doubt', 'delivered_fenced') ORDER BY id";
+        sqlx::query_as(statement).fetch_all(&self.0).await
+    }
+
+    /// Every term, in the order of their epochs.
+    pub(super) async fn terms(&self) -> sqlx::Result<Vec<TermRow>> {
+        let statement = "SELECT epoch, holder, started_at - (SELECT min(started_at) FROM outbox_term_log) AS began_ms,
+                                ended_at - started_at AS lasted_ms, ended_because, claimed, delivered
+                         FROM outbox_term_log ORDER BY epoch";
+        sqlx::query_as(statement).fetch_all(&self.0).await
+    }
+
+    /// Closes the connections, so that nothing of the database is left outside its file.
+    pub(super) async fn close(&self) {
+        self.0.close().await;
+    }
+}

@@ -1,0 +1,130 @@
+//! `outbox demo`, as a newcomer runs it.
+
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use outbox_tests::{eventually, outbox_binary};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+/// Far more than it takes: the machine may be busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn demo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(outbox_binary());
+    command.arg("demo").args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
+
+fn start(arguments: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut child = demo(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    (child, lines)
+}
+
+/// The first line that holds `text`.
+async fn line_with(text: &str, lines: &mut Lines<BufReader<ChildStdout>>) -> String {
+    let found = tokio::time::timeout(PATIENCE, async {
+        while let Some(line) = lines.next_line().await.unwrap() {
+            if line.contains(text) {
+                return line;
+            }
+        }
+        panic!("it ended without saying {text:?}")
+    });
+    found.await.unwrap()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_raw(child.id().unwrap().cast_signed()).unwrap(), signal).unwrap();
+}
+
+/// Whether a process runs. One that has ended may still be in the table until somebody asks how.
+fn runs(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
+}
+
+/// The number in the line of the table that begins with `what`.
+fn number(said: &str, what: &str) -> usize {
+    let line = said.lines().find_map(|line| line.strip_prefix(what)).unwrap_or_else(|| panic!("no {what} in {said}"));
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn the_demo_loses_nothing_and_explains_what_was_sent_twice() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join("kept here");
+    let running = demo(&["--keep-dir", directory.to_str().unwrap()]).current_dir(home.path()).output();
+    let Output { status, stdout, stderr } = tokio::time::timeout(PATIENCE, running).await.unwrap().unwrap();
+    let said = String::from_utf8(stdout).unwrap();
+    assert!(status.success(), "{said}\n{}", String::from_utf8_lossy(&stderr));
+
+    assert!(said.contains("kill -9 of the poller"), "{said}");
+    assert!(said.contains("None lost. None of the rolled back was sent."), "{said}");
+    assert!(said.contains("lost: kill -9"), "{said}");
+    assert!(number(&said, "rolled back") > 0, "{said}");
+    let committed = number(&said, "committed");
+    assert_eq!(committed, number(&said, "delivered") + number(&said, "dead letters"), "{said}");
+    let twice = said.lines().find(|line| line.starts_with("sent twice")).unwrap();
+    assert!((1..=32).contains(&number(&said, "sent twice")) && twice.contains("in doubt of epoch "), "{said}");
+    for cause in ["exhausted   webhook  500", "permanent   webhook  410", "permanent   push     404"] {
+        let cause: Vec<_> = cause.split_whitespace().collect();
+        assert!(said.lines().any(|line| line.split_whitespace().take(3).eq(cause.iter().copied())), "{cause:?} in {said}");
+    }
+
+    let commands: Vec<_> = said.lines().skip_while(|line| *line != "Look further:").filter(|line| line.starts_with("  ")).collect();
+    assert_eq!(commands.len(), 3, "{said}");
+    for command in commands {
+        let shown = Command::new("sh").args(["-c", command]).current_dir(home.path()).output().await.unwrap();
+        assert!(shown.status.success(), "{command}: {}", String::from_utf8_lossy(&shown.stderr));
+        assert!(!shown.stdout.is_empty(), "{command}");
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_demo_leaves_no_process_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let (mut child, mut lines) = start(&["--keep-dir", home.path().to_str().unwrap()]);
+    let roll = line_with("three replicas started", &mut lines).await;
+    let pids: Vec<_> = roll.split("(pid ").skip(1).map(|rest| rest.split(')').next().unwrap()).collect();
+    assert_eq!(pids.len(), 3, "{roll}");
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().await.unwrap().code(), Some(1));
+    eventually("the replicas are gone", PATIENCE, async || pids.iter().all(|pid| !runs(pid)).then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_directory_that_holds_a_demo_is_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let database = home.path().join("outbox.db");
+    std::fs::write(&database, "mine").unwrap();
+    let refused = demo(&["--keep-dir", home.path().to_str().unwrap()]).output().await.unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said.contains("outbox.db is there already: give --keep-dir another directory"), "{said}");
+    assert_eq!(std::fs::read(&database).unwrap(), b"mine");
+}
+
+#[tokio::test]
+async fn the_receiver_counts_by_idempotency_key() {
+    let (mut child, mut lines) = start(&["receiver", "--listen", "127.0.0.1:0"]);
+    let address = line_with("receiver on http://", &mut lines).await;
+    let base = address.split_whitespace().nth(2).unwrap().trim_end_matches(':').to_owned();
+    outbox_adapters::ensure_crypto_provider();
+    let client = reqwest::Client::new();
+    for (target, key, status) in
+        [("/hook", "\"one\"", 200), ("/hook", "\"one\"", 200), ("/busy", "two", 503), ("/busy", "two", 200), ("/gone/1", "three", 410)]
+    {
+        let answer = client.post(format!("{base}{target}")).header("Idempotency-Key", key).send().await.unwrap();
+        assert_eq!(answer.status(), status, "{target}");
+    }
+    assert!(client.get(format!("{base}/healthz")).send().await.unwrap().status().is_success());
+    let counts = client.get(&base).send().await.unwrap().text().await.unwrap();
+    for (what, times) in [("requests", 5), ("accepted ", 3), ("messages", 3), ("accepted twice", 1)] {
+        assert_eq!(number(&counts, what), times, "{counts}");
+    }
+    signal(&child, Signal::TERM);
+    assert!(child.wait().await.unwrap().success());
+}
