@@ -3,3 +3,4 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on panics")]
 
 mod servers;
+mod store;
