@@ -10,3 +10,4 @@ mod lease_redis;
 mod migrate;
 mod outboxes;
 mod servers;
+mod store;
