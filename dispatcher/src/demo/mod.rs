@@ -145,7 +145,7 @@ async fn play(stage: &Stage) -> anyhow::Result<ExitCode> {
     let arrived = receiver.ledger.messages();
     let audit = audit(&Accounts { sold: &sold, messages: &messages, doubts: &doubts, arrived: &arrived });
     for paragraph in [
-        report::messages(&sold, &audit),
+        report::messages(&sold, &audit, &fleet),
         report::crash(&crash, &audit),
         report::dead_letters(&audit),
         report::terms(&terms, &fleet, &crash),

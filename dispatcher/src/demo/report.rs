@@ -1,5 +1,6 @@
 //! What the demo says at its end.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -13,28 +14,28 @@ use super::tables::TermRow;
 use crate::cli::text::{span, table};
 
 /// Committed, rolled back, delivered, sent twice, dead.
-pub(super) fn messages(sold: &Sold, audit: &Audit) -> String {
+pub(super) fn messages(sold: &Sold, audit: &Audit, fleet: &Fleet) -> String {
     let dead: usize = audit.dead.values().sum();
     let rows = [
         ("committed", sold.committed.len(), format!("with {} orders", sold.orders)),
         ("rolled back", sold.rolled_back.len(), format!("with {} orders", sold.orders_rolled_back)),
         ("delivered", audit.delivered, String::new()),
-        ("sent twice", audit.twice.len(), why_twice(&audit.twice)),
+        ("sent twice", audit.twice.len(), why_twice(&audit.twice, fleet)),
         ("dead letters", dead, "each kept with its reason".to_owned()),
     ];
     table(["messages", "", ""], &rows.map(|(what, number, note)| [what.to_owned(), number.to_string(), note]))
 }
 
-/// Each epoch that explains a second delivery, with its holder.
-fn why_twice(twice: &[Twice]) -> String {
-    let mut reasons: Vec<_> = twice
-        .iter()
-        .flat_map(|twice| &twice.because)
-        .map(|doubt| format!("{} of epoch {}, held by {}", doubt.outcome.replace('_', " "), doubt.epoch, doubt.holder))
+/// Each term that explains a second delivery.
+fn why_twice(twice: &[Twice], fleet: &Fleet) -> String {
+    let because = twice.iter().flat_map(|twice| &twice.because);
+    let reasons: BTreeSet<_> = because
+        .map(|doubt| {
+            let holder = fleet.name_of(&doubt.holder).unwrap_or(&doubt.holder);
+            format!("{} of epoch {}, held by {holder}", doubt.outcome.replace('_', " "), doubt.epoch)
+        })
         .collect();
-    reasons.sort_unstable();
-    reasons.dedup();
-    reasons.join("; ")
+    reasons.into_iter().collect::<Vec<_>>().join("; ")
 }
 
 /// Why the poller's death made some messages arrive twice, with one for an example.
