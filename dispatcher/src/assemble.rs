@@ -110,6 +110,7 @@ impl Dispatcher {
             sender: Arc::new(Sender { channels, pauses, marks, metrics }),
             in_flight,
             settings: settings.run,
+            leading: Arc::default(),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! being marked.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use outbox_schema::Store;
@@ -25,6 +26,7 @@ pub struct Dispatcher {
     pub(crate) sender: Arc<Sender>,
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) settings: LoopSettings,
+    pub(crate) leading: Arc<AtomicBool>,
 }
 
 /// How the loop runs.
@@ -50,14 +52,21 @@ impl Dispatcher {
     pub async fn run(&self, shutdown: CancellationToken) -> Drained {
         self.listen_while(&shutdown);
         while let Some(term) = self.leadership.next_term(&shutdown).await {
+            self.leading.store(true, Ordering::Relaxed);
             self.settling.begin(&term);
             while let Some(batch) = self.next_batch(&term, &shutdown).await {
                 self.send(&term, batch);
             }
             self.leadership.hand_over(&term).await;
+            self.leading.store(false, Ordering::Relaxed);
         }
         let drained = tokio::time::timeout(self.settings.drain_timeout, self.in_flight.drained()).await;
         Drained { left_in_doubt: if drained.is_ok() { 0 } else { self.in_flight.count() } }
+    }
+
+    /// Whether this replica polls at the moment.
+    pub fn leading(&self) -> Arc<AtomicBool> {
+        self.leading.clone()
     }
 
     /// The next claimed batch: waits for a slot, a hint or a tick. None when the term ends.

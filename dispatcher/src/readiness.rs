@@ -109,8 +109,9 @@ mod tests {
         campaign_interval: Duration::from_secs(1),
     };
 
-    fn lagging(lag: u64) -> Vitals {
-        Vitals { channels: vec![ChannelVitals { lag: Duration::from_secs(lag), ..ChannelVitals::default() }] }
+    fn lagging(lag: i64) -> Vitals {
+        let channel = ChannelVitals { lag_ms: Some(lag * 1000), ..ChannelVitals::default() };
+        Vitals { channels: vec![channel], ..Vitals::default() }
     }
 
     fn began(age: u64) -> NewestTerm {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+pub use outbox_schema::desk::{ChannelVitals, Vitals};
 
 use crate::cached::Cached;
 
@@ -13,35 +14,6 @@ pub const VITALS_MAX_AGE: Duration = Duration::from_secs(5);
 
 /// How long the database has to answer.
 const PATIENCE: Duration = Duration::from_secs(4);
-
-/// The state of the outbox, by the database's clock.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Vitals {
-    /// One for each channel that has rows that are not `SUCCESS`, configured or not.
-    pub channels: Vec<ChannelVitals>,
-}
-
-impl Vitals {
-    /// Age of the oldest due message of any channel; zero where nothing is due.
-    pub fn lag(&self) -> Duration {
-        self.channels.iter().map(|channel| channel.lag).max().unwrap_or_default()
-    }
-}
-
-/// The state of one channel.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ChannelVitals {
-    /// As the rows say it.
-    pub channel: String,
-    /// Rows in status `PENDING`, due or not.
-    pub pending: u64,
-    /// Those of them whose time has come.
-    pub due: u64,
-    /// Rows in status `DEAD`.
-    pub dead: u64,
-    /// Age of the oldest due row; zero where none is due.
-    pub lag: Duration,
-}
 
 /// Whoever can ask the database.
 #[async_trait]
@@ -110,8 +82,11 @@ mod tests {
 
     #[test]
     fn the_lag_of_the_outbox_is_that_of_its_slowest_channel() {
-        let channel = |lag| ChannelVitals { lag: Duration::from_secs(lag), ..ChannelVitals::default() };
-        assert_eq!(Vitals { channels: vec![channel(3), channel(7), channel(0)] }.lag(), Duration::from_secs(7));
+        let channel = |lag: i64| ChannelVitals { lag_ms: Some(lag * 1000), ..ChannelVitals::default() };
+        assert_eq!(
+            Vitals { channels: vec![channel(3), channel(7), channel(0)], ..Vitals::default() }.lag(),
+            Duration::from_secs(7)
+        );
         assert_eq!(Vitals::default().lag(), Duration::ZERO);
     }
 }

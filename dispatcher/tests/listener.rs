@@ -36,7 +36,7 @@ impl VitalsSource for Database {
             return Err("connection refused".to_owned());
         }
         let rows = ChannelVitals { channel: "http".to_owned(), pending: 3, ..ChannelVitals::default() };
-        Ok(Vitals { channels: vec![rows] })
+        Ok(Vitals { channels: vec![rows], ..Vitals::default() })
     }
 }
 

@@ -1,12 +1,18 @@
 //! Which database an outbox lives in, and how its connections are made.
 
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Executor, MySqlPool, PgPool, SqlitePool};
+
+use crate::mysql::MySqlStore;
+use crate::postgres::PostgresStore;
+use crate::sqlite::SqliteStore;
+use crate::{Desk, Store};
 
 /// Longest that a statement may take on the server, and longest that anybody waits for a connection.
 pub const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
@@ -20,6 +26,18 @@ pub enum Database {
     MySql(MySqlPool),
     /// SQLite 3.35 or later, embedded.
     Sqlite(SqlitePool),
+}
+
+/// Which of the three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    /// PostgreSQL.
+    Postgres,
+    /// What MySQL and MariaDB share.
+    MySql,
+    /// SQLite.
+    Sqlite,
 }
 
 /// Where the outbox is, and how much of the database may be used.
@@ -58,6 +76,29 @@ impl Database {
         }
     }
 
+    /// Which of the three it is.
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Self::Postgres(_) => Dialect::Postgres,
+            Self::MySql(_) => Dialect::MySql,
+            Self::Sqlite(_) => Dialect::Sqlite,
+        }
+    }
+
+    /// The outbox for a poller.
+    pub fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Postgres(pool) => Arc::new(PostgresStore::new(pool.clone())),
+            Self::MySql(pool) => Arc::new(MySqlStore::new(pool.clone())),
+            Self::Sqlite(pool) => Arc::new(SqliteStore::new(pool.clone())),
+        }
+    }
+
+    /// The outbox for people.
+    pub fn desk(&self) -> Arc<dyn Desk> {
+        Arc::new(self.clone())
+    }
+
     /// Closes every connection, after the statements that are under way.
     pub async fn close(&self) {
         match self {
@@ -77,7 +118,7 @@ async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, sqlx::Error> {
         ("idle_in_transaction_session_timeout", limit.as_str()),
     ]);
     if let Some(schema) = options.schema {
-        connect = connect.options([("search_path", schema)]);
+        connect = connect.options([("search_path", format!("\"{}\"", schema.replace('"', "\"\"")))]);
     }
     PgPoolOptions::new()
         .max_connections(options.connections)

@@ -1,16 +1,21 @@
 //! What a message is, which transitions are legal, and the stores that keep them.
 //!
-//! An application writes a message in the transaction of its own data (with plain SQL three columns suffice).
-//! A dispatcher reads and marks it through the [`Store`] port. The database is the authority: its clock says
-//! what is due, and its rows say who may send.
+//! An application writes a message in the transaction of its own data with [`enqueue()`] (or with plain SQL:
+//! three columns suffice). A dispatcher reads and marks it through the [`Store`] port. The database is the
+//! authority: its clock says what is due, and its rows say who may send.
 
 pub mod claim;
 pub mod database;
+pub mod desk;
+pub mod enqueue;
 pub mod mark;
 pub mod message;
+pub mod migrate;
 pub mod mysql;
+pub mod new_message;
 pub mod postgres;
 mod rows;
+mod sql;
 pub mod sqlite;
 mod steps;
 pub mod store;
@@ -19,9 +24,15 @@ pub mod trace;
 mod wire;
 
 pub use claim::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, Pause};
-pub use database::{ConnectError, ConnectOptions, Database};
+pub use database::{ConnectError, ConnectOptions, Database, Dialect};
+pub use desk::{DeadLetterFilter, Desk, DeskError, Selection};
+pub use enqueue::{EnqueueError, Enqueued, OutboxConnection, enqueue, enqueue_all};
 pub use mark::{AttemptRecord, DeadReason, InDoubtPolicy, Mark, Outcome, Scope, Verdict};
 pub use message::{MessageId, Revision, Status};
+pub use migrate::{
+    DEFAULT_ENVIRONMENT, Meta, MigrateError, Migrated, SCHEMA_VERSION, SchemaError, SchemaState, migrations_sql,
+};
+pub use new_message::{FcmTarget, InvalidMessage, NewMessage};
 pub use store::{Store, StoreError};
 pub use term::{Epoch, Holder, Shard, TermEnd, TermId};
 pub use trace::TraceContext;

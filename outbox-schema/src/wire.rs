@@ -158,7 +158,13 @@ pub(crate) fn millis_i64(duration: Duration) -> i64 {
 pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     let unfit = |c: char| c.is_control() && c != '\n' && c != '\t';
     let cut = &text[..text.floor_char_boundary(TEXT_BYTES)];
-    if cut.contains(unfit) { cut.replace(unfit, "\u{fffd}").into() } else { cut.into() }
+    if !cut.contains(unfit) {
+        return cut.into();
+    }
+    // A replacement takes more bytes than what it replaces.
+    let mut fit = cut.replace(unfit, "\u{fffd}");
+    fit.truncate(fit.floor_char_boundary(TEXT_BYTES));
+    fit.into()
 }
 
 #[cfg(test)]
@@ -170,6 +176,7 @@ mod tests {
         assert_eq!(storable("plain\ntext"), "plain\ntext");
         assert_eq!(storable("a\0b\u{1b}c"), "a\u{fffd}b\u{fffd}c");
         assert!(storable(&"ü".repeat(TEXT_BYTES)).len() <= TEXT_BYTES);
+        assert!(storable(&"\0".repeat(TEXT_BYTES)).len() <= TEXT_BYTES);
     }
 
     #[test]

@@ -8,7 +8,12 @@
 //! store alone, nothing sent. R, the dispatcher: poll, claim, send and mark. Each is measured three times, in
 //! turn; the medians are printed. The servers are this bench's own, and PostgreSQL and MariaDB flush each commit.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs, reason = "a bench prints, and stops where it cannot go on")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    missing_docs,
+    reason = "a bench prints, and stops where it cannot go on"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +27,7 @@ use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::poll::{Dispatcher, LoopSettings};
 use outbox_dispatcher::wiring;
 use outbox_schema::{
-    AttemptRecord, ClaimId, ClaimRequest, ConnectOptions, Database, Holder, Mark, Shard, Store, TermId, Verdict,
+    AttemptRecord, ClaimId, ClaimRequest, ConnectOptions, Database, Holder, Mark, Shard, TermId, Verdict,
 };
 use outbox_tests::servers;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -49,7 +54,12 @@ async fn main() {
     println!("{which}: {rows} rows of 250 bytes, {IN_FLIGHT} in flight, medians of {ROUNDS}");
     println!("H raw HTTP            {http:>9.0}/s");
     println!("D raw claim and mark  {store:>9.0}/s");
-    println!("R dispatcher          {whole:>9.0}/s   R/H {:.2}  R/D {:.2}  R of 1/(1/H+1/D) {:.2}", whole / http, whole / store, whole / composed);
+    println!(
+        "R dispatcher          {whole:>9.0}/s   R/H {:.2}  R/D {:.2}  R of 1/(1/H+1/D) {:.2}",
+        whole / http,
+        whole / store,
+        whole / composed
+    );
 }
 
 fn median(mut rates: Vec<f64>) -> f64 {
@@ -111,7 +121,8 @@ fn whole_request(seen: &[u8]) -> Option<usize> {
 
 async fn raw_http(receiver: &Receiver, rows: usize) -> f64 {
     outbox_adapters::ensure_crypto_provider();
-    let client = reqwest::Client::builder().no_proxy().tcp_nodelay(true).pool_max_idle_per_host(usize::MAX).build().unwrap();
+    let client =
+        reqwest::Client::builder().no_proxy().tcp_nodelay(true).pool_max_idle_per_host(usize::MAX).build().unwrap();
     let left = Arc::new(AtomicUsize::new(rows));
     let began = Instant::now();
     let senders: Vec<_> = (0..IN_FLIGHT)
@@ -153,8 +164,7 @@ impl Outbox {
         };
         let flags = vec![("database.url".to_owned(), url.clone())];
         let config = Config::load(&Sources { flags, ..Sources::default() }).unwrap();
-        let database =
-            Database::connect(&ConnectOptions { url: &url, schema: None, connections: 8 }).await.unwrap();
+        let database = Database::connect(&ConnectOptions { url: &url, schema: None, connections: 8 }).await.unwrap();
         database.migrate("default").await.unwrap();
         insert(&database, rows, &receiver.url).await;
         let lease: Arc<dyn Lease> = match &database {
@@ -211,7 +221,7 @@ async fn raw_store(outbox: &Outbox, rows: usize) -> f64 {
             excluded: &[],
             channels: &channels,
             paused: &[],
-            unknown_channel_delay: Duration::from_secs(60),
+            unknown_channel_delay: Duration::from_mins(1),
             lease_ttl: Duration::from_secs(10),
             margin: Duration::from_secs(1),
         };

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test that cannot go on panics")]
 
+pub mod conformance;
 mod eventually;
 mod outbox_bin;
 pub mod servers;

@@ -7,7 +7,7 @@ use outbox_schema::{Database, Shard};
 use serde::Serialize;
 
 use super::session;
-use super::text::{print, print_json, table};
+use super::text::{print_as, table};
 use crate::claim::SETTLING_MARGIN;
 use crate::config::Config;
 use crate::leadership::campaign_interval;
@@ -58,28 +58,28 @@ pub(super) async fn check(config: Config, args: &CheckArgs) -> anyhow::Result<Ex
     let mut findings = Vec::new();
     match session::connect(&config, 2).await {
         Ok(database) => of_database(&config, &database, &mut findings).await,
-        Err(error) => findings.push(Finding::failed("database", format!("{error:#}"))),
+        Err(error) => findings.push(Finding::failed("database", &format!("{error:#}"))),
     }
     of_channels(&config, &mut findings).await;
     let ok = findings.iter().all(|finding| finding.verdict != Verdict::Failed);
     let report = Report { ok, findings, crash: CrashCost::of(&config) };
-    if args.json { print_json(&report)? } else { print(&in_words(&report))? }
+    print_as(args.json, &report, in_words)?;
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 async fn of_database(config: &Config, database: &Database, findings: &mut Vec<Finding>) {
-    findings.push(Finding::ok("database", format!("{} answers", config.database.url)));
+    findings.push(Finding::ok("database", &format!("{} answers", config.database.url)));
     let outbox = match database.require(&config.database.environment).await {
         Ok(outbox) => outbox,
-        Err(error) => return findings.push(Finding::failed("schema", error)),
+        Err(error) => return findings.push(Finding::failed("schema", &error)),
     };
     findings.push(Finding::ok(
         "schema",
-        format!("version {}, environment `{}`", outbox.schema_version, outbox.environment),
+        &format!("version {}, environment `{}`", outbox.schema_version, outbox.environment),
     ));
     match database.desk().durability().await {
-        Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", warning))),
-        Err(error) => findings.push(Finding::failed("durability", error)),
+        Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", &warning))),
+        Err(error) => findings.push(Finding::failed("durability", &error)),
     }
     findings.push(of_lease(config, database, &outbox.outbox_id.to_string()).await);
 }
@@ -87,43 +87,43 @@ async fn of_database(config: &Config, database: &Database, findings: &mut Vec<Fi
 async fn of_lease(config: &Config, database: &Database, outbox_id: &str) -> Finding {
     let lease = match wiring::lease(config, database, outbox_id) {
         Ok(lease) => lease,
-        Err(error) => return Finding::failed("lease", error),
+        Err(error) => return Finding::failed("lease", &error),
     };
     match lease.current(Shard::default()).await {
-        Ok(Some(held)) => Finding::ok("lease", format!("the lease store answers; {} polls", held.holder)),
-        Ok(None) => Finding::ok("lease", "the lease store answers; nobody polls"),
-        Err(error) => Finding::failed("lease", error),
+        Ok(Some(held)) => Finding::ok("lease", &format!("the lease store answers; {} polls", held.holder)),
+        Ok(None) => Finding::ok("lease", &"the lease store answers; nobody polls"),
+        Err(error) => Finding::failed("lease", &error),
     }
 }
 
 async fn of_channels(config: &Config, findings: &mut Vec<Finding>) {
     let channels = match wiring::channels(config) {
         Ok(channels) => channels,
-        Err(error) => return findings.push(Finding::failed("channels", error)),
+        Err(error) => return findings.push(Finding::failed("channels", &error)),
     };
     for channel in channels {
         let subject = format!("channel {}", channel.name);
         findings.push(match channel.adapter.check().await {
-            Ok(text) => Finding::ok(&subject, text),
-            Err(text) => Finding::failed(&subject, text),
+            Ok(text) => Finding::ok(&subject, &text),
+            Err(text) => Finding::failed(&subject, &text),
         });
     }
 }
 
 impl Finding {
-    fn new(subject: &str, verdict: Verdict, text: impl ToString) -> Self {
+    fn new(subject: &str, verdict: Verdict, text: &dyn ToString) -> Self {
         Self { subject: subject.to_owned(), verdict, text: text.to_string() }
     }
 
-    fn ok(subject: &str, text: impl ToString) -> Self {
+    fn ok(subject: &str, text: &dyn ToString) -> Self {
         Self::new(subject, Verdict::Ok, text)
     }
 
-    fn warning(subject: &str, text: impl ToString) -> Self {
+    fn warning(subject: &str, text: &dyn ToString) -> Self {
         Self::new(subject, Verdict::Warning, text)
     }
 
-    fn failed(subject: &str, text: impl ToString) -> Self {
+    fn failed(subject: &str, text: &dyn ToString) -> Self {
         Self::new(subject, Verdict::Failed, text)
     }
 }

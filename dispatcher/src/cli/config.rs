@@ -19,6 +19,7 @@ pub(super) enum ConfigCommand {
 
 pub(super) fn config(config: &Config, command: &ConfigCommand) -> anyhow::Result<ExitCode> {
     let ConfigCommand::Show { json } = command;
-    if *json { print(&format!("{:#}", config.to_json()))? } else { print(&config.to_toml())? }
+    let text = if *json { format!("{:#}", config.to_json()) } else { config.to_toml() };
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

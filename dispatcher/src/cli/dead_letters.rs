@@ -1,16 +1,17 @@
 //! `outbox dead-letters`: what could not be delivered, and sending it again.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use outbox_schema::desk::{DeadLetterFilter, Selection};
+use outbox_schema::desk::{DeadLetter, DeadLetterFilter, Selection};
 use outbox_schema::{DeadReason, Desk, MessageId};
 
 use super::messages::show;
 use super::session;
-use super::text::{print, print_json, shortened, table};
+use super::text::{print_as, shortened, table};
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
@@ -46,10 +47,10 @@ pub(super) struct FilterArgs {
     /// Only of this channel.
     #[arg(long)]
     channel: Option<String>,
-    /// Only dead for this reason: permanent, exhausted, expired, in_doubt or cancelled.
+    /// Only dead for this reason: `permanent`, `exhausted`, `expired`, `in_doubt` or `cancelled`.
     #[arg(long, value_parser = reason)]
     reason: Option<DeadReason>,
-    /// Only of this destination, for example https://shop.example:443.
+    /// Only of this destination, for example `https://shop.example:443`.
     #[arg(long)]
     destination: Option<String>,
     /// Only dead for no longer than this, for example 2h.
@@ -81,8 +82,7 @@ pub(super) async fn dead_letters(config: Config, command: DeadLettersCommand) ->
     let desk = session::desk(&config).await?;
     match command {
         DeadLettersCommand::List { filter, before, limit, json } => {
-            let filter =
-                DeadLetterFilter { before: before.map(MessageId), limit: Some(limit), ..filter.into_filter() };
+            let filter = DeadLetterFilter { before: before.map(MessageId), limit: Some(limit), ..filter.into_filter() };
             list(desk.as_ref(), &filter, json).await?;
         }
         DeadLettersCommand::Show { message, json } => show(desk.as_ref(), &message, json).await?,
@@ -93,12 +93,13 @@ pub(super) async fn dead_letters(config: Config, command: DeadLettersCommand) ->
 
 async fn list(desk: &dyn Desk, filter: &DeadLetterFilter, json: bool) -> anyhow::Result<()> {
     let letters = desk.dead_letters(filter).await?;
-    if json {
-        return print_json(&letters);
-    }
-    if letters.is_empty() {
-        return Ok(print("no dead letters")?);
-    }
+    print_as(json, &letters, |letters| as_table(letters, filter))
+}
+
+fn as_table(letters: &[DeadLetter], filter: &DeadLetterFilter) -> String {
+    let Some(last) = letters.last() else {
+        return "no dead letters".to_owned();
+    };
     let rows: Vec<_> = letters
         .iter()
         .map(|letter| {
@@ -113,27 +114,24 @@ async fn list(desk: &dyn Desk, filter: &DeadLetterFilter, json: bool) -> anyhow:
             ]
         })
         .collect();
-    print(&table(["ID", "CHANNEL", "REASON", "ATTEMPTS", "DEAD SINCE", "TARGET", "ERROR"], &rows))?;
-    if filter.limit.is_some_and(|limit| rows.len() >= limit as usize)
-        && let Some(last) = letters.last()
-    {
-        print(&format!("more with --before {}", last.id))?;
+    let mut text = table(["ID", "CHANNEL", "REASON", "ATTEMPTS", "DEAD SINCE", "TARGET", "ERROR"], &rows);
+    if filter.limit.is_some_and(|limit| rows.len() >= limit as usize) {
+        let _ = writeln!(text, "more with --before {}", last.id);
     }
-    Ok(())
+    text
 }
 
 async fn redrive(desk: &dyn Desk, args: RedriveArgs) -> anyhow::Result<()> {
     let selection = selection(args.ids, args.filter, args.all)?;
     let done = desk.redrive(&selection, &session::author(args.by), &args.why).await?;
-    if args.json {
-        return print_json(&done);
-    }
-    let mut text = format!("{} redriven", done.redriven.len());
-    if !done.skipped.is_empty() {
-        let skipped: Vec<_> = done.skipped.iter().map(ToString::to_string).collect();
-        text = format!("{text}; left as they are (not there, not dead, or in flight): {}", skipped.join(", "));
-    }
-    Ok(print(&text)?)
+    print_as(args.json, &done, |done| {
+        let mut text = format!("{} redriven", done.redriven.len());
+        if !done.skipped.is_empty() {
+            let skipped: Vec<_> = done.skipped.iter().map(ToString::to_string).collect();
+            let _ = write!(text, "; left as they are (not there, not dead, or in flight): {}", skipped.join(", "));
+        }
+        text
+    })
 }
 
 fn selection(ids: Vec<i64>, filter: FilterArgs, all: bool) -> anyhow::Result<Selection> {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::session;
-use super::text::{print, print_json};
+use super::text::print_as;
 use crate::config::Config;
 
 #[derive(Debug, Args)]
@@ -43,7 +43,7 @@ pub(super) struct EnqueueArgs {
     #[arg(long)]
     max_attempts: Option<u32>,
     /// Messages from a file of JSON lines instead (- for standard input): objects with channel, target, payload
-    /// and, where wanted, idempotency_key, headers, max_attempts, delay and expires_in ("10m"). All or none.
+    /// and, where wanted, `idempotency_key`, `headers`, `max_attempts`, `delay` and `expires_in` ("10m"). All or none.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["channel", "target", "payload", "idempotency_key", "headers", "delay", "expires_in", "max_attempts"])]
     lines: Option<PathBuf>,
     /// As JSON.
@@ -76,7 +76,7 @@ pub(super) async fn enqueue(config: Config, args: EnqueueArgs) -> anyhow::Result
     };
     let database = session::open(&config).await?;
     let enqueued = in_one_transaction(&database, &messages).await.map_err(|error| in_lines(error, from_lines))?;
-    if json { print_json(&enqueued)? } else { print(&in_words(&enqueued))? }
+    print_as(json, &enqueued, |enqueued| in_words(enqueued))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -185,8 +185,10 @@ fn from_text(text: &str) -> anyhow::Result<Vec<NewMessage>> {
 fn from_line(line: &str) -> anyhow::Result<NewMessage> {
     let line: Line<'_> = serde_json::from_str(line)?;
     let time = |name: &str, text: Option<String>| {
-        text.map(|text| humantime::parse_duration(&text).with_context(|| format!("{name} is `{text}`, not a time such as 10m")))
-            .transpose()
+        text.map(|text| {
+            humantime::parse_duration(&text).with_context(|| format!("{name} is `{text}`, not a time such as 10m"))
+        })
+        .transpose()
     };
     let message = NewMessage::new(line.channel, line.target, line.payload.get());
     let (delay, expires_in) = (time("delay", line.delay)?, time("expires_in", line.expires_in)?);

@@ -9,7 +9,7 @@ use outbox_schema::desk::{AttemptEntry, MessageRecord, NamingClaim};
 use outbox_schema::{Desk, MessageId};
 
 use super::session;
-use super::text::{print, print_json, span};
+use super::text::{print_as, span};
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
@@ -44,7 +44,7 @@ pub(super) async fn show(desk: &dyn Desk, message: &str, json: bool) -> anyhow::
     let Some(found) = found else {
         bail!("no message has the id or the idempotency key `{message}`");
     };
-    if json { print_json(&found) } else { Ok(print(&in_words(&found))?) }
+    print_as(json, &found, in_words)
 }
 
 fn in_words(message: &MessageRecord) -> String {

@@ -22,7 +22,7 @@ pub(super) struct MigrateArgs {
 pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Result<ExitCode> {
     let settings = &config.database;
     if args.print {
-        print(&migrations_sql(settings.dialect.into(), settings.schema.as_deref(), &settings.environment))?;
+        print(&migrations_sql(settings.dialect, settings.schema.as_deref(), &settings.environment))?;
         return Ok(ExitCode::SUCCESS);
     }
     let database = session::connect(&config, 1).await?;

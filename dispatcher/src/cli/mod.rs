@@ -10,7 +10,7 @@ mod migrate;
 mod run;
 mod session;
 mod status;
-mod text;
+pub(crate) mod text;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -58,11 +58,7 @@ async fn dispatch(config: &Config, args: &RunArgs, telemetry: &Telemetry) -> any
     let names: Vec<String> = channels.iter().map(|channel| channel.name.clone()).collect();
     let metrics = Arc::new(telemetry.metrics(names.iter().map(String::as_str), &[Shard::default()])?);
     let replica = Arc::new(Replica::new(&database, lease.clone(), config));
-    let shown = Shown {
-        metrics: metrics.clone(),
-        vitals: replica.vitals.clone(),
-        readiness: replica.clone(),
-    };
+    let shown = Shown { metrics: metrics.clone(), vitals: replica.vitals.clone(), readiness: replica.clone() };
     let token = config.admin.token.as_ref().map(SecretText::expose);
     let listener = Listener::bind(config.admin.listen, token, shown).await?;
     let dispatcher = Dispatcher::assemble(Parts {
@@ -84,7 +80,9 @@ async fn dispatch(config: &Config, args: &RunArgs, telemetry: &Telemetry) -> any
     let drained = at_once.run_until_cancelled(dispatcher.run(shutdown)).await;
     match drained {
         Some(Drained { left_in_doubt: 0 }) => tracing::info!("run.stopped"),
-        Some(Drained { left_in_doubt }) => tracing::warn!(messages = left_in_doubt, "run.stopped_with_messages_on_the_wire"),
+        Some(Drained { left_in_doubt }) => {
+            tracing::warn!(messages = left_in_doubt, "run.stopped_with_messages_on_the_wire");
+        }
         None => tracing::warn!("run.stopped_at_once: what is on the wire is in doubt"),
     }
     stop_listening.cancel();

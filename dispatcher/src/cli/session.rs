@@ -13,11 +13,8 @@ const FEW: u32 = 2;
 
 /// Opens the database of the settings with at most `connections`.
 pub(super) async fn connect(config: &Config, connections: u32) -> anyhow::Result<Database> {
-    let options = ConnectOptions {
-        url: config.database.url.expose(),
-        schema: config.database.schema.as_deref(),
-        connections,
-    };
+    let options =
+        ConnectOptions { url: config.database.url.expose(), schema: config.database.schema.as_deref(), connections };
     Database::connect(&options).await.with_context(|| format!("database.url is {}", config.database.url))
 }
 

@@ -10,7 +10,7 @@ use outbox_schema::desk::{TermEntry, Vitals};
 use serde::Serialize;
 
 use super::session;
-use super::text::{print, print_json, shortened, span, table};
+use super::text::{print_as, shortened, span, table};
 use crate::config::Config;
 use crate::wiring;
 
@@ -59,7 +59,7 @@ pub(super) async fn status(config: Config, args: &StatusArgs) -> anyhow::Result<
         lease: held.ok().flatten().map(Lease::from),
         last_terms: desk.terms(LAST_TERMS).await?,
     };
-    if args.json { print_json(&status)? } else { print(&in_words(&status))? }
+    print_as(args.json, &status, in_words)?;
     Ok(ExitCode::SUCCESS)
 }
 

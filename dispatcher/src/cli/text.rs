@@ -13,9 +13,14 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes `value` as JSON.
-pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    Ok(print(&serde_json::to_string_pretty(value)?)?)
+/// Writes `value` as JSON, or in words.
+pub(crate) fn print_as<T: Serialize + ?Sized>(
+    json: bool,
+    value: &T,
+    in_words: impl FnOnce(&T) -> String,
+) -> anyhow::Result<()> {
+    let text = if json { serde_json::to_string_pretty(value)? } else { in_words(value) };
+    Ok(print(&text)?)
 }
 
 /// Writes an error with its causes to standard error.
@@ -64,11 +69,11 @@ pub(crate) fn shortened(text: &str, width: usize) -> String {
 pub(crate) fn span(millis: i64) -> String {
     let seconds = millis / 1000;
     match millis {
-        ..1000 => format!("{millis}ms"),
-        ..60_000 => format!("{}.{}s", seconds, millis % 1000 / 100),
-        ..3_600_000 => format!("{}m {}s", seconds / 60, seconds % 60),
-        ..86_400_000 => format!("{}h {}m", seconds / 3600, seconds % 3600 / 60),
-        _ => format!("{}d {}h", seconds / 86_400, seconds % 86_400 / 3600),
+        i64::MIN..1000 => format!("{millis}ms"),
+        1000..60_000 => format!("{}.{}s", seconds, millis % 1000 / 100),
+        60_000..3_600_000 => format!("{}m {}s", seconds / 60, seconds % 60),
+        3_600_000..86_400_000 => format!("{}h {}m", seconds / 3600, seconds % 3600 / 60),
+        86_400_000.. => format!("{}d {}h", seconds / 86_400, seconds % 86_400 / 3600),
     }
 }
 
@@ -78,7 +83,8 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let text = table(["id", "reason"], &[["1".to_owned(), "permanent".to_owned()], ["23".to_owned(), String::new()]]);
+        let text =
+            table(["id", "reason"], &[["1".to_owned(), "permanent".to_owned()], ["23".to_owned(), String::new()]]);
         assert_eq!(text, "id  reason\n1   permanent\n23\n");
     }
 

@@ -28,8 +28,10 @@ use std::time::Duration;
 
 pub use channel::{ChannelConfig, ChannelKind, RetryConfig};
 pub use known::DEFAULTS;
+pub use outbox_schema::Dialect;
 pub use problem::{ConfigError, Problem};
 pub use secret::{SecretText, SecretUrl};
+
 pub use crate::telemetry::LogFormat;
 pub use source::{DEFAULT_FILE, Sources, parse_assignment};
 
@@ -77,17 +79,6 @@ pub struct DatabaseConfig {
     pub schema: Option<String>,
     /// What `migrate` stores and `run` compares.
     pub environment: String,
-}
-
-/// The databases that an outbox can be in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// PostgreSQL.
-    Postgres,
-    /// MySQL and MariaDB.
-    MySql,
-    /// SQLite.
-    Sqlite,
 }
 
 /// `[lease]`.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter};
-use outbox_schema::{Epoch, Shard};
+use outbox_schema::{Epoch, Shard, Status};
 
 use super::Name;
 use super::labels::Channels;
@@ -125,16 +125,17 @@ impl Observed {
 
     fn show_messages(&self, messages: &dyn AsyncInstrument<i64>) {
         self.each_channel(|channel| {
-            for (status, rows) in [("PENDING", channel.pending), ("DUE", channel.due), ("DEAD", channel.dead)] {
-                let labels = [KeyValue::new("channel", channel.channel.clone()), KeyValue::new("status", status)];
-                messages.observe(i64::try_from(rows).unwrap_or(i64::MAX), &labels);
+            for (status, rows) in [(Status::Pending, channel.pending), (Status::Dead, channel.dead)] {
+                let labels =
+                    [KeyValue::new("channel", channel.channel.clone()), KeyValue::new("status", status.as_str())];
+                messages.observe(rows, &labels);
             }
         });
     }
 
     fn show_lag(&self, lag: &dyn AsyncInstrument<f64>) {
         self.each_channel(|channel| {
-            lag.observe(channel.lag.as_secs_f64(), &[KeyValue::new("channel", channel.channel.clone())]);
+            lag.observe(channel.lag().as_secs_f64(), &[KeyValue::new("channel", channel.channel.clone())]);
         });
     }
 

@@ -24,8 +24,9 @@ fn touch_everything(metrics: &Metrics) {
     metrics.in_doubt(InDoubtPolicy::Resend, 5);
     metrics.polled(Duration::from_millis(1));
     metrics.paused("https://down.example:443", true);
-    let rows = ChannelVitals { channel: "http".to_owned(), pending: 9, due: 4, dead: 1, lag: Duration::from_secs(2) };
-    metrics.vitals(Some(Arc::new(Vitals { channels: vec![rows] })));
+    let rows =
+        ChannelVitals { channel: "http".to_owned(), pending: 9, due: 4, deferred: 0, dead: 1, lag_ms: Some(2000) };
+    metrics.vitals(Some(Arc::new(Vitals { channels: vec![rows], ..Vitals::default() })));
 }
 
 #[test]

@@ -4,7 +4,18 @@
 -- states are compared byte for byte, but for trailing spaces, which no binary collation that both know heeds.
 -- JSON columns are text on MariaDB: read them with CAST(... AS CHAR).
 
-CREATE TABLE outbox (
+-- MySQL commits each of these at once. Each can be run again, and the row of outbox_meta comes last: a migration that
+-- broke off is told by its absence, and goes on when it is run again.
+
+CREATE TABLE IF NOT EXISTS outbox_meta (
+    one            tinyint NOT NULL DEFAULT 1 PRIMARY KEY,
+    schema_version integer NOT NULL,
+    outbox_id      char(36) NOT NULL,
+    environment    varchar(64) NOT NULL,
+    CONSTRAINT outbox_meta_one CHECK (one = 1)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS outbox (
     id               bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
     -- A time-ordered UUID (RFC 9562, version 7): a random one would scatter the index. UUID() differs from row to
     -- row but not by much, so it is hashed; RAND() keeps servers apart that were cloned with their network address.
@@ -62,24 +73,15 @@ CREATE TABLE outbox (
     KEY outbox_dead (dead_reason, channel)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
-CREATE TABLE outbox_meta (
-    one            tinyint NOT NULL DEFAULT 1 PRIMARY KEY,
-    schema_version integer NOT NULL,
-    outbox_id      char(36) NOT NULL,
-    environment    varchar(64) NOT NULL,
-    CONSTRAINT outbox_meta_one CHECK (one = 1)
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-INSERT INTO outbox_meta (schema_version, outbox_id, environment) VALUES (1, UUID(), 'default');
-
-CREATE TABLE outbox_term (
+CREATE TABLE IF NOT EXISTS outbox_term (
     shard      smallint NOT NULL PRIMARY KEY,
     epoch      bigint NOT NULL,
     holder     varchar(255) NOT NULL,
     started_at datetime(6) NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-INSERT INTO outbox_term (shard, epoch, holder, started_at) VALUES (0, 0, '', UTC_TIMESTAMP(6));
+INSERT IGNORE INTO outbox_term (shard, epoch, holder, started_at) VALUES (0, 0, '', UTC_TIMESTAMP(6));
 
-CREATE TABLE outbox_term_log (
+CREATE TABLE IF NOT EXISTS outbox_term_log (
     shard         smallint NOT NULL,
     epoch         bigint NOT NULL,
     holder        varchar(255) NOT NULL,
@@ -92,7 +94,7 @@ CREATE TABLE outbox_term_log (
     PRIMARY KEY (shard, epoch)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
-CREATE TABLE outbox_claim (
+CREATE TABLE IF NOT EXISTS outbox_claim (
     id                 char(36) NOT NULL PRIMARY KEY,
     shard              smallint NOT NULL,
     epoch              bigint NOT NULL,
@@ -108,7 +110,7 @@ CREATE TABLE outbox_claim (
     superseded_at      datetime(6)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
-CREATE TABLE outbox_attempt (
+CREATE TABLE IF NOT EXISTS outbox_attempt (
     id          bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
     message_id  bigint NOT NULL,
     number      integer NOT NULL,
@@ -124,7 +126,7 @@ CREATE TABLE outbox_attempt (
     KEY outbox_attempt_message (message_id, id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
-CREATE TABLE outbox_destination (
+CREATE TABLE IF NOT EXISTS outbox_destination (
     destination  varchar(255) NOT NULL PRIMARY KEY,
     paused_until datetime(6),
     paused_by    varchar(255),
@@ -133,7 +135,7 @@ CREATE TABLE outbox_destination (
     state        json
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
-CREATE TABLE outbox_invalid_target (
+CREATE TABLE IF NOT EXISTS outbox_invalid_target (
     id          bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
     channel     varchar(64) NOT NULL,
     target      text NOT NULL,
@@ -144,7 +146,7 @@ CREATE TABLE outbox_invalid_target (
     UNIQUE KEY outbox_invalid_target_once (channel, target_hash)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
-CREATE TABLE outbox_audit (
+CREATE TABLE IF NOT EXISTS outbox_audit (
     id         bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
     at         datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     who        varchar(255) NOT NULL,
@@ -154,8 +156,10 @@ CREATE TABLE outbox_audit (
     details    json
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
-CREATE TABLE outbox_lease (
+CREATE TABLE IF NOT EXISTS outbox_lease (
     shard      smallint NOT NULL PRIMARY KEY,
     holder     varchar(255) NOT NULL,
     expires_at datetime(6) NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+INSERT INTO outbox_meta (schema_version, outbox_id, environment) VALUES (1, UUID(), 'default');

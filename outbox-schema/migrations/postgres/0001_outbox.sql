@@ -412,7 +412,10 @@ BEGIN
             SELECT m.*, m.outcome AS said FROM mark m
             WHERE m.record AND EXISTS (SELECT FROM marked WHERE marked.id = m.id)
             UNION ALL
-            SELECT f.*, 'delivered_fenced' FROM fenced f WHERE f.status = 'SUCCESS'
+            -- Once, however often the mark is repeated.
+            SELECT f.*, 'delivered_fenced' FROM fenced f WHERE f.status = 'SUCCESS' AND NOT EXISTS (
+                SELECT FROM outbox_attempt a WHERE a.message_id = f.id AND a.epoch = f.epoch
+                AND a.holder = f.holder AND a.number = f.number AND a.outcome = 'delivered_fenced')
         ) a LEFT JOIN outbox_claim c ON c.id = a.claim
         ORDER BY a.id
     ), gone AS (

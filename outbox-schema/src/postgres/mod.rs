@@ -110,7 +110,13 @@ impl Store for PostgresStore {
             .bind(millis_i64(request.margin))
             .fetch_all(&self.pool)
             .await
-            .map_err(|error| fenced(term, "claiming due messages", error))?;
+            .map_err(|error| match error.as_database_error() {
+                // An earlier try of the same claim committed meanwhile: the next finds it.
+                Some(database) if database.is_unique_violation() => {
+                    StoreError::Unavailable { doing: "claiming due messages", source: error.into() }
+                }
+                Some(_) | None => fenced(term, "claiming due messages", error),
+            })?;
         Ok(ClaimedRow::split(rows))
     }
 

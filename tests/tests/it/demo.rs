@@ -71,10 +71,14 @@ async fn the_demo_loses_nothing_and_explains_what_was_sent_twice() {
     assert!((1..=32).contains(&number(&said, "sent twice")) && twice.contains("in doubt of epoch "), "{said}");
     for cause in ["exhausted   webhook  500", "permanent   webhook  410", "permanent   push     404"] {
         let cause: Vec<_> = cause.split_whitespace().collect();
-        assert!(said.lines().any(|line| line.split_whitespace().take(3).eq(cause.iter().copied())), "{cause:?} in {said}");
+        assert!(
+            said.lines().any(|line| line.split_whitespace().take(3).eq(cause.iter().copied())),
+            "{cause:?} in {said}"
+        );
     }
 
-    let commands: Vec<_> = said.lines().skip_while(|line| *line != "Look further:").filter(|line| line.starts_with("  ")).collect();
+    let commands: Vec<_> =
+        said.lines().skip_while(|line| *line != "Look further:").filter(|line| line.starts_with("  ")).collect();
     assert_eq!(commands.len(), 3, "{said}");
     for command in commands {
         let shown = Command::new("sh").args(["-c", command]).current_dir(home.path()).output().await.unwrap();
@@ -114,9 +118,13 @@ async fn the_receiver_counts_by_idempotency_key() {
     let base = address.split_whitespace().nth(2).unwrap().trim_end_matches(':').to_owned();
     outbox_adapters::ensure_crypto_provider();
     let client = reqwest::Client::new();
-    for (target, key, status) in
-        [("/hook", "\"one\"", 200), ("/hook", "\"one\"", 200), ("/busy", "two", 503), ("/busy", "two", 200), ("/gone/1", "three", 410)]
-    {
+    for (target, key, status) in [
+        ("/hook", "\"one\"", 200),
+        ("/hook", "\"one\"", 200),
+        ("/busy", "two", 503),
+        ("/busy", "two", 200),
+        ("/gone/1", "three", 410),
+    ] {
         let answer = client.post(format!("{base}{target}")).header("Idempotency-Key", key).send().await.unwrap();
         assert_eq!(answer.status(), status, "{target}");
     }

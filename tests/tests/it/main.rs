@@ -4,6 +4,10 @@
 
 mod compose;
 mod demo;
+mod enqueue;
 mod lease;
 mod lease_redis;
+mod migrate;
+mod outboxes;
 mod servers;
+mod store;

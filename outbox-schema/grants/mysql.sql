@@ -1,0 +1,21 @@
+-- The least rights on MySQL and MariaDB, for the account that writes messages and the account of `outbox run`. Replace
+--   APPLICATION  by the account of the application, as 'shop'@'%'
+--   DISPATCHER   by the account of the dispatcher, as 'outbox'@'%'
+-- and run it in the database that holds the tables, after `outbox migrate`, for example
+--   sed "s/APPLICATION/'shop'@'%'/; s/DISPATCHER/'outbox'@'%'/" mysql.sql | mariadb shop
+-- Neither account needs CREATE, ALTER or DROP: tables are made by whoever runs `outbox migrate`.
+
+-- An application inserts. The two columns tell which message a duplicate repeats; payloads stay unread.
+GRANT INSERT, SELECT (id, idempotency_key) ON outbox TO APPLICATION;
+
+-- The dispatcher claims, marks and settles; it enqueues for `outbox enqueue`. It deletes no message and no record of one.
+GRANT SELECT, INSERT, UPDATE ON outbox TO DISPATCHER;
+GRANT SELECT, INSERT, UPDATE ON outbox_term TO DISPATCHER;
+GRANT SELECT, INSERT, UPDATE ON outbox_term_log TO DISPATCHER;
+GRANT SELECT, INSERT, UPDATE ON outbox_destination TO DISPATCHER;
+GRANT SELECT, INSERT, UPDATE ON outbox_invalid_target TO DISPATCHER;
+GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_claim TO DISPATCHER;
+GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_lease TO DISPATCHER;
+GRANT SELECT, INSERT ON outbox_attempt TO DISPATCHER;
+GRANT SELECT, INSERT ON outbox_audit TO DISPATCHER;
+GRANT SELECT ON outbox_meta TO DISPATCHER;

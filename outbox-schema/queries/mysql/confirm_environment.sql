@@ -1,0 +1,1 @@
+UPDATE outbox_meta SET environment = ?, outbox_id = ?

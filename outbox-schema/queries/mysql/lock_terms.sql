@@ -1,0 +1,3 @@
+-- Nobody claims until this transaction ends.
+SELECT shard
+FROM outbox_term ORDER BY shard FOR UPDATE

@@ -1,0 +1,9 @@
+SELECT id, idempotency_key, channel, target, destination, CAST(payload AS CHAR) AS payload,
+       CAST(headers AS CHAR) AS headers, ordering_key, priority, shard, revision, status, dead_reason, attempts,
+       max_attempts, DATE_FORMAT(available_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS available_at,
+       DATE_FORMAT(deferred_from, '%Y-%m-%dT%H:%i:%s.%fZ') AS deferred_from,
+       DATE_FORMAT(expires_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS expires_at,
+       DATE_FORMAT(first_attempt_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS first_attempt_at, traceparent, tracestate,
+       last_error, last_status_code, receipt, DATE_FORMAT(created_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS created_at,
+       DATE_FORMAT(finished_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS finished_at
+FROM outbox WHERE id = ?

@@ -1,0 +1,2 @@
+SELECT id
+FROM outbox WHERE idempotency_key = ?

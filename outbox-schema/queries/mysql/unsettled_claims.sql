@@ -1,0 +1,2 @@
+SELECT COUNT(*)
+FROM outbox_claim WHERE superseded_at IS NOT NULL

@@ -1,0 +1,1 @@
+UPDATE outbox_meta SET environment = ?1, outbox_id = ?2

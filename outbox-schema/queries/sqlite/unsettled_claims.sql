@@ -1,0 +1,2 @@
+SELECT count(*)
+FROM outbox_claim WHERE superseded_at IS NOT NULL

@@ -1,0 +1,146 @@
+//! The desk on each of the databases: their statements differ, what is asked in which order does not.
+
+use async_trait::async_trait;
+
+use super::redrive::{redrive_found, redrive_ids};
+use super::statements::{
+    ATTEMPTS, CHANNELS, CURRENT_TERMS, DEAD_LETTERS, DURABILITY, MESSAGE, MESSAGE_ID, NAMING_CLAIM,
+    PAUSED_DESTINATIONS, TERMS, UNSETTLED_CLAIMS,
+};
+use super::{DeadLetter, DeadLetterFilter, Desk, DeskError, MessageRecord, Redriven, Selection, TermEntry, Vitals};
+use crate::sql::{AnyConnection, AnyRow, AnyTransaction, Statement, Value};
+use crate::wire::millis_i64;
+use crate::{Database, DeadReason, MessageId};
+
+/// Dead letters of one answer where the filter does not say.
+const DEAD_LETTERS_LIMIT: u32 = 100;
+
+#[async_trait]
+impl Desk for Database {
+    async fn vitals(&self) -> Result<Vitals, DeskError> {
+        vitals(self).await.map_err(while_doing("counting messages"))
+    }
+
+    async fn terms(&self, limit: u32) -> Result<Vec<TermEntry>, DeskError> {
+        let limit = [i64::from(limit).into()];
+        read(self, &TERMS, &limit).await.map_err(while_doing("reading the terms"))
+    }
+
+    async fn message(&self, id: MessageId) -> Result<Option<MessageRecord>, DeskError> {
+        message(self, id).await.map_err(while_doing("reading a message"))
+    }
+
+    async fn message_by_key(&self, key: &str) -> Result<Option<MessageRecord>, DeskError> {
+        let ids: Vec<(i64,)> =
+            read(self, &MESSAGE_ID, &[key.into()]).await.map_err(while_doing("looking for a message"))?;
+        match ids.first() {
+            Some((id,)) => self.message(MessageId(*id)).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, DeskError> {
+        let limit = filter.limit.unwrap_or(DEAD_LETTERS_LIMIT);
+        dead_letters(self, filter, filter.before, limit).await.map_err(while_doing("reading dead letters"))
+    }
+
+    async fn redrive(&self, selection: &Selection, by: &str, why: &str) -> Result<Redriven, DeskError> {
+        let redriven = match selection {
+            Selection::Ids(ids) => redrive_ids(self, ids, by, why).await,
+            Selection::Filter(filter) => redrive_found(self, filter, by, why).await,
+        };
+        redriven.map_err(while_doing("redriving dead letters"))
+    }
+
+    async fn durability(&self) -> Result<Vec<String>, DeskError> {
+        let settings: Vec<(String, String)> =
+            read(self, &DURABILITY, &[]).await.map_err(while_doing("reading the database's settings"))?;
+        Ok(settings.iter().filter_map(|(name, setting)| warning(name, setting)).collect())
+    }
+}
+
+fn while_doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> DeskError {
+    move |source| DeskError { doing, source }
+}
+
+async fn read<T: AnyRow>(
+    database: &Database,
+    statement: &'static Statement,
+    values: &[Value<'_>],
+) -> sqlx::Result<Vec<T>> {
+    let mut transaction = AnyTransaction::to_read(database).await?;
+    let rows = transaction.connection().rows(statement, values).await?;
+    transaction.commit().await?;
+    Ok(rows)
+}
+
+async fn vitals(database: &Database) -> sqlx::Result<Vitals> {
+    let mut transaction = AnyTransaction::to_read(database).await?;
+    let mut connection = transaction.connection();
+    let unsettled: Vec<(i64,)> = connection.rows(&UNSETTLED_CLAIMS, &[]).await?;
+    let vitals = Vitals {
+        channels: connection.rows(&CHANNELS, &[]).await?,
+        terms: connection.rows(&CURRENT_TERMS, &[]).await?,
+        paused: connection.rows(&PAUSED_DESTINATIONS, &[]).await?,
+        unsettled_claims: unsettled.first().map_or(0, |(count,)| *count),
+    };
+    transaction.commit().await?;
+    Ok(vitals)
+}
+
+async fn message(database: &Database, id: MessageId) -> sqlx::Result<Option<MessageRecord>> {
+    let mut transaction = AnyTransaction::to_read(database).await?;
+    let found = whole_message(&mut transaction.connection(), id).await?;
+    transaction.commit().await?;
+    Ok(found)
+}
+
+async fn whole_message(connection: &mut AnyConnection<'_>, id: MessageId) -> sqlx::Result<Option<MessageRecord>> {
+    let id = [id.0.into()];
+    let Some(message) = connection.rows::<MessageRecord>(&MESSAGE, &id).await?.pop() else { return Ok(None) };
+    Ok(Some(MessageRecord {
+        attempt_log: connection.rows(&ATTEMPTS, &id).await?,
+        claim: connection.rows(&NAMING_CLAIM, &id).await?.pop(),
+        ..message
+    }))
+}
+
+/// Those below `before`, the newest first.
+pub(super) async fn dead_letters(
+    database: &Database,
+    filter: &DeadLetterFilter,
+    before: Option<MessageId>,
+    limit: u32,
+) -> sqlx::Result<Vec<DeadLetter>> {
+    let values = [
+        Value::Text(filter.channel.as_deref()),
+        Value::Text(filter.reason.map(DeadReason::as_str)),
+        Value::Text(filter.destination.as_deref()),
+        Value::Number(filter.since.map(millis_i64)),
+        Value::Number(before.map(|id| id.0)),
+        i64::from(limit).into(),
+    ];
+    read(database, &DEAD_LETTERS, &values).await
+}
+
+/// What a setting means for the promise that nothing committed is lost.
+fn warning(name: &str, setting: &str) -> Option<String> {
+    let consequence = match (name, setting) {
+        ("fsync", "off") => "a crash of its machine can destroy the whole database. Set fsync = on",
+        ("full_page_writes", "off") => "a crash of its machine can leave pages half written. Set full_page_writes = on",
+        ("synchronous_commit", "off") => {
+            "its crash loses the last committed messages and marks. Set synchronous_commit = on, for this role at least"
+        }
+        ("innodb_flush_log_at_trx_commit", "0" | "2") => {
+            "a crash of its machine loses about the last second of committed messages and marks. Set it to 1"
+        }
+        ("sync_binlog", setting) if setting != "1" => {
+            "a crash of its machine can lose the end of the binary log, so that replicas miss committed messages. Set it to 1"
+        }
+        ("synchronous", "0" | "1") => {
+            "a loss of power loses the last committed messages and marks. Set PRAGMA synchronous = FULL"
+        }
+        _ => return None,
+    };
+    Some(format!("the database has {name} = {setting}: {consequence}"))
+}

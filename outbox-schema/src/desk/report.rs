@@ -1,0 +1,221 @@
+//! What the desk answers. Times are texts that the database made, RFC 3339 in UTC; where it keeps one that no calendar
+//! has (`infinity` on PostgreSQL), its own word for it.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use sqlx::FromRow;
+
+use crate::MessageId;
+
+/// How an outbox does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Vitals {
+    /// By name; channels that nothing waits for and nothing failed in are not among them.
+    pub channels: Vec<ChannelVitals>,
+    /// The present term of each shard that has had one.
+    pub terms: Vec<CurrentTerm>,
+    /// Destinations and channels that take nothing for now.
+    pub paused: Vec<PausedDestination>,
+    /// Claims of earlier terms that wait for their settling time.
+    pub unsettled_claims: i64,
+}
+
+impl Vitals {
+    /// Age of the oldest message of any channel that is due or put off; zero where there is none.
+    pub fn lag(&self) -> Duration {
+        self.channels.iter().map(ChannelVitals::lag).max().unwrap_or_default()
+    }
+}
+
+/// What waits in a channel, and what failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, FromRow)]
+pub struct ChannelVitals {
+    /// As rows say it; nobody need have configured it.
+    pub channel: String,
+    /// Rows that are `PENDING`.
+    pub pending: i64,
+    /// Of these, due now, the ones in flight among them.
+    pub due: i64,
+    /// Of these, due but put off: their destination is paused, or nobody has configured their channel.
+    pub deferred: i64,
+    /// Rows that are `DEAD`.
+    pub dead: i64,
+    /// Age of the oldest message that is due or put off, in milliseconds; none where nothing is.
+    pub lag_ms: Option<i64>,
+}
+
+impl ChannelVitals {
+    /// Age of the channel's oldest message that is due or put off; zero where there is none.
+    pub fn lag(&self) -> Duration {
+        Duration::from_millis(self.lag_ms.and_then(|ms| ms.try_into().ok()).unwrap_or(0))
+    }
+}
+
+/// The term that a shard is in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+pub struct CurrentTerm {
+    /// What is led.
+    pub shard: i32,
+    /// The fencing token.
+    pub epoch: i64,
+    /// Who began it, and leads still if alive.
+    pub holder: String,
+    /// When it began.
+    pub started_at: String,
+    /// Milliseconds since.
+    pub age_ms: i64,
+}
+
+/// A destination, or a whole channel, that takes nothing for now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+pub struct PausedDestination {
+    /// A destination (`https://host:443`) or the name of a channel.
+    pub destination: String,
+    /// Until when.
+    pub paused_until: String,
+    /// Milliseconds left; none where it is for ever.
+    pub remaining_ms: Option<i64>,
+    /// A person, or `dispatcher`.
+    pub paused_by: Option<String>,
+    /// What went wrong, or what the person said.
+    pub reason: Option<String>,
+    /// Times it was paused for a failure.
+    pub failures: i32,
+}
+
+/// A term, present or past.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+pub struct TermEntry {
+    /// What was led.
+    pub shard: i32,
+    /// The fencing token.
+    pub epoch: i64,
+    /// Who led.
+    pub holder: String,
+    /// When it began.
+    pub started_at: String,
+    /// When it ended; none while it lasts.
+    pub ended_at: Option<String>,
+    /// [`TermEnd::as_str`](crate::TermEnd::as_str).
+    pub ended_because: Option<String>,
+    /// Rows claimed; none where the holder could not say.
+    pub claimed: Option<i64>,
+    /// Rows delivered.
+    pub delivered: Option<i64>,
+    /// Rows whose attempt failed.
+    pub failed: Option<i64>,
+}
+
+/// All that there is to know of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[allow(missing_docs, reason = "the columns of the table `outbox`")]
+pub struct MessageRecord {
+    pub id: i64,
+    pub idempotency_key: String,
+    pub channel: String,
+    pub target: String,
+    pub destination: String,
+    /// JSON text, as the database returns it.
+    pub payload: String,
+    /// JSON text, as the database returns it.
+    pub headers: Option<String>,
+    pub ordering_key: Option<String>,
+    pub priority: i32,
+    pub shard: i32,
+    pub revision: i32,
+    /// As written: an application may have written one that no one knows.
+    pub status: String,
+    pub dead_reason: Option<String>,
+    pub attempts: i32,
+    pub max_attempts: Option<i32>,
+    pub available_at: String,
+    pub deferred_from: Option<String>,
+    pub expires_at: Option<String>,
+    pub first_attempt_at: Option<String>,
+    pub traceparent: Option<String>,
+    pub tracestate: Option<String>,
+    pub last_error: Option<String>,
+    pub last_status_code: Option<i32>,
+    pub receipt: Option<String>,
+    pub created_at: String,
+    pub finished_at: Option<String>,
+    /// The attempts that were not plain successes, the oldest first.
+    #[sqlx(skip)]
+    pub attempt_log: Vec<AttemptEntry>,
+    /// The claim under which it may be in flight now.
+    #[sqlx(skip)]
+    pub claim: Option<NamingClaim>,
+}
+
+/// An attempt that was not a plain success.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+pub struct AttemptEntry {
+    /// 1 for the first.
+    pub number: i32,
+    /// Epoch under which it was made.
+    pub epoch: i64,
+    /// Who made it.
+    pub holder: String,
+    /// When its row was claimed.
+    pub claimed_at: Option<String>,
+    /// When it began; none where nobody lived to say so.
+    pub started_at: Option<String>,
+    /// From the gate to the last byte of the answer.
+    pub duration_ms: Option<i64>,
+    /// [`Outcome::as_str`](crate::Outcome::as_str), or `delivered_fenced`.
+    pub outcome: String,
+    /// Of the answer.
+    pub status_code: Option<i32>,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// The beginning of the answer.
+    pub excerpt: Option<String>,
+}
+
+/// A claim that names a message with its present revision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+pub struct NamingClaim {
+    /// Its UUID.
+    pub id: String,
+    /// Of which shard.
+    pub shard: i32,
+    /// Of which term.
+    pub epoch: i64,
+    /// Who claimed.
+    pub holder: String,
+    /// When.
+    pub claimed_at: String,
+    /// When its holder said that it starts no more sends.
+    pub gate_closed_at: Option<String>,
+    /// When a later term began.
+    pub superseded_at: Option<String>,
+    /// When a later term may decide its rows; none while its own term lasts.
+    pub settles_at: Option<String>,
+}
+
+/// A dead letter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[allow(missing_docs, reason = "columns of the table `outbox`")]
+pub struct DeadLetter {
+    pub id: i64,
+    pub idempotency_key: String,
+    pub channel: String,
+    pub target: String,
+    pub destination: String,
+    pub dead_reason: Option<String>,
+    pub attempts: i32,
+    pub last_error: Option<String>,
+    pub last_status_code: Option<i32>,
+    pub created_at: String,
+    pub finished_at: Option<String>,
+}
+
+/// What a redrive did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Redriven {
+    /// Messages that are due again, in the order they were taken.
+    pub redriven: Vec<MessageId>,
+    /// Messages left as they are: not there, not dead any more, or in flight.
+    pub skipped: Vec<MessageId>,
+}

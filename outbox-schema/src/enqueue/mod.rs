@@ -1,0 +1,184 @@
+//! Enqueuing: a message becomes a row in the caller's own transaction, so that both are committed or neither.
+
+mod connection;
+mod row;
+
+use std::collections::HashMap;
+
+use crate::{InvalidMessage, MessageId, NewMessage};
+
+pub use connection::OutboxConnection;
+
+use row::Row;
+
+/// Rows of one statement at most.
+const BATCH_ROWS: usize = 1_000;
+
+/// Bytes of one statement, unless a single row has more. `max_allowed_packet` is 16 MiB on MariaDB.
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
+
+/// What became of a message.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Enqueued {
+    /// It is a row now, and will be sent once the transaction is committed.
+    Inserted {
+        /// Its primary key.
+        id: MessageId,
+        /// The key it was given, or the new one.
+        key: String,
+    },
+    /// A message of that key is there already, so nothing was inserted. The transaction goes on undisturbed.
+    Duplicate {
+        /// The row that is there; none where it was pruned in this very moment.
+        id: Option<MessageId>,
+        /// The key of both.
+        key: String,
+    },
+}
+
+impl Enqueued {
+    /// The idempotency key.
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Inserted { key, .. } | Self::Duplicate { key, .. } => key,
+        }
+    }
+
+    /// Whether a row was inserted.
+    pub fn is_inserted(&self) -> bool {
+        match self {
+            Self::Inserted { .. } => true,
+            Self::Duplicate { .. } => false,
+        }
+    }
+}
+
+/// A message was not enqueued.
+#[derive(Debug, thiserror::Error)]
+pub enum EnqueueError {
+    /// Found before the database was asked: nothing was inserted, and the transaction goes on.
+    #[error("message {} is not valid: {source}", .index + 1)]
+    Invalid {
+        /// Its place in the slice, from 0.
+        index: usize,
+        /// What is wrong with it.
+        source: InvalidMessage,
+    },
+    /// This connection sees no table `outbox`.
+    #[error(
+        "there is no table `outbox` here ({0}): run `outbox migrate` on this database; on PostgreSQL the schema \
+         that `database.schema` names must be in the search_path of this role too"
+    )]
+    Missing(#[source] sqlx::Error),
+    /// The database refused the insert, or did not answer. On PostgreSQL the transaction is aborted by it.
+    #[error("the outbox row was not inserted: {0}")]
+    Database(#[source] sqlx::Error),
+}
+
+impl From<sqlx::Error> for EnqueueError {
+    fn from(error: sqlx::Error) -> Self {
+        let missing = error.as_database_error().is_some_and(|database| {
+            // undefined_table of PostgreSQL, ER_NO_SUCH_TABLE of MySQL; SQLite has no code for it.
+            matches!(database.code().as_deref(), Some("42P01" | "42S02"))
+                || database.message().contains("no such table")
+        });
+        if missing { Self::Missing(error) } else { Self::Database(error) }
+    }
+}
+
+/// Enqueues a message in the transaction that `connection` is in (without one, at once).
+///
+/// ```no_run
+/// # async fn place(pool: sqlx::PgPool) -> Result<(), Box<dyn std::error::Error>> {
+/// use outbox_schema::{NewMessage, enqueue};
+///
+/// let mut tx = pool.begin().await?;
+/// sqlx::query("INSERT INTO orders (id) VALUES (4711)").execute(&mut *tx).await?;
+/// let message = NewMessage::http("https://shop.example/hooks").idempotency_key("order-4711-placed");
+/// enqueue(&mut *tx, &message).await?;
+/// tx.commit().await?;
+/// # Ok(()) }
+/// ```
+///
+/// A message whose key is there already is [`Enqueued::Duplicate`], which neither aborts the transaction nor hides
+/// another error. (Under REPEATABLE READ or SERIALIZABLE, PostgreSQL reports a key that a concurrent transaction
+/// has just committed as a serialization failure, like any other such conflict.)
+///
+/// It takes the rights of `grants/*.sql` for an application: INSERT, and SELECT on `id` and `idempotency_key`.
+///
+/// # Errors
+/// [`EnqueueError::Invalid`] before the database is asked; else what the database said.
+pub async fn enqueue<C: OutboxConnection>(connection: &mut C, message: &NewMessage) -> Result<Enqueued, EnqueueError> {
+    let enqueued = enqueue_all(connection, std::slice::from_ref(message)).await?;
+    enqueued.into_iter().next().ok_or_else(|| sqlx::Error::RowNotFound.into())
+}
+
+/// Enqueues messages as [`enqueue`] does, in their order and many with one statement. The answer has their order.
+/// Of messages with the same key the first counts. All are validated before the first is inserted.
+///
+/// # Errors
+/// As for [`enqueue`]. What the database had taken by then goes with the transaction.
+pub async fn enqueue_all<C: OutboxConnection>(
+    connection: &mut C,
+    messages: &[NewMessage],
+) -> Result<Vec<Enqueued>, EnqueueError> {
+    let rows = messages
+        .iter()
+        .enumerate()
+        .map(|(index, message)| Row::of(message).map_err(|source| EnqueueError::Invalid { index, source }));
+    let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    let mut enqueued = Vec::with_capacity(rows.len());
+    let mut rest = rows.as_slice();
+    while !rest.is_empty() {
+        let (batch, following) = rest.split_at(batch_length(rest));
+        enqueued.extend(insert(connection, batch).await?);
+        rest = following;
+    }
+    Ok(enqueued)
+}
+
+/// How many of `rows` go into the next statement: at least one.
+fn batch_length(rows: &[Row]) -> usize {
+    let mut bytes = 0;
+    let fitting = rows.iter().take(BATCH_ROWS).take_while(|row| {
+        bytes += row.json.len();
+        bytes <= BATCH_BYTES
+    });
+    fitting.count().max(1)
+}
+
+async fn insert<C: OutboxConnection>(connection: &mut C, rows: &[Row]) -> Result<Vec<Enqueued>, EnqueueError> {
+    let inserted = connection.insert(rows).await?;
+    let mut inserted: HashMap<_, _> = inserted.into_iter().map(|kept| (kept.idempotency_key, kept.id)).collect();
+    // Taken out of the map, so that a second message of the same key is a duplicate of the first.
+    let ids: Vec<_> = rows.iter().map(|row| inserted.remove(&row.key)).collect();
+    let duplicates: Vec<_> = rows.iter().zip(&ids).filter(|(_, id)| id.is_none()).map(|(row, _)| row).collect();
+    let kept = if duplicates.is_empty() { Vec::new() } else { connection.find(&duplicates).await? };
+    let kept: HashMap<_, _> = kept.into_iter().map(|kept| (kept.idempotency_key, kept.id)).collect();
+    let enqueued = rows.iter().zip(ids).map(|(row, id)| match id {
+        Some(id) => Enqueued::Inserted { id: MessageId(id), key: row.key.clone() },
+        None => Enqueued::Duplicate { id: kept.get(&row.key).copied().map(MessageId), key: row.key.clone() },
+    });
+    Ok(enqueued.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+    use super::*;
+
+    fn rows(number: usize, bytes: usize) -> Vec<Row> {
+        let message = NewMessage::new("http", "/", format!("\"{}\"", "x".repeat(bytes)));
+        (0..number).map(|_| Row::of(&message).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_statement_is_bounded_in_rows_and_bytes_but_takes_one_row_of_any_size() {
+        assert_eq!(batch_length(&rows(BATCH_ROWS + 1, 1)), BATCH_ROWS);
+        assert_eq!(batch_length(&rows(3, BATCH_BYTES / 2)), 1);
+        assert_eq!(batch_length(&rows(2, BATCH_BYTES)), 1);
+        assert_eq!(batch_length(&rows(5, 10)), 5);
+    }
+}

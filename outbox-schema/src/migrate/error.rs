@@ -1,0 +1,101 @@
+//! Why tables cannot be used or made, and what to do.
+
+use super::SCHEMA_VERSION;
+
+/// The tables cannot be used as they are.
+#[derive(Debug, thiserror::Error)]
+pub enum SchemaError {
+    /// No table `outbox`.
+    #[error(
+        "there is no outbox in this database: run `outbox migrate`. If it lies in a schema of its own, set \
+         database.schema"
+    )]
+    Absent,
+    /// A table `outbox` of somebody else.
+    #[error(
+        "the table `outbox` in this database is not ours (there is no `outbox_meta`), and it is left as it is. Give \
+         ours another place: on PostgreSQL a schema of its own (database.schema = \"dispatcher\"), on MySQL another \
+         database, on SQLite another file"
+    )]
+    Foreign,
+    /// A migration broke off.
+    #[error(
+        "the outbox tables are incomplete: `outbox_meta` has no row, so a migration broke off or the row was deleted. \
+         On MySQL, run `outbox migrate` again and it goes on; elsewhere restore the row from a backup"
+    )]
+    Unfinished,
+    /// Of a later program.
+    #[error(
+        "the outbox tables have schema version {found}, which is newer than this program's ({SCHEMA_VERSION}): run \
+         the newer program. Tables are never taken back to an older version"
+    )]
+    Newer {
+        /// The version that is there.
+        found: i32,
+    },
+    /// Of an earlier program.
+    #[error("the outbox tables have schema version {found}; this program needs {SCHEMA_VERSION}: run `outbox migrate`")]
+    Older {
+        /// The version that is there.
+        found: i32,
+    },
+    /// Somebody else's messages: most often a restored copy.
+    #[error(
+        "this outbox belongs to the environment `{found}`, and database.environment is `{asked}`. If this is the wrong \
+         database, mend database.url. If it is a copy that is to be `{asked}`'s from now on, see to its PENDING rows \
+         first, since they would be sent again, and then run `outbox migrate --adopt-environment`"
+    )]
+    Environment {
+        /// The stored one.
+        found: String,
+        /// The one that was asked for.
+        asked: String,
+    },
+    /// Not a name.
+    #[error("database.environment is {asked:?}; 1 to 64 letters, digits, `.`, `_` and `-` are allowed")]
+    EnvironmentName {
+        /// What was asked for.
+        asked: String,
+    },
+    /// The database did not answer, or refused to say.
+    #[error("the outbox database cannot be asked for its schema: {0}")]
+    Database(#[from] sqlx::Error),
+}
+
+/// The tables were not made, or not brought up to date.
+#[derive(Debug, thiserror::Error)]
+pub enum MigrateError {
+    /// What is there stands in the way.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// PostgreSQL has nowhere to put them.
+    #[error(
+        "there is no schema to make the tables in: the role's search_path names none that exists and that it may use. \
+         Set database.schema, which is made if it is missing"
+    )]
+    NoSchema,
+    /// Another migration holds the lock.
+    #[error(
+        "another migration of this database has been running for two minutes: wait for it, or end its connection, \
+         and run `outbox migrate` again"
+    )]
+    Busy,
+    /// The database refused a statement, or did not answer.
+    #[error(
+        "the outbox tables could not be made: {0}. The role must own them, or be allowed to create tables here; \
+         `outbox migrate --print` shows the statements for somebody who may"
+    )]
+    Database(#[source] sqlx::Error),
+}
+
+impl From<sqlx::Error> for MigrateError {
+    fn from(error: sqlx::Error) -> Self {
+        // invalid_schema_name and lock_not_available of
+        // https://www.postgresql.org/docs/current/errcodes-appendix.html
+        match error.as_database_error().and_then(sqlx::error::DatabaseError::code).as_deref() {
+            Some("3F000") => Self::NoSchema,
+            Some("55P03") => Self::Busy,
+            Some(_) | None => Self::Database(error),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Making the tables, and refusing those that are not ours, not of this version, or of another environment.
+//!
+//! `outbox_meta` says which outbox this is. Its row is the last thing that a migration writes where the database
+//! commits each DDL statement at once (MySQL): a table without that row is a migration that broke off, and is
+//! taken up again.
+
+mod error;
+mod print;
+
+use uuid::Uuid;
+
+use crate::Database;
+use crate::database::Dialect;
+use crate::sql::{AnyConnection, AnyTransaction, Statement};
+
+pub use error::{MigrateError, SchemaError};
+pub use print::migrations_sql;
+
+/// The version of the tables that this program works with.
+pub const SCHEMA_VERSION: i32 = 1;
+
+/// The environment where none is set.
+pub const DEFAULT_ENVIRONMENT: &str = "default";
+
+/// What the tables say of themselves.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow, serde::Serialize)]
+pub struct Meta {
+    /// The last migration that was applied.
+    pub schema_version: i32,
+    /// Tells this outbox from every other: a part of the lease's key.
+    #[sqlx(try_from = "String")]
+    pub outbox_id: Uuid,
+    /// Whose messages these are. A copy of production carries it along, and so cannot push to real people.
+    pub environment: String,
+}
+
+/// What there is in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SchemaState {
+    /// No table `outbox`.
+    Absent,
+    /// A table `outbox` that is not ours: there is no `outbox_meta`.
+    Foreign,
+    /// A migration broke off, or the row of `outbox_meta` was deleted.
+    Unfinished,
+    /// Ours, of whatever version and environment.
+    Ours(Meta),
+}
+
+/// What [`Database::migrate`] did.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Migrated {
+    /// The version that was there; none where the tables were made just now. As `meta` where there was nothing to do.
+    pub from: Option<i32>,
+    /// What is there now.
+    pub meta: Meta,
+}
+
+/// One step from version to version. A step is never edited once released.
+struct Migration {
+    version: i32,
+    script: Statement,
+}
+
+const MIGRATIONS: [Migration; 1] = [Migration {
+    version: 1,
+    script: Statement {
+        postgres: include_str!("../../migrations/postgres/0001_outbox.sql"),
+        mysql: include_str!("../../migrations/mysql/0001_outbox.sql"),
+        sqlite: include_str!("../../migrations/sqlite/0001_outbox.sql"),
+    },
+}];
+
+const TABLES: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/tables.sql"),
+    mysql: include_str!("../../queries/mysql/tables.sql"),
+    sqlite: include_str!("../../queries/sqlite/tables.sql"),
+};
+
+const META: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/meta.sql"),
+    mysql: include_str!("../../queries/mysql/meta.sql"),
+    sqlite: include_str!("../../queries/sqlite/meta.sql"),
+};
+
+const CONFIRM: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/confirm_environment.sql"),
+    mysql: include_str!("../../queries/mysql/confirm_environment.sql"),
+    sqlite: include_str!("../../queries/sqlite/confirm_environment.sql"),
+};
+
+impl Database {
+    /// Makes the tables, or brings them to this program's version. Many may call it at once: one works, the others
+    /// wait and find the work done. On PostgreSQL, makes the schema that `database.schema` names.
+    ///
+    /// # Errors
+    /// A table `outbox` of somebody else, a newer schema, or another environment are left untouched.
+    ///
+    /// # Cancel safety
+    /// Safe: PostgreSQL and SQLite undo all of it; MySQL keeps what was made, and the next call goes on from there.
+    pub async fn migrate(&self, environment: &str) -> Result<Migrated, MigrateError> {
+        check_name(environment)?;
+        match self {
+            Self::Postgres(pool) => {
+                let mut transaction = pool.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
+                let mut connection = AnyConnection::Postgres(&mut transaction);
+                connection.script(include_str!("../../queries/postgres/migrate_begin.sql").to_owned()).await?;
+                let migrated = apply(connection, Dialect::Postgres, environment).await?;
+                transaction.commit().await?;
+                Ok(migrated)
+            }
+            Self::MySql(pool) => {
+                // Out of the pool: the lock lasts as long as the connection, whatever becomes of this call.
+                let mut connection = pool.acquire().await?.detach();
+                let lock: Option<i64> = sqlx::query_scalar(include_str!("../../queries/mysql/migrate_lock.sql"))
+                    .fetch_one(&mut connection)
+                    .await?;
+                if lock != Some(1) {
+                    return Err(MigrateError::Busy);
+                }
+                let migrated = apply(AnyConnection::MySql(&mut connection), Dialect::MySql, environment).await?;
+                sqlx::Connection::close(connection).await?;
+                Ok(migrated)
+            }
+            Self::Sqlite(pool) => {
+                let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
+                let connection = AnyConnection::Sqlite(&mut transaction);
+                let migrated = apply(connection, Dialect::Sqlite, environment).await?;
+                transaction.commit().await?;
+                Ok(migrated)
+            }
+        }
+    }
+
+    /// What there is in the database.
+    pub async fn schema_state(&self) -> Result<SchemaState, SchemaError> {
+        let mut transaction = AnyTransaction::to_read(self).await?;
+        Ok(state(&mut transaction.connection()).await?)
+    }
+
+    /// What `run` needs: tables of exactly this version, of this environment.
+    pub async fn require(&self, environment: &str) -> Result<Meta, SchemaError> {
+        check_name(environment)?;
+        let meta = usable(self.schema_state().await?)?.ok_or(SchemaError::Absent)?;
+        if meta.schema_version < SCHEMA_VERSION {
+            return Err(SchemaError::Older { found: meta.schema_version });
+        }
+        of_environment(meta, environment)
+    }
+
+    /// Says that this outbox is `environment`'s from now on: an operator's word for a restored copy (`outbox migrate
+    /// --adopt-environment`). It becomes an outbox of its own, with a new `outbox_id`, so that it does not contend
+    /// with the original for one lease. Stop its dispatchers before, and decide what becomes of its `PENDING` rows:
+    /// the original may have sent them.
+    ///
+    /// Without a change of environment it does nothing.
+    pub async fn confirm_environment(&self, environment: &str) -> Result<Meta, SchemaError> {
+        check_name(environment)?;
+        let mut transaction = AnyTransaction::to_write(self).await?;
+        let mut connection = transaction.connection();
+        let mut meta = usable(state(&mut connection).await?)?.ok_or(SchemaError::Absent)?;
+        if meta.environment != environment {
+            meta.environment = environment.to_owned();
+            meta.outbox_id = Uuid::new_v4();
+            let id = meta.outbox_id.to_string();
+            connection.rows::<()>(&CONFIRM, &[environment.into(), id.as_str().into()]).await?;
+        }
+        transaction.commit().await?;
+        Ok(meta)
+    }
+}
+
+async fn apply(
+    mut connection: AnyConnection<'_>,
+    dialect: Dialect,
+    environment: &str,
+) -> Result<Migrated, MigrateError> {
+    let found = match state(&mut connection).await? {
+        // Only MySQL can leave a migration half done; each of its statements may be run again.
+        SchemaState::Unfinished if dialect == Dialect::MySql => None,
+        state => usable(state)?,
+    };
+    if let Some(meta) = found.clone() {
+        of_environment(meta, environment)?;
+    }
+    let from = found.map(|meta| meta.schema_version);
+    for migration in MIGRATIONS.iter().filter(|migration| Some(migration.version) > from) {
+        connection.script(print::script(migration, dialect, environment)).await?;
+    }
+    let meta = read_meta(&mut connection).await?.ok_or(SchemaError::Unfinished)?;
+    Ok(Migrated { from, meta })
+}
+
+async fn state(connection: &mut AnyConnection<'_>) -> sqlx::Result<SchemaState> {
+    let tables: Vec<(bool, bool)> = connection.rows(&TABLES, &[]).await?;
+    Ok(match tables.first() {
+        Some((_, true)) => match read_meta(connection).await? {
+            Some(meta) => SchemaState::Ours(meta),
+            None => SchemaState::Unfinished,
+        },
+        Some((true, false)) => SchemaState::Foreign,
+        Some((false, false)) | None => SchemaState::Absent,
+    })
+}
+
+async fn read_meta(connection: &mut AnyConnection<'_>) -> sqlx::Result<Option<Meta>> {
+    Ok(connection.rows(&META, &[]).await?.pop())
+}
+
+/// What is ours and not newer than this program; none where there is nothing yet.
+fn usable(state: SchemaState) -> Result<Option<Meta>, SchemaError> {
+    match state {
+        SchemaState::Absent => Ok(None),
+        SchemaState::Foreign => Err(SchemaError::Foreign),
+        SchemaState::Unfinished => Err(SchemaError::Unfinished),
+        SchemaState::Ours(meta) if meta.schema_version > SCHEMA_VERSION => {
+            Err(SchemaError::Newer { found: meta.schema_version })
+        }
+        SchemaState::Ours(meta) => Ok(Some(meta)),
+    }
+}
+
+fn of_environment(meta: Meta, environment: &str) -> Result<Meta, SchemaError> {
+    if meta.environment == environment {
+        Ok(meta)
+    } else {
+        Err(SchemaError::Environment { found: meta.environment, asked: environment.to_owned() })
+    }
+}
+
+/// The name becomes part of a script, so nothing but plain characters is let through.
+fn check_name(environment: &str) -> Result<(), SchemaError> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if environment.is_empty() || environment.len() > 64 || !environment.bytes().all(plain) {
+        return Err(SchemaError::EnvironmentName { asked: environment.to_owned() });
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! One statement in three dialects, run on whichever database there is: for migrating and for people's desk.
+//! (The poller's stores are written for their database each, and so is enqueuing.)
+
+use sqlx::mysql::MySqlRow;
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{
+    Arguments, AssertSqlSafe, Encode, FromRow, MySql, MySqlConnection, PgConnection, Postgres, Sqlite,
+    SqliteConnection, Transaction, Type,
+};
+
+use crate::Database;
+
+/// A statement as each database takes it: the same parameters in the same order, the same columns.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    pub(crate) postgres: &'static str,
+    pub(crate) mysql: &'static str,
+    pub(crate) sqlite: &'static str,
+}
+
+/// A parameter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Value<'a> {
+    Number(Option<i64>),
+    Text(Option<&'a str>),
+}
+
+impl From<i64> for Value<'_> {
+    fn from(number: i64) -> Self {
+        Self::Number(Some(number))
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(Some(text))
+    }
+}
+
+/// A row that is read in the same way from each database; `()` where there is nothing to read.
+pub(crate) trait AnyRow:
+    for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, MySqlRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin
+{
+}
+
+impl<T> AnyRow for T where
+    T: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, MySqlRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin
+{
+}
+
+/// A connection to one of the databases.
+#[derive(Debug)]
+pub(crate) enum AnyConnection<'c> {
+    Postgres(&'c mut PgConnection),
+    MySql(&'c mut MySqlConnection),
+    Sqlite(&'c mut SqliteConnection),
+}
+
+impl AnyConnection<'_> {
+    /// Runs a statement and reads the rows that it returns.
+    pub(crate) async fn rows<T: AnyRow>(
+        &mut self,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+    ) -> sqlx::Result<Vec<T>> {
+        match self {
+            Self::Postgres(connection) => {
+                let query = sqlx::query_as_with(statement.postgres, bound::<Postgres>(values)?);
+                query.fetch_all(&mut **connection).await
+            }
+            Self::MySql(connection) => {
+                let query = sqlx::query_as_with(statement.mysql, bound::<MySql>(values)?);
+                query.fetch_all(&mut **connection).await
+            }
+            Self::Sqlite(connection) => {
+                let query = sqlx::query_as_with(statement.sqlite, bound::<Sqlite>(values)?);
+                query.fetch_all(&mut **connection).await
+            }
+        }
+    }
+
+    /// Runs a script of our own: statements without parameters.
+    pub(crate) async fn script(&mut self, script: String) -> sqlx::Result<()> {
+        let script = sqlx::raw_sql(AssertSqlSafe(script));
+        match self {
+            Self::Postgres(connection) => script.execute(&mut **connection).await.map(drop),
+            Self::MySql(connection) => script.execute(&mut **connection).await.map(drop),
+            Self::Sqlite(connection) => script.execute(&mut **connection).await.map(drop),
+        }
+    }
+}
+
+fn bound<DB>(values: &[Value<'_>]) -> sqlx::Result<DB::Arguments>
+where
+    DB: sqlx::Database,
+    Option<i64>: for<'q> Encode<'q, DB> + Type<DB>,
+    Option<String>: for<'q> Encode<'q, DB> + Type<DB>,
+{
+    let mut arguments = DB::Arguments::default();
+    for value in values {
+        match *value {
+            Value::Number(number) => arguments.add(number),
+            Value::Text(text) => arguments.add(text.map(str::to_owned)),
+        }
+        .map_err(sqlx::Error::Encode)?;
+    }
+    Ok(arguments)
+}
+
+/// A transaction on one of the databases; undone where it is dropped.
+pub(crate) enum AnyTransaction {
+    Postgres(Transaction<'static, Postgres>),
+    MySql(Transaction<'static, MySql>),
+    Sqlite(Transaction<'static, Sqlite>),
+}
+
+impl AnyTransaction {
+    /// To look only: what is read on PostgreSQL and SQLite is of one moment.
+    pub(crate) async fn to_read(database: &Database) -> sqlx::Result<Self> {
+        Ok(match database {
+            Database::Postgres(pool) => {
+                Self::Postgres(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+            }
+            Database::MySql(pool) => Self::MySql(pool.begin_with("START TRANSACTION READ ONLY").await?),
+            Database::Sqlite(pool) => Self::Sqlite(pool.begin().await?),
+        })
+    }
+
+    /// To lock, then read in a later statement, and write. (On MySQL the session is READ COMMITTED.)
+    pub(crate) async fn to_write(database: &Database) -> sqlx::Result<Self> {
+        Ok(match database {
+            Database::Postgres(pool) => Self::Postgres(pool.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?),
+            Database::MySql(pool) => Self::MySql(pool.begin().await?),
+            Database::Sqlite(pool) => Self::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
+        })
+    }
+
+    pub(crate) fn connection(&mut self) -> AnyConnection<'_> {
+        match self {
+            Self::Postgres(transaction) => AnyConnection::Postgres(transaction),
+            Self::MySql(transaction) => AnyConnection::MySql(transaction),
+            Self::Sqlite(transaction) => AnyConnection::Sqlite(transaction),
+        }
+    }
+
+    pub(crate) async fn commit(self) -> sqlx::Result<()> {
+        match self {
+            Self::Postgres(transaction) => transaction.commit().await,
+            Self::MySql(transaction) => transaction.commit().await,
+            Self::Sqlite(transaction) => transaction.commit().await,
+        }
+    }
+}

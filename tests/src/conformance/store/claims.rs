@@ -1,0 +1,245 @@
+//! Claims.
+
+use std::time::Duration;
+
+use outbox_schema::{ClaimRequest, Pause, StoreError, TermId, Verdict};
+
+use super::{Dialect, Outbox, delivered, http, ids, mark, once, request};
+
+/// Its COMMIT may go unanswered; the answer to the repetition is the answer to the first.
+pub async fn a_claim_repeated_under_its_id_is_made_once(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    for _ in 0..3 {
+        outbox.insert(&[]).await;
+    }
+    let ask = ClaimRequest { limit: 2, ..request(&channels) };
+    let first = outbox.store.claim(&term, &ask).await.unwrap();
+    let again = outbox.store.claim(&term, &ask).await.unwrap();
+    assert_eq!(first.messages.len(), 2);
+    assert_eq!(ids(&again.messages), ids(&first.messages));
+    assert_eq!(outbox.count("outbox_claim").await, 1);
+
+    // A row that was marked meanwhile may not be sent again under it.
+    outbox.store.mark(&[delivered(&term, ask.claim, &first.messages[0])], &[]).await.unwrap();
+    let again = outbox.store.claim(&term, &ask).await.unwrap();
+    assert_eq!(ids(&again.messages), ids(&first.messages[1..]));
+}
+
+/// They are in flight, here or under a claim that is not settled.
+pub async fn excluded_rows_are_left_out(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let plain = [outbox.insert(&[]).await, outbox.insert(&[]).await, outbox.insert(&[]).await];
+    let keyed = outbox.insert(&[("ordering_key", "'k'")]).await;
+    let urgent = outbox.insert(&[("priority", "3")]).await;
+    let excluded = [plain[0], plain[2], keyed, urgent];
+    let ask = ClaimRequest { excluded: &excluded, ..request(&channels) };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
+    assert_eq!(ids(&claimed.messages), [plain[1].0]);
+}
+
+/// The limit is on rows, the bytes on their bodies together.
+pub async fn a_claim_keeps_to_its_rows_and_bytes(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let body = format!("'\"{}\"'", "x".repeat(98));
+    let mut inserted = Vec::new();
+    for _ in 0..4 {
+        inserted.push(outbox.insert(&[("payload", &body)]).await.0);
+    }
+    let few = ClaimRequest { limit: 3, ..request(&channels) };
+    assert_eq!(ids(&outbox.store.claim(&term, &few).await.unwrap().messages), inserted[..3]);
+    let narrow = ClaimRequest { max_bytes: 250, ..request(&channels) };
+    assert_eq!(ids(&outbox.store.claim(&term, &narrow).await.unwrap().messages), inserted[..2]);
+    let tiny = ClaimRequest { max_bytes: 50, oversize: false, ..request(&channels) };
+    assert!(outbox.store.claim(&term, &tiny).await.unwrap().messages.is_empty());
+    let alone = ClaimRequest { max_bytes: 50, oversize: true, ..request(&channels) };
+    assert_eq!(ids(&outbox.store.claim(&term, &alone).await.unwrap().messages), inserted[..1]);
+}
+
+/// They stay `PENDING`, count as late from when they were first due, and stand in nobody's way.
+pub async fn rows_of_an_unknown_channel_wait_until_it_is_configured(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let due = outbox.moment(-90_000);
+    // Names are compared byte for byte.
+    let mut unknown = Vec::new();
+    for name in ["'once'", "'Http'", "'http '"] {
+        unknown.push(outbox.insert(&[("channel", name), ("available_at", &due)]).await);
+    }
+    let known = outbox.insert(&[]).await;
+    let claimed = outbox.store.claim(&term, &request(&channels)).await.unwrap();
+    assert_eq!((ids(&claimed.messages), claimed.deferred), (vec![known.0], 3));
+
+    let row = outbox.message(unknown[0]).await;
+    assert_eq!((row.status.as_str(), row.revision, row.attempts), ("PENDING", 0, 0));
+    assert!((50_000..=60_000).contains(&row.available_in), "{row:?}");
+    assert!(row.deferred_from.is_some_and(|from| from < -85_000), "{row:?}");
+
+    let channels = [http(), once()];
+    let term = outbox.term(&channels).await;
+    let row = outbox.message(unknown[0]).await;
+    assert!(row.available_in < -85_000 && row.deferred_from.is_none(), "{row:?}");
+    assert!(outbox.message(unknown[1]).await.available_in > 0);
+    let ask = ClaimRequest { excluded: &[known], ..request(&channels) };
+    assert_eq!(ids(&outbox.store.claim(&term, &ask).await.unwrap().messages), [unknown[0].0]);
+}
+
+/// A whole backlog moves at once: all that the limit would have met next.
+pub async fn rows_of_a_paused_destination_wait_for_the_end_of_its_pause(outbox: &Outbox) {
+    let channels = [http(), once()];
+    let term = outbox.term(&channels).await;
+    let mut waiting = Vec::new();
+    for _ in 0..5 {
+        waiting.push(outbox.insert(&[("target", "'https://down.example/x'")]).await);
+    }
+    waiting.push(outbox.insert(&[("channel", "'once'"), ("priority", "2")]).await);
+    let free = outbox.insert(&[]).await;
+    let pause = |destination: &str, minutes| Pause {
+        destination: destination.to_owned(),
+        remaining: Duration::from_mins(minutes),
+    };
+    let paused = [pause("https://down.example:443", 10), pause("once", 20)];
+    let ask = ClaimRequest { limit: 2, paused: &paused, ..request(&channels) };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
+    assert!(claimed.messages.is_empty());
+    assert_eq!(outbox.count("outbox WHERE deferred_from IS NOT NULL").await, 6);
+    assert!((590_000..=600_000).contains(&outbox.message(waiting[0]).await.available_in));
+    assert!((1_190_000..=1_200_000).contains(&outbox.message(waiting[5]).await.available_in));
+
+    let ask = ClaimRequest { paused: &paused, ..request(&channels) };
+    assert_eq!(ids(&outbox.store.claim(&term, &ask).await.unwrap().messages), [free.0]);
+
+    // A later term brings back what nobody pauses any more, and tells of what is still paused.
+    let until = outbox.moment(600_000);
+    let row = format!("('once', {until}, 'test')");
+    outbox
+        .execute(&format!("INSERT INTO outbox_destination (destination, paused_until, paused_by) VALUES {row}"))
+        .await;
+    let holder = outbox_schema::Holder::new("test", "later");
+    let opened = outbox.store.begin_term(term.shard, &holder, &channels).await.unwrap();
+    assert_eq!(opened.paused.len(), 1);
+    assert_eq!(opened.paused[0].destination, "once");
+    assert!((590..=600).contains(&opened.paused[0].remaining.as_secs()), "{:?}", opened.paused);
+    assert!(outbox.message(waiting[0]).await.available_in <= 0);
+    assert!(outbox.message(waiting[5]).await.available_in > 0);
+}
+
+/// And within one priority, what has been due for longest.
+pub async fn higher_priorities_go_first(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let mut by_priority = Vec::new();
+    for priority in ["0", "1", "2", "3"] {
+        by_priority.push(outbox.insert(&[("priority", priority)]).await.0);
+    }
+    let past = outbox.moment(-60_000);
+    let late = outbox.insert(&[("available_at", &past)]).await.0;
+    let claimed = outbox.store.claim(&term, &request(&channels)).await.unwrap();
+    let expected = [by_priority[3], by_priority[2], by_priority[1], late, by_priority[0]];
+    assert_eq!(ids(&claimed.messages), expected);
+    let ask = ClaimRequest { limit: 2, ..request(&channels) };
+    assert_eq!(ids(&outbox.store.claim(&term, &ask).await.unwrap().messages), expected[..2]);
+}
+
+/// Also while the first waits for its retry. Keys are of their channel, and compared byte for byte.
+pub async fn messages_of_an_ordering_key_go_out_one_at_a_time(outbox: &Outbox) {
+    let channels = [http(), once()];
+    let term = outbox.term(&channels).await;
+    let first = outbox.insert(&[("ordering_key", "'a'")]).await;
+    let second = outbox.insert(&[("ordering_key", "'a'"), ("priority", "3")]).await;
+    let capital = outbox.insert(&[("ordering_key", "'A'")]).await;
+    let elsewhere = outbox.insert(&[("ordering_key", "'a'"), ("channel", "'once'")]).await;
+    let other = outbox.insert(&[("ordering_key", "'b'")]).await;
+    let ask = request(&channels);
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
+    let mut heads = ids(&claimed.messages);
+    heads.sort_unstable();
+    assert_eq!(heads, [first.0, capital.0, elsewhere.0, other.0]);
+
+    let head = claimed.messages.iter().find(|message| message.id() == first).unwrap();
+    let retry = Verdict::Retry { after: Duration::from_mins(1) };
+    outbox.store.mark(&[mark(&term, ask.claim, head, retry, "retry")], &[]).await.unwrap();
+    let rest = [capital, elsewhere, other];
+    let ask = ClaimRequest { excluded: &rest, ..request(&channels) };
+    assert!(outbox.store.claim(&term, &ask).await.unwrap().messages.is_empty());
+
+    outbox.execute(&format!("UPDATE outbox SET status = 'SUCCESS' WHERE id = {first}")).await;
+    let ask = ClaimRequest { excluded: &rest, ..request(&channels) };
+    assert_eq!(ids(&outbox.store.claim(&term, &ask).await.unwrap().messages), [second.0]);
+}
+
+/// Delayed, done, dead, of another shard, or never due at all.
+pub async fn rows_that_are_not_due_are_not_claimed(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let future = outbox.moment(60_000);
+    outbox.insert(&[("available_at", &future)]).await;
+    outbox.insert(&[("available_at", &future), ("ordering_key", "'k'")]).await;
+    outbox.insert(&[("status", "'SUCCESS'")]).await;
+    outbox.insert(&[("status", "'DEAD'"), ("dead_reason", "'permanent'")]).await;
+    outbox.insert(&[("shard", "1")]).await;
+    if outbox.dialect == Dialect::Postgres {
+        outbox.insert(&[("available_at", "'infinity'")]).await;
+    }
+    let claimed = outbox.store.claim(&term, &request(&channels)).await.unwrap();
+    assert!(claimed.messages.is_empty());
+    assert_eq!(outbox.count("outbox_claim").await, 0);
+}
+
+/// Byte for byte; times as the database's clock sees them.
+pub async fn a_claimed_row_carries_what_its_application_wrote(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let expires = outbox.moment(120_000);
+    let begun = outbox.moment(-30_000);
+    let id = outbox
+        .insert(&[
+            ("idempotency_key", "'order-1'"),
+            ("target", "'https://example.com/hook'"),
+            ("payload", "'{\"text\": \"grüße 😀\"}'"),
+            ("headers", "'{\"x-a\": \"b\"}'"),
+            ("attempts", "2"),
+            ("max_attempts", "-5"),
+            ("revision", "9"),
+            ("expires_at", &expires),
+            ("created_at", &begun),
+            ("first_attempt_at", &begun),
+            ("traceparent", "'00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'"),
+            ("tracestate", "'vendor=1'"),
+        ])
+        .await;
+    let message = outbox.store.claim(&term, &request(&channels)).await.unwrap().messages.remove(0);
+    assert_eq!((message.id(), message.revision().0), (id, 9));
+    assert_eq!(message.idempotency_key, "order-1");
+    assert_eq!(message.channel, "http");
+    assert_eq!(message.target, "https://example.com/hook");
+    assert_eq!(message.destination, "https://example.com:443");
+    assert_eq!(message.payload, "{\"text\": \"grüße 😀\"}");
+    assert_eq!(message.headers.as_deref(), Some("{\"x-a\": \"b\"}"));
+    assert_eq!((message.attempts, message.max_attempts), (2, Some(-5)));
+    assert!((110_000..=120_000).contains(&message.expires_in_ms.unwrap()), "{message:?}");
+    assert!((30_000..40_000).contains(&message.retrying_for_ms.unwrap()), "{message:?}");
+    assert!((30_000..40_000).contains(&message.waited_ms), "{message:?}");
+    assert_eq!(message.traceparent.as_deref(), Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"));
+    assert_eq!(message.tracestate.as_deref(), Some("vendor=1"));
+}
+
+/// Two tries of one claim at the same moment: one is made, and nobody is told that it cannot be.
+pub async fn tries_of_one_claim_that_overlap_make_it_once(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    outbox.insert(&[]).await;
+    let ask = request(&channels);
+    let attempt = async |term: &TermId| loop {
+        match outbox.store.claim(term, &ask).await {
+            Ok(claimed) => return ids(&claimed.messages),
+            Err(StoreError::Unavailable { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let (one, other, third) = tokio::join!(attempt(&term), attempt(&term), attempt(&term));
+    assert!(one.len() == 1 && one == other && other == third);
+    assert_eq!(outbox.count("outbox_claim").await, 1);
+}

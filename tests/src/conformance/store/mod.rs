@@ -1,0 +1,87 @@
+//! What every store must do, each behaviour a function over a fresh outbox.
+
+pub mod claims;
+pub mod defaults;
+pub mod marks;
+mod outbox;
+pub mod settling;
+pub mod terms;
+
+use std::time::{Duration, Instant};
+
+use outbox_schema::{
+    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, InDoubtPolicy, Mark, Message, TermId, Verdict,
+};
+
+pub use outbox::{Dialect, Outbox};
+
+/// Runs a behaviour on each database, one after the other.
+pub async fn on_every_database(behaviour: impl AsyncFn(&Outbox)) {
+    for dialect in [Dialect::Postgres, Dialect::MySql, Dialect::Sqlite] {
+        let outbox = Outbox::fresh(dialect).await;
+        eprintln!("on {dialect:?}: {}", outbox.url());
+        behaviour(&outbox).await;
+        outbox.close().await;
+    }
+}
+
+/// The channel `http`: rows in doubt are resent, 10 attempts, requests take up to a second.
+fn http() -> ChannelTerms {
+    ChannelTerms {
+        name: "http".to_owned(),
+        timeout: Duration::from_secs(1),
+        max_attempts: 10,
+        in_doubt: InDoubtPolicy::Resend,
+    }
+}
+
+/// The channel `once`: rows in doubt are dead letters.
+fn once() -> ChannelTerms {
+    ChannelTerms { name: "once".to_owned(), in_doubt: InDoubtPolicy::DeadLetter, ..http() }
+}
+
+/// A claim of much, with a settling time of ten minutes.
+fn request(channels: &[ChannelTerms]) -> ClaimRequest<'_> {
+    ClaimRequest {
+        claim: ClaimId::mint(),
+        limit: 100,
+        max_bytes: 1 << 20,
+        oversize: true,
+        excluded: &[],
+        channels,
+        paused: &[],
+        unknown_channel_delay: Duration::from_mins(1),
+        lease_ttl: Duration::from_mins(5),
+        margin: Duration::from_mins(5),
+    }
+}
+
+/// The mark of a first attempt that ended a moment ago.
+fn mark(term: &TermId, claim: ClaimId, message: &Message, verdict: Verdict, outcome: &'static str) -> Mark {
+    Mark {
+        claim,
+        id: message.id(),
+        revision: message.revision(),
+        verdict,
+        status_code: None,
+        error: None,
+        attempt: AttemptRecord {
+            number: u32::try_from(message.attempts).unwrap() + 1,
+            epoch: term.epoch,
+            holder: term.holder.clone(),
+            started: Instant::now(),
+            duration: Duration::from_millis(7),
+            outcome,
+            excerpt: None,
+        },
+    }
+}
+
+/// The mark of a delivery.
+fn delivered(term: &TermId, claim: ClaimId, message: &Message) -> Mark {
+    mark(term, claim, message, Verdict::Success { receipt: None }, "delivered")
+}
+
+fn ids(messages: &[Message]) -> Vec<i64> {
+    messages.iter().map(|message| message.id).collect()
+}

@@ -1,0 +1,137 @@
+//! Settling.
+
+use std::time::Duration;
+
+use outbox_schema::store::{Decided, TermCounts};
+use outbox_schema::{ClaimRequest, Holder, Shard, StoreError, TermEnd};
+
+use super::{Outbox, delivered, http, ids, once, request};
+
+/// The rows stay out of the polls meanwhile; what was marked does not wait.
+pub async fn rows_of_an_earlier_term_wait_for_their_settling_time(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let marked = outbox.insert(&[]).await;
+    let out = outbox.insert(&[]).await;
+    let ask = ClaimRequest { lease_ttl: Duration::from_secs(10), margin: Duration::from_secs(2), ..request(&channels) };
+    let messages = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let done = messages.iter().find(|message| message.id() == marked).unwrap();
+    outbox.store.mark(&[delivered(&term, ask.claim, done)], &[]).await.unwrap();
+
+    let holder = Holder::new("test", "later");
+    let opened = outbox.store.begin_term(Shard(0), &holder, &channels).await.unwrap();
+    assert_eq!(opened.unsettled, [out]);
+    let later = outbox_schema::TermId { shard: Shard(0), epoch: opened.epoch, holder };
+    let settlement = outbox.store.settle(&later, &channels).await.unwrap();
+    assert!(settlement.decided.is_empty());
+    assert_eq!(settlement.unsettled, [out]);
+    // ttl 10 s, longest request 1 s, margin 2 s.
+    assert!((11_000..=13_000).contains(&settlement.next.unwrap().as_millis()), "{settlement:?}");
+
+    outbox.age_claims(Duration::from_millis(13_001)).await;
+    let settlement = outbox.store.settle(&later, &channels).await.unwrap();
+    assert_eq!(settlement.decided.iter().map(|row| row.id).collect::<Vec<_>>(), [out]);
+    assert!(settlement.unsettled.is_empty() && settlement.next.is_none());
+    assert_eq!(outbox.count("outbox_claim").await, 0);
+}
+
+/// A holder whose gate is closed starts no send, so its ttl need not be waited for.
+pub async fn a_closed_gate_saves_the_ttl(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    outbox.insert(&[]).await;
+    let ask = ClaimRequest { margin: Duration::from_secs(2), ..request(&channels) };
+    outbox.store.claim(&term, &ask).await.unwrap();
+    outbox.store.end_term(&term, TermEnd::Interval, TermCounts::default()).await.unwrap();
+    let later = outbox.term(&channels).await;
+    let settlement = outbox.store.settle(&later, &channels).await.unwrap();
+    assert!((1_000..=3_000).contains(&settlement.next.unwrap().as_millis()), "{settlement:?}");
+    outbox.age_claims(Duration::from_millis(3_001)).await;
+    let settlement = outbox.store.settle(&later, &channels).await.unwrap();
+    assert!(!settlement.decided[0].crashed, "{settlement:?}");
+}
+
+/// Or a fleet that changes its poller often would never settle anything.
+pub async fn later_terms_do_not_start_the_settling_time_anew(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    outbox.insert(&[]).await;
+    outbox.store.claim(&term, &request(&channels)).await.unwrap();
+    outbox.term(&channels).await;
+    outbox.age_claims(Duration::from_mins(9)).await;
+    let last = outbox.term(&channels).await;
+    let settlement = outbox.store.settle(&last, &channels).await.unwrap();
+    assert!(settlement.next.is_some_and(|next| next < Duration::from_secs(100)), "{settlement:?}");
+}
+
+/// At least once, at most once, and the budget before both.
+pub async fn rows_in_doubt_go_by_the_policy_of_their_channel(outbox: &Outbox) {
+    let channels = [http(), once()];
+    let term = outbox.term(&channels).await;
+    let resent = outbox.insert(&[("target", "'https://a.example/'")]).await;
+    let dead = outbox.insert(&[("channel", "'once'")]).await;
+    let own_budget = outbox.insert(&[("max_attempts", "1")]).await;
+    let budget = outbox.insert(&[("attempts", "9")]).await;
+    let ask = request(&channels);
+    assert_eq!(outbox.store.claim(&term, &ask).await.unwrap().messages.len(), 4);
+    let later = outbox.term(&channels).await;
+    outbox.age_claims(Duration::from_hours(1)).await;
+    let mut decided = outbox.store.settle(&later, &channels).await.unwrap().decided;
+    decided.sort_unstable_by_key(|row| row.id);
+    let decision =
+        |id, destination: &str, resend| Decided { id, destination: destination.to_owned(), crashed: true, resend };
+    let expected = [
+        decision(resent, "https://a.example:443", true),
+        decision(dead, "once", false),
+        decision(own_budget, "http", false),
+        decision(budget, "http", false),
+    ];
+    assert_eq!(decided, expected);
+
+    for (id, status, reason, attempts) in [
+        (resent, "PENDING", None, 1),
+        (dead, "DEAD", Some("in_doubt"), 1),
+        (own_budget, "DEAD", Some("exhausted"), 1),
+        (budget, "DEAD", Some("exhausted"), 10),
+    ] {
+        let row = outbox.message(id).await;
+        assert_eq!((row.status.as_str(), row.dead_reason.as_deref(), row.attempts), (status, reason, attempts));
+        assert_eq!((row.revision, row.finished.is_some()), (1, status == "DEAD"));
+        assert!(row.available_in <= 0 && row.first_attempt.is_some(), "{row:?}");
+        let error = format!("in doubt: claimed by {} in epoch {} and never marked", term.holder, term.epoch);
+        assert_eq!(row.last_error, Some(error));
+        let recorded = outbox.attempts(id).await;
+        assert_eq!((recorded.len(), recorded[0].number, recorded[0].epoch), (1, attempts, term.epoch.0));
+        assert_eq!((recorded[0].holder.as_str(), recorded[0].outcome.as_str()), (term.holder.as_str(), "in_doubt"));
+        assert!(recorded[0].claimed.is_some() && recorded[0].error.as_ref().unwrap().contains("died"));
+    }
+    let claimed = outbox.store.claim(&later, &request(&channels)).await.unwrap();
+    assert_eq!(ids(&claimed.messages), [resent.0]);
+}
+
+/// Two terms must not both decide.
+pub async fn an_older_term_settles_nothing(outbox: &Outbox) {
+    let channels = [http()];
+    let first = outbox.term(&channels).await;
+    outbox.insert(&[]).await;
+    outbox.store.claim(&first, &request(&channels)).await.unwrap();
+    let older = outbox.term(&channels).await;
+    outbox.term(&channels).await;
+    outbox.age_claims(Duration::from_hours(1)).await;
+    let refused = outbox.store.settle(&older, &channels).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Fenced { .. }), "{refused}");
+    assert_eq!(outbox.count("outbox_claim").await, 1);
+}
+
+/// Its own rows are in flight, not in doubt.
+pub async fn a_term_does_not_settle_its_own_claims(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    outbox.insert(&[]).await;
+    let ask = ClaimRequest { lease_ttl: Duration::ZERO, margin: Duration::ZERO, ..request(&channels) };
+    outbox.store.claim(&term, &ask).await.unwrap();
+    outbox.store.begin_term(Shard(0), &term.holder, &channels).await.unwrap();
+    let settlement = outbox.store.settle(&term, &channels).await.unwrap();
+    assert!(settlement.decided.is_empty() && settlement.unsettled.is_empty());
+    assert_eq!(outbox.count("outbox_claim").await, 1);
+}

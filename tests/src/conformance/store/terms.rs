@@ -1,0 +1,118 @@
+//! Terms.
+
+use std::time::Duration;
+
+use outbox_schema::store::TermCounts;
+use outbox_schema::{ClaimId, ClaimRequest, Holder, Shard, StoreError, TermEnd, TermId};
+
+use super::{Outbox, http, request};
+
+/// Also for a shard that no term has led yet.
+pub async fn epochs_strictly_increase(outbox: &Outbox) {
+    for shard in [Shard(0), Shard(3)] {
+        let mut last = 0;
+        for nonce in ["a", "b", "c"] {
+            let opened = outbox.store.begin_term(shard, &Holder::new("test", nonce), &[]).await.unwrap();
+            assert!(opened.epoch.0 > last);
+            last = opened.epoch.0;
+        }
+    }
+}
+
+/// The answer to the first call may be lost.
+pub async fn a_repeated_begin_gives_the_same_epoch(outbox: &Outbox) {
+    let term = outbox.term(&[]).await;
+    let again = outbox.store.begin_term(Shard(0), &term.holder, &[]).await.unwrap();
+    assert_eq!(again.epoch, term.epoch);
+    assert_eq!(outbox.count("outbox_term_log").await, 1);
+}
+
+/// The epoch alone proves nothing.
+pub async fn a_claim_needs_the_epoch_and_the_holder_of_the_present_term(outbox: &Outbox) {
+    let channels = [http()];
+    let older = outbox.term(&channels).await;
+    let term = outbox.term(&channels).await;
+    let impostor = TermId { holder: older.holder.clone(), ..term.clone() };
+    let stranger = TermId { shard: Shard(7), ..term.clone() };
+    outbox.insert(&[]).await;
+    for wrong in [&older, &impostor, &stranger] {
+        let refused = outbox.store.claim(wrong, &request(&channels)).await.unwrap_err();
+        assert!(matches!(refused, StoreError::Fenced { .. }), "{refused}");
+    }
+    assert_eq!(outbox.count("outbox_claim").await, 0);
+    assert_eq!(outbox.store.claim(&term, &request(&channels)).await.unwrap().messages.len(), 1);
+}
+
+/// An idle poller learns it as well.
+pub async fn a_claim_of_an_older_term_is_fenced_also_when_nothing_is_due(outbox: &Outbox) {
+    let older = outbox.term(&[]).await;
+    outbox.term(&[]).await;
+    let refused = outbox.store.claim(&older, &request(&[http()])).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Fenced { .. }), "{refused}");
+}
+
+/// Repeated, and after a later term has begun.
+pub async fn the_end_of_a_term_is_logged_and_closes_the_gate_of_its_claims(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    outbox.insert(&[]).await;
+    outbox.store.claim(&term, &request(&channels)).await.unwrap();
+    let counts = TermCounts { claimed: 5, delivered: 4, failed: 1 };
+    outbox.store.end_term(&term, TermEnd::Interval, counts).await.unwrap();
+    outbox.store.end_term(&term, TermEnd::Interval, counts).await.unwrap();
+
+    let log = ["ended_because", "claimed", "delivered", "failed", "holder"];
+    let row = outbox.strings(&log, "outbox_term_log WHERE ended_at IS NOT NULL").await.remove(0);
+    let said: Vec<_> = row.iter().flatten().map(String::as_str).collect();
+    assert_eq!(said, ["interval", "5", "4", "1", term.holder.as_str()]);
+    assert_eq!(outbox.count("outbox_claim WHERE gate_closed_at IS NOT NULL").await, 1);
+}
+
+/// Its own word, when it comes at last, says why.
+pub async fn a_term_that_never_ended_is_logged_as_lost_by_the_next(outbox: &Outbox) {
+    let lost = outbox.term(&[]).await;
+    outbox.term(&[]).await;
+    let of_lost = format!("outbox_term_log WHERE epoch = {}", lost.epoch);
+    let before = outbox.strings(&["ended_because", "ended_at"], &of_lost).await.remove(0);
+    assert_eq!(before[0].as_deref(), Some("lost"));
+
+    outbox.store.end_term(&lost, TermEnd::RenewalFailed, TermCounts::default()).await.unwrap();
+    let after = outbox.strings(&["ended_because", "ended_at"], &of_lost).await.remove(0);
+    assert_eq!(after[0].as_deref(), Some("renewal_failed"));
+    assert_eq!(after[1], before[1]);
+}
+
+/// Claimers lock the term row shared: once a mint has returned, what the older term has claimed is settled on.
+pub async fn no_claim_of_an_older_term_appears_once_a_newer_one_has_begun(outbox: &Outbox) {
+    let channels = [http()];
+    for _ in 0..40 {
+        outbox.insert(&[]).await;
+    }
+    for round in 0..10 {
+        let older = outbox.term(&channels).await;
+        let claimer = async {
+            let mut made = 0;
+            loop {
+                let ask = ClaimRequest { claim: ClaimId::mint(), limit: 1, ..request(&channels) };
+                match outbox.store.claim(&older, &ask).await {
+                    Ok(_) => made += 1,
+                    Err(StoreError::Fenced { .. }) => return made,
+                    Err(StoreError::Unavailable { .. }) => {}
+                    Err(StoreError::Refused { source, .. }) => panic!("{source}"),
+                }
+                tokio::time::sleep(Duration::from_micros(100 * round)).await;
+            }
+        };
+        let minter = async {
+            tokio::time::sleep(Duration::from_millis(2 * round)).await;
+            let holder = Holder::new("newer", &round.to_string());
+            outbox.store.begin_term(Shard(0), &holder, &channels).await.unwrap();
+            let of_older = format!("outbox_claim WHERE epoch = {}", older.epoch);
+            let frozen = format!("{of_older} AND superseded_at IS NOT NULL");
+            (outbox.count(&of_older).await, outbox.count(&frozen).await)
+        };
+        let (made, (seen, frozen)) = tokio::join!(claimer, minter);
+        assert_eq!(seen, frozen, "a claim of the older term escaped the freeze");
+        assert_eq!(seen, made, "a claim of the older term appeared after the mint");
+    }
+}

@@ -1,0 +1,178 @@
+//! Making the tables, on each database.
+
+use outbox_schema::{Database, Dialect, MigrateError, SCHEMA_VERSION, SchemaError, SchemaState, migrations_sql};
+
+use crate::outboxes::{self, connect};
+
+#[tokio::test]
+async fn eight_replicas_that_migrate_at_once_make_the_tables_once() {
+    for outbox in outboxes::empty().await {
+        let replicas = (0..8).map(|_| {
+            let url = outbox.test.url.clone();
+            tokio::spawn(async move { connect(&url, None).await.migrate("production").await.unwrap() })
+        });
+        let mut migrated = Vec::new();
+        for replica in replicas.collect::<Vec<_>>() {
+            migrated.push(replica.await.unwrap());
+        }
+        assert_eq!(migrated.iter().filter(|migrated| migrated.from.is_none()).count(), 1);
+        assert!(migrated.iter().all(|one| one.meta == migrated[0].meta));
+        let meta = outbox.database.require("production").await.unwrap();
+        assert_eq!(meta, migrated[0].meta);
+        assert_eq!((meta.schema_version, meta.environment.as_str()), (SCHEMA_VERSION, "production"));
+    }
+}
+
+#[tokio::test]
+async fn migrating_again_changes_nothing() {
+    for outbox in outboxes::empty().await {
+        let first = outbox.database.migrate("default").await.unwrap();
+        let again = outbox.database.migrate("default").await.unwrap();
+        assert_eq!((first.from, again.from), (None, Some(SCHEMA_VERSION)));
+        assert_eq!(first.meta, again.meta);
+    }
+}
+
+#[tokio::test]
+async fn a_database_without_tables_sends_its_user_to_migrate() {
+    for outbox in outboxes::empty().await {
+        assert_eq!(outbox.database.schema_state().await.unwrap(), SchemaState::Absent);
+        let told = outbox.database.require("default").await.unwrap_err();
+        assert!(matches!(told, SchemaError::Absent));
+        assert!(told.to_string().contains("outbox migrate"));
+    }
+}
+
+#[tokio::test]
+async fn a_table_of_somebody_else_is_refused_and_left_as_it_is() {
+    for outbox in outboxes::empty().await {
+        outbox.sql("CREATE TABLE outbox (id integer PRIMARY KEY, theirs integer)").await;
+        outbox.sql("INSERT INTO outbox VALUES (1, 2)").await;
+        let told = outbox.database.migrate("default").await.unwrap_err();
+        assert!(matches!(told, MigrateError::Schema(SchemaError::Foreign)), "{told}");
+        assert!(told.to_string().contains("database.schema"));
+        assert!(matches!(outbox.database.require("default").await, Err(SchemaError::Foreign)));
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE theirs = 2").await, 1);
+        assert_eq!(outbox.database.schema_state().await.unwrap(), SchemaState::Foreign);
+    }
+}
+
+#[tokio::test]
+async fn beside_a_table_of_somebody_else_ours_lie_in_a_schema_that_is_made() {
+    let [outbox, _, _] = outboxes::empty().await;
+    outbox.sql("CREATE TABLE outbox (id integer PRIMARY KEY)").await;
+    for schema in ["dispatcher", "Order"] {
+        let ours = connect(&outbox.test.url, Some(schema)).await;
+        ours.migrate("default").await.unwrap();
+        ours.require("default").await.unwrap();
+        let tables = format!("SELECT count(*) FROM \"{schema}\".outbox_meta");
+        assert_eq!(outbox.number(&tables).await, 1);
+    }
+    assert_eq!(outbox.database.schema_state().await.unwrap(), SchemaState::Foreign);
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused_by_an_older_program() {
+    for outbox in outboxes::migrated().await {
+        outbox.sql("UPDATE outbox_meta SET schema_version = 999").await;
+        let told = outbox.database.require("default").await.unwrap_err();
+        assert!(matches!(told, SchemaError::Newer { found: 999 }), "{told}");
+        let told = outbox.database.migrate("default").await.unwrap_err();
+        assert!(matches!(told, MigrateError::Schema(SchemaError::Newer { found: 999 })), "{told}");
+        assert_eq!(outbox.number("SELECT schema_version * 1 FROM outbox_meta").await, 999);
+    }
+}
+
+#[tokio::test]
+async fn an_older_schema_sends_its_user_to_migrate() {
+    for outbox in outboxes::migrated().await {
+        outbox.sql("UPDATE outbox_meta SET schema_version = 0").await;
+        let told = outbox.database.require("default").await.unwrap_err();
+        assert!(matches!(told, SchemaError::Older { found: 0 }), "{told}");
+        assert!(told.to_string().contains("outbox migrate"));
+    }
+}
+
+#[tokio::test]
+async fn a_copy_is_refused_by_another_environment_until_somebody_confirms_it() {
+    for outbox in outboxes::empty().await {
+        let production = outbox.database.migrate("production").await.unwrap().meta;
+        let told = outbox.database.require("staging").await.unwrap_err();
+        assert!(
+            matches!(&told, SchemaError::Environment { found, asked } if found == "production" && asked == "staging")
+        );
+        assert!(told.to_string().contains("--adopt-environment"), "{told}");
+        let told = outbox.database.migrate("staging").await.unwrap_err();
+        assert!(matches!(told, MigrateError::Schema(SchemaError::Environment { .. })), "{told}");
+
+        let staging = outbox.database.confirm_environment("staging").await.unwrap();
+        assert_eq!(outbox.database.require("staging").await.unwrap(), staging);
+        assert_ne!(staging.outbox_id, production.outbox_id, "it must not contend for production's lease");
+        assert!(matches!(outbox.database.require("production").await, Err(SchemaError::Environment { .. })));
+        assert_eq!(outbox.database.confirm_environment("staging").await.unwrap(), staging);
+    }
+}
+
+#[tokio::test]
+async fn an_environment_that_is_no_name_is_refused_before_it_reaches_a_script() {
+    for outbox in outboxes::empty().await {
+        for name in ["", "it's", "two words", &"x".repeat(65)] {
+            let told = outbox.database.migrate(name).await.unwrap_err();
+            assert!(matches!(told, MigrateError::Schema(SchemaError::EnvironmentName { .. })), "{told}");
+        }
+        assert_eq!(outbox.database.schema_state().await.unwrap(), SchemaState::Absent);
+    }
+}
+
+#[tokio::test]
+async fn a_migration_that_broke_off_on_mariadb_is_seen_and_goes_on() {
+    let [_, outbox, _] = outboxes::migrated().await;
+    // As a crash before the last tables leaves it: MySQL commits each table at once.
+    outbox.sql("DELETE FROM outbox_meta").await;
+    outbox.sql("DROP TABLE outbox_lease, outbox_audit").await;
+    let told = outbox.database.require("default").await.unwrap_err();
+    assert!(matches!(told, SchemaError::Unfinished), "{told}");
+    outbox.database.migrate("default").await.unwrap();
+    outbox.database.require("default").await.unwrap();
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox_lease").await, 0);
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox_term").await, 1);
+}
+
+#[tokio::test]
+async fn a_meta_table_without_its_row_is_not_taken_for_an_outbox() {
+    let [postgres, _, sqlite] = outboxes::migrated().await;
+    for outbox in [postgres, sqlite] {
+        outbox.sql("DELETE FROM outbox_meta").await;
+        let told = outbox.database.migrate("default").await.unwrap_err();
+        assert!(matches!(told, MigrateError::Schema(SchemaError::Unfinished)), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn the_printed_script_runs_in_the_databases_own_program() {
+    for outbox in outboxes::empty().await {
+        outbox.run_client(&migrations_sql(outbox.dialect(), None, "staging"));
+        let meta = outbox.database.require("staging").await.unwrap();
+        let migrated = outbox.database.migrate("staging").await.unwrap();
+        assert_eq!((migrated.from, migrated.meta), (Some(SCHEMA_VERSION), meta));
+        assert!(matches!(outbox.database.require("default").await, Err(SchemaError::Environment { .. })));
+    }
+}
+
+#[tokio::test]
+async fn the_printed_script_makes_the_schema_on_postgres() {
+    let [outbox, _, _] = outboxes::empty().await;
+    outbox.run_client(&migrations_sql(Dialect::Postgres, Some("dispatcher"), "default"));
+    let ours = connect(&outbox.test.url, Some("dispatcher")).await;
+    ours.require("default").await.unwrap();
+    assert_eq!(outbox.database.schema_state().await.unwrap(), SchemaState::Absent);
+}
+
+#[tokio::test]
+async fn a_database_whose_search_path_names_no_schema_is_told_of_database_schema() {
+    let [outbox, _, _] = outboxes::empty().await;
+    outbox.sql("DROP SCHEMA public").await;
+    let told = outbox.database.migrate("default").await.unwrap_err();
+    assert!(matches!(told, MigrateError::NoSchema), "{told}");
+    let Database::Postgres(_) = outbox.database else { panic!("the first is PostgreSQL") };
+}

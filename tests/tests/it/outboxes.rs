@@ -1,0 +1,161 @@
+//! An outbox of a test's own on each of the three databases.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use outbox_schema::{
+    ConnectOptions, Database, Dialect, EnqueueError, Enqueued, NewMessage, OutboxConnection, enqueue_all,
+};
+use outbox_tests::servers::{self, TestDatabase};
+use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection, SqliteConnection};
+
+/// A database, and how it was reached.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    pub(crate) database: Database,
+    pub(crate) test: TestDatabase,
+}
+
+/// Three databases without tables.
+pub(crate) async fn empty() -> [Outbox; 3] {
+    let tests =
+        [servers::postgres().await.database().await, servers::mariadb().await.database().await, servers::sqlite()];
+    let [postgres, mysql, sqlite] = tests.map(Outbox::open);
+    [postgres.await, mysql.await, sqlite.await]
+}
+
+/// Three outboxes of the environment `default`.
+pub(crate) async fn migrated() -> [Outbox; 3] {
+    let outboxes = empty().await;
+    for outbox in &outboxes {
+        outbox.database.migrate("default").await.unwrap();
+    }
+    outboxes
+}
+
+/// What an application does in its transaction.
+pub(crate) enum Step<'a> {
+    Enqueue(&'a [NewMessage]),
+    Sql(&'a str),
+}
+
+impl Outbox {
+    async fn open(test: TestDatabase) -> Self {
+        let database = connect(&test.url, None).await;
+        // Shown where the test fails.
+        eprintln!("{:?}: {}", database.dialect(), test.url);
+        Self { database, test }
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.database.dialect()
+    }
+
+    /// Runs SQL that all three understand.
+    pub(crate) async fn sql(&self, sql: &str) {
+        let script = sqlx::raw_sql(AssertSqlSafe(sql));
+        match &self.database {
+            Database::Postgres(pool) => script.execute(pool).await.map(drop),
+            Database::MySql(pool) => script.execute(pool).await.map(drop),
+            Database::Sqlite(pool) => script.execute(pool).await.map(drop),
+        }
+        .unwrap();
+    }
+
+    /// What a query of one number gives.
+    pub(crate) async fn number(&self, sql: &str) -> i64 {
+        match &self.database {
+            Database::Postgres(pool) => sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(pool).await,
+            Database::MySql(pool) => sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(pool).await,
+            Database::Sqlite(pool) => sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(pool).await,
+        }
+        .unwrap()
+    }
+
+    /// What a query of one text gives.
+    pub(crate) async fn text(&self, sql: &str) -> String {
+        match &self.database {
+            Database::Postgres(pool) => sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(pool).await,
+            Database::MySql(pool) => sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(pool).await,
+            Database::Sqlite(pool) => sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(pool).await,
+        }
+        .unwrap()
+    }
+
+    /// Takes the steps in one transaction of a connection of the application's own, with the database's own settings,
+    /// and gives the answers to what was enqueued.
+    pub(crate) async fn transaction(
+        &self,
+        steps: &[Step<'_>],
+        commit: bool,
+    ) -> Vec<Result<Vec<Enqueued>, EnqueueError>> {
+        let end = if commit { "COMMIT" } else { "ROLLBACK" };
+        transaction(&self.test.url, steps, end).await
+    }
+
+    /// Enqueues in a transaction that is committed.
+    pub(crate) async fn enqueue(&self, messages: &[NewMessage]) -> Vec<Enqueued> {
+        self.transaction(&[Step::Enqueue(messages)], true).await.remove(0).unwrap()
+    }
+
+    /// Feeds a script to the database's own program.
+    pub(crate) fn run_client(&self, script: &str) {
+        let url = url::Url::parse(&self.test.url).unwrap();
+        let port = url.port().unwrap_or_default().to_string();
+        let mut client = match self.dialect() {
+            Dialect::Postgres => {
+                let mut psql = Command::new("psql");
+                psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", &self.test.url]);
+                psql
+            }
+            Dialect::MySql => {
+                let mut mariadb = Command::new("mariadb");
+                mariadb.args(["--no-defaults", "-h127.0.0.1", "-uoutbox", "-P", &port, &self.test.name]);
+                mariadb
+            }
+            Dialect::Sqlite => {
+                let mut sqlite3 = Command::new("sqlite3");
+                sqlite3.args(["-bail", &self.test.name]);
+                sqlite3
+            }
+        };
+        let mut client = client.stdin(Stdio::piped()).spawn().unwrap();
+        client.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+        assert!(client.wait().unwrap().success());
+    }
+}
+
+/// As `outbox run` connects.
+pub(crate) async fn connect(url: &str, schema: Option<&str>) -> Database {
+    Database::connect(&ConnectOptions { url, schema, connections: 4 }).await.unwrap()
+}
+
+/// As an application connects that knows nothing of ours.
+pub(crate) async fn transaction(
+    url: &str,
+    steps: &[Step<'_>],
+    end: &'static str,
+) -> Vec<Result<Vec<Enqueued>, EnqueueError>> {
+    match url.split(':').next() {
+        Some("postgres") => take(&mut PgConnection::connect(url).await.unwrap(), steps, end).await,
+        Some("mysql") => take(&mut MySqlConnection::connect(url).await.unwrap(), steps, end).await,
+        _ => take(&mut SqliteConnection::connect(url).await.unwrap(), steps, end).await,
+    }
+}
+
+async fn take<C>(connection: &mut C, steps: &[Step<'_>], end: &'static str) -> Vec<Result<Vec<Enqueued>, EnqueueError>>
+where
+    C: OutboxConnection,
+    for<'c> &'c mut C: Executor<'c>,
+{
+    (&mut *connection).execute("BEGIN").await.unwrap();
+    let mut answers = Vec::new();
+    for step in steps {
+        match step {
+            Step::Enqueue(messages) => answers.push(enqueue_all(connection, messages).await),
+            Step::Sql(sql) => drop((&mut *connection).execute(AssertSqlSafe(*sql)).await.unwrap()),
+        }
+    }
+    (&mut *connection).execute(end).await.unwrap();
+    answers
+}

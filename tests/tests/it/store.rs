@@ -1,0 +1,198 @@
+//! Every store does the same: each behaviour, on every database.
+
+use outbox_tests::conformance::store::{claims, defaults, marks, on_every_database, settling, terms};
+
+#[tokio::test]
+async fn three_columns_suffice() {
+    on_every_database(defaults::three_columns_suffice).await;
+}
+
+#[tokio::test]
+async fn a_destination_is_the_origin_of_a_url_or_else_the_channel() {
+    on_every_database(defaults::a_destination_is_the_origin_of_a_url_or_else_the_channel).await;
+}
+
+#[tokio::test]
+async fn what_no_poller_could_read_is_refused_at_the_insert() {
+    on_every_database(defaults::what_no_poller_could_read_is_refused_at_the_insert).await;
+}
+
+#[tokio::test]
+async fn epochs_strictly_increase() {
+    on_every_database(terms::epochs_strictly_increase).await;
+}
+
+#[tokio::test]
+async fn a_repeated_begin_gives_the_same_epoch() {
+    on_every_database(terms::a_repeated_begin_gives_the_same_epoch).await;
+}
+
+#[tokio::test]
+async fn a_claim_needs_the_epoch_and_the_holder_of_the_present_term() {
+    on_every_database(terms::a_claim_needs_the_epoch_and_the_holder_of_the_present_term).await;
+}
+
+#[tokio::test]
+async fn a_claim_of_an_older_term_is_fenced_also_when_nothing_is_due() {
+    on_every_database(terms::a_claim_of_an_older_term_is_fenced_also_when_nothing_is_due).await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_term_is_logged_and_closes_the_gate_of_its_claims() {
+    on_every_database(terms::the_end_of_a_term_is_logged_and_closes_the_gate_of_its_claims).await;
+}
+
+#[tokio::test]
+async fn a_term_that_never_ended_is_logged_as_lost_by_the_next() {
+    on_every_database(terms::a_term_that_never_ended_is_logged_as_lost_by_the_next).await;
+}
+
+#[tokio::test]
+async fn no_claim_of_an_older_term_appears_once_a_newer_one_has_begun() {
+    on_every_database(terms::no_claim_of_an_older_term_appears_once_a_newer_one_has_begun).await;
+}
+
+#[tokio::test]
+async fn a_claim_repeated_under_its_id_is_made_once() {
+    on_every_database(claims::a_claim_repeated_under_its_id_is_made_once).await;
+}
+
+#[tokio::test]
+async fn excluded_rows_are_left_out() {
+    on_every_database(claims::excluded_rows_are_left_out).await;
+}
+
+#[tokio::test]
+async fn a_claim_keeps_to_its_rows_and_bytes() {
+    on_every_database(claims::a_claim_keeps_to_its_rows_and_bytes).await;
+}
+
+#[tokio::test]
+async fn rows_of_an_unknown_channel_wait_until_it_is_configured() {
+    on_every_database(claims::rows_of_an_unknown_channel_wait_until_it_is_configured).await;
+}
+
+#[tokio::test]
+async fn rows_of_a_paused_destination_wait_for_the_end_of_its_pause() {
+    on_every_database(claims::rows_of_a_paused_destination_wait_for_the_end_of_its_pause).await;
+}
+
+#[tokio::test]
+async fn higher_priorities_go_first() {
+    on_every_database(claims::higher_priorities_go_first).await;
+}
+
+#[tokio::test]
+async fn messages_of_an_ordering_key_go_out_one_at_a_time() {
+    on_every_database(claims::messages_of_an_ordering_key_go_out_one_at_a_time).await;
+}
+
+#[tokio::test]
+async fn rows_that_are_not_due_are_not_claimed() {
+    on_every_database(claims::rows_that_are_not_due_are_not_claimed).await;
+}
+
+#[tokio::test]
+async fn a_claimed_row_carries_what_its_application_wrote() {
+    on_every_database(claims::a_claimed_row_carries_what_its_application_wrote).await;
+}
+
+#[tokio::test]
+async fn tries_of_one_claim_that_overlap_make_it_once() {
+    on_every_database(claims::tries_of_one_claim_that_overlap_make_it_once).await;
+}
+
+#[tokio::test]
+async fn a_success_ends_the_row_and_its_claim() {
+    on_every_database(marks::a_success_ends_the_row_and_its_claim).await;
+}
+
+#[tokio::test]
+async fn a_retry_keeps_the_row_pending_until_its_time() {
+    on_every_database(marks::a_retry_keeps_the_row_pending_until_its_time).await;
+}
+
+#[tokio::test]
+async fn a_dead_letter_keeps_its_reason_and_a_gone_target_is_recorded() {
+    on_every_database(marks::a_dead_letter_keeps_its_reason_and_a_gone_target_is_recorded).await;
+}
+
+#[tokio::test]
+async fn a_deferral_counts_no_attempt_and_pauses_the_destination() {
+    on_every_database(marks::a_deferral_counts_no_attempt_and_pauses_the_destination).await;
+}
+
+#[tokio::test]
+async fn an_unsent_row_is_due_again_at_once() {
+    on_every_database(marks::an_unsent_row_is_due_again_at_once).await;
+}
+
+#[tokio::test]
+async fn the_first_attempt_stays_the_first() {
+    on_every_database(marks::the_first_attempt_stays_the_first).await;
+}
+
+#[tokio::test]
+async fn a_repeated_mark_is_harmless() {
+    on_every_database(marks::a_repeated_mark_is_harmless).await;
+}
+
+#[tokio::test]
+async fn a_mark_that_comes_after_settling_is_fenced() {
+    on_every_database(marks::a_mark_that_comes_after_settling_is_fenced).await;
+}
+
+#[tokio::test]
+async fn a_mark_of_a_row_that_has_moved_on_is_fenced_and_its_neighbours_are_not() {
+    on_every_database(marks::a_mark_of_a_row_that_has_moved_on_is_fenced_and_its_neighbours_are_not).await;
+}
+
+#[tokio::test]
+async fn a_success_counts_after_its_term_as_long_as_its_claim_stands() {
+    on_every_database(marks::a_success_counts_after_its_term_as_long_as_its_claim_stands).await;
+}
+
+#[tokio::test]
+async fn texts_from_outside_are_made_fit_to_store() {
+    on_every_database(marks::texts_from_outside_are_made_fit_to_store).await;
+}
+
+#[tokio::test]
+async fn a_group_that_the_database_refuses_for_its_data_is_written_not_at_all() {
+    on_every_database(marks::a_group_that_the_database_refuses_for_its_data_is_written_not_at_all).await;
+}
+
+#[tokio::test]
+async fn groups_written_at_the_same_time_all_land() {
+    on_every_database(marks::groups_written_at_the_same_time_all_land).await;
+}
+
+#[tokio::test]
+async fn rows_of_an_earlier_term_wait_for_their_settling_time() {
+    on_every_database(settling::rows_of_an_earlier_term_wait_for_their_settling_time).await;
+}
+
+#[tokio::test]
+async fn a_closed_gate_saves_the_ttl() {
+    on_every_database(settling::a_closed_gate_saves_the_ttl).await;
+}
+
+#[tokio::test]
+async fn later_terms_do_not_start_the_settling_time_anew() {
+    on_every_database(settling::later_terms_do_not_start_the_settling_time_anew).await;
+}
+
+#[tokio::test]
+async fn rows_in_doubt_go_by_the_policy_of_their_channel() {
+    on_every_database(settling::rows_in_doubt_go_by_the_policy_of_their_channel).await;
+}
+
+#[tokio::test]
+async fn an_older_term_settles_nothing() {
+    on_every_database(settling::an_older_term_settles_nothing).await;
+}
+
+#[tokio::test]
+async fn a_term_does_not_settle_its_own_claims() {
+    on_every_database(settling::a_term_does_not_settle_its_own_claims).await;
+}
