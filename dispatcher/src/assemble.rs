@@ -1,6 +1,7 @@
 //! Puts a dispatcher together from its ports: the store, the lease, the adapters and the clock.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use outbox_adapters::Lease;
@@ -86,6 +87,7 @@ impl Dispatcher {
                 channels: terms.clone(),
                 clock,
                 metrics: metrics.clone(),
+                campaigned: AtomicBool::new(false),
             },
             settling: Arc::new(Settling {
                 store: store.clone(),

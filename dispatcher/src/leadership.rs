@@ -3,6 +3,7 @@
 //! The lease says who should poll; the epoch says whose claims count. Only the second is believed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
@@ -45,6 +46,8 @@ pub struct Leadership {
     pub clock: Arc<dyn Clock>,
     /// Where terms are counted.
     pub metrics: Arc<Metrics>,
+    /// Whether this replica has campaigned before: only its first campaign waits for nothing.
+    pub campaigned: AtomicBool,
 }
 
 /// How often a candidate asks for the lease, before jitter: a crash costs at most the ttl and this.
@@ -97,6 +100,11 @@ impl Leadership {
         let mut holder = self.candidate();
         let mut first_sent = None;
         loop {
+            if self.campaigned.swap(true, Ordering::Relaxed) {
+                // Whether somebody gave the lease up (perhaps this replica) or the time is over: ask.
+                let pause = campaign_interval(self.ttl).mul_f64(rand::rng().random_range(1.0..1.25));
+                let _ = tokio::time::timeout(pause, self.lease.released(self.shard)).await;
+            }
             tokio::time::sleep(DRAW.mul_f64(rand::rng().random())).await;
             let sent = *first_sent.get_or_insert_with(|| self.clock.now());
             let call = self.lease.acquire(self.shard, &holder, self.ttl);
@@ -106,9 +114,6 @@ impl Leadership {
                 Ok(Err(error)) => tracing::warn!(shard = %self.shard, %error, "lease.campaign_failed"),
                 Err(_) => tracing::warn!(shard = %self.shard, limit = ?self.ttl / 6, "lease.campaign_timed_out"),
             }
-            let pause = campaign_interval(self.ttl).mul_f64(rand::rng().random_range(1.0..1.25));
-            // Whether it was a release or the time: ask again.
-            let _ = tokio::time::timeout(pause, self.lease.released(self.shard)).await;
         }
     }
 
