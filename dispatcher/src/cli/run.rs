@@ -51,9 +51,9 @@ pub(super) async fn run(config: Config, args: RunArgs) -> anyhow::Result<ExitCod
 }
 
 async fn dispatch(config: &Config, args: &RunArgs, telemetry: &Telemetry) -> anyhow::Result<Arc<Metrics>> {
-    let database = session::connect(config, CONNECTIONS).await?;
+    let database = wiring::database(config, CONNECTIONS).await?;
     let outbox = session::require_or_create(config, &database).await?;
-    let lease = Arc::new(LeaseHealth::new(wiring::lease(config, &database, &outbox.outbox_id.to_string())?));
+    let lease = Arc::new(LeaseHealth::new(wiring::lease(config, &outbox.outbox_id.to_string()).await?));
     let channels = wiring::channels(config)?;
     let names: Vec<String> = channels.iter().map(|channel| channel.name.clone()).collect();
     let metrics = Arc::new(telemetry.metrics(names.iter().map(String::as_str), &[Shard::default()])?);

@@ -2,25 +2,18 @@
 
 use std::sync::Arc;
 
-use anyhow::Context;
 use outbox_schema::migrate::{Meta, SchemaState};
-use outbox_schema::{ConnectOptions, Database, Desk};
+use outbox_schema::{Database, Desk};
 
 use crate::config::{Config, Dialect};
+use crate::wiring;
 
 /// Connections of a command that looks or writes once.
 const FEW: u32 = 2;
 
-/// Opens the database of the settings with at most `connections`.
-pub(super) async fn connect(config: &Config, connections: u32) -> anyhow::Result<Database> {
-    let options =
-        ConnectOptions { url: config.database.url.expose(), schema: config.database.schema.as_deref(), connections };
-    Database::connect(&options).await.with_context(|| format!("database.url is {}", config.database.url))
-}
-
 /// Opens the outbox of the settings for a command.
 pub(super) async fn open(config: &Config) -> anyhow::Result<Database> {
-    let database = connect(config, FEW).await?;
+    let database = wiring::database(config, FEW).await?;
     database.require(&config.database.environment).await?;
     Ok(database)
 }
