@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_deferral_pauses_the_destination_or_the_whole_channel() {
-        let until = Duration::from_secs(60);
+        let until = Duration::from_mins(1);
         let paused = |scope| match of(&Outcome::Defer { scope, until }, InDoubtPolicy::Resend, 1) {
             Verdict::Deferred { destination, until: paused } if paused == until => destination,
             other => panic!("{other:?}"),

@@ -4,10 +4,13 @@
 
 mod compose;
 mod demo;
+mod desk;
 mod enqueue;
+mod grants;
 mod lease;
 mod lease_redis;
 mod migrate;
 mod outboxes;
+mod poller;
 mod servers;
 mod store;
