@@ -23,6 +23,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use outbox_schema::{ConnectOptions, DEFAULT_ENVIRONMENT, Database};
+use sqlx::Connection;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::audit::{Accounts, audit};
@@ -142,6 +143,8 @@ async fn play(stage: &Stage) -> anyhow::Result<ExitCode> {
 
     let (messages, doubts, terms) = (tables.messages().await?, tables.doubts().await?, tables.terms().await?);
     tables.close().await;
+    // The last to close is one that may write: it leaves a single file behind.
+    shop.close().await?;
     let arrived = receiver.ledger.messages();
     let audit = audit(&Accounts { sold: &sold, messages: &messages, doubts: &doubts, arrived: &arrived });
     for paragraph in [

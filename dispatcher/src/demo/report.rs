@@ -41,8 +41,9 @@ fn why_twice(twice: &[Twice], fleet: &Fleet) -> String {
 /// Why the poller's death made some messages arrive twice, with one for an example.
 pub(super) fn crash(crash: &Crash, audit: &Audit) -> String {
     let mut text = format!(
-        "The poller {} (epoch {}) was killed with {} requests on the wire. Nobody left could tell which had arrived:\n\
-         all of them were in doubt, and were sent again with the same idempotency key.",
+        "The poller {} (epoch {}) was killed with {} requests on the wire. Nobody left could tell which of them had\n\
+         arrived, nor what had been answered and not been marked yet: all that is in doubt, and was sent again with\n\
+         the same idempotency key.",
         crash.name, crash.epoch, crash.open
     );
     if let Some(Twice { key, accepted, .. }) = audit.twice.first() {

@@ -102,7 +102,7 @@ impl Tables {
         sqlx::query_as(statement).fetch_all(&self.0).await
     }
 
-    /// Closes the connections, so that nothing of the database is left outside its file.
+    /// Closes the connections.
     pub(super) async fn close(&self) {
         self.0.close().await;
     }
