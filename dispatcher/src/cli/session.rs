@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use outbox_schema::migrate::{Meta, SchemaState};
 use outbox_schema::{Database, Desk};
+use uuid::Uuid;
 
-use crate::config::{Config, Dialect};
+use crate::config::{Config, Dialect, SecretUrl};
+use crate::telemetry::{self, Telemetry, TelemetryError};
 use crate::wiring;
 
 /// Connections of a command that looks or writes once.
@@ -33,6 +35,19 @@ pub(super) async fn require_or_create(config: &Config, database: &Database) -> a
         return Ok(made.meta);
     }
     Ok(database.require(environment).await?)
+}
+
+/// Logs, and traces and metrics where an endpoint is set.
+pub(super) fn telemetry(config: &Config) -> Result<Telemetry, TelemetryError> {
+    let settings = &config.telemetry;
+    // gcp_auth logs the bodies of failed token requests.
+    let level = format!("{},gcp_auth=error", settings.log_level);
+    telemetry::start(&telemetry::Settings {
+        log_format: settings.log_format,
+        log_level: Some(&level),
+        otlp_endpoint: settings.otlp_endpoint.as_ref().map(SecretUrl::expose),
+        instance: &Uuid::new_v4().to_string(),
+    })
 }
 
 /// Who asks for a change: `--by`, else the user of the system.
