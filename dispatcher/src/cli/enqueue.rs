@@ -93,6 +93,8 @@ async fn traced(
     }
     let telemetry = session::telemetry(config)?;
     let enqueued = in_one_transaction(database, messages).instrument(spans::enqueue_span(messages.len())).await;
+    // A connection keeps the span in which it was made, and with it the span's end.
+    database.close().await;
     let metrics = telemetry.metrics([], &[])?;
     telemetry.shutdown(&metrics).await;
     Ok(enqueued)
