@@ -5,6 +5,7 @@
 mod compose;
 mod demo;
 mod enqueue;
+mod fleet;
 mod lease;
 mod lease_redis;
 mod migrate;
