@@ -150,10 +150,15 @@ impl Fleet {
         log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// Sends a signal to a running replica.
-    pub fn signal(&self, place: Place, signal: Signal) {
+    /// The process of a running replica.
+    pub fn pid(&self, place: Place) -> Pid {
         let id = self.replicas[place].child.as_ref().and_then(Child::id).expect("the replica runs");
-        kill_process(Pid::from_raw(id.cast_signed()).unwrap(), signal).unwrap();
+        Pid::from_raw(id.cast_signed()).unwrap()
+    }
+
+    /// Sends a signal to a running replica: `STOP` freezes it, `CONT` thaws it.
+    pub fn signal(&self, place: Place, signal: Signal) {
+        kill_process(self.pid(place), signal).unwrap();
     }
 
     /// `kill -9`, and waits for its end.

@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on panics")]
 
 mod compose;
+mod crash;
 mod demo;
 mod enqueue;
 mod fleet;
+mod idle;
 mod lease;
 mod lease_redis;
 mod migrate;
