@@ -1,0 +1,133 @@
+//! An application in any language: it inserts with the database's own command-line program, under a role that has
+//! the rights of `outbox-schema/grants` and no other.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::process::Stdio;
+
+use outbox_schema::Dialect;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+use url::Url;
+
+use crate::servers::TestDatabase;
+
+/// Messages per transaction.
+const TRANSACTION: usize = 250;
+
+/// Messages of the transaction that is rolled back after each that is committed.
+const ROLLED_BACK: usize = 25;
+
+/// One application, and what it committed and what it rolled back.
+#[derive(Debug)]
+pub struct Application {
+    dialect: Dialect,
+    database: String,
+    port: String,
+    role: String,
+    /// The keys of the messages that it committed.
+    pub committed: HashSet<String>,
+    /// The keys of those that it rolled back.
+    pub rolled_back: HashSet<String>,
+}
+
+impl Application {
+    /// Makes the role of an application in a migrated outbox. SQLite has no roles: there it is whoever may write the
+    /// file.
+    pub async fn of(database: &TestDatabase) -> Self {
+        let url = Url::parse(&database.url).unwrap();
+        let (dialect, owner, grants) = match url.scheme() {
+            "postgres" => (Dialect::Postgres, "postgres", postgres_role as fn(&str) -> String),
+            "mysql" => (Dialect::MySql, "outbox", mysql_role as fn(&str) -> String),
+            _ => (Dialect::Sqlite, "", no_role as fn(&str) -> String),
+        };
+        let role = format!("shop_{}", &database.name[database.name.len().saturating_sub(12)..]);
+        let mut application = Self {
+            dialect,
+            database: database.name.clone(),
+            port: url.port().unwrap_or_default().to_string(),
+            role: owner.to_owned(),
+            committed: HashSet::new(),
+            rolled_back: HashSet::new(),
+        };
+        application.run(&grants(&role)).await;
+        application.role = role;
+        application
+    }
+
+    /// Commits `messages` for the channel `http`, in some transactions; rolls some others back.
+    pub async fn insert(&mut self, messages: usize, target: &str) {
+        let mut script = String::new();
+        let mut left = messages;
+        while left > 0 {
+            let some = left.min(TRANSACTION);
+            let (kept, undone) = (self.committed.len(), self.rolled_back.len());
+            self.committed.extend(keys("kept", kept, some));
+            self.rolled_back.extend(keys("undone", undone, ROLLED_BACK));
+            transaction(&mut script, keys("kept", kept, some), target, "COMMIT");
+            transaction(&mut script, keys("undone", undone, ROLLED_BACK), target, "ROLLBACK");
+            left -= some;
+        }
+        self.run(&script).await;
+    }
+
+    /// Feeds a script to the database's program.
+    pub async fn run(&self, script: &str) {
+        let mut client = match self.dialect {
+            Dialect::Postgres => {
+                let mut psql = Command::new("psql");
+                psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-h127.0.0.1", "-U", &self.role, "-p", &self.port]);
+                psql.arg(&self.database);
+                psql
+            }
+            Dialect::MySql => {
+                // MariaDB's program, or MySQL's where there is only that.
+                let mut mysql = Command::new("sh");
+                mysql.args(["-c", "exec $(command -v mariadb || echo mysql) \"$@\"", "sh"]);
+                mysql.args(["--no-defaults", "-h127.0.0.1", "-u", &self.role, "-P", &self.port, &self.database]);
+                mysql
+            }
+            Dialect::Sqlite => {
+                let mut sqlite = Command::new("sqlite3");
+                sqlite.args(["-bail", "-cmd", ".timeout 60000", &self.database]);
+                sqlite
+            }
+        };
+        let mut client = client.stdin(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        client.stdin.take().unwrap().write_all(script.as_bytes()).await.unwrap();
+        assert!(client.wait().await.unwrap().success(), "the client of {:?} failed: see above", self.dialect);
+    }
+}
+
+fn keys(word: &'static str, from: usize, count: usize) -> impl Iterator<Item = String> {
+    (from..from + count).map(move |number| format!("{word}-{number}"))
+}
+
+fn transaction(script: &mut String, keys: impl Iterator<Item = String>, target: &str, end: &str) {
+    script.push_str("BEGIN;\nINSERT INTO outbox (idempotency_key, channel, target, payload) VALUES");
+    for (place, key) in keys.enumerate() {
+        let comma = if place > 0 { "," } else { "" };
+        write!(script, "{comma}\n('{key}', 'http', '{target}', '{{\"order\": \"{key}\"}}')").unwrap();
+    }
+    writeln!(script, ";\n{end};").unwrap();
+}
+
+fn postgres_role(role: &str) -> String {
+    // The grants speak of the dispatcher's role too.
+    format!(
+        "CREATE ROLE {role} LOGIN; CREATE ROLE {role}_outbox;\n\
+         \\set schema public\n\\set application {role}\n\\set dispatcher {role}_outbox\n{}",
+        include_str!("../../outbox-schema/grants/postgres.sql")
+    )
+}
+
+fn mysql_role(role: &str) -> String {
+    let (application, dispatcher) = (format!("'{role}'@'%'"), format!("'{role}_outbox'@'%'"));
+    let grants = include_str!("../../outbox-schema/grants/mysql.sql");
+    let grants = grants.replace("APPLICATION", &application).replace("DISPATCHER", &dispatcher);
+    format!("CREATE USER {application}; CREATE USER {dispatcher};\n{grants}")
+}
+
+fn no_role(_: &str) -> String {
+    String::new()
+}

@@ -1,0 +1,216 @@
+//! A fleet: replicas of the real program, as processes.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+
+use crate::tables::Tables;
+use crate::{eventually, outbox_binary};
+
+/// Far longer than anything takes: the machine may be busy with other tests.
+pub const PATIENCE: Duration = Duration::from_mins(2);
+
+/// The settings of a fleet with one channel, `http`.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// `database.url`.
+    pub database: String,
+    /// `lease.url`; none: the table lease.
+    pub redis: Option<String>,
+    /// The channel's `base_url`.
+    pub receiver: String,
+    /// `lease.ttl`.
+    pub ttl: Duration,
+    /// `lease.term`.
+    pub term: Duration,
+    /// `dispatch.max_in_flight`.
+    pub max_in_flight: u32,
+    /// The channel's `timeout`.
+    pub timeout: Duration,
+    /// Further lines of the settings file, as `retry.base = "1s"`.
+    pub more: String,
+}
+
+impl Settings {
+    /// The settings file.
+    fn text(&self) -> String {
+        let milliseconds = |time: Duration| format!("\"{}ms\"", time.as_millis());
+        let mut text = self.more.clone();
+        let mut set = |key: &str, value: String| writeln!(text, "\n{key} = {value}").unwrap();
+        set("database.url", format!("\"{}\"", self.database));
+        if let Some(redis) = &self.redis {
+            set("lease.url", format!("\"{redis}\""));
+        }
+        set("lease.ttl", milliseconds(self.ttl));
+        set("lease.term", milliseconds(self.term));
+        set("dispatch.max_in_flight", self.max_in_flight.to_string());
+        set("admin.listen", "\"127.0.0.1:0\"".to_owned());
+        set("telemetry.log_format", "\"json\"".to_owned());
+        set("channels.http.kind", "\"http\"".to_owned());
+        set("channels.http.base_url", format!("\"{}\"", self.receiver));
+        set("channels.http.allow_networks", "[\"127.0.0.0/8\"]".to_owned());
+        set("channels.http.timeout", milliseconds(self.timeout));
+        text
+    }
+}
+
+/// One replica of a fleet, also after its end. They are numbered as they were started.
+pub type Place = usize;
+
+/// The poller of a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Poller {
+    /// Which replica it is.
+    pub place: Place,
+    /// Of its term.
+    pub epoch: i64,
+}
+
+/// Replicas with the same settings. They end with this, and with the test process however that ends.
+#[derive(Debug)]
+pub struct Fleet {
+    directory: TempDir,
+    replicas: Vec<Replica>,
+}
+
+#[derive(Debug)]
+struct Replica {
+    /// None once it has ended.
+    child: Option<Child>,
+    log: PathBuf,
+}
+
+impl Fleet {
+    /// Starts so many replicas.
+    pub fn start(settings: &Settings, replicas: usize) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("outbox.toml"), settings.text()).unwrap();
+        let mut fleet = Self { directory, replicas: Vec::new() };
+        for _ in 0..replicas {
+            fleet.add(&[]);
+        }
+        fleet
+    }
+
+    /// Starts one more, with these settings of its own: variables of the environment.
+    pub fn add(&mut self, environment: &[(&str, &str)]) -> Place {
+        let place = self.replicas.len();
+        let log = self.directory.path().join(format!("replica-{place}.log"));
+        // The kernel kills it when the thread that runs the test ends, for whatever reason.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--"]).arg(outbox_binary()).arg("run");
+        command.arg("--config").arg(self.directory.path().join("outbox.toml"));
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("OUTBOX_")) {
+            command.env_remove(name);
+        }
+        command.env_remove("RUST_LOG").envs(environment.iter().copied()).current_dir(self.directory.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).unwrap()).kill_on_drop(true);
+        let child = command.spawn().expect("`setpriv` of util-linux starts");
+        self.replicas.push(Replica { child: Some(child), log });
+        place
+    }
+
+    /// The replicas that nobody has stopped.
+    pub fn running(&self) -> Vec<Place> {
+        (0..self.replicas.len()).filter(|place| self.replicas[*place].child.is_some()).collect()
+    }
+
+    /// Waits until the newest term is that of a running replica which has said that it began, and not that it ended.
+    pub async fn poller(&self, tables: &Tables) -> Poller {
+        let probe = async || {
+            let newest = tables.newest_term().await;
+            let place = self.leader_of(&newest.holder)?;
+            Some(Poller { place, epoch: newest.epoch })
+        };
+        eventually("a running replica polls", PATIENCE, probe).await
+    }
+
+    /// Each holder of a term, and which replica it was, as the logs tell.
+    pub fn holders(&self) -> HashMap<String, Place> {
+        let of = |place: Place| self.lines(place, "term.began").into_iter().map(move |line| (holder(&line), place));
+        (0..self.replicas.len()).flat_map(of).collect()
+    }
+
+    /// What a replica logged under this name, as `term.began`.
+    pub fn lines(&self, place: Place, name: &str) -> Vec<Value> {
+        self.log(place).into_iter().filter(|line| line["message"] == name).collect()
+    }
+
+    /// What a replica logged.
+    pub fn log(&self, place: Place) -> Vec<Value> {
+        let log = std::fs::read_to_string(&self.replicas[place].log).unwrap();
+        log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The process of a running replica.
+    pub fn pid(&self, place: Place) -> Pid {
+        let id = self.replicas[place].child.as_ref().and_then(Child::id).expect("the replica runs");
+        Pid::from_raw(id.cast_signed()).unwrap()
+    }
+
+    /// Sends a signal to a running replica: `STOP` freezes it, `CONT` thaws it.
+    pub fn signal(&self, place: Place, signal: Signal) {
+        kill_process(self.pid(place), signal).unwrap();
+    }
+
+    /// `kill -9`, and waits for its end.
+    pub async fn kill(&mut self, place: Place) {
+        self.signal(place, Signal::KILL);
+        self.ended(place).await;
+    }
+
+    /// SIGTERM, and waits for its end.
+    pub async fn stop(&mut self, place: Place) -> ExitStatus {
+        self.signal(place, Signal::TERM);
+        self.ended(place).await
+    }
+
+    /// [`Self::stop`] for all that run, which must end in good order.
+    pub async fn stop_all(&mut self) {
+        for place in self.running() {
+            self.signal(place, Signal::TERM);
+        }
+        for place in self.running() {
+            let status = self.ended(place).await;
+            assert!(status.success(), "replica {place} ended with {status}");
+        }
+    }
+
+    /// Waits for the end of a replica.
+    pub async fn ended(&mut self, place: Place) -> ExitStatus {
+        let mut child = self.replicas[place].child.take().expect("the replica runs");
+        let ended = tokio::time::timeout(PATIENCE, child.wait()).await;
+        ended.unwrap_or_else(|_| panic!("replica {place} does not end")).unwrap()
+    }
+
+    fn leader_of(&self, holder: &str) -> Option<Place> {
+        let tells = |place: &Place, name: &str| self.lines(*place, name).iter().any(|line| line["holder"] == holder);
+        self.running().into_iter().find(|place| tells(place, "term.began") && !tells(place, "term.ended"))
+    }
+}
+
+fn holder(line: &Value) -> String {
+    line["holder"].as_str().expect("a term has a holder").to_owned()
+}
+
+impl Drop for Fleet {
+    /// Where the test fails, says how each replica's log ends.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        for (place, replica) in self.replicas.iter().enumerate() {
+            let log = std::fs::read_to_string(&replica.log).unwrap_or_default();
+            let lines: Vec<_> = log.lines().collect();
+            eprintln!("replica {place}:\n{}\n", lines[lines.len().saturating_sub(12)..].join("\n"));
+        }
+    }
+}

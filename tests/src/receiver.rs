@@ -1,0 +1,282 @@
+//! The other side: an HTTP receiver in the test process that logs every request.
+//!
+//! It has a thread of its own, so that a test that computes does not make it slow. Its account is independent of the
+//! dispatcher's: what it accepted stays accepted, also when nobody waits for the answer any more.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+
+/// A receiver; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Receiver {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    runtime: Option<Runtime>,
+}
+
+/// What the receiver does with the requests of one path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Manner {
+    /// Answers the nth request of each key with the nth status; the last one goes on.
+    Answer(Vec<u16>),
+    /// Reads the whole request, then closes the connection without a word.
+    Drop,
+    /// Reads the whole request and never answers.
+    Hang,
+}
+
+/// One request, read in full.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Its idempotency key, without quotes; empty where there is none.
+    pub key: String,
+    /// Its path and query.
+    pub path: String,
+    /// When it had been read.
+    pub arrived: Instant,
+    /// The status that it was answered with, or is going to be; none where it gets no answer.
+    pub status: Option<u16>,
+    /// When it was answered, or its connection was lost or closed; none as long as it is open.
+    pub left: Option<Instant>,
+}
+
+impl Request {
+    /// Whether the receiver took what was sent, whether or not the sender learnt of it.
+    pub fn is_accepted(&self) -> bool {
+        self.status.is_some_and(|status| (200..300).contains(&status))
+    }
+
+    /// Whether it was open at that moment.
+    pub fn was_open_at(&self, moment: Instant) -> bool {
+        self.arrived <= moment && self.left.is_none_or(|left| moment < left)
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    latency: Duration,
+    manners: HashMap<String, Manner>,
+    requests: Vec<Request>,
+    by_key: HashMap<String, usize>,
+    open: usize,
+    most_open: usize,
+}
+
+impl Receiver {
+    /// Listens on a free port of 127.0.0.1 and answers every request 200 after `latency`.
+    pub fn start(latency: Duration) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a thread");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = State {
+            latency,
+            manners: HashMap::new(),
+            requests: Vec::new(),
+            by_key: HashMap::new(),
+            open: 0,
+            most_open: 0,
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(state) });
+        runtime.spawn(listen(listener, shared.clone()));
+        Self { address, shared, runtime: Some(runtime) }
+    }
+
+    /// As `base_url` of a channel takes it.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Takes so long to answer from now on.
+    pub fn set_latency(&self, latency: Duration) {
+        self.shared.state().latency = latency;
+    }
+
+    /// Behaves like this to requests of `path` (without its query) from now on.
+    pub fn behave(&self, path: &str, manner: Manner) {
+        self.shared.state().manners.insert(path.to_owned(), manner);
+    }
+
+    /// Every request, in the order of arrival.
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.state().requests.clone()
+    }
+
+    /// How many requests have arrived.
+    pub fn count(&self) -> usize {
+        self.shared.state().requests.len()
+    }
+
+    /// How many requests of `key` have arrived.
+    pub fn count_of(&self, key: &str) -> usize {
+        self.shared.state().by_key.get(key).copied().unwrap_or_default()
+    }
+
+    /// How many requests are open now.
+    pub fn open(&self) -> usize {
+        self.shared.state().open
+    }
+
+    /// The most requests that were ever open at one time.
+    pub fn most_open(&self) -> usize {
+        self.shared.state().most_open
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// Logs a request; returns its place in the log, what to do with it, and after how long.
+    fn enter(&self, key: String, path: String) -> (usize, Manner, Duration) {
+        let mut state = self.state();
+        let seen = state.by_key.entry(key.clone()).or_default();
+        let nth = *seen;
+        *seen += 1;
+        let bare = path.split('?').next().unwrap_or_default();
+        let manner = match state.manners.get(bare) {
+            None => Manner::Answer(vec![200]),
+            Some(Manner::Answer(statuses)) => Manner::Answer(vec![statuses[nth.min(statuses.len() - 1)]]),
+            Some(Manner::Drop) => Manner::Drop,
+            Some(Manner::Hang) => Manner::Hang,
+        };
+        let status = match &manner {
+            Manner::Answer(statuses) => statuses.first().copied(),
+            Manner::Drop | Manner::Hang => None,
+        };
+        state.requests.push(Request { key, path, arrived: Instant::now(), status, left: None });
+        state.open += 1;
+        state.most_open = state.most_open.max(state.open);
+        (state.requests.len() - 1, manner, state.latency)
+    }
+
+    fn leave(&self, place: usize) {
+        let mut state = self.state();
+        state.open -= 1;
+        state.requests[place].left = Some(Instant::now());
+    }
+}
+
+async fn listen(listener: std::net::TcpListener, shared: Arc<Shared>) {
+    let listener = TcpListener::from_std(listener).unwrap();
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        tokio::spawn(serve(stream, shared.clone()));
+    }
+}
+
+/// As much of HTTP/1.1 as the dispatcher's client speaks: bodies with a length, one request after the other.
+async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
+    stream.set_nodelay(true).unwrap();
+    let mut read = Vec::with_capacity(4096);
+    loop {
+        let Some((head, length)) = whole_request(&read) else {
+            match stream.read_buf(&mut read).await {
+                Ok(1..) => continue,
+                Ok(0) | Err(_) => return,
+            }
+        };
+        read.drain(..length);
+        let (place, manner, latency) = shared.enter(head.key, head.path);
+        let answered = match manner {
+            Manner::Answer(statuses) => {
+                tokio::time::sleep(latency).await;
+                let answer = format!("HTTP/1.1 {} Said\r\ncontent-length: 0\r\n\r\n", statuses[0]);
+                stream.write_all(answer.as_bytes()).await.is_ok()
+            }
+            Manner::Drop => false,
+            Manner::Hang => {
+                while let Ok(1..) = stream.read_buf(&mut read).await {}
+                false
+            }
+        };
+        shared.leave(place);
+        if !answered {
+            return;
+        }
+    }
+}
+
+struct Head {
+    key: String,
+    path: String,
+}
+
+/// The head of the request at the start of `read`, and the length of all of it, once it is there.
+fn whole_request(read: &[u8]) -> Option<(Head, usize)> {
+    let end = read.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let text = String::from_utf8_lossy(&read[..end]);
+    let mut lines = text.lines();
+    let path = lines.next()?.split(' ').nth(1)?.to_owned();
+    let headers: HashMap<String, &str> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim()))
+        .collect();
+    let body = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
+    let key = headers.get("idempotency-key").map_or("", |key| key.trim_matches('"')).to_owned();
+    (read.len() >= end + body).then_some((Head { key, path }, end + body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn post(receiver: &Receiver, path: &str, key: &str) -> Option<u16> {
+        outbox_adapters::ensure_crypto_provider();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let request = client.post(receiver.url() + path).header("Idempotency-Key", key).body("{}");
+        request.send().await.ok().map(|answer| answer.status().as_u16())
+    }
+
+    #[tokio::test]
+    async fn requests_are_counted_by_key_and_answered_by_path() {
+        let receiver = Receiver::start(Duration::ZERO);
+        receiver.behave("/busy", Manner::Answer(vec![503, 200]));
+        receiver.behave("/rude", Manner::Drop);
+        assert_eq!(post(&receiver, "/hook?x=1", "\"a\"").await, Some(200));
+        assert_eq!(post(&receiver, "/busy", "b").await, Some(503));
+        assert_eq!(post(&receiver, "/busy", "b").await, Some(200));
+        assert_eq!(post(&receiver, "/rude", "c").await, None);
+        let accepted: Vec<_> = receiver.requests().iter().map(Request::is_accepted).collect();
+        assert_eq!(accepted, [true, false, true, false]);
+        assert_eq!((receiver.count_of("a"), receiver.count_of("b"), receiver.count_of("c")), (1, 2, 1));
+        assert_eq!((receiver.open(), receiver.most_open()), (0, 1));
+    }
+
+    #[tokio::test]
+    async fn a_request_that_gets_no_answer_stays_open_until_its_sender_goes() {
+        let receiver = Receiver::start(Duration::ZERO);
+        receiver.behave("/deaf", Manner::Hang);
+        let url = receiver.url();
+        let waiting = tokio::spawn(async move {
+            outbox_adapters::ensure_crypto_provider();
+            reqwest::Client::builder().no_proxy().build().unwrap().post(url + "/deaf").body("{}").send().await
+        });
+        let patience = Duration::from_secs(10);
+        crate::eventually("it is open", patience, async || (receiver.open() == 1).then_some(())).await;
+        waiting.abort();
+        crate::eventually("it has left", patience, async || (receiver.open() == 0).then_some(())).await;
+        assert!(!receiver.requests()[0].is_accepted());
+    }
+}

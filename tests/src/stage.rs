@@ -1,0 +1,74 @@
+//! All that an end-to-end test needs: an outbox, the application that fills it, and the receiver of its messages.
+
+use std::time::Duration;
+
+use crate::application::Application;
+use crate::eventually;
+use crate::fleet::{PATIENCE, Settings};
+use crate::invariants::{self, Accounts, Report};
+use crate::receiver::Receiver;
+use crate::servers::TestDatabase;
+use crate::tables::Tables;
+
+/// One outbox and those around it.
+#[derive(Debug)]
+pub struct Stage {
+    /// As whom the dispatcher connects: the owner.
+    pub database: TestDatabase,
+    /// What is in the outbox.
+    pub tables: Tables,
+    /// Who fills it.
+    pub application: Application,
+    /// Where its messages go.
+    pub receiver: Receiver,
+}
+
+impl Stage {
+    /// Makes an outbox in an empty database; its receiver takes `latency` for each answer.
+    pub async fn set(database: TestDatabase, latency: Duration) -> Self {
+        // Shown where the test fails.
+        eprintln!("{}", database.url);
+        let tables = Tables::migrated(&database.url).await;
+        let application = Application::of(&database).await;
+        Self { database, tables, application, receiver: Receiver::start(latency) }
+    }
+
+    /// Settings with short times: a lease of 2 s (in that Redis, else in the table), terms of 2 s.
+    pub fn settings(&self, redis: Option<String>) -> Settings {
+        Settings {
+            database: self.database.url.clone(),
+            redis,
+            receiver: self.receiver.url(),
+            ttl: Duration::from_secs(2),
+            term: Duration::from_secs(2),
+            max_in_flight: 32,
+            timeout: Duration::from_secs(15),
+            more: String::new(),
+        }
+    }
+
+    /// Waits until every committed message has an outcome.
+    pub async fn settled(&self) {
+        let arrived = async || (self.receiver.count() >= self.application.committed.len()).then_some(());
+        eventually("as many requests as messages", PATIENCE, arrived).await;
+        let none_pending = async || (!self.tables.has_pending().await).then_some(());
+        eventually("every message has an outcome", PATIENCE, none_pending).await;
+    }
+
+    /// Compares what the application, the receiver and the tables say.
+    ///
+    /// # Panics
+    /// Where a guarantee was broken.
+    pub async fn check(&self) -> Report {
+        invariants::check(&Accounts {
+            committed: self.application.committed.clone(),
+            rolled_back: self.application.rolled_back.clone(),
+            // After the tables: what they say was sent has then arrived.
+            messages: self.tables.messages().await,
+            attempts: self.tables.attempts().await,
+            terms: self.tables.terms().await,
+            newest: Some(self.tables.newest_term().await),
+            requests: self.receiver.requests(),
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! What the tables of an outbox say, the same for each database.
+
+use outbox_schema::{ConnectOptions, Database};
+use sqlx::mysql::MySqlRow;
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{AssertSqlSafe, FromRow};
+
+/// Reads the tables of one outbox, as its owner.
+#[derive(Debug, Clone)]
+pub struct Tables {
+    database: Database,
+}
+
+/// A row of `outbox`.
+#[derive(Debug, Clone, FromRow)]
+pub struct MessageRow {
+    /// `id`.
+    pub id: i64,
+    /// `idempotency_key`.
+    pub idempotency_key: String,
+    /// `status`.
+    pub status: String,
+    /// `dead_reason`.
+    pub dead_reason: Option<String>,
+    /// `attempts`.
+    pub attempts: i64,
+}
+
+/// A row of `outbox_attempt`.
+#[derive(Debug, Clone, FromRow)]
+pub struct AttemptRow {
+    /// `message_id`.
+    pub message_id: i64,
+    /// `epoch`.
+    pub epoch: i64,
+    /// `holder`.
+    pub holder: String,
+    /// `outcome`.
+    pub outcome: String,
+    /// 1 where a later term had to decide it: nobody lived to say when it began.
+    pub settled: i64,
+}
+
+/// A row of `outbox_term_log`.
+#[derive(Debug, Clone, FromRow)]
+pub struct TermRow {
+    /// `epoch`.
+    pub epoch: i64,
+    /// `holder`.
+    pub holder: String,
+    /// `ended_because`.
+    pub ended_because: Option<String>,
+    /// `claimed`; none until the term has ended in good order, as with the next two.
+    pub claimed: Option<i64>,
+    /// `delivered`.
+    pub delivered: Option<i64>,
+    /// `failed`.
+    pub failed: Option<i64>,
+}
+
+impl TermRow {
+    /// The process that led it.
+    pub fn instance(&self) -> &str {
+        self.holder.split('.').next().unwrap_or_default()
+    }
+
+    /// Messages that were claimed and not yet sent to their end when the term ended.
+    pub fn in_flight_at_end(&self) -> i64 {
+        self.claimed.unwrap_or_default() - self.delivered.unwrap_or_default() - self.failed.unwrap_or_default()
+    }
+}
+
+/// The newest term.
+#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+pub struct Newest {
+    /// Its epoch; 0 before the first.
+    pub epoch: i64,
+    /// Its holder.
+    pub holder: String,
+}
+
+impl Tables {
+    /// Connects, and makes the tables of an outbox whose environment is `default` where they are not there yet.
+    pub async fn migrated(url: &str) -> Self {
+        let database = Database::connect(&ConnectOptions { url, schema: None, connections: 4 }).await.unwrap();
+        database.migrate("default").await.unwrap();
+        Self { database }
+    }
+
+    /// The connections to it.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Every message.
+    pub async fn messages(&self) -> Vec<MessageRow> {
+        self.rows(
+            "SELECT id, idempotency_key, status, dead_reason, CAST(attempts AS {integer}) AS attempts \
+             FROM outbox ORDER BY id",
+        )
+        .await
+    }
+
+    /// Every attempt that was not a plain success.
+    pub async fn attempts(&self) -> Vec<AttemptRow> {
+        self.rows(
+            "SELECT message_id, epoch, holder, outcome, \
+             CAST(CASE WHEN started_at IS NULL THEN 1 ELSE 0 END AS {integer}) AS settled \
+             FROM outbox_attempt ORDER BY id",
+        )
+        .await
+    }
+
+    /// Every term, in the order in which they began.
+    pub async fn terms(&self) -> Vec<TermRow> {
+        self.rows(
+            "SELECT epoch, holder, ended_because, claimed, delivered, failed \
+             FROM outbox_term_log ORDER BY started_at, epoch",
+        )
+        .await
+    }
+
+    /// Who was elected last.
+    pub async fn newest_term(&self) -> Newest {
+        self.rows("SELECT epoch, holder FROM outbox_term WHERE shard = 0").await.remove(0)
+    }
+
+    /// Whether some message has no outcome yet.
+    pub async fn has_pending(&self) -> bool {
+        !self.rows::<(i64,)>("SELECT id FROM outbox WHERE status = 'PENDING' LIMIT 1").await.is_empty()
+    }
+
+    /// The rows of a query that all three understand, with `{integer}` for the widest integer to cast to.
+    pub async fn rows<T>(&self, sql: &str) -> Vec<T>
+    where
+        T: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, MySqlRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
+    {
+        let sql = |integer: &str| AssertSqlSafe(sql.replace("{integer}", integer));
+        match &self.database {
+            Database::Postgres(pool) => sqlx::query_as(sql("bigint")).fetch_all(pool).await,
+            Database::MySql(pool) => sqlx::query_as(sql("SIGNED")).fetch_all(pool).await,
+            Database::Sqlite(pool) => sqlx::query_as(sql("INTEGER")).fetch_all(pool).await,
+        }
+        .unwrap()
+    }
+}

@@ -1,0 +1,100 @@
+//! What a fleet asks of its servers when there is nothing to do.
+
+use std::time::{Duration, Instant};
+
+use outbox_schema::Database;
+use outbox_tests::fleet::{Fleet, Place, Settings};
+use outbox_tests::servers::{self, Redis};
+use outbox_tests::stage::Stage;
+use outbox_tests::tables::Tables;
+use sqlx::{AssertSqlSafe, PgPool};
+
+/// Two default terms and a little: their hand-overs are among what is counted, in due proportion.
+const WATCHED: Duration = Duration::from_secs(41);
+
+/// How far a replica's work for its term may lie outside of what the log of terms says, in seconds.
+const SLACK: f64 = 1.0;
+
+/// The last statement of each connection of a replica, in seconds since 1970.
+const LAST_STATEMENTS: &str = "SELECT usename::text, extract(epoch FROM query_start)::float8 FROM pg_stat_activity \
+                               WHERE datname = current_database() AND usename <> 'postgres' AND query_start IS NOT NULL";
+
+const TERMS: &str = "SELECT holder, extract(epoch FROM started_at)::float8, extract(epoch FROM ended_at)::float8 \
+                     FROM outbox_term_log";
+
+#[tokio::test]
+async fn an_idle_fleet_asks_little_of_redis_and_its_followers_nothing_of_the_database() {
+    let redis = Redis::start().await;
+    let mut stage = Stage::set(servers::postgres().await.database().await, Duration::ZERO).await;
+    let defaults = Settings {
+        ttl: Duration::from_secs(10),
+        term: Duration::from_secs(20),
+        max_in_flight: 512,
+        ..stage.settings(Some(redis.url()))
+    };
+    let mut fleet = Fleet::start(&defaults, 0);
+    let suffix = &stage.database.name[stage.database.name.len() - 12..];
+    let roles: Vec<_> = (0..3).map(|number| format!("replica_{number}_{suffix}")).collect();
+    let pool = pool(&stage.tables);
+    for role in &roles {
+        let create = AssertSqlSafe(format!("CREATE ROLE {role} LOGIN SUPERUSER"));
+        sqlx::raw_sql(create).execute(&pool).await.unwrap();
+        let url = stage.database.url.replacen("postgres@", &format!("{role}@"), 1);
+        fleet.add(&[("OUTBOX_DATABASE__URL", &url)]);
+    }
+    stage.application.insert(10, "/hook").await;
+    stage.settled().await;
+
+    let mut commands = Commands::of(&redis).await;
+    let (before, began) = (commands.count().await, Instant::now());
+    let since: f64 =
+        sqlx::query_scalar("SELECT extract(epoch FROM clock_timestamp())::float8").fetch_one(&pool).await.unwrap();
+    let mut statements = Vec::new();
+    while began.elapsed() < WATCHED {
+        statements.extend(sqlx::query_as::<_, (String, f64)>(LAST_STATEMENTS).fetch_all(&pool).await.unwrap());
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let (calls, seconds) = (commands.count().await - before, began.elapsed().as_secs_f64());
+    let rate = f64::from(calls) / seconds;
+    eprintln!("an idle fleet of three: {calls} Redis commands in {seconds:.1} s, {rate:.2} per second");
+    assert!(rate <= 3.0, "{calls} Redis commands in {seconds:.1} s");
+
+    statements.retain(|(_, at)| *at > since);
+    let holders = fleet.holders();
+    let terms: Vec<_> = sqlx::query_as::<_, (String, f64, Option<f64>)>(TERMS).fetch_all(&pool).await.unwrap();
+    let led = |place: Place, at: f64| {
+        let own = terms.iter().filter(|(holder, ..)| holders.get(holder) == Some(&place));
+        own.into_iter().any(|(_, start, end)| (start - SLACK..end.unwrap_or(f64::MAX) + SLACK).contains(&at))
+    };
+    assert!(!statements.is_empty(), "the poller asked");
+    for (role, at) in &statements {
+        let place = roles.iter().position(|known| known == role).unwrap();
+        assert!(led(place, *at), "replica {place} asked the database at {at} and led none of {terms:?}");
+    }
+    fleet.stop_all().await;
+    stage.check().await.assert_all_delivered(10);
+}
+
+fn pool(tables: &Tables) -> PgPool {
+    match tables.database() {
+        Database::Postgres(pool) => pool.clone(),
+        Database::MySql(_) | Database::Sqlite(_) => panic!("this is about PostgreSQL"),
+    }
+}
+
+/// What a Redis server was told to do.
+struct Commands(redis::aio::MultiplexedConnection);
+
+impl Commands {
+    async fn of(server: &Redis) -> Self {
+        Self(redis::Client::open(server.url()).unwrap().get_multiplexed_async_connection().await.unwrap())
+    }
+
+    /// The commands so far, those inside scripts too, and without these questions.
+    async fn count(&mut self) -> u32 {
+        let stats: String = redis::cmd("INFO").arg("commandstats").query_async(&mut self.0).await.unwrap();
+        let lines = stats.lines().filter_map(|line| line.strip_prefix("cmdstat_")?.split_once(":calls="));
+        let calls = lines.filter(|(command, _)| *command != "info").map(|(_, rest)| rest.split(',').next().unwrap());
+        calls.map(|calls| calls.parse::<u32>().unwrap()).sum()
+    }
+}
