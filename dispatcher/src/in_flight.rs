@@ -192,3 +192,69 @@ impl InFlight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::mark;
+
+    fn message(id: i64, bytes: usize) -> Message {
+        Message { payload: "x".repeat(bytes), ..crate::fixtures::message(id) }
+    }
+
+    #[test]
+    fn a_claim_is_finished_by_the_group_that_has_its_last_row() {
+        let in_flight = InFlight::new(8, 1000);
+        let claim = ClaimId::mint();
+        in_flight.admit(claim, &[message(1, 10), message(2, 10), message(3, 10)]);
+        let first = [mark(claim, 1), mark(claim, 2)];
+        assert_eq!(in_flight.finished_by(&first), []);
+        in_flight.release(&first);
+        assert_eq!(in_flight.finished_by(&[mark(claim, 3)]), [claim]);
+    }
+
+    #[tokio::test]
+    async fn slots_and_bytes_are_taken_by_a_claim_and_freed_by_a_mark() {
+        let in_flight = InFlight::new(8, 1000);
+        let claim = ClaimId::mint();
+        in_flight.admit(claim, &[message(1, 300), message(2, 200)]);
+        assert_eq!(in_flight.room().await, Room { messages: 6, bytes: 500, empty: false });
+        in_flight.release(&[mark(claim, 1), mark(claim, 2)]);
+        assert_eq!(in_flight.room().await, Room { messages: 8, bytes: 1000, empty: true });
+    }
+
+    #[test]
+    fn what_is_in_flight_unsettled_or_held_back_is_left_out_of_the_next_claim() {
+        let in_flight = InFlight::new(8, 1000);
+        in_flight.admit(ClaimId::mint(), &[message(1, 10)]);
+        in_flight.set_unsettled(Epoch(7), &[MessageId(2)]);
+        in_flight.set_held_back([MessageId(3)].into());
+        let mut excluded = in_flight.excluded();
+        excluded.sort();
+        assert_eq!(excluded, [1, 2, 3].map(MessageId));
+        assert!(!in_flight.is_quiet());
+    }
+
+    #[test]
+    fn what_an_earlier_term_found_unsettled_does_not_replace_what_a_later_one_did() {
+        let in_flight = InFlight::new(8, 1000);
+        in_flight.set_unsettled(Epoch(8), &[MessageId(2)]);
+        in_flight.set_unsettled(Epoch(7), &[]);
+        assert_eq!(in_flight.excluded(), [MessageId(2)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_full_house_waits_for_a_mark() {
+        let in_flight = std::sync::Arc::new(InFlight::new(1, 1000));
+        let claim = ClaimId::mint();
+        in_flight.admit(claim, &[message(1, 10)]);
+        let waiting = tokio::spawn({
+            let in_flight = in_flight.clone();
+            async move { in_flight.room().await }
+        });
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        assert!(!waiting.is_finished());
+        in_flight.release(&[mark(claim, 1)]);
+        assert!(waiting.await.is_ok_and(|room| room.messages == 1));
+    }
+}

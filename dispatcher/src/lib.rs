@@ -10,6 +10,8 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod demo;
+#[cfg(test)]
+mod fixtures;
 pub mod gate;
 pub mod in_flight;
 pub mod leadership;

@@ -104,3 +104,59 @@ impl Line {
         self.began = Instant::now();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use outbox_schema::ClaimId;
+
+    use super::*;
+
+    fn suspects(limit: Duration) -> (Arc<InFlight>, Suspects) {
+        let in_flight = Arc::new(InFlight::new(100, 1000));
+        (in_flight.clone(), Suspects::new(in_flight, Arc::new(Notify::new()), limit))
+    }
+
+    fn decided(id: i64, destination: &str, crashed: bool) -> Decided {
+        Decided { id: MessageId(id), destination: destination.to_owned(), crashed, resend: true }
+    }
+
+    fn marks(ids: &[i64]) -> Vec<Mark> {
+        ids.iter().map(|id| crate::fixtures::mark(ClaimId::mint(), *id)).collect()
+    }
+
+    fn held(in_flight: &InFlight) -> Vec<i64> {
+        let mut held: Vec<_> = in_flight.excluded().into_iter().map(|id| id.0).collect();
+        held.sort_unstable();
+        held
+    }
+
+    #[test]
+    fn suspects_go_out_singly_per_destination_and_twice_as_many_after_each_round() {
+        let (in_flight, suspects) = suspects(Duration::from_mins(1));
+        let rows: Vec<_> = (1..=5).map(|id| decided(id, "a", true)).chain([decided(9, "b", true)]).collect();
+        suspects.add(&rows);
+        assert_eq!(held(&in_flight), [2, 3, 4, 5]);
+        suspects.survived(&marks(&[1]));
+        assert_eq!(held(&in_flight), [4, 5]);
+        suspects.survived(&marks(&[2]));
+        assert_eq!(held(&in_flight), [4, 5], "the round is not over");
+        suspects.survived(&marks(&[3]));
+        assert_eq!(held(&in_flight), [0_i64; 0]);
+    }
+
+    #[test]
+    fn rows_of_a_term_that_closed_its_gate_are_no_suspects() {
+        let (in_flight, suspects) = suspects(Duration::from_mins(1));
+        suspects.add(&[decided(1, "a", false), decided(2, "a", false)]);
+        assert!(in_flight.excluded().is_empty());
+    }
+
+    #[test]
+    fn a_round_that_never_comes_back_does_not_hold_the_others_for_ever() {
+        let (in_flight, suspects) = suspects(Duration::ZERO);
+        suspects.add(&[decided(1, "a", true), decided(2, "a", true)]);
+        assert_eq!(held(&in_flight), [2]);
+        suspects.give_up_overdue();
+        assert!(in_flight.excluded().is_empty());
+    }
+}

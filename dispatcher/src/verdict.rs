@@ -56,3 +56,122 @@ fn try_again(channel: &Channel, message: &Message, number: u32, not_before: Dura
     let wait = retry.ceiling(number).mul_f64(rand::rng().random());
     Verdict::Retry { after: wait.max(not_before) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+    use outbox_adapters::{Adapter, Answer, Delivery};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct NoAdapter;
+
+    #[async_trait]
+    impl Adapter for NoAdapter {
+        async fn deliver(&self, _: Delivery) -> Answer {
+            Answer::failed(Outcome::Unsent, "no adapter")
+        }
+
+        async fn check(&self) -> Result<String, String> {
+            Ok(String::new())
+        }
+    }
+
+    fn channel(in_doubt: InDoubtPolicy) -> Channel {
+        let seconds = Duration::from_secs;
+        let retry = Retry { max_attempts: 3, base: seconds(5), factor: 2.0, max: seconds(60), max_age: seconds(600) };
+        Channel { name: "hook".to_owned(), adapter: Arc::new(NoAdapter), timeout: seconds(15), in_doubt, retry }
+    }
+
+    fn message(max_attempts: Option<i32>, retrying_for_ms: Option<i64>) -> Message {
+        Message { max_attempts, retrying_for_ms, ..crate::fixtures::message(1) }
+    }
+
+    fn of(outcome: &Outcome, policy: InDoubtPolicy, number: u32) -> Verdict {
+        decide(outcome, &channel(policy), &message(None, None), number)
+    }
+
+    fn is_retry(verdict: &Verdict) -> bool {
+        matches!(verdict, Verdict::Retry { .. })
+    }
+
+    const EXHAUSTED: Verdict = Verdict::Dead { reason: DeadReason::Exhausted, attempted: true, invalid_target: false };
+
+    #[test]
+    fn the_last_attempt_of_the_budget_is_the_last() {
+        let retry = Outcome::Retry { not_before: None };
+        assert!(is_retry(&of(&retry, InDoubtPolicy::Resend, 2)));
+        assert_eq!(of(&retry, InDoubtPolicy::Resend, 3), EXHAUSTED);
+        let own = message(Some(2), None);
+        assert_eq!(decide(&retry, &channel(InDoubtPolicy::Resend), &own, 2), EXHAUSTED);
+    }
+
+    #[test]
+    fn a_message_older_than_its_channel_retries_is_exhausted() {
+        let old = message(None, Some(600_000));
+        let retry = Outcome::Retry { not_before: None };
+        assert_eq!(decide(&retry, &channel(InDoubtPolicy::Resend), &old, 1), EXHAUSTED);
+    }
+
+    #[test]
+    fn doubt_goes_by_the_policy_of_the_channel() {
+        assert!(is_retry(&of(&Outcome::InDoubt, InDoubtPolicy::Resend, 1)));
+        let parked = Verdict::Dead { reason: DeadReason::InDoubt, attempted: true, invalid_target: false };
+        assert_eq!(of(&Outcome::InDoubt, InDoubtPolicy::DeadLetter, 1), parked);
+    }
+
+    #[test]
+    fn a_deferral_pauses_the_destination_or_the_whole_channel() {
+        let until = Duration::from_mins(1);
+        let paused = |scope| match of(&Outcome::Defer { scope, until }, InDoubtPolicy::Resend, 1) {
+            Verdict::Deferred { destination, until: paused } if paused == until => destination,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(paused(Scope::Destination), "https://shop.example:443");
+        assert_eq!(paused(Scope::Channel), "hook");
+    }
+
+    #[test]
+    fn only_a_dead_target_makes_the_target_invalid() {
+        let invalid =
+            |outcome| matches!(of(&outcome, InDoubtPolicy::Resend, 1), Verdict::Dead { invalid_target: true, .. });
+        assert!(invalid(Outcome::DeadTarget));
+        assert!(!invalid(Outcome::Dead { reason: DeadReason::Permanent }));
+    }
+
+    #[test]
+    fn a_nonsensical_budget_is_refused_in_words_that_name_it() {
+        let retry = channel(InDoubtPolicy::Resend).retry;
+        for nonsense in [0, -3, i32::MIN] {
+            let words = budget(&message(Some(nonsense), None), &retry).err();
+            assert!(words.is_some_and(|words| words.contains(&nonsense.to_string())), "{nonsense}");
+        }
+        assert_eq!(budget(&message(None, None), &retry), Ok(3));
+    }
+
+    proptest! {
+        #[test]
+        fn a_wait_is_at_most_the_ceiling_and_at_least_what_the_other_side_asked(
+            number in 1_u32..=2, asked in 0_u64..3_600
+        ) {
+            let asked = Duration::from_secs(asked);
+            let outcome = Outcome::Retry { not_before: Some(asked) };
+            let ceiling = channel(InDoubtPolicy::Resend).retry.ceiling(number);
+            match of(&outcome, InDoubtPolicy::Resend, number) {
+                Verdict::Retry { after } => prop_assert!(after >= asked && after <= ceiling.max(asked)),
+                other => prop_assert!(false, "{:?}", other),
+            }
+        }
+
+        #[test]
+        fn the_ceiling_grows_and_never_passes_its_maximum(number in 1_u32..=u32::MAX) {
+            let retry = channel(InDoubtPolicy::Resend).retry;
+            prop_assert!(retry.ceiling(number) <= retry.max);
+            prop_assert!(retry.ceiling(number) >= retry.ceiling(number.saturating_sub(1).max(1)));
+        }
+    }
+}

@@ -92,3 +92,123 @@ impl Watchdog {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use async_trait::async_trait;
+    use outbox_adapters::{Held, LeaseError};
+    use outbox_schema::store::OpenedTerm;
+    use outbox_schema::{Epoch, Holder, Shard};
+
+    use super::*;
+    use crate::fixtures::TestClock;
+
+    const TTL: Duration = Duration::from_secs(9);
+
+    /// How a lease store answers renewals.
+    #[derive(Debug, Clone, Copy)]
+    enum Answers {
+        Yes,
+        No,
+        Error,
+        Never,
+    }
+
+    #[derive(Debug)]
+    struct Scripted {
+        answers: Mutex<Answers>,
+        renewals: AtomicUsize,
+    }
+
+    #[async_trait]
+    impl Lease for Scripted {
+        async fn acquire(&self, _: Shard, _: &Holder, _: Duration) -> Result<bool, LeaseError> {
+            Ok(true)
+        }
+
+        async fn renew(&self, _: Shard, _: &Holder, _: Duration) -> Result<bool, LeaseError> {
+            self.renewals.fetch_add(1, Ordering::SeqCst);
+            let answers = *self.answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            match answers {
+                Answers::Yes => Ok(true),
+                Answers::No => Ok(false),
+                Answers::Error => {
+                    Err(LeaseError { at: "nowhere".to_owned(), doing: "renewing", source: "refused".into() })
+                }
+                Answers::Never => std::future::pending().await,
+            }
+        }
+
+        async fn release(&self, _: Shard, _: &Holder) -> Result<bool, LeaseError> {
+            Ok(true)
+        }
+
+        async fn released(&self, _: Shard) {}
+
+        async fn current(&self, _: Shard) -> Result<Option<Held>, LeaseError> {
+            Ok(None)
+        }
+    }
+
+    fn watched(answers: Answers) -> (Arc<Scripted>, Arc<Term>) {
+        let clock: Arc<dyn Clock> = Arc::new(TestClock::new());
+        let lease = Arc::new(Scripted { answers: Mutex::new(answers), renewals: AtomicUsize::new(0) });
+        let opened = OpenedTerm { epoch: Epoch(1), unsettled: Vec::new(), paused: Vec::new() };
+        let until = trusted_until(clock.now(), TTL);
+        let term = Term::begin(Shard(0), Holder::new("a", "1"), opened, clock.clone(), until);
+        let resource = opentelemetry_sdk::Resource::builder_empty().build();
+        let metrics = Metrics::new([], &[], resource, None).map(Arc::new);
+        let Ok(metrics) = metrics else { panic!("metrics can be made") };
+        Watchdog { lease: lease.clone(), clock, ttl: TTL, metrics }.watch(&term);
+        (lease, term)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_that_is_renewed_is_trusted_on_and_asked_for_every_third_of_its_ttl() {
+        let (lease, term) = watched(Answers::Yes);
+        for _ in 0..10 {
+            term.progress();
+            tokio::time::sleep(TTL / 3).await;
+            assert!(term.gate.is_open());
+        }
+        assert!((9..=10).contains(&lease.renewals.load(Ordering::SeqCst)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_answered_with_no_ends_the_term_at_once_and_for_good() {
+        let (lease, term) = watched(Answers::No);
+        term.ended().await;
+        assert_eq!((term.end_reason(), term.gate.is_open()), (Some(TermEnd::Lost), false));
+        assert_eq!(lease.renewals.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_an_answer_trust_ends_before_the_lease_does() {
+        for answers in [Answers::Error, Answers::Never] {
+            let began = tokio::time::Instant::now();
+            let (_, term) = watched(answers);
+            term.ended().await;
+            assert_eq!(term.end_reason(), Some(TermEnd::RenewalFailed));
+            assert!(began.elapsed() <= TTL, "{answers:?}: {:?}", began.elapsed());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_lost_answer_ends_nothing() {
+        let (lease, term) = watched(Answers::Never);
+        tokio::time::sleep(TTL / 2).await;
+        *lease.answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Answers::Yes;
+        tokio::time::sleep(TTL).await;
+        assert!(term.is_on());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_shows_no_progress_loses_its_renewals() {
+        let (_, term) = watched(Answers::Yes);
+        term.ended().await;
+        assert_eq!(term.end_reason(), Some(TermEnd::Wedged));
+    }
+}

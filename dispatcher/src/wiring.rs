@@ -3,22 +3,34 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_adapters::{Adapter, Lease, LeaseUrlError, RedisLease, SetupError, TableLease, fcm, http};
-use outbox_schema::{Database, InDoubtPolicy};
+use anyhow::Context;
+use outbox_adapters::{Adapter, Lease, RedisLease, SetupError, TableLease, fcm, http};
+use outbox_schema::{ConnectOptions, Database, InDoubtPolicy};
 
 use crate::channels::{Channel, Retry};
 use crate::config::{ChannelConfig, ChannelKind, Config, LeaseProvider};
 
-/// The lease of the settings, for the outbox `outbox_id` in `database`.
-pub fn lease(config: &Config, database: &Database, outbox_id: &str) -> Result<Arc<dyn Lease>, LeaseUrlError> {
+/// Connections of a lease in a table: one to campaign or renew, one to look at it.
+const TABLE_LEASE_CONNECTIONS: u32 = 2;
+
+/// The lease of the settings, for the outbox `outbox_id`. A lease in a table has connections of its own: a renewal
+/// must not queue behind claims and marks.
+pub async fn lease(config: &Config, outbox_id: &str) -> anyhow::Result<Arc<dyn Lease>> {
     Ok(match &config.lease.provider {
         LeaseProvider::Redis(url) => Arc::new(RedisLease::new(url.expose(), outbox_id)?),
-        LeaseProvider::Table => Arc::new(match database {
-            Database::Postgres(pool) => TableLease::Postgres(pool.clone()),
-            Database::MySql(pool) => TableLease::MySql(pool.clone()),
-            Database::Sqlite(pool) => TableLease::Sqlite(pool.clone()),
+        LeaseProvider::Table => Arc::new(match database(config, TABLE_LEASE_CONNECTIONS).await? {
+            Database::Postgres(pool) => TableLease::Postgres(pool),
+            Database::MySql(pool) => TableLease::MySql(pool),
+            Database::Sqlite(pool) => TableLease::Sqlite(pool),
         }),
     })
+}
+
+/// The database of the settings, with at most `connections`.
+pub async fn database(config: &Config, connections: u32) -> anyhow::Result<Database> {
+    let options =
+        ConnectOptions { url: config.database.url.expose(), schema: config.database.schema.as_deref(), connections };
+    Database::connect(&options).await.with_context(|| format!("database.url is {}", config.database.url))
 }
 
 /// The channels of the settings.

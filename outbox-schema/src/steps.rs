@@ -1,5 +1,6 @@
 //! What is decided between the statements of one transaction, in the dialects that have no functions of their own.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -90,11 +91,13 @@ impl<'a> MarkGroup<'a> {
 
     /// The marks whose claim stands. The others are refused.
     pub(crate) fn under(&self, standing: &[String]) -> Vec<&MarkRow<'a>> {
-        self.rows.iter().filter(|row| standing.contains(&row.claim.to_string())).collect()
+        let standing: HashSet<Uuid> = standing.iter().filter_map(|id| Uuid::parse_str(id).ok()).collect();
+        self.rows.iter().filter(|row| standing.contains(&row.claim)).collect()
     }
 
     /// The marks that the database took, and those that it refused.
     pub(crate) fn split(&self, accepted: &[i64]) -> (Vec<&MarkRow<'a>>, Vec<&MarkRow<'a>>) {
+        let accepted: HashSet<i64> = accepted.iter().copied().collect();
         self.rows.iter().partition(|row| accepted.contains(&row.id))
     }
 

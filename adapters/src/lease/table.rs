@@ -29,6 +29,52 @@ pub enum TableLease {
 #[async_trait]
 impl Lease for TableLease {
     async fn acquire(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        let (lease, holder) = (self.clone(), holder.clone());
+        to_its_end(async move { lease.take(shard, &holder, ttl).await }).await
+    }
+
+    async fn renew(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        let (lease, holder) = (self.clone(), holder.clone());
+        to_its_end(async move { lease.prolong(shard, &holder, ttl).await }).await
+    }
+
+    async fn release(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {
+        let (lease, holder) = (self.clone(), holder.clone());
+        to_its_end(async move { lease.give_up(shard, &holder).await }).await
+    }
+
+    /// Looks at the row ten times a second: no database here tells a candidate of a release.
+    async fn released(&self, shard: Shard) {
+        loop {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            match self.current(shard).await {
+                Ok(Some(_)) => {}
+                Ok(None) => return,
+                // Campaigning will say what is wrong; nothing is released meanwhile.
+                Err(_) => std::future::pending().await,
+            }
+        }
+    }
+
+    async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
+        let lease = self.clone();
+        to_its_end(async move { lease.read(shard).await }).await
+    }
+}
+
+/// Lets a call end also where its caller gives it up: a MySQL connection of sqlx 0.9 that is given up while it
+/// prepares a statement never comes back to its pool.
+async fn to_its_end<T: Send + 'static>(
+    call: impl Future<Output = Result<T, LeaseError>> + Send + 'static,
+) -> Result<T, LeaseError> {
+    match tokio::spawn(call).await {
+        Ok(answer) => answer,
+        Err(_) => Err(failed("asking the lease table")(sqlx::Error::WorkerCrashed)),
+    }
+}
+
+impl TableLease {
+    async fn take(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
         let ttl = milliseconds(ttl);
         let acquired = match self {
             Self::Postgres(pool) => {
@@ -46,7 +92,7 @@ impl Lease for TableLease {
         acquired.map_err(failed("campaigning for the lease"))
     }
 
-    async fn renew(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+    async fn prolong(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
         let ttl = milliseconds(ttl);
         let found = match self {
             Self::Postgres(pool) => {
@@ -65,7 +111,7 @@ impl Lease for TableLease {
         found.map(|rows| rows == 1).map_err(failed("renewing the lease"))
     }
 
-    async fn release(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {
+    async fn give_up(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {
         let found = match self {
             Self::Postgres(pool) => {
                 let release = sqlx::query(include_str!("sql/postgres/lease_release.sql"));
@@ -83,20 +129,7 @@ impl Lease for TableLease {
         found.map(|rows| rows == 1).map_err(failed("releasing the lease"))
     }
 
-    /// Looks at the row ten times a second: no database here tells a candidate of a release.
-    async fn released(&self, shard: Shard) {
-        loop {
-            tokio::time::sleep(LOOK_AGAIN).await;
-            match self.current(shard).await {
-                Ok(Some(_)) => {}
-                Ok(None) => return,
-                // Campaigning will say what is wrong; nothing is released meanwhile.
-                Err(_) => std::future::pending().await,
-            }
-        }
-    }
-
-    async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
+    async fn read(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
         let found: sqlx::Result<Option<(String, i64)>> = match self {
             Self::Postgres(pool) => {
                 sqlx::query_as(include_str!("sql/postgres/lease_current.sql")).bind(shard.0).fetch_optional(pool).await

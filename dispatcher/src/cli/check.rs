@@ -6,7 +6,6 @@ use clap::Args;
 use outbox_schema::{Database, Shard};
 use serde::Serialize;
 
-use super::session;
 use super::text::{print_as, table};
 use crate::claim::SETTLING_MARGIN;
 use crate::config::Config;
@@ -56,7 +55,7 @@ struct CrashCost {
 
 pub(super) async fn check(config: Config, args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
-    match session::connect(&config, 2).await {
+    match wiring::database(&config, 2).await {
         Ok(database) => of_database(&config, &database, &mut findings).await,
         Err(error) => findings.push(Finding::failed("database", &format!("{error:#}"))),
     }
@@ -81,13 +80,13 @@ async fn of_database(config: &Config, database: &Database, findings: &mut Vec<Fi
         Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", &warning))),
         Err(error) => findings.push(Finding::failed("durability", &error)),
     }
-    findings.push(of_lease(config, database, &outbox.outbox_id.to_string()).await);
+    findings.push(of_lease(config, &outbox.outbox_id.to_string()).await);
 }
 
-async fn of_lease(config: &Config, database: &Database, outbox_id: &str) -> Finding {
-    let lease = match wiring::lease(config, database, outbox_id) {
+async fn of_lease(config: &Config, outbox_id: &str) -> Finding {
+    let lease = match wiring::lease(config, outbox_id).await {
         Ok(lease) => lease,
-        Err(error) => return Finding::failed("lease", &error),
+        Err(error) => return Finding::failed("lease", &format!("{error:#}")),
     };
     match lease.current(Shard::default()).await {
         Ok(Some(held)) => Finding::ok("lease", &format!("the lease store answers; {} polls", held.holder)),

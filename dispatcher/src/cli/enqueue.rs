@@ -11,10 +11,12 @@ use clap::Args;
 use outbox_schema::{Database, EnqueueError, Enqueued, NewMessage, enqueue_all};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tracing::Instrument;
 
 use super::session;
 use super::text::print_as;
 use crate::config::Config;
+use crate::telemetry::spans;
 
 #[derive(Debug, Args)]
 pub(super) struct EnqueueArgs {
@@ -75,9 +77,27 @@ pub(super) async fn enqueue(config: Config, args: EnqueueArgs) -> anyhow::Result
         None => vec![from_args(args)],
     };
     let database = session::open(&config).await?;
-    let enqueued = in_one_transaction(&database, &messages).await.map_err(|error| in_lines(error, from_lines))?;
+    let enqueued = traced(&config, &database, &messages).await?.map_err(|error| in_lines(error, from_lines))?;
     print_as(json, &enqueued, |enqueued| in_words(enqueued))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where an OTLP endpoint is set, enqueuing is a span, and the attempts of the messages join its trace.
+async fn traced(
+    config: &Config,
+    database: &Database,
+    messages: &[NewMessage],
+) -> anyhow::Result<Result<Vec<Enqueued>, EnqueueError>> {
+    if config.telemetry.otlp_endpoint.is_none() {
+        return Ok(in_one_transaction(database, messages).await);
+    }
+    let telemetry = session::telemetry(config)?;
+    let enqueued = in_one_transaction(database, messages).instrument(spans::enqueue_span(messages.len())).await;
+    // A connection keeps the span in which it was made, and with it the span's end.
+    database.close().await;
+    let metrics = telemetry.metrics([], &[])?;
+    telemetry.shutdown(&metrics).await;
+    Ok(enqueued)
 }
 
 async fn in_one_transaction(database: &Database, messages: &[NewMessage]) -> Result<Vec<Enqueued>, EnqueueError> {

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use clap::Args;
 use outbox_schema::migrate::migrations_sql;
 
-use super::session;
 use super::text::print;
 use crate::config::Config;
+use crate::wiring;
 
 #[derive(Debug, Args)]
 pub(super) struct MigrateArgs {
@@ -25,7 +25,7 @@ pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Resul
         print(&migrations_sql(settings.dialect, settings.schema.as_deref(), &settings.environment))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let database = session::connect(&config, 1).await?;
+    let database = wiring::database(&config, 1).await?;
     let meta = if args.adopt_environment {
         database.confirm_environment(&settings.environment).await?
     } else {

@@ -8,18 +8,17 @@ use clap::Args;
 use outbox_schema::Shard;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::session;
 use crate::assemble::{Parts, Settings};
 use crate::clock::BootClock;
-use crate::config::{Config, SecretText, SecretUrl, Wakeup};
+use crate::config::{Config, SecretText, Wakeup};
 use crate::lease_health::LeaseHealth;
 use crate::listener::{Listener, Shown};
 use crate::metrics::Metrics;
 use crate::poll::{Dispatcher, Drained, LoopSettings};
 use crate::replica::Replica;
-use crate::telemetry::{self, Telemetry};
+use crate::telemetry::Telemetry;
 use crate::wiring;
 
 /// Claims, marks, settling, a term's end, the hints, and two for whoever asks the listener.
@@ -37,23 +36,16 @@ pub(super) struct RunArgs {
 const CLOSING_LIMIT: Duration = Duration::from_secs(2);
 
 pub(super) async fn run(config: Config, args: RunArgs) -> anyhow::Result<ExitCode> {
-    // gcp_auth logs the bodies of failed token requests.
-    let level = format!("{},gcp_auth=error", config.telemetry.log_level);
-    let telemetry = telemetry::start(&telemetry::Settings {
-        log_format: config.telemetry.log_format,
-        log_level: Some(&level),
-        otlp_endpoint: config.telemetry.otlp_endpoint.as_ref().map(SecretUrl::expose),
-        instance: &Uuid::new_v4().to_string(),
-    })?;
+    let telemetry = session::telemetry(&config)?;
     let metrics = dispatch(&config, &args, &telemetry).await?;
     telemetry.shutdown(&metrics).await;
     Ok(ExitCode::SUCCESS)
 }
 
 async fn dispatch(config: &Config, args: &RunArgs, telemetry: &Telemetry) -> anyhow::Result<Arc<Metrics>> {
-    let database = session::connect(config, CONNECTIONS).await?;
+    let database = wiring::database(config, CONNECTIONS).await?;
     let outbox = session::require_or_create(config, &database).await?;
-    let lease = Arc::new(LeaseHealth::new(wiring::lease(config, &database, &outbox.outbox_id.to_string())?));
+    let lease = Arc::new(LeaseHealth::new(wiring::lease(config, &outbox.outbox_id.to_string()).await?));
     let channels = wiring::channels(config)?;
     let names: Vec<String> = channels.iter().map(|channel| channel.name.clone()).collect();
     let metrics = Arc::new(telemetry.metrics(names.iter().map(String::as_str), &[Shard::default()])?);

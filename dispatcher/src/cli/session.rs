@@ -2,25 +2,20 @@
 
 use std::sync::Arc;
 
-use anyhow::Context;
 use outbox_schema::migrate::{Meta, SchemaState};
-use outbox_schema::{ConnectOptions, Database, Desk};
+use outbox_schema::{Database, Desk};
+use uuid::Uuid;
 
-use crate::config::{Config, Dialect};
+use crate::config::{Config, Dialect, SecretUrl};
+use crate::telemetry::{self, Telemetry, TelemetryError};
+use crate::wiring;
 
 /// Connections of a command that looks or writes once.
 const FEW: u32 = 2;
 
-/// Opens the database of the settings with at most `connections`.
-pub(super) async fn connect(config: &Config, connections: u32) -> anyhow::Result<Database> {
-    let options =
-        ConnectOptions { url: config.database.url.expose(), schema: config.database.schema.as_deref(), connections };
-    Database::connect(&options).await.with_context(|| format!("database.url is {}", config.database.url))
-}
-
 /// Opens the outbox of the settings for a command.
 pub(super) async fn open(config: &Config) -> anyhow::Result<Database> {
-    let database = connect(config, FEW).await?;
+    let database = wiring::database(config, FEW).await?;
     database.require(&config.database.environment).await?;
     Ok(database)
 }
@@ -40,6 +35,19 @@ pub(super) async fn require_or_create(config: &Config, database: &Database) -> a
         return Ok(made.meta);
     }
     Ok(database.require(environment).await?)
+}
+
+/// Logs, and traces and metrics where an endpoint is set.
+pub(super) fn telemetry(config: &Config) -> Result<Telemetry, TelemetryError> {
+    let settings = &config.telemetry;
+    // gcp_auth logs the bodies of failed token requests.
+    let level = format!("{},gcp_auth=error", settings.log_level);
+    telemetry::start(&telemetry::Settings {
+        log_format: settings.log_format,
+        log_level: Some(&level),
+        otlp_endpoint: settings.otlp_endpoint.as_ref().map(SecretUrl::expose),
+        instance: &Uuid::new_v4().to_string(),
+    })
 }
 
 /// Who asks for a change: `--by`, else the user of the system.

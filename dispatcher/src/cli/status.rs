@@ -9,7 +9,6 @@ use outbox_schema::Shard;
 use outbox_schema::desk::{TermEntry, Vitals};
 use serde::Serialize;
 
-use super::session;
 use super::text::{print_as, shortened, span, table};
 use crate::config::Config;
 use crate::wiring;
@@ -48,10 +47,10 @@ impl From<Held> for Lease {
 }
 
 pub(super) async fn status(config: Config, args: &StatusArgs) -> anyhow::Result<ExitCode> {
-    let database = session::connect(&config, 2).await?;
+    let database = wiring::database(&config, 2).await?;
     let outbox = database.require(&config.database.environment).await?;
     let desk = database.desk();
-    let lease = wiring::lease(&config, &database, &outbox.outbox_id.to_string())?;
+    let lease = wiring::lease(&config, &outbox.outbox_id.to_string()).await?;
     let held = lease.current(Shard::default()).await;
     let status = Status {
         vitals: desk.vitals().await?,

@@ -61,10 +61,7 @@ pub(super) fn audit(accounts: &Accounts<'_>) -> Audit {
     }
     audit.look_for_lost(accounts);
     audit.look_for_phantoms(accounts);
-    let extra: usize = audit.twice.iter().map(|twice| twice.accepted.len() - 1).sum();
-    if extra > MAX_IN_FLIGHT {
-        audit.faults.push(format!("{extra} repeated deliveries after one crash; {MAX_IN_FLIGHT} are the bound"));
-    }
+    audit.check_bound(accounts);
     audit
 }
 
@@ -110,6 +107,20 @@ impl Audit {
         }
         let (id, key) = (message.id, message.idempotency_key.clone());
         self.twice.push(Twice { id, key, accepted: accepted.to_vec(), because });
+    }
+
+    /// A change of poller leaves at most so many in doubt as one may have in flight.
+    fn check_bound(&mut self, accounts: &Accounts<'_>) {
+        let mut left: BTreeMap<i64, usize> = BTreeMap::new();
+        for doubt in accounts.doubts.iter().filter(|doubt| doubt.settled) {
+            *left.entry(doubt.epoch).or_default() += 1;
+        }
+        let over = left.into_iter().filter(|(_, messages)| *messages > MAX_IN_FLIGHT);
+        self.faults.extend(
+            over.map(|(epoch, messages)| {
+                format!("epoch {epoch} left {messages} in doubt; {MAX_IN_FLIGHT} are the bound")
+            }),
+        );
     }
 
     fn look_for_lost(&mut self, accounts: &Accounts<'_>) {
@@ -158,13 +169,22 @@ mod tests {
     }
 
     fn in_doubt(message_id: i64) -> DoubtRow {
-        DoubtRow { message_id, outcome: "in_doubt".to_owned(), epoch: 1, holder: "a.1".to_owned() }
+        DoubtRow { message_id, outcome: "in_doubt".to_owned(), epoch: 1, holder: "a.1".to_owned(), settled: true }
     }
 
     #[test]
     fn accounts_that_agree_have_no_fault() {
         let messages = [row(1, "good", "SUCCESS"), row(2, "bad", "DEAD")];
         assert_eq!(faults(&messages, &[in_doubt(1)], &received(&[("good", 2), ("bad", 0)])), [""; 0]);
+    }
+
+    #[test]
+    fn more_in_doubt_than_one_poller_may_have_in_flight_is_a_fault() {
+        let messages = [row(1, "good", "SUCCESS"), row(2, "bad", "DEAD")];
+        let doubts = |number: usize| vec![in_doubt(1); number];
+        assert_eq!(faults(&messages, &doubts(32), &received(&[("good", 1)])), [""; 0]);
+        let said = faults(&messages, &doubts(33), &received(&[("good", 1)]));
+        assert_eq!(said, ["epoch 1 left 33 in doubt; 32 are the bound"]);
     }
 
     #[test]

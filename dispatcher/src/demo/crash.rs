@@ -6,6 +6,7 @@ use anyhow::bail;
 
 use super::fleet::Fleet;
 use super::receiver::Receiver;
+use super::stage::MAX_IN_FLIGHT;
 use super::tables::Tables;
 
 /// Longest that it may take until the poller can be caught in the act, and until another one polls.
@@ -16,6 +17,9 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// The poller of a term older than this might hand over before the signal reaches it.
 const YOUNG_MS: i64 = 2_000;
+
+/// So many requests must be on the wire: of a single one, the target might be one that accepts nothing.
+const ENOUGH: usize = MAX_IN_FLIGHT / 4;
 
 /// The poller that was killed.
 #[derive(Debug)]
@@ -41,7 +45,7 @@ pub(super) async fn kill_poller(
 ) -> anyhow::Result<Crash> {
     let began = Instant::now();
     while began.elapsed() < LIMIT {
-        fleet.check()?;
+        fleet.check().await?;
         tokio::time::sleep(LOOK).await;
         // A claim is settled after the longest time-out in it, and FCM is given 10 s: no push shall be among them.
         if receiver.ledger.sums().accepted < accepted || tables.has_untried_pushes().await? {
@@ -50,12 +54,12 @@ pub(super) async fn kill_poller(
         let leader = tables.leader().await?;
         let Some(name) = fleet.name_of(&leader.holder).filter(|_| leader.age_ms < YOUNG_MS) else { continue };
         let open = receiver.ledger.sums().open;
-        if open > 0 {
+        if open >= ENOUGH {
             let pid = fleet.kill(name).await?;
             return Ok(Crash { name, pid, epoch: leader.epoch, open, at: Instant::now() });
         }
     }
-    bail!("no poller was found with requests on the wire within {LIMIT:?}")
+    bail!("no poller was found with {ENOUGH} requests on the wire within {LIMIT:?}")
 }
 
 /// Waits for the next term. Returns its epoch and the replica that polls in it.
@@ -65,7 +69,7 @@ pub(super) async fn next_poller(
     crash: &Crash,
 ) -> anyhow::Result<(i64, &'static str)> {
     while crash.at.elapsed() < LIMIT {
-        fleet.check()?;
+        fleet.check().await?;
         let leader = tables.leader().await?;
         if let Some(name) = fleet.name_of(&leader.holder).filter(|_| leader.epoch > crash.epoch) {
             return Ok((leader.epoch, name));

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use tokio::fs::File;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
+use tokio::task::JoinHandle;
 
 /// What the replicas are called here.
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -34,6 +35,8 @@ struct Replica {
     name: &'static str,
     child: Child,
     log: PathBuf,
+    /// Ends when all of its log is in the file.
+    logging: JoinHandle<()>,
 }
 
 /// The line of the log that a term begins with.
@@ -53,11 +56,10 @@ impl Fleet {
             let mut child = command(&program, config)
                 .spawn()
                 .with_context(|| format!("replica {name} cannot be started: {}", program.display()))?;
-            if let Some(stderr) = child.stderr.take() {
-                let file = File::create(&log).await.with_context(|| format!("cannot write {}", log.display()))?;
-                tokio::spawn(keep_log(stderr, file, name, fleet.holders.clone()));
-            }
-            fleet.replicas.push(Replica { name, child, log });
+            let stderr = child.stderr.take().context("a replica was started without a log")?;
+            let file = File::create(&log).await.with_context(|| format!("cannot write {}", log.display()))?;
+            let logging = tokio::spawn(keep_log(stderr, file, name, fleet.holders.clone()));
+            fleet.replicas.push(Replica { name, child, log, logging });
         }
         Ok(fleet)
     }
@@ -74,9 +76,10 @@ impl Fleet {
     }
 
     /// An error where a replica has ended that nobody stopped.
-    pub(super) fn check(&mut self) -> anyhow::Result<()> {
+    pub(super) async fn check(&mut self) -> anyhow::Result<()> {
         for replica in &mut self.replicas {
             if let Some(status) = replica.child.try_wait()? {
+                (&mut replica.logging).await?;
                 bail!("replica {} ended by itself ({status}); its log: {}", replica.name, replica.log.display());
             }
         }
@@ -89,6 +92,7 @@ impl Fleet {
         let mut killed = self.replicas.swap_remove(place.context("the replica is not running")?);
         let pid = killed.pid();
         killed.child.kill().await.context("the poller cannot be killed")?;
+        killed.logging.await?;
         Ok(pid)
     }
 
@@ -100,7 +104,7 @@ impl Fleet {
         for mut replica in self.replicas.drain(..) {
             let log = replica.log.display();
             match tokio::time::timeout(STOP_LIMIT, replica.child.wait()).await {
-                Ok(Ok(status)) if status.success() => {}
+                Ok(Ok(status)) if status.success() => replica.logging.await?,
                 Ok(ended) => bail!("replica {} did not stop in order ({}); its log: {log}", replica.name, ended?),
                 Err(_) => bail!("replica {} did not stop within {STOP_LIMIT:?}; its log: {log}", replica.name),
             }

@@ -18,11 +18,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use outbox_schema::{ConnectOptions, DEFAULT_ENVIRONMENT, Database};
+use sqlx::Connection;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::audit::{Accounts, audit};
@@ -109,7 +110,7 @@ impl Progress {
 }
 
 async fn play(stage: &Stage) -> anyhow::Result<ExitCode> {
-    let progress = Progress(Instant::now());
+    let (began, progress) = (SystemTime::now(), Progress(Instant::now()));
     migrate(stage).await?;
     let mut shop = shop::open(stage).await?;
     progress.say(&format!("a SQLite database with an outbox and a table of orders: {}", stage.database().display()))?;
@@ -142,13 +143,15 @@ async fn play(stage: &Stage) -> anyhow::Result<ExitCode> {
 
     let (messages, doubts, terms) = (tables.messages().await?, tables.doubts().await?, tables.terms().await?);
     tables.close().await;
+    // The last to close is one that may write: it leaves a single file behind.
+    shop.close().await?;
     let arrived = receiver.ledger.messages();
     let audit = audit(&Accounts { sold: &sold, messages: &messages, doubts: &doubts, arrived: &arrived });
     for paragraph in [
-        report::messages(&sold, &audit),
+        report::messages(&sold, &audit, &fleet),
         report::crash(&crash, &audit),
         report::dead_letters(&audit),
-        report::terms(&terms, &fleet, &crash),
+        report::terms(&terms, began, &fleet, &crash),
         report::verdict(&audit),
         report::look_further(stage, &audit)?,
     ] {
@@ -173,7 +176,7 @@ async fn finish(fleet: &mut Fleet, tables: &Tables, messages: usize, progress: &
         if pending == 0 {
             return Ok(());
         }
-        fleet.check()?;
+        fleet.check().await?;
         if began.elapsed() > LIMIT {
             bail!("{pending} messages are still pending after {LIMIT:?}");
         }

@@ -1,8 +1,9 @@
 //! What the demo says at its end.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::audit::{Audit, Cause, Twice};
 use super::crash::Crash;
@@ -13,35 +14,36 @@ use super::tables::TermRow;
 use crate::cli::text::{span, table};
 
 /// Committed, rolled back, delivered, sent twice, dead.
-pub(super) fn messages(sold: &Sold, audit: &Audit) -> String {
+pub(super) fn messages(sold: &Sold, audit: &Audit, fleet: &Fleet) -> String {
     let dead: usize = audit.dead.values().sum();
     let rows = [
         ("committed", sold.committed.len(), format!("with {} orders", sold.orders)),
         ("rolled back", sold.rolled_back.len(), format!("with {} orders", sold.orders_rolled_back)),
-        ("delivered", audit.delivered, String::new()),
-        ("sent twice", audit.twice.len(), why_twice(&audit.twice)),
+        ("delivered", audit.delivered, "accepted by the receiver".to_owned()),
+        ("sent twice", audit.twice.len(), why_twice(&audit.twice, fleet)),
         ("dead letters", dead, "each kept with its reason".to_owned()),
     ];
     table(["messages", "", ""], &rows.map(|(what, number, note)| [what.to_owned(), number.to_string(), note]))
 }
 
-/// Each epoch that explains a second delivery, with its holder.
-fn why_twice(twice: &[Twice]) -> String {
-    let mut reasons: Vec<_> = twice
-        .iter()
-        .flat_map(|twice| &twice.because)
-        .map(|doubt| format!("{} of epoch {}, held by {}", doubt.outcome.replace('_', " "), doubt.epoch, doubt.holder))
+/// Each term that explains a second delivery.
+fn why_twice(twice: &[Twice], fleet: &Fleet) -> String {
+    let because = twice.iter().flat_map(|twice| &twice.because);
+    let reasons: BTreeSet<_> = because
+        .map(|doubt| {
+            let holder = fleet.name_of(&doubt.holder).unwrap_or(&doubt.holder);
+            format!("{}: epoch {}, held by {holder}", doubt.outcome.replace('_', " "), doubt.epoch)
+        })
         .collect();
-    reasons.sort_unstable();
-    reasons.dedup();
-    reasons.join("; ")
+    reasons.into_iter().collect::<Vec<_>>().join("; ")
 }
 
 /// Why the poller's death made some messages arrive twice, with one for an example.
 pub(super) fn crash(crash: &Crash, audit: &Audit) -> String {
     let mut text = format!(
-        "The poller {} (epoch {}) was killed with {} requests on the wire. Whether they had arrived, nobody left could \
-         tell: they\nwere in doubt, and sent once more with the same idempotency key.",
+        "The poller {} (epoch {}) was killed with {} requests on the wire. Nobody left could tell which of them had\n\
+         arrived, nor what had been answered and not been marked yet: all that is in doubt, and was sent again with\n\
+         the same idempotency key.",
         crash.name, crash.epoch, crash.open
     );
     if let Some(Twice { key, accepted, .. }) = audit.twice.first() {
@@ -65,8 +67,10 @@ fn answer(cause: &Cause) -> String {
     cause.status_code.map_or_else(|| "-".to_owned(), |code| code.to_string())
 }
 
-/// Who polled, and until when.
-pub(super) fn terms(terms: &[TermRow], fleet: &Fleet, crash: &Crash) -> String {
+/// Who polled, from when (since the demo `began`), and until when.
+pub(super) fn terms(terms: &[TermRow], began: SystemTime, fleet: &Fleet, crash: &Crash) -> String {
+    let began = began.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let began_ms = i64::try_from(began).unwrap_or(0);
     let number = |number: Option<i64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
     let rows: Vec<_> = terms
         .iter()
@@ -77,7 +81,7 @@ pub(super) fn terms(terms: &[TermRow], fleet: &Fleet, crash: &Crash) -> String {
                 term.epoch.to_string(),
                 fleet.name_of(&term.holder).unwrap_or("?").to_owned(),
                 term.holder.clone(),
-                span(term.began_ms),
+                span(term.started_at - began_ms),
                 term.lasted_ms.map_or_else(|| "-".to_owned(), span),
                 ended,
                 number(term.claimed),

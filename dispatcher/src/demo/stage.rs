@@ -92,7 +92,7 @@ log_format = "json"
 kind = "http"
 base_url = "http://{receiver}/hook"
 allow_networks = ["127.0.0.0/8"]
-timeout = "1s"
+timeout = "2s"
 
 [channels.push]
 kind = "fcm"

@@ -36,6 +36,8 @@ pub(super) struct DoubtRow {
     pub(super) outcome: String,
     pub(super) epoch: i64,
     pub(super) holder: String,
+    /// Whether a later term found it claimed and never marked; else the attempt itself ended so.
+    pub(super) settled: bool,
 }
 
 /// A term, as it was logged.
@@ -43,8 +45,8 @@ pub(super) struct DoubtRow {
 pub(super) struct TermRow {
     pub(super) epoch: i64,
     pub(super) holder: String,
-    /// After the first term began.
-    pub(super) began_ms: i64,
+    /// Milliseconds since 1970.
+    pub(super) started_at: i64,
     pub(super) lasted_ms: Option<i64>,
     pub(super) ended_because: Option<String>,
     pub(super) claimed: Option<i64>,
@@ -87,20 +89,20 @@ impl Tables {
 
     /// Every attempt that explains a second delivery.
     pub(super) async fn doubts(&self) -> sqlx::Result<Vec<DoubtRow>> {
-        let statement = "SELECT message_id, outcome, epoch, holder FROM outbox_attempt
+        let statement = "SELECT message_id, outcome, epoch, holder, started_at IS NULL AS settled FROM outbox_attempt
                          WHERE outcome IN ('in_doubt', 'delivered_fenced') ORDER BY id";
         sqlx::query_as(statement).fetch_all(&self.0).await
     }
 
     /// Every term, in the order of their epochs.
     pub(super) async fn terms(&self) -> sqlx::Result<Vec<TermRow>> {
-        let statement = "SELECT epoch, holder, started_at - (SELECT min(started_at) FROM outbox_term_log) AS began_ms,
-                                ended_at - started_at AS lasted_ms, ended_because, claimed, delivered
+        let statement = "SELECT epoch, holder, started_at, ended_at - started_at AS lasted_ms, ended_because,
+                                claimed, delivered
                          FROM outbox_term_log ORDER BY epoch";
         sqlx::query_as(statement).fetch_all(&self.0).await
     }
 
-    /// Closes the connections, so that nothing of the database is left outside its file.
+    /// Closes the connections.
     pub(super) async fn close(&self) {
         self.0.close().await;
     }

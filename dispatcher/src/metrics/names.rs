@@ -78,7 +78,7 @@ impl Name {
             Self::Attempts => "Attempts to deliver, by outcome.",
             Self::AttemptDuration => "From the gate to the last byte of the answer.",
             Self::DeliveryLatency => "From created_at to the other side's acceptance.",
-            Self::Messages => "Rows of the outbox: PENDING, of which DUE have reached their time, and DEAD.",
+            Self::Messages => "Rows of the outbox that are PENDING, and those that are DEAD.",
             Self::Lag => "Age of the oldest due message.",
             Self::InFlight => "Messages claimed by this process and not yet marked.",
             Self::LeaseHeld => "1 while this process holds the shard's lease, else 0.",

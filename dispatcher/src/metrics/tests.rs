@@ -56,7 +56,6 @@ fn the_labels_are_those_of_the_contract() {
         r#"outbox_attempt_duration_seconds_bucket{channel="http",le="+Inf"} 1"#,
         r#"outbox_delivery_latency_seconds_count{channel="http"} 1"#,
         r#"outbox_messages{channel="http",status="PENDING"} 9"#,
-        r#"outbox_messages{channel="http",status="DUE"} 4"#,
         r#"outbox_messages{channel="http",status="DEAD"} 1"#,
         r#"outbox_messages{channel="fcm",status="DEAD"} 0"#,
         r#"outbox_lag_seconds{channel="http"} 2"#,

@@ -16,6 +16,11 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 /// The target of these spans, for log filters.
 pub const TARGET: &str = "outbox::trace";
 
+/// The span of enqueuing so many messages from the command line: the rows remember it.
+pub fn enqueue_span(messages: usize) -> Span {
+    tracing::info_span!(target: TARGET, "enqueue", otel.kind = "producer", messages)
+}
+
 /// The span of attempt `number` (1 for the first) to deliver `message` under `epoch`.
 pub fn attempt_span(message: &Message, number: u32, epoch: Epoch) -> Span {
     let span = tracing::info_span!(

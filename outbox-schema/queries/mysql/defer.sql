@@ -1,4 +1,4 @@
--- Assignments are made from left to right: deferred_from reads what available_at was.
+-- Where rows are updated in place, assignments are made from left to right: deferred_from reads what available_at was.
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) met
 STRAIGHT_JOIN outbox o ON o.id = met.id AND o.status = 'PENDING'
 SET o.deferred_from = COALESCE(o.deferred_from, o.available_at),

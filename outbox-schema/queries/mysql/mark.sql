@@ -1,4 +1,4 @@
--- Assignments are made from left to right: deferred_from reads what available_at was.
+-- Where rows are updated in place, assignments are made from left to right: deferred_from reads what available_at was.
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
     id bigint PATH '$.id', status varchar(16) CHARACTER SET utf8mb4 PATH '$.status', counted integer PATH '$.counted',
     dead_reason varchar(32) CHARACTER SET utf8mb4 PATH '$.dead_reason', after_ms bigint PATH '$.after_ms',

@@ -73,5 +73,5 @@ async fn redrive_batch(
 }
 
 fn json(ids: impl Iterator<Item = i64>) -> String {
-    serde_json::Value::from_iter(ids).to_string()
+    ids.collect::<serde_json::Value>().to_string()
 }

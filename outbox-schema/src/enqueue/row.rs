@@ -7,7 +7,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::new_message::Moment;
-use crate::wire::{millis, millis_i64};
+use crate::wire::millis;
 use crate::{InvalidMessage, NewMessage, trace};
 
 /// A message that is valid, ready to be inserted.
@@ -84,14 +84,17 @@ pub(super) fn rows_as_json(rows: &[Row]) -> String {
 
 /// The array that the `enqueued` statement takes.
 pub(super) fn keys_as_json(rows: &[&Row]) -> String {
-    serde_json::Value::from_iter(rows.iter().map(|row| row.key.as_str())).to_string()
+    rows.iter().map(|row| row.key.as_str()).collect::<serde_json::Value>().to_string()
 }
 
 /// From now, or since 1970.
 fn millis_of(moment: Option<Moment>) -> (Option<u64>, Option<i64>) {
     match moment {
         Some(Moment::After(time)) => (Some(millis(time)), None),
-        Some(Moment::At(time)) => (None, Some(millis_i64(time.duration_since(UNIX_EPOCH).unwrap_or_default()))),
+        Some(Moment::At(time)) => {
+            let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+            (None, Some(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
+        }
         None => (None, None),
     }
 }

@@ -1,9 +1,8 @@
 //! Claims: made, and read again where the answer was lost.
 
-use sqlx::MySqlTransaction;
-
 use super::MySqlStore;
 use super::errors::refused;
+use super::step::Step;
 use crate::rows::ClaimedRow;
 use crate::steps::{Batch, ClaimTermRow, TermRow};
 use crate::wire::{ChannelRow, PauseRow, as_json, millis_i64};
@@ -36,44 +35,45 @@ impl MySqlStore {
             channels: as_json(DOING, &ChannelRow::all(request.channels))?,
             paused: as_json(DOING, &PauseRow::all(request.paused))?,
         };
-        let mut tx = self.begin(DOING).await?;
+        let mut step = self.begin(DOING).await?;
         let locked: Option<ClaimTermRow> = sqlx::query_as(include_str!("../../queries/mysql/claim_lock.sql"))
             .bind(request.claim.0.to_string())
             .bind(term.shard.0)
-            .fetch_optional(&mut *tx)
+            .fetch_optional(&mut *step)
             .await
             .map_err(|error| refused(DOING, error))?;
         TermRow::require(locked.as_ref().map(|row| &row.term), term)?;
 
-        let rows = if locked.is_some_and(|row| row.made) {
-            sqlx::query_as(include_str!("../../queries/mysql/claimed.sql")) // the answer to an earlier call was lost
+        let claimed = if locked.is_some_and(|row| row.made) {
+            // The answer to an earlier call was lost.
+            let rows = sqlx::query_as(include_str!("../../queries/mysql/claimed.sql"))
                 .bind(request.claim.0.to_string())
-                .fetch_all(&mut *tx)
+                .fetch_all(&mut *step)
                 .await
-                .map_err(|error| refused(DOING, error))?
+                .map_err(|error| refused(DOING, error))?;
+            ClaimedRow::split(rows)
         } else {
-            asked.claim(&mut tx).await?
+            asked.claim(&mut step).await?
         };
-        tx.commit().await.map_err(|error| refused(DOING, error))?;
-        Ok(ClaimedRow::split(rows))
+        step.commit().await.map_err(|error| refused(DOING, error))?;
+        step.finish();
+        Ok(claimed)
     }
 }
 
 impl Asked<'_> {
     /// Walks, and writes what it found to claim and what it met in its way.
-    async fn claim(&self, tx: &mut MySqlTransaction<'static>) -> Result<Vec<ClaimedRow>, StoreError> {
-        let rows = self.walk(tx).await.map_err(|error| refused(DOING, error))?;
+    async fn claim(&self, step: &mut Step) -> Result<Claimed, StoreError> {
+        let rows = self.walk(step).await.map_err(|error| refused(DOING, error))?;
         if let Some(batch) = Batch::of(DOING, &rows, self.request)? {
-            self.insert(tx, batch).await?;
+            self.insert(step, batch).await?;
         }
         let met: Vec<i64> = rows.iter().filter(|row| !row.claimed).map(|row| row.message.id).collect();
-        if !met.is_empty() {
-            self.defer(tx, met).await?;
-        }
-        Ok(rows)
+        let deferred = if met.is_empty() { 0 } else { self.defer(step, met).await? };
+        Ok(Claimed { deferred, ..ClaimedRow::split(rows) })
     }
 
-    async fn walk(&self, tx: &mut MySqlTransaction<'static>) -> Result<Vec<ClaimedRow>, sqlx::Error> {
+    async fn walk(&self, step: &mut Step) -> Result<Vec<ClaimedRow>, sqlx::Error> {
         let mut walk =
             sqlx::query_as(include_str!("../../queries/mysql/claim_walk.sql")).bind(&self.paused).bind(&self.paused);
         for _branch in 0..BRANCHES {
@@ -83,11 +83,11 @@ impl Asked<'_> {
             .bind(&self.channels)
             .bind(i64::try_from(self.request.max_bytes).unwrap_or(i64::MAX))
             .bind(self.request.oversize)
-            .fetch_all(&mut **tx)
+            .fetch_all(&mut **step)
             .await
     }
 
-    async fn insert(&self, tx: &mut MySqlTransaction<'static>, batch: Batch) -> Result<(), StoreError> {
+    async fn insert(&self, step: &mut Step, batch: Batch) -> Result<(), StoreError> {
         sqlx::query(include_str!("../../queries/mysql/claim_insert.sql"))
             .bind(self.request.claim.0.to_string())
             .bind(self.term.shard.0)
@@ -97,7 +97,7 @@ impl Asked<'_> {
             .bind(batch.revisions)
             .bind(batch.settling_ms)
             .bind(batch.settling_closed_ms)
-            .execute(&mut **tx)
+            .execute(&mut **step)
             .await
             .map(drop)
             .map_err(|error| match error.as_database_error() {
@@ -109,25 +109,26 @@ impl Asked<'_> {
             })
     }
 
-    async fn defer(&self, tx: &mut MySqlTransaction<'static>, mut met: Vec<i64>) -> Result<(), StoreError> {
+    /// Moves out of the way what the walk met, and what waits behind it; says how many rows that were.
+    async fn defer(&self, step: &mut Step, mut met: Vec<i64>) -> Result<u64, StoreError> {
         let behind: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/mysql/defer_behind.sql"))
+            .bind(&self.channels)
             .bind(self.term.shard.0)
             .bind(&self.excluded)
-            .bind(&self.channels)
             .bind(&self.paused)
-            .fetch_all(&mut **tx)
+            .fetch_all(&mut **step)
             .await
             .map_err(|error| refused(DOING, error))?;
         met.extend(behind);
         met.sort_unstable();
         met.dedup();
-        sqlx::query(include_str!("../../queries/mysql/defer.sql"))
+        let moved = sqlx::query(include_str!("../../queries/mysql/defer.sql"))
             .bind(as_json(DOING, &met)?)
             .bind(&self.paused)
             .bind(millis_i64(self.request.unknown_channel_delay))
-            .execute(&mut **tx)
+            .execute(&mut **step)
             .await
             .map_err(|error| refused(DOING, error))?;
-        Ok(())
+        Ok(moved.rows_affected())
     }
 }

@@ -1,81 +1,70 @@
 //! Marks: a group is written as a whole or not at all.
 
-use serde::Serialize;
-use sqlx::MySqlTransaction;
-
 use super::MySqlStore;
 use super::errors::refused;
+use super::step::Step;
 use crate::mark::MarkReport;
 use crate::steps::{MarkGroup, attempts_to_record};
 use crate::wire::{MarkRow, as_json};
 use crate::{ClaimId, Mark, MessageId, StoreError};
+use serde::Serialize;
 
 const DOING: &str = "marking messages";
 
 impl MySqlStore {
     pub(super) async fn mark_in_steps(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         let group = MarkGroup::of(marks);
-        let mut tx = self.begin(DOING).await?;
+        let mut step = self.begin(DOING).await?;
         let standing: Vec<String> = sqlx::query_scalar(include_str!("../../queries/mysql/claims_lock.sql"))
             .bind(as_json(DOING, &group.claims(finished))?)
-            .fetch_all(&mut *tx)
+            .fetch_all(&mut *step)
             .await
             .map_err(|error| refused(DOING, error))?;
-        let accepted = take(&mut tx, &group, &standing).await?;
+        let accepted = take(&mut step, &group, &standing).await?;
         let (accepted, refused) = group.split(&accepted);
-        let fenced = which_are_fenced(&mut tx, &refused).await?;
+        let fenced = which_are_fenced(&mut step, &refused).await?;
 
         let attempts = attempts_to_record(&accepted, &refused, &fenced);
-        execute(&mut tx, include_str!("../../queries/mysql/mark_record.sql"), &attempts).await?;
+        execute(&mut step, include_str!("../../queries/mysql/mark_record.sql"), &attempts).await?;
         let gone: Vec<&MarkRow<'_>> = accepted.into_iter().filter(|row| row.invalid_target).collect();
-        execute(&mut tx, include_str!("../../queries/mysql/mark_invalid_target.sql"), &gone).await?;
-        execute(&mut tx, include_str!("../../queries/mysql/mark_pause.sql"), &group.pauses()).await?;
+        execute(&mut step, include_str!("../../queries/mysql/mark_invalid_target.sql"), &gone).await?;
+        execute(&mut step, include_str!("../../queries/mysql/mark_pause.sql"), &group.pauses()).await?;
         let finished: Vec<_> = finished.iter().map(|claim| claim.0).collect();
-        execute(&mut tx, include_str!("../../queries/mysql/claims_delete.sql"), &finished).await?;
-        tx.commit().await.map_err(|error| super::refused(DOING, error))?;
+        execute(&mut step, include_str!("../../queries/mysql/claims_delete.sql"), &finished).await?;
+        step.commit().await.map_err(|error| super::refused(DOING, error))?;
+        step.finish();
         Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
     }
 }
 
 /// Locks the rows that may still be marked, then marks them; says which they are.
-async fn take(
-    tx: &mut MySqlTransaction<'static>,
-    group: &MarkGroup<'_>,
-    standing: &[String],
-) -> Result<Vec<i64>, StoreError> {
+async fn take(step: &mut Step, group: &MarkGroup<'_>, standing: &[String]) -> Result<Vec<i64>, StoreError> {
     let accepted: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/mysql/mark_lock.sql"))
         .bind(as_json(DOING, &group.under(standing))?)
-        .fetch_all(&mut **tx)
+        .fetch_all(&mut **step)
         .await
         .map_err(|error| refused(DOING, error))?;
-    execute(tx, include_str!("../../queries/mysql/mark.sql"), &group.split(&accepted).0).await?;
+    execute(step, include_str!("../../queries/mysql/mark.sql"), &group.split(&accepted).0).await?;
     Ok(accepted)
 }
 
 /// Refused marks that are not merely repeated.
-async fn which_are_fenced(
-    tx: &mut MySqlTransaction<'static>,
-    refused: &[&MarkRow<'_>],
-) -> Result<Vec<i64>, StoreError> {
+async fn which_are_fenced(step: &mut Step, refused: &[&MarkRow<'_>]) -> Result<Vec<i64>, StoreError> {
     if refused.is_empty() {
         return Ok(Vec::new());
     }
     sqlx::query_scalar(include_str!("../../queries/mysql/mark_fenced.sql"))
         .bind(as_json(DOING, refused)?)
-        .fetch_all(&mut **tx)
+        .fetch_all(&mut **step)
         .await
         .map_err(|error| super::refused(DOING, error))
 }
 
 /// Runs a statement for the rows that concern it: none, no round trip.
-async fn execute<T: Serialize>(
-    tx: &mut MySqlTransaction<'static>,
-    statement: &'static str,
-    rows: &[T],
-) -> Result<(), StoreError> {
+async fn execute<T: Serialize>(step: &mut Step, statement: &'static str, rows: &[T]) -> Result<(), StoreError> {
     if rows.is_empty() {
         return Ok(());
     }
-    let done = sqlx::query(statement).bind(as_json(DOING, rows)?).execute(&mut **tx).await;
+    let done = sqlx::query(statement).bind(as_json(DOING, rows)?).execute(&mut **step).await;
     done.map(drop).map_err(|error| refused(DOING, error))
 }

@@ -6,16 +6,18 @@ mod claim;
 mod errors;
 mod mark;
 mod settle;
+mod step;
 mod term;
 
 use async_trait::async_trait;
-use sqlx::{MySqlPool, MySqlTransaction};
+use sqlx::MySqlPool;
 
 use crate::mark::MarkReport;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use crate::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, Shard, Store, StoreError, TermEnd, TermId};
 
 use self::errors::refused;
+use self::step::Step;
 
 /// The outbox in a MySQL or MariaDB database.
 #[derive(Debug, Clone)]
@@ -29,9 +31,8 @@ impl MySqlStore {
         Self { pool }
     }
 
-    /// Ends with a rollback where it is dropped before its commit.
-    async fn begin(&self, doing: &'static str) -> Result<MySqlTransaction<'static>, StoreError> {
-        self.pool.begin().await.map_err(|error| refused(doing, error))
+    async fn begin(&self, doing: &'static str) -> Result<Step, StoreError> {
+        Step::begin(&self.pool).await.map_err(|error| refused(doing, error))
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use sqlx::MySqlTransaction;
-
 use super::MySqlStore;
 use super::errors::refused;
+use super::step::Step;
 use crate::rows::UnsettledRow;
 use crate::steps::{DoubtRow, TermRow};
 use crate::store::Settlement;
@@ -15,41 +14,33 @@ use crate::{ChannelTerms, MessageId, Shard, StoreError, TermId};
 const DOING: &str = "settling claims";
 
 impl MySqlStore {
-    pub(super) async fn unsettled(&self, shard: Shard) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
-        let rows: Vec<UnsettledRow> = sqlx::query_as(include_str!("../../queries/mysql/unsettled.sql"))
-            .bind(shard.0)
-            .fetch_all(&self.pool)
-            .await
-            .map_err(|error| refused("reading unsettled claims", error))?;
-        Ok(UnsettledRow::split(&rows))
-    }
-
     pub(super) async fn settle_in_steps(
         &self,
         term: &TermId,
         channels: &[ChannelTerms],
     ) -> Result<Settlement, StoreError> {
         let channels = as_json(DOING, &ChannelRow::all(channels))?;
-        let mut tx = self.begin(DOING).await?;
+        let mut step = self.begin(DOING).await?;
         let locked: Option<TermRow> = sqlx::query_as(include_str!("../../queries/mysql/term_lock_shared.sql"))
             .bind(term.shard.0)
-            .fetch_optional(&mut *tx)
+            .fetch_optional(&mut *step)
             .await
             .map_err(|error| refused(DOING, error))?;
         TermRow::require(locked.as_ref(), term)?;
 
-        let doubt = decide(&mut tx, term.shard, &channels).await?;
-        tx.commit().await.map_err(|error| refused(DOING, error))?;
-        let (unsettled, next) = self.unsettled(term.shard).await?;
+        let doubt = decide(&mut step, term.shard, &channels).await?;
+        step.commit().await.map_err(|error| refused(DOING, error))?;
+        let (unsettled, next) = unsettled(&mut step, term.shard).await?;
+        step.finish();
         Ok(Settlement { decided: doubt.into_iter().map(Into::into).collect(), unsettled, next })
     }
 }
 
 /// Decides the rows of the claims whose settling time is over, and ends those claims.
-async fn decide(tx: &mut MySqlTransaction<'static>, shard: Shard, channels: &str) -> Result<Vec<DoubtRow>, StoreError> {
+async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Result<Vec<DoubtRow>, StoreError> {
     let over: Vec<String> = sqlx::query_scalar(include_str!("../../queries/mysql/settle_lock.sql"))
         .bind(shard.0)
-        .fetch_all(&mut **tx)
+        .fetch_all(&mut **step)
         .await
         .map_err(|error| refused(DOING, error))?;
     if over.is_empty() {
@@ -59,7 +50,7 @@ async fn decide(tx: &mut MySqlTransaction<'static>, shard: Shard, channels: &str
     let doubt: Vec<DoubtRow> = sqlx::query_as(include_str!("../../queries/mysql/settle_doubt.sql"))
         .bind(&over)
         .bind(channels)
-        .fetch_all(&mut **tx)
+        .fetch_all(&mut **step)
         .await
         .map_err(|error| refused(DOING, error))?;
     let decisions: Vec<_> = doubt.iter().map(DoubtRow::decision).collect();
@@ -69,7 +60,17 @@ async fn decide(tx: &mut MySqlTransaction<'static>, shard: Shard, channels: &str
         (include_str!("../../queries/mysql/settle_record.sql"), &decisions),
         (include_str!("../../queries/mysql/claims_delete.sql"), &over),
     ] {
-        sqlx::query(statement).bind(argument).execute(&mut **tx).await.map_err(|error| refused(DOING, error))?;
+        sqlx::query(statement).bind(argument).execute(&mut **step).await.map_err(|error| refused(DOING, error))?;
     }
     Ok(doubt)
+}
+
+/// Rows of claims that wait for their settling time, and when the first of these is over.
+pub(super) async fn unsettled(step: &mut Step, shard: Shard) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
+    let rows: Vec<UnsettledRow> = sqlx::query_as(include_str!("../../queries/mysql/unsettled.sql"))
+        .bind(shard.0)
+        .fetch_all(&mut **step)
+        .await
+        .map_err(|error| refused("reading unsettled claims", error))?;
+    Ok(UnsettledRow::split(&rows))
 }

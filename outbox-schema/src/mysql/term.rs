@@ -1,9 +1,9 @@
 //! Terms: minted, and ended.
 
-use sqlx::MySqlTransaction;
-
 use super::MySqlStore;
 use super::errors::refused;
+use super::settle::unsettled;
+use super::step::Step;
 use crate::rows::PausedRow;
 use crate::steps::TermRow;
 use crate::store::{OpenedTerm, TermCounts};
@@ -18,21 +18,22 @@ impl MySqlStore {
         channels: &[ChannelTerms],
     ) -> Result<OpenedTerm, StoreError> {
         let doing = "beginning a term";
-        let mut tx = self.begin(doing).await?;
-        let epoch = mint(&mut tx, shard, holder).await.map_err(|error| refused(doing, error))?;
-        tx.commit().await.map_err(|error| refused(doing, error))?;
+        let mut step = self.begin(doing).await?;
+        let epoch = mint(&mut step, shard, holder).await.map_err(|error| refused(doing, error))?;
+        step.commit().await.map_err(|error| refused(doing, error))?;
 
         sqlx::query(include_str!("../../queries/mysql/resume_configured.sql"))
             .bind(shard.0)
             .bind(as_json(doing, &ChannelRow::all(channels))?)
-            .execute(&self.pool)
+            .execute(&mut *step)
             .await
             .map_err(|error| refused(doing, error))?;
         let paused: Vec<PausedRow> = sqlx::query_as(include_str!("../../queries/mysql/paused.sql"))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *step)
             .await
             .map_err(|error| refused(doing, error))?;
-        let (unsettled, _) = self.unsettled(shard).await?;
+        let (unsettled, _) = unsettled(&mut step, shard).await?;
+        step.finish();
         Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, paused: paused.into_iter().map(Into::into).collect() })
     }
 
@@ -43,11 +44,12 @@ impl MySqlStore {
         counts: TermCounts,
     ) -> Result<(), StoreError> {
         let doing = "ending a term";
+        let mut step = Step::open(&self.pool).await.map_err(|error| refused(doing, error))?;
         sqlx::query(include_str!("../../queries/mysql/close_gate.sql"))
             .bind(term.shard.0)
             .bind(term.epoch.0)
             .bind(term.holder.as_str())
-            .execute(&self.pool)
+            .execute(&mut *step)
             .await
             .map_err(|error| refused(doing, error))?;
         sqlx::query(include_str!("../../queries/mysql/end_term.sql"))
@@ -58,19 +60,20 @@ impl MySqlStore {
             .bind(term.shard.0)
             .bind(term.epoch.0)
             .bind(term.holder.as_str())
-            .execute(&self.pool)
+            .execute(&mut *step)
             .await
             .map_err(|error| refused(doing, error))?;
+        step.finish();
         Ok(())
     }
 }
 
 /// Mints the next epoch, then freezes the claims that earlier terms left. Claimers hold the term row shared, so once it is
 /// locked no claim of an earlier term can still appear.
-async fn mint(tx: &mut MySqlTransaction<'static>, shard: Shard, holder: &Holder) -> Result<i64, sqlx::Error> {
-    sqlx::query(include_str!("../../queries/mysql/term_ensure.sql")).bind(shard.0).execute(&mut **tx).await?;
+async fn mint(step: &mut Step, shard: Shard, holder: &Holder) -> Result<i64, sqlx::Error> {
+    sqlx::query(include_str!("../../queries/mysql/term_ensure.sql")).bind(shard.0).execute(&mut **step).await?;
     let term: TermRow =
-        sqlx::query_as(include_str!("../../queries/mysql/term_lock.sql")).bind(shard.0).fetch_one(&mut **tx).await?;
+        sqlx::query_as(include_str!("../../queries/mysql/term_lock.sql")).bind(shard.0).fetch_one(&mut **step).await?;
     if term.holder == holder.as_str() {
         return Ok(term.epoch); // the answer to an earlier call was lost
     }
@@ -79,21 +82,21 @@ async fn mint(tx: &mut MySqlTransaction<'static>, shard: Shard, holder: &Holder)
     sqlx::query(include_str!("../../queries/mysql/term_mint.sql"))
         .bind(holder.as_str())
         .bind(shard.0)
-        .execute(&mut **tx)
+        .execute(&mut **step)
         .await?;
     sqlx::query(include_str!("../../queries/mysql/term_log_lost.sql"))
         .bind(shard.0)
         .bind(term.epoch)
-        .execute(&mut **tx)
+        .execute(&mut **step)
         .await?;
     sqlx::query(include_str!("../../queries/mysql/term_log.sql"))
         .bind(shard.0)
         .bind(minted)
         .bind(holder.as_str())
-        .execute(&mut **tx)
+        .execute(&mut **step)
         .await?;
 
-    sqlx::query(include_str!("../../queries/mysql/supersede_lock.sql")).bind(shard.0).fetch_all(&mut **tx).await?;
-    sqlx::query(include_str!("../../queries/mysql/supersede.sql")).bind(shard.0).execute(&mut **tx).await?;
+    sqlx::query(include_str!("../../queries/mysql/supersede_lock.sql")).bind(shard.0).fetch_all(&mut **step).await?;
+    sqlx::query(include_str!("../../queries/mysql/supersede.sql")).bind(shard.0).execute(&mut **step).await?;
     Ok(minted)
 }

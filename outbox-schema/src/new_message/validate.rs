@@ -167,13 +167,11 @@ impl NewMessage {
                 return Err(InvalidMessage::new(field, "it is before 1970: mind the unit"));
             }
         }
-        let expires_first = match (self.due, self.expires) {
-            (Some(Moment::After(due)), Some(Moment::After(expires))) => expires <= due,
-            (Some(Moment::At(due)), Some(Moment::At(expires))) => expires <= due,
+        let expires_first = match (self.due.unwrap_or(Moment::After(Duration::ZERO)), self.expires) {
+            (Moment::After(due), Some(Moment::After(expires))) => expires <= due,
+            (Moment::At(due), Some(Moment::At(expires))) => expires <= due,
             // Two clocks: the database will see.
-            (Some(Moment::After(_)), Some(Moment::At(_))) | (Some(Moment::At(_)), Some(Moment::After(_))) => false,
-            (None, Some(Moment::After(expires))) => expires.is_zero(),
-            (None, Some(Moment::At(_)) | None) | (Some(_), None) => false,
+            (Moment::After(_), Some(Moment::At(_))) | (Moment::At(_), Some(Moment::After(_))) | (_, None) => false,
         };
         if expires_first {
             return Err(InvalidMessage::new("expires_at", "it expires before it is due: it would never be sent"));

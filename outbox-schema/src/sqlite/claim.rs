@@ -53,17 +53,19 @@ impl SqliteStore {
             .map_err(|error| refused(DOING, error))?;
         TermRow::require(locked.as_ref().map(|row| &row.term), term)?;
 
-        let rows = if locked.is_some_and(|row| row.made) {
-            sqlx::query_as(include_str!("../../queries/sqlite/claimed.sql")) // the answer to an earlier call was lost
+        let claimed = if locked.is_some_and(|row| row.made) {
+            // The answer to an earlier call was lost.
+            let rows = sqlx::query_as(include_str!("../../queries/sqlite/claimed.sql"))
                 .bind(request.claim.0.to_string())
                 .fetch_all(&mut *tx)
                 .await
-                .map_err(|error| refused(DOING, error))?
+                .map_err(|error| refused(DOING, error))?;
+            ClaimedRow::split(rows)
         } else {
             asked.claim(&mut tx).await?
         };
         tx.commit().await.map_err(|error| refused(DOING, error))?;
-        Ok(ClaimedRow::split(rows))
+        Ok(claimed)
     }
 
     /// Read without the lock of the file. A term that is over is over for good, so it is fenced here already.
@@ -82,16 +84,14 @@ impl SqliteStore {
 
 impl Asked<'_> {
     /// Walks, and writes what it found to claim and what it met in its way.
-    async fn claim(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<ClaimedRow>, StoreError> {
+    async fn claim(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
         let rows = self.walk(tx).await.map_err(|error| refused(DOING, error))?;
         if let Some(batch) = Batch::of(DOING, &rows, self.request)? {
             self.insert(tx, batch).await?;
         }
         let met: Vec<i64> = rows.iter().filter(|row| !row.claimed).map(|row| row.message.id).collect();
-        if !met.is_empty() {
-            self.defer(tx, met).await?;
-        }
-        Ok(rows)
+        let deferred = if met.is_empty() { 0 } else { self.defer(tx, met).await? };
+        Ok(Claimed { deferred, ..ClaimedRow::split(rows) })
     }
 
     async fn walk(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<ClaimedRow>, sqlx::Error> {
@@ -123,7 +123,8 @@ impl Asked<'_> {
             .map_err(|error| refused(DOING, error))
     }
 
-    async fn defer(&self, tx: &mut SqliteTransaction<'static>, mut met: Vec<i64>) -> Result<(), StoreError> {
+    /// Moves out of the way what the walk met, and what waits behind it; says how many rows that were.
+    async fn defer(&self, tx: &mut SqliteTransaction<'static>, mut met: Vec<i64>) -> Result<u64, StoreError> {
         let behind: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/sqlite/defer_behind.sql"))
             .bind(self.term.shard.0)
             .bind(&self.excluded)
@@ -135,13 +136,13 @@ impl Asked<'_> {
         met.extend(behind);
         met.sort_unstable();
         met.dedup();
-        sqlx::query(include_str!("../../queries/sqlite/defer.sql"))
+        let moved = sqlx::query(include_str!("../../queries/sqlite/defer.sql"))
             .bind(as_json(DOING, &met)?)
             .bind(&self.paused)
             .bind(millis_i64(self.request.unknown_channel_delay))
             .execute(&mut **tx)
             .await
             .map_err(|error| refused(DOING, error))?;
-        Ok(())
+        Ok(moved.rows_affected())
     }
 }

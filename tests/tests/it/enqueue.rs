@@ -114,7 +114,7 @@ async fn every_column_arrives_as_it_was_said() {
             .priority(3)
             .max_attempts(4)
             .delay(Duration::from_hours(1))
-            .expires_at(SystemTime::UNIX_EPOCH + Duration::from_secs(4_102_444_800))
+            .expires_at(SystemTime::UNIX_EPOCH + Duration::from_hours(1_139_568))
             .trace_context(TraceContext {
                 traceparent: "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01".to_owned(),
                 tracestate: Some("a=1".to_owned()),
@@ -200,7 +200,7 @@ async fn a_duplicate_that_is_not_yet_committed_is_waited_for_on_postgres() {
         second.commit().await.unwrap();
         answer
     });
-    let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'";
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
     while outbox.number(waits).await == 0 {
         tokio::task::yield_now().await;
     }

@@ -5,12 +5,15 @@
 mod compose;
 mod crash;
 mod demo;
+mod desk;
 mod enqueue;
 mod fleet;
 mod idle;
+mod grants;
 mod lease;
 mod lease_redis;
 mod migrate;
 mod outboxes;
+mod poller;
 mod servers;
 mod store;

@@ -1,6 +1,6 @@
 //! Making the tables, on each database.
 
-use outbox_schema::{Database, Dialect, MigrateError, SCHEMA_VERSION, SchemaError, SchemaState, migrations_sql};
+use outbox_schema::{Dialect, MigrateError, SCHEMA_VERSION, SchemaError, SchemaState, migrations_sql};
 
 use crate::outboxes::{self, connect};
 
@@ -79,7 +79,7 @@ async fn a_newer_schema_is_refused_by_an_older_program() {
         assert!(matches!(told, SchemaError::Newer { found: 999 }), "{told}");
         let told = outbox.database.migrate("default").await.unwrap_err();
         assert!(matches!(told, MigrateError::Schema(SchemaError::Newer { found: 999 })), "{told}");
-        assert_eq!(outbox.number("SELECT schema_version * 1 FROM outbox_meta").await, 999);
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox_meta WHERE schema_version = 999").await, 1);
     }
 }
 
@@ -174,5 +174,4 @@ async fn a_database_whose_search_path_names_no_schema_is_told_of_database_schema
     outbox.sql("DROP SCHEMA public").await;
     let told = outbox.database.migrate("default").await.unwrap_err();
     assert!(matches!(told, MigrateError::NoSchema), "{told}");
-    let Database::Postgres(_) = outbox.database else { panic!("the first is PostgreSQL") };
 }

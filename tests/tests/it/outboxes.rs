@@ -16,19 +16,22 @@ pub(crate) struct Outbox {
     pub(crate) test: TestDatabase,
 }
 
-/// Three databases without tables.
+/// Three databases without tables: on PostgreSQL, on MariaDB and on SQLite.
 pub(crate) async fn empty() -> [Outbox; 3] {
-    let tests =
-        [servers::postgres().await.database().await, servers::mariadb().await.database().await, servers::sqlite()];
-    let [postgres, mysql, sqlite] = tests.map(Outbox::open);
-    [postgres.await, mysql.await, sqlite.await]
+    // Boxed: the futures that start a server or connect are large.
+    Box::pin(async {
+        let postgres = Outbox::open(servers::postgres().await.database().await).await;
+        let mysql = Outbox::open(servers::mariadb().await.database().await).await;
+        [postgres, mysql, Outbox::open(servers::sqlite()).await]
+    })
+    .await
 }
 
 /// Three outboxes of the environment `default`.
 pub(crate) async fn migrated() -> [Outbox; 3] {
     let outboxes = empty().await;
     for outbox in &outboxes {
-        outbox.database.migrate("default").await.unwrap();
+        Box::pin(outbox.database.migrate("default")).await.unwrap();
     }
     outboxes
 }
@@ -109,7 +112,9 @@ impl Outbox {
                 psql
             }
             Dialect::MySql => {
-                let mut mariadb = Command::new("mariadb");
+                let installed = |client: &&str| Command::new(client).arg("--version").output().is_ok();
+                let client = ["mariadb", "mysql"].into_iter().find(installed).unwrap();
+                let mut mariadb = Command::new(client);
                 mariadb.args(["--no-defaults", "-h127.0.0.1", "-uoutbox", "-P", &port, &self.test.name]);
                 mariadb
             }

@@ -8,6 +8,11 @@ async fn three_columns_suffice() {
 }
 
 #[tokio::test]
+async fn a_row_written_in_another_time_zone_is_due_at_once() {
+    on_every_database(defaults::a_row_written_in_another_time_zone_is_due_at_once).await;
+}
+
+#[tokio::test]
 async fn a_destination_is_the_origin_of_a_url_or_else_the_channel() {
     on_every_database(defaults::a_destination_is_the_origin_of_a_url_or_else_the_channel).await;
 }
@@ -20,6 +25,11 @@ async fn what_no_poller_could_read_is_refused_at_the_insert() {
 #[tokio::test]
 async fn epochs_strictly_increase() {
     on_every_database(terms::epochs_strictly_increase).await;
+}
+
+#[tokio::test]
+async fn terms_begun_at_the_same_time_get_epochs_of_their_own() {
+    on_every_database(terms::terms_begun_at_the_same_time_get_epochs_of_their_own).await;
 }
 
 #[tokio::test]
@@ -100,6 +110,11 @@ async fn a_claimed_row_carries_what_its_application_wrote() {
 #[tokio::test]
 async fn tries_of_one_claim_that_overlap_make_it_once() {
     on_every_database(claims::tries_of_one_claim_that_overlap_make_it_once).await;
+}
+
+#[tokio::test]
+async fn a_cancelled_claim_leaves_no_lock_behind() {
+    on_every_database(claims::a_cancelled_claim_leaves_no_lock_behind).await;
 }
 
 #[tokio::test]

@@ -22,6 +22,21 @@ pub async fn three_columns_suffice(outbox: &Outbox) {
     assert!(claimed.messages.iter().all(|message| (0..60_000).contains(&message.waited_ms)));
 }
 
+/// The application's session may be in any time zone.
+pub async fn a_row_written_in_another_time_zone_is_due_at_once(outbox: &Outbox) {
+    let insert = "INSERT INTO outbox (channel, target, payload) VALUES ('http', '/a', '{}')";
+    let statements = match outbox.dialect {
+        Dialect::Postgres => format!("SET TIME ZONE 'Asia/Tokyo'; {insert}; RESET TIME ZONE"),
+        Dialect::MySql => format!("SET time_zone = '+09:00'; {insert}; SET time_zone = '+00:00'"),
+        Dialect::Sqlite => insert.to_owned(),
+    };
+    outbox.execute(&statements).await;
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let claimed = outbox.store.claim(&term, &request(&channels)).await.unwrap();
+    assert!((0..60_000).contains(&claimed.messages[0].waited_ms));
+}
+
 /// A destination is what is paused and limited, so it must not differ by spelling or between databases.
 pub async fn a_destination_is_the_origin_of_a_url_or_else_the_channel(outbox: &Outbox) {
     for (target, destination) in [

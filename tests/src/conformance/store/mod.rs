@@ -21,7 +21,8 @@ pub async fn on_every_database(behaviour: impl AsyncFn(&Outbox)) {
         let outbox = Outbox::fresh(dialect).await;
         eprintln!("on {dialect:?}: {}", outbox.url());
         behaviour(&outbox).await;
-        outbox.close().await;
+        let closed = tokio::time::timeout(Duration::from_secs(15), outbox.close()).await;
+        assert!(closed.is_ok(), "a connection never came back to its pool");
     }
 }
 

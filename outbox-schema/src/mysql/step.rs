@@ -1,0 +1,64 @@
+//! One step of the protocol on one connection.
+
+use std::ops::{Deref, DerefMut};
+
+use sqlx::pool::PoolConnection;
+use sqlx::{MySql, MySqlConnection, MySqlPool};
+
+/// A connection for the time of one step. It goes back to the pool only where the step was finished; after an error or
+/// a cancellation it is closed, and the server rolls back what was not committed.
+///
+/// A transaction of sqlx would not do: cancelled while it prepares a statement, a MySQL connection of sqlx 0.9 has an
+/// answer left unread, takes it for the answer to the ping with which it is returned, and waits for ever for the rest,
+/// its place in the pool lost.
+#[derive(Debug)]
+pub(super) struct Step {
+    connection: PoolConnection<MySql>,
+    finished: bool,
+}
+
+impl Step {
+    /// Without a transaction: each statement commits by itself.
+    pub(super) async fn open(pool: &MySqlPool) -> Result<Self, sqlx::Error> {
+        Ok(Self { connection: pool.acquire().await?, finished: false })
+    }
+
+    /// In a transaction.
+    pub(super) async fn begin(pool: &MySqlPool) -> Result<Self, sqlx::Error> {
+        let mut step = Self::open(pool).await?;
+        sqlx::raw_sql("BEGIN").execute(&mut *step).await?;
+        Ok(step)
+    }
+
+    /// Ends the transaction; what follows commits by itself.
+    pub(super) async fn commit(&mut self) -> Result<(), sqlx::Error> {
+        sqlx::raw_sql("COMMIT").execute(&mut **self).await.map(drop)
+    }
+
+    /// Returns the connection to the pool. Not before a commit, where there is a transaction.
+    pub(super) fn finish(mut self) {
+        self.finished = true;
+    }
+}
+
+impl Drop for Step {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.connection.close_on_drop();
+        }
+    }
+}
+
+impl Deref for Step {
+    type Target = MySqlConnection;
+
+    fn deref(&self) -> &MySqlConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Step {
+    fn deref_mut(&mut self) -> &mut MySqlConnection {
+        &mut self.connection
+    }
+}

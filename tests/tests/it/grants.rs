@@ -1,0 +1,179 @@
+//! The rights of `outbox-schema/grants`: enough for what each role does, and no more.
+
+use outbox_schema::store::TermCounts;
+use outbox_schema::{DeadLetterFilter, Desk, Dialect, Enqueued, NewMessage, Selection, TermEnd, Verdict};
+use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
+
+use crate::outboxes::{self, Outbox, Step, connect, transaction};
+use crate::poller::Poller;
+
+/// Where the tables lie on PostgreSQL.
+const SCHEMA: &str = "dispatcher";
+
+/// An outbox with its two roles.
+struct Granted {
+    /// The owner's.
+    owner: Outbox,
+    application: String,
+    dispatcher: String,
+}
+
+/// One on PostgreSQL, where functions are not everybody's to execute, and one on MariaDB. SQLite has no roles.
+async fn granted() -> [Granted; 2] {
+    let [mut postgres, mysql, _] = outboxes::empty().await;
+    postgres.database = connect(&postgres.test.url, Some(SCHEMA)).await;
+    postgres.database.migrate("default").await.unwrap();
+    mysql.database.migrate("default").await.unwrap();
+    [grant(postgres, on_postgres), grant(mysql, on_mysql)]
+}
+
+fn grant(owner: Outbox, script: fn(&str, &str) -> String) -> Granted {
+    let unique = &owner.test.name[owner.test.name.len() - 12..];
+    let (application, dispatcher) = (format!("app_{unique}"), format!("run_{unique}"));
+    owner.run_client(&script(&application, &dispatcher));
+    let user = if owner.dialect() == Dialect::Postgres { "postgres@" } else { "outbox@" };
+    let url = |role: &str| owner.test.url.replacen(user, &format!("{role}@"), 1);
+    Granted { application: url(&application), dispatcher: url(&dispatcher), owner }
+}
+
+fn on_postgres(application: &str, dispatcher: &str) -> String {
+    format!(
+        "CREATE ROLE {application} LOGIN; CREATE ROLE {dispatcher} LOGIN;\n\
+         ALTER ROLE {application} SET search_path = public, {SCHEMA};\n\
+         REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA {SCHEMA} FROM PUBLIC;\n\
+         \\set schema {SCHEMA}\n\\set application {application}\n\\set dispatcher {dispatcher}\n{}",
+        include_str!("../../../outbox-schema/grants/postgres.sql")
+    )
+}
+
+fn on_mysql(application: &str, dispatcher: &str) -> String {
+    let (application, dispatcher) = (format!("'{application}'@'%'"), format!("'{dispatcher}'@'%'"));
+    let grants = include_str!("../../../outbox-schema/grants/mysql.sql");
+    let grants = grants.replace("APPLICATION", &application).replace("DISPATCHER", &dispatcher);
+    format!("CREATE USER {application}; CREATE USER {dispatcher};\n{grants}")
+}
+
+/// What the database says to a statement of that role, for want of rights.
+async fn refused(url: &str, dialect: Dialect, sql: &str) {
+    let script = sqlx::raw_sql(AssertSqlSafe(sql));
+    let answer = match dialect {
+        Dialect::Postgres => {
+            let mut connection = PgConnection::connect(url).await.unwrap();
+            let path = AssertSqlSafe(format!("SET search_path = {SCHEMA}"));
+            sqlx::raw_sql(path).execute(&mut connection).await.unwrap();
+            script.execute(&mut connection).await.map(drop)
+        }
+        Dialect::MySql => {
+            let mut connection = MySqlConnection::connect(url).await.unwrap();
+            script.execute(&mut connection).await.map(drop)
+        }
+        Dialect::Sqlite => panic!("SQLite has no roles"),
+    };
+    let told = answer.expect_err(sql).to_string();
+    let for_want_of_rights = ["permission denied", "must be owner", "command denied", "Access denied"];
+    assert!(for_want_of_rights.iter().any(|words| told.contains(words)), "{sql}: {told}");
+}
+
+#[tokio::test]
+async fn an_application_inserts_and_deduplicates_but_reads_no_payload_and_changes_nothing() {
+    let message = |key: &str| NewMessage::http("/hook").json("a secret").idempotency_key(key);
+    for granted in granted().await {
+        let many = [message("a"), message("b"), message("a")];
+        let steps = [
+            Step::Sql("INSERT INTO outbox (channel, target, payload) VALUES ('http', '/hook', '{}')"),
+            Step::Enqueue(&[message("a")]),
+            Step::Enqueue(&[message("a")]),
+            Step::Enqueue(&many),
+        ];
+        let answers = transaction(&granted.application, &steps, "COMMIT").await;
+        let inserted: Vec<_> = answers.into_iter().flat_map(Result::unwrap).map(|one| one.is_inserted()).collect();
+        assert_eq!(inserted, [true, false, false, true, false]);
+        assert_eq!(granted.owner.number("SELECT count(*) FROM outbox").await, 3);
+
+        for sql in [
+            "SELECT payload FROM outbox",
+            "SELECT target FROM outbox",
+            "UPDATE outbox SET status = 'SUCCESS'",
+            "DELETE FROM outbox",
+            "SELECT * FROM outbox_meta",
+            "INSERT INTO outbox_term (shard, epoch, holder, started_at) SELECT 9, 9, '', created_at FROM outbox",
+            "DROP TABLE outbox",
+        ] {
+            refused(&granted.application, granted.owner.dialect(), sql).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_dispatcher_does_all_that_a_poller_and_the_desk_do_and_no_more() {
+    for granted in granted().await {
+        let schema = (granted.owner.dialect() == Dialect::Postgres).then_some(SCHEMA);
+        let database = connect(&granted.dispatcher, schema).await;
+        let outbox = Outbox { database, test: granted.owner.test.clone() };
+        outbox.database.require("default").await.unwrap();
+        a_life_of_messages(&outbox, &granted.owner).await;
+        outbox
+            .sql("INSERT INTO outbox_lease (shard, holder, expires_at) SELECT 0, 'x', started_at FROM outbox_term")
+            .await;
+        outbox.sql("UPDATE outbox_lease SET holder = 'y' WHERE holder = 'x'").await;
+        outbox.sql("DELETE FROM outbox_lease WHERE holder = 'y'").await;
+
+        for sql in [
+            "DELETE FROM outbox",
+            "DELETE FROM outbox_attempt",
+            "UPDATE outbox_audit SET who = 'nobody'",
+            "DELETE FROM outbox_audit",
+            "UPDATE outbox_meta SET environment = 'mine'",
+            "ALTER TABLE outbox ADD COLUMN mine integer",
+            "CREATE TABLE mine (id integer)",
+            "DROP TABLE outbox_lease",
+        ] {
+            refused(&granted.dispatcher, granted.owner.dialect(), sql).await;
+        }
+    }
+}
+
+/// Each statement of the store and of the desk, at least once, with rows to work on.
+async fn a_life_of_messages(outbox: &Outbox, owner: &Outbox) {
+    let enqueued = match &outbox.database {
+        outbox_schema::Database::Postgres(pool) => enqueue_some(&mut *pool.acquire().await.unwrap()).await,
+        outbox_schema::Database::MySql(pool) => enqueue_some(&mut *pool.acquire().await.unwrap()).await,
+        outbox_schema::Database::Sqlite(pool) => enqueue_some(&mut *pool.acquire().await.unwrap()).await,
+    };
+    assert!(enqueued.iter().all(Enqueued::is_inserted));
+
+    let store = outbox.database.store();
+    let first = Poller::begin(&*store, "one").await;
+    let (claim, messages) = first.claim().await;
+    assert_eq!(messages.len(), 4);
+    first.mark_some(claim, &messages[..1], &Verdict::Success { receipt: None }, &[]).await;
+    store.end_term(&first.term, TermEnd::Shutdown, TermCounts::default()).await.unwrap();
+
+    // The rows that were claimed and never marked are settled once their claim says so; here, at once.
+    let second = Poller::begin(&*store, "two").await;
+    owner.sql("UPDATE outbox_claim SET settling_ms = 0, settling_closed_ms = 0").await;
+    second.settle().await;
+    let (claim, messages) = second.claim().await;
+    assert_eq!(messages.len(), 3);
+    let (dead, deferred) = messages.split_at(messages.len() / 2);
+    let gone = Verdict::Dead { reason: outbox_schema::DeadReason::Permanent, attempted: true, invalid_target: true };
+    second.mark_some(claim, dead, &gone, &[]).await;
+    let pause = Verdict::Deferred { destination: "http".to_owned(), until: std::time::Duration::from_hours(1) };
+    second.mark(claim, deferred, &pause).await;
+    store.wakeups().await.unwrap();
+
+    let vitals = outbox.database.vitals().await.unwrap();
+    assert_eq!(vitals.paused.len(), 1);
+    assert_eq!(outbox.database.terms(9).await.unwrap().len(), 2);
+    assert!(outbox.database.message(messages[0].id()).await.unwrap().is_some());
+    assert!(outbox.database.message_by_key(&messages[0].idempotency_key).await.unwrap().is_some());
+    assert!(!outbox.database.dead_letters(&DeadLetterFilter::default()).await.unwrap().is_empty());
+    let all = Selection::Filter(DeadLetterFilter::default());
+    assert!(!outbox.database.redrive(&all, "ada", "to see that it may").await.unwrap().redriven.is_empty());
+    outbox.database.durability().await.unwrap();
+}
+
+async fn enqueue_some<C: outbox_schema::OutboxConnection>(connection: &mut C) -> Vec<Enqueued> {
+    let messages = ["1", "2", "3", "4"].map(|key| NewMessage::http("/hook").idempotency_key(key));
+    outbox_schema::enqueue_all(connection, &messages).await.unwrap()
+}
