@@ -16,7 +16,7 @@ use crate::tables::Tables;
 use crate::{eventually, outbox_binary};
 
 /// Far longer than anything takes: the machine may be busy with other tests.
-pub const PATIENCE: Duration = Duration::from_mins(2);
+pub const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The settings of a fleet with one channel, `http`.
 #[derive(Debug, Clone)]

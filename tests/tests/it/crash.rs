@@ -18,7 +18,7 @@ const LATENCY: Duration = Duration::from_millis(50);
 struct Crash {
     /// Of its term.
     epoch: i64,
-    /// When it was dead.
+    /// When the signal was sent. It is dead at once; only who waits for its end may be told late.
     at: Instant,
 }
 
@@ -46,7 +46,8 @@ async fn kill_pollers(what: &str, database: TestDatabase, redis: Option<String>,
     let report = stage.check().await;
     report.assert_all_delivered(stage.application.committed.len());
     let in_doubt = in_doubt_by_crash(&report, &crashes);
-    assert!(in_doubt.iter().all(|rows| *rows <= in_flight), "in doubt by crash: {in_doubt:?}");
+    // At least one: what was on the wire when the poller died was never marked.
+    assert!(in_doubt.iter().all(|rows| (1..=in_flight).contains(rows)), "in doubt by crash: {in_doubt:?}");
     assert!(in_doubt.iter().sum::<usize>() >= report.twice.len());
     let gaps = gaps(&stage.receiver.requests(), &crashes, settings.ttl);
     print_figures(what, &settings, &report, &in_doubt, &gaps);
@@ -61,8 +62,8 @@ async fn kill_poller(fleet: &mut Fleet, stage: &Stage, in_flight: usize) -> Cras
         (receiver.count() >= enough && receiver.open() >= in_flight / 2).then_some(())
     };
     eventually("the poller has requests in flight", PATIENCE, at_work).await;
-    fleet.kill(poller.place).await;
     let crash = Crash { epoch: poller.epoch, at: Instant::now() };
+    fleet.kill(poller.place).await;
     let open = stage.receiver.requests().iter().filter(|request| request.was_open_at(crash.at)).count();
     assert!(open > 0, "the poller of epoch {} was killed with no request in flight", poller.epoch);
     crash
