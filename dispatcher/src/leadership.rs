@@ -102,7 +102,7 @@ impl Leadership {
         loop {
             if self.campaigned.swap(true, Ordering::Relaxed) {
                 // Whether somebody gave the lease up (perhaps this replica) or the time is over: ask.
-                let pause = campaign_interval(self.ttl).mul_f64(rand::rng().random_range(1.0..1.25));
+                let pause = campaign_interval(self.ttl).mul_f64(rand::rng().random_range(1.0..1.3));
                 let _ = tokio::time::timeout(pause, self.lease.released(self.shard)).await;
             }
             tokio::time::sleep(DRAW.mul_f64(rand::rng().random())).await;
