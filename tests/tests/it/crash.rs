@@ -108,7 +108,7 @@ fn print_figures(what: &str, settings: &Settings, report: &Report, in_doubt: &[u
     eprintln!(
         "{what}, max_in_flight {}: {} pollers killed\n  \
          from the kill to the next delivery: {shortest:.1?} min, {median:.1?} median, {longest:.1?} max; \
-         ttl + campaign interval (and up to a quarter of that): {bound:.1?}\n  \
+         ttl + campaign interval (and its jitter): {bound:.1?}\n  \
          in doubt by kill: {in_doubt:?}\n  sent again by kill: {sent_twice:?}; messages sent more than once: {}",
         settings.max_in_flight,
         gaps.len(),
