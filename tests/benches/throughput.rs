@@ -277,8 +277,12 @@ async fn dispatcher(outbox: &Outbox, rows: usize, receiver: &Receiver) -> f64 {
         },
     });
     let began = Instant::now();
-    dispatcher.run(CancellationToken::new()).await;
+    let running = tokio::spawn(async move { dispatcher.run(CancellationToken::new()).await });
+    while receiver.count.load(Ordering::Relaxed) < before + rows {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
     let rate = rate(rows, began);
+    running.await.unwrap();
     assert_eq!(receiver.count.load(Ordering::Relaxed) - before, rows, "each row is sent once");
     outbox.database.close().await;
     rate
