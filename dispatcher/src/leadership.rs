@@ -10,7 +10,6 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use outbox_adapters::Lease;
 use outbox_schema::store::OpenedTerm;
 use outbox_schema::{ChannelTerms, Holder, Shard, Store, TermEnd};
-use rand::RngExt;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -102,10 +101,10 @@ impl Leadership {
         loop {
             if self.campaigned.swap(true, Ordering::Relaxed) {
                 // Whether somebody gave the lease up (perhaps this replica) or the time is over: ask.
-                let pause = campaign_interval(self.ttl).mul_f64(rand::rng().random_range(1.0..1.3));
+                let pause = campaign_interval(self.ttl).mul_f64(rand::random_range(1.0..1.3));
                 let _ = tokio::time::timeout(pause, self.lease.released(self.shard)).await;
             }
-            tokio::time::sleep(DRAW.mul_f64(rand::rng().random())).await;
+            tokio::time::sleep(DRAW.mul_f64(rand::random::<f64>())).await;
             let sent = *first_sent.get_or_insert_with(|| self.clock.now());
             let call = self.lease.acquire(self.shard, &holder, self.ttl);
             match tokio::time::timeout(self.ttl / 6, call).await {

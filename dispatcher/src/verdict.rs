@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use outbox_schema::{DeadReason, InDoubtPolicy, Message, Outcome, Scope, Verdict};
-use rand::RngExt;
 
 use crate::channels::{Channel, Retry};
 
@@ -53,7 +52,7 @@ fn try_again(channel: &Channel, message: &Message, number: u32, not_before: Dura
         return dead(DeadReason::Exhausted, false);
     }
     // Full jitter: anywhere up to the ceiling, so that what failed together does not come back together.
-    let wait = retry.ceiling(number).mul_f64(rand::rng().random());
+    let wait = retry.ceiling(number).mul_f64(rand::random::<f64>());
     Verdict::Retry { after: wait.max(not_before) }
 }
 

@@ -43,13 +43,16 @@ impl Kind for MariaDbKind {
             (format!("{server} --no-defaults --initialize-insecure --datadir={data}"), options)
         };
         Commands {
-            initialise: format!("printf %s \"{ACCOUNT}\" >accounts.sql && {tables}"),
+            initialise: format!("printf %s \"{ACCOUNT}\" >accounts.sql && mkdir temporary && {tables}"),
             server: format!(
-                "{server} --no-defaults --datadir={data} --socket={socket} --pid-file={pid} --init-file={accounts} \
+                // A directory of its own for temporary tables: a server that starts clears away what others left in /tmp.
+                "{server} --no-defaults --datadir={data} --tmpdir={temporary} --socket={socket} --pid-file={pid} \
+                 --init-file={accounts} \
                  --bind-address=127.0.0.1 --port={port} --skip-name-resolve --character-set-server=utf8mb4 \
                  --innodb-buffer-pool-size=256M --max-connections=300 {own_options}",
                 socket = quoted(&directory.join("socket")),
                 pid = quoted(&directory.join("pid")),
+                temporary = quoted(&directory.join("temporary")),
             ),
             end_signal: "KILL",
         }
