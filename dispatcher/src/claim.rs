@@ -63,8 +63,10 @@ pub struct Batch {
 pub enum Polled {
     /// Claimed rows, to be sent.
     Batch(Batch),
-    /// Nothing is due.
+    /// Nothing is due that there is room for beside what is in flight.
     Nothing,
+    /// Nothing is due, and nothing was in flight or in doubt that could become due again.
+    Empty,
     /// The term is over.
     TermOver,
 }
@@ -75,6 +77,9 @@ impl Intake {
     pub async fn poll(&self, term: &Term) -> Polled {
         loop {
             let Some(room) = self.room(term).await else { return Polled::TermOver };
+            // Asked before the claim: what is marked while it runs may be due again, or make room for a larger row,
+            // and the claim did not see it.
+            let quiet = room.empty && self.in_flight.is_quiet();
             let claim = ClaimId::mint();
             let began = Instant::now();
             let Some(claimed) = self.claim(term, claim, room).await else { return Polled::TermOver };
@@ -86,7 +91,7 @@ impl Intake {
                 return Polled::Batch(Batch { claim, messages: claimed.messages });
             }
             if claimed.deferred == 0 {
-                return Polled::Nothing;
+                return if quiet { Polled::Empty } else { Polled::Nothing };
             }
             tracing::info!(messages = claimed.deferred, "poll.deferred_unknown_channel_or_paused_destination");
         }

@@ -75,8 +75,8 @@ impl Dispatcher {
             match self.intake.poll(term).await {
                 Polled::Batch(batch) => return Some(batch),
                 Polled::TermOver => return None,
-                Polled::Nothing if self.settings.until_empty && self.in_flight.is_quiet() => shutdown.cancel(),
-                Polled::Nothing => {}
+                Polled::Empty if self.settings.until_empty => shutdown.cancel(),
+                Polled::Empty | Polled::Nothing => {}
             }
             self.intake.wait(term).await;
         }
