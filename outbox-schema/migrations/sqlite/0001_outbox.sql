@@ -2,7 +2,8 @@
 --
 -- Times are whole milliseconds since 1970, UTC. To read one: datetime(available_at / 1000, 'unixepoch'). The defaults
 -- are evaluated by the application's SQLite, which may be as old as 3.35: no unixepoch(), no STRICT tables.
--- Columns take any type that SQLite does not refuse, so the CHECKs say what a row must be.
+-- Columns take any type that SQLite does not refuse, so the CHECKs say what a row must be: one row of another type
+-- would fail every claim that meets it.
 
 CREATE TABLE outbox (
     id               INTEGER PRIMARY KEY AUTOINCREMENT, -- an id is never used twice, also after a purge
@@ -11,9 +12,9 @@ CREATE TABLE outbox (
                          CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) >> 16,
                          CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) & 65535,
                          substr(hex(randomblob(2)), 2), substr(hex(randomblob(2)), 2), hex(randomblob(6)))))
-                     CHECK (length(idempotency_key) <= 255),
-    channel          TEXT NOT NULL CHECK (length(channel) <= 64),
-    target           TEXT NOT NULL,
+                     CHECK (typeof(idempotency_key) = 'text' AND length(idempotency_key) <= 255),
+    channel          TEXT NOT NULL CHECK (typeof(channel) = 'text' AND length(channel) <= 64),
+    target           TEXT NOT NULL CHECK (typeof(target) = 'text'),
     -- A step on the way to destination: what stands between :// and the path of a URL, else NULL.
     authority        TEXT GENERATED ALWAYS AS (
                          CASE WHEN lower(substr(target, 1, 7)) = 'http://' OR lower(substr(target, 1, 8)) = 'https://'
@@ -37,16 +38,22 @@ CREATE TABLE outbox (
     payload          TEXT NOT NULL CHECK (typeof(payload) = 'text' AND json_valid(payload)),
     -- So that a claim can stay within its bytes without reading the bodies.
     payload_bytes    INTEGER GENERATED ALWAYS AS (length(CAST(payload AS BLOB))) STORED,
-    headers          TEXT CHECK (headers IS NULL OR json_valid(headers)),
-    ordering_key     TEXT CHECK (length(ordering_key) <= 255),
+    headers          TEXT CHECK (headers IS NULL OR (typeof(headers) = 'text' AND json_valid(headers))),
+    ordering_key     TEXT CHECK (ordering_key IS NULL
+                                OR (typeof(ordering_key) = 'text' AND length(ordering_key) <= 255)),
     priority         INTEGER NOT NULL DEFAULT 0 CONSTRAINT outbox_priority CHECK (priority IN (0, 1, 2, 3)),
-    shard            INTEGER NOT NULL DEFAULT 0,
-    revision         INTEGER NOT NULL DEFAULT 0,
+    shard            INTEGER NOT NULL DEFAULT 0 CHECK (typeof(shard) = 'integer'),
+    revision         INTEGER NOT NULL DEFAULT 0
+                     CHECK (typeof(revision) = 'integer' AND revision BETWEEN 0 AND 2147483647),
     status           TEXT NOT NULL DEFAULT 'PENDING'
                      CONSTRAINT outbox_status CHECK (status IN ('PENDING', 'SUCCESS', 'DEAD')),
     dead_reason      TEXT,
-    attempts         INTEGER NOT NULL DEFAULT 0,
-    max_attempts     INTEGER,
+    attempts         INTEGER NOT NULL DEFAULT 0
+                     CHECK (typeof(attempts) = 'integer' AND attempts BETWEEN -32768 AND 32767),
+    -- What the other databases take; the poller says what is wrong with a number below 1.
+    max_attempts     INTEGER
+                     CHECK (max_attempts IS NULL
+                            OR (typeof(max_attempts) = 'integer' AND max_attempts BETWEEN -32768 AND 32767)),
     -- A text would count as later than every number: a row that is never due.
     available_at     INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER))
                      CONSTRAINT outbox_available_at_in_ms CHECK (typeof(available_at) IN ('integer', 'real')),
@@ -55,8 +62,8 @@ CREATE TABLE outbox (
     expires_at       INTEGER
                      CONSTRAINT outbox_expires_at_in_ms CHECK (typeof(expires_at) IN ('integer', 'real', 'null')),
     first_attempt_at INTEGER,
-    traceparent      TEXT,
-    tracestate       TEXT,
+    traceparent      TEXT CHECK (typeof(traceparent) IN ('text', 'null')),
+    tracestate       TEXT CHECK (typeof(tracestate) IN ('text', 'null')),
     last_error       TEXT,
     last_status_code INTEGER,
     receipt          TEXT,
