@@ -3,6 +3,7 @@
 //! Everything is claimed in the database, and the claim committed, before it is sent. One claim is made at a
 //! time; the rows to leave out are collected before it begins.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -84,16 +85,30 @@ impl Intake {
             let began = Instant::now();
             let Some(claimed) = self.claim(term, claim, room).await else { return Polled::TermOver };
             self.metrics.polled(began.elapsed());
+            self.report_deferred(&claimed.deferred);
             if !claimed.messages.is_empty() {
                 term.count_claimed(&claimed.messages);
                 self.in_flight.admit(claim, &claimed.messages);
                 self.metrics.in_flight(self.in_flight.count());
                 return Polled::Batch(Batch { claim, messages: claimed.messages });
             }
-            if claimed.deferred == 0 {
+            if claimed.deferred.is_empty() {
                 return if quiet { Polled::Empty } else { Polled::Nothing };
             }
-            tracing::info!(messages = claimed.deferred, "poll.deferred_unknown_channel_or_paused_destination");
+        }
+    }
+
+    fn report_deferred(&self, deferred: &BTreeMap<String, u64>) {
+        for (channel, messages) in deferred {
+            if self.channels.iter().any(|known| known.name == *channel) {
+                tracing::info!(channel, messages, "poll.deferred: their destination is paused");
+            } else {
+                tracing::warn!(
+                    channel,
+                    messages,
+                    "poll.deferred: nobody has configured this channel; they wait for it"
+                );
+            }
         }
     }
 

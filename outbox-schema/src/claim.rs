@@ -1,5 +1,6 @@
 //! Claims: the committed record, made before any send, that a term may send these rows.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -70,8 +71,8 @@ pub struct ClaimRequest<'a> {
 pub struct Claimed {
     /// The claimed rows, highest priority and longest due first.
     pub messages: Vec<Message>,
-    /// Due rows that were met and moved out of the way (paused destination, unknown channel).
-    pub deferred: u64,
+    /// Due rows that were met and moved out of the way (paused destination, unknown channel): how many of each channel.
+    pub deferred: BTreeMap<String, u64>,
 }
 
 /// A claimed row.

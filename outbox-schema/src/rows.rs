@@ -1,5 +1,6 @@
 //! The rows that the statements of every dialect return, under the same column names.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::store::Decided;
@@ -15,16 +16,30 @@ pub(crate) struct ClaimedRow {
 
 impl ClaimedRow {
     pub(crate) fn split(rows: Vec<Self>) -> Claimed {
-        let mut claimed = Claimed::default();
-        for row in rows {
-            if row.claimed {
-                claimed.messages.push(row.message);
-            } else {
-                claimed.deferred += 1;
-            }
+        let (claimed, met): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.claimed);
+        Claimed {
+            messages: claimed.into_iter().map(|row| row.message).collect(),
+            deferred: by_channel(met.into_iter().map(|row| row.message.channel)),
         }
-        claimed
     }
+
+    /// The rows among `rows` that are to be moved out of the way.
+    pub(crate) fn met(rows: &[Self]) -> Met {
+        let met = rows.iter().filter(|row| !row.claimed).map(|row| &row.message);
+        met.map(|message| (message.id, message.channel.clone())).collect()
+    }
+}
+
+/// Rows in the way of a claim, and the channel of each.
+pub(crate) type Met = BTreeMap<i64, String>;
+
+/// How often each channel is named.
+pub(crate) fn by_channel(channels: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for channel in channels {
+        *counts.entry(channel).or_default() += 1;
+    }
+    counts
 }
 
 /// A row whose claim waits for its settling time.

@@ -29,7 +29,8 @@ pub(super) struct Composed {
 /// The body for a message; else what is wrong with its row and what to do about it.
 pub(super) fn compose(delivery: &Delivery) -> Result<Composed, String> {
     let target = Target::parse(&delivery.target)?;
-    let payload = serde_json::from_str(&delivery.payload).map_err(|_| "the payload is not JSON".to_owned())?;
+    let payload = serde_json::from_str(&delivery.payload)
+        .map_err(|error| format!("the payload is not JSON that can be read: {error}"))?;
     let Value::Object(mut message) = payload else {
         return Err("the payload is not a JSON object: write FCM's Message without its target".to_owned());
     };

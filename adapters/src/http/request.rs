@@ -17,6 +17,9 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
+/// What the HTTP library takes (`http::Uri`); it is more than most servers do.
+const URL_BYTES: usize = 65_534;
+
 /// Makes the requests of one channel.
 #[derive(Debug)]
 pub(super) struct Composer {
@@ -162,6 +165,10 @@ impl Composer {
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(format!("the target holds a user or a password: leave them out and set {}.auth", self.channel));
+        }
+        let bytes = url.as_str().len();
+        if bytes > URL_BYTES {
+            return Err(format!("the target is too long: it is {bytes} bytes as a URL, {URL_BYTES} are allowed"));
         }
         Ok(url)
     }

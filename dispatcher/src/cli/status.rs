@@ -27,6 +27,8 @@ pub(super) struct StatusArgs {
 struct Status {
     #[serde(flatten)]
     vitals: Vitals,
+    /// Channels that messages wait for and that the settings of this command do not know.
+    not_configured: Vec<String>,
     /// Who holds the lease of shard 0 now.
     lease: Option<Lease>,
     /// Why the lease store could not be asked.
@@ -52,8 +54,10 @@ pub(super) async fn status(config: Config, args: &StatusArgs) -> anyhow::Result<
     let desk = database.desk();
     let lease = wiring::lease(&config, &outbox.outbox_id.to_string()).await?;
     let held = lease.current(Shard::default()).await;
+    let vitals = desk.vitals().await?;
     let status = Status {
-        vitals: desk.vitals().await?,
+        not_configured: not_configured(&config, &vitals),
+        vitals,
         lease_error: held.as_ref().err().map(ToString::to_string),
         lease: held.ok().flatten().map(Lease::from),
         last_terms: desk.terms(LAST_TERMS).await?,
@@ -62,10 +66,21 @@ pub(super) async fn status(config: Config, args: &StatusArgs) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
+fn not_configured(config: &Config, vitals: &Vitals) -> Vec<String> {
+    let waited_for = vitals.channels.iter().filter(|channel| channel.pending > 0).map(|channel| &channel.channel);
+    waited_for.filter(|name| !config.channels.contains_key(*name)).cloned().collect()
+}
+
 fn in_words(status: &Status) -> String {
     let mut text = poller(status);
     text.push_str("\n\n");
     text.push_str(&channels(&status.vitals));
+    for channel in &status.not_configured {
+        let _ = writeln!(
+            text,
+            "not configured: channel {channel:?}: its messages wait until [channels.{channel}] is there"
+        );
+    }
     for pause in &status.vitals.paused {
         let _ = writeln!(
             text,

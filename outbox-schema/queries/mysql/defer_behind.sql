@@ -1,7 +1,7 @@
 -- Having met one row of an unknown channel or a paused destination, find those behind it: they would only be met next.
 -- Known channels are joined, not asked for by EXISTS: MariaDB remembers the answers of such a subquery by the channel's
 -- name and, as to its collation `http ` is `http`, would give the one's answer to the other.
-SELECT o.id FROM outbox o FORCE INDEX (outbox_due)
+SELECT o.id, o.channel FROM outbox o FORCE INDEX (outbox_due)
 LEFT JOIN JSON_TABLE(?, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) known
        ON known.name = o.channel AND CHAR_LENGTH(known.name) = CHAR_LENGTH(o.channel)
 WHERE o.status = 'PENDING' AND o.shard = ? AND o.ordering_key IS NULL AND o.priority IN (0, 1, 2, 3)

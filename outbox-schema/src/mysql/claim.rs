@@ -1,9 +1,11 @@
 //! Claims: made, and read again where the answer was lost.
 
+use std::collections::BTreeMap;
+
 use super::MySqlStore;
 use super::errors::refused;
 use super::step::Step;
-use crate::rows::ClaimedRow;
+use crate::rows::{ClaimedRow, Met, by_channel};
 use crate::steps::{Batch, ClaimTermRow, TermRow};
 use crate::wire::{ChannelRow, PauseRow, as_json, millis_i64};
 use crate::{ClaimRequest, Claimed, StoreError, TermId};
@@ -68,8 +70,8 @@ impl Asked<'_> {
         if let Some(batch) = Batch::of(DOING, &rows, self.request)? {
             self.insert(step, batch).await?;
         }
-        let met: Vec<i64> = rows.iter().filter(|row| !row.claimed).map(|row| row.message.id).collect();
-        let deferred = if met.is_empty() { 0 } else { self.defer(step, met).await? };
+        let met = ClaimedRow::met(&rows);
+        let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(step, met).await? };
         Ok(Claimed { deferred, ..ClaimedRow::split(rows) })
     }
 
@@ -109,9 +111,9 @@ impl Asked<'_> {
             })
     }
 
-    /// Moves out of the way what the walk met, and what waits behind it; says how many rows that were.
-    async fn defer(&self, step: &mut Step, mut met: Vec<i64>) -> Result<u64, StoreError> {
-        let behind: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/mysql/defer_behind.sql"))
+    /// Moves out of the way what the walk met, and what waits behind it; says how many rows of each channel that were.
+    async fn defer(&self, step: &mut Step, mut met: Met) -> Result<BTreeMap<String, u64>, StoreError> {
+        let behind: Vec<(i64, String)> = sqlx::query_as(include_str!("../../queries/mysql/defer_behind.sql"))
             .bind(&self.channels)
             .bind(self.term.shard.0)
             .bind(&self.excluded)
@@ -120,15 +122,13 @@ impl Asked<'_> {
             .await
             .map_err(|error| refused(DOING, error))?;
         met.extend(behind);
-        met.sort_unstable();
-        met.dedup();
-        let moved = sqlx::query(include_str!("../../queries/mysql/defer.sql"))
-            .bind(as_json(DOING, &met)?)
+        sqlx::query(include_str!("../../queries/mysql/defer.sql"))
+            .bind(as_json(DOING, &met.keys().collect::<Vec<_>>())?)
             .bind(&self.paused)
             .bind(millis_i64(self.request.unknown_channel_delay))
             .execute(&mut **step)
             .await
             .map_err(|error| refused(DOING, error))?;
-        Ok(moved.rows_affected())
+        Ok(by_channel(met.into_values()))
     }
 }

@@ -1,10 +1,12 @@
 //! Claims: made, and read again where the answer was lost.
 
+use std::collections::BTreeMap;
+
 use sqlx::SqliteTransaction;
 
 use super::SqliteStore;
 use super::errors::refused;
-use crate::rows::ClaimedRow;
+use crate::rows::{ClaimedRow, Met, by_channel};
 use crate::steps::{Batch, ClaimTermRow, TermRow};
 use crate::wire::{ChannelRow, PauseRow, as_json, millis_i64};
 use crate::{ClaimRequest, Claimed, StoreError, TermId};
@@ -89,8 +91,8 @@ impl Asked<'_> {
         if let Some(batch) = Batch::of(DOING, &rows, self.request)? {
             self.insert(tx, batch).await?;
         }
-        let met: Vec<i64> = rows.iter().filter(|row| !row.claimed).map(|row| row.message.id).collect();
-        let deferred = if met.is_empty() { 0 } else { self.defer(tx, met).await? };
+        let met = ClaimedRow::met(&rows);
+        let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(tx, met).await? };
         Ok(Claimed { deferred, ..ClaimedRow::split(rows) })
     }
 
@@ -123,9 +125,13 @@ impl Asked<'_> {
             .map_err(|error| refused(DOING, error))
     }
 
-    /// Moves out of the way what the walk met, and what waits behind it; says how many rows that were.
-    async fn defer(&self, tx: &mut SqliteTransaction<'static>, mut met: Vec<i64>) -> Result<u64, StoreError> {
-        let behind: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/sqlite/defer_behind.sql"))
+    /// Moves out of the way what the walk met, and what waits behind it; says how many rows of each channel that were.
+    async fn defer(
+        &self,
+        tx: &mut SqliteTransaction<'static>,
+        mut met: Met,
+    ) -> Result<BTreeMap<String, u64>, StoreError> {
+        let behind: Vec<(i64, String)> = sqlx::query_as(include_str!("../../queries/sqlite/defer_behind.sql"))
             .bind(self.term.shard.0)
             .bind(&self.excluded)
             .bind(&self.channels)
@@ -134,15 +140,13 @@ impl Asked<'_> {
             .await
             .map_err(|error| refused(DOING, error))?;
         met.extend(behind);
-        met.sort_unstable();
-        met.dedup();
-        let moved = sqlx::query(include_str!("../../queries/sqlite/defer.sql"))
-            .bind(as_json(DOING, &met)?)
+        sqlx::query(include_str!("../../queries/sqlite/defer.sql"))
+            .bind(as_json(DOING, &met.keys().collect::<Vec<_>>())?)
             .bind(&self.paused)
             .bind(millis_i64(self.request.unknown_channel_delay))
             .execute(&mut **tx)
             .await
             .map_err(|error| refused(DOING, error))?;
-        Ok(moved.rows_affected())
+        Ok(by_channel(met.into_values()))
     }
 }

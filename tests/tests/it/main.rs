@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on panics")]
 
+mod bad_input;
+mod command_line;
 mod compose;
 mod crash;
 mod demo;
@@ -12,8 +14,12 @@ mod grants;
 mod idle;
 mod lease;
 mod lease_redis;
+mod memory;
 mod migrate;
 mod outboxes;
 mod poller;
+mod program;
 mod servers;
+mod sink;
 mod store;
+mod traces;

@@ -56,13 +56,17 @@ impl Outbox {
 
     /// Runs SQL that all three understand.
     pub(crate) async fn sql(&self, sql: &str) {
+        self.try_sql(sql).await.unwrap();
+    }
+
+    /// Runs SQL that the database may refuse.
+    pub(crate) async fn try_sql(&self, sql: &str) -> sqlx::Result<()> {
         let script = sqlx::raw_sql(AssertSqlSafe(sql));
         match &self.database {
             Database::Postgres(pool) => script.execute(pool).await.map(drop),
             Database::MySql(pool) => script.execute(pool).await.map(drop),
             Database::Sqlite(pool) => script.execute(pool).await.map(drop),
         }
-        .unwrap();
     }
 
     /// What a query of one number gives.
@@ -127,6 +131,16 @@ impl Outbox {
         let mut client = client.stdin(Stdio::piped()).spawn().unwrap();
         client.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
         assert!(client.wait().unwrap().success());
+    }
+}
+
+/// A payload of so many bytes, as an SQL expression.
+pub(crate) fn body(dialect: Dialect, bytes: usize) -> String {
+    let (characters, half) = (bytes - 2, bytes / 2 - 1);
+    match dialect {
+        Dialect::Postgres => format!("to_jsonb(repeat('x', {characters}))"),
+        Dialect::MySql => format!("CONCAT('\"', REPEAT('x', {characters}), '\"')"),
+        Dialect::Sqlite => format!("'\"' || hex(zeroblob({half})) || '\"'"),
     }
 }
 

@@ -1,0 +1,321 @@
+//! The command line, as people and scripts use it: what it prints, and how it ends. What only reads or writes a few rows
+//! is tried on SQLite, whatever the dialect decides on all three.
+
+use outbox_schema::Dialect;
+use outbox_tests::servers;
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::outboxes;
+use crate::program::{Program, Ran};
+use crate::sink::Sink;
+
+/// One channel, that reaches a sink.
+const HTTP: &str = "[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\n";
+
+/// An outbox of its own in SQLite, with tables.
+async fn small() -> Program {
+    let program = Program::new(&servers::sqlite().url, HTTP);
+    let said = program.run(&["migrate"]).await.done();
+    assert!(said.contains("is of the environment `default`"), "{said}");
+    program
+}
+
+async fn enqueue(program: &Program, key: &str, target: &str, more: &[&str]) -> Ran {
+    let mut arguments = vec!["enqueue", "--channel", "http", "--target", target, "--payload", "{}"];
+    arguments.extend(["--idempotency-key", key]);
+    arguments.extend(more);
+    program.run(&arguments).await
+}
+
+#[tokio::test]
+async fn what_is_asked_wrongly_ends_with_2_and_says_what_was_meant() {
+    let program = Program::new(&servers::sqlite().url, "");
+    for (arguments, said) in [
+        (&["rum"] as &[&str], "similar subcommand exists: 'run'"),
+        (&["enqueue", "--channel", "http"], "--target"),
+        (&["enqueue", "--lines", "-", "--channel", "http"], "cannot be used with"),
+        (&["--set", "lease.tll=10s", "status"], "lease.tll is not a setting; did you mean lease.ttl?"),
+        (&["status", "--set", "lease.ttl=10"], "lease.ttl = \"10\""),
+        (&["status", "--set", "lease.ttl"], "is not KEY=VALUE"),
+        (&["status", "--database", "oracle://db"], "database.url"),
+        (&["--config", "nowhere.toml", "config", "show"], "nowhere.toml: the settings file cannot be read"),
+        (&["dead-letters", "list", "--reason", "bored"], "permanent, exhausted, expired, in_doubt, cancelled"),
+    ] {
+        let error = program.run(arguments).await.misused();
+        assert!(error.contains(said), "{arguments:?}: {error}");
+    }
+    let mut misspelt = program.command(&["config", "show"]);
+    let output = misspelt.env("OUTBOX_DISPATCH__MAX_INFLIGHT", "9").output().await.unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error.contains("did you mean OUTBOX_DISPATCH__MAX_IN_FLIGHT?"), "{error}");
+    let help = program.run(&["--help"]).await.done();
+    assert!(help.contains("dead-letters") && help.contains("--config"), "{help}");
+    assert!(program.run(&["--version"]).await.done().starts_with("outbox 0."));
+}
+
+#[tokio::test]
+async fn without_tables_every_command_says_what_to_do() {
+    for outbox in outboxes::empty().await {
+        let program = Program::new(&outbox.test.url, "");
+        for arguments in [
+            &["status"] as &[&str],
+            &["messages", "show", "1"],
+            &["dead-letters", "list"],
+            &["enqueue", "--channel", "http", "--target", "http://127.0.0.1/", "--payload", "1"],
+        ] {
+            let error = program.run(arguments).await.failed();
+            assert!(error.contains("run `outbox migrate`"), "{arguments:?}: {error}");
+        }
+        let checked = program.run(&["check", "--json"]).await;
+        assert_eq!(checked.code, Some(1));
+        assert!(checked.stdout.contains("run `outbox migrate`"), "{}", checked.stdout);
+        // Nobody but the program itself could make tables in a file of its own.
+        let ran = program.run(&["run", "--until-empty"]).await;
+        if outbox.dialect() == Dialect::Sqlite {
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        } else {
+            assert!(ran.failed().contains("run `outbox migrate`"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_printed_migration_makes_what_the_program_runs_on() {
+    for outbox in outboxes::empty().await {
+        let sink = Sink::start().await;
+        let program = Program::new(&outbox.test.url, HTTP);
+        let script = program.run(&["migrate", "--print", "--set", "database.environment=shop"]).await.done();
+        outbox.run_client(&script);
+        let refused = program.run(&["run", "--until-empty"]).await.failed();
+        assert!(refused.contains("belongs to the environment `shop`"), "{refused}");
+        assert!(refused.contains("outbox migrate --adopt-environment"), "{refused}");
+
+        program.run(&["migrate", "--adopt-environment"]).await.done();
+        enqueue(&program, "one", &sink.url("/"), &[]).await.done();
+        program.deliver().await;
+        assert_eq!(sink.keys().into_keys().collect::<Vec<_>>(), ["one"]);
+    }
+}
+
+#[tokio::test]
+async fn a_message_is_enqueued_once_and_a_wrong_one_not_at_all() {
+    let program = small().await;
+    let said = enqueue(&program, "order-1", "http://127.0.0.1:9/", &["--header", "X-Tenant: 7"]).await.done();
+    assert_eq!(said, "message 1 enqueued, idempotency key order-1\n");
+    let said = enqueue(&program, "order-1", "http://127.0.0.1:9/", &[]).await.done();
+    assert_eq!(said, "not enqueued: a message of the idempotency key order-1 is there already (message 1)\n");
+    let twice = enqueue(&program, "order-1", "http://127.0.0.1:9/", &["--json"]).await.json();
+    assert_eq!(twice, json!([{ "outcome": "duplicate", "id": 1, "key": "order-1" }]));
+    let broken = program.run(&["enqueue", "--channel", "http", "--target", "x", "--payload", "{"]).await.failed();
+    assert!(broken.contains("payload"), "{broken}");
+
+    let shown = program.run(&["messages", "show", "order-1", "--json"]).await.json();
+    assert_eq!((&shown["id"], &shown["headers"]), (&1.into(), &r#"{"X-Tenant":"7"}"#.into()));
+    let by_id = program.run(&["messages", "show", "1", "--json"]).await.json();
+    assert_eq!(by_id, shown);
+    let text = program.run(&["messages", "show", "1"]).await.done();
+    for line in ["message          1", "status           PENDING", "channel          http", "idempotency key  order-1"]
+    {
+        assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
+    }
+    let nobody = program.run(&["messages", "show", "order-2"]).await.failed();
+    assert!(nobody.contains("no message has the id or the idempotency key `order-2`"), "{nobody}");
+}
+
+#[tokio::test]
+async fn lines_of_json_are_enqueued_all_or_none() {
+    let program = small().await;
+    let line =
+        |key: &str| format!(r#"{{"channel":"http","target":"http://a/","payload":[1],"idempotency_key":"{key}"}}"#);
+    let (a, b, c) = (line("a"), line("b"), line("c"));
+    let lines = ["enqueue", "--lines", "-"];
+    let said = program.feed(&lines, &format!("{a}\n\n{b}\n")).await.done();
+    assert_eq!(said, "2 messages enqueued, 0 were there already\n");
+    let said = program.feed(&lines, &format!("{b}\n{c}\n{c}\n")).await.done();
+    assert_eq!(said, "1 messages enqueued, 2 were there already\n");
+
+    let d = line("d");
+    for (bad, said) in [
+        ("{\"channel\":\"http\"", "line 3"),
+        (r#"{"channel":"http","target":"http://a/","payload":1,"chanel":"x"}"#, "line 3"),
+        (r#"{"channel":"","target":"http://a/","payload":1}"#, "message 2"),
+    ] {
+        let error = program.feed(&lines, &format!("{d}\n\n{bad}\n")).await.failed();
+        assert!(error.contains(said) && error.contains("nothing was inserted"), "{bad}: {error}");
+    }
+    let file = program.write("lines.json", &d);
+    let answers = program.run(&["enqueue", "--lines", &file, "--json"]).await.json();
+    assert_eq!((&answers[0]["outcome"], &answers[0]["key"]), (&"inserted".into(), &"d".into()));
+    let missing = program.run(&["enqueue", "--lines", "nowhere.json"]).await.failed();
+    assert!(missing.contains("nowhere.json cannot be read"), "{missing}");
+}
+
+#[tokio::test]
+async fn dead_letters_are_listed_shown_and_redriven() {
+    for outbox in outboxes::migrated().await {
+        let sink = Sink::start().await;
+        let program = Program::new(&outbox.test.url, HTTP);
+        for key in ["a", "b", "c"] {
+            enqueue(&program, key, &sink.url("/garbage"), &[]).await.done();
+        }
+        enqueue(&program, "fine", &sink.url("/"), &[]).await.done();
+        program.deliver().await;
+
+        let listed = program.run(&["dead-letters", "list", "--json", "--limit", "2"]).await.json();
+        let keys: Vec<_> = listed.as_array().unwrap().iter().map(|letter| &letter["idempotency_key"]).collect();
+        assert_eq!(keys, ["c", "b"]);
+        let id = listed[1]["id"].to_string();
+        let text = program.run(&["dead-letters", "list", "--limit", "2"]).await.done();
+        assert!(text.starts_with("ID ") && text.ends_with(&format!("more with --before {id}\n")), "{text}");
+        let rest = program.run(&["dead-letters", "list", "--json", "--before", &id]).await.json();
+        assert_eq!(rest[0]["idempotency_key"], "a");
+        let none = program.run(&["dead-letters", "list", "--reason", "expired"]).await.done();
+        assert_eq!(none, "no dead letters\n");
+
+        let shown = program.run(&["dead-letters", "show", "b", "--json"]).await.json();
+        assert_eq!((&shown["status"], &shown["dead_reason"]), (&"DEAD".into(), &"permanent".into()));
+        assert_eq!(shown["attempt_log"][0]["status_code"], 400, "{shown}");
+        let text = program.run(&["dead-letters", "show", "b"]).await.done();
+        assert!(text.contains("DEAD (permanent)") && text.contains("[400]") && text.contains("answer: "), "{text}");
+
+        let vague = program.run(&["dead-letters", "redrive"]).await.failed();
+        assert!(vague.contains("--all"), "{vague}");
+        let done =
+            program.run(&["dead-letters", "redrive", &id, "999", "--by", "me", "--why", "mended", "--json"]).await;
+        assert_eq!(done.json(), json!({ "redriven": [id.parse::<i64>().unwrap()], "skipped": [999] }));
+        assert_eq!(outbox.text("SELECT who FROM outbox_audit").await, "me");
+        let done = program.run(&["dead-letters", "redrive", "--channel", "http"]).await.done();
+        assert_eq!(done, "2 redriven\n");
+        let status = program.run(&["status", "--json"]).await.json();
+        assert_eq!((&status["channels"][0]["due"], &status["channels"][0]["dead"]), (&3.into(), &0.into()));
+        program.deliver().await;
+        assert_eq!(sink.keys()["b"], 2);
+    }
+}
+
+#[tokio::test]
+async fn the_status_says_who_polls_and_how_terms_ended() {
+    let program = small().await;
+    let text = program.run(&["status"]).await.done();
+    assert!(text.contains("poller: none") && text.contains("nothing pending, nothing dead"), "{text}");
+    let mut replica = program.start();
+    let began = replica.says("term.began").await;
+    let holder = began.split("holder=").nth(1).unwrap().split(' ').next().unwrap();
+    let text = program.run(&["status"]).await.done();
+    assert!(text.contains(&format!("poller: {holder} in epoch 1")), "{text}");
+    let status = program.run(&["status", "--json"]).await.json();
+    assert_eq!((&status["lease"]["holder"], &status["terms"][0]["holder"]), (&holder.into(), &holder.into()));
+    assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
+    let status = program.run(&["status", "--json"]).await.json();
+    assert_eq!((&status["lease"], &status["last_terms"][0]["ended_because"]), (&json!(null), &"shutdown".into()));
+}
+
+#[tokio::test]
+async fn the_settings_in_force_are_shown_without_their_secrets() {
+    let settings = "[channels.hooks]\nkind = \"http\"\nauth = { bearer = \"s3cret-bearer\" }\n\
+                    [channels.others]\nkind = \"http\"\nauth = { basic = { user = \"me\", password = \"s3cret-basic\" } }\n\
+                    [lease]\nurl = \"redis://user:s3cret-redis@cache/1\"\n[telemetry]\nlog_level = \"debug\"\n";
+    let program = Program::new("postgres://me:s3cret-database@db/shop", settings);
+    let arguments = ["config", "show", "--set", "admin.token=s3cret-token"];
+    let text = program.run(&arguments).await.done();
+    let json = program.run(&[&arguments[..], &["--json"]].concat()).await.json();
+    assert!(!text.contains("s3cret") && !json.to_string().contains("s3cret"), "{text}\n{json}");
+    for line in [
+        "url = \"postgres://me:***@db/shop\"  # from OUTBOX_DATABASE__URL",
+        "url = \"redis://user:***@cache/1\"  # from outbox.toml:10",
+        "ttl = \"10s\"",
+        "wakeup = \"notify\"  # follows from database.url",
+    ] {
+        assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
+    }
+    assert_eq!(json["settings"]["lease"]["provider"], "redis");
+    assert_eq!(json["origins"]["telemetry.log_level"], "from outbox.toml:12");
+}
+
+#[tokio::test]
+async fn a_check_finds_a_lease_store_that_is_down_and_says_what_a_crash_costs() {
+    let outbox = &outboxes::migrated().await[0];
+    let sound = Program::new(&outbox.test.url, HTTP);
+    let text = sound.run(&["check"]).await.done();
+    assert!(text.contains("the lease store answers; nobody polls"), "{text}");
+    assert!(
+        text.contains("costs at most 11.0 s without deliveries, and leaves at most 512 messages in doubt"),
+        "{text}"
+    );
+    let report = sound.run(&["check", "--json"]).await.json();
+    assert_eq!((&report["ok"], &report["crash"]["in_doubt_messages"]), (&true.into(), &512.into()));
+
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = nobody.local_addr().unwrap().port();
+    drop(nobody);
+    let settings = format!("{HTTP}[lease]\nurl = \"redis://user:s3cret@127.0.0.1:{port}\"\n");
+    let checked = Program::new(&outbox.test.url, &settings).run(&["check"]).await;
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    let line = checked.stdout.lines().find(|line| line.starts_with("lease")).unwrap();
+    assert!(line.contains("FAILED") && line.contains(&port.to_string()), "{line}");
+    assert!(!checked.stdout.contains("s3cret"), "{}", checked.stdout);
+    let unreachable = Program::new(&format!("postgres://127.0.0.1:{port}/x"), HTTP).run(&["check", "--json"]).await;
+    assert_eq!(unreachable.code, Some(1));
+    assert!(unreachable.stdout.contains("cannot connect to the outbox database"), "{}", unreachable.stdout);
+}
+
+#[tokio::test]
+async fn the_listener_tells_of_health_readiness_and_numbers_also_on_a_follower() {
+    let outbox = &outboxes::migrated().await[0];
+    let sink = Sink::start().await;
+    let program = Program::new(&outbox.test.url, &format!("{HTTP}[telemetry]\nlog_format = \"text\"\n"));
+    let mut poller = program.start();
+    let address = poller.listener().await;
+    poller.says("term.began").await;
+    let mut follower = program.start();
+    let other = follower.listener().await;
+    enqueue(&program, "one", &sink.url("/"), &[]).await.done();
+    let delivered =
+        async || (outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await == 1).then_some(());
+    outbox_tests::eventually("it is delivered", crate::program::PATIENCE, delivered).await;
+
+    let counted = "outbox_attempts_total{channel=\"http\",outcome=\"delivered\"} 1";
+    let metrics = get(&address, "/metrics").await;
+    assert!(metrics.1.lines().any(|line| line == counted), "{}", metrics.1);
+    let metrics = get(&other, "/metrics").await;
+    assert!(metrics.1.contains("outbox_lease_held{shard=\"0\"} 0"), "{}", metrics.1);
+    for address in [&address, &other] {
+        assert_eq!(get(address, "/healthz").await, (200, "ok".to_owned()));
+        let (status, body) = get(address, "/readyz").await;
+        assert_eq!((status, body.as_str()), (200, r#"{"ready":true,"causes":[]}"#));
+        assert_eq!(get(address, "/elsewhere").await.0, 404);
+    }
+    let health = program.run(&["health", "--url", &format!("{other}/healthz")]).await.done();
+    assert_eq!(health, "ok\n");
+    assert_eq!(follower.stop(Signal::INT).await.0, Some(0));
+    let (code, log) = poller.stop(Signal::TERM).await;
+    assert_eq!(code, Some(0));
+    assert!(log.contains("run.stopping") && log.contains("run.stopped"), "{log}");
+    assert!(program.run(&["health", "--url", &format!("{other}/healthz")]).await.failed().contains("does not answer"));
+}
+
+async fn get(address: &str, path: &str) -> (u16, String) {
+    outbox_adapters::ensure_crypto_provider();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let answer = client.get(format!("{address}{path}")).send().await.unwrap();
+    (answer.status().as_u16(), answer.text().await.unwrap())
+}
+
+#[tokio::test]
+async fn until_empty_leaves_what_waits_for_a_retry_or_for_its_time() {
+    for outbox in outboxes::migrated().await {
+        let sink = Sink::start().await;
+        let program = Program::new(&outbox.test.url, &format!("{HTTP}[retry]\nbase = \"1h\"\n"));
+        enqueue(&program, "busy", &sink.url("/busy"), &[]).await.done();
+        enqueue(&program, "later", &sink.url("/"), &["--delay", "1h"]).await.done();
+        enqueue(&program, "now", &sink.url("/"), &["--expires-in", "1h"]).await.done();
+        program.deliver().await;
+        program.deliver().await;
+        assert_eq!(sink.keys().into_iter().collect::<Vec<_>>(), [("busy".to_owned(), 1), ("now".to_owned(), 1)]);
+        let state = |key| outbox.text(key);
+        assert_eq!(state("SELECT status FROM outbox WHERE idempotency_key = 'busy'").await, "PENDING");
+        assert_eq!(state("SELECT status FROM outbox WHERE idempotency_key = 'later'").await, "PENDING");
+    }
+}

@@ -1,0 +1,157 @@
+//! The program `outbox`, run as people run it, with settings of a test's own.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use outbox_tests::outbox_binary;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, Command};
+
+/// Far more than anything takes: the machine may be busy with other tests.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Where it runs: a directory with an `outbox.toml`, and an environment without settings.
+#[derive(Debug)]
+pub(crate) struct Program {
+    home: TempDir,
+    database: String,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// What it printed, where it did what was asked.
+    pub(crate) fn done(self) -> String {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.stdout
+    }
+
+    /// The same as JSON.
+    pub(crate) fn json(self) -> serde_json::Value {
+        serde_json::from_str(&self.done()).unwrap()
+    }
+
+    /// What it says, where it could not do what was asked.
+    pub(crate) fn failed(self) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(1), ""), "{self:?}");
+        self.stderr
+    }
+
+    /// What it says, where it was not asked rightly.
+    pub(crate) fn misused(self) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(2), ""), "{self:?}");
+        self.stderr
+    }
+}
+
+impl Program {
+    /// `settings` is TOML, without the sections `database` and `admin`.
+    pub(crate) fn new(database: &str, settings: &str) -> Self {
+        let program = Self { home: tempfile::tempdir().unwrap(), database: database.to_owned() };
+        program.write("outbox.toml", &format!("[admin]\nlisten = \"127.0.0.1:0\"\n{settings}"));
+        program
+    }
+
+    /// Writes a file into the directory that it runs in, and gives its path.
+    pub(crate) fn write(&self, name: &str, text: &str) -> String {
+        let path = self.home.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(outbox_binary());
+        command.env_clear().env("OUTBOX_DATABASE__URL", &self.database).current_dir(self.home.path());
+        command.args(arguments).kill_on_drop(true);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Ran {
+        end(self.command(arguments).spawn().unwrap()).await
+    }
+
+    /// Runs it with `input` on its standard input.
+    pub(crate) async fn feed(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.as_bytes()).await.unwrap();
+        drop(stdin);
+        end(child).await
+    }
+
+    /// Delivers what is due, and gives the log.
+    pub(crate) async fn deliver(&self) -> String {
+        let ran = self.run(&["run", "--until-empty"]).await;
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{}", ran.stderr);
+        ran.stderr
+    }
+
+    /// Starts a replica that runs until it is told to stop.
+    pub(crate) fn start(&self) -> Replica {
+        let mut child = self.command(&["run"]).spawn().unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap()).lines();
+        Replica { child, log }
+    }
+}
+
+async fn end(child: Child) -> Ran {
+    let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await.unwrap().unwrap();
+    let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    Ran { code: output.status.code(), stdout, stderr }
+}
+
+/// `outbox run`. It is killed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Replica {
+    child: Child,
+    log: Lines<BufReader<ChildStderr>>,
+}
+
+impl Replica {
+    /// The next line of its log that holds `text`.
+    pub(crate) async fn says(&mut self, text: &str) -> String {
+        let mut said = String::new();
+        let found = async {
+            while let Some(line) = self.log.next_line().await.unwrap() {
+                if line.contains(text) {
+                    return Some(line);
+                }
+                said += &line;
+                said.push('\n');
+            }
+            None
+        };
+        let found = tokio::time::timeout(PATIENCE, found).await.ok().flatten();
+        found.unwrap_or_else(|| panic!("it does not say {text:?}:\n{said}"))
+    }
+
+    /// Where its listener is, by its log.
+    pub(crate) async fn listener(&mut self) -> String {
+        let line = self.says("listening").await;
+        format!("http://{}", line.split_once("address=").unwrap().1.trim())
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().unwrap().cast_signed()).unwrap()
+    }
+
+    /// Sends a signal and waits for the end: the exit status, and the rest of the log.
+    pub(crate) async fn stop(mut self, signal: Signal) -> (Option<i32>, String) {
+        kill_process(self.pid(), signal).unwrap();
+        let mut rest = String::new();
+        while let Some(line) = tokio::time::timeout(PATIENCE, self.log.next_line()).await.unwrap().unwrap() {
+            rest += &line;
+            rest.push('\n');
+        }
+        (self.child.wait().await.unwrap().code(), rest)
+    }
+}
