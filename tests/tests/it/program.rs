@@ -95,7 +95,7 @@ impl Program {
         ran.stderr
     }
 
-    /// Starts a replica that runs until it is told to stop.
+    /// Starts a replica that runs until it is told to stop. It reads its settings as it starts: keep the program.
     pub(crate) fn start(&self) -> Replica {
         let mut child = self.command(&["run"]).spawn().unwrap();
         let log = BufReader::new(child.stderr.take().unwrap()).lines();
