@@ -3,8 +3,8 @@
 //! Redis decides who holds the lease and how long it lasts; its memory may fail (a failover, a `FLUSHALL`), which
 //! is why the epoch in the outbox database, not the lease, decides who may send.
 //!
-//! An ACL user needs the keys `~outbox:*`, the channels `&outbox:*` and `+set +get +del +pexpire +pttl +publish
-//! +subscribe +evalsha +script|load`.
+//! An ACL user needs the keys `~outbox:*`, the channels `&outbox:*` and `+set +get +del +pexpire +pttl +multi +exec
+//! +publish +subscribe +evalsha +script|load`.
 
 mod connections;
 mod releases;
