@@ -21,6 +21,9 @@ use crate::watchdog::{Watchdog, trusted_until};
 /// After a release all candidates wake at once; each waits up to this long, so that none is always first.
 const DRAW: Duration = Duration::from_millis(20);
 
+/// Jitter lengthens a campaign interval by up to this factor.
+const LONGEST_JITTER: f64 = 1.3;
+
 /// Longest wait for the words that end a term, when the database or the lease store does not answer.
 const FAREWELL_LIMIT: Duration = Duration::from_secs(5);
 
@@ -52,6 +55,11 @@ pub struct Leadership {
 /// How often a candidate asks for the lease, before jitter: a crash costs at most the ttl and this.
 pub fn campaign_interval(ttl: Duration) -> Duration {
     (ttl / 3).min(Duration::from_secs(1))
+}
+
+/// The longest that a candidate waits between two calls: the campaign interval with all of its jitter.
+pub fn longest_campaign_pause(ttl: Duration) -> Duration {
+    campaign_interval(ttl).mul_f64(LONGEST_JITTER) + DRAW
 }
 
 impl Leadership {
@@ -101,7 +109,7 @@ impl Leadership {
         loop {
             if self.campaigned.swap(true, Ordering::Relaxed) {
                 // Whether somebody gave the lease up (perhaps this replica) or the time is over: ask.
-                let pause = campaign_interval(self.ttl).mul_f64(rand::random_range(1.0..1.3));
+                let pause = campaign_interval(self.ttl).mul_f64(rand::random_range(1.0..LONGEST_JITTER));
                 let _ = tokio::time::timeout(pause, self.lease.released(self.shard)).await;
             }
             tokio::time::sleep(DRAW.mul_f64(rand::random::<f64>())).await;

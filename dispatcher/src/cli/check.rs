@@ -1,6 +1,7 @@
 //! `outbox check`: whether everything the settings name can be used, and what a crash costs with them.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use outbox_schema::{Database, Shard};
@@ -9,7 +10,7 @@ use serde::Serialize;
 use super::text::{print_as, table};
 use crate::claim::SETTLING_MARGIN;
 use crate::config::Config;
-use crate::leadership::campaign_interval;
+use crate::leadership::longest_campaign_pause;
 use crate::wiring;
 
 #[derive(Debug, Args)]
@@ -132,11 +133,16 @@ impl CrashCost {
         let ttl = config.lease.ttl;
         let longest = config.channels.values().map(|channel| channel.timeout).max().unwrap_or_default();
         Self {
-            gap_seconds: (ttl + campaign_interval(ttl)).as_secs_f64(),
+            gap_seconds: tenths_up(ttl + longest_campaign_pause(ttl)),
             in_doubt_messages: config.dispatch.max_in_flight,
             settled_after_seconds: (ttl + longest + SETTLING_MARGIN).as_secs_f64(),
         }
     }
+}
+
+/// Seconds to one decimal, rounded up: it is a bound.
+fn tenths_up(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 10.0).ceil() / 10.0
 }
 
 fn in_words(report: &Report) -> String {

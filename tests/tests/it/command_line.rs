@@ -241,7 +241,7 @@ async fn a_check_finds_a_lease_store_that_is_down_and_says_what_a_crash_costs() 
     let text = sound.run(&["check"]).await.done();
     assert!(text.contains("the lease store answers; nobody polls"), "{text}");
     assert!(
-        text.contains("costs at most 11.0 s without deliveries, and leaves at most 512 messages in doubt"),
+        text.contains("costs at most 11.4 s without deliveries, and leaves at most 512 messages in doubt"),
         "{text}"
     );
     let report = sound.run(&["check", "--json"]).await.json();
