@@ -73,6 +73,7 @@ impl Dispatcher {
             store: store.clone(),
             in_flight: in_flight.clone(),
             suspects: suspects.clone(),
+            wakeup: wakeup.clone(),
             metrics: metrics.clone(),
         };
         tokio::spawn(marker.run(sent));

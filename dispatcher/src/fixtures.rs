@@ -22,6 +22,7 @@ pub(crate) fn message(id: i64) -> Message {
         expires_in_ms: None,
         retrying_for_ms: None,
         waited_ms: 0,
+        ordering_key: None,
         traceparent: None,
         tracestate: None,
     }

@@ -10,6 +10,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod demo;
+pub mod fault_point;
 #[cfg(test)]
 mod fixtures;
 pub mod gate;

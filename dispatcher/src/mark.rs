@@ -6,7 +6,7 @@ use std::time::Duration;
 use outbox_schema::database::STATEMENT_LIMIT;
 use outbox_schema::mark::MarkReport;
 use outbox_schema::{InDoubtPolicy, Mark, Outcome, Store, StoreError, TermEnd, Verdict};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::in_flight::InFlight;
 use crate::leadership::patience;
@@ -24,6 +24,8 @@ pub struct Sent {
     pub mark: Mark,
     /// The term whose claim it was sent under; it may have ended.
     pub term: Arc<Term>,
+    /// Whether another message may have waited for this one.
+    pub ordered: bool,
 }
 
 /// Writes the results of attempts. There is one for the process, and it goes on until they have all landed.
@@ -35,6 +37,8 @@ pub struct Marker {
     pub in_flight: Arc<InFlight>,
     /// Who learns which suspects did no harm.
     pub suspects: Arc<Suspects>,
+    /// Given when the next message of an ordering key may have become due.
+    pub wakeup: Arc<Notify>,
     /// Where refused marks are counted.
     pub metrics: Arc<Metrics>,
 }
@@ -44,8 +48,12 @@ impl Marker {
     pub async fn run(self, mut sent: mpsc::UnboundedReceiver<Sent>) {
         let mut group = Vec::with_capacity(GROUP);
         while sent.recv_many(&mut group, GROUP).await > 0 {
+            let ordered = group.iter().any(|sent| sent.ordered);
             let (marks, terms) = group.drain(..).map(|sent| (sent.mark, sent.term)).unzip();
             self.write(marks, terms).await;
+            if ordered {
+                self.wakeup.notify_one();
+            }
         }
     }
 

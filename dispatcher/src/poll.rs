@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::{Batch, Intake, Polled};
+use crate::fault_point::{self, Point};
 use crate::in_flight::InFlight;
 use crate::leadership::{Leadership, patience};
 use crate::send::Sender;
@@ -72,6 +73,7 @@ impl Dispatcher {
     /// The next claimed batch: waits for a slot, a hint or a tick. None when the term ends.
     async fn next_batch(&self, term: &Term, shutdown: &CancellationToken) -> Option<Batch> {
         loop {
+            fault_point::reach(Point::Poll).await;
             match self.intake.poll(term).await {
                 Polled::Batch(batch) => return Some(batch),
                 Polled::TermOver => return None,

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tracing::Span;
 
 use crate::channels::{Channel, Channels};
+use crate::fault_point::{self, Point};
 use crate::mark::Sent;
 use crate::metrics::Metrics;
 use crate::pauses::Pauses;
@@ -53,6 +54,7 @@ impl Sender {
             (answer, verdict)
         };
         let duration = started.elapsed();
+        fault_point::reach(Point::BeforeMark).await;
         self.pauses.learn(&answer.outcome, &verdict);
         self.report(&term, &message, number, &answer, &verdict, duration);
         let mark = Mark {
@@ -73,7 +75,7 @@ impl Sender {
             },
         };
         // The marker outlives every attempt; without it the claim is settled by a later term.
-        let _ = self.marks.send(Sent { mark, term });
+        let _ = self.marks.send(Sent { mark, term, ordered: message.ordering_key.is_some() });
     }
 
     async fn deliver(&self, term: &Term, channel: &Channel, message: &mut Message, number: u32) -> Answer {
@@ -88,6 +90,7 @@ impl Sender {
             traceparent,
             tracestate,
         };
+        fault_point::reach(Point::BeforeGate).await;
         if !term.gate.is_open() {
             return Answer::failed(Outcome::Unsent, "not sent: the term ended before its turn came");
         }
@@ -153,7 +156,11 @@ fn unsendable(channel: &Channel, message: &Message) -> Option<(DeadReason, Strin
 
 /// Lets the adapter deliver, and answers for it should it panic or never end.
 async fn guarded(channel: &Channel, delivery: Delivery, request: &Span) -> Answer {
-    let delivering = tracing::Instrument::instrument(channel.adapter.deliver(delivery), request.clone());
+    let delivering = async {
+        fault_point::reach(Point::Deliver).await;
+        channel.adapter.deliver(delivery).await
+    };
+    let delivering = tracing::Instrument::instrument(delivering, request.clone());
     let limit = channel.timeout + GRACE;
     match tokio::time::timeout(limit, AssertUnwindSafe(delivering).catch_unwind()).await {
         Ok(Ok(answer)) => answer,

@@ -11,6 +11,7 @@ use outbox_schema::TermEnd;
 use outbox_schema::database::STATEMENT_LIMIT;
 
 use crate::clock::{Clock, Moment};
+use crate::fault_point::{self, Point};
 use crate::metrics::Metrics;
 use crate::term::Term;
 
@@ -73,6 +74,7 @@ impl Watchdog {
             if term.silent_for() > wedged_after(self.ttl) {
                 return TermEnd::Wedged;
             }
+            fault_point::reach(Point::Renew).await;
             let sent = self.clock.now();
             let renewal = self.lease.renew(term.id.shard, &term.id.holder, self.ttl);
             match tokio::time::timeout(self.ttl / 6, renewal).await {

@@ -104,6 +104,8 @@ pub struct Message {
     pub retrying_for_ms: Option<i64>,
     /// Milliseconds from `created_at` to the claim.
     pub waited_ms: i64,
+    /// Messages of the channel with the same key go out one at a time: the next is due once this one has an outcome.
+    pub ordering_key: Option<String>,
     /// W3C trace context of the enqueuing request.
     pub traceparent: Option<String>,
     /// Vendor part of the trace context.

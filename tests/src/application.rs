@@ -18,6 +18,9 @@ const TRANSACTION: usize = 250;
 /// Messages of the transaction that is rolled back after each that is committed.
 const ROLLED_BACK: usize = 25;
 
+/// One message in so many has an ordering key, one of so many.
+const ORDERED: usize = 8;
+
 /// One application, and what it committed and what it rolled back.
 #[derive(Debug)]
 pub struct Application {
@@ -55,7 +58,8 @@ impl Application {
         application
     }
 
-    /// Commits `messages` for the channel `http`, in some transactions; rolls some others back.
+    /// Commits `messages` for the channel `http`, some of them with an ordering key, in some transactions; rolls some
+    /// others back.
     pub async fn insert(&mut self, messages: usize, target: &str) {
         let mut script = String::new();
         let mut left = messages;
@@ -104,10 +108,14 @@ fn keys(word: &'static str, from: usize, count: usize) -> impl Iterator<Item = S
 }
 
 fn transaction(script: &mut String, keys: impl Iterator<Item = String>, target: &str, end: &str) {
-    script.push_str("BEGIN;\nINSERT INTO outbox (idempotency_key, channel, target, payload) VALUES");
+    script.push_str("BEGIN;\nINSERT INTO outbox (idempotency_key, channel, target, payload, ordering_key) VALUES");
     for (place, key) in keys.enumerate() {
         let comma = if place > 0 { "," } else { "" };
-        write!(script, "{comma}\n('{key}', 'http', '{target}', '{{\"order\": \"{key}\"}}')").unwrap();
+        let ordering_key = match place % ORDERED {
+            0 => format!("'shop-{}'", place / ORDERED % ORDERED),
+            _ => "NULL".to_owned(),
+        };
+        write!(script, "{comma}\n('{key}', 'http', '{target}', '{{\"order\": \"{key}\"}}', {ordering_key})").unwrap();
     }
     writeln!(script, ";\n{end};").unwrap();
 }

@@ -3,17 +3,20 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use outbox_dispatcher::fault_point::{self, Point};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
+use crate::invariants::Limits;
+use crate::servers::process_state;
 use crate::tables::Tables;
-use crate::{eventually, outbox_binary};
+use crate::{eventually, outbox_binary, outbox_binary_with_fault_points};
 
 /// Far longer than anything takes: the machine may be busy with other tests.
 pub const PATIENCE: Duration = Duration::from_mins(5);
@@ -35,13 +38,21 @@ pub struct Settings {
     pub max_in_flight: u32,
     /// The channel's `timeout`.
     pub timeout: Duration,
+    /// Whether the channel's `in_doubt` is `dead_letter`.
+    pub at_most_once: bool,
     /// Further lines of the settings file, as `retry.base = "1s"`.
     pub more: String,
 }
 
 impl Settings {
-    /// The settings file.
-    fn text(&self) -> String {
+    /// What they allow.
+    pub fn limits(&self) -> Limits {
+        let max_in_flight = usize::try_from(self.max_in_flight).unwrap();
+        Limits { max_in_flight, at_most_once: self.at_most_once, ..Limits::default() }
+    }
+
+    /// The settings file of one replica, which says in each request which one it is.
+    fn text(&self, place: Place) -> String {
         let milliseconds = |time: Duration| format!("\"{}ms\"", time.as_millis());
         let mut text = self.more.clone();
         let mut set = |key: &str, value: String| writeln!(text, "\n{key} = {value}").unwrap();
@@ -58,6 +69,8 @@ impl Settings {
         set("channels.http.base_url", format!("\"{}\"", self.receiver));
         set("channels.http.allow_networks", "[\"127.0.0.0/8\"]".to_owned());
         set("channels.http.timeout", milliseconds(self.timeout));
+        set("channels.http.in_doubt", format!("\"{}\"", if self.at_most_once { "dead_letter" } else { "resend" }));
+        set("channels.http.headers", format!("{{ x-replica = \"{place}\" }}"));
         text
     }
 }
@@ -74,10 +87,25 @@ pub struct Poller {
     pub epoch: i64,
 }
 
+/// A term as the log of its replica tells it.
+#[derive(Debug, Clone)]
+pub struct Led {
+    /// Which replica.
+    pub place: Place,
+    /// `holder`.
+    pub holder: String,
+    /// When it said that it began.
+    pub began: SystemTime,
+    /// When it said that it ended; none where it died before.
+    pub ended: Option<SystemTime>,
+}
+
 /// Replicas with the same settings. They end with this, and with the test process however that ends.
 #[derive(Debug)]
 pub struct Fleet {
     directory: TempDir,
+    settings: Settings,
+    program: &'static Path,
     replicas: Vec<Replica>,
 }
 
@@ -91,26 +119,65 @@ struct Replica {
 impl Fleet {
     /// Starts so many replicas.
     pub fn start(settings: &Settings, replicas: usize) -> Self {
+        Self::of(outbox_binary(), settings, replicas)
+    }
+
+    /// As [`Self::start`], with replicas that have fault points: see [`Self::arm`].
+    pub fn with_fault_points(settings: &Settings, replicas: usize) -> Self {
+        Self::of(outbox_binary_with_fault_points(), settings, replicas)
+    }
+
+    fn of(program: &'static Path, settings: &Settings, replicas: usize) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        std::fs::write(directory.path().join("outbox.toml"), settings.text()).unwrap();
-        let mut fleet = Self { directory, replicas: Vec::new() };
+        let mut fleet = Self { directory, settings: settings.clone(), program, replicas: Vec::new() };
         for _ in 0..replicas {
             fleet.add(&[]);
         }
         fleet
     }
 
+    /// With what it was started.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Has a replica with fault points do something (`stop`, `kill`, `panic`, `hang`) when it next reaches this point.
+    pub fn arm(&self, place: Place, point: Point, action: &str) {
+        let points = self.fault_points(place);
+        // Renamed into place, so that it is found whole.
+        std::fs::write(points.join("next"), action).unwrap();
+        let _ = std::fs::remove_file(points.join(format!("{}.reached", point.as_str())));
+        std::fs::rename(points.join("next"), points.join(point.as_str())).unwrap();
+    }
+
+    /// Whether a replica has come to the point that it was armed at.
+    pub fn reached(&self, place: Place, point: Point) -> bool {
+        self.fault_points(place).join(format!("{}.reached", point.as_str())).exists()
+    }
+
+    /// Whether a running replica is stopped where it stands.
+    pub fn is_frozen(&self, place: Place) -> bool {
+        process_state(self.pid(place).as_raw_nonzero().get()).as_deref() == Some("T")
+    }
+
+    fn fault_points(&self, place: Place) -> PathBuf {
+        self.directory.path().join(format!("fault-points-{place}"))
+    }
+
     /// Starts one more, with these settings of its own: variables of the environment.
     pub fn add(&mut self, environment: &[(&str, &str)]) -> Place {
         let place = self.replicas.len();
         let log = self.directory.path().join(format!("replica-{place}.log"));
+        let config = self.directory.path().join(format!("replica-{place}.toml"));
+        std::fs::write(&config, self.settings.text(place)).unwrap();
+        std::fs::create_dir(self.fault_points(place)).unwrap();
         // The kernel kills it when the thread that runs the test ends, for whatever reason.
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "--"]).arg(outbox_binary()).arg("run");
-        command.arg("--config").arg(self.directory.path().join("outbox.toml"));
+        command.args(["--pdeathsig", "KILL", "--"]).arg(self.program).arg("run").arg("--config").arg(config);
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("OUTBOX_")) {
             command.env_remove(name);
         }
+        command.env(fault_point::DIRECTORY, self.fault_points(place));
         command.env_remove("RUST_LOG").envs(environment.iter().copied()).current_dir(self.directory.path());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).unwrap()).kill_on_drop(true);
         let child = command.spawn().expect("`setpriv` of util-linux starts");
@@ -137,6 +204,21 @@ impl Fleet {
     pub fn holders(&self) -> HashMap<String, Place> {
         let of = |place: Place| self.lines(place, "term.began").into_iter().map(move |line| (holder(&line), place));
         (0..self.replicas.len()).flat_map(of).collect()
+    }
+
+    /// Every term of every replica, as the logs tell.
+    pub fn led(&self) -> Vec<Led> {
+        (0..self.replicas.len()).flat_map(|place| self.led_by(place)).collect()
+    }
+
+    /// Every term of a replica, as its log tells.
+    pub fn led_by(&self, place: Place) -> Vec<Led> {
+        let ended = self.lines(place, "term.ended");
+        let led = |line: Value| {
+            let end = ended.iter().find(|ended| ended["holder"] == line["holder"]);
+            Led { place, holder: holder(&line), began: moment(&line), ended: end.map(moment) }
+        };
+        self.lines(place, "term.began").into_iter().map(led).collect()
     }
 
     /// What a replica logged under this name, as `term.began`.
@@ -199,6 +281,11 @@ impl Fleet {
 
 fn holder(line: &Value) -> String {
     line["holder"].as_str().expect("a term has a holder").to_owned()
+}
+
+fn moment(line: &Value) -> SystemTime {
+    let written = line["timestamp"].as_str().expect("a line has a time");
+    humantime::parse_rfc3339(written).expect("a time of RFC 3339")
 }
 
 impl Drop for Fleet {

@@ -12,13 +12,15 @@
 pub mod application;
 pub mod conformance;
 mod eventually;
+pub mod faults;
 pub mod fleet;
 pub mod invariants;
 mod outbox_bin;
+pub mod proxy;
 pub mod receiver;
 pub mod servers;
 pub mod stage;
 pub mod tables;
 
 pub use eventually::eventually;
-pub use outbox_bin::outbox_binary;
+pub use outbox_bin::{outbox_binary, outbox_binary_with_fault_points};

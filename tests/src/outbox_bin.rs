@@ -10,12 +10,21 @@ use std::sync::OnceLock;
 /// Where it cannot be built; cargo has then said why on stderr.
 pub fn outbox_binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(build)
+    BINARY.get_or_init(|| build("outbox", &[]))
 }
 
-fn build() -> PathBuf {
+/// The same program with its fault points (`outbox_dispatcher::fault_point`).
+///
+/// # Panics
+/// As [`outbox_binary`].
+pub fn outbox_binary_with_fault_points() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| build("outbox-with-fault-points", &["--features", "outbox-dispatcher/fault-points"]))
+}
+
+fn build(name: &str, features: &[&str]) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--bin", "outbox", "--message-format=json-render-diagnostics"]);
+    cargo.args(["build", "--bin", name, "--message-format=json-render-diagnostics"]).args(features);
     // The features of a dependency are those that the selected packages ask for together. The selection of
     // `cargo test --workspace` finds the dependencies compiled; the package alone might compile them again.
     cargo.arg("--workspace");
@@ -26,9 +35,9 @@ fn build() -> PathBuf {
         cargo.arg("--target-dir").arg(directory);
     }
     let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).stderr(Stdio::inherit()).output().unwrap();
-    assert!(output.status.success(), "`cargo build --bin outbox` failed ({}): its words are above", output.status);
+    assert!(output.status.success(), "`cargo build --bin {name}` failed ({}): its words are above", output.status);
     let messages = String::from_utf8(output.stdout).unwrap();
-    messages.lines().find_map(executable).expect("cargo names the executable that it built")
+    messages.lines().find_map(|line| executable(line, name)).expect("cargo names the executable that it built")
 }
 
 /// Where these tests themselves were built, which `cargo test --target-dir` tells no child process:
@@ -40,8 +49,8 @@ fn target_directory() -> Option<PathBuf> {
 }
 
 /// The path in cargo's message that the program was built (or found built).
-fn executable(line: &str) -> Option<PathBuf> {
+fn executable(line: &str, name: &str) -> Option<PathBuf> {
     let message: serde_json::Value = serde_json::from_str(line).ok()?;
-    let ours = message["reason"] == "compiler-artifact" && message["target"]["name"] == "outbox";
+    let ours = message["reason"] == "compiler-artifact" && message["target"]["name"] == name;
     message["executable"].as_str().filter(|_| ours).map(PathBuf::from)
 }

@@ -29,6 +29,10 @@ pub enum Manner {
     Drop,
     /// Reads the whole request and never answers.
     Hang,
+    /// Answers 200 after so long, whatever the latency of the others.
+    Slow(Duration),
+    /// Answers 200 with a body that never ends, one byte at a time.
+    Trickle,
 }
 
 /// One request, read in full.
@@ -38,6 +42,8 @@ pub struct Request {
     pub key: String,
     /// Its path and query.
     pub path: String,
+    /// Which replica of a fleet sent it, where it says so.
+    pub replica: Option<usize>,
     /// When it had been read.
     pub arrived: Instant,
     /// The status that it was answered with, or is going to be; none where it gets no answer.
@@ -124,6 +130,11 @@ impl Receiver {
         self.shared.state().by_key.get(key).copied().unwrap_or_default()
     }
 
+    /// The nth request and all after it.
+    pub fn requests_from(&self, n: usize) -> Vec<Request> {
+        self.shared.state().requests[n..].to_vec()
+    }
+
     /// How many requests are open now.
     pub fn open(&self) -> usize {
         self.shared.state().open
@@ -149,7 +160,8 @@ impl Shared {
     }
 
     /// Logs a request; returns its place in the log, what to do with it, and after how long.
-    fn enter(&self, key: String, path: String) -> (usize, Manner, Duration) {
+    fn enter(&self, head: Head) -> (usize, Manner, Duration) {
+        let Head { key, path, replica } = head;
         let mut state = self.state();
         let seen = state.by_key.entry(key.clone()).or_default();
         let nth = *seen;
@@ -158,14 +170,14 @@ impl Shared {
         let manner = match state.manners.get(bare) {
             None => Manner::Answer(vec![200]),
             Some(Manner::Answer(statuses)) => Manner::Answer(vec![statuses[nth.min(statuses.len() - 1)]]),
-            Some(Manner::Drop) => Manner::Drop,
-            Some(Manner::Hang) => Manner::Hang,
+            Some(other) => other.clone(),
         };
         let status = match &manner {
             Manner::Answer(statuses) => statuses.first().copied(),
+            Manner::Slow(_) | Manner::Trickle => Some(200),
             Manner::Drop | Manner::Hang => None,
         };
-        state.requests.push(Request { key, path, arrived: Instant::now(), status, left: None });
+        state.requests.push(Request { key, path, replica, arrived: Instant::now(), status, left: None });
         state.open += 1;
         state.most_open = state.most_open.max(state.open);
         (state.requests.len() - 1, manner, state.latency)
@@ -198,29 +210,53 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
             }
         };
         read.drain(..length);
-        let (place, manner, latency) = shared.enter(head.key, head.path);
-        let answered = match manner {
+        let (place, manner, latency) = shared.enter(head);
+        let status = match manner {
             Manner::Answer(statuses) => {
                 tokio::time::sleep(latency).await;
-                let answer = format!("HTTP/1.1 {} Said\r\ncontent-length: 0\r\n\r\n", statuses[0]);
-                stream.write_all(answer.as_bytes()).await.is_ok()
+                statuses.first().copied()
             }
-            Manner::Drop => false,
+            Manner::Slow(latency) => {
+                tokio::time::sleep(latency).await;
+                Some(200)
+            }
+            Manner::Trickle => {
+                trickle(&mut stream).await;
+                None
+            }
+            Manner::Drop => None,
             Manner::Hang => {
                 while let Ok(1..) = stream.read_buf(&mut read).await {}
-                false
+                None
             }
         };
+        // Before the answer is out: what its sender does upon it comes later by any clock.
         shared.leave(place);
-        if !answered {
-            return;
+        match status {
+            Some(status) if answer(&mut stream, status).await => {}
+            Some(_) | None => return,
         }
+    }
+}
+
+async fn answer(stream: &mut TcpStream, status: u16) -> bool {
+    let answer = format!("HTTP/1.1 {status} Said\r\ncontent-length: 0\r\n\r\n");
+    stream.write_all(answer.as_bytes()).await.is_ok()
+}
+
+/// Until nobody listens any more.
+async fn trickle(stream: &mut TcpStream) {
+    let mut some: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n";
+    while stream.write_all(some).await.is_ok() {
+        some = b"x";
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 struct Head {
     key: String,
     path: String,
+    replica: Option<usize>,
 }
 
 /// The head of the request at the start of `read`, and the length of all of it, once it is there.
@@ -235,7 +271,8 @@ fn whole_request(read: &[u8]) -> Option<(Head, usize)> {
         .collect();
     let body = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
     let key = headers.get("idempotency-key").map_or("", |key| key.trim_matches('"')).to_owned();
-    (read.len() >= end + body).then_some((Head { key, path }, end + body))
+    let replica = headers.get("x-replica").and_then(|place| place.parse().ok());
+    (read.len() >= end + body).then_some((Head { key, path, replica }, end + body))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::application::Application;
 use crate::eventually;
-use crate::fleet::{PATIENCE, Settings};
+use crate::fleet::{Fleet, PATIENCE, Settings};
 use crate::invariants::{self, Accounts, Report};
 use crate::receiver::Receiver;
 use crate::servers::TestDatabase;
@@ -29,6 +29,7 @@ impl Stage {
         // Shown where the test fails.
         eprintln!("{}", database.url);
         let tables = Tables::migrated(&database.url).await;
+        tables.keep_claims().await;
         let application = Application::of(&database).await;
         Self { database, tables, application, receiver: Receiver::start(latency) }
     }
@@ -43,6 +44,7 @@ impl Stage {
             term: Duration::from_secs(2),
             max_in_flight: 32,
             timeout: Duration::from_secs(15),
+            at_most_once: false,
             more: String::new(),
         }
     }
@@ -59,16 +61,25 @@ impl Stage {
     ///
     /// # Panics
     /// Where a guarantee was broken.
-    pub async fn check(&self) -> Report {
-        invariants::check(&Accounts {
+    pub async fn check(&self, fleet: &Fleet) -> Report {
+        let accounts = self.accounts(Some(fleet)).await;
+        invariants::check(&accounts)
+    }
+
+    /// What everybody has written down; without a fleet nobody says who sent what.
+    pub async fn accounts(&self, fleet: Option<&Fleet>) -> Accounts {
+        Accounts {
             committed: self.application.committed.clone(),
             rolled_back: self.application.rolled_back.clone(),
             // After the tables: what they say was sent has then arrived.
             messages: self.tables.messages().await,
             attempts: self.tables.attempts().await,
+            claims: self.tables.claims().await,
             terms: self.tables.terms().await,
             newest: Some(self.tables.newest_term().await),
             requests: self.receiver.requests(),
-        })
+            led: fleet.map(Fleet::led).unwrap_or_default(),
+            limits: fleet.map(|fleet| fleet.settings().limits()).unwrap_or_default(),
+        }
     }
 }

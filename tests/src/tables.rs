@@ -25,6 +25,8 @@ pub struct MessageRow {
     pub dead_reason: Option<String>,
     /// `attempts`.
     pub attempts: i64,
+    /// `ordering_key`.
+    pub ordering_key: Option<String>,
 }
 
 /// A row of `outbox_attempt`.
@@ -71,6 +73,17 @@ impl TermRow {
     }
 }
 
+/// A claim that was made, whatever has become of it.
+#[derive(Debug, Clone)]
+pub struct ClaimRow {
+    /// `epoch`.
+    pub epoch: i64,
+    /// `holder`.
+    pub holder: String,
+    /// `message_ids`.
+    pub message_ids: Vec<i64>,
+}
+
 /// The newest term.
 #[derive(Debug, Clone, PartialEq, Eq, FromRow)]
 pub struct Newest {
@@ -96,10 +109,52 @@ impl Tables {
     /// Every message.
     pub async fn messages(&self) -> Vec<MessageRow> {
         self.rows(
-            "SELECT id, idempotency_key, status, dead_reason, CAST(attempts AS {integer}) AS attempts \
+            "SELECT id, idempotency_key, status, dead_reason, CAST(attempts AS {integer}) AS attempts, ordering_key \
              FROM outbox ORDER BY id",
         )
         .await
+    }
+
+    /// From now on keeps a copy of each claim, for [`Self::claims`]: a claim goes with its last row.
+    pub async fn keep_claims(&self) {
+        let table = "CREATE TABLE kept_claim (epoch bigint NOT NULL, holder varchar(255) NOT NULL, \
+                     message_ids text NOT NULL)";
+        let copy = "INSERT INTO kept_claim (epoch, holder, message_ids) VALUES (NEW.epoch, NEW.holder, ";
+        let row = "CREATE TRIGGER keep_claim AFTER INSERT ON outbox_claim FOR EACH ROW";
+        let trigger = match &self.database {
+            Database::Postgres(_) => format!(
+                "CREATE FUNCTION keep_claim() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                 {copy} array_to_json(NEW.message_ids)); RETURN NULL; END $$; \
+                 {row} EXECUTE FUNCTION keep_claim()"
+            ),
+            Database::MySql(_) => format!("{row} {copy} NEW.message_ids)"),
+            Database::Sqlite(_) => format!("{row} BEGIN {copy} NEW.message_ids); END"),
+        };
+        for statement in [table, &trigger] {
+            self.execute(statement).await;
+        }
+    }
+
+    /// Every claim since [`Self::keep_claims`].
+    pub async fn claims(&self) -> Vec<ClaimRow> {
+        let rows: Vec<(i64, String, String)> = self.rows("SELECT epoch, holder, message_ids FROM kept_claim").await;
+        let claim = |(epoch, holder, ids): (i64, String, String)| ClaimRow {
+            epoch,
+            holder,
+            message_ids: serde_json::from_str(&ids).unwrap(),
+        };
+        rows.into_iter().map(claim).collect()
+    }
+
+    /// Runs statements.
+    pub async fn execute(&self, sql: &str) {
+        let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        match &self.database {
+            Database::Postgres(pool) => statement.execute(pool).await.map(drop),
+            Database::MySql(pool) => statement.execute(pool).await.map(drop),
+            Database::Sqlite(pool) => statement.execute(pool).await.map(drop),
+        }
+        .unwrap();
     }
 
     /// Every attempt that was not a plain success.

@@ -6,7 +6,7 @@ SELECT true AS claimed,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), o.expires_at) DIV 1000 AS expires_in_ms,
        TIMESTAMPDIFF(MICROSECOND, o.first_attempt_at, UTC_TIMESTAMP(6)) DIV 1000 AS retrying_for_ms,
        TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)) DIV 1000 AS waited_ms,
-       o.traceparent, o.tracestate
+       o.ordering_key, o.traceparent, o.tracestate
 FROM outbox_claim c
 STRAIGHT_JOIN JSON_TABLE(c.message_ids, '$[*]' COLUMNS (place FOR ORDINALITY, id bigint PATH '$')) sent
 STRAIGHT_JOIN outbox o ON o.id = sent.id AND o.status = 'PENDING'

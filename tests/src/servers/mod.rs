@@ -16,6 +16,7 @@ use uuid::Uuid;
 pub use mariadb::{MariaDb, MariaDbKind};
 pub use postgres::{Postgres, PostgresKind};
 pub use redis::{Redis, RedisKind};
+pub(crate) use server::process_state;
 pub use server::{Commands, Kind, Server};
 
 use supervisor::Supervisor;

@@ -47,4 +47,20 @@ impl Redis {
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port())
     }
+
+    /// Runs a command whose answer does not matter.
+    pub async fn command(&self, words: &[&str]) {
+        self.ask_for::<redis::Value>(words).await;
+    }
+
+    /// The keys of a pattern.
+    pub async fn keys(&self, pattern: &str) -> Vec<String> {
+        self.ask_for(&["KEYS", pattern]).await
+    }
+
+    async fn ask_for<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
+        let client = redis::Client::open(self.url()).unwrap();
+        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        redis::cmd(words[0]).arg(&words[1..]).query_async(&mut connection).await.unwrap()
+    }
 }

@@ -177,9 +177,14 @@ fn stat(pid: i32) -> Option<Vec<String>> {
     Some(stat.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect())
 }
 
+/// The state of a process as `/proc` has it: `T` is stopped, `Z` a zombie.
+pub(crate) fn process_state(pid: i32) -> Option<String> {
+    Some(stat(pid)?.swap_remove(0))
+}
+
 /// Whether the process runs: a zombie does not.
 fn is_alive(pid: i32) -> bool {
-    stat(pid).is_some_and(|fields| fields[0] != "Z")
+    process_state(pid).is_some_and(|state| state != "Z")
 }
 
 /// PostgreSQL's backends are sessions of their own: no process group reaches them.

@@ -72,7 +72,7 @@ async fn an_idle_fleet_asks_little_of_redis_and_its_followers_nothing_of_the_dat
         assert!(led(place, *at), "replica {place} asked the database at {at} and led none of {terms:?}");
     }
     fleet.stop_all().await;
-    stage.check().await.assert_all_delivered(10);
+    stage.check(&fleet).await.assert_all_delivered(10);
 }
 
 fn pool(tables: &Tables) -> PgPool {

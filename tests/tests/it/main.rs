@@ -5,10 +5,10 @@
 mod bad_input;
 mod command_line;
 mod compose;
-mod crash;
 mod demo;
 mod desk;
 mod enqueue;
+mod faults;
 mod fleet;
 mod grants;
 mod idle;

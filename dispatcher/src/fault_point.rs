@@ -1,0 +1,79 @@
+//! Named points at which a test can stop, kill or break this process, so that a fault falls between two given steps.
+//!
+//! Only a build with the feature `fault-points` has them; in any other, reaching one does nothing. A test arms a point
+//! by a file of its name in the directory that [`DIRECTORY`] names. What the file says happens once, to the first that
+//! gets there; the file is called `NAME.reached` from then on.
+
+/// The variable of the environment that names the directory of armed points.
+pub const DIRECTORY: &str = "OUTBOX_TEST_FAULT_POINTS";
+
+/// Where a fault can be placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Point {
+    /// The loop, about to claim.
+    Poll,
+    /// A message is claimed, and its gate not yet asked.
+    BeforeGate,
+    /// The gate has let a message through, and nothing is written yet.
+    Deliver,
+    /// The answer is there, and nothing is marked.
+    BeforeMark,
+    /// The watchdog, about to renew.
+    Renew,
+}
+
+impl Point {
+    /// The name of the file that arms it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Poll => "poll",
+            Self::BeforeGate => "before-gate",
+            Self::Deliver => "deliver",
+            Self::BeforeMark => "before-mark",
+            Self::Renew => "renew",
+        }
+    }
+}
+
+#[cfg(not(feature = "fault-points"))]
+pub(crate) fn reach(_: Point) -> impl Future<Output = ()> {
+    std::future::ready(())
+}
+
+#[cfg(feature = "fault-points")]
+pub(crate) use armed::reach;
+
+#[cfg(feature = "fault-points")]
+mod armed {
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use rustix::process::{Signal, getpid, kill_process};
+
+    use super::{DIRECTORY, Point};
+
+    /// Does what the file of this point says, if there is one: `stop`, `kill`, `panic` or `hang`.
+    pub(crate) async fn reach(point: Point) {
+        let Some(action) = disarm(point) else { return };
+        match action.trim() {
+            "stop" => signal(Signal::STOP),
+            "kill" => signal(Signal::KILL),
+            "hang" => std::future::pending().await,
+            _ => panic!("the fault point {point:?} was reached"),
+        }
+    }
+
+    /// Renaming succeeds for one only.
+    fn disarm(point: Point) -> Option<String> {
+        let armed = PathBuf::from(std::env::var_os(DIRECTORY)?).join(point.as_str());
+        let reached = armed.with_extension("reached");
+        std::fs::rename(&armed, &reached).ok()?;
+        std::fs::read_to_string(reached).ok()
+    }
+
+    /// The signal may be taken by another thread: this one goes nowhere until it has been.
+    fn signal(signal: Signal) {
+        let _ = kill_process(getpid(), signal);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

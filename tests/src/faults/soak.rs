@@ -1,0 +1,57 @@
+//! Once in the ordinary test command; again and again in a soak.
+
+use std::time::{Duration, Instant};
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::Figures;
+
+/// How long each scenario is repeated: a time such as `2m`. `tests/run --soak` sets it.
+const SOAK: &str = "OUTBOX_TEST_SOAK";
+
+/// The seed of the first run, to repeat one that failed.
+const SEED: &str = "OUTBOX_TEST_SEED";
+
+/// What is left to chance in a run.
+#[derive(Debug)]
+pub struct Dice(StdRng);
+
+impl Dice {
+    /// One of them.
+    pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.0.random_range(0..choices.len())]
+    }
+
+    /// A time up to this.
+    pub fn up_to(&mut self, longest: Duration) -> Duration {
+        longest.mul_f64(self.0.random::<f64>())
+    }
+}
+
+/// Runs a scenario, again and again as long as a soak lasts, and prints its figures at the end.
+pub async fn repeat(what: &str, scenario: impl AsyncFn(&mut Dice, &mut Figures)) {
+    let until = Instant::now() + soak();
+    let mut seed = seed();
+    let mut figures = Figures::default();
+    loop {
+        // Shown where the test fails.
+        eprintln!("{what}: {SEED}={seed} repeats this run");
+        scenario(&mut Dice(StdRng::seed_from_u64(seed)), &mut figures).await;
+        if Instant::now() >= until {
+            break;
+        }
+        seed = rand::random();
+    }
+    eprintln!("{what}\n{figures}");
+}
+
+fn soak() -> Duration {
+    let Ok(soak) = std::env::var(SOAK) else { return Duration::ZERO };
+    humantime::parse_duration(&soak).unwrap_or_else(|error| panic!("{SOAK} is {soak:?}, and no time: {error}"))
+}
+
+fn seed() -> u64 {
+    let Ok(seed) = std::env::var(SEED) else { return rand::random() };
+    seed.parse().unwrap_or_else(|error| panic!("{SEED} is {seed:?}, and no number: {error}"))
+}

@@ -1,0 +1,163 @@
+//! The rules, in the order and by the numbers of docs/guarantees.md.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use super::{Accounts, Trail, instance, places, wall_clock};
+use crate::tables::MessageRow;
+
+/// From the gate to the receiver's log: a busy machine takes its time. What is sent in another's term comes later.
+const ON_ITS_WAY: Duration = Duration::from_secs(1);
+
+/// 1: epochs strictly increase, each has one holder, and no term is newer than the term row.
+pub(super) fn epochs_increase(accounts: &Accounts, breaches: &mut Vec<String>) {
+    for pair in accounts.terms.windows(2).filter(|pair| pair[0].epoch >= pair[1].epoch) {
+        breaches.push(format!("epoch {} was followed by epoch {}", pair[0].epoch, pair[1].epoch));
+    }
+    let last = accounts.terms.last().map(|term| (term.epoch, term.holder.as_str()));
+    let newest = accounts.newest.as_ref().filter(|newest| newest.epoch > 0);
+    let newest = newest.map(|newest| (newest.epoch, newest.holder.as_str()));
+    if last != newest {
+        breaches.push(format!("outbox_term says {newest:?}, and outbox_term_log {last:?}"));
+    }
+    for attempt in &accounts.attempts {
+        let (id, epoch, holder) = (attempt.message_id, attempt.epoch, &attempt.holder);
+        if !accounts.terms.iter().any(|term| term.epoch == epoch && term.holder == *holder) {
+            breaches.push(format!("an attempt of message {id} names epoch {epoch} of {holder}, which never was"));
+        }
+        if attempt.is_in_doubt() && attempt.settled == 1 && newest.is_none_or(|(newest, _)| epoch >= newest) {
+            breaches.push(format!("message {id} was settled as in doubt of epoch {epoch}, which is the newest"));
+        }
+    }
+}
+
+/// 2: each replica has claimed a message at least as often as it sent it.
+pub(super) fn claimed_before_sent(accounts: &Accounts, trail: &Trail<'_>, breaches: &mut Vec<String>) {
+    let places = places(&accounts.led);
+    let mut claimed: HashMap<_, usize> = HashMap::new();
+    for claim in &accounts.claims {
+        let Some(place) = places.get(instance(&claim.holder)) else { continue };
+        for id in &claim.message_ids {
+            *claimed.entry((*place, *id)).or_default() += 1;
+        }
+    }
+    for message in &accounts.messages {
+        let senders: HashSet<_> = trail.requests(message).iter().filter_map(|request| request.replica).collect();
+        for place in senders.into_iter().filter(|_| !accounts.led.is_empty()) {
+            let sent = trail.requests(message).iter().filter(|request| request.replica == Some(place)).count();
+            let claimed = claimed.get(&(place, message.id)).copied().unwrap_or_default();
+            if sent > claimed {
+                let key = &message.idempotency_key;
+                breaches
+                    .push(format!("{key} was sent {sent} times by replica {place}, which claimed it {claimed} times"));
+            }
+        }
+    }
+}
+
+/// 3: no `SUCCESS` without an accepted send.
+pub(super) fn success_was_accepted(accounts: &Accounts, trail: &Trail<'_>, breaches: &mut Vec<String>) {
+    for message in accounts.messages.iter().filter(|message| message.status == "SUCCESS") {
+        if trail.accepted(message) == 0 {
+            breaches.push(format!("{} is SUCCESS, and was never accepted", message.idempotency_key));
+        }
+    }
+}
+
+/// 4: what was committed has an outcome or waits for one; what was not is never sent.
+pub(super) fn none_lost_and_none_invented(accounts: &Accounts, breaches: &mut Vec<String>) {
+    let kept: HashSet<_> = accounts.messages.iter().map(|message| &message.idempotency_key).collect();
+    for key in accounts.committed.iter().filter(|key| !kept.contains(key)) {
+        breaches.push(format!("{key} was committed, and the outbox does not have it"));
+    }
+    for key in kept.iter().filter(|key| !accounts.committed.contains(**key)) {
+        breaches.push(format!("{key} is in the outbox, and was not committed"));
+    }
+    let arrived: HashSet<_> = accounts.requests.iter().map(|request| &request.key).collect();
+    for key in arrived.into_iter().filter(|key| !accounts.committed.contains(*key)) {
+        let why = if accounts.rolled_back.contains(key) { "was rolled back" } else { "is nobody's" };
+        breaches.push(format!("{key:?} {why}, and was sent"));
+    }
+    for message in &accounts.messages {
+        match (message.status.as_str(), &message.dead_reason) {
+            ("SUCCESS" | "PENDING", None) | ("DEAD", Some(_)) => {}
+            (status, reason) => {
+                breaches.push(format!("{} is {status} for the reason {reason:?}", message.idempotency_key));
+            }
+        }
+    }
+}
+
+/// 5: each send counts an attempt, and no message has more than it may have.
+pub(super) fn sends_are_counted(accounts: &Accounts, trail: &Trail<'_>, breaches: &mut Vec<String>) {
+    for message in &accounts.messages {
+        let (key, sent) = (&message.idempotency_key, trail.sent(message));
+        let attempts = usize::try_from(message.attempts).unwrap();
+        // A deferral is sent and burns no attempt; the last send of a message without an outcome may be on its way.
+        let deferred = trail.attempts(message).filter(|attempt| attempt.outcome == "deferred").count();
+        let counted = attempts + deferred + usize::from(message.status == "PENDING");
+        if sent > counted {
+            breaches.push(format!("{key} was sent {sent} times, and {counted} attempts were counted"));
+        }
+        let budget = accounts.limits.max_attempts;
+        if attempts > budget {
+            breaches.push(format!("{key} has {attempts} attempts, and a budget of {budget}"));
+        }
+    }
+}
+
+/// 6: deliveries beyond the first are explained by attempts in doubt, of which a change of poller leaves a bounded
+/// number; where a channel asks for it, there are none.
+pub(super) fn duplicates_are_explained_and_bounded(accounts: &Accounts, trail: &Trail<'_>, breaches: &mut Vec<String>) {
+    for message in &accounts.messages {
+        let (key, accepted) = (&message.idempotency_key, trail.accepted(message));
+        let doubts = trail.attempts(message).filter(|attempt| attempt.is_in_doubt()).count();
+        if accepted > doubts + 1 {
+            breaches.push(format!("{key} was accepted {accepted} times, and {doubts} attempts were in doubt"));
+        }
+        if accounts.limits.at_most_once && accepted > 1 {
+            breaches.push(format!("{key} was accepted {accepted} times, and its channel sends at most once"));
+        }
+    }
+    let mut left: HashMap<i64, usize> = HashMap::new();
+    for attempt in accounts.attempts.iter().filter(|attempt| attempt.is_in_doubt() && attempt.settled == 1) {
+        *left.entry(attempt.epoch).or_default() += 1;
+    }
+    let bound = accounts.limits.max_in_flight;
+    for (epoch, left) in left.into_iter().filter(|(_, left)| *left > bound) {
+        breaches.push(format!("epoch {epoch} left {left} messages in doubt, and {bound} may be in flight"));
+    }
+}
+
+/// 7: a replica starts no send but in a term of its own.
+pub(super) fn only_the_poller_sends(accounts: &Accounts, breaches: &mut Vec<String>) {
+    for request in accounts.requests.iter().filter(|_| !accounts.led.is_empty()) {
+        let Some(place) = request.replica else { continue };
+        let arrived = wall_clock(request);
+        let led = accounts.led.iter().filter(|term| term.place == place).any(|term| {
+            // The log line is written when the epoch is there; the first claim comes after it.
+            term.began <= arrived + ON_ITS_WAY && term.ended.is_none_or(|ended| arrived <= ended + ON_ITS_WAY)
+        });
+        if !led {
+            breaches.push(format!("{} was sent by replica {place}, which did not lead then", request.key));
+        }
+    }
+}
+
+/// 8: messages of one ordering key neither overtake each other nor overlap.
+pub(super) fn ordering_keys_hold(accounts: &Accounts, trail: &Trail<'_>, breaches: &mut Vec<String>) {
+    let mut last: HashMap<&str, &MessageRow> = HashMap::new();
+    let ordered = accounts.messages.iter().filter_map(|message| Some((message.ordering_key.as_deref()?, message)));
+    for (key, message) in ordered.filter(|(_, message)| trail.sent(message) > 0) {
+        let Some(before) = last.insert(key, message) else { continue };
+        let first = trail.requests(message)[0].arrived;
+        let (before_key, this) = (&before.idempotency_key, &message.idempotency_key);
+        for request in trail.requests(before) {
+            if request.arrived >= first {
+                breaches.push(format!("{this} overtook {before_key}, both of the ordering key {key}"));
+            } else if request.is_accepted() && request.was_open_at(first) {
+                breaches.push(format!("{this} overlapped {before_key}, both of the ordering key {key}"));
+            }
+        }
+    }
+}

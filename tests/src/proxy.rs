@@ -1,0 +1,146 @@
+//! A TCP proxy that stands between a replica and a server, and delays, drops or swallows what passes.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+/// What happens to what passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passage {
+    /// All passes.
+    Open,
+    /// Answers come so much later.
+    Late(Duration),
+    /// What is asked arrives; the answers do not. Connections stay.
+    Swallow,
+    /// Nothing arrives, in either direction. Connections stay, and new ones are made.
+    Hole,
+    /// New connections are closed at once.
+    Refuse,
+}
+
+/// A proxy on a port of its own; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Proxy {
+    port: u16,
+    shared: Arc<Shared>,
+    runtime: Option<Runtime>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    upstream: AtomicU16,
+    passage: watch::Sender<Passage>,
+    /// Raised to close every connection there is.
+    cuts: watch::Sender<u64>,
+    accepted: AtomicUsize,
+}
+
+impl Proxy {
+    /// Leads to a port of 127.0.0.1.
+    pub fn to(upstream: u16) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a thread");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let shared = Arc::new(Shared {
+            upstream: AtomicU16::new(upstream),
+            passage: watch::Sender::new(Passage::Open),
+            cuts: watch::Sender::new(0),
+            accepted: AtomicUsize::new(0),
+        });
+        runtime.spawn(listen(listener, shared.clone()));
+        Self { port, shared, runtime: Some(runtime) }
+    }
+
+    /// On 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The URL with this proxy in the place of its server.
+    pub fn before(&self, url: &str) -> String {
+        let mut url = url::Url::parse(url).unwrap();
+        url.set_host(Some("127.0.0.1")).unwrap();
+        url.set_port(Some(self.port)).unwrap();
+        url.into()
+    }
+
+    /// From now on.
+    pub fn set(&self, passage: Passage) {
+        self.shared.passage.send_replace(passage);
+    }
+
+    /// Closes every connection. New ones are made as the passage says.
+    pub fn cut(&self) {
+        self.shared.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// New connections lead to another port.
+    pub fn lead_to(&self, upstream: u16) {
+        self.shared.upstream.store(upstream, Ordering::SeqCst);
+    }
+
+    /// Connections made so far.
+    pub fn connections(&self) -> usize {
+        self.shared.accepted.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+async fn listen(listener: std::net::TcpListener, shared: Arc<Shared>) {
+    let listener = TcpListener::from_std(listener).unwrap();
+    loop {
+        let (client, _) = listener.accept().await.unwrap();
+        shared.accepted.fetch_add(1, Ordering::SeqCst);
+        if *shared.passage.borrow() != Passage::Refuse {
+            tokio::spawn(pass(client, shared.clone()));
+        }
+    }
+}
+
+/// Until either side closes, or somebody cuts it.
+async fn pass(client: TcpStream, shared: Arc<Shared>) {
+    let mut cuts = shared.cuts.subscribe();
+    let upstream = SocketAddr::from((Ipv4Addr::LOCALHOST, shared.upstream.load(Ordering::SeqCst)));
+    let Ok(server) = TcpStream::connect(upstream).await else { return };
+    client.set_nodelay(true).unwrap();
+    server.set_nodelay(true).unwrap();
+    let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
+    tokio::select! {
+        () = pump(from_client, to_server, &shared, false) => {}
+        () = pump(from_server, to_client, &shared, true) => {}
+        _ = cuts.changed() => {}
+    }
+}
+
+async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Shared, answers: bool) {
+    let mut some = vec![0; 64 * 1024];
+    while let Ok(read @ 1..) = from.read(&mut some).await {
+        let passage = *shared.passage.borrow();
+        match passage {
+            Passage::Hole => continue,
+            Passage::Swallow if answers => continue,
+            Passage::Late(delay) if answers => tokio::time::sleep(delay).await,
+            Passage::Late(_) | Passage::Swallow | Passage::Open | Passage::Refuse => {}
+        }
+        if to.write_all(&some[..read]).await.is_err() {
+            return;
+        }
+    }
+}

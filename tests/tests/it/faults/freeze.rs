@@ -1,0 +1,80 @@
+//! The poller is stopped where it stands, for longer than its lease lasts, and goes on afterwards.
+
+use std::time::{Duration, Instant};
+
+use outbox_dispatcher::fault_point::Point;
+use outbox_tests::eventually;
+use outbox_tests::faults::{CHANGES, Run, Setup, repeat};
+use outbox_tests::fleet::PATIENCE;
+use rustix::process::Signal;
+
+use super::{IN_FLIGHT, postgres_and_redis};
+
+const LATENCY: Duration = Duration::from_millis(50);
+
+/// So slow that a frozen poller's requests are all answered while it sleeps.
+const SLOW: Duration = Duration::from_millis(800);
+
+#[tokio::test]
+async fn a_poller_frozen_for_longer_than_its_lease_starts_no_send_when_it_wakes() {
+    repeat("pollers frozen with requests in flight, PostgreSQL and Redis", async |dice, figures| {
+        for in_flight in IN_FLIGHT {
+            let slots = usize::try_from(in_flight).unwrap();
+            let mut run = Run::begin(postgres_and_redis(in_flight).await, |settings| settings).await;
+            for _ in 0..CHANGES {
+                run.stage.receiver.set_latency(SLOW);
+                let poller = run.poller_at_work().await;
+                // With every slot on the wire, none of its messages is between its gate and its socket.
+                let full = async || (run.stage.receiver.open() == slots).then_some(());
+                eventually("every slot is on the wire", PATIENCE, full).await;
+                run.strikes(&poller);
+                run.fleet.signal(poller.place, Signal::STOP);
+                run.stage.receiver.set_latency(LATENCY);
+                run.taken_over_in_time(figures).await;
+                // Sometimes before what it sent is settled, so that its marks land, sometimes after, so that they are fenced.
+                tokio::time::sleep(dice.one_of(&[Duration::ZERO, Duration::from_secs(6)])).await;
+
+                let thawed = Instant::now();
+                run.fleet.signal(poller.place, Signal::CONT);
+                let reason = run.term_ended(&poller).await;
+                assert!(["renewal_failed", "lost", "fenced"].contains(&reason.as_str()), "it ended by {reason}");
+                let sent = run.sent_since(poller.place, thawed);
+                assert!(sent.is_empty(), "the frozen poller went on sending: {sent:?}");
+            }
+            let messages = run.stage.application.committed.len();
+            run.end(figures).await.assert_all_delivered(messages);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_poller_frozen_between_claim_and_send_is_stopped_by_its_gate() {
+    repeat("pollers frozen between claim and send, PostgreSQL and Redis", async |_, figures| {
+        for in_flight in IN_FLIGHT {
+            let setup = Setup { fault_points: true, ..postgres_and_redis(in_flight).await };
+            let mut run = Run::begin(setup, |settings| settings).await;
+            for _ in 0..CHANGES {
+                let poller = run.poller_at_work().await;
+                run.strikes(&poller);
+                run.fleet.arm(poller.place, Point::BeforeGate, "stop");
+                let frozen = async || run.fleet.is_frozen(poller.place).then_some(());
+                eventually("the poller stands before its gate", PATIENCE, frozen).await;
+                run.taken_over_in_time(figures).await;
+
+                run.fleet.signal(poller.place, Signal::CONT);
+                run.term_ended(&poller).await;
+                let unsent = async || {
+                    let attempts = run.fleet.lines(poller.place, "attempt");
+                    attempts.into_iter().find(|line| line["outcome"] == "unsent")
+                };
+                eventually("the gate refuses", PATIENCE, unsent).await;
+            }
+            let messages = run.stage.application.committed.len();
+            let report = run.end(figures).await;
+            report.assert_all_delivered(messages);
+            assert_eq!(report.repeats, 0, "{:?}", report.twice);
+        }
+    })
+    .await;
+}

@@ -1,0 +1,25 @@
+//! Faults on real processes and real servers; docs/guarantees.md says what each must come to.
+
+mod crash;
+mod freeze;
+mod lease_store;
+
+use outbox_tests::faults::Setup;
+use outbox_tests::servers;
+
+/// Most messages in flight, in the runs of each scenario.
+const IN_FLIGHT: [u32; 2] = [16, 64];
+
+async fn postgres_and_redis(max_in_flight: u32) -> Setup {
+    let (database, redis) = (servers::postgres().await.database().await, servers::redis().await.url());
+    Setup { database, redis: Some(redis), max_in_flight, fault_points: false }
+}
+
+async fn mariadb_and_redis(max_in_flight: u32) -> Setup {
+    let (database, redis) = (servers::mariadb().await.database().await, servers::redis().await.url());
+    Setup { database, redis: Some(redis), max_in_flight, fault_points: false }
+}
+
+async fn sqlite_and_table(max_in_flight: u32) -> Setup {
+    Setup { database: servers::sqlite(), redis: None, max_in_flight, fault_points: false }
+}
