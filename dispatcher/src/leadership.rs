@@ -94,10 +94,6 @@ impl Leadership {
         }
         self.give_up_lease(&term.id.holder).await;
         self.metrics.term_ended(term.id.shard, why);
-        tracing::info!(
-            shard = %self.shard, holder = %term.id.holder, epoch = %term.id.epoch, reason = why.as_str(),
-            "term.ended"
-        );
     }
 
     /// Asks for the lease until it is won: at once, at each release, and every campaign interval. Gives the

@@ -2,6 +2,7 @@
 //!
 //! The way of a message is read in four files: [`poll`], [`claim`], [`send`] and [`mark`].
 
+pub mod answering;
 pub mod assemble;
 pub mod cached;
 pub mod channels;
@@ -26,6 +27,7 @@ pub mod readiness;
 pub mod replica;
 pub mod send;
 pub mod settling;
+pub mod store_health;
 pub mod suspects;
 pub mod telemetry;
 pub mod term;

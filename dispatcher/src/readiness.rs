@@ -27,6 +27,8 @@ pub struct Observations<'a> {
     pub schema: Option<&'a str>,
     /// The newest term in the database, whoever leads it; none before the first.
     pub newest_term: Option<NewestTerm>,
+    /// Since when this replica could not write to the database, and in whose words; none when it can, or need not.
+    pub store: Option<(Duration, &'a str)>,
     /// Since when the lease store has not answered, and in whose words; none when it answers.
     pub lease_store: Option<(Duration, &'a str)>,
     /// The settings that say how long things may take.
@@ -62,11 +64,19 @@ impl LeaseTimes {
 
 /// What is wrong, one sentence each; none when ready.
 pub fn causes(seen: &Observations<'_>) -> Vec<String> {
-    [database(seen), schema(seen), lease_store(seen), poller(seen)].into_iter().flatten().collect()
+    [database(seen), schema(seen), writes(seen), lease_store(seen), poller(seen)].into_iter().flatten().collect()
 }
 
 fn database(seen: &Observations<'_>) -> Option<String> {
     seen.database.err().map(|why| format!("database: {why}"))
+}
+
+/// A database that answers questions and takes no writes: read-only, full, or slow. Not a cause where somebody else has
+/// begun a term since: this replica's last trouble is over then, and it was not needed.
+fn writes(seen: &Observations<'_>) -> Option<String> {
+    let (down, why) = seen.store.filter(|(down, _)| *down > seen.lease.ttl && seen.database.is_ok())?;
+    let begun_since = seen.newest_term.is_some_and(|term| term.age < down);
+    (!begun_since).then(|| format!("database: nothing could be written for {}: {why}", seconds(down)))
 }
 
 fn schema(seen: &Observations<'_>) -> Option<String> {
@@ -123,6 +133,7 @@ mod tests {
             database: Ok(vitals),
             schema: None,
             newest_term: Some(began(3)),
+            store: None,
             lease_store: None,
             lease: LEASE,
         }
@@ -192,6 +203,18 @@ mod tests {
         let vitals = Vitals::default();
         let seen = Observations { schema: Some("too old: run outbox migrate"), ..healthy(&vitals) };
         assert_eq!(causes(&seen), ["schema: too old: run outbox migrate"]);
+    }
+
+    #[test]
+    fn a_database_that_takes_no_writes_is_a_cause_unless_another_replica_wrote_since() {
+        let vitals = Vitals::default();
+        let refused = |seconds| Some((Duration::from_secs(seconds), "read-only"));
+        let told = |seconds, age| {
+            causes(&Observations { store: refused(seconds), newest_term: Some(began(age)), ..healthy(&vitals) })
+        };
+        assert_eq!(told(10, 100), Vec::<String>::new());
+        assert_eq!(told(11, 100), ["database: nothing could be written for 11s: read-only"]);
+        assert_eq!(told(11, 3), Vec::<String>::new());
     }
 
     #[test]

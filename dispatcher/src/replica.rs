@@ -12,6 +12,7 @@ use crate::leadership::campaign_interval;
 use crate::lease_health::LeaseHealth;
 use crate::metrics::Metrics;
 use crate::readiness::{LeaseTimes, NewestTerm, Observations, Readiness, causes};
+use crate::store_health::StoreHealth;
 use crate::vitals::{Vitals, VitalsCache, VitalsSource};
 
 /// How often the poller refreshes what is sent over OTLP without anybody asking.
@@ -23,6 +24,7 @@ pub struct Replica {
     pub vitals: Arc<VitalsCache>,
     database: Database,
     environment: String,
+    store: Arc<StoreHealth>,
     lease: Arc<LeaseHealth>,
     times: LeaseTimes,
 }
@@ -38,12 +40,13 @@ impl VitalsSource for DeskVitals {
 
 impl Replica {
     /// A replica with these settings.
-    pub fn new(database: &Database, lease: Arc<LeaseHealth>, config: &Config) -> Self {
+    pub fn new(database: &Database, store: Arc<StoreHealth>, lease: Arc<LeaseHealth>, config: &Config) -> Self {
         let ttl = config.lease.ttl;
         Self {
             vitals: Arc::new(VitalsCache::new(Arc::new(DeskVitals(database.desk())))),
             database: database.clone(),
             environment: config.database.environment.clone(),
+            store,
             lease,
             times: LeaseTimes { ttl, term: config.lease.term, campaign_interval: campaign_interval(ttl) },
         }
@@ -70,12 +73,13 @@ impl Readiness for Replica {
             Err(_) => None,
         };
         let newest_term = vitals.as_ref().ok().and_then(|vitals| newest_term(vitals));
-        let trouble = self.lease.trouble();
+        let (store, lease) = (self.store.trouble(), self.lease.trouble());
         causes(&Observations {
             database: vitals.as_ref().map(AsRef::as_ref).map_err(String::as_str),
             schema: schema.as_deref(),
             newest_term,
-            lease_store: trouble.as_ref().map(|(down, why)| (*down, why.as_str())),
+            store: store.as_ref().map(|(down, why)| (*down, why.as_str())),
+            lease_store: lease.as_ref().map(|(down, why)| (*down, why.as_str())),
             lease: self.times,
         })
     }

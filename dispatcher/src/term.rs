@@ -55,7 +55,13 @@ impl Term {
     /// Ends the term: its gate closes, and everyone who waits on [`Term::ended`] is told. The first reason stays.
     pub fn end(&self, why: TermEnd) {
         self.gate.close();
-        self.why.get_or_init(|| why);
+        if self.why.set(why).is_ok() {
+            // Said here, so that it is said also where the loop hangs.
+            tracing::info!(
+                shard = %self.id.shard, holder = %self.id.holder, epoch = %self.id.epoch, reason = why.as_str(),
+                "term.ended"
+            );
+        }
         self.ended.cancel();
     }
 

@@ -75,6 +75,22 @@ impl Application {
         self.run(&script).await;
     }
 
+    /// Commits `messages` for the channel `fcm`, to one device.
+    pub async fn push(&mut self, messages: usize) {
+        let mut script = String::new();
+        for key in keys("pushed", self.committed.len(), messages) {
+            let data = format!("{{\"data\": {{\"idempotency_key\": \"{key}\"}}}}");
+            writeln!(
+                script,
+                "INSERT INTO outbox (idempotency_key, channel, target, payload) \
+                 VALUES ('{key}', 'fcm', 'token:device', '{data}');"
+            )
+            .unwrap();
+            self.committed.insert(key);
+        }
+        self.run(&script).await;
+    }
+
     /// Feeds a script to the database's program.
     pub async fn run(&self, script: &str) {
         let mut client = match self.dialect {

@@ -238,6 +238,20 @@ impl Fleet {
         Pid::from_raw(id.cast_signed()).unwrap()
     }
 
+    /// The address at which a replica answers for itself.
+    pub fn listener(&self, place: Place) -> String {
+        let line = self.lines(place, "listening").into_iter().next().expect("a replica listens before it polls");
+        line["address"].as_str().expect("an address").to_owned()
+    }
+
+    /// The most memory that a running replica has used so far, in bytes.
+    pub fn peak_memory(&self, place: Place) -> u64 {
+        let pid = self.pid(place).as_raw_nonzero();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a process has a peak");
+        peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
     /// Sends a signal to a running replica: `STOP` freezes it, `CONT` thaws it.
     pub fn signal(&self, place: Place, signal: Signal) {
         kill_process(self.pid(place), signal).unwrap();

@@ -12,6 +12,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 
+/// The path at which access tokens are given to whoever asks, for FCM channels. It is not logged.
+pub const ACCESS_TOKENS: &str = "/token";
+
 /// A receiver; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Receiver {
@@ -31,8 +34,17 @@ pub enum Manner {
     Hang,
     /// Answers 200 after so long, whatever the latency of the others.
     Slow(Duration),
-    /// Answers 200 with a body that never ends, one byte at a time.
-    Trickle,
+    /// Begins an answer that never ends, one byte at a time.
+    Trickle(Trickle),
+}
+
+/// Which part of an answer never ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trickle {
+    /// A header, after the status 200: nobody can say that it was accepted.
+    Head,
+    /// The body, after a whole head with the status 200.
+    Body,
 }
 
 /// One request, read in full.
@@ -130,6 +142,12 @@ impl Receiver {
         self.shared.state().by_key.get(key).copied().unwrap_or_default()
     }
 
+    /// How many requests of this path (without its query) have arrived.
+    pub fn count_at(&self, path: &str) -> usize {
+        let bare = |request: &&Request| request.path.split('?').next() == Some(path);
+        self.shared.state().requests.iter().filter(bare).count()
+    }
+
     /// The nth request and all after it.
     pub fn requests_from(&self, n: usize) -> Vec<Request> {
         self.shared.state().requests[n..].to_vec()
@@ -174,8 +192,8 @@ impl Shared {
         };
         let status = match &manner {
             Manner::Answer(statuses) => statuses.first().copied(),
-            Manner::Slow(_) | Manner::Trickle => Some(200),
-            Manner::Drop | Manner::Hang => None,
+            Manner::Slow(_) | Manner::Trickle(Trickle::Body) => Some(200),
+            Manner::Drop | Manner::Hang | Manner::Trickle(Trickle::Head) => None,
         };
         state.requests.push(Request { key, path, replica, arrived: Instant::now(), status, left: None });
         state.open += 1;
@@ -210,6 +228,13 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
             }
         };
         read.drain(..length);
+        if head.path == ACCESS_TOKENS {
+            let token = r#"{"access_token":"token","expires_in":3600,"token_type":"Bearer"}"#;
+            match answer(&mut stream, 200, token).await {
+                true => continue,
+                false => return,
+            }
+        }
         let (place, manner, latency) = shared.enter(head);
         let status = match manner {
             Manner::Answer(statuses) => {
@@ -220,8 +245,8 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
                 tokio::time::sleep(latency).await;
                 Some(200)
             }
-            Manner::Trickle => {
-                trickle(&mut stream).await;
+            Manner::Trickle(part) => {
+                trickle(&mut stream, part).await;
                 None
             }
             Manner::Drop => None,
@@ -233,20 +258,23 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         // Before the answer is out: what its sender does upon it comes later by any clock.
         shared.leave(place);
         match status {
-            Some(status) if answer(&mut stream, status).await => {}
+            Some(status) if answer(&mut stream, status, "").await => {}
             Some(_) | None => return,
         }
     }
 }
 
-async fn answer(stream: &mut TcpStream, status: u16) -> bool {
-    let answer = format!("HTTP/1.1 {status} Said\r\ncontent-length: 0\r\n\r\n");
+async fn answer(stream: &mut TcpStream, status: u16, body: &str) -> bool {
+    let answer = format!("HTTP/1.1 {status} Said\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     stream.write_all(answer.as_bytes()).await.is_ok()
 }
 
 /// Until nobody listens any more.
-async fn trickle(stream: &mut TcpStream) {
-    let mut some: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n";
+async fn trickle(stream: &mut TcpStream, part: Trickle) {
+    let mut some: &[u8] = match part {
+        Trickle::Head => b"HTTP/1.1 200 OK\r\nx-long: ",
+        Trickle::Body => b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n",
+    };
     while stream.write_all(some).await.is_ok() {
         some = b"x";
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -270,9 +298,15 @@ fn whole_request(read: &[u8]) -> Option<(Head, usize)> {
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim()))
         .collect();
     let body = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
-    let key = headers.get("idempotency-key").map_or("", |key| key.trim_matches('"')).to_owned();
     let replica = headers.get("x-replica").and_then(|place| place.parse().ok());
-    (read.len() >= end + body).then_some((Head { key, path, replica }, end + body))
+    let key = headers.get("idempotency-key").map(|key| key.trim_matches('"').to_owned());
+    let body = read.get(end..end + body)?;
+    // FCM has no header for it.
+    let key = key.or_else(|| {
+        let push: serde_json::Value = serde_json::from_slice(body).ok()?;
+        Some(push.pointer("/message/data/idempotency_key")?.as_str()?.to_owned())
+    });
+    Some((Head { key: key.unwrap_or_default(), path, replica }, end + body.len()))
 }
 
 #[cfg(test)]

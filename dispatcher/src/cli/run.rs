@@ -18,6 +18,7 @@ use crate::listener::{Listener, Shown};
 use crate::metrics::Metrics;
 use crate::poll::{Dispatcher, Drained, LoopSettings};
 use crate::replica::Replica;
+use crate::store_health::StoreHealth;
 use crate::telemetry::Telemetry;
 use crate::wiring;
 
@@ -49,12 +50,13 @@ async fn dispatch(config: &Config, args: &RunArgs, telemetry: &Telemetry) -> any
     let channels = wiring::channels(config)?;
     let names: Vec<String> = channels.iter().map(|channel| channel.name.clone()).collect();
     let metrics = Arc::new(telemetry.metrics(names.iter().map(String::as_str), &[Shard::default()])?);
-    let replica = Arc::new(Replica::new(&database, lease.clone(), config));
+    let store = Arc::new(StoreHealth::new(database.store()));
+    let replica = Arc::new(Replica::new(&database, store.clone(), lease.clone(), config));
     let shown = Shown { metrics: metrics.clone(), vitals: replica.vitals.clone(), readiness: replica.clone() };
     let token = config.admin.token.as_ref().map(SecretText::expose);
     let listener = Listener::bind(config.admin.listen, token, shown).await?;
     let dispatcher = Dispatcher::assemble(Parts {
-        store: database.store(),
+        store,
         lease,
         channels,
         clock: Arc::new(BootClock),

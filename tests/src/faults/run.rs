@@ -1,6 +1,5 @@
 //! One run: a stage, a fleet, and what struck it.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use outbox_dispatcher::leadership::longest_campaign_pause;
@@ -8,10 +7,11 @@ use outbox_dispatcher::leadership::longest_campaign_pause;
 use super::{Figures, Machine};
 use crate::eventually;
 use crate::fleet::{Fleet, PATIENCE, Place, Poller, Settings};
-use crate::invariants::Report;
+use crate::invariants::{Report, hand_overs_under_load, pollers};
 use crate::receiver::Request;
 use crate::servers::TestDatabase;
 use crate::stage::Stage;
+use crate::tables::TermRow;
 
 /// Replicas of every fleet.
 const REPLICAS: usize = 3;
@@ -93,6 +93,14 @@ impl Run {
         poller
     }
 
+    /// Keeps the fleet at work until there were so many hand-overs under load as a run takes, between two pollers at least.
+    pub async fn enough_hand_overs(&mut self) {
+        let is_enough = |terms: &[TermRow]| hand_overs_under_load(terms) >= CHANGES && pollers(terms) >= 2;
+        while !is_enough(&self.stage.tables.terms().await) {
+            self.poller_at_work().await;
+        }
+    }
+
     /// Notes that a fault strikes `poller` now. Call it right before.
     ///
     /// # Panics
@@ -158,14 +166,15 @@ impl Run {
     }
 
     /// Waits until every message has an outcome, stops the fleet, checks every guarantee, and asserts that the run was
-    /// one: enough changes of poller, between more than one.
+    /// one: enough changes of poller with requests in flight, between more than one.
     pub async fn end(mut self, figures: &mut Figures) -> Report {
         self.stage.settled().await;
         self.fleet.stop_all().await;
         let report = self.stage.check(&self.fleet).await;
-        assert!(self.struck.len() >= CHANGES, "only {} changes of poller", self.struck.len());
-        let pollers: HashSet<_> = self.struck.iter().map(|struck| struck.poller.place).collect();
-        assert!(pollers.len() >= 2, "there was one poller only");
+        assert!(report.terms.len() > CHANGES, "too few changes of poller: {:?}", report.terms);
+        assert!(pollers(&report.terms) >= 2, "there was one poller only: {:?}", report.terms);
+        let under_load = self.struck.len() + hand_overs_under_load(&report.terms);
+        assert!(under_load >= CHANGES, "only {under_load} changes of poller with requests in flight");
         let in_flight = self.fleet.settings().max_in_flight;
         for struck in &self.struck {
             let left = report.left_in_doubt_by(struck.poller.epoch);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::{Accounts, Trail, instance, places, wall_clock};
-use crate::tables::MessageRow;
+use crate::tables::{AttemptRow, MessageRow};
 
 /// From the gate to the receiver's log: a busy machine takes its time. What is sent in another's term comes later.
 const ON_ITS_WAY: Duration = Duration::from_secs(1);
@@ -144,18 +144,20 @@ pub(super) fn only_the_poller_sends(accounts: &Accounts, breaches: &mut Vec<Stri
     }
 }
 
-/// 8: messages of one ordering key neither overtake each other nor overlap.
+/// 8: messages of one ordering key neither overtake each other nor overlap. (What a sender gave up, in doubt, may be
+/// on the receiver's hands for longer than the sender can know.)
 pub(super) fn ordering_keys_hold(accounts: &Accounts, trail: &Trail<'_>, breaches: &mut Vec<String>) {
     let mut last: HashMap<&str, &MessageRow> = HashMap::new();
     let ordered = accounts.messages.iter().filter_map(|message| Some((message.ordering_key.as_deref()?, message)));
     for (key, message) in ordered.filter(|(_, message)| trail.sent(message) > 0) {
         let Some(before) = last.insert(key, message) else { continue };
         let first = trail.requests(message)[0].arrived;
+        let given_up = trail.attempts(before).any(AttemptRow::is_in_doubt);
         let (before_key, this) = (&before.idempotency_key, &message.idempotency_key);
         for request in trail.requests(before) {
             if request.arrived >= first {
                 breaches.push(format!("{this} overtook {before_key}, both of the ordering key {key}"));
-            } else if request.is_accepted() && request.was_open_at(first) {
+            } else if !given_up && request.is_accepted() && request.was_open_at(first) {
                 breaches.push(format!("{this} overlapped {before_key}, both of the ordering key {key}"));
             }
         }

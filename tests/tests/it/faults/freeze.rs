@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use outbox_dispatcher::fault_point::Point;
 use outbox_tests::eventually;
 use outbox_tests::faults::{CHANGES, Run, Setup, repeat};
-use outbox_tests::fleet::PATIENCE;
+use outbox_tests::fleet::{PATIENCE, Settings};
 use rustix::process::Signal;
 
 use super::{IN_FLIGHT, postgres_and_redis};
@@ -15,12 +15,17 @@ const LATENCY: Duration = Duration::from_millis(50);
 /// So slow that a frozen poller's requests are all answered while it sleeps.
 const SLOW: Duration = Duration::from_millis(800);
 
+/// Longer than it takes another to take over, or else nothing that a sleeper hears is in time.
+const TIMEOUT: Duration = Duration::from_secs(4);
+
 #[tokio::test]
 async fn a_poller_frozen_for_longer_than_its_lease_starts_no_send_when_it_wakes() {
     repeat("pollers frozen with requests in flight, PostgreSQL and Redis", async |dice, figures| {
         for in_flight in IN_FLIGHT {
             let slots = usize::try_from(in_flight).unwrap();
-            let mut run = Run::begin(postgres_and_redis(in_flight).await, |settings| settings).await;
+            let mut run =
+                Run::begin(postgres_and_redis(in_flight).await, |settings| Settings { timeout: TIMEOUT, ..settings })
+                    .await;
             for _ in 0..CHANGES {
                 run.stage.receiver.set_latency(SLOW);
                 let poller = run.poller_at_work().await;
@@ -32,7 +37,7 @@ async fn a_poller_frozen_for_longer_than_its_lease_starts_no_send_when_it_wakes(
                 run.stage.receiver.set_latency(LATENCY);
                 run.taken_over_in_time(figures).await;
                 // Sometimes before what it sent is settled, so that its marks land, sometimes after, so that they are fenced.
-                tokio::time::sleep(dice.one_of(&[Duration::ZERO, Duration::from_secs(6)])).await;
+                tokio::time::sleep(dice.one_of(&[Duration::ZERO, 2 * TIMEOUT])).await;
 
                 let thawed = Instant::now();
                 run.fleet.signal(poller.place, Signal::CONT);
@@ -53,7 +58,9 @@ async fn a_poller_frozen_between_claim_and_send_is_stopped_by_its_gate() {
     repeat("pollers frozen between claim and send, PostgreSQL and Redis", async |_, figures| {
         for in_flight in IN_FLIGHT {
             let setup = Setup { fault_points: true, ..postgres_and_redis(in_flight).await };
-            let mut run = Run::begin(setup, |settings| settings).await;
+            // What a sleeper hears when it wakes is late, and too late were a doubt.
+            let patient = |settings| Settings { timeout: Duration::from_secs(15), ..settings };
+            let mut run = Run::begin(setup, patient).await;
             for _ in 0..CHANGES {
                 let poller = run.poller_at_work().await;
                 run.strikes(&poller);

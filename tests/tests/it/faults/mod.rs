@@ -1,8 +1,14 @@
 //! Faults on real processes and real servers; docs/guarantees.md says what each must come to.
 
+mod clock;
 mod crash;
+mod database;
 mod freeze;
 mod lease_store;
+mod naive;
+mod poller;
+mod receivers;
+mod shutdown;
 
 use outbox_tests::faults::Setup;
 use outbox_tests::servers;

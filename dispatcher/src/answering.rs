@@ -1,0 +1,96 @@
+//! Since when somebody has not answered, for `/readyz`.
+
+use std::fmt::Display;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Watches the answers of one lease store or database.
+#[derive(Debug)]
+pub struct Answering {
+    /// What is said of a call that was given up.
+    silent: &'static str,
+    trouble: Mutex<Option<Trouble>>,
+}
+
+#[derive(Debug)]
+struct Trouble {
+    since: Instant,
+    why: String,
+}
+
+/// Counts as no answer when it goes out of scope: the caller's patience was over.
+struct Call<'a> {
+    answering: &'a Answering,
+    began: Instant,
+    answered: bool,
+}
+
+impl Answering {
+    /// No trouble so far. A call that its caller gives up is trouble, in the words of `silent`.
+    pub fn new(silent: &'static str) -> Self {
+        Self { silent, trouble: Mutex::default() }
+    }
+
+    /// For how long there has been no good answer, and in whose words; none where the last call was answered.
+    pub fn trouble(&self) -> Option<(Duration, String)> {
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.as_ref().map(|trouble| (trouble.since.elapsed(), trouble.why.clone()))
+    }
+
+    /// Passes a call's answer on. An error is trouble where `is_trouble` says so, and an answer like any other else.
+    pub async fn watch<T, E: Display>(
+        &self,
+        call: impl Future<Output = Result<T, E>>,
+        is_trouble: impl Fn(&E) -> bool,
+    ) -> Result<T, E> {
+        let mut watched = Call { answering: self, began: Instant::now(), answered: false };
+        let answer = call.await;
+        watched.answered = true;
+        let failed = answer.as_ref().err().filter(|error| is_trouble(error));
+        self.note(watched.began, failed.map(ToString::to_string));
+        answer
+    }
+
+    fn note(&self, began: Instant, failed: Option<String>) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        *trouble = failed.map(|why| Trouble { since: trouble.as_ref().map_or(began, |known| known.since), why });
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.answering.note(self.began, Some(self.answering.silent.to_owned()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn answer(answering: &Answering, answer: Result<(), &'static str>) {
+        let _ = answering.watch(async { answer }, |error| *error != "fenced").await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn trouble_lasts_until_the_next_answer_and_a_call_given_up_is_trouble() {
+        let answering = Answering::new("silence");
+        assert!(answering.trouble().is_none());
+        answer(&answering, Err("refused")).await;
+        assert!(answering.trouble().is_some_and(|(_, why)| why == "refused"));
+        answer(&answering, Ok(())).await;
+        assert!(answering.trouble().is_none());
+        let call = answering.watch(std::future::pending::<Result<(), &str>>(), |_| true);
+        assert!(tokio::time::timeout(Duration::from_secs(1), call).await.is_err());
+        assert!(answering.trouble().is_some_and(|(_, why)| why == "silence"));
+    }
+
+    #[tokio::test]
+    async fn an_error_that_is_an_answer_is_no_trouble() {
+        let answering = Answering::new("silence");
+        answer(&answering, Err("refused")).await;
+        answer(&answering, Err("fenced")).await;
+        assert!(answering.trouble().is_none());
+    }
+}
