@@ -22,7 +22,7 @@ use crate::term::Term;
 const UNKNOWN_CHANNEL_DELAY: Duration = Duration::from_mins(5);
 
 /// Added to the settling time: for the last mark to land.
-pub(crate) const SETTLING_MARGIN: Duration = Duration::from_secs(1);
+pub const SETTLING_MARGIN: Duration = Duration::from_secs(1);
 
 /// How often the loop shows that it is alive while it waits.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);

@@ -14,8 +14,12 @@ use crate::postgres::PostgresStore;
 use crate::sqlite::SqliteStore;
 use crate::{Desk, Store};
 
-/// Longest that a statement may take on the server, and longest that anybody waits for a connection.
+/// Longest that a statement may take on the server.
 pub const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
+
+/// Longest that anybody waits for a connection to a server. Also bounds how late a server that was down is noticed to be
+/// back: the pool asks again after up to a fifth of this, and the marks that wait for it should not come too late.
+const CONNECTION_LIMIT: Duration = Duration::from_secs(5);
 
 /// The connections to the database that holds an outbox.
 #[derive(Debug, Clone)]
@@ -122,7 +126,7 @@ async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, sqlx::Error> {
     }
     PgPoolOptions::new()
         .max_connections(options.connections)
-        .acquire_timeout(STATEMENT_LIMIT)
+        .acquire_timeout(CONNECTION_LIMIT)
         .connect_with(connect)
         .await
 }
@@ -133,7 +137,7 @@ async fn mysql(options: &ConnectOptions<'_>) -> Result<MySqlPool, sqlx::Error> {
     let connect = MySqlConnectOptions::from_str(&url)?.timezone("+00:00".to_owned()).charset("utf8mb4");
     MySqlPoolOptions::new()
         .max_connections(options.connections)
-        .acquire_timeout(STATEMENT_LIMIT)
+        .acquire_timeout(CONNECTION_LIMIT)
         .after_connect(|connection, _| {
             Box::pin(async move {
                 connection.execute(include_str!("../queries/mysql/session.sql")).await?;

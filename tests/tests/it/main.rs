@@ -11,6 +11,7 @@ mod enqueue;
 mod faults;
 mod fleet;
 mod grants;
+mod guarantees;
 mod idle;
 mod lease;
 mod lease_redis;

@@ -1,5 +1,7 @@
 //! The poller is killed: under load, and between the receiver's acceptance and the mark.
 
+use std::time::Duration;
+
 use outbox_dispatcher::fault_point::Point;
 use outbox_tests::eventually;
 use outbox_tests::faults::{CHANGES, Figures, Run, Setup, repeat};
@@ -8,11 +10,14 @@ use outbox_tests::receiver::Manner;
 
 use super::{IN_FLIGHT, mariadb_and_redis, postgres_and_redis, sqlite_and_table};
 
+/// With a short lease, so that a crash costs little.
+const SHORT: Duration = Duration::from_secs(2);
+
 /// Kills the poller under load, again and again.
-async fn kill_pollers(what: &str, setup: impl AsyncFn(u32) -> Setup, in_flight: &[u32], kills: usize) {
+async fn kill_pollers(what: &str, setup: impl AsyncFn(u32) -> Setup, in_flight: &[u32], ttl: Duration, kills: usize) {
     repeat(what, async |_, figures| {
         for in_flight in in_flight {
-            let mut run = Run::begin(setup(*in_flight).await, |settings| settings).await;
+            let mut run = Run::begin(setup(*in_flight).await, |settings| Settings { ttl, ..settings }).await;
             for _ in 0..kills {
                 let poller = run.poller_at_work().await;
                 run.strikes(&poller);
@@ -32,17 +37,23 @@ async fn kill_pollers(what: &str, setup: impl AsyncFn(u32) -> Setup, in_flight: 
 
 #[tokio::test]
 async fn killed_pollers_lose_nothing_and_explain_each_repeat() {
-    kill_pollers("pollers killed, PostgreSQL and Redis", postgres_and_redis, &IN_FLIGHT, 10).await;
+    kill_pollers("pollers killed, PostgreSQL and Redis", postgres_and_redis, &IN_FLIGHT, SHORT, 10).await;
+}
+
+#[tokio::test]
+async fn killed_pollers_cost_no_more_than_the_default_lease() {
+    let ttl = Duration::from_secs(10);
+    kill_pollers("pollers killed, default lease, PostgreSQL and Redis", postgres_and_redis, &[16], ttl, CHANGES).await;
 }
 
 #[tokio::test]
 async fn killed_pollers_lose_nothing_and_explain_each_repeat_on_mariadb() {
-    kill_pollers("pollers killed, MariaDB and Redis", mariadb_and_redis, &[16], CHANGES).await;
+    kill_pollers("pollers killed, MariaDB and Redis", mariadb_and_redis, &[16], SHORT, CHANGES).await;
 }
 
 #[tokio::test]
 async fn killed_pollers_lose_nothing_and_explain_each_repeat_on_sqlite() {
-    kill_pollers("pollers killed, SQLite and the table lease", sqlite_and_table, &[16], CHANGES).await;
+    kill_pollers("pollers killed, SQLite and the table lease", sqlite_and_table, &[16], SHORT, CHANGES).await;
 }
 
 /// Kills the poller when the receiver has accepted a message and nothing is marked yet.
