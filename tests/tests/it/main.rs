@@ -14,6 +14,7 @@ mod grants;
 mod idle;
 mod lease;
 mod lease_redis;
+mod lease_sentinel;
 mod memory;
 mod migrate;
 mod outboxes;
