@@ -226,6 +226,6 @@ mod tests {
         assert!(!format!("{lease:?}").contains("secret"));
         let url = "redis+sentinel://me:secret@one,two/shop?sentinel_password=secret";
         let lease = RedisLease::new(url, "", "id").unwrap();
-        assert_eq!(lease.at, "shop, as known to the sentinels one:26379, two:26379");
+        assert_eq!(lease.at, "shop (sentinels one:26379, two:26379)");
     }
 }

@@ -43,7 +43,7 @@ impl Address {
             Self::Server(info) => info.addr().to_string(),
             Self::Sentinels(Sentinels { sentinels, service, .. }) => {
                 let sentinels: Vec<_> = sentinels.iter().map(|info| info.addr().to_string()).collect();
-                format!("{service}, as known to the sentinels {}", sentinels.join(", "))
+                format!("{service} (sentinels {})", sentinels.join(", "))
             }
         }
     }
