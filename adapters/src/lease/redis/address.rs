@@ -74,6 +74,7 @@ fn sentinels(scheme: &str, rest: &str) -> Result<Sentinels, String> {
     if service.is_empty() {
         return Err(missing.to_owned());
     }
+    let service = service_name(service)?;
     let (credentials, hosts) = match authority.rsplit_once('@') {
         Some((credentials, hosts)) => (format!("{credentials}@"), hosts),
         None => (String::new(), authority),
@@ -82,7 +83,6 @@ fn sentinels(scheme: &str, rest: &str) -> Result<Sentinels, String> {
     let template = server(&format!("{scheme}://{credentials}primary/{db}"))?;
     let login = sentinel_login(query)?;
     let sentinels = hosts.split(',').map(|host| sentinel(scheme, host, &login)).collect::<Result<_, _>>()?;
-    let service = service_name(service)?;
     Ok(Sentinels { sentinels, service, server: template.redis_settings().clone() })
 }
 
@@ -120,7 +120,8 @@ fn service_name(service: &str) -> Result<String, String> {
     if service.chars().all(plain) {
         return Ok(service.to_owned());
     }
-    Err("the name of the service has other characters than letters, digits, \".\", \"_\" and \"-\"".to_owned())
+    let hint = if service.contains('@') { " (write / as %2F in a password)" } else { "" };
+    Err(format!("the name of the service has other characters than letters, digits, \".\", \"_\" and \"-\"{hint}"))
 }
 
 fn database(path: &str) -> Result<(), String> {
@@ -178,7 +179,7 @@ mod tests {
             ("redis+sentinel://me:secret@one:port/shop", "is not one"),
             ("redis+sentinel://me:secret@one/shop/first", "not a number"),
             ("redis+sentinel://me:secret@one/shop?password=secret", "only sentinel_user"),
-            ("redis+sentinel://me:secret/x@one/shop", "is not one"),
+            ("redis+sentinel://me:secret/x@one/shop", "write / as %2F"),
         ] {
             let error = Address::parse(url).err().unwrap_or_else(|| panic!("{url} is taken"));
             assert!(error.contains(why), "{url}: {error}");
