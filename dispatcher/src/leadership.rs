@@ -69,10 +69,12 @@ impl Leadership {
         loop {
             let (holder, sent) = self.campaign(shutdown).await?;
             match self.mint(&holder).await {
-                Ok(opened) => match self.trust(&holder, sent).await {
-                    Some(until) => return Some(self.begin(holder, opened, until, shutdown)),
-                    None => tracing::error!(shard = %self.shard, "term.not_begun: its lease is lost already"),
-                },
+                Ok(opened) => {
+                    if let Some(until) = self.trust(&holder, sent).await {
+                        return Some(self.begin(holder, opened, until, shutdown));
+                    }
+                    tracing::error!(shard = %self.shard, "term.not_begun: its lease is lost already");
+                }
                 Err(error) => tracing::error!(shard = %self.shard, %error, "term.not_begun"),
             }
             // Without the database nobody can poll, and without trust nobody may; another replica may fare better.

@@ -159,7 +159,7 @@ impl Case<'_> {
             self.clock.step(self.schedule.time(length));
             self.suspended.borrow_mut().push((began, self.clock.now()));
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn watch(&self, until: Moment) {

@@ -17,7 +17,7 @@ pub(super) enum Address {
 /// Who is asked for the primary, and how it is spoken to then.
 pub(super) struct Sentinels {
     /// At least one.
-    pub(super) sentinels: Vec<ConnectionInfo>,
+    pub(super) asked: Vec<ConnectionInfo>,
     /// The name under which they watch the primary.
     pub(super) service: String,
     /// Credentials and database of the primary.
@@ -41,9 +41,9 @@ impl Address {
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Server(info) => info.addr().to_string(),
-            Self::Sentinels(Sentinels { sentinels, service, .. }) => {
-                let sentinels: Vec<_> = sentinels.iter().map(|info| info.addr().to_string()).collect();
-                format!("{service} (sentinels {})", sentinels.join(", "))
+            Self::Sentinels(Sentinels { asked, service, .. }) => {
+                let asked: Vec<_> = asked.iter().map(|info| info.addr().to_string()).collect();
+                format!("{service} (sentinels {})", asked.join(", "))
             }
         }
     }
@@ -82,8 +82,8 @@ fn sentinels(scheme: &str, rest: &str) -> Result<Sentinels, String> {
     // Their host stands in for the primary's, which is asked for later.
     let template = server(&format!("{scheme}://{credentials}primary/{db}"))?;
     let login = sentinel_login(query)?;
-    let sentinels = hosts.split(',').map(|host| sentinel(scheme, host, &login)).collect::<Result<_, _>>()?;
-    Ok(Sentinels { sentinels, service, server: template.redis_settings().clone() })
+    let asked = hosts.split(',').map(|host| sentinel(scheme, host, &login)).collect::<Result<_, _>>()?;
+    Ok(Sentinels { asked, service, server: template.redis_settings().clone() })
 }
 
 fn sentinel(scheme: &str, host: &str, login: &RedisConnectionInfo) -> Result<ConnectionInfo, String> {
@@ -148,21 +148,21 @@ mod tests {
     #[test]
     fn sentinels_are_read_with_their_ports_and_the_primary_with_its_credentials() {
         let found = parsed("redis+sentinel://me:p%40ss@one,two:5000,[::1]:5001/shop.primary/3");
-        let hosts: Vec<_> = found.sentinels.iter().map(|info| info.addr().to_string()).collect();
+        let hosts: Vec<_> = found.asked.iter().map(|info| info.addr().to_string()).collect();
         assert_eq!(hosts, ["one:26379", "two:5000", "::1:5001"]);
         assert_eq!(found.service, "shop.primary");
         let server = &found.server;
         assert_eq!((server.username(), server.password(), server.db()), (Some("me"), Some("p@ss"), 3));
-        assert!(found.sentinels.iter().all(|info| info.redis_settings().password().is_none()));
+        assert!(found.asked.iter().all(|info| info.redis_settings().password().is_none()));
     }
 
     #[test]
     fn sentinels_have_credentials_of_their_own() {
         let found = parsed("rediss+sentinel://:secret@one/shop?sentinel_user=watch&sentinel_password=t%26p");
-        let login = found.sentinels[0].redis_settings();
+        let login = found.asked[0].redis_settings();
         assert_eq!((login.username(), login.password()), (Some("watch"), Some("t&p")));
         assert_eq!((found.server.username(), found.server.password()), (None, Some("secret")));
-        assert!(matches!(found.sentinels[0].addr(), redis::ConnectionAddr::TcpTls { insecure: false, .. }));
+        assert!(matches!(found.asked[0].addr(), redis::ConnectionAddr::TcpTls { insecure: false, .. }));
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Primary {
         let primary = Self { address, certificates, turn: AtomicUsize::new(0) };
         match &primary.address {
             Address::Server(info) => primary.client(info.clone())?,
-            Address::Sentinels(Sentinels { sentinels, .. }) => primary.client(sentinels[0].clone())?,
+            Address::Sentinels(Sentinels { asked, .. }) => primary.client(asked[0].clone())?,
         };
         Ok(primary)
     }
@@ -60,11 +60,11 @@ impl Primary {
     /// off still names the last it knew. A call that is given up here leaves the turn to the next sentinel, so that
     /// callers with little patience get to the others as well.
     async fn elected(&self, known: &Sentinels) -> RedisResult<(Client, MultiplexedConnection)> {
-        let (first, count) = (self.turn.load(Ordering::Relaxed), known.sentinels.len());
+        let (first, count) = (self.turn.load(Ordering::Relaxed), known.asked.len());
         let mut error = RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, "no sentinel knows a primary"));
         for place in (0..count).map(|offset| (first + offset) % count) {
             self.turn.store((place + 1) % count, Ordering::Relaxed);
-            match self.named_by(&known.sentinels[place], known).await {
+            match self.named_by(&known.asked[place], known).await {
                 Ok(found) => {
                     self.turn.store(place, Ordering::Relaxed);
                     return Ok(found);
