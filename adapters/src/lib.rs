@@ -10,5 +10,7 @@ mod retry_after;
 pub mod setup;
 
 pub use destination::{Adapter, Answer, Delivery};
-pub use lease::{Held, Lease, LeaseError, LeaseUrlError, RedisLease, TableLease};
+pub use lease::{
+    Held, Lease, LeaseError, REDIS_RIGHTS, REDIS_URL, RedisLease, RedisSetupError, TableLease, check_redis_url,
+};
 pub use setup::{SetupError, ensure_crypto_provider};

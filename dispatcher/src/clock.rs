@@ -1,6 +1,11 @@
-//! The clock by which trust in a lease is measured: it goes on while the machine is suspended, and nobody sets it.
+//! The clock by which terms are measured: it goes on while the machine is suspended, and nobody sets it.
+//!
+//! Whoever asks it what time it is also waits by it. Two clocks, one that counts suspend time and one that does not,
+//! would disagree after a resume about how long trust lasts.
 
 use std::time::Duration;
+
+use async_trait::async_trait;
 
 /// A point in time since the machine booted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,10 +34,34 @@ impl Moment {
     }
 }
 
-/// Where the protocol gets its time from.
+/// Where terms get their time from, and by which they wait.
+#[async_trait]
 pub trait Clock: Send + Sync + std::fmt::Debug {
     /// Now.
     fn now(&self) -> Moment;
+
+    /// Waits until `moment` has come. After a resume it is late by a tenth of a second at most, however much of the
+    /// wait was left when the machine was suspended.
+    ///
+    /// # Cancel safety
+    /// Safe to drop.
+    async fn sleep_until(&self, moment: Moment);
+}
+
+impl dyn Clock {
+    /// Waits for `duration` from now on.
+    pub async fn sleep(&self, duration: Duration) {
+        self.sleep_until(self.now().after(duration)).await;
+    }
+
+    /// What `work` gives, unless that takes longer than `limit`: then it is dropped, and there is none.
+    pub async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            done = work => Some(done),
+            () = self.sleep(limit) => None,
+        }
+    }
 }
 
 /// The operating system's clock that counts suspend time. `CLOCK_MONOTONIC` stops while a virtual machine is
@@ -40,6 +69,11 @@ pub trait Clock: Send + Sync + std::fmt::Debug {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BootClock;
 
+/// Timers of the runtime stand still with `CLOCK_MONOTONIC`. A long wait is made of short ones, and asks the clock
+/// after each: simpler than a `timerfd`, which only Linux has, and soon enough, since the gate asks the clock itself.
+const STEP: Duration = Duration::from_millis(100);
+
+#[async_trait]
 impl Clock for BootClock {
     fn now(&self) -> Moment {
         #[cfg(target_os = "linux")]
@@ -50,5 +84,45 @@ impl Clock for BootClock {
         let time = rustix::time::clock_gettime(id);
         // Neither part is negative on a clock that starts at boot.
         Moment(Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0)))
+    }
+
+    async fn sleep_until(&self, moment: Moment) {
+        loop {
+            let left = moment.since(self.now());
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left.min(STEP)).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::SteppedClock;
+
+    #[tokio::test]
+    async fn the_boot_clock_waits_as_long_as_it_is_told() {
+        let clock: &dyn Clock = &BootClock;
+        let began = clock.now();
+        clock.sleep(STEP + STEP / 2).await;
+        assert!(clock.now().since(began) >= STEP + STEP / 2);
+        assert_eq!(clock.within(STEP, std::future::pending::<()>()).await, None);
+        assert_eq!(clock.within(STEP, async { 7 }).await, Some(7));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_that_a_suspension_outlasts_is_over_at_the_resume() {
+        let clock = SteppedClock::new();
+        let sleeping = tokio::spawn({
+            let clock = clock.clone();
+            async move { (clock as std::sync::Arc<dyn Clock>).sleep(Duration::from_hours(1)).await }
+        });
+        tokio::task::yield_now().await;
+        let began = tokio::time::Instant::now();
+        clock.step(Duration::from_hours(2));
+        assert!(sleeping.await.is_ok());
+        assert_eq!(began.elapsed(), Duration::ZERO);
     }
 }

@@ -23,11 +23,14 @@ impl Gate {
 
     /// Whether a send may begin now.
     pub fn is_open(&self) -> bool {
-        !self.closed.load(Ordering::Acquire) && !self.trusted_for().is_zero()
+        !self.trusted_for().is_zero()
     }
 
-    /// How much longer the last good renewal is trusted.
+    /// For how much longer sends may begin unless trust is extended: nothing once it is closed.
     pub fn trusted_for(&self) -> Duration {
+        if self.closed.load(Ordering::Acquire) {
+            return Duration::ZERO;
+        }
         let until = Moment::at(Duration::from_micros(self.trusted_until.load(Ordering::Acquire)));
         until.since(self.clock.now())
     }
@@ -49,47 +52,36 @@ fn micros(moment: Moment) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
+    use crate::fixtures::SteppedClock;
 
-    #[derive(Debug)]
-    struct Stepped(Mutex<Duration>);
-
-    impl Clock for Stepped {
-        fn now(&self) -> Moment {
-            Moment::at(*self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
-        }
-    }
-
-    fn gate(seconds: u64) -> (Arc<Stepped>, Gate) {
-        let clock = Arc::new(Stepped(Mutex::new(Duration::from_secs(100))));
-        let until = Moment::at(Duration::from_secs(100 + seconds));
+    fn gate(seconds: u64) -> (Arc<SteppedClock>, Gate) {
+        let clock = SteppedClock::new();
+        let until = clock.now().after(Duration::from_secs(seconds));
         (clock.clone(), Gate::new(clock, until))
     }
 
-    #[test]
-    fn a_gate_shuts_by_itself_when_trust_runs_out() {
+    #[tokio::test(start_paused = true)]
+    async fn a_gate_shuts_by_itself_when_trust_runs_out() {
         let (clock, gate) = gate(2);
+        clock.step(Duration::from_millis(1999));
         assert!(gate.is_open());
-        if let Ok(mut now) = clock.0.lock() {
-            *now = Duration::from_secs(102);
-        }
+        clock.step(Duration::from_millis(1));
         assert!(!gate.is_open());
     }
 
-    #[test]
-    fn a_closed_gate_stays_closed_however_much_trust_is_added() {
-        let (_, gate) = gate(2);
+    #[tokio::test(start_paused = true)]
+    async fn a_closed_gate_stays_closed_however_much_trust_is_added() {
+        let (clock, gate) = gate(2);
         gate.close();
-        gate.trust_until(Moment::at(Duration::from_secs(1000)));
-        assert!(!gate.is_open());
+        gate.trust_until(clock.now().after(Duration::from_secs(1000)));
+        assert_eq!((gate.is_open(), gate.trusted_for()), (false, Duration::ZERO));
     }
 
-    #[test]
-    fn the_late_answer_of_an_older_renewal_does_not_shorten_trust() {
-        let (_, gate) = gate(10);
-        gate.trust_until(Moment::at(Duration::from_secs(101)));
+    #[tokio::test(start_paused = true)]
+    async fn the_late_answer_of_an_older_renewal_does_not_shorten_trust() {
+        let (clock, gate) = gate(10);
+        gate.trust_until(clock.now().after(Duration::from_secs(1)));
         assert_eq!(gate.trusted_for(), Duration::from_secs(10));
     }
 }

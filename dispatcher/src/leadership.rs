@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::clock::{Clock, Moment};
 use crate::metrics::Metrics;
 use crate::term::Term;
-use crate::watchdog::{Watchdog, trusted_until};
+use crate::watchdog::{Watchdog, call_limit, trusted_until};
 
 /// After a release all candidates wake at once; each waits up to this long, so that none is always first.
 const DRAW: Duration = Duration::from_millis(20);
@@ -67,18 +67,20 @@ impl Leadership {
     pub async fn next_term(&self, shutdown: &CancellationToken) -> Option<Arc<Term>> {
         let mut troubles = patience();
         loop {
-            let (holder, sent) = tokio::select! {
-                won = self.campaign() => won,
-                () = shutdown.cancelled() => return None,
-            };
+            let (holder, sent) = self.campaign(shutdown).await?;
             match self.mint(&holder).await {
-                Ok(opened) => return Some(self.begin(holder, opened, sent, shutdown)),
+                Ok(opened) => {
+                    if let Some(until) = self.trust(&holder, sent).await {
+                        return Some(self.begin(holder, opened, until, shutdown));
+                    }
+                    tracing::error!(shard = %self.shard, "term.not_begun: its lease is lost already");
+                }
                 Err(error) => tracing::error!(shard = %self.shard, %error, "term.not_begun"),
             }
-            // Without the database nobody can poll; another replica may be nearer to it.
+            // Without the database nobody can poll, and without trust nobody may; another replica may fare better.
             self.give_up_lease(&holder).await;
             let pause = troubles.next().unwrap_or(self.ttl);
-            shutdown.run_until_cancelled(tokio::time::sleep(pause)).await?;
+            shutdown.run_until_cancelled(self.clock.sleep(pause)).await?;
         }
     }
 
@@ -87,10 +89,10 @@ impl Leadership {
     pub async fn hand_over(&self, term: &Term) {
         let why = term.end_reason().unwrap_or(TermEnd::Lost);
         let farewell = self.store.end_term(&term.id, why, term.counts());
-        match tokio::time::timeout(FAREWELL_LIMIT, farewell).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(epoch = %term.id.epoch, %error, "term.end_not_recorded"),
-            Err(_) => tracing::warn!(epoch = %term.id.epoch, limit = ?FAREWELL_LIMIT, "term.end_not_recorded"),
+        match self.clock.within(FAREWELL_LIMIT, farewell).await {
+            Some(Ok(())) => {}
+            Some(Err(error)) => tracing::warn!(epoch = %term.id.epoch, %error, "term.end_not_recorded"),
+            None => tracing::warn!(epoch = %term.id.epoch, limit = ?FAREWELL_LIMIT, "term.end_not_recorded"),
         }
         self.give_up_lease(&term.id.holder).await;
         self.metrics.term_ended(term.id.shard, why);
@@ -98,26 +100,34 @@ impl Leadership {
 
     /// Asks for the lease until it is won: at once, at each release, and every campaign interval. Gives the
     /// holder that won, and from when its lease counts: the first call of that holder, since a call without an
-    /// answer may have taken effect.
-    async fn campaign(&self) -> (Holder, Moment) {
+    /// answer may have taken effect. None once `shutdown` is asked for.
+    async fn campaign(&self, shutdown: &CancellationToken) -> Option<(Holder, Moment)> {
         let mut holder = self.candidate();
         let mut first_sent = None;
-        loop {
-            if self.campaigned.swap(true, Ordering::Relaxed) {
-                // Whether somebody gave the lease up (perhaps this replica) or the time is over: ask.
-                let pause = campaign_interval(self.ttl).mul_f64(rand::random_range(1.0..LONGEST_JITTER));
-                let _ = tokio::time::timeout(pause, self.lease.released(self.shard)).await;
-            }
-            tokio::time::sleep(DRAW.mul_f64(rand::random::<f64>())).await;
+        // No call is given up half way for the sake of a shutdown: it could win a lease that nobody renews.
+        while shutdown.run_until_cancelled(self.turn()).await.is_some() {
             let sent = *first_sent.get_or_insert_with(|| self.clock.now());
-            let call = self.lease.acquire(self.shard, &holder, self.ttl);
-            match tokio::time::timeout(self.ttl / 6, call).await {
-                Ok(Ok(true)) => return (holder, sent),
-                Ok(Ok(false)) => (holder, first_sent) = (self.candidate(), None),
-                Ok(Err(error)) => tracing::warn!(shard = %self.shard, %error, "lease.campaign_failed"),
-                Err(_) => tracing::warn!(shard = %self.shard, limit = ?self.ttl / 6, "lease.campaign_timed_out"),
+            let (call, limit) = (self.lease.acquire(self.shard, &holder, self.ttl), call_limit(self.ttl));
+            match self.clock.within(limit, call).await {
+                Some(Ok(true)) => return Some((holder, sent)),
+                Some(Ok(false)) => (holder, first_sent) = (self.candidate(), None),
+                Some(Err(error)) => tracing::warn!(shard = %self.shard, %error, "lease.campaign_failed"),
+                None => tracing::warn!(shard = %self.shard, ?limit, "lease.campaign_timed_out"),
             }
         }
+        if first_sent.is_some() {
+            self.give_up_lease(&holder).await;
+        }
+        None
+    }
+
+    /// Waits until somebody gave the lease up (perhaps this replica) or the campaign interval is over.
+    async fn turn(&self) {
+        if self.campaigned.swap(true, Ordering::Relaxed) {
+            let pause = campaign_interval(self.ttl).mul_f64(rand::random_range(1.0..LONGEST_JITTER));
+            self.clock.within(pause, self.lease.released(self.shard)).await;
+        }
+        self.clock.sleep(DRAW.mul_f64(rand::random::<f64>())).await;
     }
 
     fn candidate(&self) -> Holder {
@@ -127,52 +137,59 @@ impl Leadership {
 
     async fn mint(&self, holder: &Holder) -> Result<OpenedTerm, String> {
         let minting = self.store.begin_term(self.shard, holder, &self.channels);
-        match tokio::time::timeout(self.ttl, minting).await {
-            Ok(Ok(opened)) => Ok(opened),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("the outbox database minted no epoch within {:?}", self.ttl)),
+        match self.clock.within(self.ttl, minting).await {
+            Some(Ok(opened)) => Ok(opened),
+            Some(Err(error)) => Err(error.to_string()),
+            None => Err(format!("the outbox database minted no epoch within {:?}", self.ttl)),
         }
     }
 
-    fn begin(&self, holder: Holder, opened: OpenedTerm, sent: Moment, shutdown: &CancellationToken) -> Arc<Term> {
-        let trusted_until = trusted_until(sent, self.ttl);
-        let term = Term::begin(self.shard, holder, opened, self.clock.clone(), trusted_until);
-        self.metrics.term_began(self.shard, term.id.epoch);
+    /// Until when the lease of a term that is about to begin is trusted. A long wait, for the answer to a campaign or
+    /// for the database, may have used up what the campaign gave; then one renewal says whether the lease still is.
+    async fn trust(&self, holder: &Holder, sent: Moment) -> Option<Moment> {
+        let until = trusted_until(sent, self.ttl);
+        if until > self.clock.now() {
+            return Some(until);
+        }
+        self.watchdog().trust_anew(self.shard, holder).await
+    }
+
+    fn begin(&self, holder: Holder, opened: OpenedTerm, until: Moment, shutdown: &CancellationToken) -> Arc<Term> {
+        let term = Term::begin(self.shard, holder, opened, self.clock.clone(), until);
+        self.metrics.term_began(&term);
         tracing::info!(
             shard = %self.shard, holder = %term.id.holder, epoch = %term.id.epoch,
             unsettled = term.opened.unsettled.len(), "term.began"
         );
-        let watchdog = Watchdog {
-            lease: self.lease.clone(),
-            clock: self.clock.clone(),
-            ttl: self.ttl,
-            metrics: self.metrics.clone(),
-        };
-        watchdog.watch(&term);
-        end_in_time(&term, self.interval, shutdown.clone());
+        self.watchdog().watch(&term);
+        self.end_in_time(&term, shutdown.clone());
         term
+    }
+
+    /// Ends `term` when its interval is over or the process is asked to stop.
+    fn end_in_time(&self, term: &Arc<Term>, shutdown: CancellationToken) {
+        let (term, clock, interval) = (term.clone(), self.clock.clone(), self.interval);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = clock.sleep(interval) => term.end(TermEnd::Interval),
+                () = shutdown.cancelled() => term.end(TermEnd::Shutdown),
+                () = term.ended() => {}
+            }
+        });
+    }
+
+    fn watchdog(&self) -> Watchdog {
+        Watchdog { lease: self.lease.clone(), clock: self.clock.clone(), ttl: self.ttl }
     }
 
     async fn give_up_lease(&self, holder: &Holder) {
         let call = self.lease.release(self.shard, holder);
-        match tokio::time::timeout((self.ttl / 6).min(FAREWELL_LIMIT), call).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::warn!(%holder, %error, "lease.not_released"),
-            Err(_) => tracing::warn!(%holder, "lease.not_released"),
+        match self.clock.within(call_limit(self.ttl).min(FAREWELL_LIMIT), call).await {
+            Some(Ok(_)) => {}
+            Some(Err(error)) => tracing::warn!(%holder, %error, "lease.not_released"),
+            None => tracing::warn!(%holder, "lease.not_released"),
         }
     }
-}
-
-/// Ends `term` when its interval is over or the process is asked to stop.
-fn end_in_time(term: &Arc<Term>, interval: Duration, shutdown: CancellationToken) {
-    let term = term.clone();
-    tokio::spawn(async move {
-        tokio::select! {
-            () = tokio::time::sleep(interval) => term.end(TermEnd::Interval),
-            () = shutdown.cancelled() => term.end(TermEnd::Shutdown),
-            () = term.ended() => {}
-        }
-    });
 }
 
 /// How long to wait after each failure in a row.
@@ -184,3 +201,8 @@ pub(crate) fn patience() -> impl Iterator<Item = Duration> {
         .without_max_times()
         .build()
 }
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod trust;

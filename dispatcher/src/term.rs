@@ -1,8 +1,7 @@
 //! A term as its poller lives it: begun by a minted epoch, trusted as long as its lease is renewed, ended once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
 
 use outbox_schema::store::{OpenedTerm, TermCounts};
 use outbox_schema::{Holder, Message, Outcome, Shard, TermEnd, TermId};
@@ -20,10 +19,9 @@ pub struct Term {
     pub gate: Gate,
     /// What the term found when it began.
     pub opened: OpenedTerm,
-    clock: Arc<dyn Clock>,
     ended: CancellationToken,
     why: OnceLock<TermEnd>,
-    last_progress: Mutex<Moment>,
+    signs_of_life: AtomicU64,
     claimed: AtomicU64,
     delivered: AtomicU64,
     failed: AtomicU64,
@@ -40,10 +38,9 @@ impl Term {
     ) -> Arc<Self> {
         Arc::new(Self {
             id: TermId { shard, epoch: opened.epoch, holder },
-            gate: Gate::new(clock.clone(), trusted_until),
+            gate: Gate::new(clock, trusted_until),
             opened,
-            last_progress: Mutex::new(clock.now()),
-            clock,
+            signs_of_life: AtomicU64::new(0),
             ended: CancellationToken::new(),
             why: OnceLock::new(),
             claimed: AtomicU64::new(0),
@@ -82,12 +79,12 @@ impl Term {
 
     /// The loop says that it is alive. Without this the watchdog lets the lease go.
     pub fn progress(&self) {
-        *self.last_progress.lock().unwrap_or_else(PoisonError::into_inner) = self.clock.now();
+        self.signs_of_life.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How long the loop has said nothing.
-    pub fn silent_for(&self) -> Duration {
-        self.clock.now().since(*self.last_progress.lock().unwrap_or_else(PoisonError::into_inner))
+    /// How often the loop has said so.
+    pub fn signs_of_life(&self) -> u64 {
+        self.signs_of_life.load(Ordering::Relaxed)
     }
 
     /// Counts rows claimed.

@@ -17,7 +17,7 @@ const TABLE_LEASE_CONNECTIONS: u32 = 2;
 /// must not queue behind claims and marks.
 pub async fn lease(config: &Config, outbox_id: &str) -> anyhow::Result<Arc<dyn Lease>> {
     Ok(match &config.lease.provider {
-        LeaseProvider::Redis(url) => Arc::new(RedisLease::new(url.expose(), outbox_id)?),
+        LeaseProvider::Redis { url, tls_ca } => Arc::new(RedisLease::new(url.expose(), tls_ca, outbox_id)?),
         LeaseProvider::Table => Arc::new(match database(config, TABLE_LEASE_CONNECTIONS).await? {
             Database::Postgres(pool) => TableLease::Postgres(pool),
             Database::MySql(pool) => TableLease::MySql(pool),

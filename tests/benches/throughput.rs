@@ -170,7 +170,7 @@ impl Outbox {
         let lease: Arc<dyn Lease> = match &database {
             Database::Sqlite(pool) => Arc::new(TableLease::Sqlite(pool.clone())),
             Database::Postgres(_) | Database::MySql(_) => {
-                Arc::new(RedisLease::new(&servers::redis().await.url(), &uuid::Uuid::new_v4().to_string()).unwrap())
+                Arc::new(RedisLease::new(&servers::redis().await.url(), "", &uuid::Uuid::new_v4().to_string()).unwrap())
             }
         };
         Self { database, lease, config }

@@ -3,33 +3,57 @@
 //! Redis decides who holds the lease and how long it lasts; its memory may fail (a failover, a `FLUSHALL`), which
 //! is why the epoch in the outbox database, not the lease, decides who may send.
 //!
-//! An ACL user needs the keys `~outbox:*`, the channels `&outbox:*` and `+set +get +del +pexpire +pttl +multi +exec
-//! +publish +subscribe +evalsha +script|load`.
+//! What an ACL user needs: [`REDIS_RIGHTS`].
 
+mod address;
 mod connections;
+mod primary;
 mod releases;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::{Holder, Shard};
-use redis::{Client, IntoConnectionInfo, RedisError, Script};
+use redis::{RedisError, Script};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 
+use self::address::Address;
 use self::connections::Connections;
+use self::primary::Primary;
 use self::releases::Releases;
 use super::{Held, Lease, LeaseError};
 
-/// The setting `lease.url` names no Redis server.
+/// What `lease.url` may be, for messages.
+pub const REDIS_URL: &str = "redis://[USER:PASSWORD@]HOST[:PORT][/DB], or with sentinels \
+     redis+sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…]/SERVICE[/DB]; rediss:// and rediss+sentinel:// for TLS";
+
+/// What an ACL user needs on the server (<https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/>):
+/// `+role` behind sentinels only, and with another database than 0 also `+select`. A user of the sentinels needs
+/// `+sentinel|get-master-addr-by-name`.
+pub const REDIS_RIGHTS: &str = "~outbox:* &outbox:* +set +get +del +pexpire +pttl +multi +exec +publish +subscribe \
+     +evalsha +script|load +role";
+
+/// The lease in Redis cannot be set up as its settings say.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "lease.url is not the address of a Redis server: {source}. Write redis://[user:password@]host[:6379][/db], \
-     or rediss://… for TLS"
-)]
-pub struct LeaseUrlError {
-    source: RedisError,
+pub enum RedisSetupError {
+    /// The setting `lease.url` names no Redis server.
+    #[error("lease.url is not the address of a Redis server: {0}; allowed is {REDIS_URL}")]
+    Url(String),
+    /// The setting `lease.tls_ca` cannot be used.
+    #[error("lease.tls_ca: {0}; allowed is a PEM file with the certificates of authorities")]
+    TlsCa(String),
+}
+
+/// Checks a `lease.url` without using it.
+///
+/// # Errors
+/// For people: what is wrong. Never repeats the URL, which may hold a password.
+pub fn check_redis_url(url: &str) -> Result<(), String> {
+    Address::parse(url).map(|_| ())
 }
 
 /// The lease of one outbox in one Redis.
@@ -51,18 +75,22 @@ pub struct RedisLease {
 }
 
 impl RedisLease {
-    /// Sets the lease up without connecting. `outbox_id` is the outbox's UUID, which keeps the leases of several
+    /// Sets the lease up without connecting. `tls_ca` is the path of a PEM file with the authorities to trust instead
+    /// of the system's; empty: the system's. `outbox_id` is the outbox's UUID, which keeps the leases of several
     /// outboxes in one Redis apart.
-    pub fn new(url: &str, outbox_id: &str) -> Result<Self, LeaseUrlError> {
-        let info = url.into_connection_info().map_err(|source| LeaseUrlError { source })?;
-        let at = info.addr().to_string();
-        let client = Client::open(connections::tuned(info)).map_err(|source| LeaseUrlError { source })?;
+    pub fn new(url: &str, tls_ca: &str, outbox_id: &str) -> Result<Self, RedisSetupError> {
+        let address = Address::parse(url).map_err(RedisSetupError::Url)?;
+        let at = address.shown();
+        let authorities = authorities(tls_ca).map_err(RedisSetupError::TlsCa)?;
+        // The address has been read, so it is the certificates that it can refuse.
+        let primary = Primary::new(address, authorities).map_err(|why| RedisSetupError::TlsCa(why.to_string()))?;
+        let primary = Arc::new(primary);
         Ok(Self {
             outbox_id: outbox_id.to_owned(),
             at,
-            commands: Connections::new(client.clone()),
-            renewals: Connections::new(client.clone()),
-            releases: Releases::new(client),
+            commands: Connections::new(Arc::clone(&primary)),
+            renewals: Connections::new(Arc::clone(&primary)),
+            releases: Releases::new(primary),
             renew: Script::new(include_str!("redis/renew.lua")),
             release: Script::new(include_str!("redis/release.lua")),
             perhaps: Mutex::default(),
@@ -150,6 +178,19 @@ impl fmt::Debug for RedisLease {
     }
 }
 
+/// The PEM file, with a certificate in it.
+fn authorities(path: &str) -> Result<Option<Vec<u8>>, String> {
+    if path.is_empty() {
+        return Ok(None);
+    }
+    let pem = std::fs::read(path).map_err(|error| format!("the file {path:?} cannot be read: {error}"))?;
+    match CertificateDer::pem_slice_iter(&pem).next() {
+        Some(Ok(_)) => Ok(Some(pem)),
+        Some(Err(error)) => Err(format!("the file {path:?} is not PEM: {error}")),
+        None => Err(format!("the file {path:?} holds no certificate")),
+    }
+}
+
 /// As `PX` takes it: zero is an error there.
 fn milliseconds(ttl: Duration) -> u64 {
     u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX).max(1)
@@ -164,16 +205,27 @@ mod tests {
     #[test]
     fn a_wrong_url_names_the_setting_and_keeps_its_password_to_itself() {
         for url in ["http://me:secret@localhost", "localhost:6379 secret", "redis://me:secret@localhost/first"] {
-            let error = RedisLease::new(url, "id").unwrap_err().to_string();
+            let error = RedisLease::new(url, "", "id").unwrap_err().to_string();
             assert!(error.starts_with("lease.url is not the address of a Redis server"), "{error}");
             assert!(!error.contains("secret"), "{error}");
         }
     }
 
     #[test]
-    fn neither_an_address_nor_a_debug_text_shows_the_password() {
-        let lease = RedisLease::new("rediss://me:secret@redis.example:6380/1", "id").unwrap();
+    fn authorities_that_cannot_be_read_name_the_setting() {
+        for path in ["/nonexistent/ca.pem", "/dev/null", "Cargo.toml"] {
+            let error = RedisLease::new("rediss://localhost", path, "id").unwrap_err().to_string();
+            assert!(error.starts_with("lease.tls_ca: the file") && error.contains(path), "{error}");
+        }
+    }
+
+    #[test]
+    fn neither_an_address_nor_a_debug_text_shows_a_password() {
+        let lease = RedisLease::new("rediss://me:secret@redis.example:6380/1", "", "id").unwrap();
         assert_eq!(lease.at, "redis.example:6380");
         assert!(!format!("{lease:?}").contains("secret"));
+        let url = "redis+sentinel://me:secret@one,two/shop?sentinel_password=secret";
+        let lease = RedisLease::new(url, "", "id").unwrap();
+        assert_eq!(lease.at, "shop (sentinels one:26379, two:26379)");
     }
 }

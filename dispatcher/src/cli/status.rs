@@ -1,10 +1,11 @@
 //! `outbox status`: who polls, what is due, what is dead.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
-use outbox_adapters::Held;
+use outbox_adapters::{Held, LeaseError};
 use outbox_schema::Shard;
 use outbox_schema::desk::{TermEntry, Vitals};
 use serde::Serialize;
@@ -29,23 +30,38 @@ struct Status {
     vitals: Vitals,
     /// Channels that messages wait for and that the settings of this command do not know.
     not_configured: Vec<String>,
-    /// Who holds the lease of shard 0 now.
-    lease: Option<Lease>,
-    /// Why the lease store could not be asked.
-    lease_error: Option<String>,
+    /// Who polls each shard, as the lease store and the database together say it.
+    shards: Vec<ShardStatus>,
     last_terms: Vec<TermEntry>,
 }
 
 #[derive(Debug, Serialize)]
-struct Lease {
-    holder: String,
-    remaining_ms: u64,
+struct ShardStatus {
+    shard: i16,
+    state: State,
+    /// Who holds the lease; none where nobody does.
+    holder: Option<String>,
+    /// Of the holder's term; none until it has begun, as with the next two.
+    epoch: Option<i64>,
+    since: Option<String>,
+    since_ms: Option<i64>,
+    /// For how much longer the lease store honours the lease unless it is renewed.
+    trusted_ms: Option<i64>,
+    /// Why the lease store could not be asked.
+    error: Option<String>,
 }
 
-impl From<Held> for Lease {
-    fn from(held: Held) -> Self {
-        Self { holder: held.holder, remaining_ms: held.remaining.as_millis().try_into().unwrap_or(u64::MAX) }
-    }
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// The holder of the lease leads the newest term.
+    Polled,
+    /// The lease is held, and its term has not begun.
+    Beginning,
+    /// Nobody holds the lease.
+    Idle,
+    /// The lease store does not answer.
+    Unknown,
 }
 
 pub(super) async fn status(config: Config, args: &StatusArgs) -> anyhow::Result<ExitCode> {
@@ -53,17 +69,56 @@ pub(super) async fn status(config: Config, args: &StatusArgs) -> anyhow::Result<
     let outbox = database.require(&config.database.environment).await?;
     let desk = database.desk();
     let lease = wiring::lease(&config, &outbox.outbox_id.to_string()).await?;
-    let held = lease.current(Shard::default()).await;
+    let mut leases = BTreeMap::new();
+    for shard in shards(&desk.vitals().await?) {
+        leases.insert(shard, lease.current(shard).await);
+    }
+    // Asked again: what the leases say is no newer than this.
     let vitals = desk.vitals().await?;
     let status = Status {
         not_configured: not_configured(&config, &vitals),
+        shards: leases.into_iter().map(|(shard, held)| ShardStatus::of(shard, held, &vitals)).collect(),
         vitals,
-        lease_error: held.as_ref().err().map(ToString::to_string),
-        lease: held.ok().flatten().map(Lease::from),
         last_terms: desk.terms(LAST_TERMS).await?,
     };
     print_as(args.json, &status, in_words)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Those that somebody has led, and the first.
+fn shards(vitals: &Vitals) -> BTreeSet<Shard> {
+    let led = vitals.terms.iter().filter_map(|term| i16::try_from(term.shard).ok());
+    led.map(Shard).chain([Shard::default()]).collect()
+}
+
+impl ShardStatus {
+    fn of(shard: Shard, held: Result<Option<Held>, LeaseError>, vitals: &Vitals) -> Self {
+        let nothing = Self {
+            shard: shard.0,
+            state: State::Idle,
+            holder: None,
+            epoch: None,
+            since: None,
+            since_ms: None,
+            trusted_ms: None,
+            error: None,
+        };
+        let held = match held {
+            Ok(Some(held)) => held,
+            Ok(None) => return nothing,
+            Err(error) => return Self { state: State::Unknown, error: Some(error.to_string()), ..nothing },
+        };
+        let term = vitals.terms.iter().find(|term| term.shard == i32::from(shard.0) && term.holder == held.holder);
+        Self {
+            state: if term.is_some() { State::Polled } else { State::Beginning },
+            holder: Some(held.holder),
+            epoch: term.map(|term| term.epoch),
+            since: term.map(|term| term.started_at.clone()),
+            since_ms: term.map(|term| term.age_ms),
+            trusted_ms: Some(held.remaining.as_millis().try_into().unwrap_or(i64::MAX)),
+            ..nothing
+        }
+    }
 }
 
 fn not_configured(config: &Config, vitals: &Vitals) -> Vec<String> {
@@ -72,8 +127,8 @@ fn not_configured(config: &Config, vitals: &Vitals) -> Vec<String> {
 }
 
 fn in_words(status: &Status) -> String {
-    let mut text = poller(status);
-    text.push_str("\n\n");
+    let mut text = pollers(&status.shards);
+    text.push('\n');
     text.push_str(&channels(&status.vitals));
     for channel in &status.not_configured {
         let _ = writeln!(
@@ -94,27 +149,43 @@ fn in_words(status: &Status) -> String {
         let _ = writeln!(text, "claims of earlier terms being settled: {}", status.vitals.unsettled_claims);
     }
     text.push('\n');
-    text.push_str(&terms(&status.last_terms));
+    text.push_str(&terms(&status.last_terms, &status.shards));
     text
 }
 
-fn poller(status: &Status) -> String {
-    if let Some(error) = &status.lease_error {
-        return format!("poller: unknown, because {error}");
+fn pollers(shards: &[ShardStatus]) -> String {
+    let rows: Vec<_> = shards
+        .iter()
+        .map(|shard| {
+            let word = |word: &str| word.to_owned();
+            let said = |text: Option<String>| text.unwrap_or_else(|| word("-"));
+            let poller = match (shard.state, &shard.holder) {
+                (State::Unknown, _) => word("unknown"),
+                (State::Beginning, Some(holder)) => format!("{holder} (begins)"),
+                (State::Polled, Some(holder)) => holder.clone(),
+                (State::Idle | State::Beginning | State::Polled, _) => word("nobody"),
+            };
+            [
+                shard.shard.to_string(),
+                poller,
+                said(shard.epoch.map(|epoch| epoch.to_string())),
+                said(shard.since.as_deref().map(moment)),
+                said(shard.since_ms.map(span)),
+                said(shard.trusted_ms.map(span)),
+            ]
+        })
+        .collect();
+    let mut text = table(["SHARD", "POLLER", "EPOCH", "SINCE", "FOR", "TRUSTED FOR"], &rows);
+    for shard in shards {
+        let _ = match (shard.state, &shard.error) {
+            (State::Unknown, Some(error)) => writeln!(text, "shard {}: {error}", shard.shard),
+            (State::Idle, _) => {
+                writeln!(text, "shard {}: nobody holds the lease. Is a replica running (outbox run)?", shard.shard)
+            }
+            (State::Polled | State::Beginning | State::Unknown, _) => Ok(()),
+        };
     }
-    let Some(lease) = &status.lease else {
-        return "poller: none. Is a replica running (outbox run)?".to_owned();
-    };
-    let remaining = span(lease.remaining_ms.try_into().unwrap_or(i64::MAX));
-    match status.vitals.terms.iter().find(|term| term.holder == lease.holder) {
-        Some(term) => format!(
-            "poller: {} in epoch {} for {}, lease for another {remaining}",
-            term.holder,
-            term.epoch,
-            span(term.age_ms)
-        ),
-        None => format!("poller: {} holds the lease for another {remaining} and has not begun its term", lease.holder),
-    }
+    text
 }
 
 fn channels(vitals: &Vitals) -> String {
@@ -138,22 +209,40 @@ fn channels(vitals: &Vitals) -> String {
     table(["CHANNEL", "PENDING", "DUE", "DEFERRED", "DEAD", "LAG"], &rows)
 }
 
-fn terms(entries: &[TermEntry]) -> String {
+fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> String {
+    if entries.is_empty() {
+        return "no term has begun yet\n".to_owned();
+    }
     let count = |count: Option<i64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
+    let polls = |term: &TermEntry| shards.iter().any(|shard| shard.holder.as_ref() == Some(&term.holder));
     let rows: Vec<_> = entries
         .iter()
         .map(|term| {
+            // A poller that was killed says nothing; the next one notes that its term was lost.
+            let end = term.ended_because.as_deref().unwrap_or(if polls(term) { "polls" } else { "no word of its end" });
             [
                 term.shard.to_string(),
                 term.epoch.to_string(),
                 shortened(&term.holder, 32),
-                term.started_at.clone(),
-                term.ended_because.clone().unwrap_or_else(|| "goes on".to_owned()),
+                moment(&term.started_at),
+                term.ended_at.as_deref().map_or_else(|| "-".to_owned(), moment),
+                end.to_owned(),
                 count(term.claimed),
                 count(term.delivered),
                 count(term.failed),
             ]
         })
         .collect();
-    table(["SHARD", "EPOCH", "HOLDER", "STARTED", "ENDED", "CLAIMED", "DELIVERED", "FAILED"], &rows)
+    table(["SHARD", "EPOCH", "HOLDER", "BEGAN", "ENDED", "BECAUSE", "CLAIMED", "DELIVERED", "FAILED"], &rows)
+}
+
+/// To the second: fractions tell nobody anything here, and `--json` has them.
+fn moment(time: &str) -> String {
+    match time.find('.') {
+        Some(point) => {
+            let zone = time[point + 1..].trim_start_matches(|c: char| c.is_ascii_digit());
+            format!("{}{zone}", &time[..point])
+        }
+        None => time.to_owned(),
+    }
 }

@@ -97,8 +97,13 @@ pub struct LeaseConfig {
 pub enum LeaseProvider {
     /// A row in the outbox database.
     Table,
-    /// A key in the Redis server at this URL.
-    Redis(SecretUrl),
+    /// A key in Redis.
+    Redis {
+        /// The server, or its sentinels.
+        url: SecretUrl,
+        /// PEM file of the authorities to trust instead of the system's; empty: the system's.
+        tls_ca: String,
+    },
 }
 
 /// `[dispatch]`.

@@ -7,8 +7,6 @@ use super::Dialect;
 /// What `database.url` may be.
 pub(super) const DATABASE: &str =
     "sqlite://PATH, postgres://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE";
-/// What `lease.url` may be.
-pub(super) const REDIS: &str = "redis://[USER:PASSWORD@]HOST[:PORT][/DB], or rediss:// for TLS";
 /// What an endpoint of the web may be.
 pub(super) const WEB: &str = "a URL with http:// or https://";
 /// What the base of targets may be.
@@ -38,16 +36,6 @@ fn sqlite(rest: &str) -> Result<Dialect, String> {
         "" => Err("the path of the file is missing".to_owned()),
         ":memory:" => Err("a database in memory cannot be shared with your application; name a file".to_owned()),
         _ => Ok(Dialect::Sqlite),
-    }
-}
-
-/// A Redis URL.
-pub(super) fn redis(text: &str) -> Result<(), String> {
-    let url = parse(text)?;
-    match url.scheme() {
-        "redis" | "rediss" if url.host_str().is_none_or(str::is_empty) => Err("the host is missing".to_owned()),
-        "redis" | "rediss" => Ok(()),
-        _ => Err("this is not a Redis URL".to_owned()),
     }
 }
 

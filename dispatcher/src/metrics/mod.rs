@@ -16,11 +16,12 @@ use opentelemetry_otlp::MetricExporter;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkError;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
-use outbox_schema::{Epoch, InDoubtPolicy, Shard, TermEnd};
+use outbox_schema::{InDoubtPolicy, Shard, TermEnd};
 use prometheus::TextEncoder;
 
 pub use names::Name;
 
+use crate::term::Term;
 use crate::vitals::Vitals;
 use labels::Channels;
 use observed::Observed;
@@ -108,20 +109,14 @@ impl Metrics {
         self.in_flight.record(messages as u64, &[]);
     }
 
-    /// This process began to lead `shard`.
-    pub fn term_began(&self, shard: Shard, epoch: Epoch) {
-        self.observed.term_began(shard, epoch);
+    /// This process leads `term` from now on. What is shown of it is asked of the term whenever somebody looks.
+    pub fn term_began(&self, term: &Arc<Term>) {
+        self.observed.term_began(term);
     }
 
-    /// This process no longer leads `shard`.
+    /// A term of this process on `shard` is over.
     pub fn term_ended(&self, shard: Shard, end: TermEnd) {
-        self.observed.term_ended(shard);
         self.terms.add(1, &term_labels(shard, end));
-    }
-
-    /// This process may start sends of `shard` for so much longer, unless a renewal succeeds before.
-    pub fn trusted(&self, shard: Shard, remaining: Duration) {
-        self.observed.trusted(shard, remaining);
     }
 
     /// So many marks were refused.

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter};
-use outbox_schema::{Epoch, Shard, Status};
+use outbox_schema::{Shard, Status};
 
 use super::Name;
 use super::labels::Channels;
+use crate::term::Term;
 use crate::vitals::{ChannelVitals, Vitals};
 
 /// How long an answer of the database is shown: OTLP, every 60 s by default, must meet it too.
@@ -23,24 +24,18 @@ pub(super) struct Observed {
 
 #[derive(Debug, Default)]
 struct State {
-    shards: BTreeMap<Shard, ShardState>,
+    /// The last term of each shard that this process led, perhaps ended; none before the first.
+    terms: BTreeMap<Shard, Option<Arc<Term>>>,
     paused: BTreeSet<String>,
     vitals: Option<(Instant, Arc<Vitals>)>,
 }
 
-#[derive(Debug, Default)]
-struct ShardState {
-    held: bool,
-    epoch: Option<Epoch>,
-    trusted_until: Option<Instant>,
-}
-
 impl Observed {
     pub(super) fn register(meter: &Meter, channels: &Channels, shards: &[Shard]) -> Arc<Self> {
-        let shards = shards.iter().map(|shard| (*shard, ShardState::default())).collect();
+        let terms = shards.iter().map(|shard| (*shard, None)).collect();
         let observed = Arc::new(Self {
             channels: channels.names().map(str::to_owned).collect(),
-            state: Mutex::new(State { shards, ..State::default() }),
+            state: Mutex::new(State { terms, ..State::default() }),
         });
         observed.gauge(meter, Name::LeaseHeld, Self::show_lease_held);
         observed.gauge(meter, Name::Epoch, Self::show_epoch);
@@ -63,22 +58,8 @@ impl Observed {
         gauge.with_callback(move |instrument| show(&this, instrument)).build();
     }
 
-    pub(super) fn term_began(&self, shard: Shard, epoch: Epoch) {
-        let mut state = self.state();
-        let shard = state.shards.entry(shard).or_default();
-        shard.held = true;
-        shard.epoch = Some(epoch);
-    }
-
-    pub(super) fn term_ended(&self, shard: Shard) {
-        let mut state = self.state();
-        let shard = state.shards.entry(shard).or_default();
-        shard.held = false;
-        shard.trusted_until = None;
-    }
-
-    pub(super) fn trusted(&self, shard: Shard, remaining: Duration) {
-        self.state().shards.entry(shard).or_default().trusted_until = Some(Instant::now() + remaining);
+    pub(super) fn term_began(&self, term: &Arc<Term>) {
+        self.state().terms.insert(term.id.shard, Some(Arc::clone(term)));
     }
 
     pub(super) fn paused(&self, destination: &str, paused: bool) {
@@ -95,24 +76,24 @@ impl Observed {
     }
 
     fn show_lease_held(&self, held: &dyn AsyncInstrument<i64>) {
-        for (shard, state) in &self.state().shards {
-            held.observe(i64::from(state.held), &shard_labels(*shard));
+        for (shard, term) in &self.state().terms {
+            let is_on = term.as_ref().is_some_and(|term| term.is_on());
+            held.observe(i64::from(is_on), &shard_labels(*shard));
         }
     }
 
     fn show_epoch(&self, epoch: &dyn AsyncInstrument<i64>) {
-        for (shard, state) in &self.state().shards {
-            if let Some(newest) = state.epoch {
-                epoch.observe(newest.0, &shard_labels(*shard));
+        for (shard, term) in &self.state().terms {
+            if let Some(term) = term {
+                epoch.observe(term.id.epoch.0, &shard_labels(*shard));
             }
         }
     }
 
-    // Computed when looked at: a process that is stuck must not go on showing the trust it had.
+    // The gate is asked when somebody looks: a process that is stuck must not go on showing the trust it had.
     fn show_trusted(&self, trusted: &dyn AsyncInstrument<f64>) {
-        let now = Instant::now();
-        for (shard, state) in &self.state().shards {
-            let remaining = state.trusted_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
+        for (shard, term) in &self.state().terms {
+            let remaining = term.as_ref().map_or(Duration::ZERO, |term| term.gate.trusted_for());
             trusted.observe(remaining.as_secs_f64(), &shard_labels(*shard));
         }
     }

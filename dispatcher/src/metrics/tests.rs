@@ -1,6 +1,8 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::clock::Clock;
+use crate::fixtures::{SteppedClock, term_of};
 use crate::vitals::ChannelVitals;
 
 const SHARD: Shard = Shard(0);
@@ -14,12 +16,15 @@ fn lines(metrics: &Metrics, prefix: &str) -> Vec<String> {
     text.lines().filter(|line| line.starts_with(prefix)).map(str::to_owned).collect()
 }
 
+/// Trusted for 9 seconds.
+fn term(clock: &Arc<SteppedClock>) -> Arc<Term> {
+    term_of(clock, clock.now().after(Duration::from_secs(9)))
+}
+
 fn touch_everything(metrics: &Metrics) {
     metrics.attempt("http", "delivered", Duration::from_millis(3));
     metrics.delivered("http", Duration::from_millis(20));
     metrics.in_flight(7);
-    metrics.term_began(SHARD, Epoch(41));
-    metrics.trusted(SHARD, Duration::from_secs(9));
     metrics.fenced(2);
     metrics.in_doubt(InDoubtPolicy::Resend, 5);
     metrics.polled(Duration::from_millis(1));
@@ -29,10 +34,11 @@ fn touch_everything(metrics: &Metrics) {
     metrics.vitals(Some(Arc::new(Vitals { channels: vec![rows], ..Vitals::default() })));
 }
 
-#[test]
-fn every_metric_of_the_contract_is_shown_once_under_its_name_and_no_other_is() {
+#[tokio::test(start_paused = true)]
+async fn every_metric_of_the_contract_is_shown_once_under_its_name_and_no_other_is() {
     let metrics = metrics();
     touch_everything(&metrics);
+    metrics.term_began(&term(&SteppedClock::new()));
     let text = metrics.render().unwrap();
     let mut shown: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
     let mut names = Name::ALL.map(Name::as_str);
@@ -42,10 +48,13 @@ fn every_metric_of_the_contract_is_shown_once_under_its_name_and_no_other_is() {
     assert!(!text.contains("otel_scope"), "{text}");
 }
 
-#[test]
-fn the_labels_are_those_of_the_contract() {
+#[tokio::test(start_paused = true)]
+async fn the_labels_are_those_of_the_contract() {
     let metrics = metrics();
     touch_everything(&metrics);
+    let term = term(&SteppedClock::new());
+    metrics.term_began(&term);
+    term.end(TermEnd::Interval);
     metrics.term_ended(SHARD, TermEnd::Interval);
     let text = metrics.render().unwrap();
     for line in [
@@ -63,7 +72,7 @@ fn the_labels_are_those_of_the_contract() {
         r#"outbox_lease_held{shard="0"} 0"#,
         r#"outbox_terms_total{end="interval",shard="0"} 1"#,
         r#"outbox_terms_total{end="lost",shard="0"} 0"#,
-        r#"outbox_epoch{shard="0"} 41"#,
+        r#"outbox_epoch{shard="0"} 1"#,
         r#"outbox_trusted_seconds{shard="0"} 0"#,
         "outbox_fenced_marks_total 2",
         r#"outbox_in_doubt_total{policy="resend"} 5"#,
@@ -80,15 +89,26 @@ fn a_follower_shows_that_it_holds_no_lease() {
     assert_eq!(lines(&metrics(), "outbox_lease_held"), [r#"outbox_lease_held{shard="0"} 0"#]);
 }
 
-#[test]
-fn a_leader_shows_its_lease_and_how_long_it_may_still_send() {
-    let metrics = metrics();
-    metrics.term_began(SHARD, Epoch(1));
-    metrics.trusted(SHARD, Duration::from_secs(9));
-    assert_eq!(lines(&metrics, "outbox_lease_held"), [r#"outbox_lease_held{shard="0"} 1"#]);
-    let trusted = lines(&metrics, "outbox_trusted_seconds").remove(0);
-    let seconds: f64 = trusted.split(' ').next_back().unwrap().parse().unwrap();
-    assert!((0.1..9.0).contains(&seconds), "{trusted}");
+#[tokio::test(start_paused = true)]
+async fn a_leader_shows_how_long_it_may_still_send_when_somebody_looks_and_nothing_once_its_term_has_ended() {
+    let (metrics, clock) = (metrics(), SteppedClock::new());
+    let term = term(&clock);
+    metrics.term_began(&term);
+    let shown =
+        || (lines(&metrics, "outbox_lease_held").remove(0), lines(&metrics, "outbox_trusted_seconds").remove(0));
+    let expected = |held: u8, seconds: u8| {
+        (
+            format!(r#"outbox_lease_held{{shard="0"}} {held}"#),
+            format!(r#"outbox_trusted_seconds{{shard="0"}} {seconds}"#),
+        )
+    };
+    assert_eq!(shown(), expected(1, 9));
+    clock.step(Duration::from_secs(7));
+    assert_eq!(shown(), expected(1, 2));
+    term.gate.trust_until(clock.now().after(Duration::from_secs(8)));
+    assert_eq!(shown(), expected(1, 8));
+    term.end(TermEnd::Lost);
+    assert_eq!(shown(), expected(0, 0));
 }
 
 #[test]

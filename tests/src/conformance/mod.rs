@@ -1,3 +1,4 @@
 //! What every implementation of a port must do.
 
+pub mod lease;
 pub mod store;

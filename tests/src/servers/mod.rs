@@ -5,6 +5,7 @@ mod binaries;
 mod mariadb;
 mod postgres;
 mod redis;
+mod sentinel;
 mod server;
 mod supervisor;
 
@@ -15,7 +16,8 @@ use uuid::Uuid;
 
 pub use mariadb::{MariaDb, MariaDbKind};
 pub use postgres::{Postgres, PostgresKind};
-pub use redis::{Redis, RedisKind};
+pub use redis::{Redis, RedisKind, RedisTls, RedisTlsKind, Transport};
+pub use sentinel::{Sentinels, SentinelsTls, Watched};
 pub(crate) use server::process_state;
 pub use server::{Commands, Kind, Server};
 

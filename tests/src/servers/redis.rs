@@ -1,4 +1,4 @@
-//! Redis, or the Valkey that `OUTBOX_TEST_REDIS` names.
+//! Redis, or the Valkey that `OUTBOX_TEST_REDIS` names: one server, in the clear or over TLS.
 
 use std::path::Path;
 
@@ -12,24 +12,82 @@ use super::server::{Commands, Kind, Server};
 /// A Redis or Valkey server.
 pub type Redis = Server<RedisKind>;
 
+/// One that speaks TLS only.
+pub type RedisTls = Server<RedisTlsKind>;
+
 /// See [`Redis`].
 #[derive(Debug)]
 pub enum RedisKind {}
 
+/// See [`RedisTls`].
+#[derive(Debug)]
+pub enum RedisTlsKind {}
+
 const PROGRAM: Program =
     Program { names: &["redis-server", "valkey-server"], variable: "OUTBOX_TEST_REDIS", package: "redis-server" };
+
+/// For `localhost` and 127.0.0.1, its own authority, valid for a hundred years.
+const CERTIFICATE: &str = include_str!("../../../adapters/tests/it/tls_cert.pem");
+const KEY: &str = include_str!("../../../adapters/tests/it/tls_key.pem");
+
+/// What the servers of this file and the sentinels differ in.
+pub trait Transport: Kind {
+    /// `redis` or `rediss`.
+    const SCHEME: &'static str;
+
+    /// The options that have it listen on this port.
+    fn listening(port: u16) -> String;
+
+    /// A server with further options.
+    fn serving(port: u16, options: &str) -> Commands {
+        let (redis, listening) = (PROGRAM.find(&[]), Self::listening(port));
+        let server = format!("{} --bind 127.0.0.1 {listening} --save '' --appendonly no {options}", quoted(&redis));
+        Commands { initialise: Self::initialise(), server, end_signal: "KILL" }
+    }
+
+    /// A sentinel with this configuration.
+    fn watching(port: u16, configuration: &str) -> Commands {
+        let (redis, listening) = (PROGRAM.find(&[]), Self::listening(port));
+        let initialise = format!("{} && printf %s '{configuration}' >sentinel.conf", Self::initialise());
+        let server = format!("{} sentinel.conf --sentinel --bind 127.0.0.1 {listening}", quoted(&redis));
+        Commands { initialise, server, end_signal: "KILL" }
+    }
+
+    /// Makes the files that it needs.
+    fn initialise() -> String {
+        "true".to_owned()
+    }
+}
+
+impl Transport for RedisKind {
+    const SCHEME: &'static str = "redis";
+
+    fn listening(port: u16) -> String {
+        format!("--port {port}")
+    }
+}
+
+impl Transport for RedisTlsKind {
+    const SCHEME: &'static str = "rediss";
+
+    fn listening(port: u16) -> String {
+        format!(
+            "--port 0 --tls-port {port} --tls-cert-file cert.pem --tls-key-file key.pem --tls-ca-cert-file cert.pem \
+             --tls-auth-clients no --tls-replication yes"
+        )
+    }
+
+    fn initialise() -> String {
+        format!("printf %s '{CERTIFICATE}' >cert.pem && printf %s '{KEY}' >key.pem")
+    }
+}
 
 impl Kind for RedisKind {
     const NAME: &'static str = "redis";
     const STOP: Signal = Signal::TERM;
 
     fn commands(_directory: &Path, port: u16) -> Commands {
-        let redis = PROGRAM.find(&[]);
-        Commands {
-            initialise: "true".to_owned(),
-            server: format!("{} --bind 127.0.0.1 --port {port} --save '' --appendonly no", quoted(&redis)),
-            end_signal: "KILL",
-        }
+        Self::serving(port, "")
     }
 
     async fn ask(port: u16) -> anyhow::Result<()> {
@@ -38,6 +96,21 @@ impl Kind for RedisKind {
         let mut answer = [0; 7];
         stream.read_exact(&mut answer).await?;
         anyhow::ensure!(&answer == b"+PONG\r\n", "PING was answered {:?}", String::from_utf8_lossy(&answer));
+        Ok(())
+    }
+}
+
+impl Kind for RedisTlsKind {
+    const NAME: &'static str = "redis-tls";
+    const STOP: Signal = Signal::TERM;
+
+    fn commands(_directory: &Path, port: u16) -> Commands {
+        Self::serving(port, "")
+    }
+
+    /// It listens once it can answer.
+    async fn ask(port: u16) -> anyhow::Result<()> {
+        TcpStream::connect(("127.0.0.1", port)).await?;
         Ok(())
     }
 }
@@ -63,4 +136,32 @@ impl Redis {
         let mut connection = client.get_multiplexed_async_connection().await.unwrap();
         redis::cmd(words[0]).arg(&words[1..]).query_async(&mut connection).await.unwrap()
     }
+}
+
+impl RedisTls {
+    /// A server on which nobody may do anything but the user `lease` with the password `secret` and these rights.
+    pub async fn start_for(rights: &'static str) -> Self {
+        // Each in quotes: `&` and `|` mean something to the shell.
+        let rights = rights.replace(' ', "' '");
+        Self::start_as(move |_, port| {
+            RedisTlsKind::serving(port, &format!("--user default off --user lease on '>secret' '{rights}'"))
+        })
+        .await
+    }
+
+    /// As that user.
+    pub fn url(&self) -> String {
+        format!("rediss://lease:secret@localhost:{}", self.port())
+    }
+
+    /// PEM file of the authority of its certificate.
+    pub fn authority(&self) -> String {
+        authority(self)
+    }
+}
+
+/// PEM file of the authority of a server's certificate.
+pub(super) fn authority<K: Kind>(server: &Server<K>) -> String {
+    let path = server.directory().join("cert.pem");
+    path.to_str().expect("a path of UTF-8").to_owned()
 }

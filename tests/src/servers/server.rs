@@ -45,9 +45,14 @@ pub struct Server<K> {
 impl<K: Kind> Server<K> {
     /// Initialises a server in a new directory, starts it and waits until it answers.
     pub async fn start() -> Self {
+        Self::start_as(K::commands).await
+    }
+
+    /// [`Self::start`] with other commands than those of its kind.
+    pub(super) async fn start_as(commands: impl FnOnce(&Path, u16) -> Commands + Send + 'static) -> Self {
         let port = free_port();
         let supervisor = blocking(move || {
-            let supervisor = Supervisor::of_server(K::NAME, |directory| K::commands(directory, port));
+            let supervisor = Supervisor::of_server(K::NAME, |directory| commands(directory, port));
             let status = supervisor.order("initialise");
             assert_eq!(status, "0", "{} could not be initialised:\n{}", K::NAME, supervisor.log_tail());
             supervisor
@@ -65,6 +70,11 @@ impl<K: Kind> Server<K> {
     /// On 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Where its files are.
+    pub(super) fn directory(&self) -> &Path {
+        self.supervisor.directory()
     }
 
     /// Of the parent process.

@@ -1,8 +1,10 @@
 //! The command line, as people and scripts use it: what it prints, and how it ends. What only reads or writes a few rows
 //! is tried on SQLite, whatever the dialect decides on all three.
 
+use std::time::Duration;
+
 use outbox_schema::Dialect;
-use outbox_tests::servers;
+use outbox_tests::{eventually, servers};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -196,20 +198,63 @@ async fn dead_letters_are_listed_shown_and_redriven() {
 }
 
 #[tokio::test]
-async fn the_status_says_who_polls_and_how_terms_ended() {
+async fn the_status_says_who_polls_each_shard_and_how_terms_ended() {
+    for outbox in &outboxes::migrated().await {
+        let program = Program::new(&outbox.test.url, HTTP);
+        let text = program.run(&["status"]).await.done();
+        for line in ["0      nobody", "Is a replica running", "nothing pending, nothing dead", "no term has begun yet"]
+        {
+            assert!(text.contains(line), "{text}");
+        }
+        let mut replica = program.start();
+        let began = replica.says("term.began").await;
+        let holder = began.split("holder=").nth(1).unwrap().split(' ').next().unwrap();
+        let text = program.run(&["status"]).await.done();
+        assert!(text.contains(&format!("0      {holder}  1 ")) && text.contains("  polls  "), "{text}");
+        let status = program.run(&["status", "--json"]).await.json();
+        let shard = &status["shards"][0];
+        assert_eq!((&shard["state"], &shard["holder"], &shard["epoch"]), (&json!("polled"), &json!(holder), &json!(1)));
+        assert!(shard["since"].as_str().is_some_and(|since| since.contains('T')), "{shard}");
+        let trusted = shard["trusted_ms"].as_i64().unwrap();
+        assert!((1..=10_000).contains(&trusted), "{shard}");
+        assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
+
+        let status = program.run(&["status", "--json"]).await.json();
+        let shard = &status["shards"][0];
+        assert_eq!((&shard["state"], &shard["holder"], &shard["epoch"]), (&json!("idle"), &json!(null), &json!(null)));
+        assert_eq!(status["last_terms"][0]["ended_because"], "shutdown");
+        let text = program.run(&["status"]).await.done();
+        assert!(text.contains("  shutdown  ") && !text.contains("  polls  "), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_status_shows_the_last_ten_terms_and_one_that_said_nothing_of_its_end() {
     let program = small().await;
-    let text = program.run(&["status"]).await.done();
-    assert!(text.contains("poller: none") && text.contains("nothing pending, nothing dead"), "{text}");
+    for _ in 0..11 {
+        program.run(&["run", "--until-empty"]).await.done();
+    }
     let mut replica = program.start();
-    let began = replica.says("term.began").await;
-    let holder = began.split("holder=").nth(1).unwrap().split(' ').next().unwrap();
+    replica.says("term.began").await;
+    assert_eq!(replica.stop(Signal::KILL).await.0, None);
+    let status = program.run(&["status", "--json"]).await.json();
+    let terms = status["last_terms"].as_array().unwrap();
+    let epochs: Vec<_> = terms.iter().map(|term| term["epoch"].clone()).collect();
+    assert_eq!(epochs, (3..=12).rev().map(|epoch| json!(epoch)).collect::<Vec<_>>());
+    assert_eq!(terms[0]["ended_because"], json!(null));
+    let run_out = async || program.run(&["status"]).await.done().contains("no word of its end").then_some(());
+    eventually("the lease of the killed poller has run out", Duration::from_mins(2), run_out).await;
+}
+
+#[tokio::test]
+async fn the_status_says_what_is_wrong_where_the_lease_store_does_not_answer() {
+    let outbox = &outboxes::migrated().await[0];
+    let program = Program::new(&outbox.test.url, &format!("{HTTP}[lease]\nurl = \"redis://127.0.0.1:1\"\n"));
     let text = program.run(&["status"]).await.done();
-    assert!(text.contains(&format!("poller: {holder} in epoch 1")), "{text}");
+    assert!(text.contains("0      unknown") && text.contains("shard 0: the lease store at 127.0.0.1:1"), "{text}");
     let status = program.run(&["status", "--json"]).await.json();
-    assert_eq!((&status["lease"]["holder"], &status["terms"][0]["holder"]), (&holder.into(), &holder.into()));
-    assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
-    let status = program.run(&["status", "--json"]).await.json();
-    assert_eq!((&status["lease"], &status["last_terms"][0]["ended_because"]), (&json!(null), &"shutdown".into()));
+    assert_eq!(status["shards"][0]["state"], "unknown");
+    assert!(status["shards"][0]["error"].as_str().unwrap().contains("127.0.0.1:1"), "{status}");
 }
 
 #[tokio::test]

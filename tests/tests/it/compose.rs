@@ -229,7 +229,7 @@ fn the_settings_of_the_compose_file_are_accepted_by_the_program_and_fit_its_serv
     }
     let (_, dispatcher) = dispatchers(&compose)[0];
     let config = settings(&compose, dispatcher);
-    assert!(matches!(config.lease.provider, LeaseProvider::Redis(_)));
+    assert!(matches!(config.lease.provider, LeaseProvider::Redis { .. }));
     assert!(config.admin.listen.ip().is_unspecified(), "the published port would lead nowhere");
     let grace = dispatcher.stop_grace_period.as_deref().unwrap().trim_end_matches('s').parse::<u64>().unwrap();
     assert!(config.dispatch.drain_timeout.as_secs() < grace, "the engine would kill it while it drains");

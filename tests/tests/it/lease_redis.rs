@@ -4,15 +4,11 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use outbox_adapters::{Lease, RedisLease};
-use outbox_schema::Shard;
+use outbox_tests::conformance::lease::{LONG, SHARD, holder};
 use outbox_tests::eventually;
 use outbox_tests::servers::{self, Redis};
 use tokio::time::timeout;
 use uuid::Uuid;
-
-use crate::lease::{LONG, holder};
-
-const SHARD: Shard = Shard(0);
 
 /// Long enough for a busy machine; what is awaited takes milliseconds.
 const SOON: Duration = Duration::from_secs(10);
@@ -20,7 +16,7 @@ const SOON: Duration = Duration::from_secs(10);
 /// Two replicas of one outbox.
 fn replicas(server: &Redis) -> (RedisLease, RedisLease) {
     let outbox = Uuid::new_v4().to_string();
-    let replica = || RedisLease::new(&server.url(), &outbox).unwrap();
+    let replica = || RedisLease::new(&server.url(), "", &outbox).unwrap();
     (replica(), replica())
 }
 
@@ -102,21 +98,6 @@ async fn an_idle_candidate_sends_one_command_per_campaign_and_a_renewal_counts_t
     let counts = commands_during(&server, async { assert!(lease.renew(SHARD, &leader, LONG).await.unwrap()) });
     let expected = ["evalsha", "get", "pexpire"].map(|command| (command.to_owned(), 1));
     assert_eq!(counts.await, BTreeMap::from(expected));
-}
-
-#[tokio::test]
-async fn a_lease_won_by_a_call_without_an_answer_is_recognised() {
-    let server = Redis::start().await;
-    let (lease, other) = replicas(&server);
-    assert_eq!(lease.current(SHARD).await.unwrap(), None);
-    let candidate = holder();
-    server.freeze();
-    let unanswered = timeout(Duration::from_millis(200), lease.acquire(SHARD, &candidate, LONG)).await;
-    assert!(unanswered.is_err(), "a frozen server answered {unanswered:?}");
-    server.thaw();
-    eventually("the call has taken effect", SOON, async || other.current(SHARD).await.unwrap()).await;
-    assert!(!other.acquire(SHARD, &holder(), LONG).await.unwrap());
-    assert!(lease.acquire(SHARD, &candidate, LONG).await.unwrap(), "its own lease was not recognised");
 }
 
 #[tokio::test]

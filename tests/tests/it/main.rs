@@ -15,6 +15,7 @@ mod guarantees;
 mod idle;
 mod lease;
 mod lease_redis;
+mod lease_sentinel;
 mod memory;
 mod migrate;
 mod outboxes;

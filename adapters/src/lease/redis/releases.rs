@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
 use futures_util::StreamExt;
-use redis::aio::{PubSub, PubSubStream};
-use redis::{Client, RedisError, RedisResult};
+use redis::RedisResult;
+use redis::aio::PubSubStream;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tracing::debug;
 
-use super::connections::TIMEOUT;
+use super::primary::{Primary, TIMEOUT, timed_out};
 
 /// Between attempts to subscribe: at first and at most. Candidates campaign on their own every second, so nothing
 /// is lost by patience.
@@ -20,7 +20,7 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_
 
 /// The subscriptions of one lease; they end with it.
 pub(super) struct Releases {
-    client: Client,
+    primary: Arc<Primary>,
     subscriptions: Mutex<HashMap<String, Subscription>>,
 }
 
@@ -31,8 +31,8 @@ struct Subscription {
 }
 
 impl Releases {
-    pub(super) fn new(client: Client) -> Self {
-        Self { client, subscriptions: Mutex::default() }
+    pub(super) fn new(primary: Arc<Primary>) -> Self {
+        Self { primary, subscriptions: Mutex::default() }
     }
 
     /// Waits for the next message on `channel`, subscribing at the first call. One caller per channel is served.
@@ -45,7 +45,7 @@ impl Releases {
         let mut subscriptions = self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner);
         let subscription = subscriptions.entry(channel).or_insert_with_key(|channel| {
             let released = Arc::new(Notify::new());
-            let listening = listen(self.client.clone(), channel.clone(), Arc::clone(&released));
+            let listening = listen(Arc::clone(&self.primary), channel.clone(), Arc::clone(&released));
             Subscription { released, task: tokio::spawn(listening).abort_handle() }
         });
         Arc::clone(&subscription.released)
@@ -59,12 +59,12 @@ impl Drop for Subscription {
 }
 
 /// Listens for ever, subscribing anew when the connection is lost.
-async fn listen(client: Client, channel: String, released: Arc<Notify>) {
+async fn listen(primary: Arc<Primary>, channel: String, released: Arc<Notify>) {
     loop {
         let (first, most) = RETRY;
         let backoff =
             ExponentialBuilder::default().with_min_delay(first).with_max_delay(most).with_jitter().without_max_times();
-        let subscribe = || async { subscribe(&client, &channel).await };
+        let subscribe = || async { subscribe(&primary, &channel).await };
         let subscribed = subscribe.retry(backoff).notify(|error, pause| {
             debug!(%channel, %error, ?pause, "cannot listen for released leases");
         });
@@ -80,12 +80,12 @@ async fn listen(client: Client, channel: String, released: Arc<Notify>) {
     }
 }
 
-async fn subscribe(client: &Client, channel: &str) -> RedisResult<PubSubStream> {
+async fn subscribe(primary: &Primary, channel: &str) -> RedisResult<PubSubStream> {
     let subscribing = async {
-        let mut connection: PubSub = client.get_async_pubsub().await?;
+        let mut connection = primary.listen().await?;
         connection.subscribe(channel).await?;
         Ok(connection.into_on_message())
     };
     let subscribed = tokio::time::timeout(TIMEOUT, subscribing).await;
-    subscribed.unwrap_or_else(|_| Err(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut))))
+    subscribed.unwrap_or_else(|_| Err(timed_out()))
 }

@@ -6,6 +6,8 @@ mod channel;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use outbox_adapters::{REDIS_URL, check_redis_url};
+
 use super::key::Key;
 use super::known::retry_section;
 use super::merge::Settings;
@@ -87,13 +89,20 @@ fn of_letters(text: &str, longest: usize, others: &str, capitals: bool) -> Resul
 }
 
 fn lease(read: &mut Reader<'_>) -> Option<LeaseConfig> {
-    let url = read.url("url", urls::REDIS, urls::redis);
+    let url = read.url("url", REDIS_URL, check_redis_url);
+    let tls_ca = read.text("tls_ca");
     let redis = read.word("provider", &[("table", false), ("redis", true)]);
     let ttl = read.time("ttl", SECOND..=10 * MINUTE);
     let term = read.time("term", SECOND..=DAY);
-    let provider = match (redis?, url?) {
+    let (redis, url, tls_ca) = (redis?, url?, tls_ca?);
+    let encrypted = redis && url.as_ref().is_some_and(|url| url.expose().starts_with("rediss"));
+    if !tls_ca.is_empty() && !encrypted {
+        read.refuse("tls_ca", "only TLS needs it: lease.url = \"rediss://…\" or \"rediss+sentinel://…\"");
+        return None;
+    }
+    let provider = match (redis, url) {
         (false, _) => LeaseProvider::Table,
-        (true, Some(url)) => LeaseProvider::Redis(url),
+        (true, Some(url)) => LeaseProvider::Redis { url, tls_ca },
         (true, None) => {
             read.refuse("provider", "needs lease.url, for example lease.url = \"redis://127.0.0.1:6379\"");
             return None;

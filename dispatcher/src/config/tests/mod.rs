@@ -98,7 +98,7 @@ fn lease_and_wakeup_follow_from_the_urls_unless_they_are_set() {
     let redis = ("OUTBOX_LEASE__URL", "redis://cache");
     let config = load("", &[postgres, redis], &[]).unwrap();
     assert_eq!((config.database.dialect, config.dispatch.wakeup), (Dialect::Postgres, Wakeup::Notify));
-    assert!(matches!(&config.lease.provider, LeaseProvider::Redis(url) if url.expose() == "redis://cache"));
+    assert!(matches!(&config.lease.provider, LeaseProvider::Redis { url, .. } if url.expose() == "redis://cache"));
     let file = "[lease]\nprovider = \"table\"\n[dispatch]\nwakeup = \"off\"";
     let config = load(file, &[postgres, redis], &[]).unwrap();
     assert_eq!((config.lease.provider, config.dispatch.wakeup), (LeaseProvider::Table, Wakeup::Off));

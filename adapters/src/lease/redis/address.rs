@@ -1,0 +1,189 @@
+//! What `lease.url` may say: one server, or the sentinels that know which server is the primary.
+
+use redis::{ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
+use url::Url;
+
+/// Where a sentinel listens unless the URL says otherwise.
+const SENTINEL_PORT: u16 = 26379;
+
+/// Where the lease is.
+pub(super) enum Address {
+    /// On this server.
+    Server(ConnectionInfo),
+    /// On whichever server is the primary.
+    Sentinels(Sentinels),
+}
+
+/// Who is asked for the primary, and how it is spoken to then.
+pub(super) struct Sentinels {
+    /// At least one.
+    pub(super) asked: Vec<ConnectionInfo>,
+    /// The name under which they watch the primary.
+    pub(super) service: String,
+    /// Credentials and database of the primary.
+    pub(super) server: RedisConnectionInfo,
+}
+
+impl Address {
+    /// # Errors
+    /// For people: what is wrong. Never repeats the URL, which may hold a password.
+    pub(super) fn parse(url: &str) -> Result<Self, String> {
+        let (scheme, rest) = url.split_once("://").ok_or("it does not begin with redis:// or its like")?;
+        match scheme {
+            "redis" | "rediss" => server(url).map(Self::Server),
+            "redis+sentinel" => sentinels("redis", rest).map(Self::Sentinels),
+            "rediss+sentinel" => sentinels("rediss", rest).map(Self::Sentinels),
+            _ => Err("this is not a Redis URL".to_owned()),
+        }
+    }
+
+    /// As errors name it, without credentials.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::Server(info) => info.addr().to_string(),
+            Self::Sentinels(Sentinels { asked, service, .. }) => {
+                let asked: Vec<_> = asked.iter().map(|info| info.addr().to_string()).collect();
+                format!("{service} (sentinels {})", asked.join(", "))
+            }
+        }
+    }
+}
+
+fn server(text: &str) -> Result<ConnectionInfo, String> {
+    let url = Url::parse(text).map_err(|why| {
+        let hint = if text.contains('@') { " (write / as %2F, # as %23 and @ as %40 in a password)" } else { "" };
+        format!("this is not a URL: {why}{hint}")
+    })?;
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err("the host is missing".to_owned());
+    }
+    if url.fragment().is_some() {
+        return Err("it has a fragment (write # as %23 in a password)".to_owned());
+    }
+    database(url.path())?;
+    url.into_connection_info().map_err(|why| why.to_string())
+}
+
+/// `[user:password@]host[:port][,host[:port]…]/service[/db][?sentinel_user=…&sentinel_password=…]`. The general
+/// syntax of URLs knows one host only, so each is read by itself.
+fn sentinels(scheme: &str, rest: &str) -> Result<Sentinels, String> {
+    let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
+    let missing = "the name of the service is missing after the hosts: …/mymaster";
+    let (authority, path) = rest.split_once('/').ok_or(missing)?;
+    let (service, db) = path.split_once('/').unwrap_or((path, ""));
+    if service.is_empty() {
+        return Err(missing.to_owned());
+    }
+    let service = service_name(service)?;
+    let (credentials, hosts) = match authority.rsplit_once('@') {
+        Some((credentials, hosts)) => (format!("{credentials}@"), hosts),
+        None => (String::new(), authority),
+    };
+    // Their host stands in for the primary's, which is asked for later.
+    let template = server(&format!("{scheme}://{credentials}primary/{db}"))?;
+    let login = sentinel_login(query)?;
+    let asked = hosts.split(',').map(|host| sentinel(scheme, host, &login)).collect::<Result<_, _>>()?;
+    Ok(Sentinels { asked, service, server: template.redis_settings().clone() })
+}
+
+fn sentinel(scheme: &str, host: &str, login: &RedisConnectionInfo) -> Result<ConnectionInfo, String> {
+    let mut url = Url::parse(&format!("{scheme}://{host}")).map_err(|why| {
+        // Not shown: it is part of a password that has a / in it.
+        format!("one of the hosts is not one: {why} (write / as %2F, # as %23 and @ as %40 in a password)")
+    })?;
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err("the host of a sentinel is missing".to_owned());
+    }
+    if url.port().is_none() {
+        // Refused for URLs without a host only.
+        let _ = url.set_port(Some(SENTINEL_PORT));
+    }
+    let info = url.into_connection_info().map_err(|why| why.to_string())?;
+    Ok(info.set_redis_settings(login.clone()))
+}
+
+/// Sentinels have passwords of their own, or none.
+fn sentinel_login(query: Option<&str>) -> Result<RedisConnectionInfo, String> {
+    let mut login = RedisConnectionInfo::default();
+    for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        login = match &*name {
+            "sentinel_user" => login.set_username(&*value),
+            "sentinel_password" => login.set_password(&*value),
+            _ => return Err("after the ? only sentinel_user and sentinel_password are known".to_owned()),
+        };
+    }
+    Ok(login)
+}
+
+fn service_name(service: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if service.chars().all(plain) {
+        return Ok(service.to_owned());
+    }
+    let hint = if service.contains('@') { " (write / as %2F in a password)" } else { "" };
+    Err(format!("the name of the service has other characters than letters, digits, \".\", \"_\" and \"-\"{hint}"))
+}
+
+fn database(path: &str) -> Result<(), String> {
+    match path.trim_matches('/') {
+        "" => Ok(()),
+        number if number.parse::<u16>().is_ok() => Ok(()),
+        _ => Err("the database after the / is not a number".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn parsed(url: &str) -> Sentinels {
+        match Address::parse(url).unwrap() {
+            Address::Server(_) => panic!("{url} names sentinels"),
+            Address::Sentinels(sentinels) => sentinels,
+        }
+    }
+
+    #[test]
+    fn sentinels_are_read_with_their_ports_and_the_primary_with_its_credentials() {
+        let found = parsed("redis+sentinel://me:p%40ss@one,two:5000,[::1]:5001/shop.primary/3");
+        let hosts: Vec<_> = found.asked.iter().map(|info| info.addr().to_string()).collect();
+        assert_eq!(hosts, ["one:26379", "two:5000", "::1:5001"]);
+        assert_eq!(found.service, "shop.primary");
+        let server = &found.server;
+        assert_eq!((server.username(), server.password(), server.db()), (Some("me"), Some("p@ss"), 3));
+        assert!(found.asked.iter().all(|info| info.redis_settings().password().is_none()));
+    }
+
+    #[test]
+    fn sentinels_have_credentials_of_their_own() {
+        let found = parsed("rediss+sentinel://:secret@one/shop?sentinel_user=watch&sentinel_password=t%26p");
+        let login = found.asked[0].redis_settings();
+        assert_eq!((login.username(), login.password()), (Some("watch"), Some("t&p")));
+        assert_eq!((found.server.username(), found.server.password()), (None, Some("secret")));
+        assert!(matches!(found.asked[0].addr(), redis::ConnectionAddr::TcpTls { insecure: false, .. }));
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_without_its_password() {
+        for (url, why) in [
+            ("localhost:6379", "does not begin with"),
+            ("http://me:secret@localhost", "not a Redis URL"),
+            ("redis://me:secret@", "not a URL"),
+            ("redis://me:secret@localhost/first", "not a number"),
+            ("rediss://me:secret@localhost/#insecure", "fragment"),
+            ("redis+sentinel://me:secret@one,two", "the service is missing"),
+            ("redis+sentinel://me:secret@one,two/", "the service is missing"),
+            ("redis+sentinel://me:secret@one,,two/shop", "the host of a sentinel is missing"),
+            ("redis+sentinel://me:secret@one:port/shop", "is not one"),
+            ("redis+sentinel://me:secret@one/shop/first", "not a number"),
+            ("redis+sentinel://me:secret@one/shop?password=secret", "only sentinel_user"),
+            ("redis+sentinel://me:secret/x@one/shop", "write / as %2F"),
+        ] {
+            let error = Address::parse(url).err().unwrap_or_else(|| panic!("{url} is taken"));
+            assert!(error.contains(why), "{url}: {error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+}

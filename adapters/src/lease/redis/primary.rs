@@ -1,0 +1,134 @@
+//! Finding the server that has the lease: the one of the URL, or the one that the sentinels call the primary.
+//! (<https://redis.io/docs/latest/develop/reference/sentinel-clients/>)
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use redis::aio::{MultiplexedConnection, PubSub};
+use redis::io::tcp::socket2::TcpKeepalive;
+use redis::{
+    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, RedisResult, Role,
+    TlsCertificates,
+};
+
+use super::address::{Address, Sentinels};
+
+/// Bounds a connection attempt, and the wait for an answer. Callers set tighter bounds where they need them.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// When a silent peer is first probed, and between probes.
+const KEEPALIVE: Duration = Duration::from_secs(5);
+
+/// The server that has the lease.
+pub(super) struct Primary {
+    address: Address,
+    certificates: Option<TlsCertificates>,
+    /// Which sentinel is asked first: the last that was right, else the one after the last that was asked.
+    turn: AtomicUsize,
+}
+
+impl Primary {
+    /// `tls_ca`, as PEM, is trusted instead of the system's authorities.
+    pub(super) fn new(address: Address, tls_ca: Option<Vec<u8>>) -> RedisResult<Self> {
+        let certificates = tls_ca.map(|root_cert| TlsCertificates { client_tls: None, root_cert: Some(root_cert) });
+        let primary = Self { address, certificates, turn: AtomicUsize::new(0) };
+        match &primary.address {
+            Address::Server(info) => primary.client(info.clone())?,
+            Address::Sentinels(Sentinels { asked, .. }) => primary.client(asked[0].clone())?,
+        };
+        Ok(primary)
+    }
+
+    /// A connection for commands.
+    pub(super) async fn connect(&self) -> RedisResult<MultiplexedConnection> {
+        match &self.address {
+            Address::Server(info) => connect(&self.client(info.clone())?).await,
+            Address::Sentinels(known) => Ok(self.elected(known).await?.1),
+        }
+    }
+
+    /// A connection for a subscription.
+    pub(super) async fn listen(&self) -> RedisResult<PubSub> {
+        let client = match &self.address {
+            Address::Server(info) => self.client(info.clone())?,
+            Address::Sentinels(known) => self.elected(known).await?.0,
+        };
+        client.get_async_pubsub().await
+    }
+
+    /// Asks one sentinel after the other for the primary, and the primary whether it is one: a sentinel that was cut
+    /// off still names the last it knew. A call that is given up here leaves the turn to the next sentinel, so that
+    /// callers with little patience get to the others as well.
+    async fn elected(&self, known: &Sentinels) -> RedisResult<(Client, MultiplexedConnection)> {
+        let (first, count) = (self.turn.load(Ordering::Relaxed), known.asked.len());
+        let mut error = RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, "no sentinel knows a primary"));
+        for place in (0..count).map(|offset| (first + offset) % count) {
+            self.turn.store((place + 1) % count, Ordering::Relaxed);
+            match self.named_by(&known.asked[place], known).await {
+                Ok(found) => {
+                    self.turn.store(place, Ordering::Relaxed);
+                    return Ok(found);
+                }
+                Err(why) => error = why,
+            }
+        }
+        Err(error)
+    }
+
+    /// The primary that one sentinel names.
+    async fn named_by(
+        &self,
+        sentinel: &ConnectionInfo,
+        known: &Sentinels,
+    ) -> RedisResult<(Client, MultiplexedConnection)> {
+        let asking = async {
+            let mut connection = connect(&self.client(sentinel.clone())?).await?;
+            let mut ask = redis::cmd("SENTINEL");
+            ask.arg("get-master-addr-by-name").arg(&known.service);
+            ask.query_async::<Option<(String, u16)>>(&mut connection).await
+        };
+        let named = tokio::time::timeout(TIMEOUT, asking).await.unwrap_or_else(|_| Err(timed_out()))?;
+        let (host, port) =
+            named.ok_or((ErrorKind::MasterNameNotFoundBySentinel, "no such service", known.service.clone()))?;
+        let addr = match sentinel.addr() {
+            ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+                ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
+            }
+            _ => ConnectionAddr::Tcp(host, port),
+        };
+        let client = self.client(sentinel.clone().set_addr(addr).set_redis_settings(known.server.clone()))?;
+        let mut connection = connect(&client).await?;
+        match redis::cmd("ROLE").query_async(&mut connection).await? {
+            Role::Primary { .. } => Ok((client, connection)),
+            _ => {
+                Err((ErrorKind::MasterNameNotFoundBySentinel, "the server that a sentinel names is no primary").into())
+            }
+        }
+    }
+
+    fn client(&self, info: ConnectionInfo) -> RedisResult<Client> {
+        let info = tuned(info);
+        match &self.certificates {
+            Some(certificates) => Client::build_with_tls(info, certificates.clone()),
+            None => Client::open(info),
+        }
+    }
+}
+
+/// Finds dead subscriptions by the network's own means, without a command, and says nothing on connecting beyond
+/// what is needed.
+fn tuned(info: ConnectionInfo) -> ConnectionInfo {
+    let tcp = info.tcp_settings().clone();
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE).with_retries(3);
+    let redis = info.redis_settings().clone().set_skip_set_lib_name();
+    info.set_redis_settings(redis).set_tcp_settings(tcp.set_nodelay(true).set_keepalive(keepalive))
+}
+
+async fn connect(client: &Client) -> RedisResult<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new().set_connection_timeout(Some(TIMEOUT)).set_response_timeout(Some(TIMEOUT));
+    client.get_multiplexed_async_connection_with_config(&config).await
+}
+
+pub(super) fn timed_out() -> RedisError {
+    RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut))
+}
