@@ -14,6 +14,7 @@ pub mod conformance;
 mod eventually;
 pub mod fleet;
 pub mod invariants;
+pub mod model;
 mod outbox_bin;
 pub mod receiver;
 pub mod servers;

@@ -16,6 +16,7 @@ mod lease;
 mod lease_redis;
 mod memory;
 mod migrate;
+mod model;
 mod outboxes;
 mod poller;
 mod program;
