@@ -96,8 +96,9 @@ impl State {
                 self.processes.iter().all(|p| p.attempts.iter().flatten().count() <= protocol.max_in_flight),
             ),
         ];
-        let broken = promises.into_iter().find(|(_, kept)| !kept);
-        broken.into_iter().for_each(|(promise, _)| self.break_promise(promise));
+        if let Some((promise, _)) = promises.into_iter().find(|(_, kept)| !kept) {
+            self.break_promise(promise);
+        }
     }
 }
 

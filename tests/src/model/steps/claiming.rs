@@ -40,10 +40,9 @@ impl Protocol {
     pub(super) fn claim(&self, state: &State, replica: usize) -> Option<State> {
         let (term, revisions) = self.selected(state, replica)?;
         let mut next = self.committed(state, replica, term, revisions);
-        for message in 0..MESSAGES {
-            if let Some(revision) = revisions[message] {
-                let attempt = Attempt { term, revision, stage: Stage::Claimed, counted: false };
-                next.processes[replica].attempts[message] = Some(attempt);
+        for (attempt, revision) in next.processes[replica].attempts.iter_mut().zip(revisions) {
+            if let Some(revision) = revision {
+                *attempt = Some(Attempt { term, revision, stage: Stage::Claimed, counted: false });
             }
         }
         Some(next)

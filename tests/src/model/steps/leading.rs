@@ -31,11 +31,10 @@ pub(super) fn crash(state: &State, replica: usize) -> Option<State> {
     }
     let mut next = state.clone();
     next.crashes -= 1;
-    let led = match process.lead {
-        Lead::Leads(term) => Some(term),
-        Lead::Candidate => None,
-    };
-    led.into_iter().for_each(|term| next.terms[term].open = false);
+    match process.lead {
+        Lead::Leads(term) => next.terms[term].open = false,
+        Lead::Candidate => {}
+    }
     next.processes[replica] = Process::default();
     Some(next)
 }

@@ -6,7 +6,8 @@ use crate::model::state::{Attempt, BUDGET, Message, Outcome, Stage, State, Statu
 use crate::model::{Faults, Policy, Protocol};
 
 impl Protocol {
-    /// Frees the slot: only now may a claim of this process see the row again. A mark that was fenced ends its term.
+    /// Frees the slot: only now may a claim of this process see the row again.
+    /// (That a fenced mark ends its term is one of the ways in which a term can end at any time.)
     pub(super) fn mark(&self, state: &State, replica: usize, message: usize) -> Option<State> {
         let mut next = self.written(state, replica, message)?;
         next.processes[replica].attempts[message] = None;
