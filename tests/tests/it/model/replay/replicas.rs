@@ -40,7 +40,7 @@ pub(super) enum Said {
 pub(super) struct Replicas<'a> {
     outbox: &'a Outbox,
     parking: Parking,
-    replicas: [Replica; REPLICAS],
+    fleet: [Replica; REPLICAS],
     channels: [ChannelTerms; 1],
     /// Those that were begun, in this order.
     pub(super) terms: Vec<TermId>,
@@ -82,7 +82,7 @@ impl<'a> Replicas<'a> {
         Self {
             outbox,
             parking: Parking::of(outbox).await,
-            replicas: std::array::from_fn(|_| replica()),
+            fleet: std::array::from_fn(|_| replica()),
             channels: [http()],
             terms: Vec::new(),
             messages: [outbox.insert(columns).await, outbox.insert(columns).await],
@@ -91,15 +91,14 @@ impl<'a> Replicas<'a> {
 
     pub(super) async fn take(&mut self, step: Step) -> Said {
         match step {
-            // The stores know nothing of leases.
-            Step::Forget => Said::Done,
+            // The stores know nothing of leases, nor of requests.
+            Step::Forget | Step::Deliver(..) => Said::Done,
             Step::BeginTerm(replica) => self.begin_term(replica).await,
             Step::HandOver(replica) => self.hand_over(replica).await,
             Step::Excluded(replica) => self.excluded(replica).await,
             Step::Select(replica) => self.select(replica).await,
             Step::Claim(replica) => self.claim(replica).await,
             Step::Gate(replica, message) => self.gate(replica, message).await,
-            Step::Deliver(..) => Said::Done,
             Step::Accept(replica, message) => {
                 self.over(replica, message, (Verdict::Success { receipt: None }, "delivered"))
             }
@@ -124,12 +123,12 @@ impl<'a> Replicas<'a> {
             let holder = holder.clone();
             async move { store.begin_term(Shard(0), &holder, &channels).await }
         });
-        let claim_is_parked = self.parking.is_possible() && self.replicas.iter().any(|other| other.claiming.is_some());
+        let claim_is_parked = self.parking.is_possible() && self.fleet.iter().any(|other| other.claiming.is_some());
         if claim_is_parked {
             until_blocked(self.outbox, || beginning.is_finished()).await;
         }
         let waits = claim_is_parked && !beginning.is_finished();
-        self.replicas[replica].beginning = Some((holder, beginning));
+        self.fleet[replica].beginning = Some((holder, beginning));
         if waits {
             return Said::Waits;
         }
@@ -138,7 +137,7 @@ impl<'a> Replicas<'a> {
     }
 
     async fn begun(&mut self, replica: usize) {
-        let replica = &mut self.replicas[replica];
+        let replica = &mut self.fleet[replica];
         let Some((holder, beginning)) = replica.beginning.take() else { return };
         let opened = beginning.await.unwrap().unwrap();
         replica.in_flight.set_unsettled(opened.epoch, &opened.unsettled);
@@ -148,13 +147,13 @@ impl<'a> Replicas<'a> {
     }
 
     async fn hand_over(&mut self, replica: usize) -> Said {
-        let term = self.replicas[replica].term.take().unwrap();
+        let term = self.fleet[replica].term.take().unwrap();
         self.outbox.store.end_term(&term, TermEnd::Interval, TermCounts::default()).await.unwrap();
         Said::Done
     }
 
     async fn excluded(&mut self, replica: usize) -> Said {
-        let replica = &mut self.replicas[replica];
+        let replica = &mut self.fleet[replica];
         let room = tokio::select! {
             biased;
             room = replica.in_flight.room() => room.messages,
@@ -166,7 +165,7 @@ impl<'a> Replicas<'a> {
 
     /// Makes the claim, which stands still before its commit.
     async fn select(&mut self, replica: usize) -> Said {
-        let Replica { term, room, excluded, .. } = &self.replicas[replica];
+        let Replica { term, room, excluded, .. } = &self.fleet[replica];
         let (term, room, excluded) = (term.clone().unwrap(), *room, excluded.clone());
         if room == 0 {
             return Said::LeftOut;
@@ -190,24 +189,24 @@ impl<'a> Replicas<'a> {
             if claimed.messages.is_empty() {
                 return Said::LeftOut;
             }
-            self.replicas[replica].claiming = Some((claim, tokio::spawn(async move { Ok(claimed) })));
+            self.fleet[replica].claiming = Some((claim, tokio::spawn(async move { Ok(claimed) })));
             return Said::Done;
         }
-        self.replicas[replica].claiming = Some((claim, claiming));
+        self.fleet[replica].claiming = Some((claim, claiming));
         Said::Done
     }
 
     /// Lets the claim commit, and whoever waited for it go on.
     async fn claim(&mut self, replica: usize) -> Said {
-        let Some((claim, claiming)) = self.replicas[replica].claiming.take() else { return Said::LeftOut };
+        let Some((claim, answer)) = self.fleet[replica].claiming.take() else { return Said::LeftOut };
         self.parking.open().await;
-        let claimed = claiming.await.unwrap().unwrap();
-        let claimer = &mut self.replicas[replica];
-        claimer.in_flight.admit(claim, &claimed.messages);
+        let claimed = answer.await.unwrap().unwrap();
+        let owner = &mut self.fleet[replica];
+        owner.in_flight.admit(claim, &claimed.messages);
         for message in claimed.messages {
-            let term = claimer.term.clone().unwrap();
+            let term = owner.term.clone().unwrap();
             let verdict = (Verdict::Unsent, "unsent");
-            claimer.out.insert(message.id(), Out { term, claim, message, on_the_wire: false, verdict });
+            owner.out.insert(message.id(), Out { term, claim, message, on_the_wire: false, verdict });
         }
         for waiting in 0..REPLICAS {
             self.begun(waiting).await;
@@ -218,8 +217,8 @@ impl<'a> Replicas<'a> {
     /// Whoever looks now sees the claim, and nobody else has the row on the wire.
     async fn gate(&mut self, replica: usize, message: usize) -> Said {
         let id = self.messages[message];
-        let elsewhere = self.replicas.iter().filter_map(|replica| replica.out.get(&id)).any(|out| out.on_the_wire);
-        let Some(out) = self.replicas[replica].out.get_mut(&id) else { return Said::NotClaimed };
+        let elsewhere = self.fleet.iter().filter_map(|replica| replica.out.get(&id)).any(|out| out.on_the_wire);
+        let Some(out) = self.fleet[replica].out.get_mut(&id) else { return Said::NotClaimed };
         assert!(!elsewhere, "two requests of message {id} are open at once");
         let claim = format!("outbox_claim WHERE epoch = {} AND holder = '{}'", out.term.epoch, out.term.holder);
         assert_eq!(self.outbox.count(&claim).await, 1, "nobody knows of what is sent");
@@ -228,13 +227,13 @@ impl<'a> Replicas<'a> {
     }
 
     fn over(&mut self, replica: usize, message: usize, verdict: (Verdict, &'static str)) -> Said {
-        let out = self.replicas[replica].out.get_mut(&self.messages[message]).unwrap();
+        let out = self.fleet[replica].out.get_mut(&self.messages[message]).unwrap();
         (out.on_the_wire, out.verdict) = (false, verdict);
         Said::Done
     }
 
     async fn mark(&mut self, replica: usize, message: usize, answered: bool) -> Said {
-        let replica = &mut self.replicas[replica];
+        let replica = &mut self.fleet[replica];
         let id = self.messages[message];
         let out = &replica.out[&id];
         let (verdict, outcome) = out.verdict.clone();
@@ -249,7 +248,7 @@ impl<'a> Replicas<'a> {
     }
 
     async fn settle(&mut self, replica: usize) -> Said {
-        let replica = &self.replicas[replica];
+        let replica = &self.fleet[replica];
         let term = replica.term.as_ref().unwrap();
         let settlement = self.outbox.store.settle(term, &self.channels).await.unwrap();
         replica.in_flight.set_unsettled(term.epoch, &settlement.unsettled);
