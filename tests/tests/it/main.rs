@@ -18,6 +18,7 @@ mod lease_redis;
 mod lease_sentinel;
 mod memory;
 mod migrate;
+mod model;
 mod outboxes;
 mod poller;
 mod program;

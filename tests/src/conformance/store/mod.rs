@@ -27,7 +27,7 @@ pub async fn on_every_database(behaviour: impl AsyncFn(&Outbox)) {
 }
 
 /// The channel `http`: rows in doubt are resent, 10 attempts, requests take up to a second.
-fn http() -> ChannelTerms {
+pub fn http() -> ChannelTerms {
     ChannelTerms {
         name: "http".to_owned(),
         timeout: Duration::from_secs(1),
@@ -42,7 +42,7 @@ fn once() -> ChannelTerms {
 }
 
 /// A claim of much, with a settling time of ten minutes.
-fn request(channels: &[ChannelTerms]) -> ClaimRequest<'_> {
+pub fn request(channels: &[ChannelTerms]) -> ClaimRequest<'_> {
     ClaimRequest {
         claim: ClaimId::mint(),
         limit: 100,
@@ -58,7 +58,7 @@ fn request(channels: &[ChannelTerms]) -> ClaimRequest<'_> {
 }
 
 /// The mark of a first attempt that ended a moment ago.
-fn mark(term: &TermId, claim: ClaimId, message: &Message, verdict: Verdict, outcome: &'static str) -> Mark {
+pub fn mark(term: &TermId, claim: ClaimId, message: &Message, verdict: Verdict, outcome: &'static str) -> Mark {
     Mark {
         claim,
         id: message.id(),

@@ -1,0 +1,32 @@
+//! What keeps the protocol safe, one value each, so that each can be taken away.
+
+/// One precaution of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Guard {
+    /// Epochs are minted in the outbox database. Without it: counted in the lease store, which may forget.
+    EpochFromDatabase,
+    /// A claim locks the term row shared, from the proof of its epoch to its commit. Without it: it only reads it.
+    ClaimLocksTermRow,
+    /// A mark applies only to the revision that was claimed. Without it: to the row as it is.
+    MarkComparesRevision,
+    /// A row is sent only once its claim has committed. Without it: as soon as it was selected.
+    ClaimBeforeSend,
+    /// The rows of a claim are settled only when nobody can be sending them any more. Without it: at once.
+    SettlingTime,
+    /// The rows to leave out are collected before the claim's snapshot. Without it: what was fetched is filtered.
+    ExclusionBeforeSelect,
+    /// Rows in flight from earlier terms of the process take up its slots. Without it: each term has its own.
+    SlotsOfProcess,
+    /// The gate is asked before each send. Without it: what was claimed is sent.
+    GateBeforeSend,
+    /// Rows of unsettled claims are left out of the polls. Without it: only those in flight here are.
+    UnsettledLeftOut,
+    /// A mark of a row that was not sent raises its revision. Without it: it leaves the row as it was.
+    UnsentRaisesRevision,
+    /// A term says that its gate is closed only when it is. Without it: at any time.
+    GateClosedBeforeTold,
+    /// A mark applies only while its claim stands. Without it: whenever the revision is right.
+    MarkNeedsClaim,
+    /// A claim proves the holder besides the epoch. Without it: the epoch alone.
+    HolderCompared,
+}

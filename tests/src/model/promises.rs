@@ -1,0 +1,141 @@
+//! What must hold, and what must be possible so that it means something.
+//!
+//! Two promises need no judge. A row is `SUCCESS` only by the outcome `Delivered`, which only an accepted request has; and
+//! no message is lost, because a message is pending, delivered, or dead for a reason, and nothing else.
+
+use stateright::Property;
+
+use super::guards::Guard;
+use super::state::{BUDGET, MESSAGES, Outcome, Stage, State, Status};
+use super::{Faults, Policy, Protocol};
+
+/// What the protocol promises. Each is judged after every step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Promise {
+    /// Epochs strictly increase, and no two terms share one.
+    Epochs,
+    /// Every send has a committed claim of that row, at that revision, under the sender's epoch.
+    Claimed,
+    /// Sends <= attempts counted <= budget, where the one that is under way is not counted yet.
+    Counted,
+    /// An attempt is counted once: none is taken from a message that was not made.
+    CountedOnce,
+    /// Deliveries of a row beyond the first <= its attempts in doubt; with `in_doubt = "dead_letter"`: none.
+    Explained,
+    /// A process has at most `max_in_flight` rows claimed and not yet marked: that is what its death leaves in doubt.
+    Bound,
+    /// A replica that is not, or may no longer be, the poller begins no send.
+    Trusted,
+    /// Sends of one ordering key neither overlap nor overtake; nor do the sends of one message.
+    Turns,
+    /// A hand-over leaves nothing in doubt, where nothing fails and sends end in time.
+    NoDoubt,
+}
+
+impl Promise {
+    /// Every promise.
+    pub const ALL: [Self; 9] = [
+        Self::Epochs,
+        Self::Claimed,
+        Self::Counted,
+        Self::CountedOnce,
+        Self::Explained,
+        Self::Bound,
+        Self::Trusted,
+        Self::Turns,
+        Self::NoDoubt,
+    ];
+
+    /// The promise in words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Epochs => "epochs strictly increase",
+            Self::Claimed => "every send has a committed claim of the row as it is",
+            Self::Counted => "every send is counted, within the budget",
+            Self::CountedOnce => "no attempt is counted twice",
+            Self::Explained => "every duplicate is explained by a doubt",
+            Self::Bound => "a process has at most max_in_flight in flight",
+            Self::Trusted => "only a trusted term begins a send",
+            Self::Turns => "sends of one key neither overlap nor overtake",
+            Self::NoDoubt => "a hand-over leaves nothing in doubt",
+        }
+    }
+
+    fn property(self) -> Property<Protocol> {
+        let kept: fn(&Protocol, &State) -> bool = match self {
+            Self::Epochs => |_, state| state.broken != Some(Self::Epochs),
+            Self::Claimed => |_, state| state.broken != Some(Self::Claimed),
+            Self::Counted => |_, state| state.broken != Some(Self::Counted),
+            Self::CountedOnce => |_, state| state.broken != Some(Self::CountedOnce),
+            Self::Explained => |_, state| state.broken != Some(Self::Explained),
+            Self::Bound => |_, state| state.broken != Some(Self::Bound),
+            Self::Trusted => |_, state| state.broken != Some(Self::Trusted),
+            Self::Turns => |_, state| state.broken != Some(Self::Turns),
+            Self::NoDoubt => |_, state| state.broken != Some(Self::NoDoubt),
+        };
+        Property::always(self.as_str(), kept)
+    }
+}
+
+impl State {
+    /// Notes that a promise was broken. The first counts.
+    pub(super) fn break_promise(&mut self, promise: Promise) {
+        self.broken.get_or_insert(promise);
+    }
+
+    /// Judges what can be seen of a state; what only a step can see is noted by the step.
+    pub(super) fn judge(&mut self, protocol: &Protocol) {
+        let under_way = |m| i8::from(self.is_named(m, |_| true));
+        let promises = [
+            (Promise::Epochs, self.terms.is_sorted_by(|a, b| a.epoch < b.epoch)),
+            (Promise::Counted, (0..MESSAGES).all(|m| self.messages[m].uncounted <= under_way(m))),
+            (Promise::Counted, self.messages.iter().all(|message| message.attempts <= BUDGET)),
+            (Promise::Explained, self.messages.iter().all(|message| message.unexplained <= 1)),
+            (
+                Promise::Bound,
+                self.processes.iter().all(|p| p.attempts.iter().flatten().count() <= protocol.max_in_flight),
+            ),
+        ];
+        if let Some((promise, _)) = promises.into_iter().find(|(_, kept)| !kept) {
+            self.break_promise(promise);
+        }
+    }
+}
+
+/// All promises, and what must be possible under these circumstances.
+pub(super) fn properties(protocol: &Protocol) -> Vec<Property<Protocol>> {
+    let mut all: Vec<_> = Promise::ALL.into_iter().map(Promise::property).collect();
+    all.extend([
+        Property::sometimes("all is delivered", |_, state: &State| {
+            state.messages.iter().all(|message| message.status == Status::Success)
+        }),
+        Property::sometimes("two terms have open gates", |_, state: &State| {
+            state.terms.iter().filter(|term| term.open).count() > 1
+        }),
+        Property::sometimes("a delivery is marked after its term", |_, state: &State| {
+            (0..MESSAGES).any(|m| {
+                state.is_in_flight(m, Some(0), |stage| stage == Stage::Over(Outcome::Delivered))
+                    && state.is_named(m, |claim| claim.term == 0 && claim.superseded)
+            })
+        }),
+    ]);
+    if protocol.has(Guard::UnsentRaisesRevision) {
+        all.push(Property::sometimes("a row that was not sent is due again", |_, state: &State| {
+            state
+                .messages
+                .iter()
+                .any(|message| message.status == Status::Pending && message.revision > message.attempts)
+        }));
+    }
+    if protocol.faults != Faults::None {
+        all.push(match protocol.in_doubt {
+            Policy::Resend => Property::sometimes("a doubt is resent, and the budget used up", |_, state: &State| {
+                state.messages.iter().any(|message| message.status == Status::Exhausted)
+            }),
+            Policy::DeadLetter => Property::sometimes("a doubt is kept", |_, state: &State| {
+                state.messages.iter().any(|message| message.status == Status::InDoubt)
+            }),
+        });
+    }
+    all
+}

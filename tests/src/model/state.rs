@@ -1,0 +1,219 @@
+//! What the model keeps in mind: the lease store, the tables, the memories of the processes, and what the receiver saw.
+
+use super::promises::Promise;
+
+/// Replicas of the fleet.
+pub const REPLICAS: usize = 3;
+/// Messages of the outbox.
+pub const MESSAGES: usize = 2;
+/// Attempts that a message has: `max_attempts`.
+pub const BUDGET: u8 = 2;
+
+/// One moment of the whole system.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct State {
+    /// Terms that the lease store remembers. Only an epoch that does not come from the database is taken from here.
+    pub counted: u8,
+    /// `outbox_term_log`; the last is the term row.
+    pub terms: Vec<Term>,
+    /// `outbox_claim`.
+    pub claims: Vec<Claim>,
+    /// `outbox`, and what became of each message outside.
+    pub messages: [Message; MESSAGES],
+    /// The replicas.
+    pub processes: [Process; REPLICAS],
+    /// Processes that may still die.
+    pub crashes: u8,
+    /// The first promise that was broken on the way here.
+    pub broken: Option<Promise>,
+}
+
+/// A term, and the gate in the memory of the process that leads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Term {
+    /// The fencing token.
+    pub epoch: u8,
+    /// Whether its gate is open: trusted, and not ended.
+    pub open: bool,
+}
+
+/// A row of `outbox_claim`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Claim {
+    /// Index of the term that made it.
+    pub term: usize,
+    /// Its messages, each with the revision at which it was claimed.
+    pub revisions: [Option<u8>; MESSAGES],
+    /// Whether `superseded_at` is set.
+    pub superseded: bool,
+    /// Whether `gate_closed_at` is set although the gate is open. (Where it is closed, the mark in the table says no
+    /// more than the gate.)
+    pub misled: bool,
+}
+
+/// A row of `outbox`, and what the receiver knows of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Message {
+    /// `status`, with `dead_reason`.
+    pub status: Status,
+    /// `revision`.
+    pub revision: u8,
+    /// `attempts`.
+    pub attempts: u8,
+    /// Requests written, less `attempts`.
+    pub uncounted: i8,
+    /// Requests accepted, less attempts in doubt (where a doubt allows another send).
+    pub unexplained: i8,
+}
+
+/// `status` and `dead_reason`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Due.
+    Pending,
+    /// Delivered.
+    Success,
+    /// Given up after its last attempt.
+    Exhausted,
+    /// Given up because it may have been delivered.
+    InDoubt,
+}
+
+/// What one process remembers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Process {
+    /// Its leadership.
+    pub lead: Lead,
+    /// The claim that it is making.
+    pub claiming: Claiming,
+    /// What it has in flight, of whichever term.
+    pub attempts: [Option<Attempt>; MESSAGES],
+}
+
+/// The way from one term to the next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Lead {
+    /// Campaigns.
+    #[default]
+    Candidate,
+    /// Leads the term of this index, or has just seen its end.
+    Leads(usize),
+}
+
+/// How far a claim has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Claiming {
+    /// None is being made.
+    #[default]
+    Not,
+    /// These rows will be left out.
+    Excluded([bool; MESSAGES]),
+    /// The transaction is open: the term was proved, and these rows were due, at these revisions.
+    Selected([Option<u8>; MESSAGES]),
+}
+
+/// A claimed row on its way to its mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Attempt {
+    /// Index of the term under which it was claimed.
+    pub term: usize,
+    /// The revision that was claimed.
+    pub revision: u8,
+    /// How far it has come.
+    pub stage: Stage,
+    /// Whether its mark has counted it, in a try whose answer was lost.
+    pub counted: bool,
+}
+
+/// How far an attempt has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Claimed; the gate was not asked yet.
+    Claimed,
+    /// The gate was open; nothing is written yet.
+    Passed,
+    /// The request is written, and may be accepted.
+    Sent,
+    /// The attempt is over, and its mark not yet written.
+    Over(Outcome),
+}
+
+/// The outcomes that differ for the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Accepted, and we know it.
+    Delivered,
+    /// Not accepted, and we know it.
+    Retry,
+    /// Written, and no answer came.
+    InDoubt,
+    /// The gate was closed.
+    Unsent,
+}
+
+impl State {
+    /// Two messages are due, and nobody has campaigned yet.
+    pub fn first(crashes: u8) -> Self {
+        let message = Message { status: Status::Pending, revision: 0, attempts: 0, uncounted: 0, unexplained: 0 };
+        Self {
+            counted: 0,
+            terms: Vec::new(),
+            claims: Vec::new(),
+            messages: [message; MESSAGES],
+            processes: [Process::default(); REPLICAS],
+            crashes,
+            broken: None,
+        }
+    }
+
+    /// Whether a claim names this message as the row is now.
+    pub fn is_named(&self, message: usize, claims: impl Fn(&Claim) -> bool) -> bool {
+        let row = &self.messages[message];
+        row.status == Status::Pending
+            && self.claims.iter().any(|claim| claims(claim) && claim.revisions[message] == Some(row.revision))
+    }
+
+    /// Whether an attempt at this message, under a claim of this term where one is asked for, is in such a stage.
+    pub fn is_in_flight(&self, message: usize, term: Option<usize>, stage: impl Fn(Stage) -> bool) -> bool {
+        let attempts = self.processes.iter().filter_map(|process| process.attempts[message]);
+        attempts.filter(|attempt| term.is_none_or(|term| attempt.term == term)).any(|attempt| stage(attempt.stage))
+    }
+
+    /// Forgets what no step will look at again: of a claim the rows that have moved on; of an attempt at such a row what
+    /// its mark would say, since it will be refused; of a message that is finished, and of which nothing is under way,
+    /// all but that.
+    pub fn forget(&mut self) {
+        let rows = self.messages;
+        let moved_on = |m: usize, revision: u8| rows[m].status != Status::Pending || rows[m].revision != revision;
+        for claim in &mut self.claims {
+            for m in 0..MESSAGES {
+                claim.revisions[m] = claim.revisions[m].filter(|revision| !moved_on(m, *revision));
+            }
+        }
+        self.claims.retain(|claim| claim.revisions.iter().any(Option::is_some));
+        self.claims.sort_unstable();
+        let terms = &self.terms;
+        for process in &mut self.processes {
+            for m in 0..MESSAGES {
+                if let Some(attempt) = &mut process.attempts[m]
+                    && attempt.stage == Stage::Claimed
+                    && !terms[attempt.term].open
+                {
+                    attempt.stage = Stage::Over(Outcome::Unsent);
+                }
+                if let Some(attempt) = &mut process.attempts[m]
+                    && matches!(attempt.stage, Stage::Over(_))
+                    && moved_on(m, attempt.revision)
+                {
+                    *attempt = Attempt { term: 0, revision: 0, stage: Stage::Over(Outcome::Unsent), counted: false };
+                }
+            }
+        }
+        for m in 0..MESSAGES {
+            let status = self.messages[m].status;
+            if status != Status::Pending && !self.is_in_flight(m, None, |stage| !matches!(stage, Stage::Over(_))) {
+                self.messages[m] = Message { status, revision: 0, attempts: 0, uncounted: 0, unexplained: 0 };
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! For each guard a shortest way to what breaks without it. The tests search the model for its length, follow it with
+//! and without the guard, and replay it on real databases.
+
+use super::guards::Guard;
+use super::promises::Promise;
+use super::steps::Step::{
+    self, Accept, BeginTerm, Claim, Deliver, Excluded, Forget, Gate, HandOver, Mark, MarkUnanswered, Refuse, Select,
+    Settle,
+};
+use super::{Faults, Policy, Protocol};
+
+/// Three terms, two rows at a time; only the lease fails.
+pub const CALM: Protocol = Protocol {
+    without: &[],
+    terms: 3,
+    max_in_flight: 2,
+    in_doubt: Policy::Resend,
+    ordered: false,
+    faults: Faults::None,
+};
+
+/// Three terms, two rows of one ordering key; processes die, and answers are lost.
+pub const ORDERED: Protocol = Protocol { ordered: true, faults: Faults::Crashes, ..CALM };
+
+/// Two terms, two rows at a time; processes also stand still between gate and write.
+pub const TWO_AT_A_TIME: Protocol = Protocol { terms: 2, faults: Faults::Freezes, ..CALM };
+
+/// Three terms, one row at a time, and none of them twice.
+pub const AT_MOST_ONCE: Protocol =
+    Protocol { terms: 3, max_in_flight: 1, in_doubt: Policy::DeadLetter, ..TWO_AT_A_TIME };
+
+/// What happens without a guard.
+#[derive(Debug, Clone, Copy)]
+pub struct Trace {
+    /// The circumstances.
+    pub protocol: Protocol,
+    /// The guard that is missing.
+    pub without: &'static [Guard],
+    /// What breaks.
+    pub breaks: Promise,
+    /// How.
+    pub steps: &'static [Step],
+}
+
+/// Two terms share an epoch.
+pub const EPOCH_FROM_DATABASE: Trace = Trace {
+    protocol: ORDERED,
+    without: &[Guard::EpochFromDatabase],
+    breaks: Promise::Epochs,
+    steps: &[BeginTerm(0), Forget, BeginTerm(1)],
+};
+
+/// A claim commits after the next term has looked for what earlier terms left, and both send its row.
+pub const CLAIM_LOCKS_TERM_ROW: Trace = Trace {
+    protocol: ORDERED,
+    without: &[Guard::ClaimLocksTermRow],
+    breaks: Promise::Turns,
+    steps: &[
+        BeginTerm(0),
+        Excluded(0),
+        Select(0),
+        BeginTerm(1),
+        Claim(0),
+        Excluded(1),
+        Select(1),
+        Claim(1),
+        Gate(0, 0),
+        Gate(1, 0),
+    ],
+};
+
+/// The answer to a mark is lost; repeated, it takes a second attempt from a message that was sent once.
+pub const MARK_COMPARES_REVISION: Trace = Trace {
+    protocol: TWO_AT_A_TIME,
+    without: &[Guard::MarkComparesRevision],
+    breaks: Promise::CountedOnce,
+    steps: &[
+        BeginTerm(0),
+        Excluded(0),
+        Select(0),
+        Claim(0),
+        Gate(0, 0),
+        Deliver(0, 0),
+        Refuse(0, 0),
+        MarkUnanswered(0, 0),
+        Mark(0, 0),
+    ],
+};
+
+/// A send of which the database knows nothing.
+pub const CLAIM_BEFORE_SEND: Trace = Trace {
+    protocol: ORDERED,
+    without: &[Guard::ClaimBeforeSend],
+    breaks: Promise::Claimed,
+    steps: &[BeginTerm(0), Excluded(0), Select(0), Claim(0), Gate(0, 0)],
+};
+
+/// What a poller has on the wire is sent again by the next.
+pub const SETTLING_TIME: Trace = Trace {
+    protocol: ORDERED,
+    without: &[Guard::SettlingTime],
+    breaks: Promise::Turns,
+    steps: &[
+        BeginTerm(0),
+        Excluded(0),
+        Select(0),
+        Claim(0),
+        Gate(0, 0),
+        BeginTerm(1),
+        Settle(1, 0),
+        Excluded(1),
+        Select(1),
+        Claim(1),
+        Gate(1, 0),
+    ],
+};
+
+/// A row that was fetched before its mark and filtered after it is sent again.
+pub const EXCLUSION_BEFORE_SELECT: Trace = Trace {
+    protocol: ORDERED,
+    without: &[Guard::ExclusionBeforeSelect],
+    breaks: Promise::Claimed,
+    steps: &[
+        BeginTerm(0),
+        Excluded(0),
+        Select(0),
+        Claim(0),
+        Gate(0, 0),
+        Accept(0, 0),
+        Excluded(0),
+        Select(0),
+        Mark(0, 0),
+        Claim(0),
+        Gate(0, 0),
+    ],
+};
+
+/// A process that is elected again has one term's worth of rows in flight for each.
+pub const SLOTS_OF_PROCESS: Trace = Trace {
+    protocol: AT_MOST_ONCE,
+    without: &[Guard::SlotsOfProcess],
+    breaks: Promise::Bound,
+    steps: &[
+        BeginTerm(0),
+        Excluded(0),
+        Select(0),
+        Claim(0),
+        HandOver(0),
+        BeginTerm(0),
+        Excluded(0),
+        Select(0),
+        Claim(0),
+    ],
+};
+
+/// A row that was claimed in time is sent out of time.
+pub const GATE_BEFORE_SEND: Trace = Trace {
+    protocol: ORDERED,
+    without: &[Guard::GateBeforeSend],
+    breaks: Promise::Trusted,
+    steps: &[BeginTerm(0), Excluded(0), Select(0), Claim(0), HandOver(0), Gate(0, 0)],
+};
+
+/// What a poller is about to send is claimed and sent by the next.
+pub const UNSETTLED_LEFT_OUT: Trace = Trace {
+    protocol: ORDERED,
+    without: &[Guard::UnsettledLeftOut],
+    breaks: Promise::Turns,
+    steps: &[
+        BeginTerm(0),
+        Excluded(0),
+        Select(0),
+        Claim(0),
+        BeginTerm(1),
+        Excluded(1),
+        Select(1),
+        Claim(1),
+        Gate(0, 0),
+        Gate(1, 0),
+    ],
+};
+
+/// A claim is settled without its ttl while its holder still sends.
+pub const GATE_CLOSED_BEFORE_TOLD: Trace = Trace {
+    protocol: ORDERED,
+    without: &[Guard::GateClosedBeforeTold],
+    breaks: Promise::Claimed,
+    steps: &[BeginTerm(0), Excluded(0), Select(0), Claim(0), HandOver(0), BeginTerm(1), Settle(1, 0), Gate(0, 0)],
+};

@@ -1,0 +1,100 @@
+//! The protocol, searched to the end; and what breaks where one of its guards is taken away.
+
+mod replay;
+
+use outbox_tests::model::guards::Guard;
+use outbox_tests::model::search::{assert_holds, follow, steps_to_breach};
+use outbox_tests::model::traces::{self, Trace};
+use outbox_tests::model::{Faults, Protocol};
+
+#[test]
+fn a_hand_over_leaves_nothing_in_doubt_where_sends_end_in_time() {
+    assert_holds("calm", traces::CALM);
+}
+
+#[test]
+fn sends_of_an_ordering_key_take_turns_through_crashes_and_lost_answers() {
+    assert_holds("ordered", traces::ORDERED);
+}
+
+#[test]
+fn every_duplicate_is_explained_by_a_doubt_wherever_a_process_stands_still() {
+    assert_holds("two at a time", traces::TWO_AT_A_TIME);
+}
+
+#[test]
+fn nothing_is_delivered_twice_where_doubts_are_dead_letters() {
+    assert_holds("at most once", traces::AT_MOST_ONCE);
+}
+
+/// Without the guard the steps of the trace break its promise, and no fewer steps do; with it they cannot be taken, or
+/// break nothing.
+fn assert_needed(trace: &Trace) {
+    let unguarded = trace.protocol.without(trace.without);
+    assert_eq!(follow(unguarded, trace.steps).map(|state| state.broken), Ok(Some(trace.breaks)));
+    assert_eq!(steps_to_breach(unguarded, trace.breaks), trace.steps.len());
+    let guarded = follow(trace.protocol, trace.steps);
+    assert!(guarded.as_ref().map_or(true, |state| state.broken.is_none()), "{guarded:?}");
+}
+
+#[test]
+fn without_epochs_from_the_database_two_terms_share_one() {
+    assert_needed(&traces::EPOCH_FROM_DATABASE);
+}
+
+#[test]
+fn without_the_lock_of_the_claim_two_pollers_send_one_row_at_once() {
+    assert_needed(&traces::CLAIM_LOCKS_TERM_ROW);
+}
+
+#[test]
+fn without_the_revision_a_repeated_mark_counts_an_attempt_twice() {
+    assert_needed(&traces::MARK_COMPARES_REVISION);
+}
+
+#[test]
+fn without_a_claim_before_it_a_send_is_known_to_nobody() {
+    assert_needed(&traces::CLAIM_BEFORE_SEND);
+}
+
+#[test]
+fn without_the_settling_time_a_row_on_the_wire_is_sent_again() {
+    assert_needed(&traces::SETTLING_TIME);
+}
+
+#[test]
+fn filtered_after_the_fetch_a_row_is_sent_again_whose_mark_has_landed() {
+    assert_needed(&traces::EXCLUSION_BEFORE_SELECT);
+}
+
+#[test]
+fn with_slots_per_term_a_process_has_more_in_flight_than_the_bound() {
+    assert_needed(&traces::SLOTS_OF_PROCESS);
+}
+
+#[test]
+fn without_the_gate_a_term_that_is_over_begins_a_send() {
+    assert_needed(&traces::GATE_BEFORE_SEND);
+}
+
+#[test]
+fn with_unsettled_rows_in_the_polls_two_pollers_send_one_row_at_once() {
+    assert_needed(&traces::UNSETTLED_LEFT_OUT);
+}
+
+#[test]
+fn told_that_a_gate_is_closed_which_is_open_the_next_poller_settles_what_is_then_sent() {
+    assert_needed(&traces::GATE_CLOSED_BEFORE_TOLD);
+}
+
+/// Second bolts, and one that is there for speed. The claim of a row that was settled is gone, but its revision has
+/// risen too; what the claim's lock is for is that mark and settlement take turns, which the model takes for granted by
+/// making each one step. The holder tells apart two terms of one epoch, which only a database that lost a mint can have.
+/// A row that was not sent rises so that the next poller need not wait for the settling time of its claim.
+#[test]
+fn the_standing_claim_the_holder_and_the_rise_of_unsent_rows_are_second_bolts() {
+    let protocol = Protocol { faults: Faults::Crashes, ..traces::TWO_AT_A_TIME };
+    assert_holds("without standing claims", protocol.without(&[Guard::MarkNeedsClaim]));
+    assert_holds("without holders", protocol.without(&[Guard::HolderCompared]));
+    assert_holds("without the rise of unsent rows", protocol.without(&[Guard::UnsentRaisesRevision]));
+}
