@@ -15,7 +15,6 @@ mod eventually;
 pub mod faults;
 pub mod fleet;
 pub mod invariants;
-pub mod model;
 mod outbox_bin;
 pub mod proxy;
 pub mod receiver;

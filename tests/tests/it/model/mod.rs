@@ -2,10 +2,10 @@
 
 mod replay;
 
-use outbox_tests::model::guards::Guard;
-use outbox_tests::model::search::{assert_holds, follow, steps_to_breach};
-use outbox_tests::model::traces::{self, Trace};
-use outbox_tests::model::{Faults, Protocol};
+use outbox_model::guards::Guard;
+use outbox_model::search::{assert_holds, follow, steps_to_breach};
+use outbox_model::traces::{self, Trace};
+use outbox_model::{Faults, Protocol};
 
 #[test]
 fn a_hand_over_leaves_nothing_in_doubt_where_sends_end_in_time() {

@@ -5,9 +5,9 @@ mod replicas;
 
 use std::time::Duration;
 
+use outbox_model::traces::{self, Trace};
 use outbox_schema::{ClaimRequest, Holder, MessageId, Shard, TermId, Verdict};
 use outbox_tests::conformance::store::{Dialect, Outbox, http, mark, on_every_database, request};
-use outbox_tests::model::traces::{self, Trace};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use self::replicas::{Replicas, Said};

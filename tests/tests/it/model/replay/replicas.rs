@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outbox_dispatcher::in_flight::InFlight;
+use outbox_model::Protocol;
+use outbox_model::state::{MESSAGES, REPLICAS};
+use outbox_model::steps::Step;
 use outbox_schema::store::{OpenedTerm, TermCounts};
 use outbox_schema::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, Message, MessageId, Shard, StoreError, TermEnd, TermId,
     Verdict,
 };
 use outbox_tests::conformance::store::{Outbox, http, mark, request};
-use outbox_tests::model::Protocol;
-use outbox_tests::model::state::{MESSAGES, REPLICAS};
-use outbox_tests::model::steps::Step;
 use tokio::task::JoinHandle;
 
 use super::parking::{Parking, until_blocked, until_parked};

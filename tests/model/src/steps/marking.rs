@@ -1,9 +1,9 @@
 //! Marks: one marker for each process, which repeats a mark until it has an answer.
 
-use crate::model::guards::Guard;
-use crate::model::promises::Promise;
-use crate::model::state::{Attempt, BUDGET, Message, Outcome, Stage, State, Status};
-use crate::model::{Faults, Policy, Protocol};
+use crate::guards::Guard;
+use crate::promises::Promise;
+use crate::state::{Attempt, BUDGET, Message, Outcome, Stage, State, Status};
+use crate::{Faults, Policy, Protocol};
 
 impl Protocol {
     /// Frees the slot: only now may a claim of this process see the row again.

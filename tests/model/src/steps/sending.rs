@@ -1,9 +1,9 @@
 //! An attempt, from the gate to its outcome.
 
-use crate::model::guards::Guard;
-use crate::model::promises::Promise;
-use crate::model::state::{Attempt, Claim, Outcome, Stage, State, Status};
-use crate::model::{Faults, Protocol};
+use crate::guards::Guard;
+use crate::promises::Promise;
+use crate::state::{Attempt, Claim, Outcome, Stage, State, Status};
+use crate::{Faults, Protocol};
 
 /// Moves an attempt from one stage to the next.
 fn go_on(state: &State, replica: usize, message: usize, from: Stage, to: Stage) -> Option<State> {

@@ -1,8 +1,8 @@
 //! The lease, and the terms that are begun under it.
 
-use crate::model::Protocol;
-use crate::model::guards::Guard;
-use crate::model::state::{Claiming, Lead, Process, State, Term};
+use crate::Protocol;
+use crate::guards::Guard;
+use crate::state::{Claiming, Lead, Process, State, Term};
 
 /// Only what the lease store counts is in the model; that it gives the lease to anybody is in `begin_term`.
 pub(super) fn forget(state: &State) -> State {

@@ -1,8 +1,8 @@
 //! The three steps of a claim: what to leave out, what is due, and the commit.
 
-use crate::model::guards::Guard;
-use crate::model::state::{Attempt, Claim, Claiming, Lead, MESSAGES, Stage, State, Status};
-use crate::model::{Faults, Protocol};
+use crate::guards::Guard;
+use crate::state::{Attempt, Claim, Claiming, Lead, MESSAGES, Stage, State, Status};
+use crate::{Faults, Protocol};
 
 use super::leading::open_term;
 

@@ -1,9 +1,9 @@
 //! Settling: beside the loop, by the term that the term row says.
 
-use crate::model::guards::Guard;
-use crate::model::promises::Promise;
-use crate::model::state::{Claim, MESSAGES, Message, Stage, State};
-use crate::model::{Faults, Protocol};
+use crate::guards::Guard;
+use crate::promises::Promise;
+use crate::state::{Claim, MESSAGES, Message, Stage, State};
+use crate::{Faults, Protocol};
 
 use super::leading::open_term;
 
