@@ -209,6 +209,10 @@ async fn the_status_says_who_polls_each_shard_and_how_terms_ended() {
         let mut replica = program.start();
         let began = replica.says("term.began").await;
         let holder = began.split("holder=").nth(1).unwrap().split(' ').next().unwrap();
+        // Two random ids: containers may share a host name, and a restarted process is somebody else.
+        let hexadecimal = |id: &str| id.bytes().all(|b| b.is_ascii_hexdigit());
+        let parts: Vec<_> = holder.split('.').map(|id| (id.len(), hexadecimal(id))).collect();
+        assert_eq!(parts, [(12, true), (8, true)], "{holder}");
         let text = program.run(&["status"]).await.done();
         assert!(text.contains(&format!("0      {holder}  1 ")) && text.contains("  polls  "), "{text}");
         let status = program.run(&["status", "--json"]).await.json();
