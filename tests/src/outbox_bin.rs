@@ -28,6 +28,11 @@ fn build(name: &str, features: &[&str]) -> PathBuf {
     // The features of a dependency are those that the selected packages ask for together. The selection of
     // `cargo test --workspace` finds the dependencies compiled; the package alone might compile them again.
     cargo.arg("--workspace");
+    // Cargo tells a test about its package. A build script that reads the same variables, as that of `ring` does, would
+    // take them for its own and run again, and all that depends on it be compiled again.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_about_a_package(&name.to_string_lossy())) {
+        cargo.env_remove(name);
+    }
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
     }
@@ -38,6 +43,10 @@ fn build(name: &str, features: &[&str]) -> PathBuf {
     assert!(output.status.success(), "`cargo build --bin {name}` failed ({}): its words are above", output.status);
     let messages = String::from_utf8(output.stdout).unwrap();
     messages.lines().find_map(|line| executable(line, name)).expect("cargo names the executable that it built")
+}
+
+fn is_about_a_package(variable: &str) -> bool {
+    ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_", "CARGO_BIN_"].iter().any(|prefix| variable.starts_with(prefix))
 }
 
 /// Where these tests themselves were built, which `cargo test --target-dir` tells no child process:

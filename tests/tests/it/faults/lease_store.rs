@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use outbox_tests::eventually;
 use outbox_tests::faults::{CHANGES, Figures, Run, Setup, repeat};
-use outbox_tests::fleet::{PATIENCE, Poller};
+use outbox_tests::fleet::{PATIENCE, Poller, Settings};
 use outbox_tests::proxy::{Passage, Proxy};
-use outbox_tests::servers::{self, Redis};
+use outbox_tests::servers::{self, Redis, Sentinels};
 
 use super::IN_FLIGHT;
 
@@ -174,6 +174,29 @@ async fn a_replica_that_never_saw_the_lease_takes_the_place_of_its_primary() {
             let messages = run.stage.application.committed.len();
             run.end(figures).await.assert_all_delivered(messages);
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sentinels_promote_a_replica_that_never_saw_the_lease() {
+    repeat("Sentinel promotes a replica that never saw the lease, PostgreSQL", async |_, figures| {
+        let redis = Sentinels::start().await;
+        let setup = on_postgres(redis.url(), 16).await;
+        let mut run = Run::begin(setup, |settings| Settings { term: Duration::from_secs(2), ..settings }).await;
+        let poller = run.poller_at_work().await;
+        let struck = run.strikes(&poller);
+        // As if it had been too slow to hear of the lease.
+        redis.replica.command(&["CONFIG", "SET", "replica-read-only", "no"]).await;
+        redis.replica.command(&["FLUSHALL"]).await;
+        redis.primary.kill().await;
+        run.successor(&poller).await;
+        figures.time("from the death of the primary to the next term, sentinels agreeing after 1 s", struck.elapsed());
+        run.enough_hand_overs().await;
+        let messages = run.stage.application.committed.len();
+        let report = run.end(figures).await;
+        report.assert_all_delivered(messages);
+        assert!(report.is_without_duplicates(), "{:?}", report.twice);
     })
     .await;
 }
