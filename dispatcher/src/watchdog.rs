@@ -73,8 +73,10 @@ impl Watchdog {
         let guard = EndsTerm(term.clone());
         tokio::spawn(async move {
             let why = tokio::select! {
-                why = watchdog.renew_until_lost(&guard.0) => why,
+                // First: the lease of a term that has ended is not asked for again.
+                biased;
                 () = guard.0.ended() => return,
+                why = watchdog.renew_until_lost(&guard.0) => why,
             };
             guard.0.end(why);
         });
