@@ -18,6 +18,9 @@ use crate::vitals::{Vitals, VitalsCache, VitalsSource};
 /// How often the poller refreshes what is sent over OTLP without anybody asking.
 const REFRESH: Duration = Duration::from_mins(1);
 
+/// How long the database has to refuse a connection.
+const REFUSAL_LIMIT: Duration = Duration::from_secs(2);
+
 /// Sees the outbox through the desk and the lease through its answers.
 pub struct Replica {
     /// What the database says, at most a few seconds old.
@@ -52,6 +55,14 @@ impl Replica {
         }
     }
 
+    /// What went wrong, and where the database refuses connections, what it says of that.
+    async fn in_its_own_words(&self, why: String) -> String {
+        match tokio::time::timeout(REFUSAL_LIMIT, self.database.refusal()).await {
+            Ok(Some(refusal)) => format!("{why}: {refusal}"),
+            Ok(None) | Err(_) => why,
+        }
+    }
+
     /// Refreshes what `metrics` says of the database while this replica leads, for a collector that is sent
     /// metrics and never asks.
     pub async fn refresh_vitals(self: Arc<Self>, metrics: Arc<Metrics>, leading: Arc<AtomicBool>) {
@@ -67,7 +78,10 @@ impl Replica {
 #[async_trait]
 impl Readiness for Replica {
     async fn causes(&self) -> Vec<String> {
-        let vitals = self.vitals.get().await;
+        let vitals = match self.vitals.get().await {
+            Ok(vitals) => Ok(vitals),
+            Err(why) => Err(self.in_its_own_words(why).await),
+        };
         let schema = match &vitals {
             Ok(_) => self.database.require(&self.environment).await.err().map(|error| error.to_string()),
             Err(_) => None,

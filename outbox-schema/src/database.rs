@@ -7,7 +7,7 @@ use std::time::Duration;
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Executor, MySqlPool, PgPool, SqlitePool};
+use sqlx::{ConnectOptions as _, Executor, MySqlPool, PgPool, SqlitePool};
 
 use crate::mysql::MySqlStore;
 use crate::postgres::PostgresStore;
@@ -95,6 +95,16 @@ impl Database {
             Self::Postgres(pool) => Arc::new(PostgresStore::new(pool.clone())),
             Self::MySql(pool) => Arc::new(MySqlStore::new(pool.clone())),
             Self::Sqlite(pool) => Arc::new(SqliteStore::new(pool.clone())),
+        }
+    }
+
+    /// Why no connection can be made, where none can. A pool says only that it waited in vain; this tries once, beside
+    /// it, and has the server's own words.
+    pub async fn refusal(&self) -> Option<sqlx::Error> {
+        match self {
+            Self::Postgres(pool) => pool.connect_options().connect().await.err(),
+            Self::MySql(pool) => pool.connect_options().connect().await.err(),
+            Self::Sqlite(pool) => pool.connect_options().connect().await.err(),
         }
     }
 
