@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outbox_schema::Epoch;
 
-use crate::vitals::Vitals;
+use crate::vitals::{VITALS_MAX_AGE, Vitals};
 
 /// Lag below which nobody is called, however short the lease.
 const LAG_FLOOR: Duration = Duration::from_secs(30);
@@ -75,7 +75,8 @@ fn database(seen: &Observations<'_>) -> Option<String> {
 /// begun a term since: this replica's last trouble is over then, and it was not needed.
 fn writes(seen: &Observations<'_>) -> Option<String> {
     let (down, why) = seen.store.filter(|(down, _)| *down > seen.lease.ttl && seen.database.is_ok())?;
-    let begun_since = seen.newest_term.is_some_and(|term| term.age < down);
+    // What is known of terms is a little older than what is known of this replica.
+    let begun_since = seen.newest_term.is_some_and(|term| term.age + VITALS_MAX_AGE < down);
     (!begun_since).then(|| format!("database: nothing could be written for {}: {why}", seconds(down)))
 }
 
@@ -214,7 +215,8 @@ mod tests {
         };
         assert_eq!(told(10, 100), Vec::<String>::new());
         assert_eq!(told(11, 100), ["database: nothing could be written for 11s: read-only"]);
-        assert_eq!(told(11, 3), Vec::<String>::new());
+        assert_eq!(told(11, 7), ["database: nothing could be written for 11s: read-only"]);
+        assert_eq!(told(11, 5), Vec::<String>::new());
     }
 
     #[test]

@@ -25,6 +25,9 @@ const LATENCY: Duration = Duration::from_millis(50);
 /// Beyond what the settings imply: the answer, the mint, the first claim.
 const SLACK: Duration = Duration::from_millis(500);
 
+/// Within this a poller that has enough to do has its slots full, and most of its requests answered once.
+const AT_WORK: Duration = Duration::from_secs(1);
+
 /// Requests of a poller that is gone may be read for so long: they were in the sockets.
 const IN_THE_SOCKETS: Duration = Duration::from_millis(200);
 
@@ -82,15 +85,25 @@ impl Run {
     /// A poller with as many requests in flight as it may have, or nearly.
     pub async fn poller_at_work(&mut self) -> Poller {
         let in_flight = self.in_flight();
-        self.stage.application.insert(8 * in_flight, "/hook").await;
-        let poller = self.fleet.poller(&self.stage.tables).await;
-        let enough = self.stage.receiver.count() + in_flight;
-        let at_work = async || {
-            let receiver = &self.stage.receiver;
-            (receiver.count() >= enough && receiver.open() >= in_flight / 2).then_some(())
-        };
-        eventually("the poller has requests in flight", PATIENCE, at_work).await;
-        poller
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            let waiting = self.stage.application.committed.len().saturating_sub(self.stage.receiver.count());
+            if waiting < 4 * in_flight {
+                self.stage.application.insert(8 * in_flight, "/hook").await;
+            }
+            let poller = self.fleet.poller(&self.stage.tables).await;
+            let enough = self.stage.receiver.count() + in_flight;
+            let at_work = async || {
+                let receiver = &self.stage.receiver;
+                (receiver.count() >= enough && receiver.open() >= in_flight / 2).then_some(())
+            };
+            // Its term may end meanwhile, or its work be done: then from the beginning.
+            let at_work = eventually("the poller has requests in flight", PATIENCE, at_work);
+            if tokio::time::timeout(AT_WORK, at_work).await.is_ok() {
+                return poller;
+            }
+        }
+        panic!("no poller was at work within {PATIENCE:?}");
     }
 
     /// Keeps the fleet at work until there were so many hand-overs under load as a run takes, between two pollers at least.
