@@ -15,7 +15,19 @@ pub struct Answering {
 #[derive(Debug)]
 struct Trouble {
     since: Instant,
+    latest: Instant,
     why: String,
+}
+
+/// There has been no good answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Silence {
+    /// For so long.
+    pub lasts: Duration,
+    /// How long ago the last call failed, or was given up.
+    pub latest: Duration,
+    /// In whose words.
+    pub why: String,
 }
 
 /// Counts as no answer when it goes out of scope: the caller's patience was over.
@@ -31,10 +43,14 @@ impl Answering {
         Self { silent, trouble: Mutex::default() }
     }
 
-    /// For how long there has been no good answer, and in whose words; none where the last call was answered.
-    pub fn trouble(&self) -> Option<(Duration, String)> {
+    /// None where the last call was answered.
+    pub fn trouble(&self) -> Option<Silence> {
         let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        trouble.as_ref().map(|trouble| (trouble.since.elapsed(), trouble.why.clone()))
+        trouble.as_ref().map(|trouble| Silence {
+            lasts: trouble.since.elapsed(),
+            latest: trouble.latest.elapsed(),
+            why: trouble.why.clone(),
+        })
     }
 
     /// Passes a call's answer on. An error is trouble where `is_trouble` says so, and an answer like any other else.
@@ -53,7 +69,8 @@ impl Answering {
 
     fn note(&self, began: Instant, failed: Option<String>) {
         let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        *trouble = failed.map(|why| Trouble { since: trouble.as_ref().map_or(began, |known| known.since), why });
+        let since = trouble.as_ref().map_or(began, |known| known.since);
+        *trouble = failed.map(|why| Trouble { since, latest: Instant::now(), why });
     }
 }
 
@@ -78,12 +95,12 @@ mod tests {
         let answering = Answering::new("silence");
         assert!(answering.trouble().is_none());
         answer(&answering, Err("refused")).await;
-        assert!(answering.trouble().is_some_and(|(_, why)| why == "refused"));
+        assert!(answering.trouble().is_some_and(|silence| silence.why == "refused"));
         answer(&answering, Ok(())).await;
         assert!(answering.trouble().is_none());
         let call = answering.watch(std::future::pending::<Result<(), &str>>(), |_| true);
         assert!(tokio::time::timeout(Duration::from_secs(1), call).await.is_err());
-        assert!(answering.trouble().is_some_and(|(_, why)| why == "silence"));
+        assert!(answering.trouble().is_some_and(|silence| silence.why == "silence"));
     }
 
     #[tokio::test]

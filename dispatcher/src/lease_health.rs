@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use outbox_adapters::{Held, Lease, LeaseError};
 use outbox_schema::{Holder, Shard};
 
-use crate::answering::Answering;
+use crate::answering::{Answering, Silence};
 
 /// Stands before a lease and watches the answers to campaigns and renewals.
 #[derive(Debug)]
@@ -22,8 +22,8 @@ impl LeaseHealth {
         Self { lease, answering: Answering::new("the lease store did not answer in time") }
     }
 
-    /// For how long the store has not answered, and in whose words; none where the last call was answered.
-    pub fn trouble(&self) -> Option<(Duration, String)> {
+    /// Since when the store has not answered; none where the last call was answered.
+    pub fn trouble(&self) -> Option<Silence> {
         self.answering.trouble()
     }
 }

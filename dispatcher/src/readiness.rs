@@ -6,7 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outbox_schema::Epoch;
 
-use crate::vitals::{VITALS_MAX_AGE, Vitals};
+use crate::answering::Silence;
+use crate::vitals::Vitals;
 
 /// Lag below which nobody is called, however short the lease.
 const LAG_FLOOR: Duration = Duration::from_secs(30);
@@ -27,10 +28,10 @@ pub struct Observations<'a> {
     pub schema: Option<&'a str>,
     /// The newest term in the database, whoever leads it; none before the first.
     pub newest_term: Option<NewestTerm>,
-    /// Since when this replica could not write to the database, and in whose words; none when it can, or need not.
-    pub store: Option<(Duration, &'a str)>,
-    /// Since when the lease store has not answered, and in whose words; none when it answers.
-    pub lease_store: Option<(Duration, &'a str)>,
+    /// Since when this replica could not write to the database; none when it can, or need not.
+    pub store: Option<&'a Silence>,
+    /// Since when the lease store has not answered; none when it answers.
+    pub lease_store: Option<&'a Silence>,
     /// The settings that say how long things may take.
     pub lease: LeaseTimes,
 }
@@ -72,12 +73,14 @@ fn database(seen: &Observations<'_>) -> Option<String> {
 }
 
 /// A database that answers questions and takes no writes: read-only, full, or slow. Not a cause where somebody else has
-/// begun a term since: this replica's last trouble is over then, and it was not needed.
+/// begun a term since this replica last tried: its trouble is over then, or nobody needs to know.
 fn writes(seen: &Observations<'_>) -> Option<String> {
-    let (down, why) = seen.store.filter(|(down, _)| *down > seen.lease.ttl && seen.database.is_ok())?;
-    // What is known of terms is a little older than what is known of this replica.
-    let begun_since = seen.newest_term.is_some_and(|term| term.age + VITALS_MAX_AGE < down);
-    (!begun_since).then(|| format!("database: nothing could be written for {}: {why}", seconds(down)))
+    let silence = seen.store.filter(|_| seen.database.is_ok())?;
+    let age = seen.newest_term.map_or(Duration::MAX, |term| term.age);
+    // What was wrong before the newest term began is over.
+    let lasts = silence.lasts.min(age);
+    (age > silence.latest && lasts > seen.lease.ttl)
+        .then(|| format!("database: nothing could be written for {}: {}", seconds(lasts), silence.why))
 }
 
 fn schema(seen: &Observations<'_>) -> Option<String> {
@@ -85,8 +88,8 @@ fn schema(seen: &Observations<'_>) -> Option<String> {
 }
 
 fn lease_store(seen: &Observations<'_>) -> Option<String> {
-    let (down, why) = seen.lease_store.filter(|(down, _)| *down > seen.lease.ttl)?;
-    Some(format!("lease store: no answer for {}, so nobody can be elected: {why}", seconds(down)))
+    let Silence { lasts, why, .. } = seen.lease_store.filter(|silence| silence.lasts > seen.lease.ttl)?;
+    Some(format!("lease store: no answer for {}, so nobody can be elected: {why}", seconds(*lasts)))
 }
 
 /// Due messages age and no term is young enough to be running: a backlog alone is not a cause.
@@ -206,27 +209,31 @@ mod tests {
         assert_eq!(causes(&seen), ["schema: too old: run outbox migrate"]);
     }
 
+    /// It has lasted for so long, and the last call was so long ago.
+    fn silence(lasts: u64, latest: u64) -> Silence {
+        let [lasts, latest] = [lasts, latest].map(Duration::from_secs);
+        Silence { lasts, latest, why: "refused".to_owned() }
+    }
+
     #[test]
     fn a_database_that_takes_no_writes_is_a_cause_unless_another_replica_wrote_since() {
         let vitals = Vitals::default();
-        let refused = |seconds| Some((Duration::from_secs(seconds), "read-only"));
-        let told = |seconds, age| {
-            causes(&Observations { store: refused(seconds), newest_term: Some(began(age)), ..healthy(&vitals) })
+        let told = |silence: Silence, age| {
+            causes(&Observations { store: Some(&silence), newest_term: Some(began(age)), ..healthy(&vitals) })
         };
-        assert_eq!(told(10, 100), Vec::<String>::new());
-        assert_eq!(told(11, 100), ["database: nothing could be written for 11s: read-only"]);
-        assert_eq!(told(11, 7), ["database: nothing could be written for 11s: read-only"]);
-        assert_eq!(told(11, 5), Vec::<String>::new());
+        assert_eq!(told(silence(10, 1), 100), Vec::<String>::new());
+        assert_eq!(told(silence(11, 1), 100), ["database: nothing could be written for 11s: refused"]);
+        // It was refused before that term too, and is refused since.
+        assert_eq!(told(silence(60, 1), 20), ["database: nothing could be written for 20s: refused"]);
+        // It was refused, and has not tried since another began.
+        assert_eq!(told(silence(60, 30), 20), Vec::<String>::new());
     }
 
     #[test]
     fn a_lease_store_is_missed_once_a_lease_would_have_expired() {
         let vitals = Vitals::default();
-        let silent = |seconds| Some((Duration::from_secs(seconds), "connection refused"));
-        assert_eq!(causes(&Observations { lease_store: silent(10), ..healthy(&vitals) }), Vec::<String>::new());
-        assert_eq!(
-            causes(&Observations { lease_store: silent(11), ..healthy(&vitals) }),
-            ["lease store: no answer for 11s, so nobody can be elected: connection refused"]
-        );
+        let told = |silence: Silence| causes(&Observations { lease_store: Some(&silence), ..healthy(&vitals) });
+        assert_eq!(told(silence(10, 1)), Vec::<String>::new());
+        assert_eq!(told(silence(11, 1)), ["lease store: no answer for 11s, so nobody can be elected: refused"]);
     }
 }

@@ -92,8 +92,8 @@ impl Readiness for Replica {
             database: vitals.as_ref().map(AsRef::as_ref).map_err(String::as_str),
             schema: schema.as_deref(),
             newest_term,
-            store: store.as_ref().map(|(down, why)| (*down, why.as_str())),
-            lease_store: lease.as_ref().map(|(down, why)| (*down, why.as_str())),
+            store: store.as_ref(),
+            lease_store: lease.as_ref(),
             lease: self.times,
         })
     }

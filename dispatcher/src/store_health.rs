@@ -1,7 +1,6 @@
 //! A store that remembers since when it has not written, for `/readyz`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::mark::MarkReport;
@@ -10,7 +9,7 @@ use outbox_schema::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, Shard, Store, StoreError, TermEnd, TermId,
 };
 
-use crate::answering::Answering;
+use crate::answering::{Answering, Silence};
 
 /// Stands before a store and watches the answers to what cannot be done without: terms, claims and marks.
 #[derive(Debug)]
@@ -25,8 +24,8 @@ impl StoreHealth {
         Self { store, answering: Answering::new("the outbox database did not answer in time") }
     }
 
-    /// For how long nothing has been written, and in whose words; none where the last call was answered.
-    pub fn trouble(&self) -> Option<(Duration, String)> {
+    /// Since when nothing could be written; none where the last call was answered.
+    pub fn trouble(&self) -> Option<Silence> {
         self.answering.trouble()
     }
 }

@@ -168,6 +168,7 @@ async fn break_and_mend<B>(
             all_say(&run, Some(says)).await;
             mends(&pool, broken).await;
             let back = Instant::now();
+            run.stage.application.insert(16, "/hook").await;
             let next = async || run.stage.receiver.requests().into_iter().rfind(|request| request.arrived > back);
             let next = eventually("deliveries go on", PATIENCE, next).await;
             figures.time("from the mending to the next delivery seen", next.arrived - back);
