@@ -12,7 +12,7 @@ FROM (
     UNION ALL
     SELECT o.channel, 0, 0, 0, letters, NULL
     FROM (SELECT COUNT(*) AS letters, MAX(id) AS example FROM outbox FORCE INDEX (outbox_dead)
-          WHERE fingerprint IS NOT NULL GROUP BY fingerprint) dead
+          WHERE fingerprint > '' GROUP BY fingerprint) dead
     STRAIGHT_JOIN outbox o ON o.id = dead.example
 ) parts
 GROUP BY channel ORDER BY channel

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use super::database::read;
 use super::selection::Span;
-use super::statements::{CLOCK, DEAD_FINGERPRINTS, DEAD_GROUP, DEAD_LETTERS, DEAD_PAGE, DEAD_PAGE_CONTAINING};
+use super::statements::{
+    CLOCK, DEAD_FINGERPRINT, DEAD_GROUP, DEAD_GROUP_CONTAINING, DEAD_LAST, DEAD_LETTERS, DEAD_PAGE,
+    DEAD_PAGE_CONTAINING,
+};
 use super::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Selection};
 use crate::fingerprint::pattern;
 use crate::sql::{AnyConnection, AnyTransaction, Value};
@@ -18,7 +21,7 @@ const GROUPS: usize = 1_000;
 const CHUNK: u32 = 20_000;
 
 /// One group, as it is found in the index.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug)]
 struct Fingerprint {
     fingerprint: String,
     last_us: i64,
@@ -47,10 +50,31 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    async fn of(connection: &mut AnyConnection<'_>, filter: &'a DeadLetterFilter) -> sqlx::Result<Self> {
+    async fn of(
+        connection: &mut AnyConnection<'_>,
+        filter: &'a DeadLetterFilter,
+        after: Option<Cursor>,
+    ) -> sqlx::Result<Self> {
         let span = filter.span(now_us(connection).await?);
-        let mut groups: Vec<Fingerprint> = connection.rows(&DEAD_FINGERPRINTS, &[span.until_us.into()]).await?;
-        groups.retain(|group| group.last_us >= span.since_us && filter.admits(&group.fingerprint));
+        let up_to_us = after.map_or(span.until_us, |cursor| cursor.dead_at_us.min(span.until_us));
+        let mut groups = Vec::new();
+        let mut before = String::new();
+        while let Some((fingerprint,)) =
+            connection.rows::<(String,)>(&DEAD_FINGERPRINT, &[Value::from(&before)]).await?.pop()
+        {
+            before.clone_from(&fingerprint);
+            if !filter.admits(&fingerprint) {
+                continue;
+            }
+            let last: Vec<(Option<i64>,)> =
+                connection.rows(&DEAD_LAST, &[Value::from(&fingerprint), up_to_us.into()]).await?;
+            if let Some(&(Some(last_us),)) = last.first()
+                && last_us >= span.since_us
+            {
+                groups.push(Fingerprint { fingerprint, last_us });
+            }
+        }
+        groups.sort_unstable_by_key(|group| std::cmp::Reverse(group.last_us));
         Ok(Self { filter, span, groups })
     }
 
@@ -136,7 +160,7 @@ async fn newest(
     after: Option<Cursor>,
     limit: u32,
 ) -> sqlx::Result<Vec<Found>> {
-    let walk = Walk::of(connection, filter).await?;
+    let walk = Walk::of(connection, filter, after).await?;
     let mut newest: Vec<Found> = Vec::new();
     for group in &walk.groups {
         if newest.get(limit as usize - 1).is_some_and(|last| last.dead_at_us > group.last_us) {
@@ -161,7 +185,7 @@ pub(super) async fn meant(database: &Database, selection: &Selection) -> sqlx::R
             let mut ids = Vec::new();
             let mut transaction = AnyTransaction::to_read(database).await?;
             let mut connection = transaction.connection();
-            let walk = Walk::of(&mut connection, filter).await?;
+            let walk = Walk::of(&mut connection, filter, None).await?;
             for group in &walk.groups {
                 let take = |chunk: &[Found]| ids.extend(chunk.iter().map(|found| MessageId(found.id)));
                 walk.each(&mut connection, group, take).await?;
@@ -178,13 +202,10 @@ pub(super) async fn meant(database: &Database, selection: &Selection) -> sqlx::R
 pub(super) async fn groups(database: &Database, filter: &DeadLetterFilter) -> sqlx::Result<Vec<DeadGroup>> {
     let mut transaction = AnyTransaction::to_read(database).await?;
     let mut connection = transaction.connection();
-    let walk = Walk::of(&mut connection, filter).await?;
+    let walk = Walk::of(&mut connection, filter, None).await?;
     let mut groups = Vec::new();
     for group in walk.groups.iter().take(GROUPS) {
-        groups.extend(match filter.error_contains {
-            None => counted(&mut connection, &walk, group).await?,
-            Some(_) => counted_one_by_one(&mut connection, &walk, group).await?,
-        });
+        groups.extend(counted(&mut connection, &walk, group).await?);
     }
     transaction.commit().await?;
     Ok(most_first(groups))
@@ -195,15 +216,21 @@ async fn counted(
     walk: &Walk<'_>,
     group: &Fingerprint,
 ) -> sqlx::Result<Option<DeadGroup>> {
-    let values = [
+    let mut values = vec![
         Value::from(&group.fingerprint),
         walk.filter.destination.as_deref().into(),
         walk.span.since_us.into(),
         walk.span.until_us.into(),
     ];
-    let counted: Option<Counted> = connection.rows(&DEAD_GROUP, &values).await?.pop();
+    let mut counted: Vec<Counted> = match &walk.filter.error_contains {
+        None => connection.rows(&DEAD_GROUP, &values).await?,
+        Some(text) => {
+            values.push(text.into());
+            connection.rows(&DEAD_GROUP_CONTAINING, &values).await?
+        }
+    };
     let Some(Counted { letters: count, first_seen: Some(first), last_seen: Some(last), example: Some(example) }) =
-        counted
+        counted.pop()
     else {
         return Ok(None);
     };
@@ -213,32 +240,6 @@ async fn counted(
         first_seen: first,
         last_seen: last,
         ..DeadGroup::begun_by(example)
-    }))
-}
-
-async fn counted_one_by_one(
-    connection: &mut AnyConnection<'_>,
-    walk: &Walk<'_>,
-    group: &Fingerprint,
-) -> sqlx::Result<Option<DeadGroup>> {
-    let (mut count, mut ends, mut example) = (0_u64, None, 0);
-    walk.each(connection, group, |chunk| {
-        count += chunk.len() as u64;
-        example = chunk.iter().map(|found| found.id).fold(example, i64::max);
-        if let (Some(last), Some(first)) = (chunk.first(), chunk.last()) {
-            ends = Some((first.id, ends.map_or(last.id, |(_, last)| last)));
-        }
-    })
-    .await?;
-    let Some((first, last)) = ends else { return Ok(None) };
-    let shown = letters(connection, &[first, last, example].map(MessageId)).await?;
-    let find = |id: i64| shown.iter().find(|letter| letter.id == id);
-    let (Some(first), Some(last), Some(example)) = (find(first), find(last), find(example)) else { return Ok(None) };
-    Ok(Some(DeadGroup {
-        count,
-        first_seen: first.dead_at.clone(),
-        last_seen: last.dead_at.clone(),
-        ..DeadGroup::begun_by(example.clone())
     }))
 }
 

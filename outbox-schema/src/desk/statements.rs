@@ -68,16 +68,28 @@ pub(super) const CLOCK: Statement = Statement {
     sqlite: include_str!("../../queries/sqlite/clock.sql"),
 };
 
-pub(super) const DEAD_FINGERPRINTS: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/dead_fingerprints.sql"),
-    mysql: include_str!("../../queries/mysql/dead_fingerprints.sql"),
-    sqlite: include_str!("../../queries/sqlite/dead_fingerprints.sql"),
+pub(super) const DEAD_FINGERPRINT: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/dead_fingerprint.sql"),
+    mysql: include_str!("../../queries/mysql/dead_fingerprint.sql"),
+    sqlite: include_str!("../../queries/sqlite/dead_fingerprint.sql"),
+};
+
+pub(super) const DEAD_LAST: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/dead_last.sql"),
+    mysql: include_str!("../../queries/mysql/dead_last.sql"),
+    sqlite: include_str!("../../queries/sqlite/dead_last.sql"),
 };
 
 pub(super) const DEAD_GROUP: Statement = Statement {
     postgres: include_str!("../../queries/postgres/dead_group.sql"),
     mysql: include_str!("../../queries/mysql/dead_group.sql"),
     sqlite: include_str!("../../queries/sqlite/dead_group.sql"),
+};
+
+pub(super) const DEAD_GROUP_CONTAINING: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/dead_group_containing.sql"),
+    mysql: include_str!("../../queries/mysql/dead_group_containing.sql"),
+    sqlite: include_str!("../../queries/sqlite/dead_group_containing.sql"),
 };
 
 pub(super) const DEAD_PAGE: Statement = Statement {
