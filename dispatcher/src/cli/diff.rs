@@ -33,7 +33,7 @@ pub(super) fn indented(json: &str) -> String {
             }
             '{' | '[' => {
                 text.push(c);
-                while characters.next_if(|c| c.is_ascii_whitespace()).is_some() {}
+                while characters.next_if(char::is_ascii_whitespace).is_some() {}
                 if let Some(close) = characters.next_if(|next| matches!(next, '}' | ']')) {
                     text.push(close);
                 } else {

@@ -223,7 +223,7 @@ async fn counted(
         walk.span.until_us.into(),
     ];
     let mut counted: Vec<Counted> = match &walk.filter.error_contains {
-        None => connection.rows(&DEAD_GROUP, &values).await?,
+        None => connection.rows_from_index(&DEAD_GROUP, &values).await?,
         Some(text) => {
             values.push(text.into());
             connection.rows(&DEAD_GROUP_CONTAINING, &values).await?

@@ -61,7 +61,7 @@ struct Overwritten<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    headers: Option<Option<Value>>,
+    headers: Option<Value>,
 }
 
 pub(super) async fn edit(
@@ -107,7 +107,7 @@ async fn write(
         revision: before.revision,
         target: Some(before.target.as_str()).filter(|target| *target != revised.target),
         payload: Some(raw(&before.payload)?).filter(|_| before.payload != revised.payload),
-        headers: (headers_before != headers).then_some(headers_before),
+        headers: (headers_before != headers).then(|| headers_before.unwrap_or(Value::Null)),
     };
     let details = serde_json::to_string(&overwritten).map_err(not_json)?;
     let headers = headers.map(|headers| headers.to_string());

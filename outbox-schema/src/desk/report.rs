@@ -251,12 +251,7 @@ pub struct DeadLetterPage {
     /// The last that died first.
     pub letters: Vec<DeadLetter>,
     /// Where the next page begins; none where this is the last.
-    #[serde(serialize_with = "as_text")]
     pub next: Option<Cursor>,
-}
-
-fn as_text<S: serde::Serializer>(cursor: &Option<Cursor>, serializer: S) -> Result<S::Ok, S::Error> {
-    cursor.map(|cursor| cursor.to_string()).serialize(serializer)
 }
 
 /// Dead letters that have channel, reason, status code and the pattern of their error in common.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::wire::millis_i64;
 use crate::{DeadReason, MessageId};
@@ -52,8 +52,8 @@ pub enum Moment {
     At(SystemTime),
 }
 
-/// Where a page of dead letters ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Where a page of dead letters ended. In JSON it is the text that it displays as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
     /// When the last letter of it died, in microseconds since 1970.
     pub dead_at_us: i64,
@@ -108,6 +108,12 @@ impl DeadLetterFilter {
 impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}-{}", self.dead_at_us, self.id)
+    }
+}
+
+impl Serialize for Cursor {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `outbox dead-letters edit`: shows what would be different, asks, and writes it.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -115,8 +116,11 @@ fn headers(
 
 /// What of a message can be edited, as lines.
 fn shown(target: &str, payload: &str, headers: &BTreeMap<String, String>) -> String {
-    let headers: String = headers.iter().map(|(name, value)| format!("header {name}: {value}\n")).collect();
-    format!("target {target}\n{headers}payload\n{}\n", indented(payload.trim()))
+    let mut text = format!("target {target}\n");
+    for (name, value) in headers {
+        let _ = writeln!(text, "header {name}: {value}");
+    }
+    text + "payload\n" + &indented(payload.trim()) + "\n"
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
