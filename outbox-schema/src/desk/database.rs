@@ -81,7 +81,7 @@ async fn vitals(database: &Database) -> sqlx::Result<Vitals> {
     let mut connection = transaction.connection();
     let unsettled: Vec<(i64,)> = connection.rows(&UNSETTLED_CLAIMS, &[]).await?;
     let vitals = Vitals {
-        channels: connection.rows(&CHANNELS, &[]).await?,
+        channels: connection.rows_from_index(&CHANNELS, &[]).await?,
         terms: connection.rows(&CURRENT_TERMS, &[]).await?,
         paused: connection.rows(&PAUSED_DESTINATIONS, &[]).await?,
         unsettled_claims: unsettled.first().map_or(0, |(count,)| *count),
