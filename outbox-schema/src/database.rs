@@ -12,7 +12,7 @@ use sqlx::{ConnectOptions as _, Executor, MySqlPool, PgPool, SqlitePool};
 use crate::mysql::MySqlStore;
 use crate::postgres::PostgresStore;
 use crate::sqlite::SqliteStore;
-use crate::{Desk, Store};
+use crate::{ByHand, Desk, Store};
 
 /// Longest that a statement may take on the server.
 pub const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
@@ -110,6 +110,11 @@ impl Database {
 
     /// The outbox for people.
     pub fn desk(&self) -> Arc<dyn Desk> {
+        Arc::new(self.clone())
+    }
+
+    /// The outbox for people who change it.
+    pub fn by_hand(&self) -> Arc<dyn ByHand> {
         Arc::new(self.clone())
     }
 

@@ -8,6 +8,7 @@ pub mod claim;
 pub mod database;
 pub mod desk;
 pub mod enqueue;
+pub mod fingerprint;
 pub mod mark;
 pub mod message;
 pub mod migrate;
@@ -25,7 +26,7 @@ mod wire;
 
 pub use claim::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, Pause};
 pub use database::{ConnectError, ConnectOptions, Database, Dialect};
-pub use desk::{DeadLetterFilter, Desk, DeskError, Selection};
+pub use desk::{ByHand, DeadLetterFilter, Desk, DeskError, Selection};
 pub use enqueue::{EnqueueError, Enqueued, OutboxConnection, enqueue, enqueue_all};
 pub use mark::{AttemptRecord, DeadReason, InDoubtPolicy, Mark, Outcome, Scope, Verdict};
 pub use message::{MessageId, Revision, Status};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::fingerprint::error_hash;
 use crate::rows::ClaimedRow;
 use crate::store::Decided;
 use crate::wire::{MarkRow, as_json, millis_i64};
@@ -133,6 +134,9 @@ pub(crate) struct DoubtRow {
     used_up: bool,
 }
 
+/// The error of a row in doubt that was settled, as all such rows share it.
+const DOUBT: &str = "in doubt: claimed and never marked";
+
 /// What becomes of a row in doubt.
 #[derive(Debug, Serialize)]
 pub(crate) struct Decision {
@@ -143,6 +147,8 @@ pub(crate) struct Decision {
     #[serde(skip_serializing_if = "Option::is_none")]
     dead_reason: Option<&'static str>,
     error: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_hash: Option<String>,
     explanation: &'static str,
 }
 
@@ -160,6 +166,7 @@ impl DoubtRow {
             status: if reason.is_some() { Status::Dead } else { Status::Pending }.as_str(),
             dead_reason: reason.map(DeadReason::as_str),
             error: format!("in doubt: claimed by {} in epoch {} and never marked", self.holder, self.epoch),
+            error_hash: reason.map(|_| error_hash(DOUBT)),
             explanation: if self.crashed {
                 "claimed and never marked: its poller died or was cut off"
             } else {
@@ -173,5 +180,16 @@ impl From<DoubtRow> for Decided {
     fn from(row: DoubtRow) -> Self {
         let resend = row.by_policy && !row.used_up;
         Self { id: MessageId(row.message_id), destination: row.destination, crashed: row.crashed, resend }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn postgres_groups_what_it_settles_as_the_others_do() {
+        let functions = include_str!("../migrations/postgres/0001_outbox.sql");
+        assert!(functions.contains(&format!("ELSE '{}' END", error_hash(DOUBT))), "{}", error_hash(DOUBT));
     }
 }

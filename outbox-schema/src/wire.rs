@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::fingerprint::error_hash;
 use crate::{ChannelTerms, InDoubtPolicy, Mark, Pause, Status, StoreError, Verdict};
 
 /// Longest error or excerpt that is kept, in bytes of UTF-8.
@@ -36,6 +37,9 @@ pub(crate) struct MarkRow<'a> {
     status_code: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Cow<'a, str>>,
+    /// Of a mark that makes a dead letter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_hash: Option<String>,
     /// Whether the attempt is appended to `outbox_attempt` when the mark is accepted.
     pub(crate) record: bool,
     number: u32,
@@ -131,6 +135,7 @@ impl<'a> MarkRow<'a> {
             receipt,
             status_code: mark.status_code,
             error: mark.error.as_deref().map(storable),
+            error_hash: dead_reason.and(mark.error.as_deref()).map(|error| error_hash(&storable(error))),
             record: !matches!(verdict, Verdict::Success { .. } | Verdict::Unsent),
             number: mark.attempt.number,
             epoch: mark.attempt.epoch.0,

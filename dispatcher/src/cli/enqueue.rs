@@ -1,8 +1,7 @@
 //! `outbox enqueue`: one message from the command line, or many from JSON lines, in one transaction.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -73,7 +72,7 @@ pub(super) async fn enqueue(config: Config, args: EnqueueArgs) -> anyhow::Result
     let json = args.json;
     let from_lines = args.lines.is_some();
     let messages = match &args.lines {
-        Some(file) => from_text(&read(file)?)?,
+        Some(file) => from_text(&session::read(file)?)?,
         None => vec![from_args(args)],
     };
     let database = session::open(&config).await?;
@@ -180,15 +179,6 @@ fn complete(
         message = message.expires_in(time);
     }
     message
-}
-
-fn read(file: &Path) -> anyhow::Result<String> {
-    if file == Path::new("-") {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text).context("standard input cannot be read")?;
-        return Ok(text);
-    }
-    std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))
 }
 
 fn from_text(text: &str) -> anyhow::Result<Vec<NewMessage>> {

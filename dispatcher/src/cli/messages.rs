@@ -1,20 +1,20 @@
-//! `outbox messages`: all there is to know of one message.
+//! `outbox messages`: all there is to know of one message, and cancelling it.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use anyhow::bail;
-use clap::Subcommand;
-use outbox_schema::desk::{AttemptEntry, MessageRecord, NamingClaim};
-use outbox_schema::{Desk, MessageId};
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+use outbox_schema::desk::{AttemptEntry, AuditEntry, Cancelled, MessageRecord, NamingClaim};
+use outbox_schema::{ByHand, Desk, MessageId};
 
-use super::session;
+use super::session::{self, AuthorArgs};
 use super::text::{print_as, span};
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum MessagesCommand {
-    /// Show a message with its attempts.
+    /// Show a message with its attempts and what was done to it.
     Show {
         /// The id of the row, or its idempotency key.
         message: String,
@@ -22,17 +22,57 @@ pub(super) enum MessagesCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Make a message that waits a dead letter, `cancelled`. Audited.
+    Cancel(CancelArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CancelArgs {
+    /// The id of the row.
+    #[arg(required_unless_present = "key")]
+    id: Option<i64>,
+    /// Its idempotency key instead.
+    #[arg(long, conflicts_with = "id")]
+    key: Option<String>,
+    #[command(flatten)]
+    author: AuthorArgs,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) async fn messages(config: Config, command: MessagesCommand) -> anyhow::Result<ExitCode> {
-    let MessagesCommand::Show { message, json } = command;
-    let desk = session::desk(&config).await?;
-    show(desk.as_ref(), &message, json).await?;
+    let database = session::open(&config).await?;
+    match command {
+        MessagesCommand::Show { message, json } => show(database.desk().as_ref(), &message, json).await?,
+        MessagesCommand::Cancel(args) => cancel(database.desk().as_ref(), database.by_hand().as_ref(), args).await?,
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn cancel(desk: &dyn Desk, by_hand: &dyn ByHand, args: CancelArgs) -> anyhow::Result<()> {
+    let id = match (args.id, args.key) {
+        (Some(id), _) => MessageId(id),
+        (None, key) => {
+            let key = key.unwrap_or_default();
+            let found = desk.message_by_key(&key).await?;
+            MessageId(found.with_context(|| format!("no message has the idempotency key `{key}`"))?.id)
+        }
+    };
+    let cancelled = by_hand.cancel(id, &args.author.into_author()).await?;
+    match &cancelled {
+        Cancelled::Done { id } => print_as(args.json, &cancelled, |_| format!("message {id} is cancelled")),
+        Cancelled::Refused(refused) => bail!("message {} was not cancelled: {}", refused.id, refused.because),
+    }
 }
 
 /// Prints a message, found by its id or by its key.
 pub(super) async fn show(desk: &dyn Desk, message: &str, json: bool) -> anyhow::Result<()> {
+    print_as(json, &find(desk, message).await?, in_words)
+}
+
+/// The message of that id or that key.
+pub(super) async fn find(desk: &dyn Desk, message: &str) -> anyhow::Result<MessageRecord> {
     let by_id = match message.parse().map(MessageId) {
         Ok(id) => desk.message(id).await?,
         Err(_) => None,
@@ -41,10 +81,7 @@ pub(super) async fn show(desk: &dyn Desk, message: &str, json: bool) -> anyhow::
         Some(found) => Some(found),
         None => desk.message_by_key(message).await?,
     };
-    let Some(found) = found else {
-        bail!("no message has the id or the idempotency key `{message}`");
-    };
-    print_as(json, &found, in_words)
+    found.with_context(|| format!("no message has the id or the idempotency key `{message}`"))
 }
 
 fn in_words(message: &MessageRecord) -> String {
@@ -93,6 +130,20 @@ fn in_words(message: &MessageRecord) -> String {
     }
     for attempt in &message.attempt_log {
         text.push_str(&attempted(attempt));
+    }
+    for entry in &message.audit {
+        text.push_str(&audited(entry));
+    }
+    text
+}
+
+fn audited(entry: &AuditEntry) -> String {
+    // The whole operation is what an undo asks for.
+    let id = entry.part_of.unwrap_or(entry.id);
+    let why = entry.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+    let mut text = format!("audit {id:<10} {} {} by {}{why}\n", entry.at, entry.action, entry.who);
+    if let Some(details) = &entry.details {
+        let _ = writeln!(text, "                 before: {details}");
     }
     text
 }

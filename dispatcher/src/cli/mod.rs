@@ -3,6 +3,7 @@
 mod check;
 mod config;
 mod dead_letters;
+mod diff;
 mod enqueue;
 mod health;
 mod messages;
@@ -54,10 +55,10 @@ enum Command {
     Enqueue(enqueue::EnqueueArgs),
     /// Who polls, what is due, what is dead.
     Status(status::StatusArgs),
-    /// Look at messages.
+    /// Look at messages, and cancel them.
     #[command(subcommand)]
     Messages(messages::MessagesCommand),
-    /// Look at what could not be delivered, and redrive it.
+    /// Look at what could not be delivered, mend it, and redrive it.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLettersCommand),
     /// The settings as this program understands them.
@@ -79,7 +80,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             text::error_line(&error);
             // Wrong settings are wrong usage.
-            ExitCode::from(if error.is::<ConfigError>() { 2 } else { 1 })
+            ExitCode::from(if error.is::<ConfigError>() || error.is::<session::Misuse>() { 2 } else { 1 })
         }
     }
 }

@@ -1,9 +1,13 @@
 //! What the commands share: the database behind the settings, opened and found to be ours.
 
-use std::sync::Arc;
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
 
+use anyhow::Context;
+use clap::Args;
+use outbox_schema::Database;
+use outbox_schema::desk::Author;
 use outbox_schema::migrate::{Meta, SchemaState};
-use outbox_schema::{Database, Desk};
 use uuid::Uuid;
 
 use crate::config::{Config, Dialect, SecretUrl};
@@ -18,11 +22,6 @@ pub(super) async fn open(config: &Config) -> anyhow::Result<Database> {
     let database = wiring::database(config, FEW).await?;
     database.require(&config.database.environment).await?;
     Ok(database)
-}
-
-/// Opens the outbox of the settings for a person who asks.
-pub(super) async fn desk(config: &Config) -> anyhow::Result<Arc<dyn Desk>> {
-    Ok(open(config).await?.desk())
 }
 
 /// The outbox that `run` is to dispatch. An embedded database that has none yet is given one: there is nobody
@@ -50,7 +49,54 @@ pub(super) fn telemetry(config: &Config) -> Result<Telemetry, TelemetryError> {
     })
 }
 
-/// Who asks for a change: `--by`, else the user of the system.
-pub(super) fn author(by: Option<String>) -> String {
-    by.or_else(|| std::env::var("USER").ok()).filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
+/// The command was given in a way that it does not understand: exit status 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Misuse(String);
+
+impl Misuse {
+    pub(super) fn new(problem: impl Into<String>) -> Self {
+        Self(problem.into())
+    }
+}
+
+/// Who asks for a change, and why.
+#[derive(Debug, Args)]
+pub(super) struct AuthorArgs {
+    /// Why, for the audit.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    why: String,
+    /// Who, for the audit [default: the user of the system].
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+}
+
+impl AuthorArgs {
+    pub(super) fn into_author(self) -> Author {
+        let of_system = || ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+        let who = self.by.or_else(of_system).filter(|name| !name.is_empty());
+        let who = who.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()));
+        Author { who, why: self.why }
+    }
+}
+
+/// Asks, and waits for a yes.
+pub(super) fn confirmed(question: &str) -> anyhow::Result<bool> {
+    if !io::stdin().is_terminal() {
+        return Err(Misuse::new("standard input is no terminal, so nobody can be asked: say --yes").into());
+    }
+    write!(io::stderr().lock(), "{question} [y/N] ")?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// The text of a file, or of standard input where it is `-`.
+pub(super) fn read(file: &Path) -> anyhow::Result<String> {
+    if file == Path::new("-") {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).context("standard input cannot be read")?;
+        return Ok(text);
+    }
+    std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))
 }

@@ -58,9 +58,18 @@ CREATE TABLE IF NOT EXISTS outbox (
     tracestate       varchar(512),
     last_error       text,
     last_status_code integer,
+    -- Of a dead letter: stands for its last_error without the variable parts.
+    error_hash       varchar(16),
     receipt          text,
     created_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     finished_at      datetime(6),
+    -- Of a dead letter: since when, and what it has in common with others. NULL for all other rows.
+    dead_at          datetime(6) GENERATED ALWAYS AS (
+                         IF(status = 'DEAD', COALESCE(finished_at, created_at), NULL)) STORED,
+    fingerprint      varchar(255) GENERATED ALWAYS AS (
+                         IF(status = 'DEAD',
+                            CONCAT(channel, '/', COALESCE(dead_reason, '-'), '/', COALESCE(last_status_code, '-'), '/',
+                                   COALESCE(error_hash, '-')), NULL)) STORED,
     CONSTRAINT outbox_priority CHECK (priority BETWEEN 0 AND 3),
     CONSTRAINT outbox_status CHECK (status IN ('PENDING', 'SUCCESS', 'DEAD')),
     UNIQUE KEY outbox_idempotency_key (idempotency_key),
@@ -68,9 +77,11 @@ CREATE TABLE IF NOT EXISTS outbox (
     -- their own which the poll never enters, and ordering_key next, whose NULLs are the rows without one.
     KEY outbox_due (status, shard, ordering_key, priority, available_at),
     KEY outbox_ordered (status, shard, ordering_key, channel, id),
-    -- Marking a success touches neither of these: to nearly all rows they hold NULL.
+    -- Marking a success touches none of these: to nearly all rows they hold NULL. Dead letters are counted and listed
+    -- from the last two alone, however many there are.
     KEY outbox_deferred (deferred_from),
-    KEY outbox_dead (dead_reason, channel)
+    KEY outbox_dead (fingerprint, dead_at),
+    KEY outbox_dead_destination (fingerprint, destination, dead_at)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS outbox_term (
@@ -153,7 +164,11 @@ CREATE TABLE IF NOT EXISTS outbox_audit (
     action     varchar(32) NOT NULL,
     why        text,
     message_id bigint,
-    details    json
+    details    json,
+    -- Of the entry of one message: the entry of the whole operation.
+    part_of    bigint,
+    KEY outbox_audit_message (message_id, id),
+    KEY outbox_audit_part_of (part_of, id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS outbox_lease (

@@ -66,10 +66,20 @@ CREATE TABLE outbox (
     tracestate       TEXT CHECK (typeof(tracestate) IN ('text', 'null')),
     last_error       TEXT,
     last_status_code INTEGER,
+    -- Of a dead letter: stands for its last_error without the variable parts.
+    error_hash       TEXT,
     receipt          TEXT,
     created_at       INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER))
                      CONSTRAINT outbox_created_at_in_ms CHECK (typeof(created_at) IN ('integer', 'real')),
-    finished_at      INTEGER
+    finished_at      INTEGER,
+    -- Of a dead letter: since when, and what it has in common with others. NULL for all other rows.
+    dead_at          INTEGER GENERATED ALWAYS AS (
+                         CASE WHEN status = 'DEAD' THEN CAST(coalesce(finished_at, created_at) AS INTEGER) END) STORED,
+    fingerprint      TEXT GENERATED ALWAYS AS (
+                         CASE WHEN status = 'DEAD' THEN
+                             channel || '/' || coalesce(dead_reason, '-') || '/' || coalesce(last_status_code, '-')
+                             || '/' || coalesce(error_hash, '-')
+                         END) STORED
 );
 
 -- The poll walks these two and nothing else.
@@ -78,7 +88,9 @@ CREATE INDEX outbox_due ON outbox (shard, priority, available_at, id)
 CREATE INDEX outbox_ordered ON outbox (shard, channel, ordering_key, id)
     WHERE status = 'PENDING' AND ordering_key IS NOT NULL;
 CREATE INDEX outbox_deferred ON outbox (destination) WHERE deferred_from IS NOT NULL;
-CREATE INDEX outbox_dead ON outbox (channel, dead_reason, id) WHERE status = 'DEAD';
+-- Dead letters are counted and listed from these alone, however many there are.
+CREATE INDEX outbox_dead ON outbox (fingerprint, dead_at, id) WHERE status = 'DEAD';
+CREATE INDEX outbox_dead_destination ON outbox (destination, fingerprint, dead_at, id) WHERE status = 'DEAD';
 
 CREATE TABLE outbox_meta (
     one            INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
@@ -169,8 +181,12 @@ CREATE TABLE outbox_audit (
     action     TEXT NOT NULL,
     why        TEXT,
     message_id INTEGER,
-    details    TEXT
+    details    TEXT,
+    -- Of the entry of one message: the entry of the whole operation.
+    part_of    INTEGER
 );
+CREATE INDEX outbox_audit_message ON outbox_audit (message_id, id) WHERE message_id IS NOT NULL;
+CREATE INDEX outbox_audit_part_of ON outbox_audit (part_of, id) WHERE part_of IS NOT NULL;
 
 CREATE TABLE outbox_lease (
     shard      INTEGER PRIMARY KEY,

@@ -10,7 +10,9 @@ FROM (
                   GREATEST(COALESCE(deferred_from, available_at), created_at), NULL)) AS oldest
     FROM outbox FORCE INDEX (outbox_due) WHERE status = 'PENDING' GROUP BY channel
     UNION ALL
-    SELECT channel, 0, 0, 0, COUNT(*), NULL
-    FROM outbox FORCE INDEX (outbox_dead) WHERE dead_reason IS NOT NULL GROUP BY channel
+    SELECT o.channel, 0, 0, 0, letters, NULL
+    FROM (SELECT COUNT(*) AS letters, MAX(id) AS example FROM outbox FORCE INDEX (outbox_dead)
+          WHERE fingerprint > '' GROUP BY fingerprint) dead
+    STRAIGHT_JOIN outbox o ON o.id = dead.example
 ) parts
 GROUP BY channel ORDER BY channel

@@ -4,6 +4,7 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
     dead_reason varchar(32) CHARACTER SET utf8mb4 PATH '$.dead_reason', after_ms bigint PATH '$.after_ms',
     deferred boolean PATH '$.deferred', receipt text CHARACTER SET utf8mb4 PATH '$.receipt',
     status_code integer PATH '$.status_code', error text CHARACTER SET utf8mb4 PATH '$.error',
+    error_hash varchar(16) CHARACTER SET utf8mb4 PATH '$.error_hash',
     started_ms bigint PATH '$.started_ms')) m
 STRAIGHT_JOIN outbox o ON o.id = m.id
 SET o.status = m.status,
@@ -18,4 +19,5 @@ SET o.status = m.status,
     o.finished_at = CASE WHEN m.status <> 'PENDING' THEN UTC_TIMESTAMP(6) END,
     o.receipt = COALESCE(m.receipt, o.receipt),
     o.last_status_code = COALESCE(m.status_code, o.last_status_code),
-    o.last_error = CASE WHEN m.status = 'SUCCESS' THEN NULL ELSE COALESCE(m.error, o.last_error) END
+    o.last_error = CASE WHEN m.status = 'SUCCESS' THEN NULL ELSE COALESCE(m.error, o.last_error) END,
+    o.error_hash = m.error_hash

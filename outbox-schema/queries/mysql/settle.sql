@@ -3,7 +3,8 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
     claim char(36) CHARACTER SET utf8mb4 PATH '$.claim',
     status varchar(16) CHARACTER SET utf8mb4 PATH '$.status',
     dead_reason varchar(32) CHARACTER SET utf8mb4 PATH '$.dead_reason',
-    error text CHARACTER SET utf8mb4 PATH '$.error')) d
+    error text CHARACTER SET utf8mb4 PATH '$.error',
+    error_hash varchar(16) CHARACTER SET utf8mb4 PATH '$.error_hash')) d
 STRAIGHT_JOIN outbox_claim c ON c.id = d.claim
 STRAIGHT_JOIN outbox o ON o.id = d.message_id
 SET o.status = d.status,
@@ -13,4 +14,5 @@ SET o.status = d.status,
     o.available_at = UTC_TIMESTAMP(6),
     o.first_attempt_at = COALESCE(o.first_attempt_at, c.claimed_at),
     o.finished_at = CASE WHEN d.status <> 'PENDING' THEN UTC_TIMESTAMP(6) END,
-    o.last_error = d.error
+    o.last_error = d.error,
+    o.error_hash = d.error_hash

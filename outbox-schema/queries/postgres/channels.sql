@@ -16,6 +16,8 @@ FROM (
                FILTER (WHERE coalesce(deferred_from, available_at) <= now())
     FROM outbox WHERE status = 'PENDING' AND ordering_key IS NOT NULL GROUP BY channel
     UNION ALL
-    SELECT channel, 0, 0, 0, count(*), NULL FROM outbox WHERE status = 'DEAD' GROUP BY channel
+    SELECT o.channel, 0, 0, 0, letters, NULL
+    FROM (SELECT count(*) AS letters, max(id) AS example FROM outbox WHERE status = 'DEAD' GROUP BY fingerprint) dead
+    JOIN outbox o ON o.id = dead.example
 ) parts
 GROUP BY channel ORDER BY channel

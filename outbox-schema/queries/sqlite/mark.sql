@@ -10,12 +10,14 @@ SET status = m.status,
     finished_at = CASE WHEN m.status <> 'PENDING' THEN now.ms END,
     receipt = coalesce(m.receipt, o.receipt),
     last_status_code = coalesce(m.status_code, o.last_status_code),
-    last_error = CASE WHEN m.status = 'SUCCESS' THEN NULL ELSE coalesce(m.error, o.last_error) END
+    last_error = CASE WHEN m.status = 'SUCCESS' THEN NULL ELSE coalesce(m.error, o.last_error) END,
+    error_hash = m.error_hash
 FROM (
     SELECT value ->> 'id' AS id, value ->> 'revision' AS revision, value ->> 'status' AS status,
            value ->> 'counted' AS counted, value ->> 'dead_reason' AS dead_reason, value ->> 'after_ms' AS after_ms,
            value ->> 'deferred' AS deferred, value ->> 'started_ms' AS started_ms, value ->> 'receipt' AS receipt,
-           value ->> 'status_code' AS status_code, value ->> 'error' AS error
+           value ->> 'status_code' AS status_code, value ->> 'error' AS error,
+           value ->> 'error_hash' AS error_hash
     FROM json_each(?1)
 ) AS m, (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) AS ms) AS now
 WHERE o.id = m.id AND o.revision = m.revision AND o.status = 'PENDING'

@@ -1,7 +1,10 @@
 -- A new life: attempts and age start anew. An expiry that has passed would end it at once.
-UPDATE outbox
-SET status = 'PENDING', revision = revision + 1, attempts = 0, dead_reason = NULL, finished_at = NULL,
-    first_attempt_at = NULL, available_at = CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER),
-    deferred_from = NULL,
-    expires_at = CASE WHEN expires_at <= (julianday('now') - 2440587.5) * 86400000 THEN NULL ELSE expires_at END
-WHERE id IN (SELECT value FROM json_each(?1))
+UPDATE outbox AS o
+SET status = 'PENDING', revision = o.revision + 1, attempts = 0, dead_reason = NULL, error_hash = NULL,
+    finished_at = NULL, first_attempt_at = NULL, deferred_from = NULL,
+    available_at = max(asked.now_ms, asked.due_us / 1000),
+    expires_at = CASE WHEN o.expires_at <= asked.now_ms THEN NULL ELSE o.expires_at END
+FROM (SELECT value ->> 'id' AS id, value ->> 'due_us' AS due_us,
+             CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now_ms
+      FROM json_each(?1)) AS asked
+WHERE o.id = asked.id

@@ -2,18 +2,16 @@
 
 use async_trait::async_trait;
 
-use super::redrive::{redrive_found, redrive_ids};
 use super::statements::{
-    ATTEMPTS, CHANNELS, CURRENT_TERMS, DEAD_LETTERS, DURABILITY, MESSAGE, MESSAGE_ID, NAMING_CLAIM,
+    ATTEMPTS, AUDIT_OF_MESSAGE, CHANNELS, CURRENT_TERMS, DURABILITY, MESSAGE, MESSAGE_ID, NAMING_CLAIM,
     PAUSED_DESTINATIONS, TERMS, UNSETTLED_CLAIMS,
 };
-use super::{DeadLetter, DeadLetterFilter, Desk, DeskError, MessageRecord, Redriven, Selection, TermEntry, Vitals};
+use super::{
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, MessageRecord, Selection, TermEntry, Vitals,
+    dead,
+};
 use crate::sql::{AnyConnection, AnyRow, AnyTransaction, Statement, Value};
-use crate::wire::millis_i64;
-use crate::{Database, DeadReason, MessageId};
-
-/// Dead letters of one answer where the filter does not say.
-const DEAD_LETTERS_LIMIT: u32 = 100;
+use crate::{Database, MessageId};
 
 #[async_trait]
 impl Desk for Database {
@@ -39,17 +37,21 @@ impl Desk for Database {
         }
     }
 
-    async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, DeskError> {
-        let limit = filter.limit.unwrap_or(DEAD_LETTERS_LIMIT);
-        dead_letters(self, filter, filter.before, limit).await.map_err(while_doing("reading dead letters"))
+    async fn dead_letters(
+        &self,
+        filter: &DeadLetterFilter,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<DeadLetterPage, DeskError> {
+        dead::page(self, filter, after, limit).await.map_err(while_doing("reading dead letters"))
     }
 
-    async fn redrive(&self, selection: &Selection, by: &str, why: &str) -> Result<Redriven, DeskError> {
-        let redriven = match selection {
-            Selection::Ids(ids) => redrive_ids(self, ids, by, why).await,
-            Selection::Filter(filter) => redrive_found(self, filter, by, why).await,
+    async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError> {
+        let groups = match selection {
+            Selection::Ids(ids) => dead::groups_of(self, ids).await,
+            Selection::Filter(filter) => dead::groups(self, filter).await,
         };
-        redriven.map_err(while_doing("redriving dead letters"))
+        groups.map_err(while_doing("counting dead letters"))
     }
 
     async fn durability(&self) -> Result<Vec<String>, DeskError> {
@@ -59,11 +61,11 @@ impl Desk for Database {
     }
 }
 
-fn while_doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> DeskError {
+pub(super) fn while_doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> DeskError {
     move |source| DeskError { doing, source }
 }
 
-async fn read<T: AnyRow>(
+pub(super) async fn read<T: AnyRow>(
     database: &Database,
     statement: &'static Statement,
     values: &[Value<'_>],
@@ -79,7 +81,7 @@ async fn vitals(database: &Database) -> sqlx::Result<Vitals> {
     let mut connection = transaction.connection();
     let unsettled: Vec<(i64,)> = connection.rows(&UNSETTLED_CLAIMS, &[]).await?;
     let vitals = Vitals {
-        channels: connection.rows(&CHANNELS, &[]).await?,
+        channels: connection.rows_from_index(&CHANNELS, &[]).await?,
         terms: connection.rows(&CURRENT_TERMS, &[]).await?,
         paused: connection.rows(&PAUSED_DESTINATIONS, &[]).await?,
         unsettled_claims: unsettled.first().map_or(0, |(count,)| *count),
@@ -100,27 +102,10 @@ async fn whole_message(connection: &mut AnyConnection<'_>, id: MessageId) -> sql
     let Some(message) = connection.rows::<MessageRecord>(&MESSAGE, &id).await?.pop() else { return Ok(None) };
     Ok(Some(MessageRecord {
         attempt_log: connection.rows(&ATTEMPTS, &id).await?,
+        audit: connection.rows(&AUDIT_OF_MESSAGE, &id).await?,
         claim: connection.rows(&NAMING_CLAIM, &id).await?.pop(),
         ..message
     }))
-}
-
-/// Those below `before`, the newest first.
-pub(super) async fn dead_letters(
-    database: &Database,
-    filter: &DeadLetterFilter,
-    before: Option<MessageId>,
-    limit: u32,
-) -> sqlx::Result<Vec<DeadLetter>> {
-    let values = [
-        Value::Text(filter.channel.as_deref()),
-        Value::Text(filter.reason.map(DeadReason::as_str)),
-        Value::Text(filter.destination.as_deref()),
-        Value::Number(filter.since.map(millis_i64)),
-        Value::Number(before.map(|id| id.0)),
-        i64::from(limit).into(),
-    ];
-    read(database, &DEAD_LETTERS, &values).await
 }
 
 /// What a setting means for the promise that nothing committed is lost.

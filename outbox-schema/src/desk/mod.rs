@@ -1,21 +1,33 @@
-//! What people, and the tools in their hands, ask of an outbox: how it does, what became of a message, and to send
-//! dead letters again. Nothing here is on the path of a message.
+//! What people, and the tools in their hands, ask of an outbox: how it does, what became of a message, and to cancel,
+//! mend and redrive by hand. Nothing here is on the path of a message.
 
+mod answers;
+mod by_hand;
 mod database;
+mod dead;
+mod edit;
+mod operation;
 mod redrive;
 mod report;
+mod selection;
 mod statements;
+mod undo;
+
+use std::num::NonZeroU32;
 
 use async_trait::async_trait;
 
-use crate::{DeadReason, MessageId};
+use crate::MessageId;
 
+pub use answers::{Cancelled, Edited, Purged, Redriven, Refusal, Skipped, Undone};
+pub use edit::Revised;
 pub use report::{
-    AttemptEntry, ChannelVitals, CurrentTerm, DeadLetter, MessageRecord, NamingClaim, PausedDestination, Redriven,
-    TermEntry, Vitals,
+    AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, MessageRecord,
+    NamingClaim, PausedDestination, TermEntry, Vitals,
 };
+pub use selection::{Cursor, DeadLetterFilter, Moment, Selection};
 
-/// What people ask of an outbox. [`Database`](crate::Database) answers for each of the three.
+/// What people ask of an outbox. [`Database`](crate::Database) answers for each of the three. Nothing of it writes.
 #[async_trait]
 pub trait Desk: Send + Sync + std::fmt::Debug {
     /// How the outbox does. Reads what is pending or dead, never the history.
@@ -30,45 +42,67 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
     /// The same, by idempotency key.
     async fn message_by_key(&self, key: &str) -> Result<Option<MessageRecord>, DeskError>;
 
-    /// Dead letters, the newest message first.
-    async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, DeskError>;
+    /// Dead letters, the last that died first: at most `limit`, from where an earlier page ended.
+    async fn dead_letters(
+        &self,
+        filter: &DeadLetterFilter,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<DeadLetterPage, DeskError>;
 
-    /// Makes dead letters due again: their attempts, their age and an expiry that has passed start anew, under the same
-    /// idempotency key. Each is written to `outbox_audit` with `by` and `why`. Goes in batches, so that polling goes on
-    /// between them; a batch is redriven whole or not at all.
-    ///
-    /// # Cancel safety
-    /// Safe: batches that were committed stay so, and the call can be repeated.
-    async fn redrive(&self, selection: &Selection, by: &str, why: &str) -> Result<Redriven, DeskError>;
+    /// The dead letters that are meant, counted by what they have in common, the most first.
+    async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError>;
 
     /// Settings of the database under which a committed message can be lost, each with what to do about it.
     async fn durability(&self) -> Result<Vec<String>, DeskError>;
 }
 
-/// Which dead letters: those to which all that is said applies.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DeadLetterFilter {
-    /// Of this channel.
-    pub channel: Option<String>,
-    /// Dead for this reason.
-    pub reason: Option<DeadReason>,
-    /// Of this destination: `https://shop.example:443`, or the name of an FCM channel.
-    pub destination: Option<String>,
-    /// Dead for no longer than this.
-    pub since: Option<std::time::Duration>,
-    /// With an id below this one: the id of the last that an earlier call gave.
-    pub before: Option<MessageId>,
-    /// This many at most; none: all that there are (for [`Desk::dead_letters`], 100).
-    pub limit: Option<u32>,
+/// What people do to messages. Each change is written to `outbox_audit`, in its own transaction, and raises the revision
+/// of the row, so that no claim or mark of earlier can touch it.
+///
+/// What concerns many messages goes in small batches with pauses between, so that deliveries go on beside it; a batch is
+/// done whole or not at all.
+///
+/// # Cancel safety
+/// Safe: batches that were committed stay so, and the call can be repeated.
+#[async_trait]
+pub trait ByHand: Send + Sync + std::fmt::Debug {
+    /// Makes a message that waits a dead letter, `cancelled`. One that may be in flight is refused.
+    async fn cancel(&self, id: MessageId, author: &Author) -> Result<Cancelled, DeskError>;
+
+    /// Gives a dead letter that is still at `revision` another payload, target or headers, and a new idempotency key:
+    /// receivers refuse a key with another body. It stays a dead letter.
+    async fn edit(&self, id: MessageId, revision: i32, revised: &Revised, author: &Author)
+    -> Result<Edited, DeskError>;
+
+    /// Makes dead letters due again, in the order of their ids: their attempts, their age and an expiry that has passed
+    /// start anew, under the same idempotency key.
+    async fn redrive(&self, selection: &Selection, pace: Pace, author: &Author) -> Result<Redriven, DeskError>;
+
+    /// Takes back what a redrive did to messages that have not been claimed or attempted since: they are dead letters
+    /// as before. `operation` is [`Redriven::audit_id`]; none where that is no redrive.
+    async fn undo(&self, operation: i64, author: &Author) -> Result<Option<Undone>, DeskError>;
+
+    /// Deletes dead letters and their attempts. Only the audit remembers them.
+    async fn purge(&self, selection: &Selection, author: &Author) -> Result<Purged, DeskError>;
 }
 
-/// Which dead letters to redrive.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Selection {
-    /// These. Those that are not there, not dead, or in flight are skipped.
-    Ids(Vec<MessageId>),
-    /// Those that a filter finds.
-    Filter(DeadLetterFilter),
+/// Who asks for a change, and why: for the audit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Author {
+    /// A person, or the name of a token.
+    pub who: String,
+    /// In their words; empty where they said nothing.
+    pub why: String,
+}
+
+/// How fast, and how much, of a redrive.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// Only so many, those of the lowest ids; none: all.
+    pub canary: Option<u32>,
+    /// They come due so many a second; none: at once.
+    pub rate: Option<NonZeroU32>,
 }
 
 /// The database did not answer, or refused.

@@ -1,77 +1,116 @@
-//! Redriving: dead letters become due again, under the lock that keeps everybody from claiming meanwhile.
+//! Redriving: dead letters become due again. And purging, which goes the same way.
 
-use std::collections::HashSet;
+use std::num::NonZeroU32;
+use std::time::Instant;
 
-use super::database::dead_letters;
-use super::statements::{LOCK_TERMS, REDRIVABLE, REDRIVE, REDRIVE_AUDIT};
-use super::{DeadLetterFilter, Redriven};
-use crate::sql::AnyTransaction;
-use crate::wire::storable;
-use crate::{Database, MessageId};
+use super::dead::{as_json, meant, now_us};
+use super::operation::{BATCH, Operation, Standing, pause, said_of};
+use super::statements::{PURGE, PURGE_ATTEMPTS, REDRIVE};
+use super::{Author, Pace, Purged, Redriven, Selection, Skipped};
+use crate::sql::{AnyConnection, AnyTransaction};
+use crate::{Database, MessageId, Status};
 
-/// Rows of one transaction: the term is locked, and so nothing is claimed, for as long as that takes.
-const BATCH: u16 = 1_000;
-
-/// Longest name of who redrives, in characters.
-const WHO_CHARS: usize = 255;
-
-pub(super) async fn redrive_ids(database: &Database, ids: &[MessageId], by: &str, why: &str) -> sqlx::Result<Redriven> {
-    let mut all = Redriven::default();
-    for batch in ids.chunks(BATCH.into()) {
-        redrive_batch(database, batch, by, why, &mut all).await?;
-    }
-    Ok(all)
-}
-
-/// Walks down the ids, so that rows which are skipped, or die again meanwhile, are met once.
-pub(super) async fn redrive_found(
+pub(super) async fn redrive(
     database: &Database,
-    filter: &DeadLetterFilter,
-    by: &str,
-    why: &str,
+    selection: &Selection,
+    pace: Pace,
+    author: &Author,
 ) -> sqlx::Result<Redriven> {
-    let mut all = Redriven::default();
-    let mut before = filter.before;
-    let mut left = filter.limit.unwrap_or(u32::MAX);
-    while left > 0 {
-        let page = dead_letters(database, filter, before, left.min(BATCH.into())).await?;
-        let ids: Vec<_> = page.iter().map(|letter| MessageId(letter.id)).collect();
-        let Some(last) = ids.last() else { break };
-        before = Some(*last);
-        left = left.saturating_sub(u32::try_from(ids.len()).unwrap_or(u32::MAX));
-        redrive_batch(database, &ids, by, why, &mut all).await?;
+    let mut ids = meant(database, selection).await?;
+    let mut done =
+        Redriven { audit_id: None, meant: ids.len() as u64, redriven: 0, messages: Vec::new(), skipped: Vec::new() };
+    ids.truncate(pace.canary.map_or(usize::MAX, |most| most as usize));
+    if ids.is_empty() {
+        return Ok(done);
     }
-    Ok(all)
+    let mut details = said_of(selection);
+    details["meant"] = done.meant.into();
+    details["canary"] = pace.canary.into();
+    details["rate"] = pace.rate.map(NonZeroU32::get).into();
+    let operation = Operation::begin(database, "redrive", &details, author).await?;
+    done.audit_id = Some(operation.audit_id);
+
+    let mut schedule = None;
+    for (place, batch) in ids.chunks(BATCH).enumerate() {
+        let began = Instant::now();
+        let mut transaction = AnyTransaction::to_write(database).await?;
+        let mut connection = transaction.connection();
+        let schedule = match &mut schedule {
+            Some(schedule) => schedule,
+            None => schedule.insert(Schedule::from(&mut connection, pace).await?),
+        };
+        let (redriven, skipped) = redrive_batch(&mut connection, &operation, batch, schedule).await?;
+        transaction.commit().await?;
+        done.redriven += redriven.len() as u64;
+        done.messages.extend(redriven.into_iter().take(Redriven::SHOWN.saturating_sub(done.messages.len())));
+        done.skipped.extend(skipped);
+        if (place + 1) * BATCH < ids.len() {
+            pause(began).await;
+        }
+    }
+    Ok(done)
 }
 
 async fn redrive_batch(
-    database: &Database,
-    ids: &[MessageId],
-    by: &str,
-    why: &str,
-    all: &mut Redriven,
-) -> sqlx::Result<()> {
-    let by: String = storable(by).chars().take(WHO_CHARS).collect();
-    let why = storable(why);
-
-    let mut transaction = AnyTransaction::to_write(database).await?;
-    let mut connection = transaction.connection();
-    connection.rows::<(i32,)>(&LOCK_TERMS, &[]).await?;
-    let found: Vec<(i64,)> = connection.rows(&REDRIVABLE, &[json(ids.iter().map(|id| id.0)).as_str().into()]).await?;
-    let redrivable = json(found.iter().map(|(id,)| *id));
-    let audit = [by.as_str().into(), why.as_ref().into(), redrivable.as_str().into()];
-    connection.rows::<()>(&REDRIVE_AUDIT, &audit).await?;
-    connection.rows::<()>(&REDRIVE, &[redrivable.as_str().into()]).await?;
-    transaction.commit().await?;
-
-    let mut found: HashSet<_> = found.into_iter().map(|(id,)| MessageId(id)).collect();
-    // Taken out, so that an id that was given twice is redriven once.
-    let (redriven, skipped): (Vec<_>, Vec<_>) = ids.iter().copied().partition(|id| found.remove(id));
-    all.redriven.extend(redriven);
-    all.skipped.extend(skipped);
-    Ok(())
+    connection: &mut AnyConnection<'_>,
+    operation: &Operation,
+    batch: &[MessageId],
+    schedule: &mut Schedule,
+) -> sqlx::Result<(Vec<MessageId>, Vec<Skipped>)> {
+    let (fit, skipped) = Standing::lock(connection, batch).await?.split(batch, Status::Dead);
+    operation.audit_each(connection, &as_json(&fit)).await?;
+    let due: serde_json::Value =
+        fit.iter().map(|id| serde_json::json!({ "id": id, "due_us": schedule.next_us() })).collect();
+    connection.rows::<()>(&REDRIVE, &[due.to_string().as_str().into()]).await?;
+    Ok((fit, skipped))
 }
 
-fn json(ids: impl Iterator<Item = i64>) -> String {
-    ids.collect::<serde_json::Value>().to_string()
+/// When the messages of a redrive come due, one after the other.
+struct Schedule {
+    start_us: i64,
+    rate: Option<i64>,
+    handed_out: i64,
+}
+
+impl Schedule {
+    async fn from(connection: &mut AnyConnection<'_>, pace: Pace) -> sqlx::Result<Self> {
+        let rate = pace.rate.map(|rate| i64::from(rate.get()));
+        Ok(Self { start_us: now_us(connection).await?, rate, handed_out: 0 })
+    }
+
+    fn next_us(&mut self) -> i64 {
+        let after_us = self.rate.map_or(0, |rate| self.handed_out.saturating_mul(1_000_000) / rate);
+        self.handed_out += 1;
+        self.start_us.saturating_add(after_us)
+    }
+}
+
+pub(super) async fn purge(database: &Database, selection: &Selection, author: &Author) -> sqlx::Result<Purged> {
+    let ids = meant(database, selection).await?;
+    let mut done = Purged { audit_id: None, meant: ids.len() as u64, purged: 0, skipped: Vec::new() };
+    if ids.is_empty() {
+        return Ok(done);
+    }
+    let mut details = said_of(selection);
+    details["meant"] = done.meant.into();
+    let operation = Operation::begin(database, "purge", &details, author).await?;
+    done.audit_id = Some(operation.audit_id);
+
+    for (place, batch) in ids.chunks(BATCH).enumerate() {
+        let began = Instant::now();
+        let mut transaction = AnyTransaction::to_write(database).await?;
+        let mut connection = transaction.connection();
+        let (fit, skipped) = Standing::lock(&mut connection, batch).await?.split(batch, Status::Dead);
+        let gone = as_json(&fit);
+        operation.audit_each(&mut connection, &gone).await?;
+        connection.rows::<()>(&PURGE_ATTEMPTS, &[(&gone).into()]).await?;
+        connection.rows::<()>(&PURGE, &[(&gone).into()]).await?;
+        transaction.commit().await?;
+        done.purged += fit.len() as u64;
+        done.skipped.extend(skipped);
+        if (place + 1) * BATCH < ids.len() {
+            pause(began).await;
+        }
+    }
+    Ok(done)
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use sqlx::FromRow;
 
+use super::Cursor;
 use crate::MessageId;
 
 /// How an outbox does.
@@ -143,6 +144,9 @@ pub struct MessageRecord {
     /// The attempts that were not plain successes, the oldest first.
     #[sqlx(skip)]
     pub attempt_log: Vec<AttemptEntry>,
+    /// What people did to it, the oldest first.
+    #[sqlx(skip)]
+    pub audit: Vec<AuditEntry>,
     /// The claim under which it may be in flight now.
     #[sqlx(skip)]
     pub claim: Option<NamingClaim>,
@@ -194,6 +198,25 @@ pub struct NamingClaim {
     pub settles_at: Option<String>,
 }
 
+/// What somebody did by hand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+pub struct AuditEntry {
+    /// Of the row of `outbox_audit`.
+    pub id: i64,
+    /// When.
+    pub at: String,
+    /// A person, or the name of a token.
+    pub who: String,
+    /// `redrive`, `undo`, `edit`, `cancel` or `purge`.
+    pub action: String,
+    /// What they said about it.
+    pub why: Option<String>,
+    /// JSON text: what was asked, or what was overwritten.
+    pub details: Option<String>,
+    /// The entry of the whole operation, where this is that of one message of it.
+    pub part_of: Option<i64>,
+}
+
 /// A dead letter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
 #[allow(missing_docs, reason = "columns of the table `outbox`")]
@@ -207,15 +230,49 @@ pub struct DeadLetter {
     pub attempts: i32,
     pub last_error: Option<String>,
     pub last_status_code: Option<i32>,
+    pub fingerprint: String,
     pub created_at: String,
-    pub finished_at: Option<String>,
+    pub dead_at: String,
+    /// For a cursor: in microseconds since 1970.
+    #[serde(skip)]
+    pub(super) dead_at_us: i64,
 }
 
-/// What a redrive did.
+impl DeadLetter {
+    /// Where a page ends that ends with this letter.
+    pub fn cursor(&self) -> Cursor {
+        Cursor { dead_at_us: self.dead_at_us, id: MessageId(self.id) }
+    }
+}
+
+/// Some dead letters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Redriven {
-    /// Messages that are due again, in the order they were taken.
-    pub redriven: Vec<MessageId>,
-    /// Messages left as they are: not there, not dead any more, or in flight.
-    pub skipped: Vec<MessageId>,
+pub struct DeadLetterPage {
+    /// The last that died first.
+    pub letters: Vec<DeadLetter>,
+    /// Where the next page begins; none where this is the last.
+    pub next: Option<Cursor>,
+}
+
+/// Dead letters that have channel, reason, status code and the pattern of their error in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeadGroup {
+    /// Names it: `channel/reason/status code/hash of the pattern`.
+    pub fingerprint: String,
+    /// Of the messages.
+    pub channel: String,
+    /// Why they are dead.
+    pub dead_reason: Option<String>,
+    /// Of the last answers.
+    pub status_code: Option<i32>,
+    /// The error without its variable parts.
+    pub error: Option<String>,
+    /// How many letters.
+    pub count: u64,
+    /// When the first of them died.
+    pub first_seen: String,
+    /// When the last of them died.
+    pub last_seen: String,
+    /// One of them, the newest message.
+    pub example: MessageId,
 }

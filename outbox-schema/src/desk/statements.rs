@@ -56,6 +56,54 @@ pub(super) const NAMING_CLAIM: Statement = Statement {
     sqlite: include_str!("../../queries/sqlite/naming_claim.sql"),
 };
 
+pub(super) const AUDIT_OF_MESSAGE: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/audit_of_message.sql"),
+    mysql: include_str!("../../queries/mysql/audit_of_message.sql"),
+    sqlite: include_str!("../../queries/sqlite/audit_of_message.sql"),
+};
+
+pub(super) const CLOCK: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/clock.sql"),
+    mysql: include_str!("../../queries/mysql/clock.sql"),
+    sqlite: include_str!("../../queries/sqlite/clock.sql"),
+};
+
+pub(super) const DEAD_FINGERPRINT: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/dead_fingerprint.sql"),
+    mysql: include_str!("../../queries/mysql/dead_fingerprint.sql"),
+    sqlite: include_str!("../../queries/sqlite/dead_fingerprint.sql"),
+};
+
+pub(super) const DEAD_LAST: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/dead_last.sql"),
+    mysql: include_str!("../../queries/mysql/dead_last.sql"),
+    sqlite: include_str!("../../queries/sqlite/dead_last.sql"),
+};
+
+pub(super) const DEAD_GROUP: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/dead_group.sql"),
+    mysql: include_str!("../../queries/mysql/dead_group.sql"),
+    sqlite: include_str!("../../queries/sqlite/dead_group.sql"),
+};
+
+pub(super) const DEAD_GROUP_CONTAINING: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/dead_group_containing.sql"),
+    mysql: include_str!("../../queries/mysql/dead_group_containing.sql"),
+    sqlite: include_str!("../../queries/sqlite/dead_group_containing.sql"),
+};
+
+pub(super) const DEAD_PAGE: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/dead_page.sql"),
+    mysql: include_str!("../../queries/mysql/dead_page.sql"),
+    sqlite: include_str!("../../queries/sqlite/dead_page.sql"),
+};
+
+pub(super) const DEAD_PAGE_CONTAINING: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/dead_page_containing.sql"),
+    mysql: include_str!("../../queries/mysql/dead_page_containing.sql"),
+    sqlite: include_str!("../../queries/sqlite/dead_page_containing.sql"),
+};
+
 pub(super) const DEAD_LETTERS: Statement = Statement {
     postgres: include_str!("../../queries/postgres/dead_letters.sql"),
     mysql: include_str!("../../queries/mysql/dead_letters.sql"),
@@ -68,22 +116,82 @@ pub(super) const LOCK_TERMS: Statement = Statement {
     sqlite: include_str!("../../queries/sqlite/lock_terms.sql"),
 };
 
-pub(super) const REDRIVABLE: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/redrivable.sql"),
-    mysql: include_str!("../../queries/mysql/redrivable.sql"),
-    sqlite: include_str!("../../queries/sqlite/redrivable.sql"),
+pub(super) const STANDING: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/standing.sql"),
+    mysql: include_str!("../../queries/mysql/standing.sql"),
+    sqlite: include_str!("../../queries/sqlite/standing.sql"),
 };
 
-pub(super) const REDRIVE_AUDIT: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/redrive_audit.sql"),
-    mysql: include_str!("../../queries/mysql/redrive_audit.sql"),
-    sqlite: include_str!("../../queries/sqlite/redrive_audit.sql"),
+pub(super) const NAMED: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/named.sql"),
+    mysql: include_str!("../../queries/mysql/named.sql"),
+    sqlite: include_str!("../../queries/sqlite/named.sql"),
+};
+
+pub(super) const AUDIT: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/audit.sql"),
+    mysql: include_str!("../../queries/mysql/audit.sql"),
+    sqlite: include_str!("../../queries/sqlite/audit.sql"),
+};
+
+pub(super) const AUDIT_EACH: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/audit_each.sql"),
+    mysql: include_str!("../../queries/mysql/audit_each.sql"),
+    sqlite: include_str!("../../queries/sqlite/audit_each.sql"),
+};
+
+pub(super) const OPERATION: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/operation.sql"),
+    mysql: include_str!("../../queries/mysql/operation.sql"),
+    sqlite: include_str!("../../queries/sqlite/operation.sql"),
+};
+
+pub(super) const OPERATION_PAGE: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/operation_page.sql"),
+    mysql: include_str!("../../queries/mysql/operation_page.sql"),
+    sqlite: include_str!("../../queries/sqlite/operation_page.sql"),
 };
 
 pub(super) const REDRIVE: Statement = Statement {
     postgres: include_str!("../../queries/postgres/redrive.sql"),
     mysql: include_str!("../../queries/mysql/redrive.sql"),
     sqlite: include_str!("../../queries/sqlite/redrive.sql"),
+};
+
+pub(super) const UNDOABLE: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/undoable.sql"),
+    mysql: include_str!("../../queries/mysql/undoable.sql"),
+    sqlite: include_str!("../../queries/sqlite/undoable.sql"),
+};
+
+pub(super) const UNDO: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/undo.sql"),
+    mysql: include_str!("../../queries/mysql/undo.sql"),
+    sqlite: include_str!("../../queries/sqlite/undo.sql"),
+};
+
+pub(super) const PURGE_ATTEMPTS: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/purge_attempts.sql"),
+    mysql: include_str!("../../queries/mysql/purge_attempts.sql"),
+    sqlite: include_str!("../../queries/sqlite/purge_attempts.sql"),
+};
+
+pub(super) const PURGE: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/purge.sql"),
+    mysql: include_str!("../../queries/mysql/purge.sql"),
+    sqlite: include_str!("../../queries/sqlite/purge.sql"),
+};
+
+pub(super) const CANCEL: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/cancel.sql"),
+    mysql: include_str!("../../queries/mysql/cancel.sql"),
+    sqlite: include_str!("../../queries/sqlite/cancel.sql"),
+};
+
+pub(super) const EDIT: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/edit.sql"),
+    mysql: include_str!("../../queries/mysql/edit.sql"),
+    sqlite: include_str!("../../queries/sqlite/edit.sql"),
 };
 
 pub(super) const DURABILITY: Statement = Statement {

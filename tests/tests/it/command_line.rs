@@ -155,7 +155,7 @@ async fn lines_of_json_are_enqueued_all_or_none() {
 }
 
 #[tokio::test]
-async fn dead_letters_are_listed_shown_and_redriven() {
+async fn dead_letters_are_found_tried_redriven_and_taken_back() {
     for outbox in outboxes::migrated().await {
         let sink = Sink::start().await;
         let program = Program::new(&outbox.test.url, HTTP);
@@ -165,36 +165,144 @@ async fn dead_letters_are_listed_shown_and_redriven() {
         enqueue(&program, "fine", &sink.url("/"), &[]).await.done();
         program.deliver().await;
 
-        let listed = program.run(&["dead-letters", "list", "--json", "--limit", "2"]).await.json();
-        let keys: Vec<_> = listed.as_array().unwrap().iter().map(|letter| &letter["idempotency_key"]).collect();
-        assert_eq!(keys, ["c", "b"]);
-        let id = listed[1]["id"].to_string();
-        let text = program.run(&["dead-letters", "list", "--limit", "2"]).await.done();
-        assert!(text.starts_with("ID ") && text.ends_with(&format!("more with --before {id}\n")), "{text}");
-        let rest = program.run(&["dead-letters", "list", "--json", "--before", &id]).await.json();
-        assert_eq!(rest[0]["idempotency_key"], "a");
+        let groups = program.run(&["dead-letters", "list", "--json"]).await.json();
+        let fingerprint = groups[0]["fingerprint"].as_str().unwrap();
+        assert_eq!((&groups[0]["count"], &groups[0]["status_code"]), (&3.into(), &400.into()));
+        let text = program.run(&["dead-letters", "list"]).await.done();
+        assert!(text.starts_with("COUNT ") && text.contains(&format!("3      {fingerprint}")), "{text}");
+
+        let listed = program.run(&["dead-letters", "list", "--ungrouped", "--json", "--limit", "2"]).await.json();
+        let keys: Vec<_> = listed["letters"].as_array().unwrap().iter().map(|one| &one["idempotency_key"]).collect();
+        assert_eq!(keys.len(), 2);
+        let text = program.run(&["dead-letters", "list", "--ungrouped", "--limit", "2"]).await.done();
+        let next = listed["next"].as_str().unwrap();
+        assert!(text.starts_with("ID ") && text.ends_with(&format!("more with --after {next}\n")), "{text}");
+        let rest = program.run(&["dead-letters", "list", "--ungrouped", "--json", "--after", next]).await.json();
+        assert_eq!((rest["letters"].as_array().unwrap().len(), &rest["next"]), (1, &json!(null)));
         let none = program.run(&["dead-letters", "list", "--reason", "expired"]).await.done();
         assert_eq!(none, "no dead letters\n");
 
-        let shown = program.run(&["dead-letters", "show", "b", "--json"]).await.json();
-        assert_eq!((&shown["status"], &shown["dead_reason"]), (&"DEAD".into(), &"permanent".into()));
-        assert_eq!(shown["attempt_log"][0]["status_code"], 400, "{shown}");
-        let text = program.run(&["dead-letters", "show", "b"]).await.done();
-        assert!(text.contains("DEAD (permanent)") && text.contains("[400]") && text.contains("answer: "), "{text}");
-
-        let vague = program.run(&["dead-letters", "redrive"]).await.failed();
-        assert!(vague.contains("--all"), "{vague}");
-        let done =
-            program.run(&["dead-letters", "redrive", &id, "999", "--by", "me", "--why", "mended", "--json"]).await;
-        assert_eq!(done.json(), json!({ "redriven": [id.parse::<i64>().unwrap()], "skipped": [999] }));
-        assert_eq!(outbox.text("SELECT who FROM outbox_audit").await, "me");
-        let done = program.run(&["dead-letters", "redrive", "--channel", "http"]).await.done();
-        assert_eq!(done, "2 redriven\n");
-        let status = program.run(&["status", "--json"]).await.json();
-        assert_eq!((&status["channels"][0]["due"], &status["channels"][0]["dead"]), (&3.into(), &0.into()));
+        let would = program.run(&["dead-letters", "redrive", "--fingerprint", fingerprint, "--dry-run"]).await.done();
+        assert!(would.ends_with("3 would be redriven; nothing was changed\n"), "{would}");
+        let by = ["--by", "me", "--why", "mended"];
+        let canary = [&["dead-letters", "redrive", "--fingerprint", fingerprint, "--canary", "1"], &by[..]].concat();
+        let text = program.run(&canary).await.done();
+        let first = outbox.number("SELECT id FROM outbox WHERE status = 'PENDING'").await;
+        for line in ["1 of 3 redriven", &format!("outbox messages show {first}"), "without --canary", "undo 1"] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
         program.deliver().await;
-        assert_eq!(sink.keys()["b"], 2);
+        let all = ["dead-letters", "redrive", "--channel", "http", "--rate", "1/s", "--json"];
+        let done = program.run(&all).await.json();
+        assert_eq!((&done["redriven"], &done["meant"], &done["skipped"]), (&3.into(), &3.into(), &json!([])));
+        let undo = ["dead-letters", "undo", &done["audit_id"].to_string()];
+        let undone = program.run(&undo).await.done();
+        assert_eq!(undone, "3 returned to the dead letters\n");
+        let shown = program.run(&["messages", "show", &first.to_string()]).await.done();
+        assert!(shown.contains(" redrive by me: mended\n") && shown.contains(" undo by "), "{shown}");
+        let nothing = program.run(&["dead-letters", "undo", "999"]).await.failed();
+        assert!(nothing.contains("no redrive has the audit entry 999"), "{nothing}");
+
+        let vague = program.run(&["dead-letters", "redrive"]).await.misused();
+        assert!(vague.contains("--all"), "{vague}");
+        let nobody = program.run(&["dead-letters", "redrive", "999"]).await;
+        assert_eq!(nobody.code, Some(1));
+        assert!(nobody.stdout.contains("999: there is no such message"), "{nobody:?}");
     }
+}
+
+#[tokio::test]
+async fn a_dead_letter_is_mended_and_delivered_under_a_new_key() {
+    for outbox in outboxes::migrated().await {
+        let sink = Sink::start().await;
+        let program = Program::new(&outbox.test.url, HTTP);
+        let header = ["--header", "X-Tenant: 7"];
+        enqueue(&program, "a", &sink.url("/garbage"), &header).await.done();
+        program.deliver().await;
+
+        let file = program.write("payload.json", "{\"qty\": 1}");
+        let new_target = sink.url("/");
+        let change =
+            ["dead-letters", "edit", "a", "--payload", &file, "--target", &new_target, "--header", "x-tenant=8"];
+        let unasked = program.run(&change).await;
+        assert_eq!(unasked.code, Some(2), "{unasked:?}");
+        assert!(unasked.stderr.contains("say --yes"), "{unasked:?}");
+        for line in ["-header X-Tenant: 7", "+header x-tenant: 8", "+  \"qty\": 1"] {
+            assert!(unasked.stdout.lines().any(|shown| shown == line), "{line}: {}", unasked.stdout);
+        }
+        let edited = program.run(&[&change[..], &["--yes", "--json"]].concat()).await.json();
+        assert_eq!((&edited["outcome"], &edited["old_key"]), (&"done".into(), &"a".into()));
+        let new_key = edited["new_key"].as_str().unwrap();
+        let dropped =
+            program.run(&["dead-letters", "edit", new_key, "--drop-header", "X-Tenant", "--yes"]).await.done();
+        assert!(dropped.contains("-header x-tenant: 8\n") && dropped.contains("dead-letters redrive"), "{dropped}");
+
+        let id = outbox.number("SELECT id FROM outbox").await.to_string();
+        program.run(&["dead-letters", "redrive", &id]).await.done();
+        program.deliver().await;
+        let shown = program.run(&["messages", "show", &id, "--json"]).await.json();
+        assert_eq!((&shown["status"], &shown["headers"]), (&"SUCCESS".into(), &json!(null)));
+        let actions: Vec<_> = shown["audit"].as_array().unwrap().iter().map(|entry| &entry["action"]).collect();
+        assert_eq!(actions, ["edit", "edit", "redrive"]);
+        assert_eq!(sink.keys()[shown["idempotency_key"].as_str().unwrap()], 1);
+    }
+}
+
+#[tokio::test]
+async fn an_edit_that_cannot_be_is_refused_and_says_why() {
+    let program = small().await;
+    enqueue(&program, "waits", "http://127.0.0.1:9/", &[]).await.done();
+    let alive = program.run(&["dead-letters", "edit", "waits", "--target", "/", "--yes"]).await.failed();
+    assert!(alive.contains("only dead letters are edited"), "{alive}");
+    program.run(&["messages", "cancel", "--key", "waits"]).await.done();
+    let file = program.write("broken.json", "{");
+    for (change, said) in [
+        (["--target", "http://me:secret@shop/"], "credentials belong to the channel's settings"),
+        (["--payload", &file], "payload: it is not JSON"),
+        (["--drop-header", "X-None"], "has no header X-None"),
+        (["--header", "a b=1"], "is not a header's name"),
+        (["--target", "http://127.0.0.1:9/"], "nothing would be different"),
+    ] {
+        let error = program.run(&[&["dead-letters", "edit", "1", "--yes"], &change[..]].concat()).await.failed();
+        assert!(error.contains(said), "{change:?}: {error}");
+    }
+    let nothing = program.run(&["dead-letters", "edit", "1"]).await.misused();
+    assert!(nothing.contains("--payload"), "{nothing}");
+    let unanswered = program.run(&["dead-letters", "edit", "1", "--payload", "-"]).await.misused();
+    assert!(unanswered.contains("say --yes"), "{unanswered}");
+    let fed = ["dead-letters", "edit", "1", "--payload", "-", "--yes"];
+    let edited = program.feed(&fed, "{\"qty\": 2}\n").await.done();
+    assert!(edited.contains("+  \"qty\": 2\n"), "{edited}");
+}
+
+#[tokio::test]
+async fn a_message_is_cancelled_by_id_or_key_and_dead_letters_are_purged() {
+    let program = small().await;
+    for key in ["a", "b"] {
+        enqueue(&program, key, "http://127.0.0.1:9/", &[]).await.done();
+    }
+    let said = program.run(&["messages", "cancel", "1", "--why", "a mistake"]).await.done();
+    assert_eq!(said, "message 1 is cancelled\n");
+    let answer = program.run(&["messages", "cancel", "--key", "b", "--json"]).await.json();
+    assert_eq!(answer, json!({ "outcome": "done", "id": 2 }));
+    let again = program.run(&["messages", "cancel", "1"]).await.failed();
+    assert!(again.contains("message 1 was not cancelled: it does not wait"), "{again}");
+    let nobody = program.run(&["messages", "cancel", "--key", "c"]).await.failed();
+    assert!(nobody.contains("no message has the idempotency key `c`"), "{nobody}");
+    let both = program.run(&["messages", "cancel", "1", "--key", "b"]).await.misused();
+    assert!(both.contains("cannot be used with"), "{both}");
+
+    let purge = ["dead-letters", "purge", "--reason", "cancelled"];
+    let would = program.run(&[&purge[..], &["--dry-run"]].concat()).await.done();
+    assert!(
+        would.contains("http/cancelled/-/-") && would.ends_with("2 would be deleted; nothing was changed\n"),
+        "{would}"
+    );
+    let unasked = program.run(&purge).await.misused();
+    assert!(unasked.contains("say --yes"), "{unasked}");
+    let done = program.run(&[&purge[..], &["--yes"]].concat()).await.done();
+    assert_eq!(done, "2 deleted\n");
+    program.run(&["messages", "show", "1"]).await.failed();
 }
 
 #[tokio::test]

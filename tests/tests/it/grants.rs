@@ -1,7 +1,12 @@
 //! The rights of `outbox-schema/grants`: enough for what each role does, and no more.
 
+use std::collections::BTreeMap;
+
+use outbox_schema::desk::{Author, Cancelled, Edited, Pace, Revised};
 use outbox_schema::store::TermCounts;
-use outbox_schema::{DeadLetterFilter, Desk, Dialect, Enqueued, NewMessage, Selection, TermEnd, Verdict};
+use outbox_schema::{
+    ByHand, DeadLetterFilter, Desk, Dialect, Enqueued, MessageId, NewMessage, Selection, TermEnd, Verdict,
+};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 
 use crate::outboxes::{self, Outbox, Step, connect, transaction};
@@ -10,12 +15,13 @@ use crate::poller::Poller;
 /// Where the tables lie on PostgreSQL.
 const SCHEMA: &str = "dispatcher";
 
-/// An outbox with its two roles.
+/// An outbox with its three roles.
 struct Granted {
     /// The owner's.
     owner: Outbox,
     application: String,
     dispatcher: String,
+    operator: String,
 }
 
 /// One on PostgreSQL, where functions are not everybody's to execute, and one on MariaDB. SQLite has no roles.
@@ -27,30 +33,33 @@ async fn granted() -> [Granted; 2] {
     [grant(postgres, on_postgres), grant(mysql, on_mysql)]
 }
 
-fn grant(owner: Outbox, script: fn(&str, &str) -> String) -> Granted {
+fn grant(owner: Outbox, script: fn(&str, &str, &str) -> String) -> Granted {
     let unique = &owner.test.name[owner.test.name.len() - 12..];
-    let (application, dispatcher) = (format!("app_{unique}"), format!("run_{unique}"));
-    owner.run_client(&script(&application, &dispatcher));
+    let [application, dispatcher, operator] = ["app", "run", "ops"].map(|role| format!("{role}_{unique}"));
+    owner.run_client(&script(&application, &dispatcher, &operator));
     let user = if owner.dialect() == Dialect::Postgres { "postgres@" } else { "outbox@" };
     let url = |role: &str| owner.test.url.replacen(user, &format!("{role}@"), 1);
-    Granted { application: url(&application), dispatcher: url(&dispatcher), owner }
+    Granted { application: url(&application), dispatcher: url(&dispatcher), operator: url(&operator), owner }
 }
 
-fn on_postgres(application: &str, dispatcher: &str) -> String {
+fn on_postgres(application: &str, dispatcher: &str, operator: &str) -> String {
     format!(
-        "CREATE ROLE {application} LOGIN; CREATE ROLE {dispatcher} LOGIN;\n\
+        "CREATE ROLE {application} LOGIN; CREATE ROLE {dispatcher} LOGIN; CREATE ROLE {operator} LOGIN;\n\
          ALTER ROLE {application} SET search_path = public, {SCHEMA};\n\
          REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA {SCHEMA} FROM PUBLIC;\n\
-         \\set schema {SCHEMA}\n\\set application {application}\n\\set dispatcher {dispatcher}\n{}",
-        include_str!("../../../outbox-schema/grants/postgres.sql")
+         \\set schema {SCHEMA}\n\\set application {application}\n\\set dispatcher {dispatcher}\n\
+         \\set operator {operator}\n{}\n{}",
+        include_str!("../../../outbox-schema/grants/postgres.sql"),
+        include_str!("../../../outbox-schema/grants/postgres_operator.sql")
     )
 }
 
-fn on_mysql(application: &str, dispatcher: &str) -> String {
-    let (application, dispatcher) = (format!("'{application}'@'%'"), format!("'{dispatcher}'@'%'"));
+fn on_mysql(application: &str, dispatcher: &str, operator: &str) -> String {
+    let [application, dispatcher, operator] = [application, dispatcher, operator].map(|role| format!("'{role}'@'%'"));
     let grants = include_str!("../../../outbox-schema/grants/mysql.sql");
     let grants = grants.replace("APPLICATION", &application).replace("DISPATCHER", &dispatcher);
-    format!("CREATE USER {application}; CREATE USER {dispatcher};\n{grants}")
+    let more = include_str!("../../../outbox-schema/grants/mysql_operator.sql").replace("OPERATOR", &operator);
+    format!("CREATE USER {application}; CREATE USER {dispatcher}; CREATE USER {operator};\n{grants}\n{more}")
 }
 
 /// What the database says to a statement of that role, for want of rights.
@@ -133,15 +142,50 @@ async fn a_dispatcher_does_all_that_a_poller_and_the_desk_do_and_no_more() {
     }
 }
 
-/// Each statement of the store and of the desk, at least once, with rows to work on.
-async fn a_life_of_messages(outbox: &Outbox, owner: &Outbox) {
+#[tokio::test]
+async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
+    for granted in granted().await {
+        enqueue_as(&granted.owner).await;
+        let store = granted.owner.database.store();
+        Poller::begin(&*store, "one").await.kill_all().await;
+        let schema = (granted.owner.dialect() == Dialect::Postgres).then_some(SCHEMA);
+        let operator = connect(&granted.operator, schema).await;
+        operator.require("default").await.unwrap();
+        operator.vitals().await.unwrap();
+        let author = Author { who: "ada".to_owned(), why: String::new() };
+        let dead = by_hand(&operator).await;
+        let purged = operator.purge(&Selection::Ids(dead.clone()), &author).await.unwrap();
+        assert_eq!(purged.purged, dead.len() as u64);
+
+        for sql in [
+            "INSERT INTO outbox (channel, target, payload) VALUES ('http', '/hook', '{}')",
+            "UPDATE outbox SET channel = 'other'",
+            "UPDATE outbox_term SET epoch = 9",
+            "DELETE FROM outbox_claim",
+            "INSERT INTO outbox_claim SELECT * FROM outbox_claim",
+            "UPDATE outbox_audit SET who = 'nobody'",
+            "DELETE FROM outbox_audit",
+            "DELETE FROM outbox_term",
+            "UPDATE outbox_meta SET environment = 'mine'",
+            "DROP TABLE outbox_lease",
+        ] {
+            refused(&granted.operator, granted.owner.dialect(), sql).await;
+        }
+    }
+}
+
+async fn enqueue_as(outbox: &Outbox) {
     let enqueued = match &outbox.database {
         outbox_schema::Database::Postgres(pool) => enqueue_some(&mut *pool.acquire().await.unwrap()).await,
         outbox_schema::Database::MySql(pool) => enqueue_some(&mut *pool.acquire().await.unwrap()).await,
         outbox_schema::Database::Sqlite(pool) => enqueue_some(&mut *pool.acquire().await.unwrap()).await,
     };
     assert!(enqueued.iter().all(Enqueued::is_inserted));
+}
 
+/// Each statement of the store and of the desk, at least once, with rows to work on.
+async fn a_life_of_messages(outbox: &Outbox, owner: &Outbox) {
+    enqueue_as(outbox).await;
     let store = outbox.database.store();
     let first = Poller::begin(&*store, "one").await;
     let (claim, messages) = first.claim().await;
@@ -167,10 +211,29 @@ async fn a_life_of_messages(outbox: &Outbox, owner: &Outbox) {
     assert_eq!(outbox.database.terms(9).await.unwrap().len(), 2);
     assert!(outbox.database.message(messages[0].id()).await.unwrap().is_some());
     assert!(outbox.database.message_by_key(&messages[0].idempotency_key).await.unwrap().is_some());
-    assert!(!outbox.database.dead_letters(&DeadLetterFilter::default()).await.unwrap().is_empty());
-    let all = Selection::Filter(DeadLetterFilter::default());
-    assert!(!outbox.database.redrive(&all, "ada", "to see that it may").await.unwrap().redriven.is_empty());
     outbox.database.durability().await.unwrap();
+    assert_eq!(by_hand(&outbox.database).await, [dead[0].id()]);
+}
+
+/// Each statement of those who change messages by hand, but for the purge; gives the dead letters that are left.
+async fn by_hand(database: &outbox_schema::Database) -> Vec<MessageId> {
+    let author = Author { who: "ada".to_owned(), why: "to see that it may".to_owned() };
+    let filter = DeadLetterFilter { error_contains: Some("teapot".to_owned()), ..DeadLetterFilter::default() };
+    let letters = database.dead_letters(&filter, None, 1).await.unwrap().letters;
+    let (id, revision) =
+        (MessageId(letters[0].id), database.message(MessageId(letters[0].id)).await.unwrap().unwrap().revision);
+    let revised = Revised::new("http", "/other", "2", BTreeMap::new()).unwrap();
+    let edited = database.edit(id, revision, &revised, &author).await.unwrap();
+    assert!(matches!(edited, Edited::Done { .. }), "{edited:?}");
+    let all = Selection::Filter(DeadLetterFilter::default());
+    assert!(!database.dead_groups(&all).await.unwrap().is_empty());
+    let redriven = database.redrive(&all, Pace::default(), &author).await.unwrap();
+    assert!(redriven.redriven > 0, "{redriven:?}");
+    let undone = database.undo(redriven.audit_id.unwrap(), &author).await.unwrap().unwrap();
+    assert_eq!(undone.returned, redriven.redriven);
+    database.redrive(&Selection::Ids(vec![id]), Pace::default(), &author).await.unwrap();
+    assert_eq!(database.cancel(id, &author).await.unwrap(), Cancelled::Done { id });
+    redriven.messages
 }
 
 async fn enqueue_some<C: outbox_schema::OutboxConnection>(connection: &mut C) -> Vec<Enqueued> {

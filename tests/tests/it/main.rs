@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on panics")]
 
 mod bad_input;
+mod by_hand;
 mod command_line;
 mod compose;
+mod dead_letters;
 mod demo;
 mod desk;
 mod enqueue;

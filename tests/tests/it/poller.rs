@@ -62,6 +62,22 @@ impl<'a> Poller<'a> {
         assert_eq!(report.fenced, []);
     }
 
+    /// Marks all rows of a claim with an answer of the caller's.
+    pub(crate) async fn mark_as(
+        &self,
+        claim: ClaimId,
+        messages: &[Message],
+        verdict: &Verdict,
+        status_code: Option<u16>,
+        error: &str,
+    ) {
+        let mark =
+            |message| Mark { status_code, error: Some(error.to_owned()), ..self.mark_of(claim, message, verdict) };
+        let marks: Vec<_> = messages.iter().map(mark).collect();
+        let report = self.store.mark(&marks, &[claim]).await.unwrap();
+        assert_eq!(report.fenced, []);
+    }
+
     fn mark_of(&self, claim: ClaimId, message: &Message, verdict: &Verdict) -> Mark {
         Mark {
             claim,

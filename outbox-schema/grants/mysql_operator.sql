@@ -1,0 +1,25 @@
+-- The least rights on MySQL and MariaDB for people who look at an outbox, and mend it by hand: `outbox status`, `outbox
+-- messages`, `outbox dead-letters`. Replace
+--   OPERATOR  by their account, as 'support'@'%'
+-- and run it in the database that holds the tables, after `outbox migrate`, for example
+--   sed "s/OPERATOR/'support'@'%'/" mysql_operator.sql | mariadb shop
+-- The account neither sends, claims nor marks; it can write no message of its own, and change no audit.
+
+GRANT SELECT ON outbox TO OPERATOR;
+GRANT SELECT ON outbox_meta TO OPERATOR;
+GRANT SELECT ON outbox_term TO OPERATOR;
+GRANT SELECT ON outbox_term_log TO OPERATOR;
+GRANT SELECT ON outbox_claim TO OPERATOR;
+GRANT SELECT ON outbox_attempt TO OPERATOR;
+GRANT SELECT ON outbox_destination TO OPERATOR;
+GRANT SELECT ON outbox_invalid_target TO OPERATOR;
+GRANT SELECT ON outbox_lease TO OPERATOR;
+-- Redriving, undoing, cancelling and editing; what names a message (id, channel, ordering key, shard) stays.
+GRANT UPDATE (idempotency_key, target, payload, headers, revision, status, dead_reason, attempts, error_hash, available_at,
+              deferred_from, expires_at, first_attempt_at, finished_at) ON outbox TO OPERATOR;
+-- Purging. Leave these two out for people who are not to.
+GRANT DELETE ON outbox TO OPERATOR;
+GRANT DELETE ON outbox_attempt TO OPERATOR;
+GRANT SELECT, INSERT ON outbox_audit TO OPERATOR;
+-- Nothing updates it by this: a lock on the row of a term asks for the right to change some of it.
+GRANT UPDATE (started_at) ON outbox_term TO OPERATOR;

@@ -1,0 +1,23 @@
+-- The least rights on PostgreSQL for people who look at an outbox, and mend it by hand: `outbox status`, `outbox messages`,
+-- `outbox dead-letters`. As the owner of the tables, after each `outbox migrate`:
+--   psql -v schema=public -v operator=support -v ON_ERROR_STOP=1 -f postgres_operator.sql DATABASE
+-- where schema is the schema of the tables, and operator is a role that exists. It neither sends, claims nor marks; it can
+-- write no message of its own, and change no audit.
+
+GRANT USAGE ON SCHEMA :"schema" TO :"operator";
+GRANT SELECT ON
+    :"schema".outbox, :"schema".outbox_meta, :"schema".outbox_term, :"schema".outbox_term_log, :"schema".outbox_claim,
+    :"schema".outbox_attempt, :"schema".outbox_destination, :"schema".outbox_invalid_target, :"schema".outbox_audit,
+    :"schema".outbox_lease
+    TO :"operator";
+-- Redriving, undoing, cancelling and editing; what names a message (id, channel, ordering key, shard) stays.
+GRANT UPDATE (idempotency_key, target, payload, headers, revision, status, dead_reason, attempts, error_hash, available_at,
+              deferred_from, expires_at, first_attempt_at, finished_at)
+    ON :"schema".outbox TO :"operator";
+-- Purging. Leave these two out for people who are not to.
+GRANT DELETE ON :"schema".outbox, :"schema".outbox_attempt TO :"operator";
+GRANT INSERT ON :"schema".outbox_audit TO :"operator";
+-- Nothing updates it by this: a lock on the row of a term asks for the right to change some of it.
+GRANT UPDATE (started_at) ON :"schema".outbox_term TO :"operator";
+-- For databases where PUBLIC may not execute new functions: the destination follows the target.
+GRANT EXECUTE ON FUNCTION :"schema".outbox_destination_of TO :"operator";

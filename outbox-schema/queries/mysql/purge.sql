@@ -1,0 +1,2 @@
+DELETE o FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) AS asked
+STRAIGHT_JOIN outbox o ON o.id = asked.id

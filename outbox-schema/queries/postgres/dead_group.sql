@@ -1,0 +1,17 @@
+-- How many letters one fingerprint has: of all destinations, or of one. Read from an index alone.
+SELECT sum(letters)::bigint AS letters,
+       to_json(min(first_at)) #>> '{}' AS first_seen,
+       to_json(max(last_at)) #>> '{}' AS last_seen, max(example) AS example
+FROM (
+    SELECT count(*) AS letters, min(dead_at) AS first_at, max(dead_at) AS last_at, max(id) AS example
+    FROM outbox
+    WHERE status = 'DEAD' AND fingerprint = $1 AND $2::text IS NULL
+      AND dead_at >= timestamptz '1970-01-01 00:00:00+00' + $3::bigint * interval '1 microsecond'
+      AND dead_at <= timestamptz '1970-01-01 00:00:00+00' + $4::bigint * interval '1 microsecond'
+    UNION ALL
+    SELECT count(*) AS letters, min(dead_at) AS first_at, max(dead_at) AS last_at, max(id) AS example
+    FROM outbox
+    WHERE status = 'DEAD' AND fingerprint = $1 AND destination = $2
+      AND dead_at >= timestamptz '1970-01-01 00:00:00+00' + $3::bigint * interval '1 microsecond'
+      AND dead_at <= timestamptz '1970-01-01 00:00:00+00' + $4::bigint * interval '1 microsecond'
+) grouped

@@ -1,0 +1,1 @@
+DELETE FROM outbox WHERE id = ANY (ARRAY(SELECT json_array_elements_text($1::json)::bigint))

@@ -1,0 +1,2 @@
+-- Those of the asked that are there, locked, so that nobody decides about them meanwhile.
+SELECT id, status FROM outbox WHERE id = ANY (ARRAY(SELECT json_array_elements_text($1::json)::bigint)) ORDER BY id FOR UPDATE

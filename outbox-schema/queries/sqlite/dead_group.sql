@@ -1,0 +1,17 @@
+-- How many letters one fingerprint has: of all destinations, or of one. Read from an index alone.
+SELECT sum(letters) AS letters,
+       coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', min(first_at) / 1000.0, 'unixepoch'), CAST(min(first_at) AS TEXT)) AS first_seen,
+       coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', max(last_at) / 1000.0, 'unixepoch'), CAST(max(last_at) AS TEXT)) AS last_seen, max(example) AS example
+FROM (
+    SELECT count(*) AS letters, min(dead_at) AS first_at, max(dead_at) AS last_at, max(id) AS example
+    FROM outbox INDEXED BY outbox_dead
+    WHERE status = 'DEAD' AND fingerprint = ?1 AND ?2 IS NULL
+      AND dead_at >= ?3 / 1000
+      AND dead_at <= ?4 / 1000
+    UNION ALL
+    SELECT count(*) AS letters, min(dead_at) AS first_at, max(dead_at) AS last_at, max(id) AS example
+    FROM outbox INDEXED BY outbox_dead_destination
+    WHERE status = 'DEAD' AND fingerprint = ?1 AND destination = ?2
+      AND dead_at >= ?3 / 1000
+      AND dead_at <= ?4 / 1000
+) grouped

@@ -1,0 +1,62 @@
+//! Changes by hand on each of the databases: their statements differ, what is done in which order does not.
+
+use async_trait::async_trait;
+
+use super::database::while_doing;
+use super::operation::{Standing, audit, lock_terms};
+use super::statements::{CANCEL, MESSAGE};
+use super::{
+    Author, ByHand, Cancelled, DeskError, Edited, MessageRecord, Pace, Purged, Redriven, Refusal, Revised, Selection,
+    Skipped, Undone, edit, redrive, undo,
+};
+use crate::sql::AnyTransaction;
+use crate::{Database, MessageId, Status};
+
+#[async_trait]
+impl ByHand for Database {
+    async fn cancel(&self, id: MessageId, author: &Author) -> Result<Cancelled, DeskError> {
+        cancel(self, id, author).await.map_err(while_doing("cancelling a message"))
+    }
+
+    async fn edit(
+        &self,
+        id: MessageId,
+        revision: i32,
+        revised: &Revised,
+        author: &Author,
+    ) -> Result<Edited, DeskError> {
+        edit::edit(self, id, revision, revised, author).await.map_err(while_doing("editing a dead letter"))
+    }
+
+    async fn redrive(&self, selection: &Selection, pace: Pace, author: &Author) -> Result<Redriven, DeskError> {
+        redrive::redrive(self, selection, pace, author).await.map_err(while_doing("redriving dead letters"))
+    }
+
+    async fn undo(&self, operation: i64, author: &Author) -> Result<Option<Undone>, DeskError> {
+        undo::undo(self, operation, author).await.map_err(while_doing("undoing a redrive"))
+    }
+
+    async fn purge(&self, selection: &Selection, author: &Author) -> Result<Purged, DeskError> {
+        redrive::purge(self, selection, author).await.map_err(while_doing("purging dead letters"))
+    }
+}
+
+async fn cancel(database: &Database, id: MessageId, author: &Author) -> sqlx::Result<Cancelled> {
+    let mut transaction = AnyTransaction::to_write(database).await?;
+    let mut connection = transaction.connection();
+    lock_terms(&mut connection).await?;
+    let refused = |because| Ok(Cancelled::Refused(Skipped { id, because }));
+    if let Some(because) = Standing::lock(&mut connection, &[id]).await?.refusal(id, Status::Pending) {
+        return refused(because);
+    }
+    let Some(before) = connection.rows::<MessageRecord>(&MESSAGE, &[id.0.into()]).await?.pop() else {
+        return refused(Refusal::NotThere);
+    };
+    let details = serde_json::json!({
+        "idempotency_key": before.idempotency_key, "channel": before.channel, "revision": before.revision,
+    });
+    audit(&mut connection, "cancel", Some(id), &details.to_string(), author).await?;
+    connection.rows::<()>(&CANCEL, &[id.0.into()]).await?;
+    transaction.commit().await?;
+    Ok(Cancelled::Done { id })
+}

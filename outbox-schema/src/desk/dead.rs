@@ -1,0 +1,294 @@
+//! Reading dead letters. Whatever a filter says of channel, reason and status code is in the fingerprint, and there are
+//! few of those: so each is walked down by itself in an index, and only as far as the answer needs.
+
+use std::collections::BTreeMap;
+
+use super::database::read;
+use super::selection::Span;
+use super::statements::{
+    CLOCK, DEAD_FINGERPRINT, DEAD_GROUP, DEAD_GROUP_CONTAINING, DEAD_LAST, DEAD_LETTERS, DEAD_PAGE,
+    DEAD_PAGE_CONTAINING,
+};
+use super::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Selection};
+use crate::fingerprint::pattern;
+use crate::sql::{AnyConnection, AnyTransaction, Value};
+use crate::{Database, MessageId};
+
+/// Groups that are counted at most, the ones that died last.
+const GROUPS: usize = 1_000;
+
+/// Letters of one statement, where all that there are are walked through.
+const CHUNK: u32 = 20_000;
+
+/// One group, as it is found in the index.
+#[derive(Debug)]
+struct Fingerprint {
+    fingerprint: String,
+    last_us: i64,
+}
+
+/// A letter, as it is found in the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, sqlx::FromRow)]
+struct Found {
+    dead_at_us: i64,
+    id: i64,
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct Counted {
+    letters: i64,
+    first_seen: Option<String>,
+    last_seen: Option<String>,
+    example: Option<i64>,
+}
+
+/// What is walked: the letters that a filter means, in groups.
+struct Walk<'a> {
+    filter: &'a DeadLetterFilter,
+    span: Span,
+    groups: Vec<Fingerprint>,
+}
+
+impl<'a> Walk<'a> {
+    async fn of(
+        connection: &mut AnyConnection<'_>,
+        filter: &'a DeadLetterFilter,
+        after: Option<Cursor>,
+    ) -> sqlx::Result<Self> {
+        let span = filter.span(now_us(connection).await?);
+        let up_to_us = after.map_or(span.until_us, |cursor| cursor.dead_at_us.min(span.until_us));
+        let mut groups = Vec::new();
+        let mut before = String::new();
+        while let Some((fingerprint,)) =
+            connection.rows::<(String,)>(&DEAD_FINGERPRINT, &[Value::from(&before)]).await?.pop()
+        {
+            before.clone_from(&fingerprint);
+            if !filter.admits(&fingerprint) {
+                continue;
+            }
+            let last: Vec<(Option<i64>,)> =
+                connection.rows(&DEAD_LAST, &[Value::from(&fingerprint), up_to_us.into()]).await?;
+            if let Some(&(Some(last_us),)) = last.first()
+                && last_us >= span.since_us
+            {
+                groups.push(Fingerprint { fingerprint, last_us });
+            }
+        }
+        groups.sort_unstable_by_key(|group| std::cmp::Reverse(group.last_us));
+        Ok(Self { filter, span, groups })
+    }
+
+    /// Up to `limit` letters of a group, the last that died first, from where an earlier page ended.
+    async fn page(
+        &self,
+        connection: &mut AnyConnection<'_>,
+        group: &Fingerprint,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> sqlx::Result<Vec<Found>> {
+        let after = after.filter(|cursor| cursor.dead_at_us <= self.span.until_us);
+        let mut values = vec![
+            Value::from(&group.fingerprint),
+            self.filter.destination.as_deref().into(),
+            self.span.since_us.into(),
+            after.map_or(self.span.until_us, |cursor| cursor.dead_at_us).into(),
+            after.map_or(i64::MAX, |cursor| cursor.id.0).into(),
+            i64::from(limit).into(),
+        ];
+        match &self.filter.error_contains {
+            None => connection.rows(&DEAD_PAGE, &values).await,
+            Some(text) => {
+                values.push(text.into());
+                connection.rows(&DEAD_PAGE_CONTAINING, &values).await
+            }
+        }
+    }
+
+    /// All letters of a group, chunk by chunk.
+    async fn each(
+        &self,
+        connection: &mut AnyConnection<'_>,
+        group: &Fingerprint,
+        mut take: impl FnMut(&[Found]),
+    ) -> sqlx::Result<()> {
+        let mut after = None;
+        loop {
+            let chunk = self.page(connection, group, after, CHUNK).await?;
+            take(&chunk);
+            match chunk.last() {
+                Some(last) if chunk.len() == CHUNK as usize => after = Some(last.cursor()),
+                Some(_) | None => return Ok(()),
+            }
+        }
+    }
+}
+
+impl Found {
+    fn cursor(self) -> Cursor {
+        Cursor { dead_at_us: self.dead_at_us, id: MessageId(self.id) }
+    }
+}
+
+pub(super) async fn now_us(connection: &mut AnyConnection<'_>) -> sqlx::Result<i64> {
+    let now: Vec<(i64,)> = connection.rows(&CLOCK, &[]).await?;
+    now.first().map(|(us,)| *us).ok_or(sqlx::Error::RowNotFound)
+}
+
+pub(super) async fn page(
+    database: &Database,
+    filter: &DeadLetterFilter,
+    after: Option<Cursor>,
+    limit: u32,
+) -> sqlx::Result<DeadLetterPage> {
+    let mut transaction = AnyTransaction::to_read(database).await?;
+    let mut connection = transaction.connection();
+    // One more than asked for tells whether there is a next page.
+    let wanted = limit.saturating_add(1);
+    let found = newest(&mut connection, filter, after, wanted).await?;
+    let ids: Vec<_> = found.iter().take(limit as usize).map(|found| MessageId(found.id)).collect();
+    let letters = letters(&mut connection, &ids).await?;
+    transaction.commit().await?;
+    let more = found.len() == wanted as usize;
+    Ok(DeadLetterPage { next: letters.last().filter(|_| more).map(DeadLetter::cursor), letters })
+}
+
+/// The `limit` letters that died last. Groups come by their last letter, so that those which can add nothing any more
+/// are not asked: after `limit` groups at the latest.
+async fn newest(
+    connection: &mut AnyConnection<'_>,
+    filter: &DeadLetterFilter,
+    after: Option<Cursor>,
+    limit: u32,
+) -> sqlx::Result<Vec<Found>> {
+    let walk = Walk::of(connection, filter, after).await?;
+    let mut newest: Vec<Found> = Vec::new();
+    for group in &walk.groups {
+        if newest.get(limit as usize - 1).is_some_and(|last| last.dead_at_us > group.last_us) {
+            break;
+        }
+        newest.extend(walk.page(connection, group, after, limit).await?);
+        newest.sort_unstable_by(|one, other| other.cmp(one));
+        newest.truncate(limit as usize);
+    }
+    Ok(newest)
+}
+
+async fn letters(connection: &mut AnyConnection<'_>, ids: &[MessageId]) -> sqlx::Result<Vec<DeadLetter>> {
+    connection.rows(&DEAD_LETTERS, &[(&as_json(ids)).into()]).await
+}
+
+/// All letters that are meant, the lowest id first: so that those of one ordering key keep their order.
+pub(super) async fn meant(database: &Database, selection: &Selection) -> sqlx::Result<Vec<MessageId>> {
+    let mut ids = match selection {
+        Selection::Ids(ids) => ids.clone(),
+        Selection::Filter(filter) => {
+            let mut ids = Vec::new();
+            let mut transaction = AnyTransaction::to_read(database).await?;
+            let mut connection = transaction.connection();
+            let walk = Walk::of(&mut connection, filter, None).await?;
+            for group in &walk.groups {
+                let take = |chunk: &[Found]| ids.extend(chunk.iter().map(|found| MessageId(found.id)));
+                walk.each(&mut connection, group, take).await?;
+            }
+            transaction.commit().await?;
+            ids
+        }
+    };
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
+}
+
+pub(super) async fn groups(database: &Database, filter: &DeadLetterFilter) -> sqlx::Result<Vec<DeadGroup>> {
+    let mut transaction = AnyTransaction::to_read(database).await?;
+    let mut connection = transaction.connection();
+    let walk = Walk::of(&mut connection, filter, None).await?;
+    let mut groups = Vec::new();
+    for group in walk.groups.iter().take(GROUPS) {
+        groups.extend(counted(&mut connection, &walk, group).await?);
+    }
+    transaction.commit().await?;
+    Ok(most_first(groups))
+}
+
+async fn counted(
+    connection: &mut AnyConnection<'_>,
+    walk: &Walk<'_>,
+    group: &Fingerprint,
+) -> sqlx::Result<Option<DeadGroup>> {
+    let mut values = vec![
+        Value::from(&group.fingerprint),
+        walk.filter.destination.as_deref().into(),
+        walk.span.since_us.into(),
+        walk.span.until_us.into(),
+    ];
+    let mut counted: Vec<Counted> = match &walk.filter.error_contains {
+        None => connection.rows_from_index(&DEAD_GROUP, &values).await?,
+        Some(text) => {
+            values.push(text.into());
+            connection.rows(&DEAD_GROUP_CONTAINING, &values).await?
+        }
+    };
+    let Some(Counted { letters: count, first_seen: Some(first), last_seen: Some(last), example: Some(example) }) =
+        counted.pop()
+    else {
+        return Ok(None);
+    };
+    let example = letters(connection, &[MessageId(example)]).await?.pop();
+    Ok(example.map(|example| DeadGroup {
+        count: count.try_into().unwrap_or(0),
+        first_seen: first,
+        last_seen: last,
+        ..DeadGroup::begun_by(example)
+    }))
+}
+
+/// The groups of those among `ids` that are dead letters.
+pub(super) async fn groups_of(database: &Database, ids: &[MessageId]) -> sqlx::Result<Vec<DeadGroup>> {
+    let mut groups: BTreeMap<String, DeadGroup> = BTreeMap::new();
+    for some in ids.chunks(CHUNK as usize) {
+        let letters: Vec<DeadLetter> = read(database, &DEAD_LETTERS, &[(&as_json(some)).into()]).await?;
+        for letter in letters {
+            match groups.get_mut(&letter.fingerprint) {
+                Some(group) => group.add(letter),
+                None => drop(groups.insert(letter.fingerprint.clone(), DeadGroup::begun_by(letter))),
+            }
+        }
+    }
+    Ok(most_first(groups.into_values().collect()))
+}
+
+fn most_first(mut groups: Vec<DeadGroup>) -> Vec<DeadGroup> {
+    groups.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.fingerprint.cmp(&other.fingerprint)));
+    groups
+}
+
+impl DeadGroup {
+    fn begun_by(letter: DeadLetter) -> Self {
+        // Without a hash nobody said what went wrong: what the row remembers is of an earlier attempt.
+        let error = letter.last_error.filter(|_| !letter.fingerprint.ends_with("/-"));
+        Self {
+            fingerprint: letter.fingerprint,
+            channel: letter.channel,
+            dead_reason: letter.dead_reason,
+            status_code: letter.last_status_code,
+            error: error.map(|error| pattern(&error)),
+            count: 1,
+            first_seen: letter.dead_at.clone(),
+            last_seen: letter.dead_at,
+            example: MessageId(letter.id),
+        }
+    }
+
+    /// Letters come the last that died first.
+    fn add(&mut self, letter: DeadLetter) {
+        self.count += 1;
+        self.first_seen = letter.dead_at;
+        self.example = self.example.max(MessageId(letter.id));
+    }
+}
+
+/// The array that statements take.
+pub(super) fn as_json(ids: &[MessageId]) -> String {
+    ids.iter().map(|id| id.0).collect::<serde_json::Value>().to_string()
+}

@@ -1,0 +1,122 @@
+//! Editing: the one place that changes the payload of a message.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::operation::{Standing, audit, lock_terms};
+use super::statements::{EDIT, MESSAGE};
+use super::{Author, Edited, MessageRecord, Refusal, Skipped};
+use crate::sql::{AnyConnection, AnyTransaction};
+use crate::{Database, InvalidMessage, MessageId, NewMessage, Status};
+
+/// What a dead letter is to be after an edit. Valid, as a message that is enqueued.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Revised {
+    target: String,
+    payload: String,
+    headers: BTreeMap<String, String>,
+}
+
+impl Revised {
+    /// `payload` is JSON text, and is written as it is.
+    ///
+    /// # Errors
+    /// What [`enqueue`](crate::enqueue()) would refuse in such a message for `channel`.
+    pub fn new(
+        channel: &str,
+        target: &str,
+        payload: &str,
+        headers: BTreeMap<String, String>,
+    ) -> Result<Self, InvalidMessage> {
+        let message = NewMessage::new(channel, target, payload);
+        headers.iter().fold(message, |message, (name, value)| message.header(name, value)).validate()?;
+        Ok(Self { target: target.to_owned(), payload: payload.to_owned(), headers })
+    }
+
+    fn headers(&self) -> Option<Value> {
+        let fields = self.headers.iter().map(|(name, value)| (name.clone(), value.clone().into()));
+        (!self.headers.is_empty()).then(|| Value::Object(fields.collect()))
+    }
+}
+
+/// Bodies, headers and targets stay out of logs.
+impl std::fmt::Debug for Revised {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Revised").finish_non_exhaustive()
+    }
+}
+
+/// What the audit keeps of an edit: of what was changed, what it was before.
+#[derive(Serialize)]
+struct Overwritten<'a> {
+    idempotency_key: &'a str,
+    new_idempotency_key: &'a str,
+    revision: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    headers: Option<Value>,
+}
+
+pub(super) async fn edit(
+    database: &Database,
+    id: MessageId,
+    revision: i32,
+    revised: &Revised,
+    author: &Author,
+) -> sqlx::Result<Edited> {
+    let mut transaction = AnyTransaction::to_write(database).await?;
+    let mut connection = transaction.connection();
+    lock_terms(&mut connection).await?;
+    let refused = |because| Ok(Edited::Refused(Skipped { id, because }));
+    if let Some(because) = Standing::lock(&mut connection, &[id]).await?.refusal(id, Status::Dead) {
+        return refused(because);
+    }
+    let Some(before) = connection.rows::<MessageRecord>(&MESSAGE, &[id.0.into()]).await?.pop() else {
+        return refused(Refusal::NotThere);
+    };
+    if before.revision != revision {
+        return refused(Refusal::Changed);
+    }
+    let new_key = Uuid::now_v7().to_string();
+    write(&mut connection, &before, revised, &new_key, author).await?;
+    transaction.commit().await?;
+    Ok(Edited::Done { id, old_key: before.idempotency_key, new_key })
+}
+
+async fn write(
+    connection: &mut AnyConnection<'_>,
+    before: &MessageRecord,
+    revised: &Revised,
+    new_key: &str,
+    author: &Author,
+) -> sqlx::Result<()> {
+    let headers = revised.headers();
+    let raw = |text| serde_json::from_str::<&RawValue>(text).map_err(not_json);
+    let headers_before: Option<Value> =
+        before.headers.as_deref().map(serde_json::from_str).transpose().map_err(not_json)?;
+    let overwritten = Overwritten {
+        idempotency_key: &before.idempotency_key,
+        new_idempotency_key: new_key,
+        revision: before.revision,
+        target: Some(before.target.as_str()).filter(|target| *target != revised.target),
+        payload: Some(raw(&before.payload)?).filter(|_| before.payload != revised.payload),
+        headers: (headers_before != headers).then(|| headers_before.unwrap_or(Value::Null)),
+    };
+    let details = serde_json::to_string(&overwritten).map_err(not_json)?;
+    let headers = headers.map(|headers| headers.to_string());
+    audit(connection, "edit", Some(MessageId(before.id)), &details, author).await?;
+    let (target, payload) = (revised.target.as_str(), revised.payload.as_str());
+    let values = [new_key.into(), target.into(), payload.into(), headers.as_deref().into(), before.id.into()];
+    connection.rows::<()>(&EDIT, &values).await.map(drop)
+}
+
+fn not_json(error: serde_json::Error) -> sqlx::Error {
+    sqlx::Error::Encode(error.into())
+}

@@ -1,0 +1,138 @@
+//! What all changes by hand have in common: they are audited, and keep away from what may be in flight.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Instant;
+
+use super::dead::as_json;
+use super::statements::{AUDIT, AUDIT_EACH, LOCK_TERMS, NAMED, STANDING};
+use super::{Author, Refusal, Selection, Skipped};
+use crate::sql::{AnyConnection, AnyTransaction, Value};
+use crate::wire::storable;
+use crate::{Database, MessageId, Status};
+
+/// Rows of one transaction.
+pub(super) const BATCH: usize = 500;
+
+/// Pauses are so many times as long as the batch before: the database has other things to do.
+const PAUSES: u32 = 3;
+
+/// Longest name of who asks, in characters.
+const WHO_CHARS: usize = 255;
+
+/// An operation on many messages: its own entry in `outbox_audit`, and one for each message.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) audit_id: i64,
+    action: &'static str,
+    who: String,
+}
+
+impl Operation {
+    /// Writes the operation's entry under the lock of all terms. Claims that were being made have committed by then, and
+    /// later ones do not take dead letters: so what the operation does to those needs no further lock than their own.
+    pub(super) async fn begin(
+        database: &Database,
+        action: &'static str,
+        details: &serde_json::Value,
+        author: &Author,
+    ) -> sqlx::Result<Self> {
+        let mut transaction = AnyTransaction::to_write(database).await?;
+        let mut connection = transaction.connection();
+        lock_terms(&mut connection).await?;
+        let audit_id = audit(&mut connection, action, None, &details.to_string(), author).await?;
+        transaction.commit().await?;
+        Ok(Self { audit_id, action, who: who(author) })
+    }
+
+    /// Writes the entries of `ids`, before they are changed.
+    pub(super) async fn audit_each(&self, connection: &mut AnyConnection<'_>, ids: &str) -> sqlx::Result<()> {
+        let values = [Value::from(&self.who), self.action.into(), self.audit_id.into(), ids.into()];
+        connection.rows::<()>(&AUDIT_EACH, &values).await.map(drop)
+    }
+}
+
+/// Waits for the claims that are being made, and keeps others from being made until the transaction ends.
+pub(super) async fn lock_terms(connection: &mut AnyConnection<'_>) -> sqlx::Result<()> {
+    connection.rows::<(i32,)>(&LOCK_TERMS, &[]).await.map(drop)
+}
+
+/// Writes one entry, and gives its id.
+pub(super) async fn audit(
+    connection: &mut AnyConnection<'_>,
+    action: &'static str,
+    message: Option<MessageId>,
+    details: &str,
+    author: &Author,
+) -> sqlx::Result<i64> {
+    let (who, why) = (who(author), storable(&author.why));
+    let why = Some(why.as_ref()).filter(|why| !why.is_empty());
+    let message = Value::Number(message.map(|id| id.0));
+    connection.inserted_id(&AUDIT, &[Value::from(&who), action.into(), why.into(), message, details.into()]).await
+}
+
+fn who(author: &Author) -> String {
+    storable(&author.who).chars().take(WHO_CHARS).collect()
+}
+
+/// What is to be said of a selection in the audit. Ids are in the entries of their messages.
+pub(super) fn said_of(selection: &Selection) -> serde_json::Value {
+    match selection {
+        Selection::Ids(ids) => serde_json::json!({ "ids": ids.len() }),
+        Selection::Filter(filter) => serde_json::json!({ "filter": filter }),
+    }
+}
+
+/// How messages stand, locked until the transaction ends.
+pub(super) struct Standing {
+    statuses: HashMap<i64, String>,
+    named: HashSet<i64>,
+}
+
+impl Standing {
+    /// Locks the rows, and then reads which of them a claim names. `ids` are in ascending order.
+    pub(super) async fn lock(connection: &mut AnyConnection<'_>, ids: &[MessageId]) -> sqlx::Result<Self> {
+        let ids = as_json(ids);
+        let statuses: Vec<(i64, String)> = connection.rows(&STANDING, &[(&ids).into()]).await?;
+        let named: Vec<(i64,)> = connection.rows(&NAMED, &[(&ids).into()]).await?;
+        Ok(Self { statuses: statuses.into_iter().collect(), named: named.into_iter().map(|(id,)| id).collect() })
+    }
+
+    /// In words of the table; none where it is not there.
+    pub(super) fn status(&self, id: MessageId) -> Option<&str> {
+        self.statuses.get(&id.0).map(String::as_str)
+    }
+
+    pub(super) fn in_flight(&self, id: MessageId) -> bool {
+        self.named.contains(&id.0)
+    }
+
+    /// Why the message may not be changed as one that is in `status`.
+    pub(super) fn refusal(&self, id: MessageId, status: Status) -> Option<Refusal> {
+        match self.status(id) {
+            None => Some(Refusal::NotThere),
+            Some(found) if found != status.as_str() => Some(match status {
+                Status::Dead => Refusal::NotDead,
+                Status::Pending | Status::Success => Refusal::NotPending,
+            }),
+            Some(_) if self.in_flight(id) => Some(Refusal::InFlight),
+            Some(_) => None,
+        }
+    }
+
+    /// Those that may be changed, and those that may not.
+    pub(super) fn split(&self, ids: &[MessageId], status: Status) -> (Vec<MessageId>, Vec<Skipped>) {
+        let (mut fit, mut skipped) = (Vec::new(), Vec::new());
+        for id in ids.iter().copied() {
+            match self.refusal(id, status) {
+                None => fit.push(id),
+                Some(because) => skipped.push(Skipped { id, because }),
+            }
+        }
+        (fit, skipped)
+    }
+}
+
+/// Leaves the database to others for a while, after a batch that began at `began`.
+pub(super) async fn pause(began: Instant) {
+    tokio::time::sleep(began.elapsed() * PAUSES).await;
+}

@@ -1,0 +1,155 @@
+//! Which dead letters are meant.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use crate::wire::millis_i64;
+use crate::{DeadReason, MessageId};
+
+/// Before all that any of the databases keeps, in microseconds since 1970: the year 1000.
+const FIRST: i64 = -30_610_224_000_000_000;
+
+/// After it: the year 9999.
+const LAST: i64 = 253_402_300_799_000_000;
+
+/// Which dead letters: those to which all that is said applies.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct DeadLetterFilter {
+    /// Of this channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// Dead for this reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<DeadReason>,
+    /// Whose last answer had this status code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status_code: Option<i32>,
+    /// Of this group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// Of this destination: `https://shop.example:443`, or the name of an FCM channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<String>,
+    /// Dead since this moment, or a later one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Moment>,
+    /// Dead since this moment, or an earlier one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Moment>,
+    /// Whose error contains this text, in letters large or small. Looked for in each row that all else applies to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_contains: Option<String>,
+}
+
+/// A point in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    /// This long ago, by the database's clock.
+    Ago(Duration),
+    /// By the calendar.
+    At(SystemTime),
+}
+
+/// Where a page of dead letters ended. In JSON it is the text that it displays as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// When the last letter of it died, in microseconds since 1970.
+    pub dead_at_us: i64,
+    /// Its id.
+    pub id: MessageId,
+}
+
+/// Which dead letters to redrive or to purge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Selection {
+    /// These.
+    Ids(Vec<MessageId>),
+    /// Those that a filter finds.
+    Filter(DeadLetterFilter),
+}
+
+/// When the letters that are meant died, in microseconds since 1970.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    pub(super) since_us: i64,
+    pub(super) until_us: i64,
+}
+
+impl DeadLetterFilter {
+    /// What the filter says of time, at `now_us` of the database's clock.
+    pub(super) fn span(&self, now_us: i64) -> Span {
+        let in_us = |moment: Moment| match moment {
+            Moment::Ago(time) => now_us.saturating_sub(millis_i64(time).saturating_mul(1000)),
+            Moment::At(time) => {
+                let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+                i64::try_from(since.as_micros()).unwrap_or(LAST)
+            }
+        };
+        Span {
+            since_us: self.since.map_or(FIRST, in_us).clamp(FIRST, LAST),
+            until_us: self.until.map_or(LAST, in_us).clamp(FIRST, LAST),
+        }
+    }
+
+    /// Whether letters of that fingerprint can be meant.
+    pub(super) fn admits(&self, fingerprint: &str) -> bool {
+        let mut parts = fingerprint.rsplitn(4, '/');
+        let (_hash, code, reason, channel) = (parts.next(), parts.next(), parts.next(), parts.next());
+        self.fingerprint.as_deref().is_none_or(|asked| asked == fingerprint)
+            && self.channel.as_deref().is_none_or(|asked| channel == Some(asked))
+            && self.reason.is_none_or(|asked| reason == Some(asked.as_str()))
+            && self.status_code.is_none_or(|asked| code == Some(&asked.to_string()))
+    }
+}
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.dead_at_us, self.id)
+    }
+}
+
+impl Serialize for Cursor {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl std::str::FromStr for Cursor {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts = text.rsplit_once('-').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+        let (dead_at_us, id) = parts.ok_or("it is not where a page of dead letters ended")?;
+        Ok(Self { dead_at_us, id: MessageId(id) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_knows_the_groups_that_it_means_by_their_fingerprints() {
+        let any = DeadLetterFilter::default();
+        assert!(any.admits("http/permanent/400/0123456789ab") && any.admits("a/b/cancelled/-/-"));
+        let odd = DeadLetterFilter { channel: Some("a/b".to_owned()), ..any.clone() };
+        assert!(odd.admits("a/b/cancelled/-/-") && !odd.admits("a/c/cancelled/-/-"));
+        let refused = DeadLetterFilter { status_code: Some(400), reason: Some(DeadReason::Permanent), ..any };
+        assert!(refused.admits("http/permanent/400/0123456789ab"));
+        assert!(!refused.admits("http/permanent/40/0123456789ab") && !refused.admits("http/exhausted/400/-"));
+    }
+
+    #[test]
+    fn a_cursor_is_read_as_it_was_written() {
+        for cursor in [
+            Cursor { dead_at_us: 1_700_000_000_123_456, id: MessageId(17) },
+            Cursor { dead_at_us: -5, id: MessageId(1) },
+        ] {
+            assert_eq!(cursor.to_string().parse(), Ok(cursor));
+        }
+        assert!("17".parse::<Cursor>().is_err() && "a-b".parse::<Cursor>().is_err());
+    }
+}

@@ -1,0 +1,72 @@
+//! Undoing a redrive: what has not been claimed or attempted since goes back to the dead letters, as it was.
+
+use std::time::Instant;
+
+use super::database::read;
+use super::dead::as_json;
+use super::operation::{BATCH, Operation, Standing, lock_terms, pause};
+use super::statements::{OPERATION, OPERATION_PAGE, UNDO, UNDOABLE};
+use super::{AuditEntry, Author, Undone};
+use crate::sql::{AnyConnection, AnyTransaction};
+use crate::{Database, MessageId, Status};
+
+/// The entry of one message, and the message.
+type Entry = (i64, i64);
+
+/// None where `redrive` is not the entry of a redrive.
+pub(super) async fn undo(database: &Database, redrive: i64, author: &Author) -> sqlx::Result<Option<Undone>> {
+    let asked: Option<AuditEntry> = read(database, &OPERATION, &[redrive.into()]).await?.pop();
+    if asked.is_none_or(|entry| entry.action != "redrive" || entry.part_of.is_some()) {
+        return Ok(None);
+    }
+    let operation = Operation::begin(database, "undo", &serde_json::json!({ "redrive": redrive }), author).await?;
+    let mut done = Undone { audit_id: Some(operation.audit_id), ..Undone::default() };
+    let mut after = 0;
+    loop {
+        let began = Instant::now();
+        let batch = i64::try_from(BATCH).unwrap_or(i64::MAX);
+        let entries: Vec<Entry> =
+            read(database, &OPERATION_PAGE, &[redrive.into(), after.into(), batch.into()]).await?;
+        let Some((last, _)) = entries.last() else { break };
+        after = *last;
+
+        let mut transaction = AnyTransaction::to_write(database).await?;
+        undo_batch(&mut transaction.connection(), &operation, &entries, &mut done).await?;
+        transaction.commit().await?;
+        pause(began).await;
+    }
+    Ok(Some(done))
+}
+
+/// These rows wait: until the transaction ends nobody may claim them.
+async fn undo_batch(
+    connection: &mut AnyConnection<'_>,
+    operation: &Operation,
+    entries: &[Entry],
+    done: &mut Undone,
+) -> sqlx::Result<()> {
+    lock_terms(connection).await?;
+    let messages: Vec<_> = entries.iter().map(|(_, message)| MessageId(*message)).collect();
+    let standing = Standing::lock(connection, &messages).await?;
+    let waiting: Vec<_> =
+        entries.iter().filter(|(_, id)| standing.refusal(MessageId(*id), Status::Pending).is_none()).collect();
+    let waiting: Vec<_> = waiting.iter().map(|(entry, _)| MessageId(*entry)).collect();
+    let undoable: Vec<Entry> = connection.rows(&UNDOABLE, &[as_json(&waiting).as_str().into()]).await?;
+
+    let (entries_back, mut back): (Vec<_>, Vec<_>) =
+        undoable.iter().map(|(entry, id)| (MessageId(*entry), MessageId(*id))).unzip();
+    back.sort_unstable();
+    operation.audit_each(connection, &as_json(&back)).await?;
+    connection.rows::<()>(&UNDO, &[as_json(&entries_back).as_str().into()]).await?;
+
+    done.returned += back.len() as u64;
+    for id in messages.into_iter().filter(|id| back.binary_search(id).is_err()) {
+        match standing.status(id) {
+            None => done.gone += 1,
+            Some(status) if status == Status::Success.as_str() => done.delivered += 1,
+            Some(status) if status == Status::Dead.as_str() => done.dead_again += 1,
+            Some(_) => done.under_way += 1,
+        }
+    }
+    Ok(())
+}
