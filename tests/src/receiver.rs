@@ -230,10 +230,10 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         read.drain(..length);
         if head.path == ACCESS_TOKENS {
             let token = r#"{"access_token":"token","expires_in":3600,"token_type":"Bearer"}"#;
-            match answer(&mut stream, 200, token).await {
-                true => continue,
-                false => return,
+            if answer(&mut stream, 200, token).await {
+                continue;
             }
+            return;
         }
         let (place, manner, latency) = shared.enter(head);
         let status = match manner {

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a program of the tests")]
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
@@ -20,11 +21,11 @@ const SCHEDULE: Duration = Duration::from_secs(1);
 const ROWS: i64 = 100;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
+async fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, database, redis, receiver, replica, lock] = arguments.as_slice() else {
         eprintln!("usage: naive-poller DATABASE-URL REDIS-URL RECEIVER-URL REPLICA LOCK-SECONDS");
-        std::process::exit(2);
+        return ExitCode::from(2);
     };
     outbox_adapters::ensure_crypto_provider();
     let job = Job {

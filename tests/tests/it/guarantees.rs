@@ -24,7 +24,7 @@ fn the_table_of_leases_is_what_the_program_computes() {
     for row in rows {
         let ttl = humantime::parse_duration(row[1]).unwrap();
         let gap = (ttl + longest_campaign_pause(ttl)).as_secs_f64();
-        let pause = (ttl * 2 / 3 - trust_margin(ttl)).as_secs_f64();
+        let pause = (ttl * 2 / 3).saturating_sub(trust_margin(ttl)).as_secs_f64();
         let settled = ttl + TIMEOUT + SETTLING_MARGIN;
         // A cost is rounded up, and what is tolerated down.
         let cells = [

@@ -112,7 +112,7 @@ async fn rolling_restart(figures: &mut Figures, setup: Setup) {
 /// The longest time in the second after a moment in which nothing arrived.
 fn longest_pause(run: &Run, from: Instant) -> Duration {
     let requests = run.stage.receiver.requests();
-    let around = requests.iter().map(|request| request.arrived).filter(|arrived| *arrived > from - GAP);
+    let around = requests.iter().map(|request| request.arrived).filter(|arrived| *arrived + GAP > from);
     let around: Vec<_> = around.take_while(|arrived| *arrived < from + Duration::from_secs(1)).collect();
     around.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default()
 }
