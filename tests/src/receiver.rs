@@ -245,9 +245,14 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
                 tokio::time::sleep(latency).await;
                 Some(200)
             }
-            Manner::Trickle(part) => {
-                trickle(&mut stream, part).await;
+            Manner::Trickle(Trickle::Head) => {
+                trickle(&mut stream, Trickle::Head).await;
                 None
+            }
+            Manner::Trickle(Trickle::Body) => {
+                // Its head is the answer.
+                shared.leave(place);
+                return trickle(&mut stream, Trickle::Body).await;
             }
             Manner::Drop => None,
             Manner::Hang => {

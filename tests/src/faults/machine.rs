@@ -4,9 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const TICK: Duration = Duration::from_millis(10);
+use rustix::time::{ClockId, clock_gettime};
 
-/// Watches how much later than asked for a thread wakes up, as long as it lives.
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What a step of a replica computes, more or less.
+const WORK: Duration = Duration::from_millis(3);
+
+/// A change of poller is about so many steps, by several processes, each of which waits for the processor.
+const STEPS: u32 = 10;
+
+/// Watches, as long as it lives, how much longer than it should a little work takes.
 #[derive(Debug)]
 pub struct Machine {
     latest: Arc<AtomicU64>,
@@ -20,19 +29,16 @@ impl Machine {
         let (latest, over) = (machine.latest.clone(), machine.over.clone());
         std::thread::spawn(move || {
             while !over.load(Ordering::Relaxed) {
-                let began = Instant::now();
-                #[allow(clippy::disallowed_methods, reason = "a thread of its own")]
-                std::thread::sleep(TICK);
-                let late = began.elapsed().saturating_sub(TICK);
+                let late = late();
                 latest.fetch_max(u64::try_from(late.as_micros()).unwrap(), Ordering::Relaxed);
             }
         });
         machine
     }
 
-    /// What a bound on several steps, each of which waits for the processor, must allow for.
+    /// What a bound on a change of poller must allow for.
     pub fn lateness(&self) -> Duration {
-        10 * Duration::from_micros(self.latest.load(Ordering::Relaxed))
+        STEPS * Duration::from_micros(self.latest.load(Ordering::Relaxed))
     }
 }
 
@@ -40,4 +46,21 @@ impl Drop for Machine {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }
+}
+
+/// How much later than the clock of this thread's own work the clock on the wall is, after a pause and some work.
+fn late() -> Duration {
+    let began = Instant::now();
+    #[allow(clippy::disallowed_methods, reason = "a thread of its own")]
+    std::thread::sleep(PAUSE);
+    let worked = work_so_far();
+    while work_so_far().saturating_sub(worked) < WORK {
+        std::hint::spin_loop();
+    }
+    began.elapsed().saturating_sub(PAUSE + WORK)
+}
+
+fn work_so_far() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap())
 }
