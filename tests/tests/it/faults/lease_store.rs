@@ -82,6 +82,7 @@ enum Silence {
     Hung,
     Unreachable,
     Refused,
+    Late,
 }
 
 #[tokio::test]
@@ -92,7 +93,7 @@ async fn without_redis_sends_stop_before_trust_ends_and_work_resumes_when_it_ret
             let proxy = Proxy::to(redis.port());
             let setup = on_postgres(proxy.before(&redis.url()), in_flight).await;
             let mut run = Run::begin(setup, |settings| settings).await;
-            let ways = [Silence::Hung, Silence::Unreachable, Silence::Refused];
+            let ways = [Silence::Hung, Silence::Unreachable, Silence::Refused, Silence::Late];
             for nth in 0..CHANGES {
                 let poller = run.poller_at_work().await;
                 let struck = run.strikes(&poller);
@@ -139,13 +140,15 @@ fn silence(way: Silence, redis: &Redis, proxy: &Proxy) {
             proxy.set(Passage::Refuse);
             proxy.cut();
         }
+        // Later than any call waits for.
+        Silence::Late => proxy.set(Passage::Late(Duration::from_millis(800))),
     }
 }
 
 fn end_silence(way: Silence, redis: &Redis, proxy: &Proxy) {
     match way {
         Silence::Hung => redis.thaw(),
-        Silence::Unreachable | Silence::Refused => proxy.set(Passage::Open),
+        Silence::Unreachable | Silence::Refused | Silence::Late => proxy.set(Passage::Open),
     }
 }
 

@@ -64,14 +64,12 @@ fn note_gaps(run: &Run, figures: &mut Figures) {
     for gap in &gaps {
         figures.time(format!("from a poller's last send to the next's first (bound {GAP:?})"), *gap);
     }
-    assert_cheap(run, gaps);
+    assert_cheap(run, &gaps);
 }
 
-/// Asserted of the median: on a busy machine one hand-over may wait its turn for the processor a few times.
-fn assert_cheap(run: &Run, mut gaps: Vec<Duration>) {
-    gaps.sort_unstable();
-    let (median, allowed) = (gaps[gaps.len() / 2], GAP + run.machine.lateness());
-    assert!(median <= allowed, "hand-overs cost {gaps:?}; {allowed:?} is allowed");
+fn assert_cheap(run: &Run, gaps: &[Duration]) {
+    let allowed = GAP + run.machine.lateness();
+    assert!(gaps.iter().all(|gap| *gap <= allowed), "hand-overs cost {gaps:?}; {allowed:?} is allowed");
 }
 
 #[tokio::test]
@@ -109,7 +107,7 @@ async fn rolling_restart(figures: &mut Figures, setup: Setup) {
         figures.time(format!("without a send around a SIGTERM, one send being slow (bound {GAP:?})"), gap);
         gaps.push(gap);
     }
-    assert_cheap(&run, gaps);
+    assert_cheap(&run, &gaps);
     let messages = run.stage.application.committed.len();
     let report = run.end(figures).await;
     report.assert_all_delivered(messages);
