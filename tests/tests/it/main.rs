@@ -26,5 +26,6 @@ mod poller;
 mod program;
 mod servers;
 mod sink;
+mod status;
 mod store;
 mod traces;

@@ -1,0 +1,75 @@
+//! `outbox status`: who polls each shard, since when and for how long trusted, and how the last terms ended.
+
+use std::time::Duration;
+
+use outbox_tests::eventually;
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::command_line::{HTTP, small};
+use crate::outboxes;
+use crate::program::Program;
+
+#[tokio::test]
+async fn the_status_says_who_polls_each_shard_and_how_terms_ended() {
+    for outbox in &outboxes::migrated().await {
+        let program = Program::new(&outbox.test.url, HTTP);
+        let text = program.run(&["status"]).await.done();
+        for line in ["0      nobody", "Is a replica running", "nothing pending, nothing dead", "no term has begun yet"]
+        {
+            assert!(text.contains(line), "{text}");
+        }
+        let mut replica = program.start();
+        let began = replica.says("term.began").await;
+        let holder = began.split("holder=").nth(1).unwrap().split(' ').next().unwrap();
+        // Two random ids: containers may share a host name, and a restarted process is somebody else.
+        let hexadecimal = |id: &str| id.bytes().all(|b| b.is_ascii_hexdigit());
+        let parts: Vec<_> = holder.split('.').map(|id| (id.len(), hexadecimal(id))).collect();
+        assert_eq!(parts, [(12, true), (8, true)], "{holder}");
+        let text = program.run(&["status"]).await.done();
+        assert!(text.contains(&format!("0      {holder}  1 ")) && text.contains("  polls  "), "{text}");
+        let status = program.run(&["status", "--json"]).await.json();
+        let shard = &status["shards"][0];
+        assert_eq!((&shard["state"], &shard["holder"], &shard["epoch"]), (&json!("polled"), &json!(holder), &json!(1)));
+        assert!(shard["since"].as_str().is_some_and(|since| since.contains('T')), "{shard}");
+        let trusted = shard["trusted_ms"].as_i64().unwrap();
+        assert!((1..=10_000).contains(&trusted), "{shard}");
+        assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
+
+        let status = program.run(&["status", "--json"]).await.json();
+        let shard = &status["shards"][0];
+        assert_eq!((&shard["state"], &shard["holder"], &shard["epoch"]), (&json!("idle"), &json!(null), &json!(null)));
+        assert_eq!(status["last_terms"][0]["ended_because"], "shutdown");
+        let text = program.run(&["status"]).await.done();
+        assert!(text.contains("  shutdown  ") && !text.contains("  polls  "), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_status_shows_the_last_ten_terms_and_one_that_said_nothing_of_its_end() {
+    let program = small().await;
+    for _ in 0..11 {
+        program.run(&["run", "--until-empty"]).await.done();
+    }
+    let mut replica = program.start();
+    replica.says("term.began").await;
+    assert_eq!(replica.stop(Signal::KILL).await.0, None);
+    let status = program.run(&["status", "--json"]).await.json();
+    let terms = status["last_terms"].as_array().unwrap();
+    let epochs: Vec<_> = terms.iter().map(|term| term["epoch"].clone()).collect();
+    assert_eq!(epochs, (3..=12).rev().map(|epoch| json!(epoch)).collect::<Vec<_>>());
+    assert_eq!(terms[0]["ended_because"], json!(null));
+    let run_out = async || program.run(&["status"]).await.done().contains("no word of its end").then_some(());
+    eventually("the lease of the killed poller has run out", Duration::from_mins(2), run_out).await;
+}
+
+#[tokio::test]
+async fn the_status_says_what_is_wrong_where_the_lease_store_does_not_answer() {
+    let outbox = &outboxes::migrated().await[0];
+    let program = Program::new(&outbox.test.url, &format!("{HTTP}[lease]\nurl = \"redis://127.0.0.1:1\"\n"));
+    let text = program.run(&["status"]).await.done();
+    assert!(text.contains("0      unknown") && text.contains("shard 0: the lease store at 127.0.0.1:1"), "{text}");
+    let status = program.run(&["status", "--json"]).await.json();
+    assert_eq!(status["shards"][0]["state"], "unknown");
+    assert!(status["shards"][0]["error"].as_str().unwrap().contains("127.0.0.1:1"), "{status}");
+}
