@@ -89,6 +89,7 @@ impl Dispatcher {
                 clock,
                 metrics: metrics.clone(),
                 campaigned: AtomicBool::new(false),
+                stands_back: AtomicBool::new(false),
             },
             settling: Arc::new(Settling {
                 store: store.clone(),

@@ -50,6 +50,8 @@ pub struct Leadership {
     pub metrics: Arc<Metrics>,
     /// Whether this replica has campaigned before: only its first campaign waits for nothing.
     pub campaigned: AtomicBool,
+    /// Whether its last term ended by a failure of its own: then the others go first.
+    pub stands_back: AtomicBool,
 }
 
 /// How often a candidate asks for the lease, before jitter: a crash costs at most the ttl and this.
@@ -94,6 +96,7 @@ impl Leadership {
             Some(Err(error)) => tracing::warn!(epoch = %term.id.epoch, %error, "term.end_not_recorded"),
             None => tracing::warn!(epoch = %term.id.epoch, limit = ?FAREWELL_LIMIT, "term.end_not_recorded"),
         }
+        self.stands_back.store(is_own_failure(why), Ordering::Relaxed);
         self.give_up_lease(&term.id.holder).await;
         self.metrics.term_ended(term.id.shard, why);
     }
@@ -121,11 +124,16 @@ impl Leadership {
         None
     }
 
-    /// Waits until somebody gave the lease up (perhaps this replica) or the campaign interval is over.
+    /// Waits until somebody gave the lease up (perhaps this replica) or the campaign interval is over; just after a
+    /// failure of its own, until it is over.
     async fn turn(&self) {
         if self.campaigned.swap(true, Ordering::Relaxed) {
             let pause = campaign_interval(self.ttl).mul_f64(rand::random_range(1.0..LONGEST_JITTER));
-            self.clock.within(pause, self.lease.released(self.shard)).await;
+            if self.stands_back.swap(false, Ordering::Relaxed) {
+                self.clock.sleep(pause).await;
+            } else {
+                self.clock.within(pause, self.lease.released(self.shard)).await;
+            }
         }
         self.clock.sleep(DRAW.mul_f64(rand::random::<f64>())).await;
     }
@@ -189,6 +197,14 @@ impl Leadership {
             Some(Err(error)) => tracing::warn!(%holder, %error, "lease.not_released"),
             None => tracing::warn!(%holder, "lease.not_released"),
         }
+    }
+}
+
+/// Whether a term ended so because its replica could not keep it: the next may fare no better there.
+fn is_own_failure(why: TermEnd) -> bool {
+    match why {
+        TermEnd::RenewalFailed | TermEnd::Wedged => true,
+        TermEnd::Interval | TermEnd::Lost | TermEnd::Shutdown | TermEnd::Fenced => false,
     }
 }
 

@@ -56,6 +56,7 @@ pub(super) fn leadership(
         clock: clock.clone(),
         metrics: metrics(),
         campaigned: AtomicBool::new(false),
+        stands_back: AtomicBool::new(false),
     }
 }
 
@@ -144,6 +145,23 @@ async fn a_term_ends_with_its_interval_and_the_next_candidate_is_told() {
     let next = stage.term().await;
     assert_eq!(next.id.epoch.0, term.id.epoch.0 + 1);
     assert!(stage.clock.now().since(handed_over) <= DRAW + TIMER, "the release woke nobody");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_could_not_keep_its_term_lets_the_others_go_first() {
+    let stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
+    for (why, gives_way) in [(TermEnd::RenewalFailed, true), (TermEnd::Wedged, true), (TermEnd::Interval, false)] {
+        let term = stage.term().await;
+        term.end(why);
+        stage.leadership.hand_over(&term).await;
+        let handed_over = stage.clock.now();
+        let next = stage.term().await;
+        let waited = stage.clock.now().since(handed_over);
+        assert_eq!(waited >= campaign_interval(TTL), gives_way, "{why:?}: campaigned again after {waited:?}");
+        assert!(waited <= longest_campaign_pause(TTL) + TIMER, "{why:?}: campaigned again after {waited:?}");
+        next.end(TermEnd::Interval);
+        stage.leadership.hand_over(&next).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
