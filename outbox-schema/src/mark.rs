@@ -64,6 +64,7 @@ pub enum Scope {
 
 /// Why a row is `DEAD`: the `dead_reason` column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DeadReason {
     /// The message, or its target, can never be accepted.

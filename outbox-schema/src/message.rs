@@ -7,6 +7,7 @@ use std::fmt;
 /// Ids are handed out before their transaction commits, so they become visible out of order: never remember
 /// "the last id seen".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct MessageId(pub i64);
 

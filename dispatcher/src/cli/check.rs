@@ -77,7 +77,7 @@ async fn of_database(config: &Config, database: &Database, findings: &mut Vec<Fi
         "schema",
         &format!("version {}, environment `{}`", outbox.schema_version, outbox.environment),
     ));
-    match database.desk().durability().await {
+    match database.durability().await {
         Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", &warning))),
         Err(error) => findings.push(Finding::failed("durability", &error)),
     }

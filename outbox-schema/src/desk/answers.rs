@@ -1,11 +1,12 @@
 //! What the desk says of what was done by hand.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::MessageId;
 
 /// Why a message was left as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
     /// There is no such message.
@@ -26,7 +27,8 @@ pub enum Refusal {
 }
 
 /// A message that was left as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Skipped {
     /// Which.
     pub id: MessageId,
@@ -35,7 +37,8 @@ pub struct Skipped {
 }
 
 /// What became of a cancellation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Cancelled {
     /// It is a dead letter now, and will not be sent.
@@ -48,7 +51,8 @@ pub enum Cancelled {
 }
 
 /// What became of an edit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Edited {
     /// It is written, and the message is still a dead letter.
@@ -65,7 +69,8 @@ pub enum Edited {
 }
 
 /// What a redrive did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Redriven {
     /// Its entry in `outbox_audit`; an undo asks for it. None where there was nothing to do.
     pub audit_id: Option<i64>,
@@ -85,7 +90,8 @@ impl Redriven {
 }
 
 /// What an undo did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Undone {
     /// Its own entry in `outbox_audit`. None where there was nothing to do.
     pub audit_id: Option<i64>,
@@ -102,7 +108,8 @@ pub struct Undone {
 }
 
 /// What a purge did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Purged {
     /// Its entry in `outbox_audit`. None where there was nothing to do.
     pub audit_id: Option<i64>,

@@ -53,8 +53,11 @@ impl Desk for Database {
         };
         groups.map_err(while_doing("counting dead letters"))
     }
+}
 
-    async fn durability(&self) -> Result<Vec<String>, DeskError> {
+impl Database {
+    /// Settings of the database under which a committed message can be lost, each with what to do about it.
+    pub async fn durability(&self) -> Result<Vec<String>, DeskError> {
         let settings: Vec<(String, String)> =
             read(self, &DURABILITY, &[]).await.map_err(while_doing("reading the database's settings"))?;
         Ok(settings.iter().filter_map(|(name, setting)| warning(name, setting)).collect())
@@ -62,7 +65,7 @@ impl Desk for Database {
 }
 
 pub(super) fn while_doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> DeskError {
-    move |source| DeskError { doing, source }
+    move |source| DeskError::Database { doing, source }
 }
 
 pub(super) async fn read<T: AnyRow>(

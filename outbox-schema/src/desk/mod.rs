@@ -52,9 +52,6 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
 
     /// The dead letters that are meant, counted by what they have in common, the most first.
     async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError>;
-
-    /// Settings of the database under which a committed message can be lost, each with what to do about it.
-    async fn durability(&self) -> Result<Vec<String>, DeskError>;
 }
 
 /// What people do to messages. Each change is written to `outbox_audit`, in its own transaction, and raises the revision
@@ -105,12 +102,32 @@ pub struct Pace {
     pub rate: Option<NonZeroU32>,
 }
 
-/// The database did not answer, or refused.
+/// It could not be asked, or done.
 #[derive(Debug, thiserror::Error)]
-#[error("the outbox database did not answer ({doing}): {source}")]
-pub struct DeskError {
-    /// What was asked of it.
-    pub doing: &'static str,
-    /// The database's or the client's own words.
-    pub source: sqlx::Error,
+pub enum DeskError {
+    /// The database did not answer, or refused.
+    #[error("the outbox database did not answer ({doing}): {source}")]
+    Database {
+        /// What was asked of it.
+        doing: &'static str,
+        /// The database's or the client's own words.
+        source: sqlx::Error,
+    },
+    /// Nor did whoever answers for the database.
+    #[error(transparent)]
+    Elsewhere(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl DeskError {
+    /// Whether the database refused because its role lacks a right.
+    pub fn lacks_rights(&self) -> bool {
+        let Self::Database { source: sqlx::Error::Database(error), .. } = self else { return false };
+        // https://www.postgresql.org/docs/current/errcodes-appendix.html (insufficient_privilege) and
+        // https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html (ER_TABLEACCESS_DENIED_ERROR and its
+        // like have the SQLSTATE of a syntax error, so their numbers are told apart).
+        match error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
+            Some(error) => [1044, 1142, 1143, 1227, 1370].contains(&error.number()),
+            None => error.code().as_deref() == Some("42501"),
+        }
+    }
 }

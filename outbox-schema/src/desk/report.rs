@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
 use super::Cursor;
 use crate::MessageId;
 
 /// How an outbox does.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Vitals {
     /// By name; channels that nothing waits for and nothing failed in are not among them.
     pub channels: Vec<ChannelVitals>,
@@ -30,7 +31,8 @@ impl Vitals {
 }
 
 /// What waits in a channel, and what failed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, FromRow)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChannelVitals {
     /// As rows say it; nobody need have configured it.
     pub channel: String,
@@ -54,7 +56,8 @@ impl ChannelVitals {
 }
 
 /// The term that a shard is in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CurrentTerm {
     /// What is led.
     pub shard: i32,
@@ -69,7 +72,8 @@ pub struct CurrentTerm {
 }
 
 /// A destination, or a whole channel, that takes nothing for now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PausedDestination {
     /// A destination (`https://host:443`) or the name of a channel.
     pub destination: String,
@@ -86,7 +90,8 @@ pub struct PausedDestination {
 }
 
 /// A term, present or past.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TermEntry {
     /// What was led.
     pub shard: i32,
@@ -109,7 +114,8 @@ pub struct TermEntry {
 }
 
 /// All that there is to know of a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[allow(missing_docs, reason = "the columns of the table `outbox`")]
 pub struct MessageRecord {
     pub id: i64,
@@ -153,7 +159,8 @@ pub struct MessageRecord {
 }
 
 /// An attempt that was not a plain success.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AttemptEntry {
     /// 1 for the first.
     pub number: i32,
@@ -178,7 +185,8 @@ pub struct AttemptEntry {
 }
 
 /// A claim that names a message with its present revision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NamingClaim {
     /// Its UUID.
     pub id: String,
@@ -199,7 +207,8 @@ pub struct NamingClaim {
 }
 
 /// What somebody did by hand.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditEntry {
     /// Of the row of `outbox_audit`.
     pub id: i64,
@@ -218,7 +227,8 @@ pub struct AuditEntry {
 }
 
 /// A dead letter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[allow(missing_docs, reason = "columns of the table `outbox`")]
 pub struct DeadLetter {
     pub id: i64,
@@ -246,16 +256,19 @@ impl DeadLetter {
 }
 
 /// Some dead letters.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeadLetterPage {
     /// The last that died first.
     pub letters: Vec<DeadLetter>,
     /// Where the next page begins; none where this is the last.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub next: Option<Cursor>,
 }
 
 /// Dead letters that have channel, reason, status code and the pattern of their error in common.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeadGroup {
     /// Names it: `channel/reason/status code/hash of the pattern`.
     pub fingerprint: String,

@@ -1,8 +1,11 @@
 //! Which dead letters are meant.
 
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::wire::millis_i64;
 use crate::{DeadReason, MessageId};
@@ -14,7 +17,9 @@ const FIRST: i64 = -30_610_224_000_000_000;
 const LAST: i64 = 253_402_300_799_000_000;
 
 /// Which dead letters: those to which all that is said applies.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
 pub struct DeadLetterFilter {
     /// Of this channel.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,19 +37,20 @@ pub struct DeadLetterFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
     /// Dead since this moment, or a later one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "2h"))]
     pub since: Option<Moment>,
     /// Dead since this moment, or an earlier one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "2026-05-01T14:00:00Z"))]
     pub until: Option<Moment>,
     /// Whose error contains this text, in letters large or small. Looked for in each row that all else applies to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_contains: Option<String>,
 }
 
-/// A point in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+/// A point in time. As text, how long ago (`2h`), or a time in UTC (`2026-05-01T14:00:00Z`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// This long ago, by the database's clock.
     Ago(Duration),
@@ -62,7 +68,8 @@ pub struct Cursor {
 }
 
 /// Which dead letters to redrive or to purge.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Selection {
     /// These.
@@ -105,19 +112,13 @@ impl DeadLetterFilter {
     }
 }
 
-impl std::fmt::Display for Cursor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.dead_at_us, self.id)
     }
 }
 
-impl Serialize for Cursor {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl std::str::FromStr for Cursor {
+impl FromStr for Cursor {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -127,7 +128,58 @@ impl std::str::FromStr for Cursor {
     }
 }
 
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ago(time) => humantime::format_duration(*time).fmt(f),
+            Self::At(time) => humantime::format_rfc3339(*time).fmt(f),
+        }
+    }
+}
+
+impl FromStr for Moment {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Ok(ago) = humantime::parse_duration(text) {
+            return Ok(Self::Ago(ago));
+        }
+        let at = humantime::parse_rfc3339_weak(text);
+        at.map(Self::At).map_err(|_| "it must be a time ago, as 2h, or a time in UTC, as 2026-05-01T14:00:00Z")
+    }
+}
+
+impl Serialize for Cursor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Cursor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
+    }
+}
+
+fn from_text<'de, D: Deserializer<'de>, T: FromStr<Err = &'static str>>(deserializer: D) -> Result<T, D::Error> {
+    let text = Cow::<str>::deserialize(deserializer)?;
+    text.parse().map_err(serde::de::Error::custom)
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -140,6 +192,25 @@ mod tests {
         let refused = DeadLetterFilter { status_code: Some(400), reason: Some(DeadReason::Permanent), ..any };
         assert!(refused.admits("http/permanent/400/0123456789ab"));
         assert!(!refused.admits("http/permanent/40/0123456789ab") && !refused.admits("http/exhausted/400/-"));
+    }
+
+    #[test]
+    fn a_moment_is_read_as_it_was_written() {
+        let at = Moment::At(UNIX_EPOCH + Duration::from_millis(1_777_644_000_123));
+        for moment in [at, Moment::Ago(Duration::from_secs(7200)), Moment::Ago(Duration::from_millis(90_500))] {
+            let text = serde_json::to_string(&moment).unwrap();
+            assert_eq!(serde_json::from_str::<Moment>(&text).unwrap(), moment, "{text}");
+        }
+        assert_eq!(serde_json::to_value(Moment::Ago(Duration::from_secs(7200))).unwrap(), "2h");
+        assert!("yesterday".parse::<Moment>().is_err());
+    }
+
+    #[test]
+    fn a_filter_of_an_unknown_field_is_refused_so_that_it_does_not_mean_all() {
+        let typo = serde_json::from_str::<Selection>(r#"{"filter": {"chanel": "orders"}}"#);
+        assert!(typo.is_err(), "{typo:?}");
+        let all = serde_json::from_str::<Selection>(r#"{"filter": {}}"#);
+        assert_eq!(all.unwrap(), Selection::Filter(DeadLetterFilter::default()));
     }
 
     #[test]

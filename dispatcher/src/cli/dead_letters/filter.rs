@@ -1,7 +1,5 @@
 //! Which dead letters are meant, as flags say it.
 
-use std::time::SystemTime;
-
 use clap::Args;
 use outbox_schema::desk::{DeadLetterFilter, Moment, Selection};
 use outbox_schema::{DeadReason, MessageId};
@@ -26,10 +24,10 @@ pub(super) struct FilterArgs {
     #[arg(long)]
     destination: Option<String>,
     /// Only dead since then or later: how long ago (2h), or a time (2026-05-01T14:00:00Z).
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME")]
     since: Option<Moment>,
     /// Only dead since then or earlier.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME")]
     until: Option<Moment>,
     /// Only whose error contains this text, in letters large or small.
     #[arg(long, value_name = "TEXT")]
@@ -77,12 +75,4 @@ fn reason(word: &str) -> Result<DeadReason, String> {
         let known: Vec<_> = DeadReason::ALL.iter().map(|reason| reason.as_str()).collect();
         format!("it must be one of {}", known.join(", "))
     })
-}
-
-fn moment(text: &str) -> Result<Moment, String> {
-    if let Ok(ago) = humantime::parse_duration(text) {
-        return Ok(Moment::Ago(ago));
-    }
-    let at: Result<SystemTime, _> = humantime::parse_rfc3339_weak(text);
-    at.map(Moment::At).map_err(|_| "it must be a time ago, as 2h, or a time in UTC, as 2026-05-01T14:00:00Z".to_owned())
 }
