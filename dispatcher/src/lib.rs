@@ -3,6 +3,7 @@
 //! The way of a message is read in four files: [`poll`], [`claim`], [`send`] and [`mark`].
 
 pub mod answering;
+pub mod api;
 pub mod assemble;
 pub mod cached;
 pub mod channels;
@@ -27,6 +28,7 @@ pub mod readiness;
 pub mod replica;
 pub mod send;
 pub mod settling;
+pub mod status;
 pub mod store_health;
 pub mod suspects;
 pub mod telemetry;

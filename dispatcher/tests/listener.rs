@@ -7,12 +7,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outbox_dispatcher::listener::{ListenError, Listener, Shown};
+use outbox_adapters::TableLease;
+use outbox_dispatcher::api::Office;
+use outbox_dispatcher::listener::{ListenError, Listener, Shown, Tokens};
 use outbox_dispatcher::metrics::{Metrics, Name};
 use outbox_dispatcher::readiness::Readiness;
 use outbox_dispatcher::telemetry::{self, LogFormat, Settings};
 use outbox_dispatcher::vitals::{ChannelVitals, Vitals, VitalsCache, VitalsSource};
-use outbox_schema::Shard;
+use outbox_schema::{ConnectOptions, Shard};
+use reqwest::header::HeaderValue;
 use reqwest::{Client, Method, Response, StatusCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -20,6 +23,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 const TOKEN: &str = "correct horse";
+const READ_TOKEN: &str = "battery staple";
+
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 
 /// A database that counts how often it is asked.
 #[derive(Default)]
@@ -60,6 +66,7 @@ struct Setup {
     database: Arc<Database>,
     readiness: Arc<Causes>,
     token: Option<&'static str>,
+    read_token: Option<&'static str>,
 }
 
 struct Running {
@@ -81,6 +88,25 @@ fn shown(setup: &Setup) -> Shown {
     }
 }
 
+/// An outbox without tables: who asks for more than the listener itself gets an error.
+async fn office() -> Office {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}/empty.db", folder.path().display());
+    let options = ConnectOptions { url: &url, schema: None, connections: 1 };
+    let database = outbox_schema::Database::connect(&options).await.unwrap();
+    let outbox_schema::Database::Sqlite(pool) = database.clone() else { panic!("{url} is no SQLite") };
+    Office {
+        desk: database.desk(),
+        by_hand: database.by_hand(),
+        lease: Arc::new(TableLease::Sqlite(pool)),
+        channels: Arc::default(),
+    }
+}
+
+fn tokens(operate: Option<&str>, read: Option<&str>) -> Tokens {
+    Tokens { operate: operate.map(Arc::from), read: read.map(Arc::from) }
+}
+
 fn loopback() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }
@@ -89,7 +115,9 @@ impl Setup {
     async fn start(&self) -> Running {
         // The client insists on a TLS provider, though nothing here is TLS.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let listener = Listener::bind(loopback(), self.token, shown(self)).await.unwrap();
+        let listener = Listener::bind(loopback(), &tokens(self.token, self.read_token), shown(self), office().await)
+            .await
+            .unwrap();
         let address = listener.address();
         let stop = CancellationToken::new();
         let served = tokio::spawn(listener.serve(stop.clone()));
@@ -128,7 +156,7 @@ async fn health_is_open_though_a_token_is_set() {
 async fn all_else_asks_for_the_token() {
     let running = Setup { token: Some(TOKEN), ..Setup::default() }.start().await;
     for wrong in [None, Some("Bearer "), Some("Bearer correct hors"), Some("Bearer correct horsE"), Some(TOKEN)] {
-        for path in ["/metrics", "/nothing"] {
+        for path in ["/metrics", "/nothing", "/api/v1/status", "/api/v1/openapi.json", "/api/v1/messages/1"] {
             let refused = running.request(Method::GET, path, wrong).await;
             assert_eq!(refused.status(), StatusCode::UNAUTHORIZED, "{path} with {wrong:?}");
             assert_eq!(refused.headers()["www-authenticate"], "Bearer");
@@ -136,6 +164,107 @@ async fn all_else_asks_for_the_token() {
     }
     for right in ["Bearer correct horse", "bearer correct horse"] {
         assert_eq!(running.request(Method::GET, "/metrics", Some(right)).await.status(), StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_reads_changes_nothing() {
+    let running = Setup { token: Some(TOKEN), read_token: Some(READ_TOKEN), ..Setup::default() }.start().await;
+    let (reads, operates) = (format!("Bearer {READ_TOKEN}"), format!("Bearer {TOKEN}"));
+    for path in ["/metrics", "/api/v1/openapi.json"] {
+        assert_eq!(running.request(Method::GET, path, Some(&reads)).await.status(), StatusCode::OK, "{path}");
+    }
+    let changes = ["messages/1/cancel", "messages/1/edit", "messages/1/redrive", "dead-letters/redrive"];
+    for path in changes.into_iter().chain(["dead-letters/purge", "redrives/1/undo"]) {
+        let path = format!("/api/v1/{path}");
+        let refused = running.request(Method::POST, &path, Some(&reads)).await;
+        assert_eq!(refused.status(), StatusCode::FORBIDDEN, "{path}");
+        assert_eq!(refused.headers()["content-type"], "application/problem+json");
+        // No body: let through, and not understood.
+        let asked = running.request(Method::POST, &path, Some(&operates)).await;
+        assert_eq!(asked.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn with_only_a_token_that_reads_nobody_changes_anything() {
+    let running = Setup { read_token: Some(READ_TOKEN), ..Setup::default() }.start().await;
+    let path = "/api/v1/messages/1/cancel";
+    assert_eq!(running.request(Method::POST, path, None).await.status(), StatusCode::UNAUTHORIZED);
+    let reads = format!("Bearer {READ_TOKEN}");
+    assert_eq!(running.request(Method::POST, path, Some(&reads)).await.status(), StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn without_a_token_a_name_that_somebody_else_may_own_is_refused() {
+    let running = Setup::default().start().await;
+    let port = running.address.port();
+    let ask = async |host: &str| {
+        let mut client = TcpStream::connect(running.address).await.unwrap();
+        let request = format!("GET /api/v1/openapi.json HTTP/1.1\r\nhost: {host}\r\n\r\n");
+        client.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        answer.lines().next().unwrap().to_owned()
+    };
+    for ours in [format!("127.0.0.1:{port}"), format!("localhost:{port}"), "LOCALHOST".to_owned(), "[::1]".to_owned()] {
+        assert_eq!(ask(&ours).await, "HTTP/1.1 200 OK", "{ours}");
+    }
+    for foreign in ["evil.example", "localhost.evil.example:80", "127.0.0.1.nip.io", "a@b"] {
+        assert!(ask(foreign).await.starts_with("HTTP/1.1 4"), "{foreign}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_a_page_on_the_web_could_send_changes_nothing() {
+    let running = Setup::default().start().await;
+    // What a browser sends to another origin without asking it first: https://fetch.spec.whatwg.org/#cors-safelisted-request-header
+    for simple in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
+        let url = format!("http://{}/api/v1/messages/1/cancel", running.address);
+        let refused = running.client.post(url).header("content-type", simple).body("{}").send().await.unwrap();
+        assert_eq!(refused.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE, "{simple}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_asked_wrongly_is_said_in_the_form_of_a_problem() {
+    let running = Setup::default().start().await;
+    for (path, status, said) in [
+        ("/api/v1/nothing", 404, "openapi.json"),
+        ("/api/v1/messages/abc", 400, "abc"),
+        ("/api/v1/messages/1/cancel", 405, "another method"),
+        ("/api/v1/dead-letters?chanel=orders", 400, "chanel"),
+        ("/api/v1/dead-letters?limit=0", 400, "1 to 10000"),
+        ("/api/v1/dead-letters?after=there", 400, "after"),
+        ("/api/v1/dead-letters?since=yesterday", 400, "2h"),
+        ("/api/v1/dead-letters?reason=bored", 400, "bored"),
+        // The database has no tables.
+        ("/api/v1/dead-letters", 503, "no such table"),
+    ] {
+        let answer = running.get(path).await;
+        assert_eq!((answer.status().as_u16(), &answer.headers()["content-type"]), (status, &PROBLEM), "{path}");
+        let problem: serde_json::Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
+        assert_eq!(problem["status"], status, "{path}");
+        assert!(problem["type"].as_str().unwrap().starts_with("urn:outbox:problem:"), "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains(said), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn everything_that_is_described_is_there() {
+    let running = Setup::default().start().await;
+    let text = running.get("/api/v1/openapi.json").await.text().await.unwrap();
+    let description: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let paths = description["paths"].as_object().unwrap();
+    assert!(paths.len() >= 12, "{text}");
+    for (path, methods) in paths {
+        for method in methods.as_object().unwrap().keys() {
+            let method: Method = method.to_uppercase().parse().unwrap();
+            let answer = running.request(method.clone(), &path.replace("{id}", "1"), None).await;
+            // The database has no tables, and changes want a body.
+            let expected = if method == Method::GET { [503, 400] } else { [415, 415] };
+            assert!(expected.contains(&answer.status().as_u16()), "{method} {path}: {}", answer.status());
+        }
     }
 }
 
@@ -186,7 +315,7 @@ async fn readiness_names_what_is_wrong_and_asks_once() {
 async fn an_address_that_is_taken_is_refused_by_the_name_of_its_setting() {
     let setup = Setup::default();
     let running = setup.start().await;
-    let refused = Listener::bind(running.address, None, shown(&setup)).await.unwrap_err();
+    let refused = Listener::bind(running.address, &Tokens::default(), shown(&setup), office().await).await.unwrap_err();
     assert!(matches!(refused, ListenError::Bind { .. }));
     let words = refused.to_string();
     assert!(words.starts_with(&format!("admin.listen = \"{}\" cannot be listened on: ", running.address)), "{words}");
@@ -196,11 +325,15 @@ async fn an_address_that_is_taken_is_refused_by_the_name_of_its_setting() {
 async fn an_address_beyond_loopback_needs_a_token_and_an_empty_one_is_none() {
     let everywhere = "0.0.0.0:0".parse().unwrap();
     let setup = Setup::default();
-    let refused = Listener::bind(everywhere, None, shown(&setup)).await;
+    let refused = Listener::bind(everywhere, &Tokens::default(), shown(&setup), office().await).await;
     assert!(matches!(refused, Err(ListenError::Exposed { .. })));
-    let refused = Listener::bind(everywhere, Some(""), shown(&setup)).await;
-    assert!(matches!(refused, Err(ListenError::EmptyToken)));
-    assert!(Listener::bind(everywhere, Some(TOKEN), shown(&setup)).await.is_ok());
+    for empty in [tokens(Some(""), None), tokens(Some(TOKEN), Some(""))] {
+        let refused = Listener::bind(everywhere, &empty, shown(&setup), office().await).await;
+        assert!(matches!(refused, Err(ListenError::EmptyToken)));
+    }
+    for enough in [tokens(Some(TOKEN), None), tokens(None, Some(READ_TOKEN))] {
+        assert!(Listener::bind(everywhere, &enough, shown(&setup), office().await).await.is_ok());
+    }
 }
 
 #[tokio::test]

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use outbox_schema::Shard;
+use outbox_schema::{Database, Shard};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::session;
+use crate::api::Office;
 use crate::assemble::{Parts, Settings};
 use crate::clock::BootClock;
 use crate::config::{Config, SecretText, Wakeup};
 use crate::lease_health::LeaseHealth;
-use crate::listener::{Listener, Shown};
+use crate::listener::{CHANGES_AT_ONCE, Listener, QUESTIONS_AT_ONCE, Shown, Tokens};
 use crate::metrics::Metrics;
 use crate::poll::{Dispatcher, Drained, LoopSettings};
 use crate::replica::Replica;
@@ -22,8 +23,8 @@ use crate::store_health::StoreHealth;
 use crate::telemetry::Telemetry;
 use crate::wiring;
 
-/// Claims, marks, settling, a term's end, the hints, and two for whoever asks the listener.
-const CONNECTIONS: u32 = 8;
+/// Claims, marks, settling, a term's end, the hints, two for probes and scrapes, and those of the admin API.
+const CONNECTIONS: u32 = 8 + QUESTIONS_AT_ONCE as u32 + CHANGES_AT_ONCE as u32;
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -53,8 +54,8 @@ async fn dispatch(config: &Config, args: &RunArgs, telemetry: &Telemetry) -> any
     let store = Arc::new(StoreHealth::new(database.store()));
     let replica = Arc::new(Replica::new(&database, store.clone(), lease.clone(), config));
     let shown = Shown { metrics: metrics.clone(), vitals: replica.vitals.clone(), readiness: replica.clone() };
-    let token = config.admin.token.as_ref().map(SecretText::expose);
-    let listener = Listener::bind(config.admin.listen, token, shown).await?;
+    let listener =
+        Listener::bind(config.admin.listen, &tokens(config), shown, office(config, &database, &lease)).await?;
     let dispatcher = Dispatcher::assemble(Parts {
         store,
         lease,
@@ -82,6 +83,20 @@ async fn dispatch(config: &Config, args: &RunArgs, telemetry: &Telemetry) -> any
     stop_listening.cancel();
     let _ = tokio::time::timeout(CLOSING_LIMIT, async { tokio::join!(listening, database.close()) }).await;
     Ok(metrics)
+}
+
+fn tokens(config: &Config) -> Tokens {
+    let token = |token: &Option<SecretText>| token.as_ref().map(|token| Arc::from(token.expose()));
+    Tokens { operate: token(&config.admin.token), read: token(&config.admin.read_token) }
+}
+
+fn office(config: &Config, database: &Database, lease: &Arc<LeaseHealth>) -> Office {
+    Office {
+        desk: database.desk(),
+        by_hand: database.by_hand(),
+        lease: lease.clone(),
+        channels: Arc::new(config.channels.keys().cloned().collect()),
+    }
 }
 
 fn numbers(config: &Config, args: &RunArgs) -> Settings {

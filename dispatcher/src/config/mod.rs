@@ -135,8 +135,10 @@ pub enum Wakeup {
 pub struct AdminConfig {
     /// Address of the listener; on loopback where there is no `token`.
     pub listen: SocketAddr,
-    /// Guards all but the health pair.
+    /// Lets a client of the listener read and change things.
     pub token: Option<SecretText>,
+    /// Lets it read. With either, all but the health pair ask for one.
+    pub read_token: Option<SecretText>,
 }
 
 /// `[telemetry]`.

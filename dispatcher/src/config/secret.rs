@@ -69,7 +69,7 @@ pub(super) fn is_secret(key: &Key) -> bool {
             let name = name.to_lowercase();
             ["auth", "key", "token", "secret", "cookie", "signature", "password"].iter().any(|word| name.contains(word))
         }
-        ["admin", "token", ..] | ["channels", _, "auth" | "headers", ..] => true,
+        ["admin", "token" | "read_token", ..] | ["channels", _, "auth" | "headers", ..] => true,
         _ => false,
     }
 }
@@ -159,8 +159,13 @@ mod tests {
     #[test]
     fn tokens_and_credentials_are_hidden_but_not_where_they_come_from() {
         let hidden = |key: &str| shown(&Key::dotted(key), &Value::String("s3cret".into())).as_str() == Some(HIDDEN);
-        for key in ["admin.token", "channels.hook.auth.bearer", "channels.hook.auth", "channels.hook.headers.X-Api-Key"]
-        {
+        for key in [
+            "admin.token",
+            "admin.read_token",
+            "channels.hook.auth.bearer",
+            "channels.hook.auth",
+            "channels.hook.headers.X-Api-Key",
+        ] {
             assert!(hidden(key), "{key}");
         }
         for key in ["channels.hook.auth.bearer.env", "channels.hook.auth.basic.user", "channels.hook.headers.X-Source"]

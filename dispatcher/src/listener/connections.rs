@@ -20,8 +20,8 @@ const CONNECTIONS: usize = 64;
 /// How long a client may take to send the head of its request.
 const HEAD_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The longest life of a connection: the head, the answer, and a client that reads slowly.
-const LIFETIME: Duration = Duration::from_mins(1);
+/// The longest life of a connection: the head, the longest change, and a client that reads slowly.
+const LIFETIME: Duration = Duration::from_mins(15);
 
 /// How long answers may take once the process is asked to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);

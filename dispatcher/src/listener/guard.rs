@@ -1,31 +1,56 @@
-//! What stands before the routes: the bearer token, and the patience with an answer.
+//! What stands before the routes: the bearer tokens, and the patience with an answer.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
 
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+use crate::api::{Kind, Problem};
 
-/// What a client must show; none: anybody may ask.
-#[derive(Clone)]
-pub(super) struct Token(Option<Arc<str>>);
+/// What a client may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Role {
+    /// Look.
+    Read,
+    /// Change things as well.
+    Operate,
+}
 
-impl Token {
-    pub(super) fn new(token: Option<&str>) -> Self {
-        Self(token.map(Arc::from))
+/// The tokens that give a role. With none of them at all, whoever reaches the listener may do everything.
+#[derive(Debug, Clone, Default)]
+pub struct Tokens {
+    /// `admin.token`: reads and operates.
+    pub operate: Option<Arc<str>>,
+    /// `admin.read_token`: reads.
+    pub read: Option<Arc<str>>,
+}
+
+impl Tokens {
+    /// Whether anybody needs one.
+    pub fn needed(&self) -> bool {
+        self.operate.is_some() || self.read.is_some()
     }
 
-    /// Whether `request` shows the token. The time it takes tells at most the token's length.
-    fn admits(&self, request: &Request) -> bool {
-        let Some(token) = &self.0 else { return true };
-        let shown = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
-        shown.and_then(credentials).is_some_and(|shown| shown.ct_eq(token.as_bytes()).into())
+    /// The role of whoever shows these headers. The time it takes tells at most the length of a token.
+    fn role(&self, headers: &HeaderMap) -> Option<Role> {
+        if !self.needed() {
+            return Some(Role::Operate);
+        }
+        let shown = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes).and_then(credentials)?;
+        let shows = |token: &Option<Arc<str>>| token.as_ref().is_some_and(|token| shown.ct_eq(token.as_bytes()).into());
+        // Both are compared, whatever the first says.
+        match (shows(&self.operate), shows(&self.read)) {
+            (true, _) => Some(Role::Operate),
+            (false, true) => Some(Role::Read),
+            (false, false) => None,
+        }
     }
 }
 
@@ -35,17 +60,68 @@ fn credentials(authorization: &[u8]) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"Bearer ").then_some(credentials)
 }
 
-pub(super) async fn require_token(State(token): State<Token>, request: Request, next: Next) -> Response {
-    if token.admits(&request) {
-        return next.run(request).await;
-    }
-    let words = "a token is needed: send admin.token as \"Authorization: Bearer …\"\n";
-    (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")], words).into_response()
+pub(super) async fn require_read(State(tokens): State<Tokens>, request: Request, next: Next) -> Response {
+    require(&tokens, Role::Read, request, next).await
 }
 
-pub(super) async fn limit_time(request: Request, next: Next) -> Response {
-    match tokio::time::timeout(PATIENCE, next.run(request)).await {
+pub(super) async fn require_operate(State(tokens): State<Tokens>, request: Request, next: Next) -> Response {
+    require(&tokens, Role::Operate, request, next).await
+}
+
+async fn require(tokens: &Tokens, needed: Role, request: Request, next: Next) -> Response {
+    let refused = match tokens.role(request.headers()) {
+        None => Problem::new(Kind::NoToken, "send admin.token or admin.read_token as \"Authorization: Bearer …\""),
+        Some(role) if role < needed => {
+            Problem::new(Kind::NotAllowed, "admin.read_token only reads: changes need admin.token")
+        }
+        Some(_) if !tokens.needed() && !names_this_machine(request.headers()) => Problem::new(
+            Kind::NotAllowed,
+            "without a token, ask by an IP address or as localhost: another name may be that of a page on the web",
+        ),
+        Some(_) => return next.run(request).await,
+    };
+    refused.into_response()
+}
+
+/// Whether a request without a token was meant for this address. A page on the web can have its own name resolve to
+/// loopback, and then its requests are no different from those of a person but for this header.
+fn names_this_machine(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(header::HOST) else { return true };
+    let Ok(authority) = Authority::try_from(host.as_bytes()) else { return false };
+    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+/// How long an answer may take, and how many are worked on at once.
+#[derive(Debug, Clone)]
+pub(super) struct Patience {
+    limit: Duration,
+    at_once: Arc<Semaphore>,
+}
+
+impl Patience {
+    pub(super) fn new(limit: Duration, at_once: usize) -> Self {
+        Self { limit, at_once: Arc::new(Semaphore::new(at_once)) }
+    }
+}
+
+pub(super) async fn be_patient(State(patience): State<Patience>, request: Request, next: Next) -> Response {
+    let changes = request.method() != Method::GET;
+    let answer = async {
+        // Never closed.
+        let _turn = patience.at_once.acquire().await;
+        next.run(request).await
+    };
+    match tokio::time::timeout(patience.limit, answer).await {
         Ok(response) => response,
-        Err(_) => (StatusCode::GATEWAY_TIMEOUT, "the answer took too long\n").into_response(),
+        Err(_) if changes => Problem::new(
+            Kind::Busy,
+            format!(
+                "not done within {:?}. What was committed stays so: look, and ask again for the rest",
+                patience.limit
+            ),
+        )
+        .into_response(),
+        Err(_) => Problem::new(Kind::Busy, format!("no answer within {:?}", patience.limit)).into_response(),
     }
 }

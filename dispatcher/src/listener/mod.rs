@@ -1,4 +1,4 @@
-//! The HTTP listener of `admin.listen`: health, readiness and metrics.
+//! The HTTP listener of `admin.listen`: health, readiness, metrics, and the admin API.
 
 mod connections;
 mod guard;
@@ -12,9 +12,18 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::Office;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::vitals::VitalsCache;
+
+pub use guard::Tokens;
+
+/// Questions of the admin API that are worked on at once. Each takes a connection to the database.
+pub const QUESTIONS_AT_ONCE: usize = 2;
+
+/// Changes by the admin API that are worked on at once. Each takes a connection to the database.
+pub const CHANGES_AT_ONCE: usize = 2;
 
 /// What the listener shows.
 #[derive(Clone)]
@@ -48,31 +57,32 @@ pub enum ListenError {
     },
     /// Anybody on the network could ask.
     #[error(
-        "admin.listen = \"{listen}\" can be reached from other machines and admin.token is not set: set a token, or \
-         listen on 127.0.0.1"
+        "admin.listen = \"{listen}\" can be reached from other machines and neither admin.token nor admin.read_token is \
+         set: set a token, or listen on 127.0.0.1"
     )]
     Exposed {
         /// As configured.
         listen: SocketAddr,
     },
     /// A guard that lets everybody in.
-    #[error("admin.token is empty: set a secret, or leave the key out and listen on 127.0.0.1")]
+    #[error("a token of [admin] is empty: set a secret, or leave the key out and listen on 127.0.0.1")]
     EmptyToken,
 }
 
 impl Listener {
     /// Listens on `admin.listen`, any free port where it says 0. With a token, all but `/healthz` and `/readyz`
-    /// ask for it as `Authorization: Bearer`.
-    pub async fn bind(listen: SocketAddr, token: Option<&str>, shown: Shown) -> Result<Self, ListenError> {
-        match token {
-            Some("") => return Err(ListenError::EmptyToken),
-            None if !listen.ip().is_loopback() => return Err(ListenError::Exposed { listen }),
-            Some(_) | None => {}
+    /// ask for one as `Authorization: Bearer`.
+    pub async fn bind(listen: SocketAddr, tokens: &Tokens, shown: Shown, office: Office) -> Result<Self, ListenError> {
+        if [&tokens.operate, &tokens.read].into_iter().flatten().any(|token| token.is_empty()) {
+            return Err(ListenError::EmptyToken);
+        }
+        if !tokens.needed() && !listen.ip().is_loopback() {
+            return Err(ListenError::Exposed { listen });
         }
         let bound = TcpListener::bind(listen).await.and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) = bound.map_err(|source| ListenError::Bind { listen, source })?;
         tracing::info!(%address, "listening");
-        Ok(Self { socket, address, router: routes::router(shown, token) })
+        Ok(Self { socket, address, router: routes::router(shown, office, tokens) })
     }
 
     /// Where it listens.

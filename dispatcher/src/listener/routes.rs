@@ -11,14 +11,24 @@ use axum::{Json, Router, middleware};
 use serde::Serialize;
 
 use super::Shown;
-use super::guard::{self, Token};
+use super::guard::{self, Patience, Tokens};
+use crate::api::{self, Kind, Office, Problem};
 use crate::cached::Cached;
 
 /// How long causes are good for: probes of many kinds may ask at once.
 const CAUSES_MAX_AGE: Duration = Duration::from_secs(5);
 
-/// Longest body of a request, in bytes.
-const BODY_BYTES: usize = 16 * 1024;
+/// How long a probe or a scrape may take, and how many are answered at once.
+const PROBES: (Duration, usize) = (Duration::from_secs(10), 64);
+
+/// The same of a question: each takes a connection to the database.
+const QUESTIONS: (Duration, usize) = (Duration::from_secs(30), super::QUESTIONS_AT_ONCE);
+
+/// The same of a change: a redrive of everything goes slowly, so that deliveries do not.
+const CHANGES: (Duration, usize) = (Duration::from_mins(14), super::CHANGES_AT_ONCE);
+
+/// Longest body of a request, in bytes: a payload, and what goes with it.
+const BODY_BYTES: usize = 4 * 1024 * 1024;
 
 /// <https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format>
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -29,18 +39,28 @@ struct Routes {
     causes: Arc<Cached<Vec<String>>>,
 }
 
-pub(super) fn router(shown: Shown, token: Option<&str>) -> Router {
-    let guarded = Router::new()
-        .route("/metrics", get(metrics))
-        .fallback(not_found)
-        .layer(middleware::from_fn_with_state(Token::new(token), guard::require_token));
+pub(super) fn router(shown: Shown, office: Office, tokens: &Tokens) -> Router {
+    let routes = Routes { shown, causes: Arc::new(Cached::new(CAUSES_MAX_AGE)) };
+    let reads = || middleware::from_fn_with_state(tokens.clone(), guard::require_read);
+    let operates = || middleware::from_fn_with_state(tokens.clone(), guard::require_operate);
+    let patience = |(limit, at_once)| middleware::from_fn_with_state(Patience::new(limit, at_once), guard::be_patient);
+
+    let questions = api::questions().route_layer(patience(QUESTIONS)).route_layer(reads());
+    let changes = api::changes().route_layer(patience(CHANGES)).route_layer(operates());
+    let api = questions.merge(changes).with_state(office);
     // An orchestrator's probes carry no token.
-    let open = Router::new().route("/healthz", get(healthz)).route("/readyz", get(readyz));
-    guarded
-        .merge(open)
-        .layer(middleware::from_fn(guard::limit_time))
+    let probes = Router::new()
+        .route("/metrics", get(metrics).route_layer(reads()))
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .route_layer(patience(PROBES))
+        .with_state(routes);
+    Router::new()
+        .nest(api::PREFIX, api)
+        .merge(probes)
+        .fallback(get(not_here).layer(reads()))
+        .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES))
-        .with_state(Routes { shown, causes: Arc::new(Cached::new(CAUSES_MAX_AGE)) })
 }
 
 /// The process runs and answers; all else is readiness.
@@ -70,6 +90,11 @@ async fn metrics(State(routes): State<Routes>) -> Response {
     }
 }
 
-async fn not_found() -> (StatusCode, &'static str) {
-    (StatusCode::NOT_FOUND, "not here: there are /healthz, /readyz and /metrics\n")
+async fn not_here() -> Problem {
+    Problem::new(Kind::NotThere, "there are /healthz, /readyz, /metrics, and what /api/v1/openapi.json describes")
+}
+
+async fn wrong_method() -> Problem {
+    let problem = Problem::new(Kind::BadRequest, "this is asked with another method: /api/v1/openapi.json says which");
+    Problem { status: StatusCode::METHOD_NOT_ALLOWED.as_u16(), ..problem }
 }

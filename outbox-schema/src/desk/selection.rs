@@ -18,7 +18,8 @@ const LAST: i64 = 253_402_300_799_000_000;
 
 /// Which dead letters: those to which all that is said applies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams, utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(deny_unknown_fields)]
 pub struct DeadLetterFilter {
     /// Of this channel.
@@ -39,10 +40,12 @@ pub struct DeadLetterFilter {
     /// Dead since this moment, or a later one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "2h"))]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "2h"))]
     pub since: Option<Moment>,
     /// Dead since this moment, or an earlier one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "2026-05-01T14:00:00Z"))]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "2026-05-01T14:00:00Z"))]
     pub until: Option<Moment>,
     /// Whose error contains this text, in letters large or small. Looked for in each row that all else applies to.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -133,15 +133,18 @@ fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
     let listen = read.read("listen", "an IP address and a port, such as \"127.0.0.1:8640\"", |value| {
         text_of(value)?.parse::<SocketAddr>().map_err(|_| String::new())
     });
-    let token = read.secret("token");
-    let (listen, token) = (listen?, token?);
-    if token.is_none() && !listen.ip().to_canonical().is_loopback() {
+    let (token, read_token) = (read.secret("token"), read.secret("read_token"));
+    let (listen, token, read_token) = (listen?, token?, read_token?);
+    if token.is_none() && read_token.is_none() && !listen.ip().to_canonical().is_loopback() {
         read.refuse(
             "listen",
-            "beyond loopback the listener needs admin.token (OUTBOX_ADMIN__TOKEN); or listen on 127.0.0.1",
+            "beyond loopback the listener needs admin.token (OUTBOX_ADMIN__TOKEN) or admin.read_token; or listen on 127.0.0.1",
         );
     }
-    Some(AdminConfig { listen, token })
+    if token.is_some() && token == read_token {
+        read.refuse("read_token", "it is the same as admin.token: whoever may only read could change things");
+    }
+    Some(AdminConfig { listen, token, read_token })
 }
 
 fn telemetry(read: &mut Reader<'_>) -> Option<TelemetryConfig> {

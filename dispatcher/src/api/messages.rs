@@ -1,0 +1,79 @@
+//! One message: what became of it, and what can be done to it.
+
+use axum::Json;
+use axum::extract::State;
+use outbox_schema::MessageId;
+use outbox_schema::desk::{Cancelled, Edited, MessageRecord, Pace, Redriven, Revised, Selection};
+
+use super::requests::{Authored, Body, ByKey, EditBody, Id, Params};
+use super::{Answer, Office, Problem};
+
+/// A message with its attempts and what was done to it.
+#[utoipa::path(get, path = "/api/v1/messages/{id}", tag = "messages", params(("id" = i64, Path)), responses(
+    (status = 200, description = "The message", body = MessageRecord),
+    Problem,
+))]
+pub(super) async fn show(State(office): State<Office>, Id(id): Id) -> Answer<MessageRecord> {
+    office.desk.message(MessageId(id)).await?.map(Json).ok_or_else(|| Problem::no_message(id))
+}
+
+/// The message of an idempotency key.
+#[utoipa::path(get, path = "/api/v1/messages/by-key", tag = "messages", params(ByKey), responses(
+    (status = 200, description = "The message", body = MessageRecord),
+    Problem,
+))]
+pub(super) async fn by_key(State(office): State<Office>, Params(by): Params<ByKey>) -> Answer<MessageRecord> {
+    office.desk.message_by_key(&by.key).await?.map(Json).ok_or_else(|| Problem::no_message(&by.key))
+}
+
+/// Make a message that waits a dead letter, `cancelled`.
+#[utoipa::path(post, path = "/api/v1/messages/{id}/cancel", tag = "messages", params(("id" = i64, Path)),
+    request_body = Authored, responses(
+    (status = 200, description = "It will not be sent", body = Cancelled),
+    Problem,
+))]
+pub(super) async fn cancel(
+    State(office): State<Office>,
+    Id(id): Id,
+    Body(author): Body<Authored>,
+) -> Answer<Cancelled> {
+    match office.by_hand.cancel(MessageId(id), &author.into_author()).await? {
+        done @ Cancelled::Done { .. } => Ok(Json(done)),
+        Cancelled::Refused(refused) => Err(Problem::refused(refused)),
+    }
+}
+
+/// Give a dead letter another payload, target and headers, and a new idempotency key. It stays a dead letter.
+#[utoipa::path(post, path = "/api/v1/messages/{id}/edit", tag = "messages", params(("id" = i64, Path)),
+    request_body = EditBody, responses(
+    (status = 200, description = "It is written", body = Edited),
+    Problem,
+))]
+pub(super) async fn edit(State(office): State<Office>, Id(id): Id, Body(body): Body<EditBody>) -> Answer<Edited> {
+    let id = MessageId(id);
+    let message = office.desk.message(id).await?.ok_or_else(|| Problem::no_message(id))?;
+    let revised = Revised::new(&message.channel, &body.target, body.payload.get(), body.headers)?;
+    match office.by_hand.edit(id, body.revision, &revised, &body.author.into_author()).await? {
+        done @ Edited::Done { .. } => Ok(Json(done)),
+        Edited::Refused(refused) => Err(Problem::refused(refused)),
+    }
+}
+
+/// Make one dead letter due again, with attempts and age starting anew.
+#[utoipa::path(post, path = "/api/v1/messages/{id}/redrive", tag = "messages", params(("id" = i64, Path)),
+    request_body = Authored, responses(
+    (status = 200, description = "It is due", body = Redriven),
+    Problem,
+))]
+pub(super) async fn redrive(
+    State(office): State<Office>,
+    Id(id): Id,
+    Body(author): Body<Authored>,
+) -> Answer<Redriven> {
+    let selection = Selection::Ids(vec![MessageId(id)]);
+    let mut done = office.by_hand.redrive(&selection, Pace::default(), &author.into_author()).await?;
+    match done.skipped.pop() {
+        None => Ok(Json(done)),
+        Some(refused) => Err(Problem::refused(refused)),
+    }
+}

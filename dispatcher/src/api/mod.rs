@@ -1,0 +1,97 @@
+//! The admin API, `/api/v1` on `admin.listen`: the questions and changes of the command line, over HTTP. Described by
+//! OpenAPI at `/api/v1/openapi.json`; what goes wrong is said as RFC 9457 has it.
+
+mod dead_letters;
+mod messages;
+mod overview;
+pub(crate) mod problem;
+pub(crate) mod requests;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use outbox_adapters::Lease;
+use outbox_schema::{ByHand, Desk};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+pub use problem::{Kind, Problem};
+pub use requests::{Authored, ByKey, EditBody, Page, PurgeBody, RedriveBody};
+
+/// Where all of it is.
+pub(crate) const PREFIX: &str = "/api/v1";
+
+/// What the API answers from.
+#[derive(Clone)]
+pub struct Office {
+    /// What people ask.
+    pub desk: Arc<dyn Desk>,
+    /// What people do.
+    pub by_hand: Arc<dyn ByHand>,
+    /// Who polls.
+    pub lease: Arc<dyn Lease>,
+    /// The channels of the settings.
+    pub channels: Arc<BTreeSet<String>>,
+}
+
+type Answer<T> = Result<Json<T>, Problem>;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "outbox",
+        description = "Looks at a transactional outbox, and mends it. A bearer token with the role `read` may ask; one \
+                       with the role `operate` may change things as well. Lists come in pages: where there is more, \
+                       `next` is what the next request gives as `after`. Every change is audited."
+    ),
+    paths(
+        overview::status, overview::terms,
+        messages::show, messages::by_key, messages::cancel, messages::edit, messages::redrive,
+        dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive,
+        dead_letters::purge, dead_letters::undo,
+    ),
+    components(schemas(Problem)),
+    modifiers(&Bearer),
+    security(("token" = []))
+)]
+struct Description;
+
+struct Bearer;
+
+impl Modify for Bearer {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        let components = openapi.components.get_or_insert_default();
+        let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        components.security_schemes.insert("token".to_owned(), bearer);
+    }
+}
+
+/// What can be asked without changing anything.
+pub(crate) fn questions() -> Router<Office> {
+    Router::new()
+        .route("/status", get(overview::status))
+        .route("/terms", get(overview::terms))
+        .route("/messages/by-key", get(messages::by_key))
+        .route("/messages/{id}", get(messages::show))
+        .route("/dead-letters", get(dead_letters::list))
+        .route("/dead-letters/groups", get(dead_letters::groups).post(dead_letters::groups_of))
+        .route("/openapi.json", get(async || Json(description())))
+}
+
+/// What changes something.
+pub(crate) fn changes() -> Router<Office> {
+    Router::new()
+        .route("/messages/{id}/cancel", post(messages::cancel))
+        .route("/messages/{id}/edit", post(messages::edit))
+        .route("/messages/{id}/redrive", post(messages::redrive))
+        .route("/dead-letters/redrive", post(dead_letters::redrive))
+        .route("/dead-letters/purge", post(dead_letters::purge))
+        .route("/redrives/{id}/undo", post(dead_letters::undo))
+}
+
+/// The OpenAPI description.
+pub(crate) fn description() -> utoipa::openapi::OpenApi {
+    Description::openapi()
+}

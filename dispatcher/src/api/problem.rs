@@ -1,0 +1,173 @@
+//! What is said when something can't be done: problem details, <https://www.rfc-editor.org/rfc/rfc9457>.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use outbox_schema::desk::{Refusal, Skipped};
+use outbox_schema::{DeskError, InvalidMessage, MessageId};
+use serde::{Deserialize, Serialize};
+use utoipa::openapi::{self, Content, RefOr, ResponseBuilder};
+use utoipa::{IntoResponses, ToSchema};
+
+/// <https://www.iana.org/assignments/media-types/application/problem+json>
+pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
+
+/// Why something could not be done, as RFC 9457 has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema, thiserror::Error)]
+#[error("{title} ({status}): {detail}")]
+pub struct Problem {
+    /// What kind of problem.
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    /// The kind in words.
+    pub title: String,
+    /// The status code of the answer.
+    pub status: u16,
+    /// What happened here, and what to do about it.
+    pub detail: String,
+    /// Of a change to one message: which was left as it is, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Skipped>,
+}
+
+/// The kinds of problems. Each is a URI, to be compared and not to be fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum Kind {
+    /// The request itself cannot be understood.
+    #[serde(rename = "urn:outbox:problem:bad-request")]
+    BadRequest,
+    /// A token is needed.
+    #[serde(rename = "urn:outbox:problem:no-token")]
+    NoToken,
+    /// The token, or who asks, may not do this.
+    #[serde(rename = "urn:outbox:problem:not-allowed")]
+    NotAllowed,
+    /// Nothing is there.
+    #[serde(rename = "urn:outbox:problem:not-there")]
+    NotThere,
+    /// The message stands in a way that does not admit of the change.
+    #[serde(rename = "urn:outbox:problem:refused")]
+    Refused,
+    /// The message that was asked for would be no valid one.
+    #[serde(rename = "urn:outbox:problem:invalid-message")]
+    InvalidMessage,
+    /// The role of the replica in its database lacks a right.
+    #[serde(rename = "urn:outbox:problem:database-rights")]
+    DatabaseRights,
+    /// The database does not answer.
+    #[serde(rename = "urn:outbox:problem:database")]
+    Database,
+    /// The answer took too long, or too many are being waited for.
+    #[serde(rename = "urn:outbox:problem:busy")]
+    Busy,
+}
+
+impl Kind {
+    fn status(self) -> StatusCode {
+        match self {
+            Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::NoToken => StatusCode::UNAUTHORIZED,
+            Self::NotAllowed => StatusCode::FORBIDDEN,
+            Self::NotThere => StatusCode::NOT_FOUND,
+            Self::Refused => StatusCode::CONFLICT,
+            Self::InvalidMessage => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::DatabaseRights | Self::Database | Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::BadRequest => "The request is not understood",
+            Self::NoToken => "A token is needed",
+            Self::NotAllowed => "Not allowed",
+            Self::NotThere => "Not there",
+            Self::Refused => "The message was left as it is",
+            Self::InvalidMessage => "The message would not be valid",
+            Self::DatabaseRights => "The replica lacks a right in its database",
+            Self::Database => "The database does not answer",
+            Self::Busy => "Too busy",
+        }
+    }
+}
+
+impl Problem {
+    pub(crate) fn new(kind: Kind, detail: impl Into<String>) -> Self {
+        Self {
+            kind,
+            title: kind.title().to_owned(),
+            status: kind.status().as_u16(),
+            detail: detail.into(),
+            refused: None,
+        }
+    }
+
+    /// There is no such message.
+    pub(super) fn no_message(message: impl std::fmt::Display) -> Self {
+        Self::new(Kind::NotThere, format!("no message has the id or the idempotency key `{message}`"))
+    }
+
+    /// A message was left as it is.
+    pub(super) fn refused(refused: Skipped) -> Self {
+        let Skipped { id: MessageId(id), because } = refused;
+        let kind = match because {
+            Refusal::NotThere => Kind::NotThere,
+            Refusal::NotDead | Refusal::NotPending | Refusal::InFlight | Refusal::Changed => Kind::Refused,
+        };
+        Self { refused: Some(refused), ..Self::new(kind, format!("message {id}: {because}")) }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, Json(&self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(MEDIA_TYPE));
+        if self.kind == Kind::NoToken {
+            headers.insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// In a description it stands for whatever is not an answer.
+impl IntoResponses for Problem {
+    fn responses() -> BTreeMap<String, RefOr<openapi::Response>> {
+        let content = Content::new(Some(openapi::Ref::from_schema_name("Problem")));
+        let response = ResponseBuilder::new()
+            .description("It could not be done: 409 where a message stands in a way that does not admit of it")
+            .content(MEDIA_TYPE, content);
+        BTreeMap::from([("default".to_owned(), RefOr::T(response.build()))])
+    }
+}
+
+impl From<DeskError> for Problem {
+    fn from(error: DeskError) -> Self {
+        if error.lacks_rights() {
+            let detail = format!("{error}. Grant its role what outbox-schema/grants has for operators");
+            return Self::new(Kind::DatabaseRights, detail);
+        }
+        Self::new(Kind::Database, error.to_string())
+    }
+}
+
+impl From<InvalidMessage> for Problem {
+    fn from(error: InvalidMessage) -> Self {
+        Self::new(Kind::InvalidMessage, error.to_string())
+    }
+}
+
+impl From<JsonRejection> for Problem {
+    fn from(rejection: JsonRejection) -> Self {
+        Self { status: rejection.status().as_u16(), ..Self::new(Kind::BadRequest, rejection.body_text()) }
+    }
+}
+
+impl From<PathRejection> for Problem {
+    fn from(rejection: PathRejection) -> Self {
+        Self::new(Kind::BadRequest, rejection.body_text())
+    }
+}

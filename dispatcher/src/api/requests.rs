@@ -1,0 +1,201 @@
+//! What is asked, as the API reads it and the command line writes it. A field that nobody knows is refused: a slip of
+//! the pen in a filter would mean every dead letter.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use axum::Json;
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::request::Parts;
+use outbox_schema::desk::{Author, Pace, Selection};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
+
+use super::problem::{Kind, Problem};
+
+/// Entries of a page where nobody says how many.
+const PAGE: u32 = 100;
+
+/// Entries of a page at most.
+const LARGEST_PAGE: u32 = 10_000;
+
+/// Which part of a list.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct Page {
+    /// Where the page before ended: its `next`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// At most so many: 1 to 10,000, 100 where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// A key to find a message by.
+#[derive(Debug, Clone, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ByKey {
+    /// The idempotency key.
+    pub key: String,
+}
+
+/// Who asks for a change, and why: for the audit.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Authored {
+    /// A name. Nobody checks it: the token is what lets a change through.
+    #[serde(default)]
+    pub by: String,
+    /// In words.
+    #[serde(default)]
+    pub why: String,
+}
+
+/// Another payload, target or headers for a dead letter.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditBody {
+    /// The revision at which it was looked at.
+    pub revision: i32,
+    /// The new target.
+    pub target: String,
+    /// The new payload: any JSON. It is kept as it is written.
+    #[schema(value_type = Value)]
+    pub payload: Box<RawValue>,
+    /// All headers that it is to have.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Who asks for it.
+    #[serde(default)]
+    pub author: Authored,
+}
+
+/// Which dead letters are to be sent again, and how fast.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RedriveBody {
+    /// Which.
+    pub selection: Selection,
+    /// Only so many, those of the lowest ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    pub canary: Option<NonZeroU32>,
+    /// They come due so many a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    pub rate: Option<NonZeroU32>,
+    /// Who asks for it.
+    #[serde(default)]
+    pub author: Authored,
+}
+
+/// Which dead letters are to be deleted.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PurgeBody {
+    /// Which.
+    pub selection: Selection,
+    /// Who asks for it.
+    #[serde(default)]
+    pub author: Authored,
+}
+
+impl Page {
+    /// How many entries are wanted.
+    pub(super) fn size(&self) -> Result<u32, Problem> {
+        match self.limit.unwrap_or(PAGE) {
+            limit @ 1..=LARGEST_PAGE => Ok(limit),
+            limit => Err(Problem::new(Kind::BadRequest, format!("limit = {limit}: it must be 1 to {LARGEST_PAGE}"))),
+        }
+    }
+
+    /// Where the page before ended.
+    pub(super) fn cursor<C: std::str::FromStr<Err: std::fmt::Display>>(&self) -> Result<Option<C>, Problem> {
+        let Some(after) = &self.after else { return Ok(None) };
+        let wrong = |error| Problem::new(Kind::BadRequest, format!("after = {after:?}: {error}"));
+        after.parse().map(Some).map_err(wrong)
+    }
+}
+
+impl Authored {
+    /// As the audit has it: the name was given over the network, and was not checked.
+    pub(super) fn into_author(self) -> Author {
+        let who = if self.by.is_empty() { "API".to_owned() } else { format!("{} (API)", self.by) };
+        Author { who, why: self.why }
+    }
+}
+
+impl From<&Author> for Authored {
+    fn from(author: &Author) -> Self {
+        Self { by: author.who.clone(), why: author.why.clone() }
+    }
+}
+
+impl RedriveBody {
+    pub(super) fn pace(&self) -> Pace {
+        Pace { canary: self.canary.map(NonZeroU32::get), rate: self.rate }
+    }
+}
+
+/// The id in the path.
+pub(super) struct Id(pub(super) i64);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Path(id) = Path::<i64>::from_request_parts(parts, state).await?;
+        Ok(Self(id))
+    }
+}
+
+/// A body of JSON. A request without one, or of another type, is refused: a page on the web can make a browser send
+/// those to any address.
+pub(super) struct Body<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let Json(body) = Json::<T>::from_request(request, state).await?;
+        Ok(Self(body))
+    }
+}
+
+/// What the query of the URL says.
+pub(super) struct Params<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        Ok(Self(parameters(parts.uri.query().unwrap_or(""), |_| true)?))
+    }
+}
+
+/// A filter and a page of what it finds, both in the query.
+pub(super) struct Filtered<F> {
+    pub(super) filter: F,
+    pub(super) page: Page,
+}
+
+impl<F: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Filtered<F> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        let query = parts.uri.query().unwrap_or("");
+        let of_page = |name: &str| matches!(name, "after" | "limit");
+        Ok(Self { filter: parameters(query, |name| !of_page(name))?, page: parameters(query, of_page)? })
+    }
+}
+
+/// Those parameters of a query that are `meant`.
+fn parameters<T: DeserializeOwned>(query: &str, meant: impl Fn(&str) -> bool) -> Result<T, Problem> {
+    let pairs = url::form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| meant(name));
+    let chosen = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+    serde_urlencoded::from_str(&chosen).map_err(|error| Problem::new(Kind::BadRequest, error.to_string()))
+}
