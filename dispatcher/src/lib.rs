@@ -9,6 +9,7 @@ pub mod cached;
 pub mod channels;
 pub mod claim;
 pub mod cli;
+pub mod client;
 pub mod clock;
 pub mod config;
 pub mod demo;

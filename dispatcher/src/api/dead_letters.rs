@@ -78,7 +78,8 @@ pub(super) async fn undo(State(office): State<Office>, Id(id): Id, Body(author):
     done.map(Json).ok_or_else(|| Problem::new(Kind::NotThere, format!("no redrive has the audit entry {id}")))
 }
 
-/// Where the next page is, <https://www.rfc-editor.org/rfc/rfc8288>.
+/// Where the next page is, <https://www.rfc-editor.org/rfc/rfc8288>. Relative, since a proxy may have put all of it
+/// elsewhere.
 fn link(uri: &Uri, next: Option<&impl ToString>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let Some(next) = next else { return headers };
@@ -87,7 +88,7 @@ fn link(uri: &Uri, next: Option<&impl ToString>) -> HeaderMap {
         .extend_pairs(asked.filter(|(name, _)| name != "after"))
         .append_pair("after", &next.to_string())
         .finish();
-    if let Ok(value) = HeaderValue::try_from(format!("<{}?{query}>; rel=\"next\"", uri.path())) {
+    if let Ok(value) = HeaderValue::try_from(format!("<?{query}>; rel=\"next\"")) {
         headers.insert(header::LINK, value);
     }
     headers

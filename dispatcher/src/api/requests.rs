@@ -137,7 +137,7 @@ impl From<&Author> for Authored {
 
 impl RedriveBody {
     pub(super) fn pace(&self) -> Pace {
-        Pace { canary: self.canary.map(NonZeroU32::get), rate: self.rate }
+        Pace { canary: self.canary, rate: self.rate }
     }
 }
 

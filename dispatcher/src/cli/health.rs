@@ -23,19 +23,15 @@ fn reachable(mut listen: SocketAddr) -> SocketAddr {
 
 #[derive(Debug, Args)]
 pub(super) struct HealthArgs {
-    /// What to ask instead, a whole URL.
-    #[arg(long, value_name = "URL", conflicts_with = "ready")]
-    url: Option<String>,
     /// Ask whether the fleet does its work (/readyz), not just whether this process lives (/healthz).
     #[arg(long)]
     ready: bool,
 }
 
-pub(super) async fn health(config: &Config, args: HealthArgs) -> anyhow::Result<ExitCode> {
-    let url = args.url.unwrap_or_else(|| {
-        let page = if args.ready { "readyz" } else { "healthz" };
-        format!("http://{}/{page}", reachable(config.admin.listen))
-    });
+pub(super) async fn health(config: &Config, url: Option<&str>, args: &HealthArgs) -> anyhow::Result<ExitCode> {
+    let page = if args.ready { "readyz" } else { "healthz" };
+    let base = url.map_or_else(|| format!("http://{}", reachable(config.admin.listen)), str::to_owned);
+    let url = format!("{}/{page}", base.trim_end_matches('/'));
     outbox_adapters::ensure_crypto_provider();
     let client = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;
     let answer = client.get(&url).send().await.with_context(|| format!("{url} does not answer"))?;

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use outbox_schema::desk::{AttemptEntry, AuditEntry, Cancelled, MessageRecord, NamingClaim};
 use outbox_schema::{ByHand, Desk, MessageId};
 
-use super::session::{self, AuthorArgs};
+use super::session::{AuthorArgs, Reached};
 use super::text::{print_as, span};
 use crate::config::Config;
 
@@ -41,11 +41,11 @@ pub(super) struct CancelArgs {
     json: bool,
 }
 
-pub(super) async fn messages(config: Config, command: MessagesCommand) -> anyhow::Result<ExitCode> {
-    let database = session::open(&config).await?;
+pub(super) async fn messages(config: Config, url: Option<&str>, command: MessagesCommand) -> anyhow::Result<ExitCode> {
+    let outbox = Reached::by(&config, url).await?;
     match command {
-        MessagesCommand::Show { message, json } => show(database.desk().as_ref(), &message, json).await?,
-        MessagesCommand::Cancel(args) => cancel(database.desk().as_ref(), database.by_hand().as_ref(), args).await?,
+        MessagesCommand::Show { message, json } => show(outbox.desk().as_ref(), &message, json).await?,
+        MessagesCommand::Cancel(args) => cancel(outbox.desk().as_ref(), outbox.by_hand().as_ref(), args).await?,
     }
     Ok(ExitCode::SUCCESS)
 }

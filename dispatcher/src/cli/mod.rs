@@ -40,6 +40,10 @@ struct Global {
     /// Where the outbox is; the setting database.url.
     #[arg(long, global = true, value_name = "URL")]
     database: Option<String>,
+    /// Ask a running replica instead, at its admin.listen, with admin.token of these settings: for `status`, `messages`,
+    /// `dead-letters` and `health`.
+    #[arg(long, global = true, value_name = "URL")]
+    url: Option<String>,
     /// Any setting, for example --set lease.ttl=5s. May be repeated.
     #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = parse_assignment)]
     assignments: Vec<(String, String)>,
@@ -72,6 +76,18 @@ enum Command {
     Demo(crate::demo::DemoArgs),
 }
 
+impl Command {
+    /// Whether a replica can be asked instead of the database.
+    fn asks_replicas(&self) -> bool {
+        match self {
+            Self::Status(_) | Self::Messages(_) | Self::DeadLetters(_) | Self::Health(_) => true,
+            Self::Run(_) | Self::Migrate(_) | Self::Enqueue(_) | Self::Config(_) | Self::Check(_) | Self::Demo(_) => {
+                false
+            }
+        }
+    }
+}
+
 /// Runs the command of this process's arguments.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -88,17 +104,24 @@ pub fn main() -> ExitCode {
 fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new()?;
     let Cli { global, command } = cli;
-    runtime.block_on(async move {
+    let url = global.url.as_deref();
+    if url.is_some() && !command.asks_replicas() {
+        return Err(session::Misuse::new(
+            "--url is for status, messages, dead-letters and health: the rest needs no replica",
+        )
+        .into());
+    }
+    runtime.block_on(async {
         match command {
             Command::Run(args) => run::run(settings(&global)?, args).await,
             Command::Migrate(args) => migrate::migrate(settings(&global)?, &args).await,
             Command::Enqueue(args) => enqueue::enqueue(settings(&global)?, args).await,
-            Command::Status(args) => status::status(settings(&global)?, &args).await,
-            Command::Messages(command) => messages::messages(settings(&global)?, command).await,
-            Command::DeadLetters(command) => dead_letters::dead_letters(settings(&global)?, command).await,
+            Command::Status(args) => status::status(settings(&global)?, url, &args).await,
+            Command::Messages(command) => messages::messages(settings(&global)?, url, command).await,
+            Command::DeadLetters(command) => dead_letters::dead_letters(settings(&global)?, url, command).await,
             Command::Config(command) => config::config(&settings(&global)?, &command),
             Command::Check(args) => check::check(settings(&global)?, &args).await,
-            Command::Health(args) => health::health(&settings(&global)?, args).await,
+            Command::Health(args) => health::health(&settings(&global)?, url, &args).await,
             Command::Demo(args) => crate::demo::demo(args).await,
         }
     })

@@ -2,15 +2,18 @@
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
-use outbox_schema::Database;
 use outbox_schema::desk::Author;
 use outbox_schema::migrate::{Meta, SchemaState};
+use outbox_schema::{ByHand, Database, Desk};
 use uuid::Uuid;
 
-use crate::config::{Config, Dialect, SecretUrl};
+use super::text;
+use crate::client::Replica;
+use crate::config::{Config, Dialect, SecretText, SecretUrl};
 use crate::telemetry::{self, Telemetry, TelemetryError};
 use crate::wiring;
 
@@ -22,6 +25,39 @@ pub(super) async fn open(config: &Config) -> anyhow::Result<Database> {
     let database = wiring::database(config, FEW).await?;
     database.require(&config.database.environment).await?;
     Ok(database)
+}
+
+/// An outbox as it is looked at and mended: its database, or a replica that answers for it.
+pub(super) enum Reached {
+    Database(Database),
+    Replica(Replica),
+}
+
+impl Reached {
+    /// By `url` where there is one, else by the database of the settings.
+    pub(super) async fn by(config: &Config, url: Option<&str>) -> anyhow::Result<Self> {
+        let Some(url) = url else { return Ok(Self::Database(open(config).await?)) };
+        let token = config.admin.token.as_ref().or(config.admin.read_token.as_ref());
+        let replica = Replica::new(url, token.map(SecretText::expose))?;
+        if replica.sends_token_in_the_open() {
+            text::warning("the token crosses the network unencrypted: put TLS before the replica and say https");
+        }
+        Ok(Self::Replica(replica))
+    }
+
+    pub(super) fn desk(&self) -> Arc<dyn Desk> {
+        match self {
+            Self::Database(database) => database.desk(),
+            Self::Replica(replica) => Arc::new(replica.clone()),
+        }
+    }
+
+    pub(super) fn by_hand(&self) -> Arc<dyn ByHand> {
+        match self {
+            Self::Database(database) => database.by_hand(),
+            Self::Replica(replica) => Arc::new(replica.clone()),
+        }
+    }
 }
 
 /// The outbox that `run` is to dispatch. An embedded database that has none yet is given one: there is nobody

@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
+use outbox_schema::Database;
 use outbox_schema::desk::{TermEntry, Vitals};
 
+use super::session::Reached;
 use super::text::{print_as, shortened, span, table};
 use crate::config::Config;
 use crate::status::{ShardStatus, State, Status};
@@ -18,14 +20,20 @@ pub(super) struct StatusArgs {
     json: bool,
 }
 
-pub(super) async fn status(config: Config, args: &StatusArgs) -> anyhow::Result<ExitCode> {
-    let database = wiring::database(&config, 2).await?;
-    let outbox = database.require(&config.database.environment).await?;
-    let desk = database.desk();
-    let lease = wiring::lease(&config, &outbox.outbox_id.to_string()).await?;
-    let status = Status::of(desk.as_ref(), lease.as_ref(), |name| config.channels.contains_key(name)).await?;
+pub(super) async fn status(config: Config, url: Option<&str>, args: &StatusArgs) -> anyhow::Result<ExitCode> {
+    let status = match Reached::by(&config, url).await? {
+        Reached::Replica(replica) => replica.status().await?,
+        Reached::Database(database) => by_database(&config, &database).await?,
+    };
     print_as(args.json, &status, in_words)?;
     Ok(ExitCode::SUCCESS)
+}
+
+async fn by_database(config: &Config, database: &Database) -> anyhow::Result<Status> {
+    let outbox = database.require(&config.database.environment).await?;
+    let lease = wiring::lease(config, &outbox.outbox_id.to_string()).await?;
+    let known = |name: &str| config.channels.contains_key(name);
+    Ok(Status::of(database.desk().as_ref(), lease.as_ref(), known).await?)
 }
 
 fn in_words(status: &Status) -> String {

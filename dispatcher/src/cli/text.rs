@@ -36,6 +36,11 @@ pub(crate) fn error_line(error: &anyhow::Error) {
     let _ = writeln!(io::stderr().lock(), "outbox: {text}");
 }
 
+/// Writes a warning to standard error.
+pub(crate) fn warning(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "outbox: {text}");
+}
+
 /// Rows as a table with aligned columns, under a heading.
 pub(crate) fn table<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
     let mut widths = heading.map(|word| word.chars().count());

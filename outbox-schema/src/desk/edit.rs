@@ -37,7 +37,22 @@ impl Revised {
         Ok(Self { target: target.to_owned(), payload: payload.to_owned(), headers })
     }
 
-    fn headers(&self) -> Option<Value> {
+    /// Where it goes.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// JSON text.
+    pub fn payload(&self) -> &str {
+        &self.payload
+    }
+
+    /// All that it has.
+    pub fn headers(&self) -> &BTreeMap<String, String> {
+        &self.headers
+    }
+
+    fn headers_column(&self) -> Option<Value> {
         let fields = self.headers.iter().map(|(name, value)| (name.clone(), value.clone().into()));
         (!self.headers.is_empty()).then(|| Value::Object(fields.collect()))
     }
@@ -97,7 +112,7 @@ async fn write(
     new_key: &str,
     author: &Author,
 ) -> sqlx::Result<()> {
-    let headers = revised.headers();
+    let headers = revised.headers_column();
     let raw = |text| serde_json::from_str::<&RawValue>(text).map_err(not_json);
     let headers_before: Option<Value> =
         before.headers.as_deref().map(serde_json::from_str).transpose().map_err(not_json)?;

@@ -97,7 +97,7 @@ pub struct Author {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pace {
     /// Only so many, those of the lowest ids; none: all.
-    pub canary: Option<u32>,
+    pub canary: Option<NonZeroU32>,
     /// They come due so many a second; none: at once.
     pub rate: Option<NonZeroU32>,
 }

@@ -19,13 +19,13 @@ pub(super) async fn redrive(
     let mut ids = meant(database, selection).await?;
     let mut done =
         Redriven { audit_id: None, meant: ids.len() as u64, redriven: 0, messages: Vec::new(), skipped: Vec::new() };
-    ids.truncate(pace.canary.map_or(usize::MAX, |most| most as usize));
+    ids.truncate(pace.canary.map_or(usize::MAX, |most| most.get() as usize));
     if ids.is_empty() {
         return Ok(done);
     }
     let mut details = said_of(selection);
     details["meant"] = done.meant.into();
-    details["canary"] = pace.canary.into();
+    details["canary"] = pace.canary.map(NonZeroU32::get).into();
     details["rate"] = pace.rate.map(NonZeroU32::get).into();
     let operation = Operation::begin(database, "redrive", &details, author).await?;
     done.audit_id = Some(operation.audit_id);

@@ -115,7 +115,7 @@ async fn a_filter_redrives_all_that_it_finds_in_batches_and_nothing_else() {
         let groups = outbox.database.dead_groups(&exhausted).await.unwrap();
         assert_eq!((groups.len(), groups[0].count), (1, 1_199));
 
-        let canary = Pace { canary: Some(3), rate: None };
+        let canary = Pace { canary: NonZeroU32::new(3), rate: None };
         let few = outbox.database.redrive(&exhausted, canary, &ada("try")).await.unwrap();
         assert_eq!((few.meant, few.redriven, few.messages.len()), (1_199, 3, 3));
         let first = "SELECT count(*) FROM outbox WHERE status = 'PENDING' AND idempotency_key IN ('0', '1', '2')";

@@ -378,13 +378,13 @@ async fn the_listener_tells_of_health_readiness_and_numbers_also_on_a_follower()
         assert_eq!((status, body.as_str()), (200, r#"{"ready":true,"causes":[]}"#));
         assert_eq!(get(address, "/elsewhere").await.0, 404);
     }
-    let health = program.run(&["health", "--url", &format!("{other}/healthz")]).await.done();
+    let health = program.run(&["health", "--url", &other]).await.done();
     assert_eq!(health, "ok\n");
     assert_eq!(follower.stop(Signal::INT).await.0, Some(0));
     let (code, log) = poller.stop(Signal::TERM).await;
     assert_eq!(code, Some(0));
     assert!(log.contains("run.stopping") && log.contains("run.stopped"), "{log}");
-    assert!(program.run(&["health", "--url", &format!("{other}/healthz")]).await.failed().contains("does not answer"));
+    assert!(program.run(&["health", "--url", &other]).await.failed().contains("does not answer"));
 }
 
 async fn get(address: &str, path: &str) -> (u16, String) {

@@ -16,16 +16,16 @@ use crate::poller::Poller;
 const SCHEMA: &str = "dispatcher";
 
 /// An outbox with its three roles.
-struct Granted {
+pub(crate) struct Granted {
     /// The owner's.
-    owner: Outbox,
+    pub(crate) owner: Outbox,
     application: String,
-    dispatcher: String,
+    pub(crate) dispatcher: String,
     operator: String,
 }
 
 /// One on PostgreSQL, where functions are not everybody's to execute, and one on MariaDB. SQLite has no roles.
-async fn granted() -> [Granted; 2] {
+pub(crate) async fn granted() -> [Granted; 2] {
     let [mut postgres, mysql, _] = outboxes::empty().await;
     postgres.database = connect(&postgres.test.url, Some(SCHEMA)).await;
     postgres.database.migrate("default").await.unwrap();

@@ -24,8 +24,8 @@ pub(in crate::cli) struct RedriveArgs {
     #[arg(long)]
     dry_run: bool,
     /// Only the first so many, to see what becomes of them.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    canary: Option<u32>,
+    #[arg(long, value_name = "N")]
+    canary: Option<NonZeroU32>,
     /// Let them come due so many a second, for example 50/s.
     #[arg(long, value_name = "N/s", value_parser = rate)]
     rate: Option<NonZeroU32>,

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::messages::show;
-use super::session;
+use super::session::Reached;
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
@@ -35,9 +35,13 @@ pub(super) enum DeadLettersCommand {
     Purge(change::PurgeArgs),
 }
 
-pub(super) async fn dead_letters(config: Config, command: DeadLettersCommand) -> anyhow::Result<ExitCode> {
-    let database = session::open(&config).await?;
-    let (desk, by_hand) = (database.desk(), database.by_hand());
+pub(super) async fn dead_letters(
+    config: Config,
+    url: Option<&str>,
+    command: DeadLettersCommand,
+) -> anyhow::Result<ExitCode> {
+    let outbox = Reached::by(&config, url).await?;
+    let (desk, by_hand) = (outbox.desk(), outbox.by_hand());
     match command {
         DeadLettersCommand::List(args) => list::list(desk.as_ref(), args).await?,
         DeadLettersCommand::Show { message, json } => show(desk.as_ref(), &message, json).await?,

@@ -1,0 +1,59 @@
+//! The changes. A message that was left as it is comes back as a problem that names it.
+
+use async_trait::async_trait;
+use outbox_schema::desk::{Author, Cancelled, Edited, Pace, Purged, Redriven, Revised, Selection, Skipped, Undone};
+use outbox_schema::{ByHand, DeskError, MessageId};
+use serde_json::value::RawValue;
+
+use super::{Replica, ReplicaError, if_there};
+use crate::api::{Authored, EditBody, PurgeBody, RedriveBody};
+
+#[async_trait]
+impl ByHand for Replica {
+    async fn cancel(&self, id: MessageId, author: &Author) -> Result<Cancelled, DeskError> {
+        let answer = self.change(&format!("messages/{id}/cancel"), &Authored::from(author)).await;
+        unless_refused(answer, Cancelled::Refused)
+    }
+
+    async fn edit(
+        &self,
+        id: MessageId,
+        revision: i32,
+        revised: &Revised,
+        author: &Author,
+    ) -> Result<Edited, DeskError> {
+        let payload = RawValue::from_string(revised.payload().to_owned());
+        let body = EditBody {
+            revision,
+            target: revised.target().to_owned(),
+            payload: payload.map_err(|error| DeskError::Elsewhere(Box::new(error)))?,
+            headers: revised.headers().clone(),
+            author: author.into(),
+        };
+        unless_refused(self.change(&format!("messages/{id}/edit"), &body).await, Edited::Refused)
+    }
+
+    async fn redrive(&self, selection: &Selection, pace: Pace, author: &Author) -> Result<Redriven, DeskError> {
+        let Pace { canary, rate } = pace;
+        let body = RedriveBody { selection: selection.clone(), canary, rate, author: author.into() };
+        Ok(self.change("dead-letters/redrive", &body).await?)
+    }
+
+    async fn undo(&self, operation: i64, author: &Author) -> Result<Option<Undone>, DeskError> {
+        if_there(self.change(&format!("redrives/{operation}/undo"), &Authored::from(author)).await)
+    }
+
+    async fn purge(&self, selection: &Selection, author: &Author) -> Result<Purged, DeskError> {
+        let body = PurgeBody { selection: selection.clone(), author: author.into() };
+        Ok(self.change("dead-letters/purge", &body).await?)
+    }
+}
+
+fn unless_refused<T>(answer: Result<T, ReplicaError>, refused: impl FnOnce(Skipped) -> T) -> Result<T, DeskError> {
+    match answer {
+        Err(ReplicaError::Refused { problem, .. }) if problem.refused.is_some() => {
+            problem.refused.map(refused).ok_or_else(|| DeskError::Elsewhere(problem))
+        }
+        answer => Ok(answer?),
+    }
+}

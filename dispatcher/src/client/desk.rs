@@ -1,0 +1,53 @@
+//! The questions.
+
+use async_trait::async_trait;
+use outbox_schema::desk::{
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, MessageRecord, Selection, TermEntry, Vitals,
+};
+use outbox_schema::{Desk, DeskError, MessageId};
+use serde::Serialize;
+
+use super::{Replica, if_there};
+use crate::api::{ByKey, Page};
+
+/// A filter, and a page of what it finds.
+#[derive(Serialize)]
+struct Filtered<'a, F> {
+    #[serde(flatten)]
+    filter: &'a F,
+    #[serde(flatten)]
+    page: Page,
+}
+
+#[async_trait]
+impl Desk for Replica {
+    async fn vitals(&self) -> Result<Vitals, DeskError> {
+        Ok(self.status().await?.vitals)
+    }
+
+    async fn terms(&self, limit: u32) -> Result<Vec<TermEntry>, DeskError> {
+        Ok(self.ask("terms", &[("limit", limit)]).await?)
+    }
+
+    async fn message(&self, id: MessageId) -> Result<Option<MessageRecord>, DeskError> {
+        if_there(self.ask(&format!("messages/{id}"), &()).await)
+    }
+
+    async fn message_by_key(&self, key: &str) -> Result<Option<MessageRecord>, DeskError> {
+        if_there(self.ask("messages/by-key", &ByKey { key: key.to_owned() }).await)
+    }
+
+    async fn dead_letters(
+        &self,
+        filter: &DeadLetterFilter,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<DeadLetterPage, DeskError> {
+        let page = Page { after: after.map(|cursor| cursor.to_string()), limit: Some(limit) };
+        Ok(self.ask("dead-letters", &Filtered { filter, page }).await?)
+    }
+
+    async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError> {
+        Ok(self.ask_of("dead-letters/groups", selection).await?)
+    }
+}

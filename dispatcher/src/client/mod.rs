@@ -1,0 +1,186 @@
+//! A replica that answers for its outbox: the desk, over its admin API.
+
+mod by_hand;
+mod desk;
+
+use std::time::Duration;
+
+use outbox_schema::DeskError;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{Client, Method, StatusCode, Url, redirect};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::api::{Kind, PREFIX, Problem};
+use crate::status::Status;
+
+/// How long a replica may take to take the call.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a question may take: longer than a replica has patience with it.
+const QUESTION_LIMIT: Duration = Duration::from_secs(40);
+
+/// The same of a change.
+const CHANGE_LIMIT: Duration = Duration::from_mins(15);
+
+/// Asks a replica.
+#[derive(Debug, Clone)]
+pub struct Replica {
+    base: Url,
+    token: Option<HeaderValue>,
+    client: Client,
+}
+
+/// A replica did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplicaError {
+    /// It is not where the URL says, or the network is in the way.
+    #[error("the replica at {url} does not answer: {source}")]
+    Unreachable {
+        /// Where.
+        url: Url,
+        /// The client's own words.
+        source: reqwest::Error,
+    },
+    /// It said why.
+    #[error("the replica at {url} says: {problem}")]
+    Refused {
+        /// Which.
+        url: Url,
+        /// Its words.
+        problem: Box<Problem>,
+    },
+    /// Whoever answers there is no replica, or one of another release.
+    #[error("{url} answers {status}, but not as an outbox replica of this release does: is it admin.listen of one?")]
+    Foreign {
+        /// What was asked.
+        url: Url,
+        /// What came back.
+        status: StatusCode,
+    },
+}
+
+/// The URL or the token cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplicaSetupError {
+    /// Not a URL of a replica.
+    #[error("--url {url:?}: it must be where admin.listen of a replica is reached, such as http://127.0.0.1:8640")]
+    Url {
+        /// As given.
+        url: String,
+    },
+    /// Not to be sent in a header.
+    #[error("admin.token has characters that no HTTP header can carry")]
+    Token,
+    /// The HTTP client could not be made.
+    #[error(transparent)]
+    Client(#[from] reqwest::Error),
+}
+
+impl Replica {
+    /// The replica that is reached at `url`, with `token` where it asks for one.
+    pub fn new(url: &str, token: Option<&str>) -> Result<Self, ReplicaSetupError> {
+        let wrong = || ReplicaSetupError::Url { url: url.to_owned() };
+        let mut base = Url::parse(url).map_err(|_| wrong())?;
+        let is_plain = base.query().is_none() && base.fragment().is_none() && base.username().is_empty();
+        if !matches!(base.scheme(), "http" | "https") || !base.has_host() || !is_plain {
+            return Err(wrong());
+        }
+        base.set_path(base.path().trim_end_matches('/').to_owned().as_str());
+        let token = match token.map(|token| HeaderValue::try_from(format!("Bearer {token}"))) {
+            Some(Ok(mut token)) => {
+                token.set_sensitive(true);
+                Some(token)
+            }
+            Some(Err(_)) => return Err(ReplicaSetupError::Token),
+            None => None,
+        };
+        outbox_adapters::ensure_crypto_provider();
+        // A redirect could take the token elsewhere.
+        let client =
+            Client::builder().no_proxy().redirect(redirect::Policy::none()).connect_timeout(CONNECT_LIMIT).build()?;
+        Ok(Self { base, token, client })
+    }
+
+    /// Whether the token would cross a network that anybody may listen on.
+    pub fn sends_token_in_the_open(&self) -> bool {
+        let is_near = match self.base.host() {
+            Some(url::Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        self.token.is_some() && self.base.scheme() == "http" && !is_near
+    }
+
+    /// How the outbox does.
+    pub async fn status(&self) -> Result<Status, DeskError> {
+        Ok(self.ask("status", &()).await?)
+    }
+
+    /// Asks a question, with the fields of `query` as parameters.
+    async fn ask<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T, ReplicaError> {
+        let mut url = self.url(path);
+        let query = serde_urlencoded::to_string(query).unwrap_or_default();
+        url.set_query(Some(&query).filter(|query| !query.is_empty()).map(String::as_str));
+        self.send(Method::GET, url, None, QUESTION_LIMIT).await
+    }
+
+    /// Asks a question that is too long for a URL.
+    async fn ask_of<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ReplicaError> {
+        self.send(Method::POST, self.url(path), serde_json::to_vec(body).ok(), QUESTION_LIMIT).await
+    }
+
+    /// Asks for a change.
+    async fn change<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ReplicaError> {
+        self.send(Method::POST, self.url(path), serde_json::to_vec(body).ok(), CHANGE_LIMIT).await
+    }
+
+    fn url(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}{PREFIX}/{path}", self.base.path().trim_end_matches('/')));
+        url
+    }
+
+    async fn send<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        url: Url,
+        body: Option<Vec<u8>>,
+        limit: Duration,
+    ) -> Result<T, ReplicaError> {
+        let mut request = self.client.request(method, url.clone()).timeout(limit).header(ACCEPT, "application/json");
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, token.clone());
+        }
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body);
+        }
+        let unreachable =
+            |source: reqwest::Error| ReplicaError::Unreachable { url: self.base.clone(), source: source.without_url() };
+        let answer = request.send().await.map_err(unreachable)?;
+        let status = answer.status();
+        let text = answer.bytes().await.map_err(unreachable)?;
+        let foreign = || ReplicaError::Foreign { url: url.clone(), status };
+        if status.is_success() {
+            return serde_json::from_slice(&text).map_err(|_| foreign());
+        }
+        let problem = serde_json::from_slice::<Problem>(&text).map_err(|_| foreign())?;
+        Err(ReplicaError::Refused { url: self.base.clone(), problem: Box::new(problem) })
+    }
+}
+
+impl From<ReplicaError> for DeskError {
+    fn from(error: ReplicaError) -> Self {
+        Self::Elsewhere(Box::new(error))
+    }
+}
+
+/// None where the replica says that nothing is there.
+fn if_there<T>(answer: Result<T, ReplicaError>) -> Result<Option<T>, DeskError> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(ReplicaError::Refused { problem, .. }) if problem.kind == Kind::NotThere => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,244 @@
+//! The admin API of a running replica, and the command line that asks it instead of the database.
+
+use outbox_schema::Dialect;
+use outbox_tests::eventually;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::command_line::HTTP;
+use crate::outboxes::{self, Outbox};
+use crate::program::{PATIENCE, Program, Replica};
+use crate::sink::Sink;
+
+const TOKENS: &str = "token = \"s3cret-operate\"\nread_token = \"s3cret-read\"\n";
+
+/// A replica at work on an outbox with dead letters.
+struct Stage {
+    program: Program,
+    replica: Replica,
+    url: String,
+    sink: Sink,
+}
+
+impl Stage {
+    async fn begin(outbox: &Outbox, dead: &[&str]) -> Self {
+        let sink = Sink::start().await;
+        // `[admin]` is the section that the settings begin with.
+        let program = Program::new(&outbox.test.url, &format!("{TOKENS}{HTTP}"));
+        let mut replica = program.start();
+        let url = replica.listener().await;
+        for key in dead {
+            enqueue(&program, key, &sink.url("/garbage"), &[]).await;
+        }
+        let all_dead = async || {
+            let dead_now = outbox.number("SELECT count(*) FROM outbox WHERE status = 'DEAD'").await;
+            (dead_now == i64::try_from(dead.len()).unwrap()).then_some(())
+        };
+        eventually("they are dead", PATIENCE, all_dead).await;
+        Self { program, replica, url, sink }
+    }
+
+    /// The command by the replica.
+    fn by_replica<'a>(&'a self, arguments: &[&'a str]) -> Vec<&'a str> {
+        [&["--url", &self.url], arguments].concat()
+    }
+
+    async fn ask(&self, method: &str, path: &str, token: &str, body: Option<&str>) -> (u16, String, Value) {
+        outbox_adapters::ensure_crypto_provider();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let url = format!("{}/api/v1/{path}", self.url);
+        let mut request = client.request(method.parse().unwrap(), url).bearer_auth(token);
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body.to_owned());
+        }
+        let answer = request.send().await.unwrap();
+        let link = answer.headers().get("link").map_or("", |link| link.to_str().unwrap()).to_owned();
+        (answer.status().as_u16(), link, serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap())
+    }
+}
+
+async fn enqueue(program: &Program, key: &str, target: &str, more: &[&str]) {
+    let arguments =
+        ["enqueue", "--channel", "http", "--target", target, "--payload", "{\"n\": 1.50}", "--idempotency-key", key];
+    program.run(&[&arguments, more].concat()).await.done();
+}
+
+#[tokio::test]
+async fn the_command_line_says_the_same_by_a_replica_as_by_the_database() {
+    for outbox in outboxes::migrated().await {
+        let stage = Stage::begin(&outbox, &["a", "b/ä?&", "c"]).await;
+        let first = outbox.number("SELECT min(id) FROM outbox").await.to_string();
+        for question in [
+            &["messages", "show", &first] as &[&str],
+            &["messages", "show", "b/ä?&", "--json"],
+            &["messages", "show", "nobody"],
+            &["dead-letters", "list"],
+            &["dead-letters", "list", "--json", "--reason", "permanent", "--since", "1h", "--error-contains", "400"],
+            &["dead-letters", "list", "--status-code", "500"],
+            &["dead-letters", "list", "--ungrouped", "--limit", "2"],
+            &["dead-letters", "list", "--ungrouped", "--json"],
+            &["dead-letters", "redrive", &first, "4711", "--dry-run"],
+            &["dead-letters", "purge", "--all", "--dry-run", "--json"],
+            &["dead-letters", "redrive", "4711"],
+            &["dead-letters", "undo", "4711"],
+            &["dead-letters", "edit", &first, "--target", "/", "--drop-header", "X-None", "--yes"],
+            &["messages", "cancel", &first],
+        ] {
+            let by_database = stage.program.run(question).await;
+            let by_replica = stage.program.run(&stage.by_replica(question)).await;
+            assert_eq!(by_replica.stdout, by_database.stdout, "{question:?}");
+            assert_eq!(by_replica.stderr, by_database.stderr, "{question:?}");
+            assert_eq!(by_replica.code, by_database.code, "{question:?}");
+        }
+        let status = stage.program.run(&stage.by_replica(&["status", "--json"])).await.json();
+        assert_eq!((&status["shards"][0]["state"], &status["channels"][0]["dead"]), (&"polled".into(), &3.into()));
+        let healthy = stage.program.run(&stage.by_replica(&["health", "--ready"])).await.done();
+        assert!(healthy.contains("\"ready\":true"), "{healthy}");
+    }
+}
+
+#[tokio::test]
+async fn dead_letters_are_mended_redriven_and_taken_back_by_a_replica() {
+    for outbox in outboxes::migrated().await {
+        let stage = Stage::begin(&outbox, &["a", "b", "c"]).await;
+        let run = async |arguments: &[&str]| stage.program.run(&stage.by_replica(arguments)).await;
+        let file = stage.program.write("payload.json", "{\"qty\": 1.0e2,  \"b\": null}");
+        let target = stage.sink.url("/");
+        let edit = ["dead-letters", "edit", "a", "--payload", &file, "--target", &target, "--header", "X-Tenant=8"];
+        let edited = run(&[&edit[..], &["--yes", "--json", "--by", "ada", "--why", "a typo"]].concat()).await.json();
+        let key = edited["new_key"].as_str().unwrap();
+        let id = edited["id"].to_string();
+        run(&["dead-letters", "redrive", &id, "--by", "ada"]).await.done();
+        let delivered = async || stage.sink.keys().contains_key(key).then_some(());
+        eventually("it is delivered", PATIENCE, delivered).await;
+        let shown = run(&["messages", "show", &id, "--json"]).await.json();
+        let parsed = |field: &str| serde_json::from_str::<Value>(shown[field].as_str().unwrap()).unwrap();
+        assert_eq!(
+            (parsed("headers"), parsed("payload")),
+            (json!({ "X-Tenant": "8" }), json!({ "qty": parsed("payload")["qty"], "b": null }))
+        );
+        assert_eq!(parsed("payload")["qty"].as_f64(), Some(100.0));
+        let (who, why) = (&shown["audit"][0]["who"], &shown["audit"][0]["why"]);
+        assert_eq!((who, why), (&json!("ada (API)"), &json!("a typo")));
+
+        let later = ["dead-letters", "redrive", "--all", "--rate", "1/s", "--canary", "2", "--json"];
+        // The first comes due at once, and dies again: it is the second that is taken back.
+        let redriven = run(&later).await.json();
+        assert_eq!((&redriven["meant"], &redriven["redriven"]), (&2.into(), &2.into()));
+        let undone = run(&["dead-letters", "undo", &redriven["audit_id"].to_string(), "--json"]).await.json();
+        assert_eq!(undone["gone"], 0, "{undone}");
+        let all_dead =
+            async || (outbox.number("SELECT count(*) FROM outbox WHERE status = 'DEAD'").await == 2).then_some(());
+        eventually("both are dead", PATIENCE, all_dead).await;
+        run(&["dead-letters", "purge", "--all", "--yes"]).await.done();
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'DEAD'").await, 0);
+
+        enqueue(&stage.program, "late", &target, &["--delay", "1h"]).await;
+        let cancelled = run(&["messages", "cancel", "--key", "late"]).await.done();
+        assert!(cancelled.ends_with("is cancelled\n"), "{cancelled}");
+    }
+}
+
+#[tokio::test]
+async fn pages_lead_to_each_other_and_what_is_refused_names_the_message() {
+    let outbox = &outboxes::migrated().await[2];
+    let stage = Stage::begin(outbox, &["a", "b", "c"]).await;
+    let (mut next, mut keys) = ("dead-letters?reason=permanent&limit=2".to_owned(), Vec::new());
+    loop {
+        let (status, link, page) = stage.ask("GET", &next, "s3cret-read", None).await;
+        assert_eq!(status, 200);
+        keys.extend(page["letters"].as_array().unwrap().iter().map(|letter| letter["idempotency_key"].clone()));
+        let Some(query) = link.strip_suffix(">; rel=\"next\"") else { break };
+        next = format!("dead-letters{}", query.strip_prefix('<').unwrap());
+        assert!(next.contains("reason=permanent") && next.contains("after="), "{next}");
+    }
+    keys.sort_by_key(ToString::to_string);
+    assert_eq!(keys, ["a", "b", "c"]);
+
+    let (status, _, problem) = stage.ask("POST", "messages/1/cancel", "s3cret-operate", Some("{}")).await;
+    assert_eq!((status, &problem["type"]), (409, &json!("urn:outbox:problem:refused")));
+    assert_eq!(problem["refused"], json!({ "id": 1, "because": "not_pending" }));
+    let (status, _, problem) = stage.ask("POST", "messages/9/redrive", "s3cret-operate", Some("{}")).await;
+    assert_eq!((status, &problem["detail"]), (404, &json!("message 9: there is no such message")));
+    let stale = r#"{"revision": 0, "target": "/", "payload": {}}"#;
+    let (status, _, problem) = stage.ask("POST", "messages/1/edit", "s3cret-operate", Some(stale)).await;
+    assert_eq!((status, &problem["refused"]["because"]), (409, &json!("changed")));
+    let invalid = r#"{"revision": 1, "target": "http://me:pw@shop/", "payload": {}}"#;
+    let (status, _, problem) = stage.ask("POST", "messages/1/edit", "s3cret-operate", Some(invalid)).await;
+    assert_eq!((status, &problem["type"]), (422, &json!("urn:outbox:problem:invalid-message")));
+    for (body, said) in [
+        ("{", "parse"),
+        ("{}", "selection"),
+        (r#"{"selection": {"filter": {"chanel": "http"}}}"#, "chanel"),
+        (r#"{"selection": {"filter": {}}, "canary": 0}"#, "canary"),
+        (r#"{"selection": {"filter": {}}, "rat": 1}"#, "rat"),
+    ] {
+        let (status, _, problem) = stage.ask("POST", "dead-letters/redrive", "s3cret-operate", Some(body)).await;
+        assert!(matches!(status, 400 | 422), "{body}: {status}");
+        assert!(problem["detail"].as_str().unwrap().contains(said), "{body}: {problem}");
+    }
+    assert_eq!(outbox.number("SELECT sum(revision) FROM outbox").await, 3, "nothing was changed");
+    let (status, _, done) = stage.ask("POST", "messages/1/redrive", "s3cret-operate", Some("{}")).await;
+    assert_eq!((status, &done["messages"]), (200, &json!([1])));
+}
+
+#[tokio::test]
+async fn who_may_not_is_told_what_is_missing() {
+    let outbox = &outboxes::migrated().await[2];
+    let stage = Stage::begin(outbox, &[]).await;
+    let asks = async |token: &str, url: &str, arguments: &[&str]| {
+        let mut command = stage.program.command(&[&["--url", url], arguments].concat());
+        command.env("OUTBOX_ADMIN__TOKEN", token).env("OUTBOX_ADMIN__READ_TOKEN", "");
+        let output = command.output().await.unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for (token, arguments, said) in [
+        ("wrong", &["status"] as &[&str], "A token is needed"),
+        ("", &["status"], "A token is needed"),
+        ("s3cret-read", &["messages", "cancel", "1"], "changes need admin.token"),
+    ] {
+        let (code, error) = asks(token, &stage.url, arguments).await;
+        assert_eq!(code, Some(1), "{arguments:?}: {error}");
+        assert!(error.contains(said) && error.contains(&stage.url), "{error}");
+        assert!(!error.contains("s3cret"), "{error}");
+    }
+    let (code, _) = asks("s3cret-read", &stage.url, &["status"]).await;
+    assert_eq!(code, Some(0));
+    for (url, code, said) in [
+        ("ftp://host", 1, "admin.listen of a replica"),
+        ("http://127.0.0.1:1", 1, "does not answer"),
+        (&stage.sink.url("") as &str, 1, "not as an outbox replica"),
+    ] {
+        let (ended, error) = asks("s3cret-read", url, &["status"]).await;
+        assert_eq!(ended, Some(code), "{error}");
+        assert!(error.contains(said), "{error}");
+    }
+    let misused = stage.program.run(&["--url", &stage.url, "migrate"]).await.misused();
+    assert!(misused.contains("--url is for status"), "{misused}");
+    let (code, log) = stage.replica.stop(Signal::TERM).await;
+    assert_eq!(code, Some(0));
+    assert!(!log.contains("s3cret"), "{log}");
+}
+
+#[tokio::test]
+async fn a_replica_whose_role_lacks_a_right_says_so_and_where_it_is_given() {
+    for granted in crate::grants::granted().await {
+        let role = url::Url::parse(&granted.dispatcher).unwrap().username().to_owned();
+        let (schema, revoke) = match granted.owner.dialect() {
+            Dialect::Postgres => {
+                let revoke = format!("REVOKE INSERT ON dispatcher.outbox_audit FROM {role};");
+                ("[database]\nschema = \"dispatcher\"\n", revoke)
+            }
+            Dialect::MySql | Dialect::Sqlite => ("", format!("REVOKE INSERT ON outbox_audit FROM '{role}'@'%';")),
+        };
+        granted.owner.run_client(&revoke);
+        let program = Program::new(&granted.dispatcher, &format!("{TOKENS}{schema}{HTTP}"));
+        let mut replica = program.start();
+        let url = replica.listener().await;
+        let waits = "INSERT INTO outbox (channel, target, payload, available_at) \
+                     VALUES ('http', '/', '{}', '2100-01-01 00:00:00')";
+        granted.owner.sql(waits).await;
+        let refused = program.run(&["--url", &url, "messages", "cancel", "1"]).await.failed();
+        assert!(refused.contains("lacks a right") && refused.contains("outbox-schema/grants"), "{refused}");
+    }
+}
