@@ -24,7 +24,7 @@ use crate::telemetry::Telemetry;
 use crate::wiring;
 
 /// Claims, marks, settling, a term's end, the hints, two for probes and scrapes, and those of the admin API.
-const CONNECTIONS: u32 = 8 + QUESTIONS_AT_ONCE as u32 + CHANGES_AT_ONCE as u32;
+const CONNECTIONS: u32 = 8 + QUESTIONS_AT_ONCE + CHANGES_AT_ONCE;
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {

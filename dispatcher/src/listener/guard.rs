@@ -44,9 +44,9 @@ impl Tokens {
             return Some(Role::Operate);
         }
         let shown = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes).and_then(credentials)?;
-        let shows = |token: &Option<Arc<str>>| token.as_ref().is_some_and(|token| shown.ct_eq(token.as_bytes()).into());
+        let is = |token: &Option<Arc<str>>| token.as_ref().is_some_and(|token| shown.ct_eq(token.as_bytes()).into());
         // Both are compared, whatever the first says.
-        match (shows(&self.operate), shows(&self.read)) {
+        match (is(&self.operate), is(&self.read)) {
             (true, _) => Some(Role::Operate),
             (false, true) => Some(Role::Read),
             (false, false) => None,
@@ -100,8 +100,8 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    pub(super) fn new(limit: Duration, at_once: usize) -> Self {
-        Self { limit, at_once: Arc::new(Semaphore::new(at_once)) }
+    pub(super) fn new(limit: Duration, at_once: u32) -> Self {
+        Self { limit, at_once: Arc::new(Semaphore::new(at_once as usize)) }
     }
 }
 

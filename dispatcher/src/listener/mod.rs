@@ -20,10 +20,10 @@ use crate::vitals::VitalsCache;
 pub use guard::Tokens;
 
 /// Questions of the admin API that are worked on at once. Each takes a connection to the database.
-pub const QUESTIONS_AT_ONCE: usize = 2;
+pub const QUESTIONS_AT_ONCE: u32 = 2;
 
 /// Changes by the admin API that are worked on at once. Each takes a connection to the database.
-pub const CHANGES_AT_ONCE: usize = 2;
+pub const CHANGES_AT_ONCE: u32 = 2;
 
 /// What the listener shows.
 #[derive(Clone)]

@@ -19,13 +19,13 @@ use crate::cached::Cached;
 const CAUSES_MAX_AGE: Duration = Duration::from_secs(5);
 
 /// How long a probe or a scrape may take, and how many are answered at once.
-const PROBES: (Duration, usize) = (Duration::from_secs(10), 64);
+const PROBES: (Duration, u32) = (Duration::from_secs(10), 64);
 
 /// The same of a question: each takes a connection to the database.
-const QUESTIONS: (Duration, usize) = (Duration::from_secs(30), super::QUESTIONS_AT_ONCE);
+const QUESTIONS: (Duration, u32) = (Duration::from_secs(30), super::QUESTIONS_AT_ONCE);
 
 /// The same of a change: a redrive of everything goes slowly, so that deliveries do not.
-const CHANGES: (Duration, usize) = (Duration::from_mins(14), super::CHANGES_AT_ONCE);
+const CHANGES: (Duration, u32) = (Duration::from_mins(14), super::CHANGES_AT_ONCE);
 
 /// Longest body of a request, in bytes: a payload, and what goes with it.
 const BODY_BYTES: usize = 4 * 1024 * 1024;

@@ -160,8 +160,8 @@ async fn pages_lead_to_each_other_and_what_is_refused_names_the_message() {
     assert_eq!(problem["refused"], json!({ "id": 1, "because": "not_pending" }));
     let (status, _, problem) = stage.ask("POST", "messages/9/redrive", "s3cret-operate", Some("{}")).await;
     assert_eq!((status, &problem["detail"]), (404, &json!("message 9: there is no such message")));
-    let stale = r#"{"revision": 0, "target": "/", "payload": {}}"#;
-    let (status, _, problem) = stage.ask("POST", "messages/1/edit", "s3cret-operate", Some(stale)).await;
+    let old = r#"{"revision": 0, "target": "/", "payload": {}}"#;
+    let (status, _, problem) = stage.ask("POST", "messages/1/edit", "s3cret-operate", Some(old)).await;
     assert_eq!((status, &problem["refused"]["because"]), (409, &json!("changed")));
     let invalid = r#"{"revision": 1, "target": "http://me:pw@shop/", "payload": {}}"#;
     let (status, _, problem) = stage.ask("POST", "messages/1/edit", "s3cret-operate", Some(invalid)).await;
