@@ -1,5 +1,6 @@
 //! `outbox dead-letters edit`: shows what would be different, asks, and writes it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,9 +8,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use outbox_schema::desk::{Edited, MessageRecord, Revised};
-use outbox_schema::{ByHand, Desk, MessageId};
+use outbox_schema::desk::{Author, Edited, MessageRecord, Revised};
+use outbox_schema::{ByHand, DeadLetterFilter, Desk, MessageId};
 
+use super::edit_many;
+use super::filter::FilterArgs;
 use crate::cli::diff::{difference, indented};
 use crate::cli::messages::find;
 use crate::cli::session::{AuthorArgs, Misuse, confirmed, read};
@@ -18,16 +21,22 @@ use crate::cli::text::{print, print_as};
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
 pub(in crate::cli) struct EditArgs {
-    /// The id of the row, or its idempotency key.
-    message: String,
-    /// The new payload: a file of JSON text (- for standard input, with --yes).
+    /// The ids of the rows, or their idempotency keys; or a filter instead.
+    #[arg(value_name = "MESSAGE")]
+    messages: Vec<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// The new payload of one message: a file of JSON text (- for standard input, with --yes).
     #[arg(long, value_name = "FILE", group = "change")]
     payload: Option<PathBuf>,
     /// The new target.
     #[arg(long, group = "change")]
     target: Option<String>,
+    /// Where targets begin with FROM, let them begin with TO.
+    #[arg(long, value_name = "FROM=TO", value_parser = pair, group = "change", conflicts_with = "target")]
+    move_target: Option<(String, String)>,
     /// A header to add or to set. May be repeated.
-    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = header, group = "change")]
+    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = pair, group = "change")]
     headers: Vec<(String, String)>,
     /// A header to take away. May be repeated.
     #[arg(long = "drop-header", value_name = "NAME", group = "change")]
@@ -42,38 +51,101 @@ pub(in crate::cli) struct EditArgs {
     json: bool,
 }
 
+/// What is to be different.
+pub(super) struct Change {
+    payload: Option<String>,
+    target: Option<String>,
+    move_target: Option<(String, String)>,
+    headers: Vec<(String, String)>,
+    drop_headers: Vec<String>,
+}
+
+/// A message as it would be.
+pub(super) struct Planned {
+    pub(super) id: MessageId,
+    pub(super) revision: i32,
+    pub(super) revised: Revised,
+    /// In lines; empty where nothing would be different.
+    pub(super) difference: String,
+}
+
 pub(super) async fn edit(desk: &dyn Desk, by_hand: &dyn ByHand, args: EditArgs) -> anyhow::Result<ExitCode> {
-    if !args.yes && args.payload.as_deref() == Some(Path::new("-")) {
+    let EditArgs { messages, filter, payload, target, move_target, headers, drop_headers, yes, author, json } = args;
+    if !yes && payload.as_deref() == Some(Path::new("-")) {
         return Err(
             Misuse::new("the payload comes from standard input, so nobody can be asked there: say --yes").into()
         );
     }
-    let before = find(desk, &args.message).await?;
-    if before.status != "DEAD" {
-        bail!("message {} is {}: only dead letters are edited", before.id, before.status);
+    let filter = filter.into_filter();
+    let filtered = filter != DeadLetterFilter::default();
+    if messages.is_empty() != filtered {
+        return Err(Misuse::new("name the messages, or a filter such as --fingerprint: one of the two").into());
     }
-    let target = args.target.as_deref().unwrap_or(&before.target);
-    let payload = match &args.payload {
-        Some(file) => read(file)?,
-        None => before.payload.clone(),
-    };
-    let headers = headers(&before, &args.headers, &args.drop_headers)?;
-    let changes =
-        difference(&shown(&before.target, &before.payload, &headers_of(&before)?), &shown(target, &payload, &headers));
-    let revised = Revised::new(&before.channel, target, payload.trim(), headers)?;
-    if changes.is_empty() {
+    if payload.is_some() && messages.len() != 1 {
+        return Err(Misuse::new("a payload is that of one message: edit them one by one").into());
+    }
+    let payload = payload.as_deref().map(read).transpose()?;
+    let change = Change { payload, target, move_target, headers, drop_headers };
+    match &messages[..] {
+        [message] => {
+            let planned = change.plan(&find(desk, message).await?)?;
+            one(by_hand, planned, yes, json, &author.into_author()).await
+        }
+        named => {
+            let ids =
+                if filtered { edit_many::found(desk, &filter).await? } else { edit_many::named(desk, named).await? };
+            edit_many::edit(desk, by_hand, &change, &ids, (yes, json), &author.into_author()).await
+        }
+    }
+}
+
+async fn one(
+    by_hand: &dyn ByHand,
+    planned: Planned,
+    yes: bool,
+    json: bool,
+    author: &Author,
+) -> anyhow::Result<ExitCode> {
+    let Planned { id, revision, revised, difference } = planned;
+    if difference.is_empty() {
         bail!("nothing would be different");
     }
-    if !args.json {
-        print(&changes)?;
+    if !json {
+        print(&difference)?;
     }
-    if !args.yes && !confirmed(&format!("write this to message {}, under a new idempotency key?", before.id))? {
+    if !yes && !confirmed(&format!("write this to message {id}, under a new idempotency key?"))? {
         bail!("nothing was changed");
     }
-    let edited = by_hand.edit(MessageId(before.id), before.revision, &revised, &args.author.into_author()).await?;
+    let edited = by_hand.edit(id, revision, &revised, author).await?;
     match &edited {
-        Edited::Done { .. } => print_as(args.json, &edited, in_words).map(|()| ExitCode::SUCCESS),
+        Edited::Done { .. } => print_as(json, &edited, in_words).map(|()| ExitCode::SUCCESS),
         Edited::Refused(refused) => bail!("message {} was not changed: {}", refused.id, refused.because),
+    }
+}
+
+impl Change {
+    /// What would become of a dead letter.
+    pub(super) fn plan(&self, before: &MessageRecord) -> anyhow::Result<Planned> {
+        if before.status != "DEAD" {
+            bail!("message {} is {}: only dead letters are edited", before.id, before.status);
+        }
+        let target = self.target(&before.target);
+        let payload = self.payload.as_deref().unwrap_or(&before.payload);
+        let headers = headers(before, &self.headers, &self.drop_headers)?;
+        let difference = difference(
+            &shown(&before.target, &before.payload, &headers_of(before)?),
+            &shown(&target, payload, &headers),
+        );
+        let revised = Revised::new(&before.channel, &target, payload.trim(), headers)?;
+        Ok(Planned { id: MessageId(before.id), revision: before.revision, revised, difference })
+    }
+
+    fn target<'a>(&'a self, before: &'a str) -> Cow<'a, str> {
+        let moved = self
+            .move_target
+            .as_ref()
+            .and_then(|(from, to)| before.strip_prefix(from.as_str()).map(|rest| Cow::from(format!("{to}{rest}"))));
+        moved.unwrap_or_else(|| Cow::from(self.target.as_deref().unwrap_or(before)))
     }
 }
 
@@ -123,9 +195,9 @@ fn shown(target: &str, payload: &str, headers: &BTreeMap<String, String>) -> Str
     text + "payload\n" + &indented(payload.trim()) + "\n"
 }
 
-fn header(text: &str) -> Result<(String, String), String> {
+fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        None => Err("write it as NAME=VALUE".to_owned()),
+        None => Err("it has no =".to_owned()),
     }
 }

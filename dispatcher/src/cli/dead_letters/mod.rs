@@ -2,6 +2,7 @@
 
 mod change;
 mod edit;
+mod edit_many;
 mod filter;
 mod list;
 
@@ -25,7 +26,7 @@ pub(super) enum DeadLettersCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Give a dead letter another payload, target or headers, and a new idempotency key. Audited.
+    /// Give dead letters another payload, target or headers, and a new idempotency key each. Audited.
     Edit(edit::EditArgs),
     /// Make dead letters due again, with attempts and age starting anew. Audited.
     Redrive(change::RedriveArgs),
