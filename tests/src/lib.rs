@@ -21,6 +21,7 @@ pub mod receiver;
 pub mod servers;
 pub mod stage;
 pub mod tables;
+pub mod transcript;
 
 pub use eventually::eventually;
 pub use outbox_bin::{outbox_binary, outbox_binary_with_fault_points};

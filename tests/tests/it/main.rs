@@ -16,6 +16,7 @@ mod fleet;
 mod grants;
 mod guarantees;
 mod idle;
+mod incident;
 mod lease;
 mod lease_redis;
 mod lease_sentinel;

@@ -1,5 +1,6 @@
 //! The program `outbox`, run as people run it, with settings of a test's own.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -65,6 +66,16 @@ impl Program {
         let path = self.home.path().join(name);
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
+    }
+
+    /// The path of a file in that directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// The URL of its database.
+    pub(crate) fn database(&self) -> &str {
+        &self.database
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
