@@ -10,7 +10,7 @@ use super::requests::{Authored, Body, Filtered, Id, Page, Params, PurgeBody, Red
 use super::{Answer, Office, Problem};
 
 /// Dead letters, the last that died first, in pages.
-#[utoipa::path(get, path = "/api/v1/dead-letters", tag = "dead letters", params(DeadLetterFilter, Page), responses(
+#[utoipa::path(get, path = "/api/v1/dead-letters", operation_id = "list_dead_letters", tag = "dead letters", params(DeadLetterFilter, Page), responses(
     (status = 200, description = "A page. `Link` with `rel=\"next\"` leads to the next one", body = DeadLetterPage,
      headers(("link" = String, description = "RFC 8288"))),
     Problem,
@@ -25,7 +25,7 @@ pub(super) async fn list(
 }
 
 /// Dead letters counted by what they have in common, the most first.
-#[utoipa::path(get, path = "/api/v1/dead-letters/groups", tag = "dead letters", params(DeadLetterFilter), responses(
+#[utoipa::path(get, path = "/api/v1/dead-letters/groups", operation_id = "count_dead_letters", tag = "dead letters", params(DeadLetterFilter), responses(
     (status = 200, description = "The groups", body = [DeadGroup]),
     Problem,
 ))]
@@ -37,7 +37,7 @@ pub(super) async fn groups(
 }
 
 /// The same, of a selection: what a redrive or a purge of it would mean. Changes nothing.
-#[utoipa::path(post, path = "/api/v1/dead-letters/groups", tag = "dead letters", request_body = Selection, responses(
+#[utoipa::path(post, path = "/api/v1/dead-letters/groups", operation_id = "count_selected_dead_letters", tag = "dead letters", request_body = Selection, responses(
     (status = 200, description = "The groups", body = [DeadGroup]),
     Problem,
 ))]
@@ -49,7 +49,7 @@ pub(super) async fn groups_of(
 }
 
 /// Make dead letters due again, with attempts and age starting anew.
-#[utoipa::path(post, path = "/api/v1/dead-letters/redrive", tag = "dead letters", request_body = RedriveBody, responses(
+#[utoipa::path(post, path = "/api/v1/dead-letters/redrive", operation_id = "redrive_dead_letters", tag = "dead letters", request_body = RedriveBody, responses(
     (status = 200, description = "What was done; `audit_id` names it for an undo", body = Redriven),
     Problem,
 ))]
@@ -59,7 +59,7 @@ pub(super) async fn redrive(State(office): State<Office>, Body(body): Body<Redri
 }
 
 /// Delete dead letters and their attempts. Only the audit remembers them.
-#[utoipa::path(post, path = "/api/v1/dead-letters/purge", tag = "dead letters", request_body = PurgeBody, responses(
+#[utoipa::path(post, path = "/api/v1/dead-letters/purge", operation_id = "purge_dead_letters", tag = "dead letters", request_body = PurgeBody, responses(
     (status = 200, description = "What was done", body = Purged),
     Problem,
 ))]
@@ -68,7 +68,7 @@ pub(super) async fn purge(State(office): State<Office>, Body(body): Body<PurgeBo
 }
 
 /// Take back what a redrive did to messages that have not been sent since. `id` is its `audit_id`.
-#[utoipa::path(post, path = "/api/v1/redrives/{id}/undo", tag = "dead letters", params(("id" = i64, Path)),
+#[utoipa::path(post, path = "/api/v1/redrives/{id}/undo", operation_id = "undo_redrive", tag = "dead letters", params(("id" = i64, Path)),
     request_body = Authored, responses(
     (status = 200, description = "What was done", body = Undone),
     Problem,

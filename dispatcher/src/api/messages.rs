@@ -9,7 +9,7 @@ use super::requests::{Authored, Body, ByKey, EditBody, Id, Params};
 use super::{Answer, Office, Problem};
 
 /// A message with its attempts and what was done to it.
-#[utoipa::path(get, path = "/api/v1/messages/{id}", tag = "messages", params(("id" = i64, Path)), responses(
+#[utoipa::path(get, path = "/api/v1/messages/{id}", operation_id = "show_message", tag = "messages", params(("id" = i64, Path)), responses(
     (status = 200, description = "The message", body = MessageRecord),
     Problem,
 ))]
@@ -18,7 +18,7 @@ pub(super) async fn show(State(office): State<Office>, Id(id): Id) -> Answer<Mes
 }
 
 /// The message of an idempotency key.
-#[utoipa::path(get, path = "/api/v1/messages/by-key", tag = "messages", params(ByKey), responses(
+#[utoipa::path(get, path = "/api/v1/messages/by-key", operation_id = "show_message_by_key", tag = "messages", params(ByKey), responses(
     (status = 200, description = "The message", body = MessageRecord),
     Problem,
 ))]
@@ -27,7 +27,7 @@ pub(super) async fn by_key(State(office): State<Office>, Params(by): Params<ByKe
 }
 
 /// Make a message that waits a dead letter, `cancelled`.
-#[utoipa::path(post, path = "/api/v1/messages/{id}/cancel", tag = "messages", params(("id" = i64, Path)),
+#[utoipa::path(post, path = "/api/v1/messages/{id}/cancel", operation_id = "cancel_message", tag = "messages", params(("id" = i64, Path)),
     request_body = Authored, responses(
     (status = 200, description = "It will not be sent", body = Cancelled),
     Problem,
@@ -44,7 +44,7 @@ pub(super) async fn cancel(
 }
 
 /// Give a dead letter another payload, target and headers, and a new idempotency key. It stays a dead letter.
-#[utoipa::path(post, path = "/api/v1/messages/{id}/edit", tag = "messages", params(("id" = i64, Path)),
+#[utoipa::path(post, path = "/api/v1/messages/{id}/edit", operation_id = "edit_dead_letter", tag = "messages", params(("id" = i64, Path)),
     request_body = EditBody, responses(
     (status = 200, description = "It is written", body = Edited),
     Problem,
@@ -60,7 +60,7 @@ pub(super) async fn edit(State(office): State<Office>, Id(id): Id, Body(body): B
 }
 
 /// Make one dead letter due again, with attempts and age starting anew.
-#[utoipa::path(post, path = "/api/v1/messages/{id}/redrive", tag = "messages", params(("id" = i64, Path)),
+#[utoipa::path(post, path = "/api/v1/messages/{id}/redrive", operation_id = "redrive_dead_letter", tag = "messages", params(("id" = i64, Path)),
     request_body = Authored, responses(
     (status = 200, description = "It is due", body = Redriven),
     Problem,

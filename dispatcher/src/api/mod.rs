@@ -95,3 +95,39 @@ pub(crate) fn changes() -> Router<Office> {
 pub(crate) fn description() -> utoipa::openapi::OpenApi {
     Description::openapi()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    /// All values of a key, wherever it stands.
+    fn values<'a>(key: &str, value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::Object(fields) => {
+                found.extend(fields.get(key).and_then(Value::as_str));
+                fields.values().for_each(|value| values(key, value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|value| values(key, value, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    #[test]
+    fn what_the_description_refers_to_is_in_it_and_operations_have_names_of_their_own() {
+        let description = serde_json::to_value(description()).unwrap();
+        let (mut references, mut operations) = (Vec::new(), Vec::new());
+        values("$ref", &description, &mut references);
+        values("operationId", &description, &mut operations);
+        assert!(references.len() > 10 && operations.len() > 10, "{description}");
+        for reference in references {
+            let there = description.pointer(reference.strip_prefix('#').unwrap());
+            assert!(there.is_some(), "{reference} is not there");
+        }
+        assert_eq!(operations.iter().collect::<BTreeSet<_>>().len(), operations.len(), "{operations:?}");
+    }
+}

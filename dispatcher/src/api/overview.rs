@@ -22,7 +22,7 @@ pub(super) struct Limit {
 }
 
 /// Who polls, what is due, what is dead.
-#[utoipa::path(get, path = "/api/v1/status", tag = "status", responses(
+#[utoipa::path(get, path = "/api/v1/status", operation_id = "status", tag = "status", responses(
     (status = 200, description = "How the outbox does", body = Status),
     Problem,
 ))]
@@ -32,7 +32,7 @@ pub(super) async fn status(State(office): State<Office>) -> Answer<Status> {
 }
 
 /// The last terms of all shards, the newest first.
-#[utoipa::path(get, path = "/api/v1/terms", tag = "status", params(Limit), responses(
+#[utoipa::path(get, path = "/api/v1/terms", operation_id = "terms", tag = "status", params(Limit), responses(
     (status = 200, description = "The terms", body = [TermEntry]),
     Problem,
 ))]
