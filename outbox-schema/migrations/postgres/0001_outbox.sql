@@ -89,6 +89,9 @@ CREATE INDEX outbox_due ON outbox (shard, priority, available_at, id)
     WHERE status = 'PENDING' AND ordering_key IS NULL;
 CREATE INDEX outbox_ordered ON outbox (shard, channel, ordering_key, id)
     WHERE status = 'PENDING' AND ordering_key IS NOT NULL;
+-- What halts an ordering key where its channel says so: the dead, but for those that somebody cancelled.
+CREATE INDEX outbox_halting ON outbox (shard, channel, ordering_key, id)
+    WHERE status = 'DEAD' AND ordering_key IS NOT NULL AND dead_reason IS DISTINCT FROM 'cancelled';
 CREATE INDEX outbox_deferred ON outbox (destination) WHERE deferred_from IS NOT NULL;
 -- Dead letters are counted and listed from these alone, however many there are.
 CREATE INDEX outbox_dead ON outbox (fingerprint, dead_at, id) WHERE status = 'DEAD';
@@ -248,23 +251,32 @@ BEGIN
 END
 $$;
 
--- The heads of ordering keys, found by stepping from key to key in the index: a row without an index of its
--- own to step on (NOT EXISTS for each row) took 1.6 s with 100,000 rows behind one key.
-CREATE FUNCTION outbox_ordered_heads(p_shard smallint) RETURNS SETOF bigint
+-- The heads of ordering keys, but for those that a dead letter halts. Found by stepping from key to key in the index: a
+-- row without an index of its own to step on (NOT EXISTS for each row) took 1.6 s with 100,000 rows behind one key.
+CREATE FUNCTION outbox_ordered_heads(p_shard smallint, p_halting varchar[])
+RETURNS TABLE (id bigint, revision integer, channel varchar, ordering_key varchar, destination varchar,
+               payload_bytes integer, priority smallint, available_at timestamptz)
 LANGUAGE sql STABLE
 AS $$
     WITH RECURSIVE head AS (
-        (SELECT channel, ordering_key, id FROM outbox
-         WHERE shard = p_shard AND status = 'PENDING' AND ordering_key IS NOT NULL
-         ORDER BY channel, ordering_key, id LIMIT 1)
+        (SELECT o.id, o.revision, o.channel, o.ordering_key, o.destination, o.payload_bytes, o.priority, o.available_at
+         FROM outbox o
+         WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NOT NULL
+         ORDER BY o.channel, o.ordering_key, o.id LIMIT 1)
         UNION ALL
         SELECT following.* FROM head, LATERAL (
-            SELECT channel, ordering_key, id FROM outbox
-            WHERE shard = p_shard AND status = 'PENDING' AND ordering_key IS NOT NULL
-              AND (channel, ordering_key) > (head.channel, head.ordering_key)
-            ORDER BY channel, ordering_key, id LIMIT 1) following
+            SELECT o.id, o.revision, o.channel, o.ordering_key, o.destination, o.payload_bytes, o.priority,
+                   o.available_at
+            FROM outbox o
+            WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NOT NULL
+              AND (o.channel, o.ordering_key) > (head.channel, head.ordering_key)
+            ORDER BY o.channel, o.ordering_key, o.id LIMIT 1) following
     )
-    SELECT id FROM head
+    SELECT head.* FROM head
+    WHERE head.channel <> ALL (p_halting) OR NOT EXISTS (
+        SELECT FROM outbox dead
+        WHERE dead.shard = p_shard AND dead.channel = head.channel AND dead.ordering_key = head.ordering_key
+          AND dead.id < head.id AND dead.status = 'DEAD' AND dead.dead_reason IS DISTINCT FROM 'cancelled')
 $$;
 
 -- The rows of a claim that may still be sent under it, in the order in which they were claimed.
@@ -284,7 +296,7 @@ $$;
 CREATE FUNCTION outbox_claim_due(
     p_shard smallint, p_epoch bigint, p_holder varchar, p_claim uuid,
     p_limit integer, p_max_bytes bigint, p_oversize boolean, p_excluded bigint[],
-    p_channels varchar[], p_timeouts_ms bigint[], p_paused varchar[], p_pauses_ms bigint[],
+    p_channels varchar[], p_timeouts_ms bigint[], p_halting varchar[], p_paused varchar[], p_pauses_ms bigint[],
     p_unknown_ms bigint, p_ttl_ms bigint, p_margin_ms bigint
 ) RETURNS SETOF outbox
 LANGUAGE plpgsql
@@ -305,32 +317,22 @@ BEGIN
     END IF;
 
     WITH due AS MATERIALIZED (
-        SELECT * FROM (
+        SELECT id, revision, channel, destination, payload_bytes, priority, available_at FROM (
             -- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog.
-            (SELECT id, revision, channel, destination, payload_bytes, priority, available_at FROM outbox
-             WHERE shard = p_shard AND status = 'PENDING' AND ordering_key IS NULL
-               AND priority = 3 AND available_at <= now() AND id <> ALL (p_excluded)
-             ORDER BY available_at, id LIMIT p_limit)
+            SELECT branch.* FROM generate_series(0, 3) AS of(priority) CROSS JOIN LATERAL (
+                SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
+                FROM outbox o
+                WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
+                  AND o.priority = of.priority AND o.available_at <= now() AND o.id <> ALL (p_excluded)
+                ORDER BY o.available_at, o.id LIMIT p_limit) branch
             UNION ALL
-            (SELECT id, revision, channel, destination, payload_bytes, priority, available_at FROM outbox
-             WHERE shard = p_shard AND status = 'PENDING' AND ordering_key IS NULL
-               AND priority = 2 AND available_at <= now() AND id <> ALL (p_excluded)
-             ORDER BY available_at, id LIMIT p_limit)
-            UNION ALL
-            (SELECT id, revision, channel, destination, payload_bytes, priority, available_at FROM outbox
-             WHERE shard = p_shard AND status = 'PENDING' AND ordering_key IS NULL
-               AND priority = 1 AND available_at <= now() AND id <> ALL (p_excluded)
-             ORDER BY available_at, id LIMIT p_limit)
-            UNION ALL
-            (SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
-             FROM outbox_ordered_heads(p_shard) AS head(id) JOIN outbox o ON o.id = head.id
-             WHERE o.status = 'PENDING' AND o.available_at <= now() AND o.id <> ALL (p_excluded) LIMIT p_limit)
-            UNION ALL
-            (SELECT id, revision, channel, destination, payload_bytes, priority, available_at FROM outbox
-             WHERE shard = p_shard AND status = 'PENDING' AND ordering_key IS NULL
-               AND priority = 0 AND available_at <= now() AND id <> ALL (p_excluded)
-             ORDER BY available_at, id LIMIT p_limit)
-        ) branches LIMIT p_limit
+            -- A key with a row in flight has its turn: a redriven row of it that goes before waits for that one.
+            SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
+            FROM outbox_ordered_heads(p_shard, p_halting) o
+            WHERE o.available_at <= now() AND (o.channel, o.ordering_key) NOT IN (
+                SELECT x.channel, x.ordering_key FROM outbox x
+                WHERE x.id = ANY (p_excluded) AND x.ordering_key IS NOT NULL)
+        ) branches ORDER BY priority DESC, available_at, id LIMIT p_limit
     ), sendable AS (
         SELECT due.id, due.revision, known.timeout_ms, row_number() OVER walk AS place,
                sum(due.payload_bytes) OVER walk AS bytes_so_far

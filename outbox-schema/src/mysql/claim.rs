@@ -12,8 +12,8 @@ use crate::{ClaimRequest, Claimed, StoreError, TermId};
 
 const DOING: &str = "claiming due messages";
 
-/// Branches of the walk: one for each priority, and one for the heads of ordering keys.
-const BRANCHES: usize = 5;
+/// Each is a branch of the walk.
+const PRIORITIES: usize = 4;
 
 /// What a claim asks for, as the statements take it.
 struct Asked<'a> {
@@ -78,9 +78,11 @@ impl Asked<'_> {
     async fn walk(&self, step: &mut Step) -> Result<Vec<ClaimedRow>, sqlx::Error> {
         let mut walk =
             sqlx::query_as(include_str!("../../queries/mysql/claim_walk.sql")).bind(&self.paused).bind(&self.paused);
-        for _branch in 0..BRANCHES {
+        for _branch in 0..PRIORITIES {
             walk = walk.bind(self.term.shard.0).bind(&self.excluded).bind(self.request.limit);
         }
+        // The heads of ordering keys.
+        walk = walk.bind(self.term.shard.0).bind(&self.excluded).bind(&self.channels);
         walk.bind(self.request.limit)
             .bind(&self.channels)
             .bind(i64::try_from(self.request.max_bytes).unwrap_or(i64::MAX))
