@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod by_hand;
+mod cancel_by_key;
 mod command_line;
 mod compose;
 mod dead_letters;
