@@ -10,6 +10,7 @@ mod compose;
 mod dead_letters;
 mod demo;
 mod desk;
+mod duplicates;
 mod enqueue;
 mod faults;
 mod fleet;
