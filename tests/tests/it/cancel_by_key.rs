@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use outbox_schema::desk::{Desk, MessageRecord};
 use outbox_schema::{Dialect, NewMessage, Verdict};
+use outbox_tests::eventually;
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection, Row, SqliteConnection};
 
 use crate::grants::{self, SCHEMA};
@@ -293,9 +294,8 @@ async fn a_claim_that_is_being_made_is_seen_on_postgres() {
     let mut application = shop.connect().await;
     let taking_back = tokio::spawn(async move { application.cancel("a").await.unwrap() });
     let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'";
-    while shop.outbox.number(waits).await == 0 {
-        tokio::task::yield_now().await;
-    }
+    let waiting = async || (shop.outbox.number(waits).await > 0).then_some(());
+    eventually("it waits for the claim", PROMPTLY, waiting).await;
     sqlx::raw_sql("COMMIT").execute(&mut claimer).await.unwrap();
     assert!(!taking_back.await.unwrap());
 }

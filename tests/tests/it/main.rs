@@ -23,6 +23,7 @@ mod lease_sentinel;
 mod memory;
 mod migrate;
 mod model;
+mod order;
 mod outboxes;
 mod poller;
 mod program;
