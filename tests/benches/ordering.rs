@@ -4,7 +4,7 @@
 //! cargo bench --bench ordering -- postgres
 //! ```
 //!
-//! The store alone, without requests: claims of up to 512 rows, each marked before the next.
+//! A second word picks the scenes whose name holds it. The store alone, without requests: claims of up to 512 rows, each marked before the next.
 
 #![allow(
     clippy::unwrap_used,
@@ -55,7 +55,8 @@ async fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let which = words.first().map_or("postgres", String::as_str);
     println!("{which}: claims of up to {LIMIT}, each marked before the next");
-    for scene in &SCENES {
+    let picked = words.get(1).map_or("", String::as_str);
+    for scene in SCENES.iter().filter(|scene| scene.name.contains(picked)) {
         // A database of its own: what one leaves behind would slow the next.
         let url = match which {
             "postgres" => servers::postgres().await.durable().await.database().await.url,
