@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
-use outbox_schema::{ChannelTerms, InDoubtPolicy};
+use outbox_schema::{ChannelTerms, InDoubtPolicy, OnDeadOrdered};
 
 /// One configured way out.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub struct Channel {
     pub timeout: Duration,
     /// What becomes of a message that is in doubt.
     pub in_doubt: InDoubtPolicy,
+    /// What a dead letter means for those behind it in its ordering key.
+    pub on_dead_ordered: OnDeadOrdered,
     /// When a message is tried again, and when no more.
     pub retry: Retry,
 }
@@ -74,6 +76,7 @@ impl Channels {
                 timeout: channel.timeout,
                 max_attempts: channel.retry.max_attempts,
                 in_doubt: channel.in_doubt,
+                on_dead_ordered: channel.on_dead_ordered,
             })
             .collect()
     }

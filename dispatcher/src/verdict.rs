@@ -62,6 +62,7 @@ mod tests {
 
     use async_trait::async_trait;
     use outbox_adapters::{Adapter, Answer, Delivery};
+    use outbox_schema::OnDeadOrdered;
     use proptest::prelude::*;
 
     use super::*;
@@ -83,7 +84,14 @@ mod tests {
     fn channel(in_doubt: InDoubtPolicy) -> Channel {
         let seconds = Duration::from_secs;
         let retry = Retry { max_attempts: 3, base: seconds(5), factor: 2.0, max: seconds(60), max_age: seconds(600) };
-        Channel { name: "hook".to_owned(), adapter: Arc::new(NoAdapter), timeout: seconds(15), in_doubt, retry }
+        Channel {
+            name: "hook".to_owned(),
+            adapter: Arc::new(NoAdapter),
+            timeout: seconds(15),
+            in_doubt,
+            on_dead_ordered: OnDeadOrdered::Continue,
+            retry,
+        }
     }
 
     fn message(max_attempts: Option<i32>, retrying_for_ms: Option<i64>) -> Message {

@@ -45,6 +45,7 @@ fn channel(config: &ChannelConfig) -> Result<Channel, SetupError> {
         adapter: adapter(config, config.timeout)?,
         timeout: config.timeout,
         in_doubt: config.in_doubt,
+        on_dead_ordered: config.on_dead_ordered,
         retry: Retry {
             max_attempts: retry.max_attempts,
             base: retry.base,

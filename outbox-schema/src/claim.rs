@@ -30,6 +30,19 @@ pub struct ChannelTerms {
     pub max_attempts: u32,
     /// What becomes of a row of this channel that is in doubt.
     pub in_doubt: InDoubtPolicy,
+    /// What a dead letter of this channel means for those behind it in its ordering key.
+    pub on_dead_ordered: OnDeadOrdered,
+}
+
+/// What becomes of the messages behind a dead letter in its ordering key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum OnDeadOrdered {
+    /// The next one goes.
+    #[default]
+    Continue,
+    /// They wait until the dead letter is redriven or purged. One that somebody cancelled halts nothing: that was
+    /// their decision.
+    Halt,
 }
 
 /// A destination, or a whole channel, that takes nothing for now.

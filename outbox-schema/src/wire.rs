@@ -7,7 +7,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::fingerprint::error_hash;
-use crate::{ChannelTerms, InDoubtPolicy, Mark, Pause, Status, StoreError, Verdict};
+use crate::{ChannelTerms, InDoubtPolicy, Mark, OnDeadOrdered, Pause, Status, StoreError, Verdict};
 
 /// Longest error or excerpt that is kept, in bytes of UTF-8.
 const TEXT_BYTES: usize = 4096;
@@ -60,6 +60,8 @@ pub(crate) struct ChannelRow<'a> {
     max_attempts: u32,
     /// Whether a row in doubt is sent again.
     resend: bool,
+    /// Whether a dead letter halts its ordering key.
+    halt: bool,
 }
 
 impl<'a> ChannelRow<'a> {
@@ -68,6 +70,7 @@ impl<'a> ChannelRow<'a> {
             name: &channel.name,
             max_attempts: channel.max_attempts,
             resend: channel.in_doubt == InDoubtPolicy::Resend,
+            halt: channel.on_dead_ordered == OnDeadOrdered::Halt,
         };
         channels.iter().map(flat).collect()
     }

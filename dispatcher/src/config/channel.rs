@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_adapters::{fcm, http};
-use outbox_schema::InDoubtPolicy;
+use outbox_schema::{InDoubtPolicy, OnDeadOrdered};
 
 /// A configured way out.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +14,8 @@ pub struct ChannelConfig {
     pub timeout: Duration,
     /// What becomes of a row that is in doubt.
     pub in_doubt: InDoubtPolicy,
+    /// What a dead letter means for those behind it in its ordering key.
+    pub on_dead_ordered: OnDeadOrdered,
     /// When to try again, and when to give up.
     pub retry: RetryConfig,
     /// What it is, and what only its kind has.

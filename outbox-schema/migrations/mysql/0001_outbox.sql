@@ -76,7 +76,8 @@ CREATE TABLE IF NOT EXISTS outbox (
     -- There are no partial indexes: the status comes first instead, so that finished rows lie in a stretch of
     -- their own which the poll never enters, and ordering_key next, whose NULLs are the rows without one.
     KEY outbox_due (status, shard, ordering_key, priority, available_at),
-    KEY outbox_ordered (status, shard, ordering_key, channel, id),
+    -- The reason, so that the dead of a key are found without reading their rows: all but the cancelled may halt it.
+    KEY outbox_ordered (status, shard, ordering_key, channel, id, dead_reason),
     -- Marking a success touches none of these: to nearly all rows they hold NULL. Dead letters are counted and listed
     -- from the last two alone, however many there are.
     KEY outbox_deferred (deferred_from),

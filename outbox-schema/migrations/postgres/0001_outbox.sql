@@ -89,6 +89,9 @@ CREATE INDEX outbox_due ON outbox (shard, priority, available_at, id)
     WHERE status = 'PENDING' AND ordering_key IS NULL;
 CREATE INDEX outbox_ordered ON outbox (shard, channel, ordering_key, id)
     WHERE status = 'PENDING' AND ordering_key IS NOT NULL;
+-- What halts an ordering key where its channel says so: the dead, but for those that somebody cancelled.
+CREATE INDEX outbox_halting ON outbox (shard, channel, ordering_key, id)
+    WHERE status = 'DEAD' AND ordering_key IS NOT NULL AND dead_reason IS DISTINCT FROM 'cancelled';
 CREATE INDEX outbox_deferred ON outbox (destination) WHERE deferred_from IS NOT NULL;
 -- Dead letters are counted and listed from these alone, however many there are.
 CREATE INDEX outbox_dead ON outbox (fingerprint, dead_at, id) WHERE status = 'DEAD';
@@ -248,23 +251,39 @@ BEGIN
 END
 $$;
 
--- The heads of ordering keys, found by stepping from key to key in the index: a row without an index of its
--- own to step on (NOT EXISTS for each row) took 1.6 s with 100,000 rows behind one key.
-CREATE FUNCTION outbox_ordered_heads(p_shard smallint) RETURNS SETOF bigint
+-- The heads of ordering keys, but for those that a dead letter halts. Found by stepping from key to key in the index: a
+-- row without an index of its own to step on (NOT EXISTS for each row) took 1.6 s with 100,000 rows behind one key.
+CREATE FUNCTION outbox_ordered_heads(p_shard smallint, p_halting varchar[])
+RETURNS TABLE (id bigint, revision integer, channel varchar, ordering_key varchar, destination varchar,
+               payload_bytes integer, priority smallint, available_at timestamptz)
 LANGUAGE sql STABLE
 AS $$
     WITH RECURSIVE head AS (
-        (SELECT channel, ordering_key, id FROM outbox
-         WHERE shard = p_shard AND status = 'PENDING' AND ordering_key IS NOT NULL
-         ORDER BY channel, ordering_key, id LIMIT 1)
+        (SELECT o.id, o.revision, o.channel, o.ordering_key, o.destination, o.payload_bytes, o.priority, o.available_at
+         FROM outbox o
+         WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NOT NULL
+         ORDER BY o.channel, o.ordering_key, o.id LIMIT 1)
         UNION ALL
         SELECT following.* FROM head, LATERAL (
-            SELECT channel, ordering_key, id FROM outbox
-            WHERE shard = p_shard AND status = 'PENDING' AND ordering_key IS NOT NULL
-              AND (channel, ordering_key) > (head.channel, head.ordering_key)
-            ORDER BY channel, ordering_key, id LIMIT 1) following
+            SELECT o.id, o.revision, o.channel, o.ordering_key, o.destination, o.payload_bytes, o.priority,
+                   o.available_at
+            FROM outbox o
+            WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NOT NULL
+              AND (o.channel, o.ordering_key) > (head.channel, head.ordering_key)
+            ORDER BY o.channel, o.ordering_key, o.id LIMIT 1) following
     )
-    SELECT id FROM head
+    SELECT head.* FROM head
+    WHERE head.channel <> ALL (p_halting) OR NOT EXISTS (
+        SELECT FROM outbox dead
+        WHERE dead.shard = p_shard AND dead.channel = head.channel AND dead.ordering_key = head.ordering_key
+          AND dead.id < head.id AND dead.status = 'DEAD' AND dead.dead_reason IS DISTINCT FROM 'cancelled')
+$$;
+
+-- The advisory lock by which claims and open cancellations of a shard know of each other: see outbox_cancel.
+CREATE FUNCTION outbox_cancelling(p_shard smallint) RETURNS bigint
+LANGUAGE sql STABLE
+AS $$
+    SELECT ('outbox'::regclass::oid::bigint << 16) + p_shard
 $$;
 
 -- The rows of a claim that may still be sent under it, in the order in which they were claimed.
@@ -284,7 +303,7 @@ $$;
 CREATE FUNCTION outbox_claim_due(
     p_shard smallint, p_epoch bigint, p_holder varchar, p_claim uuid,
     p_limit integer, p_max_bytes bigint, p_oversize boolean, p_excluded bigint[],
-    p_channels varchar[], p_timeouts_ms bigint[], p_paused varchar[], p_pauses_ms bigint[],
+    p_channels varchar[], p_timeouts_ms bigint[], p_halting varchar[], p_paused varchar[], p_pauses_ms bigint[],
     p_unknown_ms bigint, p_ttl_ms bigint, p_margin_ms bigint
 ) RETURNS SETOF outbox
 LANGUAGE plpgsql
@@ -292,59 +311,66 @@ LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
-    ids       bigint[];
-    revisions integer[];
-    longest   bigint;
-    met       bigint[];
+    -- Held until this claim has committed: whoever is to cancel waits for that. Not had: a cancellation is open.
+    undisturbed boolean;
+    walked      bigint[];
+    ids         bigint[];
+    revisions   integer[];
+    longest     bigint;
+    met         bigint[];
 BEGIN
     PERFORM outbox_require_term(p_shard, p_epoch, p_holder);
+    undisturbed := pg_try_advisory_xact_lock(outbox_cancelling(p_shard));
 
     IF EXISTS (SELECT FROM outbox_claim WHERE id = p_claim) THEN -- the answer to the first call was lost
         RETURN QUERY SELECT o.* FROM outbox_claimed(p_claim) o;
         RETURN;
     END IF;
 
-    WITH due AS MATERIALIZED (
-        SELECT * FROM (
-            -- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog.
-            (SELECT id, revision, channel, destination, payload_bytes, priority, available_at FROM outbox
-             WHERE shard = p_shard AND status = 'PENDING' AND ordering_key IS NULL
-               AND priority = 3 AND available_at <= now() AND id <> ALL (p_excluded)
-             ORDER BY available_at, id LIMIT p_limit)
-            UNION ALL
-            (SELECT id, revision, channel, destination, payload_bytes, priority, available_at FROM outbox
-             WHERE shard = p_shard AND status = 'PENDING' AND ordering_key IS NULL
-               AND priority = 2 AND available_at <= now() AND id <> ALL (p_excluded)
-             ORDER BY available_at, id LIMIT p_limit)
-            UNION ALL
-            (SELECT id, revision, channel, destination, payload_bytes, priority, available_at FROM outbox
-             WHERE shard = p_shard AND status = 'PENDING' AND ordering_key IS NULL
-               AND priority = 1 AND available_at <= now() AND id <> ALL (p_excluded)
-             ORDER BY available_at, id LIMIT p_limit)
-            UNION ALL
-            (SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
-             FROM outbox_ordered_heads(p_shard) AS head(id) JOIN outbox o ON o.id = head.id
-             WHERE o.status = 'PENDING' AND o.available_at <= now() AND o.id <> ALL (p_excluded) LIMIT p_limit)
-            UNION ALL
-            (SELECT id, revision, channel, destination, payload_bytes, priority, available_at FROM outbox
-             WHERE shard = p_shard AND status = 'PENDING' AND ordering_key IS NULL
-               AND priority = 0 AND available_at <= now() AND id <> ALL (p_excluded)
-             ORDER BY available_at, id LIMIT p_limit)
-        ) branches LIMIT p_limit
-    ), sendable AS (
-        SELECT due.id, due.revision, known.timeout_ms, row_number() OVER walk AS place,
-               sum(due.payload_bytes) OVER walk AS bytes_so_far
-        FROM due JOIN unnest(p_channels, p_timeouts_ms) AS known(name, timeout_ms) ON known.name = due.channel
-        WHERE due.destination <> ALL (p_paused) AND due.channel <> ALL (p_paused)
-        WINDOW walk AS (ORDER BY due.priority DESC, due.available_at, due.id)
-    ), fitting AS (
-        SELECT * FROM sendable WHERE bytes_so_far <= p_max_bytes OR (place = 1 AND p_oversize)
-    )
-    SELECT (SELECT array_agg(fitting.id ORDER BY place) FROM fitting),
-           (SELECT array_agg(fitting.revision ORDER BY place) FROM fitting),
-           (SELECT max(timeout_ms) FROM fitting),
-           (SELECT array_agg(due.id) FROM due WHERE NOT EXISTS (SELECT FROM sendable s WHERE s.id = due.id))
-    INTO ids, revisions, longest, met;
+    LOOP
+        WITH due AS MATERIALIZED (
+            SELECT id, revision, channel, destination, payload_bytes, priority, available_at FROM (
+                -- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog.
+                SELECT branch.* FROM generate_series(0, 3) AS of(priority) CROSS JOIN LATERAL (
+                    SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
+                    FROM outbox o
+                    WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
+                      AND o.priority = of.priority AND o.available_at <= now() AND o.id <> ALL (p_excluded)
+                    ORDER BY o.available_at, o.id LIMIT p_limit) branch
+                UNION ALL
+                -- A key with a row in flight has its turn: a redriven row of it that goes before waits for that one.
+                SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
+                FROM outbox_ordered_heads(p_shard, p_halting) o
+                WHERE o.available_at <= now() AND (o.channel, o.ordering_key) NOT IN (
+                    SELECT x.channel, x.ordering_key FROM outbox x
+                    WHERE x.id = ANY (p_excluded) AND x.ordering_key IS NOT NULL)
+            ) branches ORDER BY priority DESC, available_at, id LIMIT p_limit
+        ), sendable AS (
+            SELECT due.id, due.revision, known.timeout_ms, row_number() OVER walk AS place,
+                   sum(due.payload_bytes) OVER walk AS bytes_so_far
+            FROM due JOIN unnest(p_channels, p_timeouts_ms) AS known(name, timeout_ms) ON known.name = due.channel
+            WHERE due.destination <> ALL (p_paused) AND due.channel <> ALL (p_paused)
+            WINDOW walk AS (ORDER BY due.priority DESC, due.available_at, due.id)
+        ), fitting AS (
+            SELECT * FROM sendable WHERE bytes_so_far <= p_max_bytes OR (place = 1 AND p_oversize)
+        )
+        SELECT (SELECT array_agg(fitting.id ORDER BY place) FROM fitting),
+               (SELECT array_agg(fitting.revision ORDER BY place) FROM fitting),
+               (SELECT max(timeout_ms) FROM fitting),
+               (SELECT array_agg(due.id) FROM due WHERE NOT EXISTS (SELECT FROM sendable s WHERE s.id = due.id))
+        INTO walked, revisions, longest, met;
+        ids := walked;
+        EXIT WHEN undisturbed OR walked IS NULL;
+        -- A row that is being cancelled is locked, and left alone; one that is locked here is not cancelled before this
+        -- claim has committed, and then no more. Only now, because these locks are written to disk.
+        SELECT array_agg(o.id ORDER BY place), array_agg(o.revision ORDER BY place) INTO ids, revisions
+        FROM (SELECT o.id, o.revision, sent.place
+              FROM unnest(walked, revisions) WITH ORDINALITY AS sent(id, revision, place)
+              JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'
+              FOR SHARE OF o SKIP LOCKED) o;
+        EXIT WHEN ids IS NOT NULL;
+        p_excluded := p_excluded || walked; -- all of them: what waits behind them is not to wait for their transaction
+    END LOOP;
 
     IF ids IS NOT NULL THEN
         INSERT INTO outbox_claim (id, shard, epoch, holder, message_ids, revisions, claimed_at,
@@ -355,21 +381,27 @@ BEGIN
     END IF;
     IF met IS NOT NULL THEN
         RETURN QUERY
+        WITH free AS MATERIALIZED (
+            SELECT f.id FROM outbox f
+            WHERE f.id IN (
+                SELECT unnest(met)
+                UNION
+                -- Having met one, move those behind it as well: they would only be met next.
+                (SELECT d.id FROM outbox d
+                 WHERE d.shard = p_shard AND d.status = 'PENDING' AND d.ordering_key IS NULL
+                   AND d.available_at <= now() AND d.id <> ALL (p_excluded)
+                   AND (d.channel <> ALL (p_channels) OR d.destination = ANY (p_paused) OR d.channel = ANY (p_paused))
+                 ORDER BY d.available_at LIMIT 5000))
+              AND f.status = 'PENDING'
+            -- What is being cancelled must not keep this claim waiting.
+            FOR NO KEY UPDATE SKIP LOCKED
+        )
         UPDATE outbox o
         SET deferred_from = coalesce(o.deferred_from, o.available_at),
             available_at = now() + coalesce(
                 (SELECT max(p.ms) FROM unnest(p_paused, p_pauses_ms) AS p(destination, ms)
                  WHERE p.destination IN (o.destination, o.channel)), p_unknown_ms) * interval '1 ms'
-        WHERE o.id IN (
-            SELECT unnest(met)
-            UNION
-            -- Having met one, move those behind it as well: they would only be met next.
-            (SELECT d.id FROM outbox d
-             WHERE d.shard = p_shard AND d.status = 'PENDING' AND d.ordering_key IS NULL
-               AND d.available_at <= now() AND d.id <> ALL (p_excluded)
-               AND (d.channel <> ALL (p_channels) OR d.destination = ANY (p_paused) OR d.channel = ANY (p_paused))
-             ORDER BY d.available_at LIMIT 5000))
-          AND o.status = 'PENDING'
+        FROM free WHERE o.id = free.id AND o.status = 'PENDING'
         RETURNING o.*;
     END IF;
 END
@@ -518,3 +550,53 @@ BEGIN
     DELETE FROM outbox_claim WHERE id = ANY (settled);
 END
 $$;
+
+-- Cancel a message by its key, in the transaction of the caller: for applications that are granted it. True says that the
+-- message is never sent if that transaction commits. False says that it is not there, has an outcome, or that somebody has
+-- it in hand: it is claimed, or being claimed, marked or cancelled.
+--
+-- A claim and a cancellation must each know of the other before either has committed. So a cancellation holds the shard's
+-- advisory lock shared and the row's lock, until its transaction ends; a claim that cannot have the former exclusively
+-- passes over rows that are locked. Neither waits for the other but a cancellation for the one claim that is being made.
+-- What is refused leaves no lock behind: the mark of a message in flight would wait for it, and all other marks with it.
+CREATE FUNCTION outbox_cancel(p_key varchar, p_why text DEFAULT NULL) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET lock_timeout = '2s'
+AS $$
+DECLARE
+    message record;
+BEGIN
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        RAISE EXCEPTION USING ERRCODE = 'OB002',
+            MESSAGE = format('message %s is not cancelled: outbox_cancel must see the claims of this moment', p_key),
+            HINT = 'Call it in a transaction that is READ COMMITTED.';
+    END IF;
+    PERFORM pg_advisory_xact_lock_shared(outbox_cancelling(o.shard)) FROM outbox o WHERE o.idempotency_key = p_key;
+    SELECT o.id, o.revision, o.channel INTO message FROM outbox o
+    WHERE o.idempotency_key = p_key AND o.status = 'PENDING' FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND OR EXISTS (
+        SELECT FROM outbox_claim c CROSS JOIN LATERAL unnest(c.message_ids, c.revisions) AS sent(id, revision)
+        WHERE sent.id = message.id AND sent.revision = message.revision)
+    THEN
+        RAISE EXCEPTION USING ERRCODE = 'OB003';
+    END IF;
+
+    INSERT INTO outbox_audit (who, action, why, message_id, details)
+    VALUES (left(session_user, 255), 'cancel', nullif(left(p_why, 4096), ''), message.id,
+            jsonb_build_object('idempotency_key', p_key, 'channel', message.channel, 'revision', message.revision));
+    UPDATE outbox o
+    SET status = 'DEAD', dead_reason = 'cancelled', revision = o.revision + 1, finished_at = clock_timestamp(),
+        error_hash = NULL, deferred_from = NULL
+    WHERE o.id = message.id;
+    RETURN true;
+EXCEPTION WHEN SQLSTATE 'OB003' THEN
+    RETURN false;
+END
+$$;
+-- It acts with the rights of the tables' owner, so it must find these tables whatever the caller's search_path says.
+DO $$
+BEGIN
+    EXECUTE format('ALTER FUNCTION outbox_cancel SET search_path = pg_catalog, %I, pg_temp', current_schema());
+END
+$$;
+REVOKE EXECUTE ON FUNCTION outbox_cancel FROM PUBLIC;

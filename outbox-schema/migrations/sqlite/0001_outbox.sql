@@ -87,6 +87,9 @@ CREATE INDEX outbox_due ON outbox (shard, priority, available_at, id)
     WHERE status = 'PENDING' AND ordering_key IS NULL;
 CREATE INDEX outbox_ordered ON outbox (shard, channel, ordering_key, id)
     WHERE status = 'PENDING' AND ordering_key IS NOT NULL;
+-- What halts an ordering key where its channel says so: the dead, but for those that somebody cancelled.
+CREATE INDEX outbox_halting ON outbox (shard, channel, ordering_key, id)
+    WHERE status = 'DEAD' AND ordering_key IS NOT NULL AND dead_reason IS NOT 'cancelled';
 CREATE INDEX outbox_deferred ON outbox (destination) WHERE deferred_from IS NOT NULL;
 -- Dead letters are counted and listed from these alone, however many there are.
 CREATE INDEX outbox_dead ON outbox (fingerprint, dead_at, id) WHERE status = 'DEAD';

@@ -3,8 +3,9 @@
 --
 -- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog. The heads of
 -- ordering keys are found by stepping from key to key in the index: asking for each row whether one is before it
--- reads all that waits behind a key. One comparison of (channel, ordering_key) would step on channel alone. What is due
--- is materialised, or the sort of the windows would be pushed below its LIMIT.
+-- reads all that waits behind a key. One comparison of (channel, ordering_key) would step on channel alone. A key with
+-- a row in flight has its turn: a redriven row of it that goes before waits for that one. What is due is materialised,
+-- or the sort of the windows would be pushed below its LIMIT.
 WITH RECURSIVE now(ms) AS MATERIALIZED (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER)),
 head(id) AS (
     SELECT (SELECT id FROM outbox INDEXED BY outbox_ordered
@@ -21,6 +22,9 @@ head(id) AS (
            AND following.channel > o.channel
          ORDER BY following.channel, following.ordering_key, following.id LIMIT 1))
     FROM head CROSS JOIN outbox o ON o.id = head.id
+), busy AS MATERIALIZED (
+    SELECT o.channel, o.ordering_key FROM json_each(?2) excluded CROSS JOIN outbox o ON o.id = excluded.value
+    WHERE o.ordering_key IS NOT NULL
 ), due AS MATERIALIZED (
     SELECT * FROM (
         SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox INDEXED BY outbox_due
@@ -41,17 +45,20 @@ head(id) AS (
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
-        SELECT o.id, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
-        FROM head CROSS JOIN outbox o ON o.id = head.id
-        WHERE o.available_at <= (SELECT ms FROM now) AND o.id NOT IN (SELECT value FROM json_each(?2))
-        LIMIT ?3)
-    UNION ALL
-    SELECT * FROM (
         SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
           AND priority = 0 AND available_at <= (SELECT ms FROM now) AND id NOT IN (SELECT value FROM json_each(?2))
         ORDER BY available_at, id LIMIT ?3)
-    LIMIT ?3
+    UNION ALL
+    SELECT o.id, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
+    FROM head CROSS JOIN outbox o ON o.id = head.id
+    WHERE o.available_at <= (SELECT ms FROM now) AND (o.channel, o.ordering_key) NOT IN (SELECT * FROM busy)
+      AND (o.channel NOT IN (SELECT value ->> 'name' FROM json_each(?4) WHERE value ->> 'halt')
+           OR NOT EXISTS (
+               SELECT 1 FROM outbox dead INDEXED BY outbox_halting
+               WHERE dead.shard = ?1 AND dead.channel = o.channel AND dead.ordering_key = o.ordering_key
+                 AND dead.id < o.id AND dead.status = 'DEAD' AND dead.dead_reason IS NOT 'cancelled'))
+    ORDER BY priority DESC, available_at, id LIMIT ?3
 ), met AS (
     SELECT due.*, channel IN (SELECT value ->> 'name' FROM json_each(?4))
            AND destination NOT IN (SELECT value ->> 'destination' FROM json_each(?5))

@@ -1,6 +1,6 @@
 //! Claims: made, and read again where the answer was lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::MySqlStore;
 use super::errors::refused;
@@ -8,18 +8,17 @@ use super::step::Step;
 use crate::rows::{ClaimedRow, Met, by_channel};
 use crate::steps::{Batch, ClaimTermRow, TermRow};
 use crate::wire::{ChannelRow, PauseRow, as_json, millis_i64};
-use crate::{ClaimRequest, Claimed, StoreError, TermId};
+use crate::{ClaimRequest, Claimed, MessageId, StoreError, TermId};
 
 const DOING: &str = "claiming due messages";
 
-/// Branches of the walk: one for each priority, and one for the heads of ordering keys.
-const BRANCHES: usize = 5;
+/// Each is a branch of the walk.
+const PRIORITIES: usize = 4;
 
 /// What a claim asks for, as the statements take it.
 struct Asked<'a> {
     term: &'a TermId,
     request: &'a ClaimRequest<'a>,
-    excluded: String,
     channels: String,
     paused: String,
 }
@@ -33,7 +32,6 @@ impl MySqlStore {
         let asked = Asked {
             term,
             request,
-            excluded: as_json(DOING, request.excluded)?,
             channels: as_json(DOING, &ChannelRow::all(request.channels))?,
             paused: as_json(DOING, &PauseRow::all(request.paused))?,
         };
@@ -66,7 +64,7 @@ impl MySqlStore {
 impl Asked<'_> {
     /// Walks, and writes what it found to claim and what it met in its way.
     async fn claim(&self, step: &mut Step) -> Result<Claimed, StoreError> {
-        let rows = self.walk(step).await.map_err(|error| refused(DOING, error))?;
+        let rows = self.take(step).await?;
         if let Some(batch) = Batch::of(DOING, &rows, self.request)? {
             self.insert(step, batch).await?;
         }
@@ -75,12 +73,33 @@ impl Asked<'_> {
         Ok(Claimed { deferred, ..ClaimedRow::split(rows) })
     }
 
-    async fn walk(&self, step: &mut Step) -> Result<Vec<ClaimedRow>, sqlx::Error> {
+    /// Walks, and locks what it found until the claim has committed: nobody cancels it meanwhile. What somebody else has
+    /// locked is left alone; where nothing else was found, the walk goes on behind it.
+    async fn take(&self, step: &mut Step) -> Result<Vec<ClaimedRow>, StoreError> {
+        let mut excluded = self.request.excluded.to_vec();
+        loop {
+            let mut rows = self.walk(step, &as_json(DOING, &excluded)?).await.map_err(|error| refused(DOING, error))?;
+            let walked: Vec<_> = rows.iter().map(|row| row.message.id()).collect();
+            if walked.is_empty() {
+                return Ok(rows);
+            }
+            let free = lock_free(step, &walked).await?;
+            rows.retain(|row| free.get(&row.message.id) == Some(&row.message.revision));
+            if !rows.is_empty() {
+                return Ok(rows);
+            }
+            excluded.extend(walked);
+        }
+    }
+
+    async fn walk(&self, step: &mut Step, excluded: &str) -> Result<Vec<ClaimedRow>, sqlx::Error> {
         let mut walk =
             sqlx::query_as(include_str!("../../queries/mysql/claim_walk.sql")).bind(&self.paused).bind(&self.paused);
-        for _branch in 0..BRANCHES {
-            walk = walk.bind(self.term.shard.0).bind(&self.excluded).bind(self.request.limit);
+        for _branch in 0..PRIORITIES {
+            walk = walk.bind(self.term.shard.0).bind(excluded).bind(self.request.limit);
         }
+        // The heads of ordering keys.
+        walk = walk.bind(self.term.shard.0).bind(excluded).bind(&self.channels);
         walk.bind(self.request.limit)
             .bind(&self.channels)
             .bind(i64::try_from(self.request.max_bytes).unwrap_or(i64::MAX))
@@ -116,12 +135,14 @@ impl Asked<'_> {
         let behind: Vec<(i64, String)> = sqlx::query_as(include_str!("../../queries/mysql/defer_behind.sql"))
             .bind(&self.channels)
             .bind(self.term.shard.0)
-            .bind(&self.excluded)
+            .bind(as_json(DOING, self.request.excluded)?)
             .bind(&self.paused)
             .fetch_all(&mut **step)
             .await
             .map_err(|error| refused(DOING, error))?;
-        met.extend(behind);
+        let ids: Vec<_> = behind.iter().map(|(id, _)| MessageId(*id)).collect();
+        let free = lock_free(step, &ids).await?;
+        met.extend(behind.into_iter().filter(|(id, _)| free.contains_key(id)));
         sqlx::query(include_str!("../../queries/mysql/defer.sql"))
             .bind(as_json(DOING, &met.keys().collect::<Vec<_>>())?)
             .bind(&self.paused)
@@ -131,4 +152,14 @@ impl Asked<'_> {
             .map_err(|error| refused(DOING, error))?;
         Ok(by_channel(met.into_values()))
     }
+}
+
+/// Locks those of `ids` that nobody else has locked, and gives the revision of each.
+pub(super) async fn lock_free(step: &mut Step, ids: &[MessageId]) -> Result<HashMap<i64, i32>, StoreError> {
+    let free: Vec<(i64, i32)> = sqlx::query_as(include_str!("../../queries/mysql/lock_free.sql"))
+        .bind(as_json(DOING, ids)?)
+        .fetch_all(&mut **step)
+        .await
+        .map_err(|error| refused(DOING, error))?;
+    Ok(free.into_iter().collect())
 }

@@ -22,12 +22,8 @@ impl MySqlStore {
         let epoch = mint(&mut step, shard, holder).await.map_err(|error| refused(doing, error))?;
         step.commit().await.map_err(|error| refused(doing, error))?;
 
-        sqlx::query(include_str!("../../queries/mysql/resume_configured.sql"))
-            .bind(shard.0)
-            .bind(as_json(doing, &ChannelRow::all(channels))?)
-            .execute(&mut *step)
-            .await
-            .map_err(|error| refused(doing, error))?;
+        let channels = as_json(doing, &ChannelRow::all(channels))?;
+        while resume(&mut step, shard, &channels).await.map_err(|error| refused(doing, error))? {}
         let paused: Vec<PausedRow> = sqlx::query_as(include_str!("../../queries/mysql/paused.sql"))
             .fetch_all(&mut *step)
             .await
@@ -66,6 +62,24 @@ impl MySqlStore {
         step.finish();
         Ok(())
     }
+}
+
+/// Makes some of the rows due again that waited for their channel to be configured; says whether there were any.
+async fn resume(step: &mut Step, shard: Shard, channels: &str) -> Result<bool, sqlx::Error> {
+    sqlx::raw_sql("BEGIN").execute(&mut **step).await?;
+    let ids: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/mysql/resumable.sql"))
+        .bind(shard.0)
+        .bind(channels)
+        .fetch_all(&mut **step)
+        .await?;
+    if !ids.is_empty() {
+        sqlx::query(include_str!("../../queries/mysql/resume_configured.sql"))
+            .bind(serde_json::json!(ids).to_string())
+            .execute(&mut **step)
+            .await?;
+    }
+    step.commit().await?;
+    Ok(!ids.is_empty())
 }
 
 /// Mints the next epoch, then freezes the claims that earlier terms left. Claimers hold the term row shared, so once it is

@@ -13,8 +13,8 @@ use crate::rows::{ClaimedRow, DecidedRow, PausedRow, UnsettledRow};
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use crate::wire::{MarkRow, as_json, millis_i64};
 use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, InDoubtPolicy, Mark, MessageId, Shard, Store,
-    StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, InDoubtPolicy, Mark, MessageId, OnDeadOrdered, Shard,
+    Store, StoreError, TermEnd, TermId,
 };
 
 /// The outbox in a PostgreSQL database.
@@ -103,6 +103,7 @@ impl Store for PostgresStore {
             .bind(request.excluded.iter().map(|id| id.0).collect::<Vec<_>>())
             .bind(names(request.channels))
             .bind(request.channels.iter().map(|channel| millis_i64(channel.timeout)).collect::<Vec<_>>())
+            .bind(halting(request.channels))
             .bind(request.paused.iter().map(|pause| pause.destination.clone()).collect::<Vec<_>>())
             .bind(request.paused.iter().map(|pause| millis_i64(pause.remaining)).collect::<Vec<_>>())
             .bind(millis_i64(request.unknown_channel_delay))
@@ -157,6 +158,12 @@ impl Store for PostgresStore {
 
 fn names(channels: &[ChannelTerms]) -> Vec<String> {
     channels.iter().map(|channel| channel.name.clone()).collect()
+}
+
+/// The channels in which a dead letter halts its ordering key.
+fn halting(channels: &[ChannelTerms]) -> Vec<String> {
+    let halting = channels.iter().filter(|channel| channel.on_dead_ordered == OnDeadOrdered::Halt);
+    halting.map(|channel| channel.name.clone()).collect()
 }
 
 /// SQLSTATE classes that speak of the values of a statement: data exception, integrity constraint violation,

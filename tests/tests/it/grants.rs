@@ -13,15 +13,17 @@ use crate::outboxes::{self, Outbox, Step, connect, transaction};
 use crate::poller::Poller;
 
 /// Where the tables lie on PostgreSQL.
-const SCHEMA: &str = "dispatcher";
+pub(crate) const SCHEMA: &str = "dispatcher";
 
 /// An outbox with its three roles.
 pub(crate) struct Granted {
     /// The owner's.
     pub(crate) owner: Outbox,
-    application: String,
+    pub(crate) application: String,
+    pub(crate) application_role: String,
     pub(crate) dispatcher: String,
     operator: String,
+    pub(crate) operator_role: String,
 }
 
 /// One on PostgreSQL, where functions are not everybody's to execute, and one on MariaDB. SQLite has no roles.
@@ -39,7 +41,14 @@ fn grant(owner: Outbox, script: fn(&str, &str, &str) -> String) -> Granted {
     owner.run_client(&script(&application, &dispatcher, &operator));
     let user = if owner.dialect() == Dialect::Postgres { "postgres@" } else { "outbox@" };
     let url = |role: &str| owner.test.url.replacen(user, &format!("{role}@"), 1);
-    Granted { application: url(&application), dispatcher: url(&dispatcher), operator: url(&operator), owner }
+    Granted {
+        application: url(&application),
+        application_role: application,
+        dispatcher: url(&dispatcher),
+        operator: url(&operator),
+        operator_role: operator,
+        owner,
+    }
 }
 
 fn on_postgres(application: &str, dispatcher: &str, operator: &str) -> String {
@@ -63,7 +72,7 @@ fn on_mysql(application: &str, dispatcher: &str, operator: &str) -> String {
 }
 
 /// What the database says to a statement of that role, for want of rights.
-async fn refused(url: &str, dialect: Dialect, sql: &str) {
+pub(crate) async fn refused(url: &str, dialect: Dialect, sql: &str) {
     let script = sqlx::raw_sql(AssertSqlSafe(sql));
     let answer = match dialect {
         Dialect::Postgres => {

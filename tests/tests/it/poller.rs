@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use outbox_schema::{
-    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, Holder, InDoubtPolicy, Mark, Message, Shard, Store,
-    TermId, Verdict,
+    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, Holder, InDoubtPolicy, Mark, Message,
+    OnDeadOrdered, Shard, Store, TermId, Verdict,
 };
 
 pub(crate) struct Poller<'a> {
@@ -21,6 +21,7 @@ impl<'a> Poller<'a> {
             timeout: Duration::from_secs(1),
             max_attempts: 10,
             in_doubt: InDoubtPolicy::Resend,
+            on_dead_ordered: OnDeadOrdered::Continue,
         }];
         let holder = Holder::new("replica", nonce);
         let epoch = store.begin_term(Shard(0), &holder, &channels).await.unwrap().epoch;

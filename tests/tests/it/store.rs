@@ -1,6 +1,8 @@
 //! Every store does the same: each behaviour, on every database.
 
-use outbox_tests::conformance::store::{claims, defaults, marks, on_every_database, settling, terms};
+use outbox_tests::conformance::store::{
+    claims, defaults, halting, marks, on_every_database, ordering, settling, terms,
+};
 
 #[tokio::test]
 async fn three_columns_suffice() {
@@ -210,4 +212,74 @@ async fn an_older_term_settles_nothing() {
 #[tokio::test]
 async fn a_term_does_not_settle_its_own_claims() {
     on_every_database(settling::a_term_does_not_settle_its_own_claims).await;
+}
+
+#[tokio::test]
+async fn priorities_are_strict_with_and_without_ordering_keys() {
+    on_every_database(ordering::priorities_are_strict_with_and_without_ordering_keys).await;
+}
+
+#[tokio::test]
+async fn the_longest_due_goes_first_whatever_its_ordering_key() {
+    on_every_database(ordering::the_longest_due_goes_first_whatever_its_ordering_key).await;
+}
+
+#[tokio::test]
+async fn the_order_of_ids_wins_over_priority_and_age_within_a_key() {
+    on_every_database(ordering::the_order_of_ids_wins_over_priority_and_age_within_a_key).await;
+}
+
+#[tokio::test]
+async fn a_retry_keeps_those_behind_it_waiting() {
+    on_every_database(ordering::a_retry_keeps_those_behind_it_waiting).await;
+}
+
+#[tokio::test]
+async fn those_behind_a_message_in_doubt_wait_until_it_is_settled() {
+    on_every_database(ordering::those_behind_a_message_in_doubt_wait_until_it_is_settled).await;
+}
+
+#[tokio::test]
+async fn a_redriven_message_waits_for_the_one_of_its_key_that_is_in_flight() {
+    on_every_database(ordering::a_redriven_message_waits_for_the_one_of_its_key_that_is_in_flight).await;
+}
+
+#[tokio::test]
+async fn the_next_of_a_key_goes_when_its_head_is_dead() {
+    on_every_database(halting::the_next_of_a_key_goes_when_its_head_is_dead).await;
+}
+
+#[tokio::test]
+async fn a_dead_letter_halts_its_ordering_key_where_the_channel_says_so() {
+    on_every_database(halting::a_dead_letter_halts_its_ordering_key_where_the_channel_says_so).await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_dead_because_it_was_in_doubt_halts_its_key() {
+    on_every_database(halting::a_message_that_is_dead_because_it_was_in_doubt_halts_its_key).await;
+}
+
+#[tokio::test]
+async fn a_cancelled_message_halts_nothing() {
+    on_every_database(halting::a_cancelled_message_halts_nothing).await;
+}
+
+#[tokio::test]
+async fn a_redrive_sets_the_key_going_again_from_the_dead_letter_on() {
+    on_every_database(halting::a_redrive_sets_the_key_going_again_from_the_dead_letter_on).await;
+}
+
+#[tokio::test]
+async fn a_purge_of_the_dead_letter_sets_the_rest_of_its_key_going() {
+    on_every_database(halting::a_purge_of_the_dead_letter_sets_the_rest_of_its_key_going).await;
+}
+
+#[tokio::test]
+async fn a_dead_letter_halts_only_those_behind_it() {
+    on_every_database(halting::a_dead_letter_halts_only_those_behind_it).await;
+}
+
+#[tokio::test]
+async fn halted_keys_do_not_stand_in_the_way_of_others() {
+    on_every_database(halting::halted_keys_do_not_stand_in_the_way_of_others).await;
 }

@@ -7,7 +7,7 @@ use axum::http::{HeaderName, HeaderValue};
 use ipnet::IpNet;
 use outbox_adapters::fcm;
 use outbox_adapters::http::{self, IdempotencyKey, Method};
-use outbox_schema::InDoubtPolicy;
+use outbox_schema::{InDoubtPolicy, OnDeadOrdered};
 
 use super::{DAY, HOUR, SECOND, auth, of_letters};
 use crate::config::channel::{ChannelConfig, ChannelKind, RetryConfig};
@@ -51,6 +51,8 @@ fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
     };
     let in_doubt =
         read.word("in_doubt", &[("resend", InDoubtPolicy::Resend), ("dead_letter", InDoubtPolicy::DeadLetter)]);
+    let on_dead_ordered =
+        read.word("on_dead_ordered", &[("continue", OnDeadOrdered::Continue), ("halt", OnDeadOrdered::Halt)]);
     let (timeout, retry, kind) = match read.word("kind", &[("http", Kind::Http), ("fcm", Kind::Fcm)])? {
         Kind::Http => (
             read.time("timeout", Duration::from_millis(100)..=HOUR),
@@ -64,7 +66,14 @@ fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
         ),
     };
     named?;
-    Some(ChannelConfig { name: name.to_owned(), timeout: timeout?, in_doubt: in_doubt?, retry: retry?, kind: kind? })
+    Some(ChannelConfig {
+        name: name.to_owned(),
+        timeout: timeout?,
+        in_doubt: in_doubt?,
+        on_dead_ordered: on_dead_ordered?,
+        retry: retry?,
+        kind: kind?,
+    })
 }
 
 fn refuse_name(read: &mut Reader<'_>, why: &str) -> Option<()> {

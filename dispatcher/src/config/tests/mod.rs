@@ -5,7 +5,7 @@ mod refused;
 
 use std::time::Duration;
 
-use outbox_schema::InDoubtPolicy;
+use outbox_schema::{InDoubtPolicy, OnDeadOrdered};
 use proptest::prelude::*;
 
 use outbox_adapters::http::{Auth, IdempotencyKey, Kept, Method, Secret, Settings as HttpSettings};
@@ -124,11 +124,13 @@ fn a_channel_overrides_the_retry_section_and_fcm_keeps_the_limits_of_google() {
     let config = from_file(
         "[retry]\nmax_attempts = 3\nbase = \"1s\"\nmax_age = \"2d\"\n\
          [channels.hook]\nkind = \"http\"\nmax_attempts = 4\nin_doubt = \"dead_letter\"\n\
+         on_dead_ordered = \"halt\"\n\
          [channels.push]\nkind = \"fcm\"\nproject_id = \"shop\"",
     );
     let (hook, push) = (&config.channels["hook"], &config.channels["push"]);
     assert_eq!((hook.retry.max_attempts, hook.retry.base), (4, Duration::from_secs(1)));
     assert_eq!(hook.in_doubt, InDoubtPolicy::DeadLetter);
+    assert_eq!((hook.on_dead_ordered, push.on_dead_ordered), (OnDeadOrdered::Halt, OnDeadOrdered::Continue));
     assert_eq!((push.retry.max_attempts, push.retry.base), (3, Duration::from_secs(10)));
     assert_eq!((push.retry.max_age, push.timeout), (Duration::from_hours(1), Duration::from_mins(1)));
 }

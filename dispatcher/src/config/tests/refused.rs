@@ -82,6 +82,7 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[channels.hook]\nkind = \"http\"\nbase_url = \"https://x/?a=b\"", &["a query or a fragment"]),
     ("[channels.hook]\nkind = \"http\"\nmethod = \"GET\"", &["\"POST\", \"PUT\" or \"PATCH\""]),
     ("[channels.hook]\nkind = \"http\"\nin_doubt = \"drop\"", &["\"resend\" or \"dead_letter\""]),
+    ("[channels.hook]\nkind = \"http\"\non_dead_ordered = \"stop\"", &["\"continue\" or \"halt\""]),
     ("[channels.hook]\nkind = \"http\"\nallow_networks = [\"10.0.0.0/64\"]", &["\"10.0.0.0/64\" is not a network"]),
     ("[channels.hook]\nkind = \"http\"\nallow_networks = [8]", &["a number, not a text", "a list of networks"]),
     ("[channels.hook]\nkind = \"http\"\nheaders = { \"X A\" = \"b\" }", &["headers.\"X A\"", "no name of a header"]),

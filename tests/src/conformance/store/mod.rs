@@ -2,7 +2,9 @@
 
 pub mod claims;
 pub mod defaults;
+pub mod halting;
 pub mod marks;
+pub mod ordering;
 mod outbox;
 pub mod settling;
 pub mod terms;
@@ -10,7 +12,8 @@ pub mod terms;
 use std::time::{Duration, Instant};
 
 use outbox_schema::{
-    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, InDoubtPolicy, Mark, Message, TermId, Verdict,
+    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, InDoubtPolicy, Mark, Message, OnDeadOrdered,
+    TermId, Verdict,
 };
 
 pub use outbox::{Dialect, Outbox};
@@ -33,6 +36,7 @@ pub fn http() -> ChannelTerms {
         timeout: Duration::from_secs(1),
         max_attempts: 10,
         in_doubt: InDoubtPolicy::Resend,
+        on_dead_ordered: OnDeadOrdered::Continue,
     }
 }
 
@@ -81,6 +85,15 @@ pub fn mark(term: &TermId, claim: ClaimId, message: &Message, verdict: Verdict, 
 /// The mark of a delivery.
 fn delivered(term: &TermId, claim: ClaimId, message: &Message) -> Mark {
     mark(term, claim, message, Verdict::Success { receipt: None }, "delivered")
+}
+
+/// Claims all that is due, and finds it dead for good.
+async fn dead(outbox: &Outbox, term: &TermId, channels: &[ChannelTerms]) {
+    let ask = request(channels);
+    let claimed = outbox.store.claim(term, &ask).await.unwrap().messages;
+    let verdict = Verdict::Dead { reason: DeadReason::Permanent, attempted: true, invalid_target: false };
+    let marks: Vec<_> = claimed.iter().map(|row| mark(term, ask.claim, row, verdict.clone(), "dead")).collect();
+    outbox.store.mark(&marks, &[ask.claim]).await.unwrap();
 }
 
 fn ids(messages: &[Message]) -> Vec<i64> {

@@ -1,0 +1,154 @@
+//! Which message goes next: priorities, ages, and the turns of an ordering key.
+
+use std::time::Duration;
+
+use outbox_schema::desk::{Author, Pace};
+use outbox_schema::store::{OpenedTerm, TermCounts};
+use outbox_schema::{
+    ByHand, ChannelTerms, ClaimRequest, Holder, MessageId, Selection, Shard, TermEnd, TermId, Verdict,
+};
+
+use super::{Outbox, dead, delivered, http, ids, mark, request};
+
+/// With one ordering key of its own for each, and without.
+pub async fn priorities_are_strict_with_and_without_ordering_keys(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let mut expected = Vec::new();
+    // The lowest priority is the oldest, and keys and ages say the opposite of each other.
+    for (priority, age) in [("0", 400), ("1", 300), ("2", 200), ("3", 100)] {
+        let (older, younger) = (outbox.moment(-age * 1_000), outbox.moment(-(age - 50) * 1_000));
+        let (last, first) = (format!("'z{priority}'"), format!("'a{priority}'"));
+        let young = outbox.insert(&[("priority", priority), ("available_at", &younger)]).await.0;
+        let young_keyed =
+            outbox.insert(&[("priority", priority), ("available_at", &younger), ("ordering_key", &first)]).await.0;
+        let old_keyed =
+            outbox.insert(&[("priority", priority), ("available_at", &older), ("ordering_key", &last)]).await.0;
+        expected.splice(0..0, [old_keyed, young, young_keyed]);
+    }
+    for limit in [1, 2, 5, 8, 100] {
+        let ask = ClaimRequest { limit, ..request(&channels) };
+        let claimed = ids(&outbox.store.claim(&term, &ask).await.unwrap().messages);
+        let some = claimed.len();
+        assert_eq!(some, expected.len().min(limit as usize));
+        // Those inserted in the same moment may change places, so the ages are compared in pairs.
+        let priority = |id: &i64| expected.iter().position(|known| known == id).unwrap() / 3;
+        assert!(claimed.is_sorted_by_key(priority), "{claimed:?} of {expected:?}");
+        assert_eq!(claimed[0], expected[0], "the oldest of the highest priority, though its key comes last");
+    }
+}
+
+/// No key is served before another because of its name, and none of them before older messages without a key.
+pub async fn the_longest_due_goes_first_whatever_its_ordering_key(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let mut expected = Vec::new();
+    for (age, key) in [(10, "'a'"), (20, "NULL"), (30, "'m'"), (40, "NULL"), (50, "'z'")] {
+        let due = outbox.moment(-age * 1_000);
+        expected.insert(0, outbox.insert(&[("ordering_key", key), ("available_at", &due)]).await.0);
+    }
+    for limit in 1..=5 {
+        let ask = ClaimRequest { limit, ..request(&channels) };
+        let claimed = ids(&outbox.store.claim(&term, &ask).await.unwrap().messages);
+        assert_eq!(claimed, expected[..limit as usize]);
+    }
+}
+
+/// Within a key the order of ids counts, whatever the priorities and the times say.
+pub async fn the_order_of_ids_wins_over_priority_and_age_within_a_key(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let past = outbox.moment(-60_000);
+    let mut in_order = Vec::new();
+    for (priority, due) in [("0", outbox.moment(-1_000)), ("3", past.clone()), ("1", past)] {
+        let row = [("ordering_key", "'k'"), ("priority", priority), ("available_at", &*due)];
+        in_order.push(outbox.insert(&row).await.0);
+    }
+    assert_eq!(deliver_all(outbox, &term, &channels).await, in_order);
+}
+
+/// However often it fails, those behind it wait, also for the time between two attempts.
+pub async fn a_retry_keeps_those_behind_it_waiting(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let first = outbox.insert(&[("ordering_key", "'k'")]).await;
+    let second = outbox.insert(&[("ordering_key", "'k'")]).await;
+    let due = outbox.moment(-1);
+    for _attempt in 1..=3 {
+        let ask = request(&channels);
+        let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+        assert_eq!(ids(&claimed), [first.0]);
+        let retry = Verdict::Retry { after: Duration::from_mins(1) };
+        outbox.store.mark(&[mark(&term, ask.claim, &claimed[0], retry, "retry")], &[ask.claim]).await.unwrap();
+        assert!(outbox.store.claim(&term, &request(&channels)).await.unwrap().messages.is_empty());
+        outbox.execute(&format!("UPDATE outbox SET available_at = {due} WHERE id = {first}")).await;
+    }
+    assert_eq!(deliver_all(outbox, &term, &channels).await, [first.0, second.0]);
+}
+
+/// What an earlier poller had in flight is excluded until it is settled; nothing of its key overtakes it meanwhile.
+pub async fn those_behind_a_message_in_doubt_wait_until_it_is_settled(outbox: &Outbox) {
+    let channels = [http()];
+    for orderly in [true, false] {
+        outbox.execute("DELETE FROM outbox").await;
+        let first = outbox.insert(&[("ordering_key", "'k'")]).await;
+        let second = outbox.insert(&[("ordering_key", "'k'")]).await;
+        let earlier = outbox.term(&channels).await;
+        let claimed = outbox.store.claim(&earlier, &request(&channels)).await.unwrap().messages;
+        assert_eq!(ids(&claimed), [first.0]);
+        if orderly {
+            outbox.store.end_term(&earlier, TermEnd::Interval, TermCounts::default()).await.unwrap();
+        }
+        let (term, opened) = begin(outbox, &channels).await;
+        assert_eq!(opened.unsettled, [first]);
+        let ask = ClaimRequest { excluded: &opened.unsettled, ..request(&channels) };
+        assert!(outbox.store.claim(&term, &ask).await.unwrap().messages.is_empty());
+
+        outbox.age_claims(Duration::from_hours(1)).await;
+        let settled = outbox.store.settle(&term, &channels).await.unwrap();
+        assert_eq!(settled.decided.len(), 1);
+        assert_eq!(deliver_all(outbox, &term, &channels).await, [first.0, second.0]);
+    }
+}
+
+/// It is the head of its key again, but one at a time means that the one on its way comes first.
+pub async fn a_redriven_message_waits_for_the_one_of_its_key_that_is_in_flight(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let first = outbox.insert(&[("ordering_key", "'k'")]).await;
+    let second = outbox.insert(&[("ordering_key", "'k'")]).await;
+    dead(outbox, &term, &channels).await;
+    let in_flight = request(&channels);
+    let claimed = outbox.store.claim(&term, &in_flight).await.unwrap().messages;
+    assert_eq!(ids(&claimed), [second.0]);
+
+    let author = Author { who: "ada".to_owned(), why: String::new() };
+    outbox.database().redrive(&Selection::Ids(vec![first]), Pace::default(), &author).await.unwrap();
+    let excluded = [second];
+    let ask = ClaimRequest { excluded: &excluded, ..request(&channels) };
+    assert!(outbox.store.claim(&term, &ask).await.unwrap().messages.is_empty());
+    let done = delivered(&term, in_flight.claim, &claimed[0]);
+    outbox.store.mark(&[done], &[in_flight.claim]).await.unwrap();
+    assert_eq!(deliver_all(outbox, &term, &channels).await, [first.0]);
+}
+
+/// Claims and delivers until nothing is due any more: the ids in that order.
+pub(super) async fn deliver_all(outbox: &Outbox, term: &TermId, channels: &[ChannelTerms]) -> Vec<i64> {
+    let mut sent = Vec::new();
+    loop {
+        let ask = request(channels);
+        let claimed = outbox.store.claim(term, &ask).await.unwrap().messages;
+        if claimed.is_empty() {
+            return sent;
+        }
+        let marks: Vec<_> = claimed.iter().map(|message| delivered(term, ask.claim, message)).collect();
+        assert_eq!(outbox.store.mark(&marks, &[ask.claim]).await.unwrap().fenced, Vec::<MessageId>::new());
+        sent.extend(ids(&claimed));
+    }
+}
+
+async fn begin(outbox: &Outbox, channels: &[ChannelTerms]) -> (TermId, OpenedTerm) {
+    let holder = Holder::new("test", &uuid::Uuid::new_v4().to_string());
+    let opened = outbox.store.begin_term(Shard(0), &holder, channels).await.unwrap();
+    (TermId { shard: Shard(0), epoch: opened.epoch, holder }, opened)
+}
