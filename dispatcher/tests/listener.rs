@@ -77,6 +77,7 @@ fn shown(setup: &Setup) -> Shown {
     Shown {
         metrics: Arc::new(metrics),
         vitals: Arc::new(VitalsCache::new(Arc::clone(&setup.database) as Arc<dyn VitalsSource>)),
+        pulse: Arc::default(),
         readiness: Arc::clone(&setup.readiness) as Arc<dyn Readiness>,
     }
 }

@@ -8,6 +8,7 @@ mod enqueue;
 mod health;
 mod messages;
 mod migrate;
+mod prune;
 mod run;
 mod session;
 mod status;
@@ -61,6 +62,8 @@ enum Command {
     /// Look at what could not be delivered, mend it, and redrive it.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLettersCommand),
+    /// Remove what is past its retention, as the poller does by itself.
+    Prune(prune::PruneArgs),
     /// The settings as this program understands them.
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -96,6 +99,7 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Status(args) => status::status(settings(&global)?, &args).await,
             Command::Messages(command) => messages::messages(settings(&global)?, command).await,
             Command::DeadLetters(command) => dead_letters::dead_letters(settings(&global)?, command).await,
+            Command::Prune(args) => prune::prune(settings(&global)?, args).await.map(|()| ExitCode::SUCCESS),
             Command::Config(command) => config::config(&settings(&global)?, &command),
             Command::Check(args) => check::check(settings(&global)?, &args).await,
             Command::Health(args) => health::health(&settings(&global)?, args).await,

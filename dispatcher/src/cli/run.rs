@@ -22,8 +22,8 @@ use crate::store_health::StoreHealth;
 use crate::telemetry::Telemetry;
 use crate::wiring;
 
-/// Claims, marks, settling, a term's end, the hints, and two for whoever asks the listener.
-const CONNECTIONS: u32 = 8;
+/// Claims, marks, settling, a term's end, the hints, what is removed, and two for whoever asks the listener; one to spare.
+const CONNECTIONS: u32 = 9;
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -52,17 +52,23 @@ async fn dispatch(config: &Config, args: &RunArgs, telemetry: &Telemetry) -> any
     let metrics = Arc::new(telemetry.metrics(names.iter().map(String::as_str), &[Shard::default()])?);
     let store = Arc::new(StoreHealth::new(database.store()));
     let replica = Arc::new(Replica::new(&database, store.clone(), lease.clone(), config));
-    let shown = Shown { metrics: metrics.clone(), vitals: replica.vitals.clone(), readiness: replica.clone() };
-    let token = config.admin.token.as_ref().map(SecretText::expose);
-    let listener = Listener::bind(config.admin.listen, token, shown).await?;
     let dispatcher = Dispatcher::assemble(Parts {
         store,
         lease,
         channels,
         clock: Arc::new(BootClock),
         metrics: metrics.clone(),
+        retention: Some((database.pruning(), wiring::retention(config))),
         settings: numbers(config, args),
     });
+    let shown = Shown {
+        metrics: metrics.clone(),
+        vitals: replica.vitals.clone(),
+        pulse: dispatcher.pulse(),
+        readiness: replica.clone(),
+    };
+    let token = config.admin.token.as_ref().map(SecretText::expose);
+    let listener = Listener::bind(config.admin.listen, token, shown).await?;
 
     let (shutdown, at_once) = (CancellationToken::new(), CancellationToken::new());
     tokio::spawn(stop_on_signals(shutdown.clone(), at_once.clone()));

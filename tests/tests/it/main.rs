@@ -24,6 +24,8 @@ mod model;
 mod outboxes;
 mod poller;
 mod program;
+mod readiness;
+mod retention;
 mod servers;
 mod sink;
 mod status;
