@@ -113,3 +113,54 @@ fn settings(global: &Global) -> Result<Config, ConfigError> {
     flags.extend(global.database.iter().map(|url| ("database.url".to_owned(), url.clone())));
     Config::load(&Sources::of_process(global.config.as_deref(), flags)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGES: [(&str, &str); 2] = [
+        ("docs/runbook.md", include_str!("../../../docs/runbook.md")),
+        ("docs/dead-letters.md", include_str!("../../../docs/dead-letters.md")),
+    ];
+
+    /// The commands of the blocks that are for a shell.
+    fn commands(page: &str) -> impl Iterator<Item = &str> {
+        let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+        blocks.flat_map(str::lines).map(str::trim).filter(|line| line.starts_with("outbox "))
+    }
+
+    /// The words of a command as a shell makes them, without its comment: quotes keep words together.
+    fn words(command: &str) -> Vec<String> {
+        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+        for c in command.chars() {
+            match (c, quote) {
+                ('"' | '\'', None) => quote = Some(c),
+                (c, Some(open)) if c == open => quote = None,
+                ('#', None) if word.is_empty() => break,
+                (' ', None) => words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty())),
+                (c, _) => word.push(c),
+            }
+        }
+        words.extend(Some(word).filter(|word| !word.is_empty()));
+        words
+    }
+
+    #[test]
+    fn the_commands_that_pages_for_an_incident_name_exist() {
+        for (page, text) in PAGES {
+            let mut read = 0;
+            for command in commands(text) {
+                if let Err(why) = Cli::try_parse_from(words(command)) {
+                    panic!("{page}: {command}: {why}");
+                }
+                read += 1;
+            }
+            assert!(read > 5, "{page} has {read} commands");
+        }
+    }
+
+    #[test]
+    fn a_command_is_split_as_a_shell_does() {
+        assert_eq!(words("outbox a --why \"it's back\" 1  # or 2"), ["outbox", "a", "--why", "it's back", "1"]);
+    }
+}

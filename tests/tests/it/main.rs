@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on panics")]
 
+mod alerts;
 mod bad_input;
 mod by_hand;
 mod command_line;
