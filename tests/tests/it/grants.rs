@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outbox_schema::desk::{Author, Cancelled, Edited, Pace, Revised};
-use outbox_schema::retention::{BEGINNING, Pruned};
+use outbox_schema::retention::BEGINNING;
 use outbox_schema::store::TermCounts;
 use outbox_schema::{
     ByHand, DeadLetterFilter, Desk, Dialect, Enqueued, MessageId, NewMessage, Pruning, Retention, Selection, TermEnd,
@@ -161,8 +161,11 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         let dead = by_hand(&operator).await;
         let purged = operator.purge(&Selection::Ids(dead.clone()), &author).await.unwrap();
         assert_eq!(purged.purged, dead.len() as u64);
-        let nothing_is_old = Retention { success: Some(Duration::from_hours(1)), ..Retention::default() };
-        assert_eq!(operator.prune(&nothing_is_old, &author, &|_| ()).await.unwrap(), Pruned::default());
+        let delivered = "INSERT INTO outbox (channel, target, payload, status) VALUES ('http', '/x', '{}', 'SUCCESS')";
+        granted.owner.sql(delivered).await;
+        let at_once = Retention { success: Some(Duration::ZERO), ..Retention::default() };
+        assert_eq!(operator.past_retention(&at_once).await.unwrap().success, 1);
+        assert_eq!(operator.prune(&at_once, &author, &|_| ()).await.unwrap().success, 1);
 
         for sql in [
             "INSERT INTO outbox (channel, target, payload) VALUES ('http', '/hook', '{}')",
