@@ -120,7 +120,7 @@ async fn a_leader_shows_how_long_it_may_still_send_when_somebody_looks_and_nothi
 #[tokio::test(start_paused = true)]
 async fn only_a_leader_says_how_far_retention_is_behind_and_what_it_said_grows() {
     let metrics = metrics();
-    metrics.retention_behind(Duration::from_secs(7200));
+    metrics.retention_behind(Duration::from_hours(2));
     assert_eq!(lines(&metrics, "outbox_retention_lag"), Vec::<String>::new());
     let term = term(&SteppedClock::new());
     metrics.term_began(&term);

@@ -83,7 +83,7 @@ fn each_alert_fires_when_it_should_and_not_when_it_should_not() {
     let tests = include_str!("../../../docs/alerts/outbox.test.yml");
     for rule in rules() {
         let of_this = format!("alertname: {}\n", rule.alert);
-        let tested: Vec<_> = tests.split(&of_this).skip(1).map(|rest| rest.trim_start()).collect();
+        let tested: Vec<_> = tests.split(&of_this).skip(1).map(str::trim_start).collect();
         let quiet = tested.iter().filter(|rest| rest.starts_with("exp_alerts: []")).count();
         assert!(quiet > 0, "no test shows when {} is quiet", rule.alert);
         assert!(quiet < tested.len(), "no test shows when {} fires", rule.alert);
