@@ -29,8 +29,10 @@ const REST_SHARE: u32 = 100;
 const SHORTEST_REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_hours(1);
 
-/// A rest is at least so many times as long as the statements of the pass took: what is kept for long is read rarely.
+/// A rest is at least so many times as long as the statements of the pass took, up to [`LONGEST_AFTER_WORK`]: what is kept for
+/// long is read rarely.
 const REST_PER_WORK: u32 = 20;
+const LONGEST_AFTER_WORK: Duration = Duration::from_hours(3);
 
 /// Removes old messages while this process leads.
 #[derive(Debug)]
@@ -145,7 +147,7 @@ impl Pruner {
         }
         self.metrics.retention_behind(Duration::ZERO);
         let share = self.retention.shortest().map_or(LONGEST_REST, |shortest| shortest / REST_SHARE);
-        let rest = share.clamp(SHORTEST_REST, LONGEST_REST).max(walk.work * REST_PER_WORK);
+        let rest = share.clamp(SHORTEST_REST, LONGEST_REST).max((walk.work * REST_PER_WORK).min(LONGEST_AFTER_WORK));
         *walk = Walk::after(Some(Instant::now() + rest));
         rest
     }
