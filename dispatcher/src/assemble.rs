@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use outbox_adapters::Lease;
-use outbox_schema::{Shard, Store};
+use outbox_schema::{Pruning, Retention, Shard, Store};
 use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
 
@@ -18,6 +18,7 @@ use crate::mark::Marker;
 use crate::metrics::Metrics;
 use crate::pauses::Pauses;
 use crate::poll::{Dispatcher, LoopSettings};
+use crate::retention::Pruner;
 use crate::send::Sender;
 use crate::settling::Settling;
 use crate::suspects::Suspects;
@@ -35,6 +36,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Where it is counted.
     pub metrics: Arc<Metrics>,
+    /// Removes what is old, and how old that is; none: nothing is removed.
+    pub retention: Option<(Arc<dyn Pruning>, Retention)>,
     /// Its numbers.
     pub settings: Settings,
 }
@@ -59,7 +62,7 @@ pub struct Settings {
 impl Dispatcher {
     /// A dispatcher of these parts, with its marker running. Needs a Tokio runtime.
     pub fn assemble(parts: Parts) -> Self {
-        let Parts { store, lease, channels, clock, metrics, settings } = parts;
+        let Parts { store, lease, channels, clock, metrics, retention, settings } = parts;
         let channels = Channels::new(channels);
         let terms = channels.terms();
         let wakeup = Arc::new(Notify::new());
@@ -77,6 +80,8 @@ impl Dispatcher {
             metrics: metrics.clone(),
         };
         tokio::spawn(marker.run(sent));
+        let pruner =
+            retention.map(|(pruning, retention)| Pruner::new(pruning, retention, in_flight.clone(), metrics.clone()));
         Self {
             leadership: Leadership {
                 shard: Shard::default(),
@@ -115,6 +120,8 @@ impl Dispatcher {
             in_flight,
             settings: settings.run,
             leading: Arc::default(),
+            pulse: Arc::default(),
+            pruner,
         }
     }
 }

@@ -162,6 +162,11 @@ impl InFlight {
         self.state().messages.len()
     }
 
+    /// Whether more than half of the slots are taken.
+    pub fn is_busy(&self) -> bool {
+        self.count() > self.max_messages / 2
+    }
+
     /// Whether nothing is in flight and nothing is held up for an earlier term's sake.
     pub fn is_quiet(&self) -> bool {
         let state = self.state();

@@ -14,6 +14,8 @@ use crate::claim::{Batch, Intake, Polled};
 use crate::fault_point::{self, Point};
 use crate::in_flight::InFlight;
 use crate::leadership::{Leadership, patience};
+use crate::pulse::Pulse;
+use crate::retention::Pruner;
 use crate::send::Sender;
 use crate::settling::Settling;
 use crate::term::Term;
@@ -28,6 +30,9 @@ pub struct Dispatcher {
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) settings: LoopSettings,
     pub(crate) leading: Arc<AtomicBool>,
+    pub(crate) pulse: Arc<Pulse>,
+    /// None: nothing is removed.
+    pub(crate) pruner: Option<Arc<Pruner>>,
 }
 
 /// How the loop runs.
@@ -54,10 +59,13 @@ impl Dispatcher {
         self.listen_while(&shutdown);
         while let Some(term) = self.leadership.next_term(&shutdown).await {
             self.leading.store(true, Ordering::Relaxed);
+            let in_term = self.pulse.enter(&term, self.leadership.ttl);
             self.settling.begin(&term);
+            self.prune_during(&term);
             while let Some(batch) = self.next_batch(&term, &shutdown).await {
                 self.send(&term, batch);
             }
+            drop(in_term);
             self.leadership.hand_over(&term).await;
             self.leading.store(false, Ordering::Relaxed);
         }
@@ -68,6 +76,17 @@ impl Dispatcher {
     /// Whether this replica polls at the moment.
     pub fn leading(&self) -> Arc<AtomicBool> {
         self.leading.clone()
+    }
+
+    /// Whether the loop is alive.
+    pub fn pulse(&self) -> Arc<Pulse> {
+        self.pulse.clone()
+    }
+
+    fn prune_during(&self, term: &Arc<Term>) {
+        if let Some(pruner) = &self.pruner {
+            pruner.begin(term);
+        }
     }
 
     /// The next claimed batch: waits for a slot, a hint or a tick. None when the term ends.

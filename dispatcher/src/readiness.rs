@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::Epoch;
+use outbox_schema::desk::HeldBack;
 
 use crate::answering::Silence;
 use crate::vitals::Vitals;
 
 /// Lag below which nobody is called, however short the lease.
 const LAG_FLOOR: Duration = Duration::from_secs(30);
+
+/// Dead rows that slow down no poll worth mentioning.
+const DEAD_ROWS: i64 = 10_000;
 
 /// Whoever can say why the replica is not ready.
 #[async_trait]
@@ -30,6 +34,8 @@ pub struct Observations<'a> {
     pub newest_term: Option<NewestTerm>,
     /// Since when this replica could not write to the database; none when it can, or need not.
     pub store: Option<&'a Silence>,
+    /// What the database keeps for the sake of a snapshot; none where nobody need know.
+    pub held_back: Option<&'a HeldBack>,
     /// Since when the lease store has not answered; none when it answers.
     pub lease_store: Option<&'a Silence>,
     /// The settings that say how long things may take.
@@ -61,11 +67,19 @@ impl LeaseTimes {
     fn change_of_poller(&self) -> Duration {
         self.ttl + self.campaign_interval * 3
     }
+
+    /// A lag up to this is nothing to ask about.
+    pub fn patience(&self) -> Duration {
+        self.change_of_poller().max(LAG_FLOOR)
+    }
 }
 
 /// What is wrong, one sentence each; none when ready.
 pub fn causes(seen: &Observations<'_>) -> Vec<String> {
-    [database(seen), schema(seen), writes(seen), lease_store(seen), poller(seen)].into_iter().flatten().collect()
+    [database(seen), schema(seen), writes(seen), lease_store(seen), poller(seen), snapshot(seen)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn database(seen: &Observations<'_>) -> Option<String> {
@@ -95,7 +109,7 @@ fn lease_store(seen: &Observations<'_>) -> Option<String> {
 /// Due messages age and no term is young enough to be running: a backlog alone is not a cause.
 fn poller(seen: &Observations<'_>) -> Option<String> {
     let lag = seen.database.ok()?.lag();
-    if lag <= seen.lease.change_of_poller().max(LAG_FLOOR) {
+    if lag <= seen.lease.patience() {
         return None;
     }
     let nobody = match seen.newest_term {
@@ -108,12 +122,41 @@ fn poller(seen: &Observations<'_>) -> Option<String> {
     Some(format!("poller: a message has been due for {} and {nobody}; see the logs of the replicas", seconds(lag)))
 }
 
+/// Due messages age, and dead rows pile up behind a snapshot that is older than they are. A snapshot alone is no cause, nor
+/// is it one where everything flows.
+fn snapshot(seen: &Observations<'_>) -> Option<String> {
+    let lag = seen.database.ok()?.lag();
+    let HeldBack { dead_rows, holder, missing_right } = seen.held_back?;
+    let holder = holder.as_ref()?;
+    let held = match (holder.age(), holder.transactions) {
+        (Some(age), _) if age >= lag => format!("for {}", seconds(age)),
+        (None, Some(transactions)) => {
+            let more =
+                missing_right.map(|right| format!("; {right} to this role tells since when")).unwrap_or_default();
+            format!("for {transactions} transactions{more}")
+        }
+        (Some(_) | None, _) => return None,
+    };
+    (lag > seen.lease.patience() && *dead_rows >= DEAD_ROWS).then(|| {
+        format!(
+            "snapshot: a message has been due for {}, and {} ({}) has held a snapshot {held}: {dead_rows} dead rows cannot \
+             be removed, and each poll steps over them; end it with {}",
+            seconds(lag),
+            holder.what,
+            holder.who,
+            holder.end
+        )
+    })
+}
+
 fn seconds(duration: Duration) -> humantime::FormattedDuration {
     humantime::format_duration(Duration::from_secs(duration.as_secs()))
 }
 
 #[cfg(test)]
 mod tests {
+    use outbox_schema::desk::Snapshot;
+
     use super::*;
     use crate::vitals::ChannelVitals;
 
@@ -138,6 +181,7 @@ mod tests {
             schema: None,
             newest_term: Some(began(3)),
             store: None,
+            held_back: None,
             lease_store: None,
             lease: LEASE,
         }
@@ -227,6 +271,37 @@ mod tests {
         assert_eq!(told(silence(60, 1), 20), ["database: nothing could be written for 20s: refused"]);
         // It was refused, and has not tried since another began.
         assert_eq!(told(silence(60, 30), 20), Vec::<String>::new());
+    }
+
+    fn held(age_s: Option<i64>, dead_rows: i64) -> HeldBack {
+        let holder = Snapshot {
+            what: "the session 42".to_owned(),
+            who: "report, ada, idle in transaction".to_owned(),
+            age_ms: age_s.map(|seconds| seconds * 1000),
+            transactions: Some(9),
+            end: "SELECT pg_terminate_backend(42)".to_owned(),
+            ..Snapshot::default()
+        };
+        let missing_right = age_s.is_none().then_some("GRANT pg_read_all_stats");
+        HeldBack { dead_rows, holder: Some(holder), missing_right }
+    }
+
+    #[test]
+    fn a_snapshot_is_a_cause_where_messages_age_and_dead_rows_pile_up_behind_it() {
+        let told = |lag, held: &HeldBack| causes(&Observations { held_back: Some(held), ..healthy(&lagging(lag)) });
+        let expected = "snapshot: a message has been due for 1m, and the session 42 (report, ada, idle in transaction) has \
+                        held a snapshot for 10m: 10000 dead rows cannot be removed, and each poll steps over them; end it \
+                        with SELECT pg_terminate_backend(42)";
+        assert_eq!(told(60, &held(Some(600), 10_000)), [expected]);
+        assert_eq!(told(0, &held(Some(600), 10_000)), Vec::<String>::new(), "all flows");
+        assert_eq!(told(60, &held(Some(59), 10_000)), Vec::<String>::new(), "it is younger than the trouble");
+        assert_eq!(told(60, &held(Some(600), 9_999)), Vec::<String>::new(), "there is little to step over");
+        assert_eq!(told(60, &HeldBack { dead_rows: 10_000, ..HeldBack::default() }), Vec::<String>::new());
+        let [unseen] = &told(60, &held(None, 10_000))[..] else { panic!("one cause") };
+        assert!(
+            unseen.contains("for 9 transactions; GRANT pg_read_all_stats to this role tells since when"),
+            "{unseen}"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use outbox_schema::desk::HeldBack;
 use outbox_schema::{Database, Desk, Epoch};
 
 use crate::config::Config;
@@ -18,7 +19,7 @@ use crate::vitals::{Vitals, VitalsCache, VitalsSource};
 /// How often the poller refreshes what is sent over OTLP without anybody asking.
 const REFRESH: Duration = Duration::from_mins(1);
 
-/// How long the database has to refuse a connection.
+/// How long the database has to refuse a connection, or to say who holds a snapshot.
 const REFUSAL_LIMIT: Duration = Duration::from_secs(2);
 
 /// Sees the outbox through the desk and the lease through its answers.
@@ -63,12 +64,28 @@ impl Replica {
         }
     }
 
+    /// Asked only while messages age. What cannot be found out in time is no cause.
+    async fn held_back(&self) -> Option<HeldBack> {
+        let database = self.database.clone();
+        // In a task, so that it comes to its end also when nobody waits for it: see `vitals`.
+        let asking = tokio::spawn(async move { database.held_back().await });
+        match tokio::time::timeout(REFUSAL_LIMIT, asking).await {
+            Ok(Ok(Ok(held_back))) => Some(held_back),
+            Ok(Ok(Err(error))) => {
+                tracing::warn!(%error, "readiness.snapshots_unseen");
+                None
+            }
+            Ok(Err(_)) | Err(_) => None,
+        }
+    }
+
     /// Refreshes what `metrics` says of the database while this replica leads, for a collector that is sent
     /// metrics and never asks.
     pub async fn refresh_vitals(self: Arc<Self>, metrics: Arc<Metrics>, leading: Arc<AtomicBool>) {
         loop {
             if leading.load(Ordering::Relaxed) {
                 metrics.vitals(self.vitals.get().await.ok());
+                metrics.ready(self.causes().await.is_empty());
             }
             tokio::time::sleep(REFRESH).await;
         }
@@ -86,6 +103,10 @@ impl Readiness for Replica {
             Ok(_) => self.database.require(&self.environment).await.err().map(|error| error.to_string()),
             Err(_) => None,
         };
+        let held_back = match &vitals {
+            Ok(vitals) if vitals.lag() > self.times.patience() => self.held_back().await,
+            Ok(_) | Err(_) => None,
+        };
         let newest_term = vitals.as_ref().ok().and_then(|vitals| newest_term(vitals));
         let (store, lease) = (self.store.trouble(), self.lease.trouble());
         causes(&Observations {
@@ -93,6 +114,7 @@ impl Readiness for Replica {
             schema: schema.as_deref(),
             newest_term,
             store: store.as_ref(),
+            held_back: held_back.as_ref(),
             lease_store: lease.as_ref(),
             lease: self.times,
         })

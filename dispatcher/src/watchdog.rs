@@ -51,7 +51,7 @@ pub fn call_limit(ttl: Duration) -> Duration {
 }
 
 /// A loop that has been silent for so long is wedged: longer than any statement of it may take.
-fn wedged_after(ttl: Duration) -> Duration {
+pub(crate) fn wedged_after(ttl: Duration) -> Duration {
     ttl.max(STATEMENT_LIMIT + Duration::from_secs(5))
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use outbox_adapters::{Adapter, Lease, RedisLease, SetupError, TableLease, fcm, http};
-use outbox_schema::{ConnectOptions, Database, InDoubtPolicy};
+use outbox_schema::{ConnectOptions, Database, InDoubtPolicy, OnDeadOrdered, Retention};
 
 use crate::channels::{Channel, Retry};
 use crate::config::{ChannelConfig, ChannelKind, Config, LeaseProvider};
@@ -31,6 +31,13 @@ pub async fn database(config: &Config, connections: u32) -> anyhow::Result<Datab
     let options =
         ConnectOptions { url: config.database.url.expose(), schema: config.database.schema.as_deref(), connections };
     Database::connect(&options).await.with_context(|| format!("database.url is {}", config.database.url))
+}
+
+/// How long what is finished is kept, by the settings.
+pub fn retention(config: &Config) -> Retention {
+    let continues = |channel: &&ChannelConfig| channel.on_dead_ordered == OnDeadOrdered::Continue;
+    let continuing = config.channels.values().filter(continues).map(|channel| channel.name.clone()).collect();
+    Retention { success: config.retention.success, dead: config.retention.dead, continuing }
 }
 
 /// The channels of the settings.

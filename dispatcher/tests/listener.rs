@@ -84,6 +84,7 @@ fn shown(setup: &Setup) -> Shown {
     Shown {
         metrics: Arc::new(metrics),
         vitals: Arc::new(VitalsCache::new(Arc::clone(&setup.database) as Arc<dyn VitalsSource>)),
+        pulse: Arc::default(),
         readiness: Arc::clone(&setup.readiness) as Arc<dyn Readiness>,
     }
 }
@@ -100,6 +101,7 @@ async fn office() -> Office {
         by_hand: database.by_hand(),
         lease: Arc::new(TableLease::Sqlite(pool)),
         channels: Arc::default(),
+        retention: outbox_schema::Retention::default(),
     }
 }
 

@@ -8,14 +8,15 @@
 -- An application inserts. The two columns tell which message a duplicate repeats; payloads stay unread.
 GRANT INSERT, SELECT (id, idempotency_key) ON outbox TO APPLICATION;
 
--- The dispatcher claims, marks and settles; it enqueues for `outbox enqueue`. It deletes no message and no record of one.
-GRANT SELECT, INSERT, UPDATE ON outbox TO DISPATCHER;
+-- The dispatcher claims, marks and settles, and removes what is past its retention; it enqueues for `outbox enqueue`. It
+-- deletes no audit, and no target that is known to be gone.
+GRANT SELECT, INSERT, UPDATE, DELETE ON outbox TO DISPATCHER;
 GRANT SELECT, INSERT, UPDATE ON outbox_term TO DISPATCHER;
-GRANT SELECT, INSERT, UPDATE ON outbox_term_log TO DISPATCHER;
+GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_term_log TO DISPATCHER;
 GRANT SELECT, INSERT, UPDATE ON outbox_destination TO DISPATCHER;
 GRANT SELECT, INSERT, UPDATE ON outbox_invalid_target TO DISPATCHER;
 GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_claim TO DISPATCHER;
 GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_lease TO DISPATCHER;
-GRANT SELECT, INSERT ON outbox_attempt TO DISPATCHER;
+GRANT SELECT, INSERT, DELETE ON outbox_attempt TO DISPATCHER;
 GRANT SELECT, INSERT ON outbox_audit TO DISPATCHER;
 GRANT SELECT ON outbox_meta TO DISPATCHER;

@@ -17,7 +17,7 @@ GRANT SELECT ON outbox_lease TO OPERATOR;
 -- Redriving, undoing, cancelling and editing; what names a message (id, channel, ordering key, shard) stays.
 GRANT UPDATE (idempotency_key, target, payload, headers, revision, status, dead_reason, attempts, error_hash, available_at,
               deferred_from, expires_at, first_attempt_at, finished_at) ON outbox TO OPERATOR;
--- Purging. Leave these two out for people who are not to.
+-- Purging and pruning. Leave these two out for people who are not to.
 GRANT DELETE ON outbox TO OPERATOR;
 GRANT DELETE ON outbox_attempt TO OPERATOR;
 GRANT SELECT, INSERT ON outbox_audit TO OPERATOR;

@@ -12,13 +12,16 @@ GRANT EXECUTE ON FUNCTION :"schema".outbox_new_key, :"schema".outbox_destination
 -- Where the schema is not in the application's search_path:
 --   ALTER ROLE shop SET search_path = "$user", public, dispatcher;
 
--- The dispatcher claims, marks and settles; it enqueues for `outbox enqueue`. It deletes no message and no record of one.
+-- The dispatcher claims, marks and settles, and removes what is past its retention; it enqueues for `outbox enqueue`. It
+-- deletes no audit, and no target that is known to be gone.
 GRANT USAGE ON SCHEMA :"schema" TO :"dispatcher";
-GRANT SELECT, INSERT, UPDATE ON
-    :"schema".outbox, :"schema".outbox_term, :"schema".outbox_term_log, :"schema".outbox_destination, :"schema".outbox_invalid_target
+GRANT SELECT, INSERT, UPDATE ON :"schema".outbox_term, :"schema".outbox_destination, :"schema".outbox_invalid_target
     TO :"dispatcher";
-GRANT SELECT, INSERT, UPDATE, DELETE ON :"schema".outbox_claim, :"schema".outbox_lease TO :"dispatcher";
-GRANT SELECT, INSERT ON :"schema".outbox_attempt, :"schema".outbox_audit TO :"dispatcher";
+GRANT SELECT, INSERT, UPDATE, DELETE ON
+    :"schema".outbox, :"schema".outbox_term_log, :"schema".outbox_claim, :"schema".outbox_lease
+    TO :"dispatcher";
+GRANT SELECT, INSERT, DELETE ON :"schema".outbox_attempt TO :"dispatcher";
+GRANT SELECT, INSERT ON :"schema".outbox_audit TO :"dispatcher";
 GRANT SELECT ON :"schema".outbox_meta TO :"dispatcher";
 GRANT EXECUTE ON FUNCTION
     :"schema".outbox_new_key, :"schema".outbox_destination_of, :"schema".outbox_begin_term, :"schema".outbox_require_term,

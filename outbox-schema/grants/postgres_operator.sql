@@ -14,7 +14,7 @@ GRANT SELECT ON
 GRANT UPDATE (idempotency_key, target, payload, headers, revision, status, dead_reason, attempts, error_hash, available_at,
               deferred_from, expires_at, first_attempt_at, finished_at)
     ON :"schema".outbox TO :"operator";
--- Purging. Leave these two out for people who are not to.
+-- Purging and pruning. Leave these two out for people who are not to.
 GRANT DELETE ON :"schema".outbox, :"schema".outbox_attempt TO :"operator";
 GRANT INSERT ON :"schema".outbox_audit TO :"operator";
 -- Nothing updates it by this: a lock on the row of a term asks for the right to change some of it.

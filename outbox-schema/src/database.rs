@@ -12,7 +12,7 @@ use sqlx::{ConnectOptions as _, Executor, MySqlPool, PgPool, SqlitePool};
 use crate::mysql::MySqlStore;
 use crate::postgres::PostgresStore;
 use crate::sqlite::SqliteStore;
-use crate::{ByHand, Desk, Store};
+use crate::{ByHand, Desk, Pruning, Store};
 
 /// Longest that a statement may take on the server.
 pub const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
@@ -115,6 +115,11 @@ impl Database {
 
     /// The outbox for people who change it.
     pub fn by_hand(&self) -> Arc<dyn ByHand> {
+        Arc::new(self.clone())
+    }
+
+    /// The outbox for whoever removes what is old.
+    pub fn pruning(&self) -> Arc<dyn Pruning> {
         Arc::new(self.clone())
     }
 

@@ -15,6 +15,7 @@ pub mod migrate;
 pub mod mysql;
 pub mod new_message;
 pub mod postgres;
+pub mod retention;
 mod rows;
 mod sql;
 pub mod sqlite;
@@ -34,6 +35,7 @@ pub use migrate::{
     DEFAULT_ENVIRONMENT, Meta, MigrateError, Migrated, SCHEMA_VERSION, SchemaError, SchemaState, migrations_sql,
 };
 pub use new_message::{FcmTarget, InvalidMessage, NewMessage};
+pub use retention::{Pruning, Retention};
 pub use store::{Store, StoreError};
 pub use term::{Epoch, Holder, Shard, TermEnd, TermId};
 pub use trace::TraceContext;

@@ -267,6 +267,7 @@ async fn dispatcher(outbox: &Outbox, rows: usize, receiver: &Receiver) -> f64 {
         channels,
         clock: Arc::new(BootClock),
         metrics: Arc::new(metrics),
+        retention: None,
         settings: Settings {
             lease_ttl: Duration::from_secs(10),
             term: Duration::from_secs(20),

@@ -5,6 +5,7 @@ mod dead_letters;
 mod messages;
 mod overview;
 pub(crate) mod problem;
+mod prune;
 pub(crate) mod requests;
 
 use std::collections::BTreeSet;
@@ -13,12 +14,12 @@ use std::sync::Arc;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use outbox_adapters::Lease;
-use outbox_schema::{ByHand, Desk};
+use outbox_schema::{ByHand, Desk, Retention};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 pub use problem::{Kind, Problem};
-pub use requests::{Authored, ByKey, EditBody, Page, PurgeBody, RedriveBody};
+pub use requests::{Authored, ByKey, EditBody, Page, PruneBody, PurgeBody, RedriveBody};
 
 /// Where all of it is.
 pub(crate) const PREFIX: &str = "/api/v1";
@@ -34,6 +35,8 @@ pub struct Office {
     pub lease: Arc<dyn Lease>,
     /// The channels of the settings.
     pub channels: Arc<BTreeSet<String>>,
+    /// How long what is finished is kept, by the settings.
+    pub retention: Retention,
 }
 
 type Answer<T> = Result<Json<T>, Problem>;
@@ -50,7 +53,7 @@ type Answer<T> = Result<Json<T>, Problem>;
         overview::status, overview::terms,
         messages::show, messages::by_key, messages::cancel, messages::edit, messages::redrive,
         dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive,
-        dead_letters::purge, dead_letters::undo,
+        dead_letters::purge, dead_letters::undo, prune::count, prune::prune,
     ),
     components(schemas(Problem)),
     modifiers(&Bearer),
@@ -77,6 +80,7 @@ pub(crate) fn questions() -> Router<Office> {
         .route("/messages/{id}", get(messages::show))
         .route("/dead-letters", get(dead_letters::list))
         .route("/dead-letters/groups", get(dead_letters::groups).post(dead_letters::groups_of))
+        .route("/prune/count", post(prune::count))
         .route("/openapi.json", get(async || Json(description())))
 }
 
@@ -88,6 +92,7 @@ pub(crate) fn changes() -> Router<Office> {
         .route("/messages/{id}/redrive", post(messages::redrive))
         .route("/dead-letters/redrive", post(dead_letters::redrive))
         .route("/dead-letters/purge", post(dead_letters::purge))
+        .route("/prune", post(prune::prune))
         .route("/redrives/{id}/undo", post(dead_letters::undo))
 }
 

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
+use outbox_schema::Retention;
 use outbox_schema::desk::{Author, Pace, Selection};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -17,6 +19,9 @@ use super::problem::{Kind, Problem};
 
 /// Entries of a page where nobody says how many.
 const PAGE: u32 = 100;
+
+/// What is kept for ever.
+const NEVER: &str = "never";
 
 /// Entries of a page at most.
 const LARGEST_PAGE: u32 = 10_000;
@@ -102,6 +107,51 @@ pub struct PurgeBody {
     /// Who asks for it.
     #[serde(default)]
     pub author: Authored,
+}
+
+/// How old what is finished must be to be removed. Where nothing is said, as the settings of the replica say.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PruneBody {
+    /// Of messages that were delivered: `7d`, or `never`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success: Option<String>,
+    /// Of dead letters: `90d`, or `never`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead: Option<String>,
+    /// Who asks for it.
+    #[serde(default)]
+    pub author: Authored,
+}
+
+impl PruneBody {
+    /// Which channels halt at a dead letter, the replica knows better than whoever asks.
+    pub(super) fn retention(&self, settings: &Retention) -> Result<Retention, Problem> {
+        Ok(Retention {
+            success: age(self.success.as_deref(), settings.success)?,
+            dead: age(self.dead.as_deref(), settings.dead)?,
+            continuing: settings.continuing.clone(),
+        })
+    }
+}
+
+impl From<&Retention> for PruneBody {
+    fn from(retention: &Retention) -> Self {
+        let text = |age: Option<Duration>| {
+            Some(age.map_or_else(|| NEVER.to_owned(), |age| humantime::format_duration(age).to_string()))
+        };
+        Self { success: text(retention.success), dead: text(retention.dead), author: Authored::default() }
+    }
+}
+
+fn age(text: Option<&str>, default: Option<Duration>) -> Result<Option<Duration>, Problem> {
+    match text {
+        None => Ok(default),
+        Some(NEVER) => Ok(None),
+        Some(text) => humantime::parse_duration(text).map(Some).map_err(|_| {
+            Problem::new(Kind::BadRequest, format!("{text:?}: it must be a time with its unit, as 7d, or {NEVER}"))
+        }),
+    }
 }
 
 impl Page {

@@ -81,7 +81,17 @@ async fn of_database(config: &Config, database: &Database, findings: &mut Vec<Fi
         Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", &warning))),
         Err(error) => findings.push(Finding::failed("durability", &error)),
     }
+    match database.held_back().await {
+        Ok(seen) => findings.extend(seen.missing_right.map(unseen)),
+        Err(error) => findings.push(Finding::failed("snapshots", &error)),
+    }
     findings.push(of_lease(config, &outbox.outbox_id.to_string()).await);
+}
+
+/// Nothing depends on it, but a lag is explained less well.
+fn unseen(right: &'static str) -> Finding {
+    let text = format!("/readyz cannot say for how long other roles hold their snapshots: {right} to this role");
+    Finding::warning("snapshots", &text)
 }
 
 async fn of_lease(config: &Config, outbox_id: &str) -> Finding {

@@ -8,6 +8,7 @@ mod enqueue;
 mod health;
 mod messages;
 mod migrate;
+mod prune;
 mod run;
 mod session;
 mod status;
@@ -41,7 +42,7 @@ struct Global {
     #[arg(long, global = true, value_name = "URL")]
     database: Option<String>,
     /// Ask a running replica instead, at its admin.listen, with admin.token of these settings: for `status`, `messages`,
-    /// `dead-letters` and `health`.
+    /// `dead-letters`, `prune` and `health`.
     #[arg(long, global = true, value_name = "URL")]
     url: Option<String>,
     /// Any setting, for example --set lease.ttl=5s. May be repeated.
@@ -65,6 +66,8 @@ enum Command {
     /// Look at what could not be delivered, mend it, and redrive it.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLettersCommand),
+    /// Remove what is past its retention, as the poller does by itself.
+    Prune(prune::PruneArgs),
     /// The settings as this program understands them.
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -80,7 +83,7 @@ impl Command {
     /// Whether a replica can be asked instead of the database.
     fn asks_replicas(&self) -> bool {
         match self {
-            Self::Status(_) | Self::Messages(_) | Self::DeadLetters(_) | Self::Health(_) => true,
+            Self::Status(_) | Self::Messages(_) | Self::DeadLetters(_) | Self::Prune(_) | Self::Health(_) => true,
             Self::Run(_) | Self::Migrate(_) | Self::Enqueue(_) | Self::Config(_) | Self::Check(_) | Self::Demo(_) => {
                 false
             }
@@ -107,7 +110,7 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
     let url = global.url.as_deref();
     if url.is_some() && !command.asks_replicas() {
         return Err(session::Misuse::new(
-            "--url is for status, messages, dead-letters and health: the rest needs no replica",
+            "--url is for status, messages, dead-letters, prune and health: the rest needs no replica",
         )
         .into());
     }
@@ -119,6 +122,7 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Status(args) => status::status(settings(&global)?, url, &args).await,
             Command::Messages(command) => messages::messages(settings(&global)?, url, command).await,
             Command::DeadLetters(command) => dead_letters::dead_letters(settings(&global)?, url, command).await,
+            Command::Prune(args) => prune::prune(settings(&global)?, url, args).await.map(|()| ExitCode::SUCCESS),
             Command::Config(command) => config::config(&settings(&global)?, &command),
             Command::Check(args) => check::check(settings(&global)?, &args).await,
             Command::Health(args) => health::health(&settings(&global)?, url, &args).await,
@@ -131,4 +135,55 @@ fn settings(global: &Global) -> Result<Config, ConfigError> {
     let mut flags = global.assignments.clone();
     flags.extend(global.database.iter().map(|url| ("database.url".to_owned(), url.clone())));
     Config::load(&Sources::of_process(global.config.as_deref(), flags)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGES: [(&str, &str); 2] = [
+        ("docs/runbook.md", include_str!("../../../docs/runbook.md")),
+        ("docs/dead-letters.md", include_str!("../../../docs/dead-letters.md")),
+    ];
+
+    /// The commands of the blocks that are for a shell.
+    fn commands(page: &str) -> impl Iterator<Item = &str> {
+        let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+        blocks.flat_map(str::lines).map(str::trim).filter(|line| line.starts_with("outbox "))
+    }
+
+    /// The words of a command as a shell makes them, without its comment: quotes keep words together.
+    fn words(command: &str) -> Vec<String> {
+        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+        for c in command.chars() {
+            match (c, quote) {
+                ('"' | '\'', None) => quote = Some(c),
+                (c, Some(open)) if c == open => quote = None,
+                ('#', None) if word.is_empty() => break,
+                (' ', None) => words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty())),
+                (c, _) => word.push(c),
+            }
+        }
+        words.extend(Some(word).filter(|word| !word.is_empty()));
+        words
+    }
+
+    #[test]
+    fn the_commands_that_pages_for_an_incident_name_exist() {
+        for (page, text) in PAGES {
+            let mut read = 0;
+            for command in commands(text) {
+                if let Err(why) = Cli::try_parse_from(words(command)) {
+                    panic!("{page}: {command}: {why}");
+                }
+                read += 1;
+            }
+            assert!(read > 5, "{page} has {read} commands");
+        }
+    }
+
+    #[test]
+    fn a_command_is_split_as_a_shell_does() {
+        assert_eq!(words("outbox a --why \"it's back\" 1  # or 2"), ["outbox", "a", "--why", "it's back", "1"]);
+    }
 }

@@ -23,8 +23,9 @@ use crate::store_health::StoreHealth;
 use crate::telemetry::Telemetry;
 use crate::wiring;
 
-/// Claims, marks, settling, a term's end, the hints, two for probes and scrapes, and those of the admin API.
-const CONNECTIONS: u32 = 8 + QUESTIONS_AT_ONCE + CHANGES_AT_ONCE;
+/// Claims, marks, settling, a term's end, the hints, what is removed, and two for probes and scrapes; one to spare, and
+/// those of the admin API.
+const CONNECTIONS: u32 = 9 + QUESTIONS_AT_ONCE + CHANGES_AT_ONCE;
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -53,17 +54,23 @@ async fn dispatch(config: &Config, args: &RunArgs, telemetry: &Telemetry) -> any
     let metrics = Arc::new(telemetry.metrics(names.iter().map(String::as_str), &[Shard::default()])?);
     let store = Arc::new(StoreHealth::new(database.store()));
     let replica = Arc::new(Replica::new(&database, store.clone(), lease.clone(), config));
-    let shown = Shown { metrics: metrics.clone(), vitals: replica.vitals.clone(), readiness: replica.clone() };
-    let listener =
-        Listener::bind(config.admin.listen, &tokens(config), shown, office(config, &database, &lease)).await?;
+    let office = office(config, &database, &lease);
     let dispatcher = Dispatcher::assemble(Parts {
         store,
         lease,
         channels,
         clock: Arc::new(BootClock),
         metrics: metrics.clone(),
+        retention: Some((database.pruning(), wiring::retention(config))),
         settings: numbers(config, args),
     });
+    let shown = Shown {
+        metrics: metrics.clone(),
+        vitals: replica.vitals.clone(),
+        pulse: dispatcher.pulse(),
+        readiness: replica.clone(),
+    };
+    let listener = Listener::bind(config.admin.listen, &tokens(config), shown, office).await?;
 
     let (shutdown, at_once) = (CancellationToken::new(), CancellationToken::new());
     tokio::spawn(stop_on_signals(shutdown.clone(), at_once.clone()));
@@ -96,6 +103,7 @@ fn office(config: &Config, database: &Database, lease: &Arc<LeaseHealth>) -> Off
         by_hand: database.by_hand(),
         lease: lease.clone(),
         channels: Arc::new(config.channels.keys().cloned().collect()),
+        retention: wiring::retention(config),
     }
 }
 

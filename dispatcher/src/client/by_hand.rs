@@ -2,11 +2,12 @@
 
 use async_trait::async_trait;
 use outbox_schema::desk::{Author, Cancelled, Edited, Pace, Purged, Redriven, Revised, Selection, Skipped, Undone};
+use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{ByHand, DeskError, MessageId};
 use serde_json::value::RawValue;
 
 use super::{Replica, ReplicaError, if_there};
-use crate::api::{Authored, EditBody, PurgeBody, RedriveBody};
+use crate::api::{Authored, EditBody, PruneBody, PurgeBody, RedriveBody};
 
 #[async_trait]
 impl ByHand for Replica {
@@ -46,6 +47,17 @@ impl ByHand for Replica {
     async fn purge(&self, selection: &Selection, author: &Author) -> Result<Purged, DeskError> {
         let body = PurgeBody { selection: selection.clone(), author: author.into() };
         Ok(self.change("dead-letters/purge", &body).await?)
+    }
+
+    async fn prune(
+        &self,
+        retention: &Retention,
+        author: &Author,
+        progress: &(dyn Fn(Pruned) + Sync),
+    ) -> Result<Pruned, DeskError> {
+        let pruned = self.change("prune", &PruneBody { author: author.into(), ..PruneBody::from(retention) }).await?;
+        progress(pruned);
+        Ok(pruned)
     }
 }
 

@@ -4,11 +4,12 @@ use async_trait::async_trait;
 use outbox_schema::desk::{
     Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, MessageRecord, Selection, TermEntry, Vitals,
 };
+use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{Desk, DeskError, MessageId};
 use serde::Serialize;
 
 use super::{Replica, if_there};
-use crate::api::{ByKey, Page};
+use crate::api::{ByKey, Page, PruneBody};
 
 /// A filter, and a page of what it finds.
 #[derive(Serialize)]
@@ -49,5 +50,9 @@ impl Desk for Replica {
 
     async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError> {
         Ok(self.ask_of("dead-letters/groups", selection).await?)
+    }
+
+    async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError> {
+        Ok(self.ask_of("prune/count", &PruneBody::from(retention)).await?)
     }
 }

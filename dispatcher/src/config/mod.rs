@@ -44,6 +44,8 @@ pub struct Config {
     pub lease: LeaseConfig,
     /// The loop.
     pub dispatch: DispatchConfig,
+    /// How long what is finished is kept.
+    pub retention: RetentionConfig,
     /// The listener.
     pub admin: AdminConfig,
     /// Logs, traces and metrics.
@@ -128,6 +130,15 @@ pub enum Wakeup {
     Notify,
     /// Not before the next poll.
     Off,
+}
+
+/// `[retention]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetentionConfig {
+    /// Messages that were delivered: 1 s to 10 years; none: for ever.
+    pub success: Option<Duration>,
+    /// Dead letters, likewise.
+    pub dead: Option<Duration>,
 }
 
 /// `[admin]`.

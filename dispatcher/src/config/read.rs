@@ -122,6 +122,17 @@ impl<'a> Reader<'a> {
         self.read(name, &allowed, |value| within(&range, units::parse_time(&with_unit(value)?)?))
     }
 
+    /// A time with its unit, or the word `never`: none.
+    #[allow(clippy::option_option, reason = "as for `url`")]
+    pub(super) fn time_or_never(&mut self, name: &str, range: RangeInclusive<Duration>) -> Option<Option<Duration>> {
+        let (low, high) = (units::format_time(*range.start()), units::format_time(*range.end()));
+        let allowed = format!("a time from {low} to {high}, written like \"7d\", or \"never\"");
+        self.read(name, &allowed, |value| match value.as_str() {
+            Some("never") => Ok(None),
+            Some(_) | None => within(&range, units::parse_time(&with_unit(value)?)?).map(Some),
+        })
+    }
+
     /// A size with its unit, in bytes.
     pub(super) fn size(&mut self, name: &str, range: RangeInclusive<u64>) -> Option<u64> {
         let (low, high) = (units::format_size(*range.start()), units::format_size(*range.end()));

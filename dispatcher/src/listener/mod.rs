@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::Office;
 use crate::metrics::Metrics;
+use crate::pulse::Pulse;
 use crate::readiness::Readiness;
 use crate::vitals::VitalsCache;
 
@@ -32,6 +33,8 @@ pub struct Shown {
     pub metrics: Arc<Metrics>,
     /// What the database adds to them.
     pub vitals: Arc<VitalsCache>,
+    /// Whether `/healthz` is well.
+    pub pulse: Arc<Pulse>,
     /// The causes of `/readyz`.
     pub readiness: Arc<dyn Readiness>,
 }

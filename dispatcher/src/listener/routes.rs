@@ -63,9 +63,12 @@ pub(super) fn router(shown: Shown, office: Office, tokens: &Tokens) -> Router {
         .layer(DefaultBodyLimit::max(BODY_BYTES))
 }
 
-/// The process runs and answers; all else is readiness.
-async fn healthz() -> &'static str {
-    "ok"
+/// The process runs and answers, and its loop is alive; all else is readiness. What fails here is mended by a restart.
+async fn healthz(State(routes): State<Routes>) -> Response {
+    match routes.shown.pulse.stuck() {
+        None => "ok".into_response(),
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, why).into_response(),
+    }
 }
 
 #[derive(Serialize)]
@@ -74,8 +77,14 @@ struct Readiness {
     causes: Vec<String>,
 }
 
+impl Routes {
+    async fn causes(&self) -> Vec<String> {
+        self.causes.get(|| self.shown.readiness.causes()).await
+    }
+}
+
 async fn readyz(State(routes): State<Routes>) -> Response {
-    let causes = routes.causes.get(|| routes.shown.readiness.causes()).await;
+    let causes = routes.causes().await;
     let status = if causes.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(Readiness { ready: causes.is_empty(), causes })).into_response()
 }
@@ -83,7 +92,9 @@ async fn readyz(State(routes): State<Routes>) -> Response {
 async fn metrics(State(routes): State<Routes>) -> Response {
     let Shown { metrics, vitals, .. } = &routes.shown;
     // Without the database its numbers are left out and the process's own are still shown; /readyz says why.
-    metrics.vitals(vitals.get().await.ok());
+    let (vitals, causes) = tokio::join!(vitals.get(), routes.causes());
+    metrics.vitals(vitals.ok());
+    metrics.ready(causes.is_empty());
     match metrics.render() {
         Ok(text) => ([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),

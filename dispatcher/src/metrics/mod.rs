@@ -16,7 +16,8 @@ use opentelemetry_otlp::MetricExporter;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkError;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
-use outbox_schema::{InDoubtPolicy, Shard, TermEnd};
+use outbox_schema::retention::Pruned;
+use outbox_schema::{InDoubtPolicy, Shard, Status, TermEnd};
 use prometheus::TextEncoder;
 
 pub use names::Name;
@@ -48,6 +49,7 @@ pub struct Metrics {
     fenced_marks: Counter<u64>,
     in_doubt: Counter<u64>,
     poll_duration: Histogram<f64>,
+    pruned: Counter<u64>,
 }
 
 impl Metrics {
@@ -87,6 +89,7 @@ impl Metrics {
             fenced_marks: counter(&meter, Name::FencedMarks),
             in_doubt: counter(&meter, Name::InDoubt),
             poll_duration: histogram(&meter, Name::PollDuration, &SECONDS),
+            pruned: counter(&meter, Name::Pruned),
             provider,
         };
         metrics.begin_at_zero(shards);
@@ -134,6 +137,24 @@ impl Metrics {
         self.poll_duration.record(duration.as_secs_f64(), &[]);
     }
 
+    /// So many messages were removed because they were past their retention.
+    pub fn pruned(&self, removed: Pruned) {
+        for (status, messages) in [(Status::Success, removed.success), (Status::Dead, removed.dead)] {
+            self.pruned.add(messages, &[KeyValue::new("status", status.as_str())]);
+        }
+    }
+
+    /// A message was found that had been past its retention for so long; zero: there is none. Until the next word it is
+    /// taken to grow.
+    pub fn retention_behind(&self, by: Duration) {
+        self.observed.retention_behind(by);
+    }
+
+    /// What `/readyz` says.
+    pub fn ready(&self, ready: bool) {
+        self.observed.ready(ready);
+    }
+
     /// `destination` takes nothing for now, or it does again. Only paused destinations are shown, so that
     /// their number stays small.
     pub fn paused(&self, destination: &str, paused: bool) {
@@ -167,6 +188,7 @@ impl Metrics {
         self.in_doubt(InDoubtPolicy::Resend, 0);
         self.in_doubt(InDoubtPolicy::DeadLetter, 0);
         self.in_flight(0);
+        self.pruned(Pruned::default());
     }
 }
 

@@ -31,11 +31,17 @@ pub enum Name {
     PollDuration,
     /// Destinations that are paused.
     DestinationPaused,
+    /// Messages removed because they were past their retention, by status.
+    Pruned,
+    /// How far removing what is past its retention is behind.
+    RetentionLag,
+    /// Whether the fleet does its work, as this process sees it.
+    Ready,
 }
 
 impl Name {
     /// Every metric.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Attempts,
         Self::AttemptDuration,
         Self::DeliveryLatency,
@@ -50,6 +56,9 @@ impl Name {
         Self::InDoubt,
         Self::PollDuration,
         Self::DestinationPaused,
+        Self::Pruned,
+        Self::RetentionLag,
+        Self::Ready,
     ];
 
     /// The name as it is shown.
@@ -69,6 +78,9 @@ impl Name {
             Self::InDoubt => "outbox_in_doubt_total",
             Self::PollDuration => "outbox_poll_duration_seconds",
             Self::DestinationPaused => "outbox_destination_paused",
+            Self::Pruned => "outbox_pruned_total",
+            Self::RetentionLag => "outbox_retention_lag_seconds",
+            Self::Ready => "outbox_ready",
         }
     }
 
@@ -89,6 +101,11 @@ impl Name {
             Self::InDoubt => "Rows found in doubt, by what was done with them.",
             Self::PollDuration => "One poll: the statements that find and claim what is due.",
             Self::DestinationPaused => "1 for each destination that takes nothing for now.",
+            Self::Pruned => "Messages removed because they were past their retention.",
+            Self::RetentionLag => {
+                "While this process leads: for how long at most a message has been past its retention and not removed."
+            }
+            Self::Ready => "1 while /readyz of this process says that the fleet does its work, else 0.",
         }
     }
 }

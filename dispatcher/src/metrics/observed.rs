@@ -28,6 +28,8 @@ struct State {
     terms: BTreeMap<Shard, Option<Arc<Term>>>,
     paused: BTreeSet<String>,
     vitals: Option<(Instant, Arc<Vitals>)>,
+    retention_behind: Option<(Instant, Duration)>,
+    ready: Option<(Instant, bool)>,
 }
 
 impl Observed {
@@ -41,6 +43,8 @@ impl Observed {
         observed.gauge(meter, Name::Epoch, Self::show_epoch);
         observed.gauge(meter, Name::DestinationPaused, Self::show_paused);
         observed.gauge(meter, Name::Messages, Self::show_messages);
+        observed.gauge(meter, Name::Ready, Self::show_ready);
+        observed.seconds(meter, Name::RetentionLag, Self::show_retention_behind);
         observed.seconds(meter, Name::Trusted, Self::show_trusted);
         observed.seconds(meter, Name::Lag, Self::show_lag);
         observed
@@ -73,6 +77,29 @@ impl Observed {
 
     pub(super) fn vitals(&self, vitals: Option<Arc<Vitals>>) {
         self.state().vitals = vitals.map(|vitals| (Instant::now(), vitals));
+    }
+
+    pub(super) fn retention_behind(&self, by: Duration) {
+        self.state().retention_behind = Some((Instant::now(), by));
+    }
+
+    pub(super) fn ready(&self, ready: bool) {
+        self.state().ready = Some((Instant::now(), ready));
+    }
+
+    // Only the poller removes anything, so only it can be behind. What it said last may have grown since.
+    fn show_retention_behind(&self, behind: &dyn AsyncInstrument<f64>) {
+        let state = self.state();
+        let leads = state.terms.values().flatten().any(|term| term.is_on());
+        if let Some((said, by)) = state.retention_behind.filter(|_| leads) {
+            behind.observe((by + said.elapsed()).as_secs_f64(), &[]);
+        }
+    }
+
+    fn show_ready(&self, ready: &dyn AsyncInstrument<i64>) {
+        if let Some((_, is_ready)) = self.state().ready.filter(|(said, _)| said.elapsed() < VITALS_SHOWN) {
+            ready.observe(i64::from(is_ready), &[]);
+        }
     }
 
     fn show_lease_held(&self, held: &dyn AsyncInstrument<i64>) {

@@ -29,6 +29,9 @@ fn touch_everything(metrics: &Metrics) {
     metrics.in_doubt(InDoubtPolicy::Resend, 5);
     metrics.polled(Duration::from_millis(1));
     metrics.paused("https://down.example:443", true);
+    metrics.pruned(Pruned { success: 3, dead: 0 });
+    metrics.retention_behind(Duration::from_hours(2));
+    metrics.ready(true);
     let rows =
         ChannelVitals { channel: "http".to_owned(), pending: 9, due: 4, deferred: 0, dead: 1, lag_ms: Some(2000) };
     metrics.vitals(Some(Arc::new(Vitals { channels: vec![rows], ..Vitals::default() })));
@@ -79,6 +82,9 @@ async fn the_labels_are_those_of_the_contract() {
         r#"outbox_in_doubt_total{policy="dead_letter"} 0"#,
         "outbox_poll_duration_seconds_count 1",
         r#"outbox_destination_paused{destination="https://down.example:443"} 1"#,
+        r#"outbox_pruned_total{status="SUCCESS"} 3"#,
+        r#"outbox_pruned_total{status="DEAD"} 0"#,
+        "outbox_ready 1",
     ] {
         assert!(text.lines().any(|shown| shown == line), "{line} is not in\n{text}");
     }
@@ -109,6 +115,20 @@ async fn a_leader_shows_how_long_it_may_still_send_when_somebody_looks_and_nothi
     assert_eq!(shown(), expected(1, 8));
     term.end(TermEnd::Lost);
     assert_eq!(shown(), expected(0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_leader_says_how_far_retention_is_behind_and_what_it_said_grows() {
+    let metrics = metrics();
+    metrics.retention_behind(Duration::from_hours(2));
+    assert_eq!(lines(&metrics, "outbox_retention_lag"), Vec::<String>::new());
+    let term = term(&SteppedClock::new());
+    metrics.term_began(&term);
+    let [line] = &lines(&metrics, "outbox_retention_lag")[..] else { panic!("one line") };
+    let seconds: f64 = line.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((7200.0..7260.0).contains(&seconds), "{line}");
+    term.end(TermEnd::Interval);
+    assert_eq!(lines(&metrics, "outbox_retention_lag"), Vec::<String>::new());
 }
 
 #[test]

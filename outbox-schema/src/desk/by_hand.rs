@@ -7,8 +7,9 @@ use super::operation::{Standing, audit, lock_terms};
 use super::statements::{CANCEL, MESSAGE};
 use super::{
     Author, ByHand, Cancelled, DeskError, Edited, MessageRecord, Pace, Purged, Redriven, Refusal, Revised, Selection,
-    Skipped, Undone, edit, redrive, undo,
+    Skipped, Undone, edit, prune, redrive, undo,
 };
+use crate::retention::{Pruned, Retention};
 use crate::sql::AnyTransaction;
 use crate::{Database, MessageId, Status};
 
@@ -38,6 +39,15 @@ impl ByHand for Database {
 
     async fn purge(&self, selection: &Selection, author: &Author) -> Result<Purged, DeskError> {
         redrive::purge(self, selection, author).await.map_err(while_doing("purging dead letters"))
+    }
+
+    async fn prune(
+        &self,
+        retention: &Retention,
+        author: &Author,
+        progress: &(dyn Fn(Pruned) + Sync),
+    ) -> Result<Pruned, DeskError> {
+        prune::prune(self, retention, author, progress).await
     }
 }
 

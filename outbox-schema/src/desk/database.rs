@@ -7,9 +7,10 @@ use super::statements::{
     PAUSED_DESTINATIONS, TERMS, UNSETTLED_CLAIMS,
 };
 use super::{
-    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, MessageRecord, Selection, TermEntry, Vitals,
-    dead,
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, HeldBack, MessageRecord, Selection,
+    TermEntry, Vitals, dead, held_back, prune,
 };
+use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyRow, AnyTransaction, Statement, Value};
 use crate::{Database, MessageId};
 
@@ -53,9 +54,18 @@ impl Desk for Database {
         };
         groups.map_err(while_doing("counting dead letters"))
     }
+
+    async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError> {
+        prune::count(self, retention).await
+    }
 }
 
 impl Database {
+    /// Dead rows that the database keeps for the sake of somebody's snapshot, as far as this role may see it.
+    pub async fn held_back(&self) -> Result<HeldBack, DeskError> {
+        held_back::held_back(self).await.map_err(while_doing("looking for old snapshots"))
+    }
+
     /// Settings of the database under which a committed message can be lost, each with what to do about it.
     pub async fn durability(&self) -> Result<Vec<String>, DeskError> {
         let settings: Vec<(String, String)> =
@@ -64,11 +74,11 @@ impl Database {
     }
 }
 
-pub(super) fn while_doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> DeskError {
+pub(crate) fn while_doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> DeskError {
     move |source| DeskError::Database { doing, source }
 }
 
-pub(super) async fn read<T: AnyRow>(
+pub(crate) async fn read<T: AnyRow>(
     database: &Database,
     statement: &'static Statement,
     values: &[Value<'_>],

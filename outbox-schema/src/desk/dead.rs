@@ -289,6 +289,6 @@ impl DeadGroup {
 }
 
 /// The array that statements take.
-pub(super) fn as_json(ids: &[MessageId]) -> String {
+pub(crate) fn as_json(ids: &[MessageId]) -> String {
     ids.iter().map(|id| id.0).collect::<serde_json::Value>().to_string()
 }

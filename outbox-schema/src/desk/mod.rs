@@ -6,7 +6,9 @@ mod by_hand;
 mod database;
 mod dead;
 mod edit;
+mod held_back;
 mod operation;
+mod prune;
 mod redrive;
 mod report;
 mod selection;
@@ -18,14 +20,19 @@ use std::num::NonZeroU32;
 use async_trait::async_trait;
 
 use crate::MessageId;
+use crate::retention::{Pruned, Retention};
 
 pub use answers::{Cancelled, Edited, Purged, Redriven, Refusal, Skipped, Undone};
+pub(crate) use database::{read, while_doing};
+pub(crate) use dead::as_json;
 pub use edit::Revised;
+pub use held_back::{HeldBack, Snapshot};
 pub use report::{
     AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, MessageRecord,
     NamingClaim, PausedDestination, TermEntry, Vitals,
 };
 pub use selection::{Cursor, DeadLetterFilter, Moment, Selection};
+pub(crate) use statements::{PURGE, PURGE_ATTEMPTS};
 
 /// What people ask of an outbox. [`Database`](crate::Database) answers for each of the three. Nothing of it writes.
 #[async_trait]
@@ -52,6 +59,10 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
 
     /// The dead letters that are meant, counted by what they have in common, the most first.
     async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError>;
+
+    /// How many messages are past their retention: what [`ByHand::prune`] would remove, and those that it would find to
+    /// halt their ordering key. Reads all rows that are older than that, in small stretches with pauses between.
+    async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError>;
 }
 
 /// What people do to messages. Each change is written to `outbox_audit`, in its own transaction, and raises the revision
@@ -82,6 +93,15 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
 
     /// Deletes dead letters and their attempts. Only the audit remembers them.
     async fn purge(&self, selection: &Selection, author: &Author) -> Result<Purged, DeskError>;
+
+    /// Removes what is past its retention, with its attempts, and tells `progress` after each batch how much it has
+    /// removed so far. The audit remembers that, not what was removed.
+    async fn prune(
+        &self,
+        retention: &Retention,
+        author: &Author,
+        progress: &(dyn Fn(Pruned) + Sync),
+    ) -> Result<Pruned, DeskError>;
 }
 
 /// Who asks for a change, and why: for the audit.

@@ -216,7 +216,7 @@ pub struct AuditEntry {
     pub at: String,
     /// A person, or the name of a token.
     pub who: String,
-    /// `redrive`, `undo`, `edit`, `cancel` or `purge`.
+    /// `redrive`, `undo`, `edit`, `cancel`, `purge` or `prune`.
     pub action: String,
     /// What they said about it.
     pub why: Option<String>,

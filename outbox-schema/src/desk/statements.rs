@@ -170,13 +170,13 @@ pub(super) const UNDO: Statement = Statement {
     sqlite: include_str!("../../queries/sqlite/undo.sql"),
 };
 
-pub(super) const PURGE_ATTEMPTS: Statement = Statement {
+pub(crate) const PURGE_ATTEMPTS: Statement = Statement {
     postgres: include_str!("../../queries/postgres/purge_attempts.sql"),
     mysql: include_str!("../../queries/mysql/purge_attempts.sql"),
     sqlite: include_str!("../../queries/sqlite/purge_attempts.sql"),
 };
 
-pub(super) const PURGE: Statement = Statement {
+pub(crate) const PURGE: Statement = Statement {
     postgres: include_str!("../../queries/postgres/purge.sql"),
     mysql: include_str!("../../queries/mysql/purge.sql"),
     sqlite: include_str!("../../queries/sqlite/purge.sql"),
@@ -198,4 +198,10 @@ pub(super) const DURABILITY: Statement = Statement {
     postgres: include_str!("../../queries/postgres/durability.sql"),
     mysql: include_str!("../../queries/mysql/durability.sql"),
     sqlite: include_str!("../../queries/sqlite/durability.sql"),
+};
+
+pub(super) const HELD_BACK: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/held_back.sql"),
+    mysql: include_str!("../../queries/mysql/held_back.sql"),
+    sqlite: include_str!("../../queries/sqlite/held_back.sql"),
 };

@@ -1,11 +1,14 @@
 //! The rights of `outbox-schema/grants`: enough for what each role does, and no more.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use outbox_schema::desk::{Author, Cancelled, Edited, Pace, Revised};
+use outbox_schema::retention::BEGINNING;
 use outbox_schema::store::TermCounts;
 use outbox_schema::{
-    ByHand, DeadLetterFilter, Desk, Dialect, Enqueued, MessageId, NewMessage, Selection, TermEnd, Verdict,
+    ByHand, DeadLetterFilter, Desk, Dialect, Enqueued, MessageId, NewMessage, Pruning, Retention, Selection, TermEnd,
+    Verdict,
 };
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 
@@ -130,6 +133,7 @@ async fn a_dispatcher_does_all_that_a_poller_and_the_desk_do_and_no_more() {
         let outbox = Outbox { database, test: granted.owner.test.clone() };
         outbox.database.require("default").await.unwrap();
         a_life_of_messages(&outbox, &granted.owner).await;
+        remove_what_is_old(&outbox, &granted.owner).await;
         outbox
             .sql("INSERT INTO outbox_lease (shard, holder, expires_at) SELECT 0, 'x', started_at FROM outbox_term")
             .await;
@@ -137,8 +141,9 @@ async fn a_dispatcher_does_all_that_a_poller_and_the_desk_do_and_no_more() {
         outbox.sql("DELETE FROM outbox_lease WHERE holder = 'y'").await;
 
         for sql in [
-            "DELETE FROM outbox",
-            "DELETE FROM outbox_attempt",
+            "DELETE FROM outbox_invalid_target",
+            "DELETE FROM outbox_term",
+            "UPDATE outbox_attempt SET number = 9",
             "UPDATE outbox_audit SET who = 'nobody'",
             "DELETE FROM outbox_audit",
             "UPDATE outbox_meta SET environment = 'mine'",
@@ -165,6 +170,11 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         let dead = by_hand(&operator).await;
         let purged = operator.purge(&Selection::Ids(dead.clone()), &author).await.unwrap();
         assert_eq!(purged.purged, dead.len() as u64);
+        let delivered = "INSERT INTO outbox (channel, target, payload, status) VALUES ('http', '/x', '{}', 'SUCCESS')";
+        granted.owner.sql(delivered).await;
+        let at_once = Retention { success: Some(Duration::ZERO), ..Retention::default() };
+        assert_eq!(operator.past_retention(&at_once).await.unwrap().success, 1);
+        assert_eq!(operator.prune(&at_once, &author, &|_| ()).await.unwrap().success, 1);
 
         for sql in [
             "INSERT INTO outbox (channel, target, payload) VALUES ('http', '/hook', '{}')",
@@ -181,6 +191,22 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
             refused(&granted.operator, granted.owner.dialect(), sql).await;
         }
     }
+}
+
+/// Each statement of retention, with rows to work on.
+async fn remove_what_is_old(outbox: &Outbox, owner: &Outbox) {
+    let at_once = Retention { success: Some(Duration::ZERO), dead: Some(Duration::ZERO), ..Retention::default() };
+    let orphan = "INSERT INTO outbox_attempt (message_id, number, epoch, holder, outcome) \
+                  SELECT -1, 1, 1, 'x', 'retry' FROM outbox_meta";
+    owner.sql(orphan).await;
+    let stretch = outbox.database.overdue(&at_once, BEGINNING).await.unwrap();
+    assert!(!outbox.database.remove(&at_once, &stretch).await.unwrap().is_empty());
+    assert_eq!(owner.number("SELECT count(*) FROM outbox WHERE status <> 'PENDING'").await, 0);
+    assert_eq!(owner.number("SELECT count(*) FROM outbox_attempt WHERE message_id = -1").await, 0);
+    owner.sql("UPDATE outbox_term SET epoch = epoch + 2000").await;
+    owner.sql("UPDATE outbox_term_log SET started_at = '2001-01-01 00:00:00'").await;
+    assert!(!outbox.database.prune_terms().await.unwrap());
+    assert_eq!(owner.number("SELECT count(*) FROM outbox_term_log").await, 0);
 }
 
 async fn enqueue_as(outbox: &Outbox) {
@@ -211,7 +237,7 @@ async fn a_life_of_messages(outbox: &Outbox, owner: &Outbox) {
     let (dead, deferred) = messages.split_at(messages.len() / 2);
     let gone = Verdict::Dead { reason: outbox_schema::DeadReason::Permanent, attempted: true, invalid_target: true };
     second.mark_some(claim, dead, &gone, &[]).await;
-    let pause = Verdict::Deferred { destination: "http".to_owned(), until: std::time::Duration::from_hours(1) };
+    let pause = Verdict::Deferred { destination: "http".to_owned(), until: Duration::from_hours(1) };
     second.mark(claim, deferred, &pause).await;
     store.wakeups().await.unwrap();
 

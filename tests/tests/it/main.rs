@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on panics")]
 
+mod alerts;
 mod api;
 mod bad_input;
 mod by_hand;
@@ -29,6 +30,8 @@ mod order;
 mod outboxes;
 mod poller;
 mod program;
+mod readiness;
+mod retention;
 mod servers;
 mod sink;
 mod status;

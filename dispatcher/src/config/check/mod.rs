@@ -16,13 +16,14 @@ use super::read::{Reader, text_of};
 use super::secret::SecretUrl;
 use super::{
     AdminConfig, Config, DatabaseConfig, Dialect, DispatchConfig, LeaseConfig, LeaseProvider, LogFormat,
-    TelemetryConfig, Wakeup, urls,
+    RetentionConfig, TelemetryConfig, Wakeup, urls,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
+const TEN_YEARS: Duration = Duration::from_hours(3650 * 24);
 
 /// Reads everything; none where there is a problem.
 pub(super) fn config(settings: Settings, problems: &mut Vec<Problem>) -> Option<Config> {
@@ -35,6 +36,7 @@ pub(super) fn config(settings: Settings, problems: &mut Vec<Problem>) -> Option<
         channel::SHORTEST_BASE,
         channel::LONGEST_AGE,
     );
+    let retention = retention(&mut Reader::new(&settings, problems, Key::dotted("retention")));
     let admin = admin(&mut Reader::new(&settings, problems, Key::dotted("admin")));
     let telemetry = telemetry(&mut Reader::new(&settings, problems, Key::dotted("telemetry")));
     let channels = channel::channels(&settings, problems);
@@ -44,6 +46,7 @@ pub(super) fn config(settings: Settings, problems: &mut Vec<Problem>) -> Option<
         database: database?,
         lease: lease?,
         dispatch: dispatch?,
+        retention: retention?,
         admin: admin?,
         telemetry: telemetry?,
         channels: channels?,
@@ -127,6 +130,12 @@ fn dispatch(read: &mut Reader<'_>, dialect: Option<Dialect>) -> Option<DispatchC
         max_bytes: max_bytes?,
         drain_timeout: drain_timeout?,
     })
+}
+
+fn retention(read: &mut Reader<'_>) -> Option<RetentionConfig> {
+    let success = read.time_or_never("success", SECOND..=TEN_YEARS);
+    let dead = read.time_or_never("dead", SECOND..=TEN_YEARS);
+    Some(RetentionConfig { success: success?, dead: dead? })
 }
 
 fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {

@@ -47,11 +47,19 @@ fn with_no_setting_at_all_there_is_a_file_a_table_lease_and_a_channel_to_this_ma
     assert_eq!((config.lease.ttl, config.lease.term), (Duration::from_secs(10), Duration::from_secs(20)));
     assert_eq!(config.dispatch.wakeup, Wakeup::Off);
     assert_eq!((config.dispatch.max_in_flight, config.dispatch.max_bytes), (512, 64 << 20));
+    let days = |days: u64| Some(Duration::from_hours(24 * days));
+    assert_eq!((config.retention.success, config.retention.dead), (days(7), days(90)));
     assert_eq!((config.admin.listen.port(), config.admin.token), (8640, None));
     assert_eq!(config.channels.keys().collect::<Vec<_>>(), ["http"]);
     let channel = &config.channels["http"];
     assert_eq!((channel.timeout, channel.in_doubt), (Duration::from_secs(15), InDoubtPolicy::Resend));
     assert_eq!((channel.retry.max_attempts, channel.retry.max_age), (10, Duration::from_hours(72)));
+}
+
+#[test]
+fn what_is_to_be_kept_for_ever_is_never_removed() {
+    let config = load("[retention]\nsuccess = \"never\"\ndead = \"1d\"", &[], &[]).unwrap();
+    assert_eq!((config.retention.success, config.retention.dead), (None, Some(Duration::from_hours(24))));
 }
 
 #[test]
@@ -213,8 +221,8 @@ fn the_effective_settings_are_a_settings_file_that_means_the_same() {
         let again = from_file(&config.to_toml());
         assert_eq!(again.channels, config.channels);
         assert_eq!(
-            (again.database, again.lease, again.dispatch, again.admin, again.telemetry),
-            (config.database, config.lease, config.dispatch, config.admin, config.telemetry)
+            (again.database, again.lease, again.dispatch, again.retention, again.admin, again.telemetry),
+            (config.database, config.lease, config.dispatch, config.retention, config.admin, config.telemetry)
         );
     }
 }

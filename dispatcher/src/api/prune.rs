@@ -1,0 +1,30 @@
+//! Removing what is past its retention, by hand.
+
+use axum::Json;
+use axum::extract::State;
+use outbox_schema::retention::Pruned;
+
+use super::requests::{Body, PruneBody};
+use super::{Answer, Office, Problem};
+
+/// How many messages are past their retention. Changes nothing.
+#[utoipa::path(post, path = "/api/v1/prune/count", operation_id = "count_past_retention", tag = "retention",
+    request_body = PruneBody, responses(
+    (status = 200, description = "How many would be removed", body = Pruned),
+    Problem,
+))]
+pub(super) async fn count(State(office): State<Office>, Body(body): Body<PruneBody>) -> Answer<Pruned> {
+    let retention = body.retention(&office.retention)?;
+    Ok(Json(office.desk.past_retention(&retention).await?))
+}
+
+/// Remove what is past its retention, with its attempts. A dead letter that halts its ordering key stays.
+#[utoipa::path(post, path = "/api/v1/prune", operation_id = "prune", tag = "retention", request_body = PruneBody,
+    responses(
+    (status = 200, description = "How many were removed", body = Pruned),
+    Problem,
+))]
+pub(super) async fn prune(State(office): State<Office>, Body(body): Body<PruneBody>) -> Answer<Pruned> {
+    let retention = body.retention(&office.retention)?;
+    Ok(Json(office.by_hand.prune(&retention, &body.author.into_author(), &|_| ()).await?))
+}

@@ -1,0 +1,1 @@
+DELETE FROM outbox_term_log WHERE shard = ?1 AND epoch <= ?2

@@ -1,0 +1,110 @@
+//! What keeps the database from removing dead rows: each poll has to step over them.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use sqlx::FromRow;
+
+use super::database::read;
+use super::statements::HELD_BACK;
+use crate::{Database, Dialect};
+
+/// `ER_SPECIFIC_ACCESS_DENIED_ERROR`, as SQLSTATE.
+const NO_RIGHT: &str = "42000";
+
+/// Dead rows that a database keeps, and for whose sake.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct HeldBack {
+    /// Dead rows of `outbox` (PostgreSQL), or transactions whose old rows are kept (MySQL); 0 on SQLite.
+    pub dead_rows: i64,
+    /// Who has kept them for longest; none where nobody does, or this role may not see it.
+    pub holder: Option<Snapshot>,
+    /// What right would tell more.
+    pub missing_right: Option<&'static str>,
+}
+
+/// A snapshot, or what has the same effect.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Snapshot {
+    /// What it is, for people: a session with its number, a prepared transaction, a replication slot.
+    pub what: String,
+    /// Whose it is: application, role, state, as far as they can be seen.
+    pub who: String,
+    /// Since when, RFC 3339; none where it cannot be seen.
+    pub since: Option<String>,
+    /// The same in milliseconds until now.
+    pub age_ms: Option<i64>,
+    /// Transactions that have begun since (PostgreSQL).
+    pub transactions: Option<i64>,
+    /// The statement that ends it.
+    pub end: String,
+}
+
+impl Snapshot {
+    /// How long it has been held; none where it cannot be seen.
+    pub fn age(&self) -> Option<Duration> {
+        Some(Duration::from_millis(self.age_ms?.try_into().unwrap_or(0)))
+    }
+}
+
+#[derive(Debug, FromRow)]
+struct Row {
+    sees_all: i64,
+    dead_rows: i64,
+    kind: Option<String>,
+    name: Option<String>,
+    who: Option<String>,
+    since: Option<String>,
+    age_ms: Option<i64>,
+    transactions: Option<i64>,
+}
+
+/// What is held back, as far as this role may see it.
+pub(super) async fn held_back(database: &Database) -> sqlx::Result<HeldBack> {
+    let dialect = database.dialect();
+    let rows: Vec<Row> = match read(database, &HELD_BACK, &[]).await {
+        Err(sqlx::Error::Database(error)) if dialect == Dialect::MySql && error.code().as_deref() == Some(NO_RIGHT) => {
+            return Ok(HeldBack { missing_right: missing_right(dialect), ..HeldBack::default() });
+        }
+        answer => answer?,
+    };
+    Ok(rows.into_iter().next().map(|row| row.into_held_back(dialect)).unwrap_or_default())
+}
+
+fn missing_right(dialect: Dialect) -> Option<&'static str> {
+    match dialect {
+        Dialect::Postgres => Some("GRANT pg_read_all_stats"),
+        Dialect::MySql => Some("GRANT PROCESS ON *.*"),
+        Dialect::Sqlite => None,
+    }
+}
+
+impl Row {
+    fn into_held_back(self, dialect: Dialect) -> HeldBack {
+        let missing_right = if self.sees_all == 0 { missing_right(dialect) } else { None };
+        HeldBack { dead_rows: self.dead_rows, missing_right, holder: self.into_snapshot(dialect) }
+    }
+
+    fn into_snapshot(self, dialect: Dialect) -> Option<Snapshot> {
+        let (kind, name) = (self.kind?, self.name.unwrap_or_default());
+        let quoted = name.replace('\'', "''");
+        let (what, end) = match (kind.as_str(), dialect) {
+            ("prepared", _) => (format!("the prepared transaction {name:?}"), format!("ROLLBACK PREPARED '{quoted}'")),
+            ("slot", _) => {
+                (format!("the replication slot {name:?}"), format!("SELECT pg_drop_replication_slot('{quoted}')"))
+            }
+            (_, Dialect::MySql) => (format!("the session {name}"), format!("KILL {name}")),
+            (_, Dialect::Postgres | Dialect::Sqlite) => {
+                (format!("the session {name}"), format!("SELECT pg_terminate_backend({name})"))
+            }
+        };
+        Some(Snapshot {
+            what,
+            who: self.who.unwrap_or_default(),
+            since: self.since,
+            age_ms: self.age_ms,
+            transactions: self.transactions,
+            end,
+        })
+    }
+}

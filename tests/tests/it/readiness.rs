@@ -1,0 +1,231 @@
+//! `/readyz` names the cause, each brought about on real servers; `/healthz` fails where only a restart helps.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use outbox_dispatcher::fault_point::Point;
+use outbox_schema::Dialect;
+use outbox_tests::eventually;
+use outbox_tests::fleet::{Fleet, Settings};
+use outbox_tests::servers::{self, MariaDb, Postgres, Redis, TestDatabase};
+use outbox_tests::stage::Stage;
+use serde_json::Value;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, MySqlConnection};
+
+use crate::command_line::HTTP;
+use crate::outboxes::{self, Outbox};
+use crate::program::{PATIENCE, Program};
+
+/// A lease that is missed soon.
+const SHORT: &str = "[lease]\nttl = \"1s\"\nterm = \"1s\"\n";
+
+async fn get(address: &str, path: &str) -> (u16, String) {
+    outbox_adapters::ensure_crypto_provider();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let answer = client.get(format!("{address}{path}")).send().await.unwrap();
+    (answer.status().as_u16(), answer.text().await.unwrap())
+}
+
+/// Waits until the replica is not ready for a cause that has all these words; gives the cause.
+async fn cause(address: &str, words: &[&str]) -> String {
+    let named = async || {
+        let (status, body) = get(address, "/readyz").await;
+        let answer: Value = serde_json::from_str(&body).unwrap();
+        let causes: Vec<String> = serde_json::from_value(answer["causes"].clone()).unwrap();
+        assert_eq!(status == 200, causes.is_empty(), "{body}");
+        causes.into_iter().find(|cause| words.iter().all(|word| cause.contains(word)))
+    };
+    eventually(&format!("it is not ready, because of {words:?}"), PATIENCE, named).await
+}
+
+async fn ready(address: &str) {
+    let is = async || (get(address, "/readyz").await.0 == 200).then_some(());
+    eventually("it is ready", PATIENCE, is).await;
+    let shown = async || get(address, "/metrics").await.1.contains("\noutbox_ready 1\n").then_some(());
+    eventually("the metric says so", PATIENCE, shown).await;
+}
+
+/// A message of a channel that nobody has configured, due for a minute: whatever is done, it stays.
+async fn aged_message(outbox: &Outbox) {
+    let ago = match outbox.dialect() {
+        Dialect::Postgres => "now() - interval '1 minute'",
+        Dialect::MySql => "UTC_TIMESTAMP(6) - INTERVAL 1 MINUTE",
+        Dialect::Sqlite => "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) - 60000",
+    };
+    outbox
+        .sql(&format!(
+            "INSERT INTO outbox (channel, target, payload, created_at, available_at) \
+             VALUES ('nobodys', 'x', '{{}}', {ago}, {ago})"
+        ))
+        .await;
+}
+
+#[tokio::test]
+async fn messages_that_age_while_a_stranger_holds_the_lease_are_a_cause() {
+    for outbox in outboxes::migrated().await {
+        let later = match outbox.dialect() {
+            Dialect::Postgres => "now() + interval '1 hour'",
+            Dialect::MySql => "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR",
+            Dialect::Sqlite => "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) + 3600000",
+        };
+        outbox.sql(&format!("INSERT INTO outbox_lease (shard, holder, expires_at) VALUES (0, 'x', {later})")).await;
+        let program = Program::new(&outbox.test.url, &format!("{HTTP}{SHORT}"));
+        let mut replica = program.start();
+        let address = replica.listener().await;
+        ready(&address).await;
+        aged_message(&outbox).await;
+        cause(&address, &["poller: a message has been due for", "no replica has ever polled"]).await;
+        let (_, metrics) = get(&address, "/metrics").await;
+        assert!(metrics.contains("\noutbox_ready 0\n"), "{metrics}");
+        assert_eq!(get(&address, "/healthz").await.0, 200, "a restart would not help");
+        outbox.sql("DELETE FROM outbox_lease WHERE holder = 'x'").await;
+        ready(&address).await;
+    }
+}
+
+#[tokio::test]
+async fn a_lease_store_and_a_database_that_are_down_are_causes_and_need_no_restart() {
+    let (postgres, redis) = (Postgres::start().await, Redis::start().await);
+    let url = postgres.database().await.url;
+    let database = outboxes::connect(&url, None).await;
+    database.migrate("default").await.unwrap();
+    let settings = format!("{HTTP}{SHORT}url = \"{}\"\n", redis.url());
+    let program = Program::new(&url, &settings);
+    let mut replica = program.start();
+    let address = replica.listener().await;
+    ready(&address).await;
+    redis.stop().await;
+    cause(&address, &["lease store: no answer for", "so nobody can be elected"]).await;
+    redis.restart().await;
+    ready(&address).await;
+    postgres.stop().await;
+    cause(&address, &["database: "]).await;
+    postgres.restart().await;
+    ready(&address).await;
+}
+
+#[tokio::test]
+async fn a_schema_that_is_too_old_is_a_cause() {
+    for outbox in outboxes::migrated().await {
+        let program = Program::new(&outbox.test.url, HTTP);
+        let mut replica = program.start();
+        let address = replica.listener().await;
+        ready(&address).await;
+        outbox.sql("UPDATE outbox_meta SET schema_version = 0").await;
+        cause(&address, &["schema: ", "version 0", "run `outbox migrate`"]).await;
+    }
+}
+
+/// An outbox on a server of its own: what holds its snapshots is this test's.
+async fn apart(test: TestDatabase) -> Outbox {
+    let database = outboxes::connect(&test.url, None).await;
+    database.migrate("default").await.unwrap();
+    Outbox { database, test }
+}
+
+/// The replica is ready while a snapshot is held and dead rows pile up, and not any more once a message that came later
+/// has aged: then it says who `holds` it, and how to `end` it.
+async fn a_snapshot_is_a_cause_once_messages_age(outbox: &Outbox, holds: &str, end: &str, ended: impl AsyncFnOnce()) {
+    let program = Program::new(&outbox.test.url, HTTP);
+    let mut replica = program.start();
+    let address = replica.listener().await;
+    ready(&address).await;
+    // Nobody has configured its channel: whatever the poller does, it waits.
+    outbox.sql("INSERT INTO outbox (channel, target, payload) VALUES ('nobodys', 'x', '{}')").await;
+    let told = cause(&address, &["snapshot: a message has been due for", end]).await;
+    assert!(told.contains(holds), "{told}");
+    ended().await;
+    ready(&address).await;
+}
+
+#[tokio::test]
+async fn a_snapshot_that_keeps_dead_rows_on_postgresql_is_named_with_its_holder_while_messages_age() {
+    let server = Postgres::start().await;
+    let outbox = apart(server.database().await).await;
+    let options = PgConnectOptions::from_str(&outbox.test.url).unwrap().application_name("report");
+    let mut report = options.connect().await.unwrap();
+    let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut report).await.unwrap();
+    report.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM outbox").await.unwrap();
+    let rows = "SELECT 'http', '/x', '{}', 'SUCCESS' FROM generate_series(1, 12000)";
+    outbox.sql(&format!("INSERT INTO outbox (channel, target, payload, status) {rows}")).await;
+    outbox.sql("UPDATE outbox SET revision = revision + 1").await;
+
+    // A role that may not see the sessions of others still learns whose it is.
+    outbox.sql("CREATE ROLE blind LOGIN").await;
+    let blind = outboxes::connect(&outbox.test.url.replacen("postgres@", "blind@", 1), None).await;
+    let held = blind.held_back().await.unwrap();
+    assert_eq!(held.missing_right, Some("GRANT pg_read_all_stats"));
+    let (holder, end) = (held.holder.unwrap(), format!("SELECT pg_terminate_backend({pid})"));
+    assert_eq!((holder.end.as_str(), holder.since), (end.as_str(), None));
+    assert!(holder.who.contains("report") && holder.transactions.is_some(), "{}", holder.who);
+
+    let ended = async || {
+        let ended = outbox.number(&format!("SELECT pg_terminate_backend({pid})::integer::bigint")).await;
+        assert_eq!(ended, 1);
+    };
+    a_snapshot_is_a_cause_once_messages_age(&outbox, "report, postgres, idle in transaction", &end, ended).await;
+}
+
+#[tokio::test]
+async fn a_snapshot_that_keeps_old_rows_on_mariadb_is_named_with_its_holder_while_messages_age() {
+    let server = MariaDb::start().await;
+    let outbox = apart(server.database().await).await;
+    let mut report = MySqlConnection::connect(&outbox.test.url).await.unwrap();
+    let id: i64 = sqlx::query_scalar("SELECT CAST(CONNECTION_ID() AS SIGNED)").fetch_one(&mut report).await.unwrap();
+    report.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ").await.unwrap();
+    report.execute(AssertSqlSafe("START TRANSACTION WITH CONSISTENT SNAPSHOT")).await.unwrap();
+    // What is counted there is transactions.
+    outbox.run_client(
+        "INSERT INTO outbox (channel, target, payload, status) VALUES ('http', '/x', '{}', 'SUCCESS');\n\
+         DELIMITER //\n\
+         CREATE PROCEDURE many() BEGIN DECLARE i integer DEFAULT 0; WHILE i < 12000 DO \
+         UPDATE outbox SET revision = revision + 1; SET i = i + 1; END WHILE; END//\n\
+         DELIMITER ;\n\
+         CALL many();\n",
+    );
+    let end = format!("KILL {id}");
+    let ended = async || outbox.sql(&end).await;
+    a_snapshot_is_a_cause_once_messages_age(&outbox, "outbox, ", &end, ended).await;
+}
+
+#[tokio::test]
+async fn an_account_of_mariadb_that_may_not_see_transactions_is_told_what_right_it_lacks() {
+    let [_, outbox, sqlite] = outboxes::migrated().await;
+    let name = format!("blind_{}", &outbox.test.name[outbox.test.name.len() - 12..]);
+    outbox.run_client(&format!(
+        "CREATE USER '{name}'@'%'; GRANT SELECT, INSERT, UPDATE ON `{}`.* TO '{name}'@'%';",
+        outbox.test.name
+    ));
+    let url = outbox.test.url.replacen("outbox@", &format!("{name}@"), 1);
+    let blind = outboxes::connect(&url, None).await;
+    let held = blind.held_back().await.unwrap();
+    assert_eq!((held.missing_right, held.holder), (Some("GRANT PROCESS ON *.*"), None));
+    let checked = Program::new(&url, HTTP).run(&["check"]).await.done();
+    assert!(checked.contains("GRANT PROCESS ON *.* to this role"), "{checked}");
+    let held = sqlite.database.held_back().await.unwrap();
+    assert_eq!((held.missing_right, held.holder, held.dead_rows), (None, None, 0));
+}
+
+#[tokio::test]
+async fn a_loop_that_hangs_for_good_fails_its_health_and_no_other_replicas() {
+    let database = servers::postgres().await.database().await;
+    let mut stage = Stage::set(database, Duration::ZERO).await;
+    // Its term ends in good order, long before a watchdog takes the loop for wedged.
+    let settings = Settings { term: Duration::from_secs(1), ..stage.settings(None) };
+    let fleet = Fleet::with_fault_points(&settings, 2);
+    let poller = fleet.poller(&stage.tables).await;
+    let health = async |place| get(&format!("http://{}", fleet.listener(place)), "/healthz").await;
+    assert_eq!(health(poller.place).await.0, 200);
+    fleet.arm(poller.place, Point::Poll, "hang");
+    let other = 1 - poller.place;
+    let stuck = async || {
+        let (status, text) = health(poller.place).await;
+        (status == 503).then_some(text)
+    };
+    let text = eventually("its health says that it hangs", PATIENCE, stuck).await;
+    assert!(text.contains("the loop of this replica hangs") && text.contains("restart this process"), "{text}");
+    assert_eq!(health(other).await, (200, "ok".to_owned()));
+    stage.application.insert(10, "/hook").await;
+    stage.settled().await;
+}
