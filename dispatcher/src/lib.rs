@@ -11,6 +11,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod demo;
+pub mod explain;
 pub mod fault_point;
 #[cfg(test)]
 mod fixtures;

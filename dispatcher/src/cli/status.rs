@@ -10,7 +10,7 @@ use outbox_schema::Shard;
 use outbox_schema::desk::{TermEntry, Vitals};
 use serde::Serialize;
 
-use super::text::{print_as, shortened, span, table};
+use super::text::{print_as, shortened, span, table, to_the_second};
 use crate::config::Config;
 use crate::wiring;
 
@@ -169,7 +169,7 @@ fn pollers(shards: &[ShardStatus]) -> String {
                 shard.shard.to_string(),
                 poller,
                 said(shard.epoch.map(|epoch| epoch.to_string())),
-                said(shard.since.as_deref().map(moment)),
+                said(shard.since.as_deref().map(to_the_second)),
                 said(shard.since_ms.map(span)),
                 said(shard.trusted_ms.map(span)),
             ]
@@ -224,8 +224,8 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> String {
                 term.shard.to_string(),
                 term.epoch.to_string(),
                 shortened(&term.holder, 32),
-                moment(&term.started_at),
-                term.ended_at.as_deref().map_or_else(|| "-".to_owned(), moment),
+                to_the_second(&term.started_at),
+                term.ended_at.as_deref().map_or_else(|| "-".to_owned(), to_the_second),
                 end.to_owned(),
                 count(term.claimed),
                 count(term.delivered),
@@ -234,15 +234,4 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> String {
         })
         .collect();
     table(["SHARD", "EPOCH", "HOLDER", "BEGAN", "ENDED", "BECAUSE", "CLAIMED", "DELIVERED", "FAILED"], &rows)
-}
-
-/// To the second: fractions tell nobody anything here, and `--json` has them.
-fn moment(time: &str) -> String {
-    match time.find('.') {
-        Some(point) => {
-            let zone = time[point + 1..].trim_start_matches(|c: char| c.is_ascii_digit());
-            format!("{}{zone}", &time[..point])
-        }
-        None => time.to_owned(),
-    }
 }

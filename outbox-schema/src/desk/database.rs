@@ -7,8 +7,8 @@ use super::statements::{
     PAUSED_DESTINATIONS, TERMS, UNSETTLED_CLAIMS,
 };
 use super::{
-    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, MessageRecord, Selection, TermEntry, Vitals,
-    dead,
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, MessageFacts, MessageFilter, MessagePage,
+    MessageRecord, Selection, TermEntry, Vitals, dead, facts, messages,
 };
 use crate::sql::{AnyConnection, AnyRow, AnyTransaction, Statement, Value};
 use crate::{Database, MessageId};
@@ -35,6 +35,19 @@ impl Desk for Database {
             Some((id,)) => self.message(MessageId(*id)).await,
             None => Ok(None),
         }
+    }
+
+    async fn facts(&self, id: MessageId, halting: &[String]) -> Result<Option<MessageFacts>, DeskError> {
+        facts::facts(self, id, halting).await.map_err(while_doing("reading a message and what it waits for"))
+    }
+
+    async fn messages(
+        &self,
+        filter: &MessageFilter,
+        after: Option<MessageId>,
+        limit: u32,
+    ) -> Result<MessagePage, DeskError> {
+        messages::page(self, filter, after, limit).await.map_err(while_doing("reading messages"))
     }
 
     async fn dead_letters(
@@ -97,7 +110,10 @@ async fn message(database: &Database, id: MessageId) -> sqlx::Result<Option<Mess
     Ok(found)
 }
 
-async fn whole_message(connection: &mut AnyConnection<'_>, id: MessageId) -> sqlx::Result<Option<MessageRecord>> {
+pub(super) async fn whole_message(
+    connection: &mut AnyConnection<'_>,
+    id: MessageId,
+) -> sqlx::Result<Option<MessageRecord>> {
     let id = [id.0.into()];
     let Some(message) = connection.rows::<MessageRecord>(&MESSAGE, &id).await?.pop() else { return Ok(None) };
     Ok(Some(MessageRecord {

@@ -6,6 +6,8 @@ mod by_hand;
 mod database;
 mod dead;
 mod edit;
+mod facts;
+mod messages;
 mod operation;
 mod redrive;
 mod report;
@@ -21,6 +23,8 @@ use crate::MessageId;
 
 pub use answers::{Cancelled, Edited, Purged, Redriven, Refusal, Skipped, Undone};
 pub use edit::Revised;
+pub use facts::{Backlog, COUNTED, Earlier, EarlierDead, MessageClock, MessageFacts};
+pub use messages::{MessageFilter, MessagePage, MessageSummary};
 pub use report::{
     AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, MessageRecord,
     NamingClaim, PausedDestination, TermEntry, Vitals,
@@ -41,6 +45,18 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
 
     /// The same, by idempotency key.
     async fn message_by_key(&self, key: &str) -> Result<Option<MessageRecord>, DeskError>;
+
+    /// A message with all that it may wait for. `halting` are the channels whose ordering keys halt at a dead letter.
+    async fn facts(&self, id: MessageId, halting: &[String]) -> Result<Option<MessageFacts>, DeskError>;
+
+    /// Messages without their bodies, the newest first: at most `limit`, of ids below `after`. Looks at 100,000 rows at
+    /// most, and says so where more are left ([`MessagePage::next`]).
+    async fn messages(
+        &self,
+        filter: &MessageFilter,
+        after: Option<MessageId>,
+        limit: u32,
+    ) -> Result<MessagePage, DeskError>;
 
     /// Dead letters, the last that died first: at most `limit`, from where an earlier page ended.
     async fn dead_letters(

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
 use super::Cursor;
-use crate::MessageId;
+use crate::steps::CRASHED;
+use crate::{MessageId, Outcome};
 
 /// How an outbox does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -54,7 +55,7 @@ impl ChannelVitals {
 }
 
 /// The term that a shard is in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 pub struct CurrentTerm {
     /// What is led.
     pub shard: i32,
@@ -69,7 +70,7 @@ pub struct CurrentTerm {
 }
 
 /// A destination, or a whole channel, that takes nothing for now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 pub struct PausedDestination {
     /// A destination (`https://host:443`) or the name of a channel.
     pub destination: String,
@@ -86,7 +87,7 @@ pub struct PausedDestination {
 }
 
 /// A term, present or past.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 pub struct TermEntry {
     /// What was led.
     pub shard: i32,
@@ -109,7 +110,7 @@ pub struct TermEntry {
 }
 
 /// All that there is to know of a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 #[allow(missing_docs, reason = "the columns of the table `outbox`")]
 pub struct MessageRecord {
     pub id: i64,
@@ -153,7 +154,7 @@ pub struct MessageRecord {
 }
 
 /// An attempt that was not a plain success.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 pub struct AttemptEntry {
     /// 1 for the first.
     pub number: i32,
@@ -177,8 +178,20 @@ pub struct AttemptEntry {
     pub excerpt: Option<String>,
 }
 
+impl AttemptEntry {
+    /// Whether a later term settled it: nobody marked it, so nobody said when it began.
+    pub fn was_settled(&self) -> bool {
+        self.outcome == Outcome::InDoubt.as_str() && self.started_at.is_none()
+    }
+
+    /// Whether its poller died, or was cut off, while it was in flight.
+    pub fn was_left_by_a_crash(&self) -> bool {
+        self.was_settled() && self.error.as_deref() == Some(CRASHED)
+    }
+}
+
 /// A claim that names a message with its present revision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 pub struct NamingClaim {
     /// Its UUID.
     pub id: String,
@@ -199,7 +212,7 @@ pub struct NamingClaim {
 }
 
 /// What somebody did by hand.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 pub struct AuditEntry {
     /// Of the row of `outbox_audit`.
     pub id: i64,

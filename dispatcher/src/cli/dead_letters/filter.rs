@@ -79,7 +79,7 @@ fn reason(word: &str) -> Result<DeadReason, String> {
     })
 }
 
-fn moment(text: &str) -> Result<Moment, String> {
+pub(in crate::cli) fn moment(text: &str) -> Result<Moment, String> {
     if let Ok(ago) = humantime::parse_duration(text) {
         return Ok(Moment::Ago(ago));
     }

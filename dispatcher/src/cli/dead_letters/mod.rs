@@ -2,7 +2,7 @@
 
 mod change;
 mod edit;
-mod filter;
+pub(super) mod filter;
 mod list;
 
 use std::process::ExitCode;
@@ -12,6 +12,7 @@ use clap::Subcommand;
 use super::messages::show;
 use super::session;
 use crate::config::Config;
+use crate::explain::Configured;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DeadLettersCommand {
@@ -40,7 +41,9 @@ pub(super) async fn dead_letters(config: Config, command: DeadLettersCommand) ->
     let (desk, by_hand) = (database.desk(), database.by_hand());
     match command {
         DeadLettersCommand::List(args) => list::list(desk.as_ref(), args).await?,
-        DeadLettersCommand::Show { message, json } => show(desk.as_ref(), &message, json).await?,
+        DeadLettersCommand::Show { message, json } => {
+            show(desk.as_ref(), &Configured::of(&config), &message, json).await?;
+        }
         DeadLettersCommand::Edit(args) => return edit::edit(desk.as_ref(), by_hand.as_ref(), args).await,
         DeadLettersCommand::Redrive(args) => return change::redrive(desk.as_ref(), by_hand.as_ref(), args).await,
         DeadLettersCommand::Undo(args) => change::undo(by_hand.as_ref(), args).await?,

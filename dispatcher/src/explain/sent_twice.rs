@@ -1,0 +1,320 @@
+//! Why a message was sent more than once, as far as the database says so, and in words.
+
+use std::fmt;
+
+use outbox_schema::Status;
+use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageFacts, MessageRecord};
+use serde::{Deserialize, Serialize};
+
+use super::Said;
+use super::words::{known, said};
+use crate::cli::text::{span, to_the_second};
+
+/// Whether a message was sent more than once, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repetition {
+    /// In one word.
+    pub verdict: Verdict,
+    /// In one sentence.
+    pub sentence: String,
+    /// What happened, the oldest first; empty where nothing did.
+    pub causes: Vec<Said<Again>>,
+}
+
+/// What the attempts say about deliveries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// One delivery at most, and no other request that got an answer.
+    Once,
+    /// One attempt ended in doubt, and no other delivered: it may be, or become, two.
+    InDoubt,
+    /// The other side answered more than one request, and accepted one at most.
+    SeveralRequests,
+    /// Delivered, and another attempt is in doubt; or more than one is.
+    PerhapsTwice,
+    /// Accepted more than once.
+    Twice,
+}
+
+/// What makes a message go out again. Times are texts of the database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "cause", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the fields are named as the columns that they come from")]
+pub enum Again {
+    /// Its poller died, or was cut off, between claim and mark.
+    Killed { attempt: i32, epoch: i64, holder: String, claimed_at: Option<String>, ended_because: Option<String> },
+    /// Its poller handed over in order, and went away before the answer came.
+    Unmarked { attempt: i32, epoch: i64, holder: String, claimed_at: Option<String>, ended_because: Option<String> },
+    /// A request was written, or may have been, and no answer came.
+    NoAnswer {
+        attempt: i32,
+        epoch: i64,
+        holder: String,
+        at: Option<String>,
+        duration_ms: Option<i64>,
+        error: Option<String>,
+    },
+    /// A delivery that could not be marked: a later term had decided about the message by then.
+    DeliveredFenced { attempt: i32, epoch: i64, holder: String, at: Option<String> },
+    /// The other side answered, and did not accept.
+    Refused {
+        attempt: i32,
+        epoch: i64,
+        holder: String,
+        at: Option<String>,
+        status_code: i32,
+        error: Option<String>,
+    },
+    /// Somebody made it due again.
+    Redriven {
+        at: String,
+        by: String,
+        why: Option<String>,
+        /// Whether an attempt before that had delivered it, or may have.
+        after_doubt: bool,
+    },
+    /// Somebody gave it another content, and so another key.
+    Edited { at: String, by: String, old_key: String, new_key: String },
+    /// The delivery that ended it. A plain success leaves no word of its poller.
+    Accepted {
+        attempt: i32,
+        at: Option<String>,
+        idempotency_key: String,
+        /// Who led then; an earlier poller may have sent it all the same.
+        epoch_then: Option<i64>,
+        holder_then: Option<String>,
+    },
+}
+
+/// An entry of either log, in the order of time.
+enum Entry<'a> {
+    Attempt(&'a AttemptEntry),
+    Audit(&'a AuditEntry),
+}
+
+impl Repetition {
+    pub(super) fn of(facts: &MessageFacts) -> Self {
+        let message = &facts.message;
+        let accepted = message.status == Status::Success.as_str();
+        let verdict = verdict(message, accepted);
+        let mut causes = causes(facts, accepted);
+        if accepted && !causes.is_empty() {
+            causes.push(last(facts));
+        }
+        Self { verdict, sentence: sentence(verdict, message), causes: causes.into_iter().map(Said::from).collect() }
+    }
+}
+
+fn verdict(message: &MessageRecord, accepted: bool) -> Verdict {
+    let log = &message.attempt_log;
+    let fenced: Vec<_> = log.iter().filter(|attempt| was_fenced(attempt)).collect();
+    let same = |one: &AttemptEntry, other: &AttemptEntry| {
+        (one.number, one.epoch, &one.holder) == (other.number, other.epoch, &other.holder)
+    };
+    // Of an attempt in doubt that turns out to be delivered, both are recorded.
+    let in_doubt = |attempt: &&AttemptEntry| is_in_doubt(attempt) && !fenced.iter().any(|other| same(attempt, other));
+    let doubts = log.iter().filter(in_doubt).count();
+    let answered = log.iter().filter(|attempt| was_refused(attempt)).count();
+    let delivered = fenced.len() + usize::from(accepted);
+    match (delivered, doubts) {
+        (2.., _) => Verdict::Twice,
+        (1, 1..) | (0, 2..) => Verdict::PerhapsTwice,
+        (0, 1) => Verdict::InDoubt,
+        (0 | 1, 0) if delivered + answered > 1 => Verdict::SeveralRequests,
+        (0 | 1, 0) => Verdict::Once,
+    }
+}
+
+fn sentence(verdict: Verdict, message: &MessageRecord) -> String {
+    let pending = message.status == Status::Pending.as_str();
+    match verdict {
+        Verdict::Once => "Nothing says that it was sent more than once.",
+        Verdict::InDoubt if pending => {
+            "It may have been delivered once, which nobody knows, and it is to be sent again with the same idempotency \
+             key."
+        }
+        Verdict::InDoubt => "It may have been delivered once, which nobody knows, and it is not sent again by itself.",
+        Verdict::SeveralRequests => "It was requested more than once, and accepted once at most.",
+        Verdict::PerhapsTwice => "It may have been delivered more than once: not every attempt has a known end.",
+        Verdict::Twice => "It was delivered more than once.",
+    }
+    .to_owned()
+}
+
+fn causes(facts: &MessageFacts, accepted: bool) -> Vec<Again> {
+    let entries = in_order(&facts.message);
+    let pending = facts.message.status == Status::Pending.as_str();
+    let last_attempt = entries.iter().rposition(|entry| matches!(entry, Entry::Attempt(_)));
+    let (mut doubtful, mut requested) = (false, false);
+    let mut causes = Vec::new();
+    for (place, entry) in entries.iter().enumerate() {
+        match entry {
+            Entry::Attempt(attempt) => {
+                let again = accepted || pending || last_attempt.is_some_and(|last| place < last);
+                let cause = if is_in_doubt(attempt) || was_fenced(attempt) {
+                    doubtful = true;
+                    Some(doubt(attempt, facts))
+                } else {
+                    refused(attempt).filter(|_| again)
+                };
+                requested |= cause.is_some();
+                causes.extend(cause);
+            }
+            // What an undo took back made nothing go out.
+            Entry::Audit(entry) if requested && entry.action == "redrive" && !was_undone(&entries[place + 1..]) => {
+                causes.push(Again::Redriven {
+                    at: entry.at.clone(),
+                    by: entry.who.clone(),
+                    why: entry.why.clone(),
+                    after_doubt: doubtful,
+                });
+            }
+            Entry::Audit(entry) if entry.action == "edit" => causes.extend(edited(entry)),
+            Entry::Audit(_) => {}
+        }
+    }
+    causes
+}
+
+/// Both logs, one line of time.
+fn in_order(message: &MessageRecord) -> Vec<Entry<'_>> {
+    let mut entries: Vec<_> = message.attempt_log.iter().map(Entry::Attempt).collect();
+    entries.extend(message.audit.iter().map(Entry::Audit));
+    // Both logs are in order already; a text of RFC 3339 in UTC sorts by time.
+    entries.sort_by(|one, other| one.at().cmp(other.at()));
+    entries
+}
+
+impl Entry<'_> {
+    fn at(&self) -> &str {
+        match self {
+            Self::Attempt(attempt) => {
+                attempt.started_at.as_deref().or(attempt.claimed_at.as_deref()).unwrap_or_default()
+            }
+            Self::Audit(entry) => &entry.at,
+        }
+    }
+}
+
+fn was_undone(later: &[Entry<'_>]) -> bool {
+    matches!(later.first(), Some(Entry::Audit(next)) if next.action == "undo")
+}
+
+pub(super) fn is_in_doubt(attempt: &AttemptEntry) -> bool {
+    attempt.outcome == "in_doubt"
+}
+
+pub(super) fn was_fenced(attempt: &AttemptEntry) -> bool {
+    attempt.outcome == "delivered_fenced"
+}
+
+/// Whether the other side answered, and did not accept.
+fn was_refused(attempt: &AttemptEntry) -> bool {
+    attempt.status_code.is_some() && !is_in_doubt(attempt) && !was_fenced(attempt)
+}
+
+fn doubt(attempt: &AttemptEntry, facts: &MessageFacts) -> Again {
+    let AttemptEntry { number, epoch, holder, claimed_at, started_at, duration_ms, error, .. } = attempt.clone();
+    if was_fenced(attempt) {
+        return Again::DeliveredFenced { attempt: number, epoch, holder, at: started_at };
+    }
+    if !attempt.was_settled() {
+        return Again::NoAnswer { attempt: number, epoch, holder, at: started_at, duration_ms, error };
+    }
+    let term = facts.terms.iter().find(|term| term.epoch == epoch);
+    let ended_because = term.and_then(|term| term.ended_because.clone());
+    if attempt.was_left_by_a_crash() {
+        Again::Killed { attempt: number, epoch, holder, claimed_at, ended_because }
+    } else {
+        Again::Unmarked { attempt: number, epoch, holder, claimed_at, ended_because }
+    }
+}
+
+fn refused(attempt: &AttemptEntry) -> Option<Again> {
+    let status_code = attempt.status_code.filter(|_| was_refused(attempt))?;
+    let AttemptEntry { number, epoch, holder, started_at, error, .. } = attempt.clone();
+    Some(Again::Refused { attempt: number, epoch, holder, at: started_at, status_code, error })
+}
+
+fn edited(entry: &AuditEntry) -> Option<Again> {
+    let details: serde_json::Value = serde_json::from_str(entry.details.as_deref()?).ok()?;
+    let key = |name: &str| details[name].as_str().map(str::to_owned);
+    Some(Again::Edited {
+        at: entry.at.clone(),
+        by: entry.who.clone(),
+        old_key: key("idempotency_key")?,
+        new_key: key("new_idempotency_key")?,
+    })
+}
+
+/// The delivery that made the message `SUCCESS`.
+fn last(facts: &MessageFacts) -> Again {
+    let message = &facts.message;
+    let finished = message.finished_at.as_deref();
+    let led = facts.terms.iter().rfind(|term| finished.is_some_and(|at| term.started_at.as_str() <= at));
+    Again::Accepted {
+        attempt: message.attempts,
+        at: message.finished_at.clone(),
+        idempotency_key: message.idempotency_key.clone(),
+        epoch_then: led.map(|term| term.epoch),
+        holder_then: led.map(|term| term.holder.clone()),
+    }
+}
+
+impl fmt::Display for Again {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Killed { attempt, epoch, holder, claimed_at, ended_because } => {
+                write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, claimed at {}: ", known(claimed_at.as_ref()))?;
+                write!(f, "killed, frozen or cut off before its mark{}, ", term_end(ended_because.as_ref()))?;
+                write!(f, "so that nobody knows whether it was delivered.")
+            }
+            Self::Unmarked { attempt, epoch, holder, claimed_at, ended_because } => {
+                write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, claimed at {}: ", known(claimed_at.as_ref()))?;
+                write!(f, "its poller handed over{} and ended ", term_end(ended_because.as_ref()))?;
+                write!(f, "before the answer came, so that nobody knows whether it was delivered.")
+            }
+            Self::NoAnswer { attempt, epoch, holder, at, duration_ms, error } => {
+                write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, at {}: ", known(at.as_ref()))?;
+                write!(f, "no answer{}", said(" after ", duration_ms.map(span).as_ref()))?;
+                write!(f, "{}. It may have been delivered.", said(": ", error.as_ref()))
+            }
+            Self::DeliveredFenced { attempt, epoch, holder, at } => {
+                write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, at {}: ", known(at.as_ref()))?;
+                write!(f, "delivered, but its mark came too late and was refused (fenced): a later term, or ")?;
+                write!(f, "somebody by hand, had decided about the message by then.")
+            }
+            Self::Refused { attempt, epoch, holder, at, status_code, error } => {
+                write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, at {}: ", known(at.as_ref()))?;
+                write!(f, "answered with status {status_code}, which does not accept it")?;
+                write!(f, "{}.", said(": ", error.as_ref()))
+            }
+            Self::Redriven { at, by, why, after_doubt } => {
+                write!(f, "{by} redrove it at {}{}", to_the_second(at), said(" (", why.as_ref()))?;
+                write!(f, "{}", if why.is_some() { ")" } else { "" })?;
+                match after_doubt {
+                    true => write!(f, ", after an attempt that delivered it or may have."),
+                    false => write!(f, "."),
+                }
+            }
+            Self::Edited { at, by, old_key, new_key } => {
+                write!(f, "{by} edited it at {}: attempts since then carry the ", to_the_second(at))?;
+                write!(f, "idempotency key {new_key} instead of {old_key}, so that a receiver which had seen the ")?;
+                write!(f, "old one does not recognise the message.")
+            }
+            Self::Accepted { attempt, at, idempotency_key, epoch_then, holder_then } => {
+                write!(f, "Attempt {attempt}, accepted at {}: sent with the ", known(at.as_ref()))?;
+                write!(f, "idempotency key {idempotency_key}. A success leaves no word of who sent it")?;
+                match (epoch_then, holder_then) {
+                    (Some(epoch), Some(holder)) => write!(f, "; epoch {epoch} on {holder} polled then."),
+                    _ => write!(f, "."),
+                }
+            }
+        }
+    }
+}
+
+fn term_end(why: Option<&String>) -> String {
+    why.map_or_else(String::new, |why| format!(" (its term ended: {why})"))
+}
