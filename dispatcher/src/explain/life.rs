@@ -16,11 +16,14 @@ pub struct Event {
     pub what: String,
     /// What more there is to read about it: the beginning of an answer, or what was overwritten.
     pub more: Option<String>,
+    /// Where it belongs in the order of time.
+    place: Option<String>,
 }
 
 impl Event {
     fn new(at: impl Into<Option<String>>, what: impl Into<String>) -> Self {
-        Self { at: at.into(), what: what.into(), more: None }
+        let at = at.into();
+        Self { place: at.clone(), at, what: what.into(), more: None }
     }
 }
 
@@ -28,7 +31,10 @@ impl Event {
 pub fn life(message: &MessageRecord) -> Vec<Event> {
     let mut events = vec![Event::new(message.created_at.clone(), "enqueued")];
     events.extend(message.deferred_from.clone().map(|at| {
-        Event::new(at, format!("due, and put off until {}: paused, or its channel not configured", message.available_at))
+        Event::new(
+            at,
+            format!("due, and put off until {}: paused, or its channel not configured", message.available_at),
+        )
     }));
     events.extend(message.attempt_log.iter().map(attempted));
     for (place, entry) in message.audit.iter().enumerate() {
@@ -39,7 +45,7 @@ pub fn life(message: &MessageRecord) -> Vec<Event> {
     events.extend(message.claim.as_ref().map(claimed));
     events.extend(finished(message));
     // A text of RFC 3339 in UTC sorts by time; a time that nobody wrote down comes first.
-    events.sort_by(|one, other| one.at.cmp(&other.at));
+    events.sort_by(|one, other| one.place.cmp(&other.place));
     events
 }
 
@@ -57,13 +63,20 @@ fn attempted(attempt: &AttemptEntry) -> Event {
     let error = said(": ", attempt.error.as_ref());
     // One that was settled has no beginning: nobody lived to say so.
     let at = attempt.started_at.clone().or_else(|| attempt.claimed_at.clone());
+    let place = in_time(attempt).map(str::to_owned);
     let what = if attempt.was_settled() {
         format!("attempt {number} claimed by {holder}, epoch {epoch}, and {outcome}{error}")
     } else {
         format!("attempt {number} by {holder}, epoch {epoch},{took}: {outcome}{code}{error}")
     };
     let more = attempt.excerpt.as_deref().map(|excerpt| format!("answer: {}", excerpt.trim()));
-    Event { more, ..Event::new(at, what) }
+    Event { more, place, ..Event::new(at, what) }
+}
+
+/// When it was claimed, which is never after its mark. It is noted to the millisecond when it began, so one that took no
+/// time may seem to have begun after it was marked.
+pub(super) fn in_time(attempt: &AttemptEntry) -> Option<&str> {
+    attempt.claimed_at.as_deref().or(attempt.started_at.as_deref())
 }
 
 fn audited(entry: &AuditEntry) -> Event {

@@ -48,13 +48,7 @@ pub enum NotSent {
         because: Vec<Said<NotSent>>,
     },
     /// Its destination, or its channel, takes nothing for now.
-    Paused {
-        destination: String,
-        until: String,
-        remaining_ms: Option<i64>,
-        by: Option<String>,
-        reason: Option<String>,
-    },
+    Paused { destination: String, until: String, remaining_ms: Option<i64>, by: Option<String>, reason: Option<String> },
     /// It was put off by a pause that is no more, or by a channel that is configured by now.
     PutOff { since: String, until: String },
     /// An attempt failed, and the next has its time.

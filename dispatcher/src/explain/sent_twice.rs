@@ -7,6 +7,7 @@ use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageFacts, MessageRecord}
 use serde::{Deserialize, Serialize};
 
 use super::Said;
+use super::life::in_time;
 use super::words::{known, said};
 use crate::cli::text::{span, to_the_second};
 
@@ -58,14 +59,7 @@ pub enum Again {
     /// A delivery that could not be marked: a later term had decided about the message by then.
     DeliveredFenced { attempt: i32, epoch: i64, holder: String, at: Option<String> },
     /// The other side answered, and did not accept.
-    Refused {
-        attempt: i32,
-        epoch: i64,
-        holder: String,
-        at: Option<String>,
-        status_code: i32,
-        error: Option<String>,
-    },
+    Refused { attempt: i32, epoch: i64, holder: String, at: Option<String>, status_code: i32, error: Option<String> },
     /// Somebody made it due again.
     Redriven {
         at: String,
@@ -189,9 +183,7 @@ fn in_order(message: &MessageRecord) -> Vec<Entry<'_>> {
 impl Entry<'_> {
     fn at(&self) -> &str {
         match self {
-            Self::Attempt(attempt) => {
-                attempt.started_at.as_deref().or(attempt.claimed_at.as_deref()).unwrap_or_default()
-            }
+            Self::Attempt(attempt) => in_time(attempt).unwrap_or_default(),
             Self::Audit(entry) => &entry.at,
         }
     }

@@ -9,12 +9,7 @@ use super::find;
 use crate::cli::text::print_as;
 use crate::explain::{self, Configured, Explanation, Said};
 
-pub(super) async fn explain(
-    desk: &dyn Desk,
-    configured: &Configured,
-    message: &str,
-    json: bool,
-) -> anyhow::Result<()> {
+pub(super) async fn explain(desk: &dyn Desk, configured: &Configured, message: &str, json: bool) -> anyhow::Result<()> {
     let id = MessageId(find(desk, message).await?.id);
     let explained = explain::explain(desk, configured, id).await?;
     print_as(json, &explained.with_context(|| format!("message {id} was deleted a moment ago"))?, in_words)

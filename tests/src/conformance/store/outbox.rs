@@ -98,6 +98,11 @@ impl Outbox {
         &self.url
     }
 
+    /// The same outbox, for people.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
     /// Ends its connections.
     pub async fn close(&self) {
         self.database.close().await;
