@@ -8,6 +8,7 @@ mod life;
 mod not_sent;
 mod reasons;
 mod sent_twice;
+mod sentences;
 mod words;
 
 use std::collections::BTreeMap;

@@ -3,11 +3,10 @@
 use std::fmt;
 
 use outbox_schema::MessageId;
-use outbox_schema::desk::COUNTED;
 use serde::{Deserialize, Serialize};
 
-use super::Said;
 use super::words::{known, said};
+use super::{Said, sentences};
 use crate::cli::text::{span, to_the_second};
 
 /// Why a message has not been sent. Times are texts of the database; `*_ms` are milliseconds.
@@ -93,197 +92,75 @@ pub enum NotSent {
 
 impl fmt::Display for NotSent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        let sentence = match self {
             Self::Delivered { at, attempts, status_code, receipt } => {
-                write!(f, "It was sent: accepted at {} on attempt {attempts}", known(at.as_ref()))?;
-                write!(f, "{}{}.", said(" with status ", status_code.as_ref()), said(", receipt ", receipt.as_ref()))
+                let (code, receipt) =
+                    (said(" with status ", status_code.as_ref()), said(", receipt ", receipt.as_ref()));
+                format!("It was sent: accepted at {} on attempt {attempts}{code}{receipt}.", known(at.as_ref()))
             }
             Self::Dead { message, reason, at, attempts, error, cancelled_by, why } => {
-                write!(f, "It is a dead letter since {}, ", known(at.as_ref()))?;
-                match reason.as_deref() {
-                    Some("cancelled") => {
-                        let by = cancelled_by.as_deref().unwrap_or("somebody whom the audit does not name");
-                        write!(f, "cancelled by {by}{}.", said(": ", why.as_ref()))?;
-                    }
-                    Some(reason) => {
-                        write!(f, "`{reason}`, after {}{}.", attempts_made(*attempts), said(": ", error.as_ref()))?;
-                    }
-                    None => write!(f, "without a reason{}.", said(": ", error.as_ref()))?,
-                }
-                write!(f, " {}", remedy(reason.as_deref(), *message))
+                let because = match reason.as_deref() {
+                    Some("cancelled") => sentences::cancelled(cancelled_by.as_deref(), why.as_ref()),
+                    reason => sentences::died(reason, *attempts, error.as_ref()),
+                };
+                let remedy = sentences::remedy(reason.as_deref(), *message);
+                format!("It is a dead letter since {}, {because}. {remedy}", known(at.as_ref()))
             }
-            Self::UnknownStatus { status } => write!(
-                f,
-                "Its status is {status:?}, which no poller knows: it is PENDING, SUCCESS or DEAD. Whoever wrote it must \
-                 set it right."
-            ),
+            Self::UnknownStatus { status } => sentences::unknown_status(status),
             Self::InFlight { since, holder, epoch, gate_closed_at } => {
-                write!(f, "It is in flight since {}: claimed by {holder} in epoch {epoch}", to_the_second(since))?;
-                match gate_closed_at {
-                    None => write!(f, "."),
-                    Some(at) => write!(
-                        f,
-                        ", whose term ended at {}; what it had sent by then may still be answered.",
-                        to_the_second(at)
-                    ),
-                }
+                sentences::in_flight(since, holder, *epoch, gate_closed_at.as_ref())
             }
-            Self::BeingSettled { since, holder, epoch, until } => write!(
-                f,
-                "It is being settled until {}: {holder} claimed it at {} in epoch {epoch}, an earlier term, and it was \
-                 not marked since. Unmarked then, it is in doubt, and goes by `in_doubt` of its channel.",
-                known(until.as_ref()),
-                to_the_second(since)
-            ),
+            Self::BeingSettled { since, holder, epoch, until } => {
+                sentences::being_settled(since, holder, *epoch, until.as_ref())
+            }
             Self::ChannelNotConfigured { channel, put_off_until } => {
-                write!(f, "Its channel {channel:?} is not configured here")?;
-                if let Some(until) = put_off_until {
-                    write!(f, "; it is put off until {} and looked at again then", to_the_second(until))?;
-                }
-                write!(f, ". Add [channels.{channel}] to the settings of the replicas.")
+                sentences::not_configured(channel, put_off_until.as_ref())
             }
-            Self::Halted { ordering_key, behind, dead_reason } => write!(
-                f,
-                "It waits behind message {behind} of its ordering key {ordering_key:?}, which is a dead letter{}, and \
-                 its channel halts at dead letters: {}.",
-                said(" of ", dead_reason.as_ref()),
-                format_args!(
-                    "`outbox dead-letters redrive {behind}`, or delete it with `outbox dead-letters purge {behind}`"
-                )
-            ),
+            Self::Halted { ordering_key, behind, dead_reason } => {
+                sentences::halted(ordering_key, *behind, dead_reason.as_ref())
+            }
             Self::WaitsBehind { ordering_key, behind, waiting, because } => {
-                write!(f, "It waits behind message {behind} of its ordering key {ordering_key:?}")?;
-                match *waiting {
-                    1 => {}
-                    COUNTED.. => write!(f, ", the first of {COUNTED} or more before it")?,
-                    some => write!(f, ", the first of {some} before it")?,
-                }
-                match because.first() {
-                    None => write!(f, "."),
-                    Some(first) => write!(f, ". Of message {behind}: {}", first.sentence),
-                }
+                sentences::waits_behind(ordering_key, *behind, *waiting, because.first())
             }
             Self::Paused { destination, until, remaining_ms, by, reason } => {
-                write!(f, "{destination} is paused until {}", to_the_second(until))?;
-                match remaining_ms {
-                    Some(ms) => write!(f, " (another {})", span(*ms))?,
-                    None => write!(f, " (for good)")?,
-                }
-                write!(f, "{}{}.", said(", by ", by.as_ref()), said(": ", reason.as_ref()))
+                let left = remaining_ms.map_or_else(|| "for good".to_owned(), |ms| format!("another {}", span(ms)));
+                let (by, reason) = (said(", by ", by.as_ref()), said(": ", reason.as_ref()));
+                format!("{destination} is paused until {} ({left}){by}{reason}.", to_the_second(until))
             }
-            Self::PutOff { since, until } => write!(
-                f,
-                "It was due at {} and was put off until {}; the pause that did it is over, or its channel is \
-                 configured by now.",
-                to_the_second(since),
-                to_the_second(until)
-            ),
+            Self::PutOff { since, until } => sentences::put_off(since, until),
             Self::NextAttempt { at, in_ms, attempt, of, status_code, error } => {
-                write!(f, "It waits for attempt {attempt} of {of} at {}{}", to_the_second(at), ahead(*in_ms))?;
-                write!(f, ". The last one failed{}", said(" with status ", status_code.as_ref()))?;
-                write!(f, "{}.", said(": ", error.as_ref()))
+                let (code, error) = (said(" with status ", status_code.as_ref()), said(": ", error.as_ref()));
+                let at = sentences::later(at, *in_ms);
+                format!("It waits for attempt {attempt} of {of} at {at}. The last one failed{code}{error}.")
             }
-            Self::NotDue { at, in_ms } => write!(f, "It is not due until {}{}.", to_the_second(at), ahead(*in_ms)),
-            Self::Expired { at } => write!(
-                f,
-                "It expired at {}: the next poll that meets it makes it a dead letter, `expired`, and does not send it.",
-                to_the_second(at)
-            ),
-            Self::AttemptsUsedUp { attempts, of } => write!(
-                f,
-                "It has had {attempts} of {of} attempts: the next poll that meets it makes it a dead letter, \
-                 `exhausted`."
-            ),
-            Self::WrongMaxAttempts { max_attempts } => write!(
-                f,
-                "Its max_attempts is {max_attempts}, and must be 1 or more: the next poll that meets it makes it a dead \
-                 letter, `permanent`."
-            ),
-            Self::NeverPolled { shard } => write!(
-                f,
-                "No replica has ever polled shard {shard}. Is one running (`outbox run`)? A replica whose lease store is \
-                 down says so on /readyz."
-            ),
+            Self::NotDue { at, in_ms } => format!("It is not due until {}.", sentences::later(at, *in_ms)),
+            Self::Expired { at } => sentences::expired(at),
+            Self::AttemptsUsedUp { attempts, of } => sentences::used_up(*attempts, *of),
+            Self::WrongMaxAttempts { max_attempts } => sentences::wrong_max_attempts(*max_attempts),
+            Self::NeverPolled { shard } => sentences::never_polled(*shard),
             Self::NotPolled { shard, epoch, holder, began, began_ms, ended, ended_because } => {
-                match ended {
-                    Some(at) => write!(
-                        f,
-                        "Nobody polls shard {shard} since {}: the term of {holder}, epoch {epoch}, ended then{}",
-                        to_the_second(at),
-                        ended_because.as_ref().map_or_else(String::new, |why| format!(" ({why})"))
-                    )?,
-                    None => write!(
-                        f,
-                        "Nobody seems to poll shard {shard}: the last term, epoch {epoch} of {holder}, began at {}, {} \
-                         ago, which is longer than a term lasts",
-                        to_the_second(began),
-                        span(*began_ms)
-                    )?,
-                }
-                write!(
-                    f,
-                    ", and no replica has begun another. Is one running (`outbox run`)? `outbox status` asks the lease \
-                     store; a replica whose lease store is down says so on /readyz."
-                )
+                let last = match ended {
+                    Some(at) => sentences::ended(*shard, *epoch, holder, at, ended_because.as_ref()),
+                    None => sentences::silent(*shard, *epoch, holder, began, *began_ms),
+                };
+                format!("{last}, {}", sentences::NOBODY_ELSE)
             }
-            Self::Suspect { attempt, epoch, holder } => write!(
-                f,
-                "It may be held back for a moment: attempt {attempt} was in flight when its poller died (epoch {epoch} \
-                 on {holder}), and such messages go out one by one for each destination, in case one of them is why. \
-                 Whose turn it is, only the poller knows."
-            ),
-            Self::Backlog { ahead, oldest_ms } => {
-                let more = if *ahead >= COUNTED { " or more" } else { "" };
-                write!(f, "It is due, and {ahead}{more} due messages are before it, those in flight among them")?;
-                match oldest_ms {
-                    Some(ms) => write!(f, "; the first of them has been due for {}.", span(*ms)),
-                    None => write!(f, "."),
-                }
-            }
+            Self::Suspect { attempt, epoch, holder } => sentences::suspect(*attempt, *epoch, holder),
+            Self::Backlog { ahead, oldest_ms } => sentences::backlog(*ahead, *oldest_ms),
             Self::Due { since, for_ms } => {
-                write!(f, "It is due since {}", to_the_second(since))?;
-                if let Some(ms) = for_ms {
-                    write!(f, " ({})", span(*ms))?;
-                }
-                write!(f, ", and nothing keeps it: the next poll takes it.")
+                let waited = for_ms.map_or_else(String::new, |ms| format!(" ({})", span(ms)));
+                let since = to_the_second(since);
+                format!("It is due since {since}{waited}, and nothing keeps it: the next poll takes it.")
             }
             Self::Expires { at, in_ms, before_due } => {
-                write!(f, "It expires at {}{}", to_the_second(at), ahead(*in_ms))?;
-                match before_due {
-                    true => write!(f, ", which is before it is due: it will not be sent."),
-                    false => write!(f, ", and is not sent after that."),
-                }
+                let then = if *before_due {
+                    "which is before it is due: it will not be sent"
+                } else {
+                    "and is not sent after that"
+                };
+                format!("It expires at {}, {then}.", sentences::later(at, *in_ms))
             }
-        }
+        };
+        f.write_str(&sentence)
     }
-}
-
-/// What to do about a dead letter.
-fn remedy(reason: Option<&str>, id: MessageId) -> String {
-    let redrive = format!("`outbox dead-letters redrive {id}`");
-    match reason {
-        Some("permanent") => format!(
-            "Mend what was refused, the message (`outbox dead-letters edit {id}`) or its channel, and send it again: \
-             {redrive}."
-        ),
-        Some("exhausted") => format!("Once the other side takes messages again: {redrive}."),
-        Some("expired") => format!("To send it all the same, without the expiry that has passed: {redrive}."),
-        Some("in_doubt") => format!(
-            "Nobody knows whether it was delivered, and its channel sends at most once: ask the receiver for its \
-             idempotency key. If it is not there: {redrive}; if it is: `outbox dead-letters purge {id}`."
-        ),
-        Some(_) | None => format!("To send it after all: {redrive}."),
-    }
-}
-
-fn attempts_made(attempts: i32) -> String {
-    match attempts {
-        0 => "no attempt".to_owned(),
-        1 => "1 attempt".to_owned(),
-        more => format!("{more} attempts"),
-    }
-}
-
-fn ahead(ms: Option<i64>) -> String {
-    ms.map_or_else(String::new, |ms| format!(" (in {})", span(ms)))
 }

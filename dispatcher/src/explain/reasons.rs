@@ -54,7 +54,7 @@ fn pending(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Conf
         causes.extend(backlog(facts));
     }
     if causes.is_empty() {
-        let for_ms = facts.clock.due_in_ms.map(|ms| ms.saturating_neg());
+        let for_ms = facts.clock.due_in_ms.map(i64::saturating_neg);
         causes.push(NotSent::Due { since: facts.message.available_at.clone(), for_ms });
     }
     causes.extend(expires(facts));

@@ -30,6 +30,8 @@ pub enum Verdict {
     Once,
     /// One attempt ended in doubt, and no other delivered: it may be, or become, two.
     InDoubt,
+    /// One delivery, which could not be marked: the message is not `SUCCESS` for all that, and it may become two.
+    DeliveredUnmarked,
     /// The other side answered more than one request, and accepted one at most.
     SeveralRequests,
     /// Delivered, and another attempt is in doubt; or more than one is.
@@ -46,7 +48,7 @@ pub enum Again {
     /// Its poller died, or was cut off, between claim and mark.
     Killed { attempt: i32, epoch: i64, holder: String, claimed_at: Option<String>, ended_because: Option<String> },
     /// Its poller handed over in order, and went away before the answer came.
-    Unmarked { attempt: i32, epoch: i64, holder: String, claimed_at: Option<String>, ended_because: Option<String> },
+    HandedOver { attempt: i32, epoch: i64, holder: String, claimed_at: Option<String>, ended_because: Option<String> },
     /// A request was written, or may have been, and no answer came.
     NoAnswer {
         attempt: i32,
@@ -115,6 +117,7 @@ fn verdict(message: &MessageRecord, accepted: bool) -> Verdict {
         (2.., _) => Verdict::Twice,
         (1, 1..) | (0, 2..) => Verdict::PerhapsTwice,
         (0, 1) => Verdict::InDoubt,
+        (1, 0) if !accepted => Verdict::DeliveredUnmarked,
         (0 | 1, 0) if delivered + answered > 1 => Verdict::SeveralRequests,
         (0 | 1, 0) => Verdict::Once,
     }
@@ -129,6 +132,12 @@ fn sentence(verdict: Verdict, message: &MessageRecord) -> String {
              key."
         }
         Verdict::InDoubt => "It may have been delivered once, which nobody knows, and it is not sent again by itself.",
+        Verdict::DeliveredUnmarked if pending => {
+            "It was delivered, which could not be marked, and it is to be sent again with the same idempotency key."
+        }
+        Verdict::DeliveredUnmarked => {
+            "It was delivered, which could not be marked, and it is not sent again by itself."
+        }
         Verdict::SeveralRequests => "It was requested more than once, and accepted once at most.",
         Verdict::PerhapsTwice => "It may have been delivered more than once: not every attempt has a known end.",
         Verdict::Twice => "It was delivered more than once.",
@@ -219,7 +228,7 @@ fn doubt(attempt: &AttemptEntry, facts: &MessageFacts) -> Again {
     if attempt.was_left_by_a_crash() {
         Again::Killed { attempt: number, epoch, holder, claimed_at, ended_because }
     } else {
-        Again::Unmarked { attempt: number, epoch, holder, claimed_at, ended_because }
+        Again::HandedOver { attempt: number, epoch, holder, claimed_at, ended_because }
     }
 }
 
@@ -262,7 +271,7 @@ impl fmt::Display for Again {
                 write!(f, "killed, frozen or cut off before its mark{}, ", term_end(ended_because.as_ref()))?;
                 write!(f, "so that nobody knows whether it was delivered.")
             }
-            Self::Unmarked { attempt, epoch, holder, claimed_at, ended_because } => {
+            Self::HandedOver { attempt, epoch, holder, claimed_at, ended_because } => {
                 write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, claimed at {}: ", known(claimed_at.as_ref()))?;
                 write!(f, "its poller handed over{} and ended ", term_end(ended_because.as_ref()))?;
                 write!(f, "before the answer came, so that nobody knows whether it was delivered.")

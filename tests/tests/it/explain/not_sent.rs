@@ -234,7 +234,7 @@ async fn a_dead_letter_is_waited_for_where_its_channel_halts_and_only_there() {
         assert_eq!(names(&explanation.not_sent), ["halted"]);
         let said = explanation.in_short();
         assert!(
-            said.contains(&format!("behind message {open}")) && said.contains("a dead letter of exhausted"),
+            said.contains(&format!("behind message {open}")) && said.contains("a dead letter (`exhausted`)"),
             "{said}"
         );
         assert!(said.contains(&format!("outbox dead-letters redrive {open}")), "{said}");
@@ -321,8 +321,8 @@ async fn an_expiry_is_told_before_and_after_it_has_passed() {
         assert!(decisive(outbox, expired).await.1.contains("a dead letter, `expired`"));
         outbox.execute("DELETE FROM outbox").await;
 
-        let expires = insert(outbox, &[("expires_at", &outbox.moment(600_000))]).await;
-        let explanation = explained(outbox, expires).await;
+        let in_time = insert(outbox, &[("expires_at", &outbox.moment(600_000))]).await;
+        let explanation = explained(outbox, in_time).await;
         assert_eq!(names(&explanation.not_sent), ["due", "expires"]);
         assert!(explanation.not_sent[1].sentence.contains("(in 9m 5"), "{explanation:?}");
         let columns = [("expires_at", outbox.moment(600_000)), ("available_at", outbox.moment(900_000))];

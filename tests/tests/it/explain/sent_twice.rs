@@ -83,7 +83,7 @@ async fn an_answer_that_came_after_a_hand_over_and_settling_is_told_from_a_crash
         let next = Leader::begin(outbox).await;
         next.settle().await;
         let explanation = explained(outbox, id).await;
-        assert_eq!(said(&explanation), (Said::InDoubt, vec!["unmarked".to_owned()]));
+        assert_eq!(said(&explanation), (Said::InDoubt, vec!["handed_over".to_owned()]));
         assert!(words(&explanation)[0].contains("its poller handed over (its term ended: shutdown)"));
     })
     .await;
@@ -120,7 +120,8 @@ async fn a_delivery_whose_mark_was_fenced_and_another_one_are_two() {
         // One attempt, of which it is known by now how it ended.
         let explanation = explained(outbox, id).await;
         assert_eq!(said(&explanation).1, ["killed", "delivered_fenced"]);
-        assert_eq!(explanation.sent_twice.verdict, Said::Once, "so far");
+        assert_eq!(explanation.sent_twice.verdict, Said::DeliveredUnmarked);
+        assert!(explanation.sent_twice.sentence.ends_with("to be sent again with the same idempotency key."));
 
         next.deliver().await;
         let explanation = explained(outbox, id).await;
