@@ -46,6 +46,8 @@ pub enum NotSent {
         /// Why that one has not been sent.
         because: Vec<Said<NotSent>>,
     },
+    /// A later message of its ordering key is in flight: it was redriven meanwhile.
+    KeyInFlight { ordering_key: String, message: MessageId },
     /// Its destination, or its channel, takes nothing for now.
     Paused { destination: String, until: String, remaining_ms: Option<i64>, by: Option<String>, reason: Option<String> },
     /// It was put off by a pause that is no more, or by a channel that is configured by now.
@@ -122,6 +124,7 @@ impl fmt::Display for NotSent {
             Self::WaitsBehind { ordering_key, behind, waiting, because } => {
                 sentences::waits_behind(ordering_key, *behind, *waiting, because.first())
             }
+            Self::KeyInFlight { ordering_key, message } => sentences::key_in_flight(ordering_key, *message),
             Self::Paused { destination, until, remaining_ms, by, reason } => {
                 let left = remaining_ms.map_or_else(|| "for good".to_owned(), |ms| format!("another {}", span(ms)));
                 let (by, reason) = (said(", by ", by.as_ref()), said(": ", reason.as_ref()));

@@ -91,8 +91,10 @@ fn kept(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configu
     if let Some(before) = &facts.before {
         let its = first.map_or_else(Vec::new, |first| of(first, None, configured));
         let because = its.into_iter().map(Said::from).collect();
-        causes.push(NotSent::WaitsBehind { ordering_key, behind: before.first, waiting: before.waiting, because });
+        let (ordering_key, behind) = (ordering_key.clone(), before.first);
+        causes.push(NotSent::WaitsBehind { ordering_key, behind, waiting: before.waiting, because });
     }
+    causes.extend(facts.in_flight_after.map(|message| NotSent::KeyInFlight { ordering_key, message }));
     causes.extend(facts.pauses.iter().map(|pause| NotSent::Paused {
         destination: pause.destination.clone(),
         until: pause.paused_until.clone(),

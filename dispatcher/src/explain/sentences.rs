@@ -100,6 +100,13 @@ pub(super) fn waits_behind(
     format!("It waits behind message {behind} of its ordering key {ordering_key:?}{place}.{because}")
 }
 
+pub(super) fn key_in_flight(ordering_key: &str, message: MessageId) -> String {
+    format!(
+        "It waits for message {message} of its ordering key {ordering_key:?}, which comes after it and is in flight \
+         already: they go out one at a time."
+    )
+}
+
 pub(super) fn put_off(since: &str, until: &str) -> String {
     format!(
         "It was due at {} and was put off until {}; the pause that did it is over, or its channel is configured by now.",
@@ -169,5 +176,7 @@ pub(super) fn suspect(attempt: i32, epoch: i64, holder: &str) -> String {
 pub(super) fn backlog(ahead: i64, oldest_ms: Option<i64>) -> String {
     let more = if ahead >= COUNTED { " or more" } else { "" };
     let oldest = oldest_ms.map_or_else(String::new, |ms| format!("; the first of them has been due for {}", span(ms)));
-    format!("It is due, and {ahead}{more} due messages are before it, those in flight among them{oldest}.")
+    format!(
+        "It is due, and {ahead}{more} due messages without an ordering key are before it, those in flight among them{oldest}."
+    )
 }

@@ -2,5 +2,5 @@
 -- so. One that was cancelled halts nothing.
 SELECT id, dead_reason FROM outbox
 WHERE shard = ? AND channel = ? AND ordering_key = ? AND status = 'DEAD' AND id < ?
-  AND coalesce(dead_reason, '') <> 'cancelled'
+  AND NOT (dead_reason <=> 'cancelled')
 ORDER BY id LIMIT 1

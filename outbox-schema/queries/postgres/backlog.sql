@@ -1,4 +1,4 @@
--- Due messages of a priority that are before a message: all of them where its own is lower, else those longer due. How
+-- Due messages of a priority, without an ordering key, that are before a message: all of them where its own is lower, else those longer due. How
 -- many, up to 10,000, and for how long the first has been due. Read from the index of the poll.
 SELECT count(*) AS ahead,
        CASE WHEN isfinite(min(available_at))

@@ -2,5 +2,5 @@
 -- so. One that was cancelled halts nothing.
 SELECT id, dead_reason FROM outbox
 WHERE shard = $1 AND channel = $2 AND ordering_key = $3 AND status = 'DEAD' AND id < $4
-  AND coalesce(dead_reason, '') <> 'cancelled'
+  AND dead_reason IS DISTINCT FROM 'cancelled'
 ORDER BY id LIMIT 1

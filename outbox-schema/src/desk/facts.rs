@@ -6,7 +6,8 @@ use sqlx::FromRow;
 
 use super::database::whole_message;
 use super::statements::{
-    BACKLOG, CURRENT_TERMS, MESSAGE_CLOCK, ORDERED_BEFORE, ORDERED_DEAD, PAUSED_DESTINATIONS, TERMS_OF_MESSAGE,
+    BACKLOG, CURRENT_TERMS, MESSAGE_CLOCK, ORDERED_BEFORE, ORDERED_DEAD, ORDERED_IN_FLIGHT, PAUSED_DESTINATIONS,
+    TERMS_OF_MESSAGE,
 };
 use super::{CurrentTerm, MessageRecord, PausedDestination, TermEntry};
 use crate::sql::{AnyConnection, AnyTransaction, Value};
@@ -25,6 +26,8 @@ pub struct MessageFacts {
     pub before: Option<Earlier>,
     /// The first dead letter of its ordering key before it, but for cancelled ones; asked only of channels that halt.
     pub dead_before: Option<EarlierDead>,
+    /// A message of its ordering key that comes after it and is in flight; none where that is not so.
+    pub in_flight_after: Option<MessageId>,
     /// Due messages that the poll meets before it; none where the message itself is not due.
     pub backlog: Option<Backlog>,
     /// The present term of its shard; none where nobody has led it yet.
@@ -67,7 +70,7 @@ pub struct EarlierDead {
     pub dead_reason: Option<String>,
 }
 
-/// Due messages, those in flight among them.
+/// Due messages without an ordering key, those in flight among them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backlog {
     /// How many; of one priority [`COUNTED`] also where there are more.
@@ -127,6 +130,7 @@ async fn read(
         } else {
             None
         },
+        in_flight_after: if pending { in_flight_after(connection, &message).await? } else { None },
         backlog: if pending && clock.due { Some(backlog(connection, &message).await?) } else { None },
         term: terms.into_iter().find(|term| term.shard == message.shard),
         terms: connection.rows(&TERMS_OF_MESSAGE, &by_id).await?,
@@ -138,7 +142,7 @@ async fn read(
 
 async fn before(connection: &mut AnyConnection<'_>, message: &MessageRecord) -> sqlx::Result<Option<Earlier>> {
     let Some(place) = in_its_key(message) else { return Ok(None) };
-    let found = connection.rows::<KeyRow>(&ORDERED_BEFORE, &place).await?.pop();
+    let found = connection.rows_from_index::<KeyRow>(&ORDERED_BEFORE, &place).await?.pop();
     Ok(found.and_then(|row| Some(Earlier { first: MessageId(row.first?), waiting: row.waiting })))
 }
 
@@ -147,19 +151,28 @@ async fn dead_before(connection: &mut AnyConnection<'_>, message: &MessageRecord
     Ok(connection.rows(&ORDERED_DEAD, &place).await?.pop())
 }
 
+async fn in_flight_after(
+    connection: &mut AnyConnection<'_>,
+    message: &MessageRecord,
+) -> sqlx::Result<Option<MessageId>> {
+    let Some(place) = in_its_key(message) else { return Ok(None) };
+    let found: Vec<(i64,)> = connection.rows(&ORDERED_IN_FLIGHT, &place).await?;
+    Ok(found.first().map(|(id,)| MessageId(*id)))
+}
+
 fn in_its_key(message: &MessageRecord) -> Option<[Value<'_>; 4]> {
     let key = message.ordering_key.as_ref()?;
     Some([i64::from(message.shard).into(), Value::from(&message.channel), key.into(), message.id.into()])
 }
 
-/// What the poll meets first: what has a higher priority, and of its own what has been due for longer. Messages with an
-/// ordering key come after priority 1, whatever their own.
+/// What the poll meets first: what has a higher priority, and of its own what has been due for longer. Of ordering keys
+/// only one message each can be met, and which those are takes a walk from key to key: they are not counted.
 async fn backlog(connection: &mut AnyConnection<'_>, message: &MessageRecord) -> sqlx::Result<Backlog> {
-    let (lowest, own) = if message.ordering_key.is_some() { (1, 0) } else { (message.priority, message.priority) };
     let mut backlog = Backlog::default();
-    for priority in lowest..=HIGHEST {
-        let values = [i64::from(message.shard), i64::from(priority), i64::from(own), message.id].map(Value::from);
-        if let Some(of_priority) = connection.rows::<BacklogRow>(&BACKLOG, &values).await?.pop() {
+    for priority in message.priority..=HIGHEST {
+        let (shard, own) = (i64::from(message.shard), i64::from(message.priority));
+        let values = [shard, i64::from(priority), own, message.id].map(Value::from);
+        if let Some(of_priority) = connection.rows_from_index::<BacklogRow>(&BACKLOG, &values).await?.pop() {
             backlog.ahead += of_priority.ahead;
             backlog.oldest_ms = backlog.oldest_ms.max(of_priority.oldest_ms);
         }

@@ -80,6 +80,12 @@ pub(super) const ORDERED_DEAD: Statement = Statement {
     sqlite: include_str!("../../queries/sqlite/ordered_dead.sql"),
 };
 
+pub(super) const ORDERED_IN_FLIGHT: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/ordered_in_flight.sql"),
+    mysql: include_str!("../../queries/mysql/ordered_in_flight.sql"),
+    sqlite: include_str!("../../queries/sqlite/ordered_in_flight.sql"),
+};
+
 pub(super) const BACKLOG: Statement = Statement {
     postgres: include_str!("../../queries/postgres/backlog.sql"),
     mysql: include_str!("../../queries/mysql/backlog.sql"),
