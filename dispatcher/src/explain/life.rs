@@ -57,7 +57,7 @@ fn attempted(attempt: &AttemptEntry) -> Event {
     } else if is_in_doubt(attempt) {
         "in doubt".to_owned()
     } else {
-        format!("not accepted ({})", attempt.outcome)
+        attempt.outcome.clone()
     };
     let code = said(" with status ", attempt.status_code.as_ref());
     let error = said(": ", attempt.error.as_ref());

@@ -65,8 +65,8 @@ async fn a_long_life_is_told_from_its_beginning_to_its_end() {
         let mut expected = vec![
             "enqueued".to_owned(),
             format!("attempt 1 claimed by {}, epoch {}, and in doubt: claimed and", first.holder, first.epoch),
-            format!("attempt 2 by {}, epoch {}, took 7ms: not accepted (retry) with", second.holder, second.epoch),
-            format!("attempt 3 by {}, epoch {}, took 7ms: not accepted (dead) with", second.holder, second.epoch),
+            format!("attempt 2 by {}, epoch {}, took 7ms: retry with", second.holder, second.epoch),
+            format!("attempt 3 by {}, epoch {}, took 7ms: dead with", second.holder, second.epoch),
             "dead (permanent)".to_owned(),
             format!("audit {}: redrive by ada: mended", redriven.audit_id.unwrap()),
             format!("in flight: claimed by {}, epoch {}", second.holder, second.epoch),
@@ -97,7 +97,7 @@ async fn a_deferral_is_told_with_when_the_message_was_due() {
         leader.attempt(pause, "deferred", Some(429), "too many").await;
         let events = life(&record(outbox, id).await);
         is_told(&events, &["enqueued", "due, and put off until 2", "attempt 1 by "]);
-        assert!(events[2].what.ends_with("not accepted (deferred) with status 429: too many"), "{events:?}");
+        assert!(events[2].what.ends_with("deferred with status 429: too many"), "{events:?}");
     })
     .await;
 }
