@@ -4,6 +4,7 @@
 //! replica delivered a plain success, whether a suspect is held back at this moment, why the lease store elects nobody)
 //! is said to be unknown.
 
+mod again;
 mod life;
 mod not_sent;
 mod reasons;
@@ -21,9 +22,10 @@ use crate::config::Config;
 use crate::leadership::campaign_interval;
 use crate::readiness::LeaseTimes;
 
+pub use again::Again;
 pub use life::{Event, life};
 pub use not_sent::NotSent;
-pub use sent_twice::{Again, Repetition, Verdict};
+pub use sent_twice::{Repetition, Verdict};
 
 /// What an explanation must know of the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use outbox_schema::desk::{Author, Cancelled, Edited, Pace, Revised};
+use outbox_schema::desk::{Author, Cancelled, Edited, MessageFilter, Pace, Revised};
 use outbox_schema::store::TermCounts;
 use outbox_schema::{
     ByHand, DeadLetterFilter, Desk, Dialect, Enqueued, MessageId, NewMessage, Selection, TermEnd, Verdict,
@@ -154,6 +154,8 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         operator.vitals().await.unwrap();
         let author = Author { who: "ada".to_owned(), why: String::new() };
         let dead = by_hand(&operator).await;
+        let listed = operator.messages(&MessageFilter::default(), None, 99).await.unwrap();
+        assert!(listed.messages.len() >= dead.len(), "{listed:?}");
         let purged = operator.purge(&Selection::Ids(dead.clone()), &author).await.unwrap();
         assert_eq!(purged.purged, dead.len() as u64);
 
@@ -232,6 +234,8 @@ async fn by_hand(database: &outbox_schema::Database) -> Vec<MessageId> {
     let undone = database.undo(redriven.audit_id.unwrap(), &author).await.unwrap().unwrap();
     assert_eq!(undone.returned, redriven.redriven);
     database.redrive(&Selection::Ids(vec![id]), Pace::default(), &author).await.unwrap();
+    // All that is asked of a message that waits.
+    database.facts(id, &["http".to_owned()]).await.unwrap().unwrap();
     assert_eq!(database.cancel(id, &author).await.unwrap(), Cancelled::Done { id });
     redriven.messages
 }
