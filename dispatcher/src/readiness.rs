@@ -63,6 +63,11 @@ pub struct LeaseTimes {
 }
 
 impl LeaseTimes {
+    /// How long after its beginning another term should have begun: longer, and nobody polls.
+    pub fn longest_term(&self) -> Duration {
+        self.term + self.change_of_poller()
+    }
+
     /// How long a change of poller may take, three campaigns to spare.
     fn change_of_poller(&self) -> Duration {
         self.ttl + self.campaign_interval * 3
@@ -114,7 +119,7 @@ fn poller(seen: &Observations<'_>) -> Option<String> {
     }
     let nobody = match seen.newest_term {
         None => "no replica has ever polled".to_owned(),
-        Some(NewestTerm { epoch, age }) if age > seen.lease.term + seen.lease.change_of_poller() => {
+        Some(NewestTerm { epoch, age }) if age > seen.lease.longest_term() => {
             format!("no replica has begun to poll for {} (the last epoch is {epoch})", seconds(age))
         }
         Some(_) => return None,

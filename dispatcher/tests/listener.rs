@@ -1,6 +1,7 @@
 //! The listener over real HTTP.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,9 +10,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outbox_adapters::TableLease;
 use outbox_dispatcher::api::Office;
+use outbox_dispatcher::explain::Configured;
 use outbox_dispatcher::listener::{ListenError, Listener, Shown, Tokens};
 use outbox_dispatcher::metrics::{Metrics, Name};
-use outbox_dispatcher::readiness::Readiness;
+use outbox_dispatcher::readiness::{LeaseTimes, Readiness};
 use outbox_dispatcher::telemetry::{self, LogFormat, Settings};
 use outbox_dispatcher::vitals::{ChannelVitals, Vitals, VitalsCache, VitalsSource};
 use outbox_schema::{ConnectOptions, Shard};
@@ -96,11 +98,12 @@ async fn office() -> Office {
     let options = ConnectOptions { url: &url, schema: None, connections: 1 };
     let database = outbox_schema::Database::connect(&options).await.unwrap();
     let outbox_schema::Database::Sqlite(pool) = database.clone() else { panic!("{url} is no SQLite") };
+    let ttl = Duration::from_secs(10);
+    let lease = LeaseTimes { ttl, term: ttl, campaign_interval: ttl };
     Office {
-        desk: database.desk(),
-        by_hand: database.by_hand(),
+        database,
         lease: Arc::new(TableLease::Sqlite(pool)),
-        channels: Arc::default(),
+        configured: Arc::new(Configured { channels: BTreeMap::new(), lease }),
         retention: outbox_schema::Retention::default(),
     }
 }
@@ -258,7 +261,7 @@ async fn everything_that_is_described_is_there() {
     let text = running.get("/api/v1/openapi.json").await.text().await.unwrap();
     let description: serde_json::Value = serde_json::from_str(&text).unwrap();
     let paths = description["paths"].as_object().unwrap();
-    assert!(paths.len() >= 12, "{text}");
+    assert!(paths.len() >= 16, "{text}");
     for (path, methods) in paths {
         for method in methods.as_object().unwrap().keys() {
             let method: Method = method.to_uppercase().parse().unwrap();

@@ -32,6 +32,7 @@ pub struct Revision(pub i32);
 ///    └─refused, exhausted, expired, in doubt, cancelled─▶ DEAD
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Status {
     /// Waiting for its time, for its turn, or in flight.

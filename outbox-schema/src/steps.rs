@@ -137,6 +137,12 @@ pub(crate) struct DoubtRow {
 /// The error of a row in doubt that was settled, as all such rows share it.
 const DOUBT: &str = "in doubt: claimed and never marked";
 
+/// What `outbox_attempt` says of a row whose poller never said that its gate is closed.
+pub(crate) const CRASHED: &str = "claimed and never marked: its poller died or was cut off";
+
+/// What it says where the poller did.
+const ENDED: &str = "claimed and never marked: its poller ended before the answer came";
+
 /// What becomes of a row in doubt.
 #[derive(Debug, Serialize)]
 pub(crate) struct Decision {
@@ -167,11 +173,7 @@ impl DoubtRow {
             dead_reason: reason.map(DeadReason::as_str),
             error: format!("in doubt: claimed by {} in epoch {} and never marked", self.holder, self.epoch),
             error_hash: reason.map(|_| error_hash(DOUBT)),
-            explanation: if self.crashed {
-                "claimed and never marked: its poller died or was cut off"
-            } else {
-                "claimed and never marked: its poller ended before the answer came"
-            },
+            explanation: if self.crashed { CRASHED } else { ENDED },
         }
     }
 }
@@ -191,5 +193,14 @@ mod tests {
     fn postgres_groups_what_it_settles_as_the_others_do() {
         let functions = include_str!("../migrations/postgres/0001_outbox.sql");
         assert!(functions.contains(&format!("ELSE '{}' END", error_hash(DOUBT))), "{}", error_hash(DOUBT));
+    }
+
+    #[test]
+    fn postgres_says_of_what_it_settles_what_the_others_say() {
+        let functions = include_str!("../migrations/postgres/0001_outbox.sql");
+        for explanation in [CRASHED, ENDED] {
+            let (both, one) = explanation.split_at(explanation.find("poller ").unwrap_or_default() + "poller ".len());
+            assert!(functions.contains(&format!("'{both}'")) && functions.contains(&format!("'{one}'")));
+        }
     }
 }

@@ -5,6 +5,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use outbox_schema::desk::{DeadGroup, DeadLetterFilter, DeadLetterPage, Purged, Redriven, Selection, Undone};
 
+use outbox_schema::{ByHand, Desk};
+
 use super::problem::Kind;
 use super::requests::{Authored, Body, Filtered, Id, Page, Params, PurgeBody, RedriveBody};
 use super::{Answer, Office, Problem};
@@ -20,7 +22,7 @@ pub(super) async fn list(
     uri: Uri,
     Filtered { filter, page }: Filtered<DeadLetterFilter>,
 ) -> Result<(HeaderMap, Json<DeadLetterPage>), Problem> {
-    let letters = office.desk.dead_letters(&filter, page.cursor()?, page.size()?).await?;
+    let letters = office.database.dead_letters(&filter, page.cursor()?, page.size()?).await?;
     Ok((link(&uri, letters.next.as_ref()), Json(letters)))
 }
 
@@ -33,7 +35,7 @@ pub(super) async fn groups(
     State(office): State<Office>,
     Params(filter): Params<DeadLetterFilter>,
 ) -> Answer<Vec<DeadGroup>> {
-    Ok(Json(office.desk.dead_groups(&Selection::Filter(filter)).await?))
+    Ok(Json(office.database.dead_groups(&Selection::Filter(filter)).await?))
 }
 
 /// The same, of a selection: what a redrive or a purge of it would mean. Changes nothing.
@@ -45,7 +47,7 @@ pub(super) async fn groups_of(
     State(office): State<Office>,
     Body(selection): Body<Selection>,
 ) -> Answer<Vec<DeadGroup>> {
-    Ok(Json(office.desk.dead_groups(&selection).await?))
+    Ok(Json(office.database.dead_groups(&selection).await?))
 }
 
 /// Make dead letters due again, with attempts and age starting anew.
@@ -55,7 +57,7 @@ pub(super) async fn groups_of(
 ))]
 pub(super) async fn redrive(State(office): State<Office>, Body(body): Body<RedriveBody>) -> Answer<Redriven> {
     let pace = body.pace();
-    Ok(Json(office.by_hand.redrive(&body.selection, pace, &body.author.into_author()).await?))
+    Ok(Json(office.database.redrive(&body.selection, pace, &body.author.into_author()).await?))
 }
 
 /// Delete dead letters and their attempts. Only the audit remembers them.
@@ -64,7 +66,7 @@ pub(super) async fn redrive(State(office): State<Office>, Body(body): Body<Redri
     Problem,
 ))]
 pub(super) async fn purge(State(office): State<Office>, Body(body): Body<PurgeBody>) -> Answer<Purged> {
-    Ok(Json(office.by_hand.purge(&body.selection, &body.author.into_author()).await?))
+    Ok(Json(office.database.purge(&body.selection, &body.author.into_author()).await?))
 }
 
 /// Take back what a redrive did to messages that have not been sent since. `id` is its `audit_id`.
@@ -74,13 +76,13 @@ pub(super) async fn purge(State(office): State<Office>, Body(body): Body<PurgeBo
     Problem,
 ))]
 pub(super) async fn undo(State(office): State<Office>, Id(id): Id, Body(author): Body<Authored>) -> Answer<Undone> {
-    let done = office.by_hand.undo(id, &author.into_author()).await?;
+    let done = office.database.undo(id, &author.into_author()).await?;
     done.map(Json).ok_or_else(|| Problem::new(Kind::NotThere, format!("no redrive has the audit entry {id}")))
 }
 
 /// Where the next page is, <https://www.rfc-editor.org/rfc/rfc8288>. Relative, since a proxy may have put all of it
 /// elsewhere.
-fn link(uri: &Uri, next: Option<&impl ToString>) -> HeaderMap {
+pub(super) fn link(uri: &Uri, next: Option<&impl ToString>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let Some(next) = next else { return headers };
     let asked = url::form_urlencoded::parse(uri.query().unwrap_or("").as_bytes());

@@ -2,11 +2,43 @@
 
 use axum::Json;
 use axum::extract::State;
-use outbox_schema::MessageId;
-use outbox_schema::desk::{Cancelled, Edited, MessageRecord, Pace, Redriven, Revised, Selection};
+use axum::http::{HeaderMap, Uri};
+use outbox_schema::desk::{
+    Cancelled, Edited, MessageFilter, MessagePage, MessageRecord, Pace, Redriven, Revised, Selection,
+};
+use outbox_schema::{ByHand, Desk, MessageId};
 
-use super::requests::{Authored, Body, ByKey, EditBody, Id, Params};
+use super::dead_letters::link;
+use super::requests::{Authored, Body, ByKey, EditBody, Filtered, Id, Page, Params};
 use super::{Answer, Office, Problem};
+use crate::explain::{self, Explanation};
+
+/// Messages without their bodies, the newest first, in pages. Looks at 100,000 rows at most for one page.
+#[utoipa::path(get, path = "/api/v1/messages", operation_id = "list_messages", tag = "messages",
+    params(MessageFilter, Page), responses(
+    (status = 200, description = "A page. `Link` with `rel=\"next\"` leads to the next one", body = MessagePage,
+     headers(("link" = String, description = "RFC 8288"))),
+    Problem,
+))]
+pub(super) async fn list(
+    State(office): State<Office>,
+    uri: Uri,
+    Filtered { filter, page }: Filtered<MessageFilter>,
+) -> Result<(HeaderMap, Json<MessagePage>), Problem> {
+    let messages = office.database.messages(&filter, page.cursor::<i64>()?.map(MessageId), page.size()?).await?;
+    Ok((link(&uri, messages.next.as_ref()), Json(messages)))
+}
+
+/// Why a message has not been sent, and why it was sent twice.
+#[utoipa::path(get, path = "/api/v1/messages/{id}/explain", operation_id = "explain_message", tag = "messages",
+    params(("id" = i64, Path)), responses(
+    (status = 200, description = "Causes, each with its fields and a sentence", body = Explanation),
+    Problem,
+))]
+pub(super) async fn explain(State(office): State<Office>, Id(id): Id) -> Answer<Explanation> {
+    let explained = explain::explain(&office.database, &office.configured, MessageId(id)).await?;
+    explained.map(Json).ok_or_else(|| Problem::no_message(id))
+}
 
 /// A message with its attempts and what was done to it.
 #[utoipa::path(get, path = "/api/v1/messages/{id}", operation_id = "show_message", tag = "messages", params(("id" = i64, Path)), responses(
@@ -14,7 +46,7 @@ use super::{Answer, Office, Problem};
     Problem,
 ))]
 pub(super) async fn show(State(office): State<Office>, Id(id): Id) -> Answer<MessageRecord> {
-    office.desk.message(MessageId(id)).await?.map(Json).ok_or_else(|| Problem::no_message(id))
+    office.database.message(MessageId(id)).await?.map(Json).ok_or_else(|| Problem::no_message(id))
 }
 
 /// The message of an idempotency key.
@@ -23,7 +55,7 @@ pub(super) async fn show(State(office): State<Office>, Id(id): Id) -> Answer<Mes
     Problem,
 ))]
 pub(super) async fn by_key(State(office): State<Office>, Params(by): Params<ByKey>) -> Answer<MessageRecord> {
-    office.desk.message_by_key(&by.key).await?.map(Json).ok_or_else(|| Problem::no_message(&by.key))
+    office.database.message_by_key(&by.key).await?.map(Json).ok_or_else(|| Problem::no_message(&by.key))
 }
 
 /// Make a message that waits a dead letter, `cancelled`.
@@ -37,7 +69,7 @@ pub(super) async fn cancel(
     Id(id): Id,
     Body(author): Body<Authored>,
 ) -> Answer<Cancelled> {
-    match office.by_hand.cancel(MessageId(id), &author.into_author()).await? {
+    match office.database.cancel(MessageId(id), &author.into_author()).await? {
         done @ Cancelled::Done { .. } => Ok(Json(done)),
         Cancelled::Refused(refused) => Err(Problem::refused(refused)),
     }
@@ -51,9 +83,9 @@ pub(super) async fn cancel(
 ))]
 pub(super) async fn edit(State(office): State<Office>, Id(id): Id, Body(body): Body<EditBody>) -> Answer<Edited> {
     let id = MessageId(id);
-    let message = office.desk.message(id).await?.ok_or_else(|| Problem::no_message(id))?;
+    let message = office.database.message(id).await?.ok_or_else(|| Problem::no_message(id))?;
     let revised = Revised::new(&message.channel, &body.target, body.payload.get(), body.headers)?;
-    match office.by_hand.edit(id, body.revision, &revised, &body.author.into_author()).await? {
+    match office.database.edit(id, body.revision, &revised, &body.author.into_author()).await? {
         done @ Edited::Done { .. } => Ok(Json(done)),
         Edited::Refused(refused) => Err(Problem::refused(refused)),
     }
@@ -71,7 +103,7 @@ pub(super) async fn redrive(
     Body(author): Body<Authored>,
 ) -> Answer<Redriven> {
     let selection = Selection::Ids(vec![MessageId(id)]);
-    let mut done = office.by_hand.redrive(&selection, Pace::default(), &author.into_author()).await?;
+    let mut done = office.database.redrive(&selection, Pace::default(), &author.into_author()).await?;
     match done.skipped.pop() {
         None => Ok(Json(done)),
         Some(refused) => Err(Problem::refused(refused)),

@@ -8,15 +8,16 @@ pub(crate) mod problem;
 mod prune;
 pub(crate) mod requests;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use outbox_adapters::Lease;
-use outbox_schema::{ByHand, Desk, Retention};
+use outbox_schema::{Database, Retention};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
+
+use crate::explain::Configured;
 
 pub use problem::{Kind, Problem};
 pub use requests::{Authored, ByKey, EditBody, Page, PruneBody, PurgeBody, RedriveBody};
@@ -27,14 +28,12 @@ pub(crate) const PREFIX: &str = "/api/v1";
 /// What the API answers from.
 #[derive(Clone)]
 pub struct Office {
-    /// What people ask.
-    pub desk: Arc<dyn Desk>,
-    /// What people do.
-    pub by_hand: Arc<dyn ByHand>,
+    /// What is asked and changed.
+    pub database: Database,
     /// Who polls.
     pub lease: Arc<dyn Lease>,
-    /// The channels of the settings.
-    pub channels: Arc<BTreeSet<String>>,
+    /// What the settings say of channels.
+    pub configured: Arc<Configured>,
     /// How long what is finished is kept, by the settings.
     pub retention: Retention,
 }
@@ -51,7 +50,7 @@ type Answer<T> = Result<Json<T>, Problem>;
     ),
     paths(
         overview::status, overview::terms,
-        messages::show, messages::by_key, messages::cancel, messages::edit, messages::redrive,
+        messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::edit, messages::redrive,
         dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive,
         dead_letters::purge, dead_letters::undo, prune::count, prune::prune,
     ),
@@ -76,6 +75,8 @@ pub(crate) fn questions() -> Router<Office> {
     Router::new()
         .route("/status", get(overview::status))
         .route("/terms", get(overview::terms))
+        .route("/messages", get(messages::list))
+        .route("/messages/{id}/explain", get(messages::explain))
         .route("/messages/by-key", get(messages::by_key))
         .route("/messages/{id}", get(messages::show))
         .route("/dead-letters", get(dead_letters::list))

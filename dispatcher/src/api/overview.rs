@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use outbox_schema::Desk;
 use outbox_schema::desk::TermEntry;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -27,8 +28,8 @@ pub(super) struct Limit {
     Problem,
 ))]
 pub(super) async fn status(State(office): State<Office>) -> Answer<Status> {
-    let known = |name: &str| office.channels.contains(name);
-    Ok(Json(Status::of(office.desk.as_ref(), office.lease.as_ref(), known).await?))
+    let known = |name: &str| office.configured.channels.contains_key(name);
+    Ok(Json(Status::of(&office.database, office.lease.as_ref(), known).await?))
 }
 
 /// The last terms of all shards, the newest first.
@@ -37,5 +38,5 @@ pub(super) async fn status(State(office): State<Office>) -> Answer<Status> {
     Problem,
 ))]
 pub(super) async fn terms(State(office): State<Office>, Params(limit): Params<Limit>) -> Answer<Vec<TermEntry>> {
-    Ok(Json(office.desk.terms(limit.limit.unwrap_or(TERMS).min(TERMS)).await?))
+    Ok(Json(office.database.terms(limit.limit.unwrap_or(TERMS).min(TERMS)).await?))
 }

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use outbox_schema::retention::Pruned;
+use outbox_schema::{ByHand, Desk};
 
 use super::requests::{Body, PruneBody};
 use super::{Answer, Office, Problem};
@@ -15,7 +16,7 @@ use super::{Answer, Office, Problem};
 ))]
 pub(super) async fn count(State(office): State<Office>, Body(body): Body<PruneBody>) -> Answer<Pruned> {
     let retention = body.retention(&office.retention)?;
-    Ok(Json(office.desk.past_retention(&retention).await?))
+    Ok(Json(office.database.past_retention(&retention).await?))
 }
 
 /// Remove what is past its retention, with its attempts. A dead letter that halts its ordering key stays.
@@ -26,5 +27,5 @@ pub(super) async fn count(State(office): State<Office>, Body(body): Body<PruneBo
 ))]
 pub(super) async fn prune(State(office): State<Office>, Body(body): Body<PruneBody>) -> Answer<Pruned> {
     let retention = body.retention(&office.retention)?;
-    Ok(Json(office.by_hand.prune(&retention, &body.author.into_author(), &|_| ()).await?))
+    Ok(Json(office.database.prune(&retention, &body.author.into_author(), &|_| ()).await?))
 }

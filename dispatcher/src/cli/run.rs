@@ -14,6 +14,7 @@ use crate::api::Office;
 use crate::assemble::{Parts, Settings};
 use crate::clock::BootClock;
 use crate::config::{Config, SecretText, Wakeup};
+use crate::explain::Configured;
 use crate::lease_health::LeaseHealth;
 use crate::listener::{CHANGES_AT_ONCE, Listener, QUESTIONS_AT_ONCE, Shown, Tokens};
 use crate::metrics::Metrics;
@@ -99,10 +100,9 @@ fn tokens(config: &Config) -> Tokens {
 
 fn office(config: &Config, database: &Database, lease: &Arc<LeaseHealth>) -> Office {
     Office {
-        desk: database.desk(),
-        by_hand: database.by_hand(),
+        database: database.clone(),
         lease: lease.clone(),
-        channels: Arc::new(config.channels.keys().cloned().collect()),
+        configured: Arc::new(Configured::of(config)),
         retention: wiring::retention(config),
     }
 }

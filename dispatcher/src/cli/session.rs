@@ -8,12 +8,13 @@ use anyhow::Context;
 use clap::Args;
 use outbox_schema::desk::Author;
 use outbox_schema::migrate::{Meta, SchemaState};
-use outbox_schema::{ByHand, Database, Desk};
+use outbox_schema::{ByHand, Database, Desk, DeskError, MessageId};
 use uuid::Uuid;
 
 use super::text;
 use crate::client::Replica;
 use crate::config::{Config, Dialect, SecretText, SecretUrl};
+use crate::explain::{Configured, Explanation, explain};
 use crate::telemetry::{self, Telemetry, TelemetryError};
 use crate::wiring;
 
@@ -29,14 +30,16 @@ pub(super) async fn open(config: &Config) -> anyhow::Result<Database> {
 
 /// An outbox as it is looked at and mended: its database, or a replica that answers for it.
 pub(super) enum Reached {
-    Database(Database),
+    /// With what the settings say of channels.
+    Database(Database, Configured),
+    /// It has settings of its own.
     Replica(Replica),
 }
 
 impl Reached {
     /// By `url` where there is one, else by the database of the settings.
     pub(super) async fn by(config: &Config, url: Option<&str>) -> anyhow::Result<Self> {
-        let Some(url) = url else { return Ok(Self::Database(open(config).await?)) };
+        let Some(url) = url else { return Ok(Self::Database(open(config).await?, Configured::of(config))) };
         let token = config.admin.token.as_ref().or(config.admin.read_token.as_ref());
         let replica = Replica::new(url, token.map(SecretText::expose))?;
         if replica.sends_token_in_the_open() {
@@ -47,14 +50,21 @@ impl Reached {
 
     pub(super) fn desk(&self) -> Arc<dyn Desk> {
         match self {
-            Self::Database(database) => database.desk(),
+            Self::Database(database, _) => database.desk(),
             Self::Replica(replica) => Arc::new(replica.clone()),
+        }
+    }
+
+    pub(super) async fn explain(&self, id: MessageId) -> Result<Option<Explanation>, DeskError> {
+        match self {
+            Self::Database(database, configured) => explain(database, configured, id).await,
+            Self::Replica(replica) => replica.explain(id).await,
         }
     }
 
     pub(super) fn by_hand(&self) -> Arc<dyn ByHand> {
         match self {
-            Self::Database(database) => database.by_hand(),
+            Self::Database(database, _) => database.by_hand(),
             Self::Replica(replica) => Arc::new(replica.clone()),
         }
     }

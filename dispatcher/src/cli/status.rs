@@ -8,7 +8,7 @@ use outbox_schema::Database;
 use outbox_schema::desk::{TermEntry, Vitals};
 
 use super::session::Reached;
-use super::text::{print_as, shortened, span, table};
+use super::text::{print_as, shortened, span, table, to_the_second};
 use crate::config::Config;
 use crate::status::{ShardStatus, State, Status};
 use crate::wiring;
@@ -23,7 +23,7 @@ pub(super) struct StatusArgs {
 pub(super) async fn status(config: Config, url: Option<&str>, args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let status = match Reached::by(&config, url).await? {
         Reached::Replica(replica) => replica.status().await?,
-        Reached::Database(database) => by_database(&config, &database).await?,
+        Reached::Database(database, _) => by_database(&config, &database).await?,
     };
     print_as(args.json, &status, in_words)?;
     Ok(ExitCode::SUCCESS)
@@ -79,7 +79,7 @@ fn pollers(shards: &[ShardStatus]) -> String {
                 shard.shard.to_string(),
                 poller,
                 said(shard.epoch.map(|epoch| epoch.to_string())),
-                said(shard.since.as_deref().map(moment)),
+                said(shard.since.as_deref().map(to_the_second)),
                 said(shard.since_ms.map(span)),
                 said(shard.trusted_ms.map(span)),
             ]
@@ -134,8 +134,8 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> String {
                 term.shard.to_string(),
                 term.epoch.to_string(),
                 shortened(&term.holder, 32),
-                moment(&term.started_at),
-                term.ended_at.as_deref().map_or_else(|| "-".to_owned(), moment),
+                to_the_second(&term.started_at),
+                term.ended_at.as_deref().map_or_else(|| "-".to_owned(), to_the_second),
                 end.to_owned(),
                 count(term.claimed),
                 count(term.delivered),
@@ -144,15 +144,4 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> String {
         })
         .collect();
     table(["SHARD", "EPOCH", "HOLDER", "BEGAN", "ENDED", "BECAUSE", "CLAIMED", "DELIVERED", "FAILED"], &rows)
-}
-
-/// To the second: fractions tell nobody anything here, and `--json` has them.
-fn moment(time: &str) -> String {
-    match time.find('.') {
-        Some(point) => {
-            let zone = time[point + 1..].trim_start_matches(|c: char| c.is_ascii_digit());
-            format!("{}{zone}", &time[..point])
-        }
-        None => time.to_owned(),
-    }
 }

@@ -82,6 +82,17 @@ pub(crate) fn span(millis: i64) -> String {
     }
 }
 
+/// A time to the second: fractions tell people nothing, and `--json` has them.
+pub(crate) fn to_the_second(time: &str) -> String {
+    match time.find('.') {
+        Some(point) => {
+            let zone = time[point + 1..].trim_start_matches(|c: char| c.is_ascii_digit());
+            format!("{}{zone}", &time[..point])
+        }
+        None => time.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use outbox_schema::desk::{
-    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, MessageRecord, Selection, TermEntry, Vitals,
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, MessageFilter, MessagePage, MessageRecord, Selection,
+    TermEntry, Vitals,
 };
 use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{Desk, DeskError, MessageId};
@@ -36,6 +37,16 @@ impl Desk for Replica {
 
     async fn message_by_key(&self, key: &str) -> Result<Option<MessageRecord>, DeskError> {
         if_there(self.ask("messages/by-key", &ByKey { key: key.to_owned() }).await)
+    }
+
+    async fn messages(
+        &self,
+        filter: &MessageFilter,
+        after: Option<MessageId>,
+        limit: u32,
+    ) -> Result<MessagePage, DeskError> {
+        let page = Page { after: after.map(|id| id.to_string()), limit: Some(limit) };
+        Ok(self.ask("messages", &Filtered { filter, page }).await?)
     }
 
     async fn dead_letters(

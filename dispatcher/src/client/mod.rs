@@ -5,13 +5,14 @@ mod desk;
 
 use std::time::Duration;
 
-use outbox_schema::DeskError;
+use outbox_schema::{DeskError, MessageId};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Method, StatusCode, Url, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::api::{Kind, PREFIX, Problem};
+use crate::explain::Explanation;
 use crate::status::Status;
 
 /// How long a replica may take to take the call.
@@ -116,6 +117,11 @@ impl Replica {
     /// How the outbox does.
     pub async fn status(&self) -> Result<Status, DeskError> {
         Ok(self.ask("status", &()).await?)
+    }
+
+    /// Why a message has not been sent, and why it was sent twice, by the replica's settings.
+    pub async fn explain(&self, id: MessageId) -> Result<Option<Explanation>, DeskError> {
+        if_there(self.ask(&format!("messages/{id}/explain"), &()).await)
     }
 
     /// Asks a question, with the fields of `query` as parameters.

@@ -7,8 +7,8 @@ use super::statements::{
     PAUSED_DESTINATIONS, TERMS, UNSETTLED_CLAIMS,
 };
 use super::{
-    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, HeldBack, MessageRecord, Selection,
-    TermEntry, Vitals, dead, held_back, prune,
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, HeldBack, MessageFacts, MessageFilter,
+    MessagePage, MessageRecord, Selection, TermEntry, Vitals, dead, facts, held_back, messages, prune,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyRow, AnyTransaction, Statement, Value};
@@ -38,6 +38,15 @@ impl Desk for Database {
         }
     }
 
+    async fn messages(
+        &self,
+        filter: &MessageFilter,
+        after: Option<MessageId>,
+        limit: u32,
+    ) -> Result<MessagePage, DeskError> {
+        messages::page(self, filter, after, limit).await.map_err(while_doing("reading messages"))
+    }
+
     async fn dead_letters(
         &self,
         filter: &DeadLetterFilter,
@@ -61,6 +70,11 @@ impl Desk for Database {
 }
 
 impl Database {
+    /// A message with all that it may wait for. `halting` are the channels whose ordering keys halt at a dead letter.
+    pub async fn facts(&self, id: MessageId, halting: &[String]) -> Result<Option<MessageFacts>, DeskError> {
+        facts::facts(self, id, halting).await.map_err(while_doing("reading a message and what it waits for"))
+    }
+
     /// Dead rows that the database keeps for the sake of somebody's snapshot, as far as this role may see it.
     pub async fn held_back(&self) -> Result<HeldBack, DeskError> {
         held_back::held_back(self).await.map_err(while_doing("looking for old snapshots"))
@@ -110,7 +124,10 @@ async fn message(database: &Database, id: MessageId) -> sqlx::Result<Option<Mess
     Ok(found)
 }
 
-async fn whole_message(connection: &mut AnyConnection<'_>, id: MessageId) -> sqlx::Result<Option<MessageRecord>> {
+pub(super) async fn whole_message(
+    connection: &mut AnyConnection<'_>,
+    id: MessageId,
+) -> sqlx::Result<Option<MessageRecord>> {
     let id = [id.0.into()];
     let Some(message) = connection.rows::<MessageRecord>(&MESSAGE, &id).await?.pop() else { return Ok(None) };
     Ok(Some(MessageRecord {

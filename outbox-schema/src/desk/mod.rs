@@ -6,7 +6,9 @@ mod by_hand;
 mod database;
 mod dead;
 mod edit;
+mod facts;
 mod held_back;
+mod messages;
 mod operation;
 mod prune;
 mod redrive;
@@ -26,7 +28,9 @@ pub use answers::{Cancelled, Edited, Purged, Redriven, Refusal, Skipped, Undone}
 pub(crate) use database::{read, while_doing};
 pub(crate) use dead::as_json;
 pub use edit::Revised;
+pub use facts::{Backlog, COUNTED, Earlier, EarlierDead, MessageClock, MessageFacts};
 pub use held_back::{HeldBack, Snapshot};
+pub use messages::{MessageFilter, MessagePage, MessageSummary};
 pub use report::{
     AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, MessageRecord,
     NamingClaim, PausedDestination, TermEntry, Vitals,
@@ -48,6 +52,15 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
 
     /// The same, by idempotency key.
     async fn message_by_key(&self, key: &str) -> Result<Option<MessageRecord>, DeskError>;
+
+    /// Messages without their bodies, the newest first: at most `limit`, of ids below `after`. Looks at 100,000 rows at
+    /// most, and says so where more are left ([`MessagePage::next`]).
+    async fn messages(
+        &self,
+        filter: &MessageFilter,
+        after: Option<MessageId>,
+        limit: u32,
+    ) -> Result<MessagePage, DeskError>;
 
     /// Dead letters, the last that died first: at most `limit`, from where an earlier page ended.
     async fn dead_letters(

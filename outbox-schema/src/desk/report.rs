@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
 use super::Cursor;
-use crate::MessageId;
+use crate::steps::CRASHED;
+use crate::{MessageId, Outcome};
 
 /// How an outbox does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,6 +183,18 @@ pub struct AttemptEntry {
     pub error: Option<String>,
     /// The beginning of the answer.
     pub excerpt: Option<String>,
+}
+
+impl AttemptEntry {
+    /// Whether a later term settled it: nobody marked it, so nobody said when it began.
+    pub fn was_settled(&self) -> bool {
+        self.outcome == Outcome::InDoubt.as_str() && self.started_at.is_none()
+    }
+
+    /// Whether its poller died, or was cut off, while it was in flight.
+    pub fn was_left_by_a_crash(&self) -> bool {
+        self.was_settled() && self.error.as_deref() == Some(CRASHED)
+    }
 }
 
 /// A claim that names a message with its present revision.

@@ -61,6 +61,20 @@ pub enum Moment {
     At(SystemTime),
 }
 
+impl Moment {
+    /// In microseconds since 1970, within what all databases keep, at `now_us` of the database's clock.
+    pub(super) fn in_us(self, now_us: i64) -> i64 {
+        let us = match self {
+            Self::Ago(time) => now_us.saturating_sub(millis_i64(time).saturating_mul(1000)),
+            Self::At(time) => {
+                let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+                i64::try_from(since.as_micros()).unwrap_or(LAST)
+            }
+        };
+        us.clamp(FIRST, LAST)
+    }
+}
+
 /// Where a page of dead letters ended. In JSON it is the text that it displays as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
@@ -91,16 +105,9 @@ pub(super) struct Span {
 impl DeadLetterFilter {
     /// What the filter says of time, at `now_us` of the database's clock.
     pub(super) fn span(&self, now_us: i64) -> Span {
-        let in_us = |moment: Moment| match moment {
-            Moment::Ago(time) => now_us.saturating_sub(millis_i64(time).saturating_mul(1000)),
-            Moment::At(time) => {
-                let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-                i64::try_from(since.as_micros()).unwrap_or(LAST)
-            }
-        };
         Span {
-            since_us: self.since.map_or(FIRST, in_us).clamp(FIRST, LAST),
-            until_us: self.until.map_or(LAST, in_us).clamp(FIRST, LAST),
+            since_us: self.since.map_or(FIRST, |moment| moment.in_us(now_us)),
+            until_us: self.until.map_or(LAST, |moment| moment.in_us(now_us)),
         }
     }
 

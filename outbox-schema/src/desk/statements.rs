@@ -62,6 +62,66 @@ pub(super) const AUDIT_OF_MESSAGE: Statement = Statement {
     sqlite: include_str!("../../queries/sqlite/audit_of_message.sql"),
 };
 
+pub(super) const MESSAGE_CLOCK: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/message_clock.sql"),
+    mysql: include_str!("../../queries/mysql/message_clock.sql"),
+    sqlite: include_str!("../../queries/sqlite/message_clock.sql"),
+};
+
+pub(super) const ORDERED_BEFORE: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/ordered_before.sql"),
+    mysql: include_str!("../../queries/mysql/ordered_before.sql"),
+    sqlite: include_str!("../../queries/sqlite/ordered_before.sql"),
+};
+
+pub(super) const ORDERED_DEAD: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/ordered_dead.sql"),
+    mysql: include_str!("../../queries/mysql/ordered_dead.sql"),
+    sqlite: include_str!("../../queries/sqlite/ordered_dead.sql"),
+};
+
+pub(super) const ORDERED_IN_FLIGHT: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/ordered_in_flight.sql"),
+    mysql: include_str!("../../queries/mysql/ordered_in_flight.sql"),
+    sqlite: include_str!("../../queries/sqlite/ordered_in_flight.sql"),
+};
+
+pub(super) const BACKLOG: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/backlog.sql"),
+    mysql: include_str!("../../queries/mysql/backlog.sql"),
+    sqlite: include_str!("../../queries/sqlite/backlog.sql"),
+};
+
+pub(super) const TERMS_OF_MESSAGE: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/terms_of_message.sql"),
+    mysql: include_str!("../../queries/mysql/terms_of_message.sql"),
+    sqlite: include_str!("../../queries/sqlite/terms_of_message.sql"),
+};
+
+pub(super) const IDS_BELOW: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/ids_below.sql"),
+    mysql: include_str!("../../queries/mysql/ids_below.sql"),
+    sqlite: include_str!("../../queries/sqlite/ids_below.sql"),
+};
+
+pub(super) const IDS_PENDING: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/ids_pending.sql"),
+    mysql: include_str!("../../queries/mysql/ids_pending.sql"),
+    sqlite: include_str!("../../queries/sqlite/ids_pending.sql"),
+};
+
+pub(super) const IDS_DEAD: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/ids_dead.sql"),
+    mysql: include_str!("../../queries/mysql/ids_dead.sql"),
+    sqlite: include_str!("../../queries/sqlite/ids_dead.sql"),
+};
+
+pub(super) const MESSAGES: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/messages.sql"),
+    mysql: include_str!("../../queries/mysql/messages.sql"),
+    sqlite: include_str!("../../queries/sqlite/messages.sql"),
+};
+
 pub(super) const CLOCK: Statement = Statement {
     postgres: include_str!("../../queries/postgres/clock.sql"),
     mysql: include_str!("../../queries/mysql/clock.sql"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_schema::desk::{Author, Cancelled, Edited, Pace, Revised};
+use outbox_schema::desk::{Author, Cancelled, Edited, MessageFilter, Pace, Revised};
 use outbox_schema::retention::BEGINNING;
 use outbox_schema::store::TermCounts;
 use outbox_schema::{
@@ -168,6 +168,8 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         operator.vitals().await.unwrap();
         let author = Author { who: "ada".to_owned(), why: String::new() };
         let dead = by_hand(&operator).await;
+        let listed = operator.messages(&MessageFilter::default(), None, 99).await.unwrap();
+        assert!(listed.messages.len() >= dead.len(), "{listed:?}");
         let purged = operator.purge(&Selection::Ids(dead.clone()), &author).await.unwrap();
         assert_eq!(purged.purged, dead.len() as u64);
         let delivered = "INSERT INTO outbox (channel, target, payload, status) VALUES ('http', '/x', '{}', 'SUCCESS')";
@@ -267,6 +269,8 @@ async fn by_hand(database: &outbox_schema::Database) -> Vec<MessageId> {
     let undone = database.undo(redriven.audit_id.unwrap(), &author).await.unwrap().unwrap();
     assert_eq!(undone.returned, redriven.redriven);
     database.redrive(&Selection::Ids(vec![id]), Pace::default(), &author).await.unwrap();
+    // All that is asked of a message that waits.
+    database.facts(id, &["http".to_owned()]).await.unwrap().unwrap();
     assert_eq!(database.cancel(id, &author).await.unwrap(), Cancelled::Done { id });
     redriven.messages
 }

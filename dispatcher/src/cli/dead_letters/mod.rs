@@ -45,7 +45,7 @@ pub(super) async fn dead_letters(
     let (desk, by_hand) = (outbox.desk(), outbox.by_hand());
     match command {
         DeadLettersCommand::List(args) => list::list(desk.as_ref(), args).await?,
-        DeadLettersCommand::Show { message, json } => show(desk.as_ref(), &message, json).await?,
+        DeadLettersCommand::Show { message, json } => show(&outbox, &message, json).await?,
         DeadLettersCommand::Edit(args) => return edit::edit(desk.as_ref(), by_hand.as_ref(), args).await,
         DeadLettersCommand::Redrive(args) => return change::redrive(desk.as_ref(), by_hand.as_ref(), args).await,
         DeadLettersCommand::Undo(args) => change::undo(by_hand.as_ref(), args).await?,

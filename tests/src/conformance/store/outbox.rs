@@ -98,7 +98,7 @@ impl Outbox {
         &self.url
     }
 
-    /// Where the desk is.
+    /// The same outbox, for people.
     pub fn database(&self) -> &Database {
         &self.database
     }

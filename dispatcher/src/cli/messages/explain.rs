@@ -1,0 +1,33 @@
+//! `outbox messages explain`: why a message has not been sent, and why it was sent twice.
+
+use std::fmt::Write as _;
+
+use anyhow::Context;
+use outbox_schema::MessageId;
+
+use super::find;
+use crate::cli::session::Reached;
+use crate::cli::text::print_as;
+use crate::explain::{Explanation, Said};
+
+pub(super) async fn explain(outbox: &Reached, message: &str, json: bool) -> anyhow::Result<()> {
+    let id = MessageId(find(outbox.desk().as_ref(), message).await?.id);
+    let explained = outbox.explain(id).await?;
+    print_as(json, &explained.with_context(|| format!("message {id} was deleted a moment ago"))?, in_words)
+}
+
+fn in_words(explanation: &Explanation) -> String {
+    let Explanation { id, idempotency_key, channel, status, attempts, sent_twice, .. } = explanation;
+    let mut text = format!("message {id} ({idempotency_key}) of channel {channel}: {status}, attempts: {attempts}\n");
+    text.push_str("\nWhy has it not been sent?\n");
+    listed(&mut text, &explanation.not_sent);
+    let _ = write!(text, "\nWhy was it sent twice?\n  {}\n", sent_twice.sentence);
+    listed(&mut text, &sent_twice.causes);
+    text
+}
+
+fn listed<C>(text: &mut String, said: &[Said<C>]) {
+    for Said { sentence, .. } in said {
+        let _ = writeln!(text, "  - {sentence}");
+    }
+}

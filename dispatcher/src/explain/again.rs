@@ -1,0 +1,109 @@
+//! What makes a message go out again, and its words.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::words::{known, said};
+use crate::cli::text::{span, to_the_second};
+
+/// What makes a message go out again. Times are texts of the database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "cause", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the fields are named as the columns that they come from")]
+pub enum Again {
+    /// Its poller died, or was cut off, between claim and mark.
+    Killed { attempt: i32, epoch: i64, holder: String, claimed_at: Option<String>, ended_because: Option<String> },
+    /// Its poller handed over in order, and went away before the answer came.
+    HandedOver { attempt: i32, epoch: i64, holder: String, claimed_at: Option<String>, ended_because: Option<String> },
+    /// A request was written, or may have been, and no answer came.
+    NoAnswer {
+        attempt: i32,
+        epoch: i64,
+        holder: String,
+        at: Option<String>,
+        duration_ms: Option<i64>,
+        error: Option<String>,
+    },
+    /// A delivery that could not be marked: a later term had decided about the message by then.
+    DeliveredFenced { attempt: i32, epoch: i64, holder: String, at: Option<String> },
+    /// The other side answered, and did not accept.
+    Refused { attempt: i32, epoch: i64, holder: String, at: Option<String>, status_code: i32, error: Option<String> },
+    /// Somebody made it due again.
+    Redriven {
+        at: String,
+        by: String,
+        why: Option<String>,
+        /// Whether an attempt before that had delivered it, or may have.
+        after_doubt: bool,
+    },
+    /// Somebody gave it another content, and so another key.
+    Edited { at: String, by: String, old_key: String, new_key: String },
+    /// The delivery that ended it. A plain success leaves no word of its poller.
+    Accepted {
+        attempt: i32,
+        at: Option<String>,
+        idempotency_key: String,
+        /// Who led then; an earlier poller may have sent it all the same.
+        epoch_then: Option<i64>,
+        holder_then: Option<String>,
+    },
+}
+
+impl fmt::Display for Again {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Killed { attempt, epoch, holder, claimed_at, ended_because } => {
+                write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, claimed at {}: ", known(claimed_at.as_ref()))?;
+                write!(f, "killed, frozen or cut off before its mark{}, ", term_end(ended_because.as_ref()))?;
+                write!(f, "so that nobody knows whether it was delivered.")
+            }
+            Self::HandedOver { attempt, epoch, holder, claimed_at, ended_because } => {
+                write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, claimed at {}: ", known(claimed_at.as_ref()))?;
+                write!(f, "its poller handed over{} and ended ", term_end(ended_because.as_ref()))?;
+                write!(f, "before the answer came, so that nobody knows whether it was delivered.")
+            }
+            Self::NoAnswer { attempt, epoch, holder, at, duration_ms, error } => {
+                write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, at {}: ", known(at.as_ref()))?;
+                write!(f, "no answer{}", said(" after ", duration_ms.map(span).as_ref()))?;
+                write!(f, "{}. It may have been delivered.", said(": ", error.as_ref()))
+            }
+            Self::DeliveredFenced { attempt, epoch, holder, at } => {
+                write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, at {}: ", known(at.as_ref()))?;
+                write!(f, "delivered, but its mark came too late and was refused (fenced): a later term, or ")?;
+                write!(f, "somebody by hand, had decided about the message by then.")
+            }
+            Self::Refused { attempt, epoch, holder, at, status_code, error } => {
+                write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, at {}: ", known(at.as_ref()))?;
+                write!(f, "answered with status {status_code}, which does not accept it")?;
+                write!(f, "{}.", said(": ", error.as_ref()))
+            }
+            Self::Redriven { at, by, why, after_doubt } => {
+                write!(f, "{by} redrove it at {}{}", to_the_second(at), said(" (", why.as_ref()))?;
+                write!(f, "{}", if why.is_some() { ")" } else { "" })?;
+                match after_doubt {
+                    true => write!(f, ", after an attempt that delivered it or may have."),
+                    false => write!(f, "."),
+                }
+            }
+            Self::Edited { at, by, old_key, new_key } => {
+                write!(f, "{by} edited it at {}: attempts since then carry the ", to_the_second(at))?;
+                write!(f, "idempotency key {new_key} instead of {old_key}, so that a receiver which had seen the ")?;
+                write!(f, "old one does not recognise the message.")
+            }
+            Self::Accepted { attempt, at, idempotency_key, epoch_then, holder_then } => {
+                write!(f, "Attempt {attempt}, accepted at {}: sent with the ", known(at.as_ref()))?;
+                write!(f, "idempotency key {idempotency_key}. A success leaves no word of who sent it")?;
+                match (epoch_then, holder_then) {
+                    (Some(epoch), Some(holder)) => write!(f, "; epoch {epoch} on {holder} polled then."),
+                    _ => write!(f, "."),
+                }
+            }
+        }
+    }
+}
+
+fn term_end(why: Option<&String>) -> String {
+    why.map_or_else(String::new, |why| format!(" (its term ended: {why})"))
+}

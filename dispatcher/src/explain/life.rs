@@ -1,0 +1,121 @@
+//! The life of a message: what is on record about it, the oldest first.
+
+use outbox_schema::Status;
+use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageRecord, NamingClaim};
+
+use super::sent_twice::{is_in_doubt, was_fenced};
+use super::words::said;
+use crate::cli::text::span;
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// When; none where nobody has written that down.
+    pub at: Option<String>,
+    /// What.
+    pub what: String,
+    /// What more there is to read about it: the beginning of an answer, or what was overwritten.
+    pub more: Option<String>,
+    /// Where it belongs in the order of time.
+    place: Option<String>,
+}
+
+impl Event {
+    fn new(at: impl Into<Option<String>>, what: impl Into<String>) -> Self {
+        let at = at.into();
+        Self { place: at.clone(), at, what: what.into(), more: None }
+    }
+}
+
+/// What is on record, the oldest first.
+pub fn life(message: &MessageRecord) -> Vec<Event> {
+    let mut events = vec![Event::new(message.created_at.clone(), "enqueued")];
+    events.extend(message.deferred_from.clone().map(|at| {
+        Event::new(
+            at,
+            format!("due, and put off until {}: paused, or its channel not configured", message.available_at),
+        )
+    }));
+    events.extend(message.attempt_log.iter().map(attempted));
+    for (place, entry) in message.audit.iter().enumerate() {
+        let undone = message.audit.get(place + 1).is_some_and(|next| next.action == "undo");
+        events.extend(earlier_death(entry).filter(|_| !undone));
+        events.push(audited(entry));
+    }
+    events.extend(message.claim.as_ref().map(claimed));
+    events.extend(finished(message));
+    // A text of RFC 3339 in UTC sorts by time; a time that nobody wrote down comes first.
+    events.sort_by(|one, other| one.place.cmp(&other.place));
+    events
+}
+
+fn attempted(attempt: &AttemptEntry) -> Event {
+    let AttemptEntry { number, epoch, holder, .. } = attempt;
+    let took = said(" took ", attempt.duration_ms.map(span).as_ref());
+    let outcome = if was_fenced(attempt) {
+        "delivered, and its mark refused (fenced)".to_owned()
+    } else if is_in_doubt(attempt) {
+        "in doubt".to_owned()
+    } else {
+        attempt.outcome.clone()
+    };
+    let code = said(" with status ", attempt.status_code.as_ref());
+    let error = said(": ", attempt.error.as_ref());
+    // One that was settled has no beginning: nobody lived to say so.
+    let at = attempt.started_at.clone().or_else(|| attempt.claimed_at.clone());
+    let place = in_time(attempt).map(str::to_owned);
+    let what = if attempt.was_settled() {
+        format!("attempt {number} claimed by {holder}, epoch {epoch}, and {outcome}{error}")
+    } else {
+        format!("attempt {number} by {holder}, epoch {epoch},{took}: {outcome}{code}{error}")
+    };
+    let more = attempt.excerpt.as_deref().map(|excerpt| format!("answer: {}", excerpt.trim()));
+    Event { more, place, ..Event::new(at, what) }
+}
+
+/// When it was claimed, which is never after its mark. It is noted to the millisecond when it began, so one that took no
+/// time may seem to have begun after it was marked.
+pub(super) fn in_time(attempt: &AttemptEntry) -> Option<&str> {
+    attempt.claimed_at.as_deref().or(attempt.started_at.as_deref())
+}
+
+fn audited(entry: &AuditEntry) -> Event {
+    // The whole operation is what an undo asks for.
+    let id = entry.part_of.unwrap_or(entry.id);
+    let what = format!("audit {id}: {} by {}{}", entry.action, entry.who, said(": ", entry.why.as_ref()));
+    let more = entry.details.as_deref().map(|details| format!("before: {details}"));
+    Event { more, ..Event::new(entry.at.clone(), what) }
+}
+
+/// A redrive overwrites when and why the message had died, and notes it.
+fn earlier_death(entry: &AuditEntry) -> Option<Event> {
+    if entry.action != "redrive" {
+        return None;
+    }
+    let details: serde_json::Value = serde_json::from_str(entry.details.as_deref()?).ok()?;
+    let reason = details["dead_reason"].as_str().unwrap_or("no reason");
+    Some(Event::new(details["finished_at"].as_str()?.to_owned(), format!("dead ({reason})")))
+}
+
+fn claimed(claim: &NamingClaim) -> Event {
+    let settles = said("; being settled until ", claim.settles_at.as_ref());
+    let what = format!("in flight: claimed by {}, epoch {}{settles}", claim.holder, claim.epoch);
+    Event::new(claim.claimed_at.clone(), what)
+}
+
+fn finished(message: &MessageRecord) -> Option<Event> {
+    let at = message.finished_at.clone();
+    if message.status == Status::Success.as_str() {
+        // A plain success has no row of its own among the attempts.
+        let what = format!(
+            "delivered: attempt {} accepted{}{}",
+            message.attempts,
+            said(" with status ", message.last_status_code.as_ref()),
+            said(", receipt ", message.receipt.as_ref())
+        );
+        return Some(Event::new(at, what));
+    }
+    let reason = message.dead_reason.as_deref().unwrap_or("no reason");
+    (message.status == Status::Dead.as_str())
+        .then(|| Event::new(at, format!("dead ({reason}){}", said(": ", message.last_error.as_ref()))))
+}

@@ -1,0 +1,171 @@
+//! The causes for which a message has not been sent, and their words.
+
+use std::fmt;
+
+use outbox_schema::MessageId;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::words::{known, said};
+use super::{Said, sentences};
+use crate::cli::text::{span, to_the_second};
+
+/// Why a message has not been sent. Times are texts of the database; `*_ms` are milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "cause", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the fields are named as the columns that they come from")]
+pub enum NotSent {
+    /// It has been: the other side accepted it.
+    Delivered { at: Option<String>, attempts: i32, status_code: Option<i32>, receipt: Option<String> },
+    /// It is a dead letter.
+    Dead {
+        message: MessageId,
+        reason: Option<String>,
+        at: Option<String>,
+        attempts: i32,
+        error: Option<String>,
+        /// Who cancelled it, where the audit says so.
+        cancelled_by: Option<String>,
+        why: Option<String>,
+    },
+    /// Its status is none of ours.
+    UnknownStatus { status: String },
+    /// A claim of the present term names it.
+    InFlight { since: String, holder: String, epoch: i64, gate_closed_at: Option<String> },
+    /// A claim of an earlier term names it.
+    BeingSettled { since: String, holder: String, epoch: i64, until: Option<String> },
+    /// Nobody has configured its channel, as far as these settings say.
+    ChannelNotConfigured { channel: String, put_off_until: Option<String> },
+    /// A dead letter of its ordering key is before it, and its channel halts at those.
+    Halted { ordering_key: String, behind: MessageId, dead_reason: Option<String> },
+    /// Another message of its ordering key goes out first.
+    WaitsBehind {
+        ordering_key: String,
+        behind: MessageId,
+        /// How many are before it; 10,000 also where there are more.
+        waiting: i64,
+        /// Why that one has not been sent.
+        #[schema(no_recursion)]
+        because: Vec<Said<NotSent>>,
+    },
+    /// A later message of its ordering key is in flight: it was redriven meanwhile.
+    KeyInFlight { ordering_key: String, message: MessageId },
+    /// Its destination, or its channel, takes nothing for now.
+    Paused { destination: String, until: String, remaining_ms: Option<i64>, by: Option<String>, reason: Option<String> },
+    /// It was put off by a pause that is no more, or by a channel that is configured by now.
+    PutOff { since: String, until: String },
+    /// An attempt failed, and the next has its time.
+    NextAttempt {
+        at: String,
+        in_ms: Option<i64>,
+        attempt: i32,
+        of: i64,
+        status_code: Option<i32>,
+        error: Option<String>,
+    },
+    /// Its time has not come.
+    NotDue { at: String, in_ms: Option<i64> },
+    /// Its `expires_at` has passed.
+    Expired { at: String },
+    /// All its attempts were made.
+    AttemptsUsedUp { attempts: i32, of: i64 },
+    /// Its own `max_attempts` is no number of attempts.
+    WrongMaxAttempts { max_attempts: i32 },
+    /// No replica has ever led its shard.
+    NeverPolled { shard: i32 },
+    /// The last term of its shard has ended, or is too old to last, and no other has begun.
+    NotPolled {
+        shard: i32,
+        epoch: i64,
+        holder: String,
+        began: String,
+        began_ms: i64,
+        /// When the term ended; none where its poller did not live to say so.
+        ended: Option<String>,
+        ended_because: Option<String>,
+    },
+    /// It was in flight when a poller died.
+    Suspect { attempt: i32, epoch: i64, holder: String },
+    /// Due messages are before it.
+    Backlog { ahead: i64, oldest_ms: Option<i64> },
+    /// Nothing keeps it.
+    Due { since: String, for_ms: Option<i64> },
+    /// Beside what else there is: it will not be sent after that.
+    Expires { at: String, in_ms: Option<i64>, before_due: bool },
+}
+
+impl fmt::Display for NotSent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sentence = match self {
+            Self::Delivered { at, attempts, status_code, receipt } => {
+                let (code, receipt) =
+                    (said(" with status ", status_code.as_ref()), said(", receipt ", receipt.as_ref()));
+                format!("It was sent: accepted at {} on attempt {attempts}{code}{receipt}.", known(at.as_ref()))
+            }
+            Self::Dead { message, reason, at, attempts, error, cancelled_by, why } => {
+                let because = match reason.as_deref() {
+                    Some("cancelled") => sentences::cancelled(cancelled_by.as_deref(), why.as_ref()),
+                    reason => sentences::died(reason, *attempts, error.as_ref()),
+                };
+                let remedy = sentences::remedy(reason.as_deref(), *message);
+                format!("It is a dead letter since {}, {because}. {remedy}", known(at.as_ref()))
+            }
+            Self::UnknownStatus { status } => sentences::unknown_status(status),
+            Self::InFlight { since, holder, epoch, gate_closed_at } => {
+                sentences::in_flight(since, holder, *epoch, gate_closed_at.as_ref())
+            }
+            Self::BeingSettled { since, holder, epoch, until } => {
+                sentences::being_settled(since, holder, *epoch, until.as_ref())
+            }
+            Self::ChannelNotConfigured { channel, put_off_until } => {
+                sentences::not_configured(channel, put_off_until.as_ref())
+            }
+            Self::Halted { ordering_key, behind, dead_reason } => {
+                sentences::halted(ordering_key, *behind, dead_reason.as_ref())
+            }
+            Self::WaitsBehind { ordering_key, behind, waiting, because } => {
+                sentences::waits_behind(ordering_key, *behind, *waiting, because.first())
+            }
+            Self::KeyInFlight { ordering_key, message } => sentences::key_in_flight(ordering_key, *message),
+            Self::Paused { destination, until, remaining_ms, by, reason } => {
+                let left = remaining_ms.map_or_else(|| "for good".to_owned(), |ms| format!("another {}", span(ms)));
+                let (by, reason) = (said(", by ", by.as_ref()), said(": ", reason.as_ref()));
+                format!("{destination} is paused until {} ({left}){by}{reason}.", to_the_second(until))
+            }
+            Self::PutOff { since, until } => sentences::put_off(since, until),
+            Self::NextAttempt { at, in_ms, attempt, of, status_code, error } => {
+                let (code, error) = (said(" with status ", status_code.as_ref()), said(": ", error.as_ref()));
+                let at = sentences::later(at, *in_ms);
+                format!("It waits for attempt {attempt} of {of} at {at}. The last one failed{code}{error}.")
+            }
+            Self::NotDue { at, in_ms } => format!("It is not due until {}.", sentences::later(at, *in_ms)),
+            Self::Expired { at } => sentences::expired(at),
+            Self::AttemptsUsedUp { attempts, of } => sentences::used_up(*attempts, *of),
+            Self::WrongMaxAttempts { max_attempts } => sentences::wrong_max_attempts(*max_attempts),
+            Self::NeverPolled { shard } => sentences::never_polled(*shard),
+            Self::NotPolled { shard, epoch, holder, began, began_ms, ended, ended_because } => {
+                let last = match ended {
+                    Some(at) => sentences::ended(*shard, *epoch, holder, at, ended_because.as_ref()),
+                    None => sentences::silent(*shard, *epoch, holder, began, *began_ms),
+                };
+                format!("{last}, {}", sentences::NOBODY_ELSE)
+            }
+            Self::Suspect { attempt, epoch, holder } => sentences::suspect(*attempt, *epoch, holder),
+            Self::Backlog { ahead, oldest_ms } => sentences::backlog(*ahead, *oldest_ms),
+            Self::Due { since, for_ms } => {
+                let waited = for_ms.map_or_else(String::new, |ms| format!(" ({})", span(ms)));
+                let since = to_the_second(since);
+                format!("It is due since {since}{waited}, and nothing keeps it: the next poll takes it.")
+            }
+            Self::Expires { at, in_ms, before_due } => {
+                let then = if *before_due {
+                    "which is before it is due: it will not be sent"
+                } else {
+                    "and is not sent after that"
+                };
+                format!("It expires at {}, {then}.", sentences::later(at, *in_ms))
+            }
+        };
+        f.write_str(&sentence)
+    }
+}

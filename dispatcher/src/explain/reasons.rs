@@ -1,0 +1,183 @@
+//! From the facts to the causes for which a message has not been sent.
+
+use outbox_schema::desk::{MessageFacts, MessageRecord};
+use outbox_schema::{MessageId, Status};
+
+use super::{Configured, NotSent, Said};
+
+/// What decides, first; never empty. `first` is the message that this one waits behind, where it does.
+pub(super) fn of(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured) -> Vec<NotSent> {
+    let message = &facts.message;
+    match [Status::Pending, Status::Success, Status::Dead].into_iter().find(|known| known.as_str() == message.status) {
+        None => vec![NotSent::UnknownStatus { status: message.status.clone() }],
+        Some(Status::Success) => vec![delivered(message)],
+        Some(Status::Dead) => vec![dead(message)],
+        Some(Status::Pending) => pending(facts, first, configured),
+    }
+}
+
+fn delivered(message: &MessageRecord) -> NotSent {
+    NotSent::Delivered {
+        at: message.finished_at.clone(),
+        attempts: message.attempts,
+        status_code: message.last_status_code,
+        receipt: message.receipt.clone(),
+    }
+}
+
+fn dead(message: &MessageRecord) -> NotSent {
+    let cancelled = message.audit.iter().rev().find(|entry| entry.action == "cancel");
+    let cancelled = cancelled.filter(|_| message.dead_reason.as_deref() == Some("cancelled"));
+    NotSent::Dead {
+        message: MessageId(message.id),
+        reason: message.dead_reason.clone(),
+        at: message.finished_at.clone(),
+        attempts: message.attempts,
+        error: message.last_error.clone(),
+        cancelled_by: cancelled.map(|entry| entry.who.clone()),
+        why: cancelled.and_then(|entry| entry.why.clone()),
+    }
+}
+
+fn pending(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured) -> Vec<NotSent> {
+    let poller = no_poller(facts, configured);
+    if let Some(out) = claimed(&facts.message) {
+        return [Some(out), poller].into_iter().flatten().collect();
+    }
+    let mut causes = kept(facts, first, configured);
+    let kept = !causes.is_empty();
+    causes.extend(poller);
+    causes.extend(expired(facts));
+    if !kept && !facts.clock.expired {
+        causes.extend(wrong_budget(&facts.message, configured));
+        causes.extend(suspect(&facts.message));
+        causes.extend(backlog(facts));
+    }
+    if causes.is_empty() {
+        let for_ms = facts.clock.due_in_ms.map(i64::saturating_neg);
+        causes.push(NotSent::Due { since: facts.message.available_at.clone(), for_ms });
+    }
+    causes.extend(expires(facts));
+    causes
+}
+
+fn claimed(message: &MessageRecord) -> Option<NotSent> {
+    let claim = message.claim.clone()?;
+    let (since, holder, epoch) = (claim.claimed_at, claim.holder, claim.epoch);
+    Some(match claim.superseded_at {
+        None => NotSent::InFlight { since, holder, epoch, gate_closed_at: claim.gate_closed_at },
+        Some(_) => NotSent::BeingSettled { since, holder, epoch, until: claim.settles_at },
+    })
+}
+
+/// What keeps it from being claimed, whoever polls.
+fn kept(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured) -> Vec<NotSent> {
+    let message = &facts.message;
+    let mut causes = Vec::new();
+    let known = configured.channels.get(&message.channel);
+    if known.is_none() {
+        let put_off_until = message.deferred_from.is_some().then(|| message.available_at.clone());
+        causes.push(NotSent::ChannelNotConfigured { channel: message.channel.clone(), put_off_until });
+    }
+    let ordering_key = message.ordering_key.clone().unwrap_or_default();
+    if let Some(dead) = &facts.dead_before {
+        let ordering_key = ordering_key.clone();
+        causes.push(NotSent::Halted {
+            ordering_key,
+            behind: MessageId(dead.id),
+            dead_reason: dead.dead_reason.clone(),
+        });
+    }
+    if let Some(before) = &facts.before {
+        let its = first.map_or_else(Vec::new, |first| of(first, None, configured));
+        let because = its.into_iter().map(Said::from).collect();
+        let (ordering_key, behind) = (ordering_key.clone(), before.first);
+        causes.push(NotSent::WaitsBehind { ordering_key, behind, waiting: before.waiting, because });
+    }
+    causes.extend(facts.in_flight_after.map(|message| NotSent::KeyInFlight { ordering_key, message }));
+    causes.extend(facts.pauses.iter().map(|pause| NotSent::Paused {
+        destination: pause.destination.clone(),
+        until: pause.paused_until.clone(),
+        remaining_ms: pause.remaining_ms,
+        by: pause.paused_by.clone(),
+        reason: pause.reason.clone(),
+    }));
+    if !facts.clock.due {
+        causes.extend(not_due(facts, configured));
+    }
+    causes
+}
+
+fn not_due(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {
+    let message = &facts.message;
+    let unexplained = facts.pauses.is_empty() && configured.channels.contains_key(&message.channel);
+    let (at, in_ms) = (message.available_at.clone(), facts.clock.due_in_ms);
+    match &message.deferred_from {
+        // A pause or a channel that is not there says as much.
+        Some(since) => unexplained.then(|| NotSent::PutOff { since: since.clone(), until: at }),
+        None if message.attempts > 0 => Some(NotSent::NextAttempt {
+            at,
+            in_ms,
+            attempt: message.attempts.saturating_add(1),
+            of: budget(message, configured),
+            status_code: message.last_status_code,
+            error: message.last_error.clone(),
+        }),
+        None => Some(NotSent::NotDue { at, in_ms }),
+    }
+}
+
+fn no_poller(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {
+    let shard = facts.message.shard;
+    let Some(term) = &facts.term else { return Some(NotSent::NeverPolled { shard }) };
+    let log = facts.terms.iter().find(|logged| logged.epoch == term.epoch);
+    let ended = log.and_then(|logged| logged.ended_at.clone());
+    let lasts = i64::try_from(configured.lease.longest_term().as_millis()).unwrap_or(i64::MAX);
+    (ended.is_some() || term.age_ms > lasts).then(|| NotSent::NotPolled {
+        shard,
+        epoch: term.epoch,
+        holder: term.holder.clone(),
+        began: term.started_at.clone(),
+        began_ms: term.age_ms,
+        ended,
+        ended_because: log.and_then(|logged| logged.ended_because.clone()),
+    })
+}
+
+fn expired(facts: &MessageFacts) -> Option<NotSent> {
+    let at = facts.message.expires_at.clone().filter(|_| facts.clock.expired)?;
+    Some(NotSent::Expired { at })
+}
+
+fn expires(facts: &MessageFacts) -> Option<NotSent> {
+    let at = facts.message.expires_at.clone().filter(|_| !facts.clock.expired)?;
+    let in_ms = facts.clock.expires_in_ms;
+    let before_due = !facts.clock.due && in_ms.is_some_and(|ms| facts.clock.due_in_ms.is_none_or(|due| ms < due));
+    Some(NotSent::Expires { at, in_ms, before_due })
+}
+
+/// What the poller finds wrong with the attempts of a due message before it sends it.
+fn wrong_budget(message: &MessageRecord, configured: &Configured) -> Option<NotSent> {
+    if let Some(max_attempts @ i32::MIN..=0) = message.max_attempts {
+        return Some(NotSent::WrongMaxAttempts { max_attempts });
+    }
+    let of = budget(message, configured);
+    (i64::from(message.attempts) >= of).then_some(NotSent::AttemptsUsedUp { attempts: message.attempts, of })
+}
+
+/// The attempts that it has: its own, the channel's, or, where nobody has configured that, what it has had.
+fn budget(message: &MessageRecord, configured: &Configured) -> i64 {
+    let own = message.max_attempts.map(i64::from);
+    let of_channel = || configured.channels.get(&message.channel).map(|channel| i64::from(channel.max_attempts));
+    own.or_else(of_channel).unwrap_or_else(|| i64::from(message.attempts) + 1)
+}
+
+fn suspect(message: &MessageRecord) -> Option<NotSent> {
+    let last = message.attempt_log.last().filter(|last| last.was_left_by_a_crash())?;
+    Some(NotSent::Suspect { attempt: last.number, epoch: last.epoch, holder: last.holder.clone() })
+}
+
+fn backlog(facts: &MessageFacts) -> Option<NotSent> {
+    let backlog = facts.backlog.filter(|backlog| backlog.ahead > 0)?;
+    Some(NotSent::Backlog { ahead: backlog.ahead, oldest_ms: backlog.oldest_ms })
+}

@@ -1,0 +1,218 @@
+//! Why a message was sent more than once, as far as the database says so, and in words.
+
+use outbox_schema::Status;
+use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageFacts, MessageRecord};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::life::in_time;
+use super::{Again, Said};
+
+/// Whether a message was sent more than once, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Repetition {
+    /// In one word.
+    pub verdict: Verdict,
+    /// In one sentence.
+    pub sentence: String,
+    /// What happened, the oldest first; empty where nothing did.
+    pub causes: Vec<Said<Again>>,
+}
+
+/// What the attempts say about deliveries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// One delivery at most, and no other request that got an answer.
+    Once,
+    /// One attempt ended in doubt, and no other delivered: it may be, or become, two.
+    InDoubt,
+    /// One delivery, which could not be marked: the message is not `SUCCESS` for all that, and it may become two.
+    DeliveredUnmarked,
+    /// The other side answered more than one request, and accepted one at most.
+    SeveralRequests,
+    /// Delivered, and another attempt is in doubt; or more than one is.
+    PerhapsTwice,
+    /// Accepted more than once.
+    Twice,
+}
+
+/// An entry of either log, in the order of time.
+enum Entry<'a> {
+    Attempt(&'a AttemptEntry),
+    Audit(&'a AuditEntry),
+}
+
+impl Repetition {
+    pub(super) fn of(facts: &MessageFacts) -> Self {
+        let message = &facts.message;
+        let accepted = message.status == Status::Success.as_str();
+        let verdict = verdict(message, accepted);
+        let mut causes = causes(facts, accepted);
+        if accepted && !causes.is_empty() {
+            causes.push(last(facts));
+        }
+        Self { verdict, sentence: sentence(verdict, message), causes: causes.into_iter().map(Said::from).collect() }
+    }
+}
+
+fn verdict(message: &MessageRecord, accepted: bool) -> Verdict {
+    let log = &message.attempt_log;
+    let fenced: Vec<_> = log.iter().filter(|attempt| was_fenced(attempt)).collect();
+    let same = |one: &AttemptEntry, other: &AttemptEntry| {
+        (one.number, one.epoch, &one.holder) == (other.number, other.epoch, &other.holder)
+    };
+    // Of an attempt in doubt that turns out to be delivered, both are recorded.
+    let in_doubt = |attempt: &&AttemptEntry| is_in_doubt(attempt) && !fenced.iter().any(|other| same(attempt, other));
+    let doubts = log.iter().filter(in_doubt).count();
+    let answered = log.iter().filter(|attempt| was_refused(attempt)).count();
+    let delivered = fenced.len() + usize::from(accepted);
+    match (delivered, doubts) {
+        (2.., _) => Verdict::Twice,
+        (1, 1..) | (0, 2..) => Verdict::PerhapsTwice,
+        (0, 1) => Verdict::InDoubt,
+        (1, 0) if !accepted => Verdict::DeliveredUnmarked,
+        (0 | 1, 0) if delivered + answered > 1 => Verdict::SeveralRequests,
+        (0 | 1, 0) => Verdict::Once,
+    }
+}
+
+fn sentence(verdict: Verdict, message: &MessageRecord) -> String {
+    let pending = message.status == Status::Pending.as_str();
+    match verdict {
+        Verdict::Once => "Nothing says that it was sent more than once.",
+        Verdict::InDoubt if pending => {
+            "It may have been delivered once, which nobody knows, and it is to be sent again with the same idempotency \
+             key."
+        }
+        Verdict::InDoubt => "It may have been delivered once, which nobody knows, and it is not sent again by itself.",
+        Verdict::DeliveredUnmarked if pending => {
+            "It was delivered, which could not be marked, and it is to be sent again with the same idempotency key."
+        }
+        Verdict::DeliveredUnmarked => {
+            "It was delivered, which could not be marked, and it is not sent again by itself."
+        }
+        Verdict::SeveralRequests => "It was requested more than once, and accepted once at most.",
+        Verdict::PerhapsTwice => "It may have been delivered more than once: not every attempt has a known end.",
+        Verdict::Twice => "It was delivered more than once.",
+    }
+    .to_owned()
+}
+
+fn causes(facts: &MessageFacts, accepted: bool) -> Vec<Again> {
+    let entries = in_order(&facts.message);
+    let pending = facts.message.status == Status::Pending.as_str();
+    let last_attempt = entries.iter().rposition(|entry| matches!(entry, Entry::Attempt(_)));
+    let (mut doubtful, mut requested) = (false, false);
+    let mut causes = Vec::new();
+    for (place, entry) in entries.iter().enumerate() {
+        match entry {
+            Entry::Attempt(attempt) => {
+                let again = accepted || pending || last_attempt.is_some_and(|last| place < last);
+                let cause = if is_in_doubt(attempt) || was_fenced(attempt) {
+                    doubtful = true;
+                    Some(doubt(attempt, facts))
+                } else {
+                    refused(attempt).filter(|_| again)
+                };
+                requested |= cause.is_some();
+                causes.extend(cause);
+            }
+            // What an undo took back made nothing go out.
+            Entry::Audit(entry) if requested && entry.action == "redrive" && !was_undone(&entries[place + 1..]) => {
+                causes.push(Again::Redriven {
+                    at: entry.at.clone(),
+                    by: entry.who.clone(),
+                    why: entry.why.clone(),
+                    after_doubt: doubtful,
+                });
+            }
+            Entry::Audit(entry) if entry.action == "edit" => causes.extend(edited(entry)),
+            Entry::Audit(_) => {}
+        }
+    }
+    causes
+}
+
+/// Both logs, one line of time.
+fn in_order(message: &MessageRecord) -> Vec<Entry<'_>> {
+    let mut entries: Vec<_> = message.attempt_log.iter().map(Entry::Attempt).collect();
+    entries.extend(message.audit.iter().map(Entry::Audit));
+    // Both logs are in order already; a text of RFC 3339 in UTC sorts by time.
+    entries.sort_by(|one, other| one.at().cmp(other.at()));
+    entries
+}
+
+impl Entry<'_> {
+    fn at(&self) -> &str {
+        match self {
+            Self::Attempt(attempt) => in_time(attempt).unwrap_or_default(),
+            Self::Audit(entry) => &entry.at,
+        }
+    }
+}
+
+fn was_undone(later: &[Entry<'_>]) -> bool {
+    matches!(later.first(), Some(Entry::Audit(next)) if next.action == "undo")
+}
+
+pub(super) fn is_in_doubt(attempt: &AttemptEntry) -> bool {
+    attempt.outcome == "in_doubt"
+}
+
+pub(super) fn was_fenced(attempt: &AttemptEntry) -> bool {
+    attempt.outcome == "delivered_fenced"
+}
+
+/// Whether the other side answered, and did not accept.
+fn was_refused(attempt: &AttemptEntry) -> bool {
+    attempt.status_code.is_some() && !is_in_doubt(attempt) && !was_fenced(attempt)
+}
+
+fn doubt(attempt: &AttemptEntry, facts: &MessageFacts) -> Again {
+    let AttemptEntry { number, epoch, holder, claimed_at, started_at, duration_ms, error, .. } = attempt.clone();
+    if was_fenced(attempt) {
+        return Again::DeliveredFenced { attempt: number, epoch, holder, at: started_at };
+    }
+    if !attempt.was_settled() {
+        return Again::NoAnswer { attempt: number, epoch, holder, at: started_at, duration_ms, error };
+    }
+    let term = facts.terms.iter().find(|term| term.epoch == epoch);
+    let ended_because = term.and_then(|term| term.ended_because.clone());
+    if attempt.was_left_by_a_crash() {
+        Again::Killed { attempt: number, epoch, holder, claimed_at, ended_because }
+    } else {
+        Again::HandedOver { attempt: number, epoch, holder, claimed_at, ended_because }
+    }
+}
+
+fn refused(attempt: &AttemptEntry) -> Option<Again> {
+    let status_code = attempt.status_code.filter(|_| was_refused(attempt))?;
+    let AttemptEntry { number, epoch, holder, started_at, error, .. } = attempt.clone();
+    Some(Again::Refused { attempt: number, epoch, holder, at: started_at, status_code, error })
+}
+
+fn edited(entry: &AuditEntry) -> Option<Again> {
+    let details: serde_json::Value = serde_json::from_str(entry.details.as_deref()?).ok()?;
+    let key = |name: &str| details[name].as_str().map(str::to_owned);
+    Some(Again::Edited {
+        at: entry.at.clone(),
+        by: entry.who.clone(),
+        old_key: key("idempotency_key")?,
+        new_key: key("new_idempotency_key")?,
+    })
+}
+
+/// The delivery that made the message `SUCCESS`.
+fn last(facts: &MessageFacts) -> Again {
+    let message = &facts.message;
+    let finished = message.finished_at.as_deref();
+    let led = facts.terms.iter().rfind(|term| finished.is_some_and(|at| term.started_at.as_str() <= at));
+    Again::Accepted {
+        attempt: message.attempts,
+        at: message.finished_at.clone(),
+        idempotency_key: message.idempotency_key.clone(),
+        epoch_then: led.map(|term| term.epoch),
+        holder_then: led.map(|term| term.holder.clone()),
+    }
+}

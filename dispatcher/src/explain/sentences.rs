@@ -1,0 +1,182 @@
+//! The longer sentences about why a message has not been sent.
+
+use outbox_schema::MessageId;
+use outbox_schema::desk::COUNTED;
+
+use super::words::{known, said};
+use super::{NotSent, Said};
+use crate::cli::text::{span, to_the_second};
+
+/// Where there should be a poller, and is none.
+pub(super) const NOBODY_ELSE: &str = "and no replica has begun another. Is one running (`outbox run`)? `outbox status` \
+     asks the lease store; a replica whose lease store is down says so on /readyz.";
+
+pub(super) fn cancelled(by: Option<&str>, why: Option<&String>) -> String {
+    format!("cancelled by {}{}", by.unwrap_or("somebody whom the audit does not name"), said(": ", why))
+}
+
+pub(super) fn died(reason: Option<&str>, attempts: i32, error: Option<&String>) -> String {
+    let error = said(": ", error);
+    match (reason, attempts) {
+        (None, _) => format!("without a reason{error}"),
+        (Some(reason), 0) => format!("`{reason}`, before any attempt{error}"),
+        (Some(reason), 1) => format!("`{reason}`, after 1 attempt{error}"),
+        (Some(reason), more) => format!("`{reason}`, after {more} attempts{error}"),
+    }
+}
+
+/// What to do about a dead letter.
+pub(super) fn remedy(reason: Option<&str>, id: MessageId) -> String {
+    let redrive = format!("`outbox dead-letters redrive {id}`");
+    match reason {
+        Some("permanent") => format!(
+            "Mend what was refused, the message (`outbox dead-letters edit {id}`) or its channel, and send it again: \
+             {redrive}."
+        ),
+        Some("exhausted") => format!("Once the other side takes messages again: {redrive}."),
+        Some("expired") => format!("To send it all the same, without the expiry that has passed: {redrive}."),
+        Some("in_doubt") => format!(
+            "Nobody knows whether it was delivered, and its channel sends at most once: ask the receiver for its \
+             idempotency key. If it is not there: {redrive}; if it is: `outbox dead-letters purge {id}`."
+        ),
+        Some(_) | None => format!("To send it after all: {redrive}."),
+    }
+}
+
+pub(super) fn unknown_status(status: &str) -> String {
+    format!(
+        "Its status is {status:?}, which no poller knows: it is PENDING, SUCCESS or DEAD. Whoever wrote it must set it \
+         right."
+    )
+}
+
+pub(super) fn in_flight(since: &str, holder: &str, epoch: i64, gate_closed_at: Option<&String>) -> String {
+    let ended = gate_closed_at.map_or_else(String::new, |at| {
+        format!(", whose term ended at {}; what it had sent by then may still be answered", to_the_second(at))
+    });
+    format!("It is in flight since {}: claimed by {holder} in epoch {epoch}{ended}.", to_the_second(since))
+}
+
+pub(super) fn being_settled(since: &str, holder: &str, epoch: i64, until: Option<&String>) -> String {
+    format!(
+        "It is being settled until {}: {holder} claimed it at {} in epoch {epoch}, an earlier term, and it was not \
+         marked since. Unmarked then, it is in doubt, and goes by `in_doubt` of its channel.",
+        known(until),
+        to_the_second(since)
+    )
+}
+
+pub(super) fn not_configured(channel: &str, put_off_until: Option<&String>) -> String {
+    let put_off = put_off_until.map_or_else(String::new, |until| {
+        format!("; it is put off until {} and looked at again then", to_the_second(until))
+    });
+    format!(
+        "Its channel {channel:?} is not configured here{put_off}. Add [channels.{channel}] to the settings of the \
+         replicas."
+    )
+}
+
+pub(super) fn halted(ordering_key: &str, behind: MessageId, dead_reason: Option<&String>) -> String {
+    format!(
+        "It waits behind message {behind} of its ordering key {ordering_key:?}, a dead letter{}, and its channel halts \
+         at those. Send that one (`outbox dead-letters redrive {behind}`) or delete it (`outbox dead-letters purge \
+         {behind}`).",
+        dead_reason.map_or_else(String::new, |reason| format!(" (`{reason}`)"))
+    )
+}
+
+pub(super) fn waits_behind(
+    ordering_key: &str,
+    behind: MessageId,
+    waiting: i64,
+    because: Option<&Said<NotSent>>,
+) -> String {
+    let place = match waiting {
+        ..=1 => String::new(),
+        COUNTED.. => format!(", the first of {COUNTED} or more before it"),
+        some => format!(", the first of {some} before it"),
+    };
+    let because = because.map_or_else(String::new, |because| format!(" Of message {behind}: {}", because.sentence));
+    format!("It waits behind message {behind} of its ordering key {ordering_key:?}{place}.{because}")
+}
+
+pub(super) fn key_in_flight(ordering_key: &str, message: MessageId) -> String {
+    format!(
+        "It waits for message {message} of its ordering key {ordering_key:?}, which comes after it and is in flight \
+         already: they go out one at a time."
+    )
+}
+
+pub(super) fn put_off(since: &str, until: &str) -> String {
+    format!(
+        "It was due at {} and was put off until {}; the pause that did it is over, or its channel is configured by now.",
+        to_the_second(since),
+        to_the_second(until)
+    )
+}
+
+/// A time to come, and how far off it is.
+pub(super) fn later(at: &str, in_ms: Option<i64>) -> String {
+    let off = in_ms.map_or_else(String::new, |ms| format!(" (in {})", span(ms)));
+    format!("{}{off}", to_the_second(at))
+}
+
+pub(super) fn expired(at: &str) -> String {
+    format!(
+        "It expired at {}: the next poll that meets it makes it a dead letter, `expired`, and does not send it.",
+        to_the_second(at)
+    )
+}
+
+pub(super) fn used_up(attempts: i32, of: i64) -> String {
+    format!("It has had {attempts} of {of} attempts: the next poll that meets it makes it a dead letter, `exhausted`.")
+}
+
+pub(super) fn wrong_max_attempts(max_attempts: i32) -> String {
+    format!(
+        "Its max_attempts is {max_attempts}, and must be 1 or more: the next poll that meets it makes it a dead letter, \
+         `permanent`."
+    )
+}
+
+pub(super) fn never_polled(shard: i32) -> String {
+    format!(
+        "No replica has ever polled shard {shard}. Is one running (`outbox run`)? A replica whose lease store is down \
+         says so on /readyz."
+    )
+}
+
+/// Of a term that its poller ended in order.
+pub(super) fn ended(shard: i32, epoch: i64, holder: &str, at: &str, because: Option<&String>) -> String {
+    let because = because.map_or_else(String::new, |because| format!(" ({because})"));
+    format!(
+        "Nobody polls shard {shard} since {}: the term of {holder}, epoch {epoch}, ended then{because}",
+        to_the_second(at)
+    )
+}
+
+/// Of a term without an end, and too old to last.
+pub(super) fn silent(shard: i32, epoch: i64, holder: &str, began: &str, began_ms: i64) -> String {
+    format!(
+        "Nobody seems to poll shard {shard}: the last term, epoch {epoch} of {holder}, began at {}, {} ago, which is \
+         longer than a term lasts",
+        to_the_second(began),
+        span(began_ms)
+    )
+}
+
+pub(super) fn suspect(attempt: i32, epoch: i64, holder: &str) -> String {
+    format!(
+        "It may be held back for a moment: attempt {attempt} was in flight when its poller died (epoch {epoch} on \
+         {holder}), and such messages go out one by one for each destination, in case one of them is why. Whose turn it \
+         is, only the poller knows."
+    )
+}
+
+pub(super) fn backlog(ahead: i64, oldest_ms: Option<i64>) -> String {
+    let more = if ahead >= COUNTED { " or more" } else { "" };
+    let oldest = oldest_ms.map_or_else(String::new, |ms| format!("; the first of them has been due for {}", span(ms)));
+    format!(
+        "It is due, and {ahead}{more} due messages without an ordering key are before it, those in flight among them{oldest}."
+    )
+}

@@ -1,0 +1,11 @@
+-- Due messages of a priority, without an ordering key, that are before a message: all of them where its own is lower, else those longer due. How
+-- many, up to 10,000, and for how long the first has been due. Read from the index of the poll.
+SELECT COUNT(*) AS ahead, TIMESTAMPDIFF(MICROSECOND, MIN(available_at), UTC_TIMESTAMP(6)) DIV 1000 AS oldest_ms
+FROM (
+    SELECT b.available_at FROM outbox b FORCE INDEX (outbox_due)
+    WHERE b.status = 'PENDING' AND b.shard = ?1 AND b.ordering_key IS NULL AND b.priority = ?2
+      AND b.available_at <= UTC_TIMESTAMP(6)
+      AND (?2 > ?3 OR b.available_at < (SELECT o.available_at FROM outbox o WHERE o.id = ?4)
+           OR (b.available_at = (SELECT o.available_at FROM outbox o WHERE o.id = ?4) AND b.id < ?4))
+    ORDER BY b.available_at, b.id LIMIT 10000
+) earlier

@@ -1,0 +1,11 @@
+-- Due messages of a priority, without an ordering key, that are before a message: all of them where its own is lower, else those longer due. How
+-- many, up to 10,000, and for how long the first has been due. Read from the index of the poll.
+SELECT count(*) AS ahead,
+       CASE WHEN isfinite(min(available_at))
+            THEN (extract(epoch FROM now() - min(available_at)) * 1000)::bigint END AS oldest_ms
+FROM (
+    SELECT available_at FROM outbox
+    WHERE shard = $1 AND status = 'PENDING' AND ordering_key IS NULL AND priority = $2 AND available_at <= now()
+      AND ($2 > $3 OR (available_at, id) < ((SELECT available_at FROM outbox WHERE id = $4), $4))
+    ORDER BY available_at, id LIMIT 10000
+) before

@@ -1,0 +1,7 @@
+-- How a message stands by the database's clock.
+SELECT to_json(now()) #>> '{}' AS now, available_at <= now() AS due,
+       CASE WHEN isfinite(available_at)
+            THEN (extract(epoch FROM available_at - now()) * 1000)::bigint END AS due_in_ms,
+       coalesce(expires_at <= now(), false) AS expired,
+       CASE WHEN isfinite(expires_at) THEN (extract(epoch FROM expires_at - now()) * 1000)::bigint END AS expires_in_ms
+FROM outbox WHERE id = $1

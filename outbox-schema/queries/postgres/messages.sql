@@ -1,0 +1,15 @@
+-- Of the messages named, those that a filter means, the newest first.
+SELECT o.id, o.idempotency_key, o.channel, o.target, o.destination, o.ordering_key, o.priority::integer AS priority,
+       o.status, o.dead_reason, o.attempts::integer AS attempts, to_json(o.available_at) #>> '{}' AS available_at,
+       to_json(o.deferred_from) #>> '{}' AS deferred_from, to_json(o.created_at) #>> '{}' AS created_at,
+       to_json(o.finished_at) #>> '{}' AS finished_at, o.last_error, o.last_status_code
+FROM outbox o
+WHERE o.id = ANY (ARRAY(SELECT json_array_elements_text($1::json)::bigint))
+  AND ($2::text IS NULL OR o.status = $2) AND ($3::text IS NULL OR o.channel = $3)
+  AND ($4::text IS NULL OR o.destination = $4) AND ($5::text IS NULL OR o.ordering_key = $5)
+  AND ($6::bigint IS NULL OR o.priority = $6)
+  AND ($7::bigint IS NULL
+       OR o.created_at >= timestamptz '1970-01-01 00:00:00+00' + $7::bigint * interval '1 microsecond')
+  AND ($8::bigint IS NULL
+       OR o.created_at <= timestamptz '1970-01-01 00:00:00+00' + $8::bigint * interval '1 microsecond')
+ORDER BY o.id DESC LIMIT $9

@@ -1,0 +1,211 @@
+//! Reading many messages, the newest first. Nothing indexes the messages that were delivered, so a list walks down the
+//! primary key: so many rows a statement, and so many in all. What waits or is dead is read from its own index as long
+//! as that is little, and among few it is found however long the history is.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use sqlx::FromRow;
+
+use super::Moment;
+use super::dead::{as_json, now_us};
+use super::statements::{IDS_BELOW, IDS_DEAD, IDS_PENDING, MESSAGES};
+use crate::sql::{AnyConnection, AnyTransaction, Statement, Value};
+use crate::{Database, MessageId, Status};
+
+/// Rows of one statement at most.
+const CHUNK: i64 = 10_000;
+
+/// Rows that one page looks at, at most.
+const LOOKED_AT: u64 = 100_000;
+
+/// Messages that wait, or dead letters, that count as few.
+const FEW: i64 = 20_000;
+
+/// Which messages: those to which all that is said applies.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[serde(deny_unknown_fields)]
+pub struct MessageFilter {
+    /// In this state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// Of this channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// Of this destination: `https://shop.example:443`, or the name of an FCM channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<String>,
+    /// With this ordering key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ordering_key: Option<String>,
+    /// Of this priority.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
+    /// Created at this moment, or later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "2h"))]
+    pub since: Option<Moment>,
+    /// Created at this moment, or earlier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "2h"))]
+    pub until: Option<Moment>,
+}
+
+/// A message without its body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[allow(missing_docs, reason = "columns of the table `outbox`")]
+pub struct MessageSummary {
+    pub id: i64,
+    pub idempotency_key: String,
+    pub channel: String,
+    pub target: String,
+    pub destination: String,
+    pub ordering_key: Option<String>,
+    pub priority: i32,
+    pub status: String,
+    pub dead_reason: Option<String>,
+    pub attempts: i32,
+    pub available_at: String,
+    pub deferred_from: Option<String>,
+    pub created_at: String,
+    pub finished_at: Option<String>,
+    pub last_error: Option<String>,
+    pub last_status_code: Option<i32>,
+}
+
+/// Some messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct MessagePage {
+    /// Those of the highest ids first.
+    pub messages: Vec<MessageSummary>,
+    /// Rows that were looked at: a page ends early where 100,000 of them held too few that are meant.
+    pub looked_at: u64,
+    /// The next page is of ids below this one; none where this is the last.
+    pub next: Option<MessageId>,
+}
+
+/// Where the rows that are looked at come from.
+enum Rows {
+    /// These, the highest ids first.
+    Named(VecDeque<MessageId>),
+    /// All below an id.
+    Below(i64),
+}
+
+pub(super) async fn page(
+    database: &Database,
+    filter: &MessageFilter,
+    after: Option<MessageId>,
+    limit: u32,
+) -> sqlx::Result<MessagePage> {
+    let mut transaction = AnyTransaction::to_read(database).await?;
+    let page = walk(&mut transaction.connection(), filter, after, limit).await?;
+    transaction.commit().await?;
+    Ok(page)
+}
+
+async fn walk(
+    connection: &mut AnyConnection<'_>,
+    filter: &MessageFilter,
+    after: Option<MessageId>,
+    limit: u32,
+) -> sqlx::Result<MessagePage> {
+    let now_us = now_us(connection).await?;
+    let mut rows = Rows::of(connection, filter, after).await?;
+    let mut page = MessagePage::default();
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    // Most lists end with their first rows.
+    let mut size = i64::try_from(limit).unwrap_or(CHUNK).saturating_add(1).min(CHUNK);
+    loop {
+        let chunk = rows.next(connection, size).await?;
+        size = (size * 4).min(CHUNK);
+        let Some(&lowest) = chunk.last() else { return Ok(page) };
+        page.looked_at += chunk.len() as u64;
+        // One more than is asked for: whether there is another page.
+        let room = limit - page.messages.len() + 1;
+        page.messages.extend(meant(connection, &chunk, filter, now_us, room).await?);
+        if page.messages.len() > limit {
+            page.messages.truncate(limit);
+            page.next = page.messages.last().map(|message| MessageId(message.id));
+            return Ok(page);
+        }
+        if page.looked_at >= LOOKED_AT {
+            page.next = Some(lowest);
+            return Ok(page);
+        }
+    }
+}
+
+impl Rows {
+    async fn of(
+        connection: &mut AnyConnection<'_>,
+        filter: &MessageFilter,
+        after: Option<MessageId>,
+    ) -> sqlx::Result<Self> {
+        let below = after.map_or(i64::MAX, |id| id.0);
+        let few = match filter.status {
+            Some(Status::Pending) => few(connection, &IDS_PENDING).await?,
+            Some(Status::Dead) => few(connection, &IDS_DEAD).await?,
+            Some(Status::Success) | None => None,
+        };
+        Ok(match few {
+            Some(mut ids) => {
+                ids.retain(|id| id.0 < below);
+                ids.sort_unstable_by(|one, other| other.cmp(one));
+                Self::Named(ids.into())
+            }
+            None => Self::Below(below),
+        })
+    }
+
+    async fn next(&mut self, connection: &mut AnyConnection<'_>, size: i64) -> sqlx::Result<Vec<MessageId>> {
+        match self {
+            Self::Named(ids) => {
+                let size = usize::try_from(size).unwrap_or(usize::MAX).min(ids.len());
+                Ok(ids.drain(..size).collect())
+            }
+            Self::Below(below) => {
+                let ids: Vec<(i64,)> = connection.rows(&IDS_BELOW, &[(*below).into(), size.into()]).await?;
+                *below = ids.last().map_or(i64::MIN, |(id,)| *id);
+                Ok(ids.into_iter().map(|(id,)| MessageId(id)).collect())
+            }
+        }
+    }
+}
+
+/// The ids that an index holds, where they are few.
+async fn few(
+    connection: &mut AnyConnection<'_>,
+    statement: &'static Statement,
+) -> sqlx::Result<Option<Vec<MessageId>>> {
+    let ids: Vec<(i64,)> = connection.rows_from_index(statement, &[(FEW + 1).into()]).await?;
+    let few = i64::try_from(ids.len()).is_ok_and(|found| found <= FEW);
+    Ok(few.then(|| ids.into_iter().map(|(id,)| MessageId(id)).collect()))
+}
+
+async fn meant(
+    connection: &mut AnyConnection<'_>,
+    ids: &[MessageId],
+    filter: &MessageFilter,
+    now_us: i64,
+    limit: usize,
+) -> sqlx::Result<Vec<MessageSummary>> {
+    let ids = as_json(ids);
+    let in_us = |moment: Option<Moment>| Value::Number(moment.map(|moment| moment.in_us(now_us)));
+    let values = [
+        Value::from(&ids),
+        filter.status.map(Status::as_str).into(),
+        filter.channel.as_deref().into(),
+        filter.destination.as_deref().into(),
+        filter.ordering_key.as_deref().into(),
+        Value::Number(filter.priority.map(i64::from)),
+        in_us(filter.since),
+        in_us(filter.until),
+        i64::try_from(limit).unwrap_or(i64::MAX).into(),
+    ];
+    connection.rows(&MESSAGES, &values).await
+}
