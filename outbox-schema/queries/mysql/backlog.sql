@@ -4,8 +4,7 @@ SELECT COUNT(*) AS ahead, TIMESTAMPDIFF(MICROSECOND, MIN(available_at), UTC_TIME
 FROM (
     SELECT b.available_at FROM outbox b FORCE INDEX (outbox_due)
     WHERE b.status = 'PENDING' AND b.shard = ?1 AND b.ordering_key IS NULL AND b.priority = ?2
-      AND b.available_at <= UTC_TIMESTAMP(6)
-      AND (?2 > ?3 OR b.available_at < (SELECT o.available_at FROM outbox o WHERE o.id = ?4)
-           OR (b.available_at = (SELECT o.available_at FROM outbox o WHERE o.id = ?4) AND b.id < ?4))
+      AND b.available_at <= IF(?2 > ?3, UTC_TIMESTAMP(6), (SELECT o.available_at FROM outbox o WHERE o.id = ?4))
+      AND (?2 > ?3 OR b.id < ?4 OR b.available_at < (SELECT o.available_at FROM outbox o WHERE o.id = ?4))
     ORDER BY b.available_at, b.id LIMIT 10000
 ) earlier

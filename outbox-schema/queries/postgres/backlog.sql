@@ -6,6 +6,7 @@ SELECT count(*) AS ahead,
 FROM (
     SELECT available_at FROM outbox
     WHERE shard = $1 AND status = 'PENDING' AND ordering_key IS NULL AND priority = $2 AND available_at <= now()
-      AND ($2 > $3 OR (available_at, id) < ((SELECT available_at FROM outbox WHERE id = $4), $4))
+      AND (available_at, id) < (CASE WHEN $2 > $3 THEN timestamptz 'infinity'
+                                     ELSE (SELECT available_at FROM outbox WHERE id = $4) END, $4)
     ORDER BY available_at, id LIMIT 10000
 ) before
