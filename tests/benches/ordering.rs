@@ -147,7 +147,10 @@ async fn insert(database: &Database, key: &str, dead: bool, first: usize, count:
         ("NULL", _) => "NULL".to_owned(),
         (key, Database::MySql(_)) => format!("CONCAT({key})"),
         (key, Database::Postgres(_)) => format!("concat({key})"),
-        (key, Database::Sqlite(_)) => key.replace("FLOOR((i - 1) / 100)", "(i - 1) / 100").replace(", ", " || "),
+        (key, Database::Sqlite(_)) => match key.split_once(", ") {
+            Some((word, number)) => format!("{word} || ({})", number.replace("FLOOR", "")),
+            None => key.to_owned(),
+        },
     };
     let (status, reason) = if dead { ("'DEAD'", "'permanent'") } else { ("'PENDING'", "NULL") };
     let series = format!("WITH RECURSIVE n (i) AS (SELECT {first} + 1 UNION ALL SELECT i + 1 FROM n WHERE i < {last})");

@@ -1,5 +1,6 @@
--- Locks those of the asked that nobody else has locked, and says how they stand: what somebody has locked is being
--- cancelled in an open transaction, which is not waited for.
+-- Locks those of the asked that nobody else has locked to change them, and says how they stand: what somebody has locked is
+-- being cancelled in an open transaction, which is not waited for. Shared, so that tries of one claim that overlap do not
+-- take each other for that. MariaDB and MySQL each have their own words for it.
 SELECT o.id, o.revision FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) AS asked
 STRAIGHT_JOIN outbox o ON o.id = asked.id AND o.status = 'PENDING'
-FOR UPDATE SKIP LOCKED
+/*M! LOCK IN SHARE MODE */ /*!50701 FOR SHARE */ SKIP LOCKED
