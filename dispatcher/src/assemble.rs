@@ -67,7 +67,7 @@ impl Dispatcher {
         let terms = channels.terms();
         let wakeup = Arc::new(Notify::new());
         let in_flight = Arc::new(InFlight::new(settings.max_in_flight, settings.max_bytes));
-        let pauses = Arc::new(Pauses::new(metrics.clone()));
+        let pauses = Arc::new(Pauses::default());
         let longest_request = terms.iter().map(|channel| channel.timeout).max().unwrap_or_default();
         let round_limit = longest_request + SETTLING_MARGIN + settings.poll_interval;
         let suspects = Arc::new(Suspects::new(in_flight.clone(), wakeup.clone(), round_limit));

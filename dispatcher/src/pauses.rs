@@ -1,32 +1,21 @@
 //! Destinations and channels that take nothing for now, as this process knows them. The database keeps them too.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use outbox_schema::{Outcome, Pause, Verdict};
 use tokio::time::Instant;
 
-use crate::metrics::Metrics;
-
 /// What is paused, and until when.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Pauses {
     until: Mutex<HashMap<String, Instant>>,
-    metrics: Arc<Metrics>,
 }
 
 impl Pauses {
-    /// Nothing is paused.
-    pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self { until: Mutex::default(), metrics }
-    }
-
     /// Begins anew with what the database says.
     pub fn replace(&self, paused: &[Pause]) {
-        for pause in self.current() {
-            self.metrics.paused(&pause.destination, false);
-        }
         self.until.lock().unwrap_or_else(PoisonError::into_inner).clear();
         for pause in paused {
             self.add(&pause.destination, pause.remaining);
@@ -44,13 +33,7 @@ impl Pauses {
     pub fn current(&self) -> Vec<Pause> {
         let now = Instant::now();
         let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
-        until.retain(|destination, end| {
-            let goes_on = *end > now;
-            if !goes_on {
-                self.metrics.paused(destination, false);
-            }
-            goes_on
-        });
+        until.retain(|_, end| *end > now);
         until
             .iter()
             .map(|(destination, end)| Pause { destination: destination.clone(), remaining: *end - now })
@@ -62,6 +45,5 @@ impl Pauses {
         let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = until.entry(destination.to_owned()).or_insert(end);
         *entry = (*entry).max(end);
-        self.metrics.paused(destination, true);
     }
 }

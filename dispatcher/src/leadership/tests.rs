@@ -212,7 +212,7 @@ async fn a_term_that_the_database_refuses_is_fenced() {
         store: stage.store.clone(),
         suspects: Arc::new(Suspects::new(in_flight.clone(), Arc::clone(&wakeup), TTL)),
         in_flight,
-        pauses: Arc::new(Pauses::new(metrics())),
+        pauses: Arc::new(Pauses::default()),
         channels: Arc::new([]),
         wakeup,
         metrics: metrics(),

@@ -155,12 +155,6 @@ impl Metrics {
         self.observed.ready(ready);
     }
 
-    /// `destination` takes nothing for now, or it does again. Only paused destinations are shown, so that
-    /// their number stays small.
-    pub fn paused(&self, destination: &str, paused: bool) {
-        self.observed.paused(destination, paused);
-    }
-
     /// What the database said last; none where it could not be asked, which leaves the numbers out instead of
     /// repeating old ones.
     pub fn vitals(&self, vitals: Option<Arc<Vitals>>) {

@@ -1,6 +1,6 @@
 //! Metrics that are a state and not an event: kept here and read when somebody looks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,6 @@ pub(super) struct Observed {
 struct State {
     /// The last term of each shard that this process led, perhaps ended; none before the first.
     terms: BTreeMap<Shard, Option<Arc<Term>>>,
-    paused: BTreeSet<String>,
     vitals: Option<(Instant, Arc<Vitals>)>,
     retention_behind: Option<(Instant, Duration)>,
     ready: Option<(Instant, bool)>,
@@ -64,15 +63,6 @@ impl Observed {
 
     pub(super) fn term_began(&self, term: &Arc<Term>) {
         self.state().terms.insert(term.id.shard, Some(Arc::clone(term)));
-    }
-
-    pub(super) fn paused(&self, destination: &str, paused: bool) {
-        let mut state = self.state();
-        if paused {
-            state.paused.insert(destination.to_owned());
-        } else {
-            state.paused.remove(destination);
-        }
     }
 
     pub(super) fn vitals(&self, vitals: Option<Arc<Vitals>>) {
@@ -126,8 +116,8 @@ impl Observed {
     }
 
     fn show_paused(&self, paused: &dyn AsyncInstrument<i64>) {
-        for destination in &self.state().paused {
-            paused.observe(1, &[KeyValue::new("destination", destination.clone())]);
+        for pause in self.recent_vitals().iter().flat_map(|vitals| &vitals.paused) {
+            paused.observe(1, &[KeyValue::new("destination", pause.destination.clone())]);
         }
     }
 
@@ -149,14 +139,18 @@ impl Observed {
 
     /// The channels of a recent answer, and the configured ones it does not mention, which have no rows.
     fn each_channel(&self, show: impl Fn(&ChannelVitals)) {
-        let vitals = self.state().vitals.clone();
-        let Some((_, vitals)) = vitals.filter(|(at, _)| at.elapsed() < VITALS_SHOWN) else { return };
+        let Some(vitals) = self.recent_vitals() else { return };
         vitals.channels.iter().for_each(&show);
         for name in &self.channels {
             if !vitals.channels.iter().any(|channel| channel.channel == *name) {
                 show(&ChannelVitals { channel: name.clone(), ..ChannelVitals::default() });
             }
         }
+    }
+
+    fn recent_vitals(&self) -> Option<Arc<Vitals>> {
+        let vitals = self.state().vitals.clone();
+        vitals.filter(|(at, _)| at.elapsed() < VITALS_SHOWN).map(|(_, vitals)| vitals)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

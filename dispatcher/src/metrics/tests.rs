@@ -4,6 +4,7 @@ use super::*;
 use crate::clock::Clock;
 use crate::fixtures::{SteppedClock, term_of};
 use crate::vitals::ChannelVitals;
+use outbox_schema::desk::PausedDestination;
 
 const SHARD: Shard = Shard(0);
 
@@ -28,13 +29,23 @@ fn touch_everything(metrics: &Metrics) {
     metrics.fenced(2);
     metrics.in_doubt(InDoubtPolicy::Resend, 5);
     metrics.polled(Duration::from_millis(1));
-    metrics.paused("https://down.example:443", true);
     metrics.pruned(Pruned { success: 3, dead: 0 });
     metrics.retention_behind(Duration::from_hours(2));
     metrics.ready(true);
     let rows =
         ChannelVitals { channel: "http".to_owned(), pending: 9, due: 4, deferred: 0, dead: 1, lag_ms: Some(2000) };
-    metrics.vitals(Some(Arc::new(Vitals { channels: vec![rows], ..Vitals::default() })));
+    metrics.vitals(Some(Arc::new(Vitals { channels: vec![rows], paused: vec![paused()], ..Vitals::default() })));
+}
+
+fn paused() -> PausedDestination {
+    PausedDestination {
+        destination: "https://down.example:443".to_owned(),
+        paused_until: "2026-05-01T12:00:00Z".to_owned(),
+        remaining_ms: Some(5_000),
+        paused_by: None,
+        reason: None,
+        failures: 1,
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,9 +145,9 @@ async fn only_a_leader_says_how_far_retention_is_behind_and_what_it_said_grows()
 #[test]
 fn a_destination_that_is_resumed_is_no_longer_shown() {
     let metrics = metrics();
-    metrics.paused("https://down.example:443", true);
+    metrics.vitals(Some(Arc::new(Vitals { paused: vec![paused()], ..Vitals::default() })));
     assert_eq!(lines(&metrics, "outbox_destination_paused").len(), 1);
-    metrics.paused("https://down.example:443", false);
+    metrics.vitals(Some(Arc::default()));
     assert_eq!(lines(&metrics, "outbox_destination_paused"), Vec::<String>::new());
 }
 
