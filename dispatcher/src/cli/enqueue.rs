@@ -34,6 +34,12 @@ pub(super) struct EnqueueArgs {
     /// An extra HTTP header. May be repeated.
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(String, String)>,
+    /// Messages of the channel with the same key go out one at a time, in the order of their ids.
+    #[arg(long, value_name = "KEY")]
+    ordering_key: Option<String>,
+    /// 0 to 3: higher ones go first [default: 0].
+    #[arg(long)]
+    priority: Option<u8>,
     /// Deliver no sooner than this from now, for example 10m.
     #[arg(long, value_parser = humantime::parse_duration)]
     delay: Option<Duration>,
@@ -44,8 +50,9 @@ pub(super) struct EnqueueArgs {
     #[arg(long)]
     max_attempts: Option<u32>,
     /// Messages from a file of JSON lines instead (- for standard input): objects with channel, target, payload
-    /// and, where wanted, `idempotency_key`, `headers`, `max_attempts`, `delay` and `expires_in` ("10m"). All or none.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["channel", "target", "payload", "idempotency_key", "headers", "delay", "expires_in", "max_attempts"])]
+    /// and, where wanted, `idempotency_key`, `headers`, `ordering_key`, `priority`, `max_attempts`, `delay` and
+    /// `expires_in` ("10m"). All or none.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["channel", "target", "payload", "idempotency_key", "headers", "ordering_key", "priority", "delay", "expires_in", "max_attempts"])]
     lines: Option<PathBuf>,
     /// As JSON.
     #[arg(long)]
@@ -63,9 +70,21 @@ struct Line<'a> {
     idempotency_key: Option<String>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
+    ordering_key: Option<String>,
+    priority: Option<u8>,
     max_attempts: Option<u32>,
     delay: Option<String>,
     expires_in: Option<String>,
+}
+
+/// What a message need not have.
+struct Optional {
+    key: Option<String>,
+    ordering_key: Option<String>,
+    priority: Option<u8>,
+    max_attempts: Option<u32>,
+    delay: Option<Duration>,
+    expires_in: Option<Duration>,
 }
 
 pub(super) async fn enqueue(config: Config, args: EnqueueArgs) -> anyhow::Result<ExitCode> {
@@ -148,26 +167,31 @@ fn in_words(enqueued: &[Enqueued]) -> String {
 }
 
 fn from_args(args: EnqueueArgs) -> NewMessage {
-    let EnqueueArgs { channel, target, payload, idempotency_key, headers, delay, expires_in, max_attempts, .. } = args;
+    let EnqueueArgs { channel, target, payload, idempotency_key: key, headers, .. } = args;
+    let EnqueueArgs { ordering_key, priority, delay, expires_in, max_attempts, .. } = args;
     // clap requires the three where there is no --lines.
     let [channel, target, payload] = [channel, target, payload].map(Option::unwrap_or_default);
-    let message = NewMessage::new(channel, target, payload);
-    complete(message, idempotency_key, headers, max_attempts, delay, expires_in)
+    let optional = Optional { key, ordering_key, priority, max_attempts, delay, expires_in };
+    complete(NewMessage::new(channel, target, payload), headers, optional)
 }
 
 fn complete(
     mut message: NewMessage,
-    key: Option<String>,
     headers: impl IntoIterator<Item = (String, String)>,
-    max_attempts: Option<u32>,
-    delay: Option<Duration>,
-    expires_in: Option<Duration>,
+    optional: Optional,
 ) -> NewMessage {
+    let Optional { key, ordering_key, priority, max_attempts, delay, expires_in } = optional;
     for (name, value) in headers {
         message = message.header(name, value);
     }
     if let Some(key) = key {
         message = message.idempotency_key(key);
+    }
+    if let Some(key) = ordering_key {
+        message = message.ordering_key(key);
+    }
+    if let Some(priority) = priority {
+        message = message.priority(priority);
     }
     if let Some(most) = max_attempts {
         message = message.max_attempts(most);
@@ -201,8 +225,15 @@ fn from_line(line: &str) -> anyhow::Result<NewMessage> {
         .transpose()
     };
     let message = NewMessage::new(line.channel, line.target, line.payload.get());
-    let (delay, expires_in) = (time("delay", line.delay)?, time("expires_in", line.expires_in)?);
-    Ok(complete(message, line.idempotency_key, line.headers, line.max_attempts, delay, expires_in))
+    let optional = Optional {
+        key: line.idempotency_key,
+        ordering_key: line.ordering_key,
+        priority: line.priority,
+        max_attempts: line.max_attempts,
+        delay: time("delay", line.delay)?,
+        expires_in: time("expires_in", line.expires_in)?,
+    };
+    Ok(complete(message, line.headers, optional))
 }
 
 fn header(text: &str) -> Result<(String, String), String> {

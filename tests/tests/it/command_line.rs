@@ -145,9 +145,18 @@ async fn lines_of_json_are_enqueued_all_or_none() {
         let error = program.feed(&lines, &format!("{d}\n\n{bad}\n")).await.failed();
         assert!(error.contains(said) && error.contains("nothing was inserted"), "{bad}: {error}");
     }
-    let file = program.write("lines.json", &d);
+    let placed = d.replacen('{', r#"{"ordering_key":"o-1","priority":3,"#, 1);
+    let file = program.write("lines.json", &placed);
     let answers = program.run(&["enqueue", "--lines", &file, "--json"]).await.json();
     assert_eq!((&answers[0]["outcome"], &answers[0]["key"]), (&"inserted".into(), &"d".into()));
+    let by_flags = ["--ordering-key", "o-1", "--priority", "2"];
+    enqueue(&program, "e", "http://a/", &by_flags).await.done();
+    for (key, priority) in [("d", 3), ("e", 2)] {
+        let shown = program.run(&["messages", "show", key, "--json"]).await.json();
+        assert_eq!((&shown["ordering_key"], &shown["priority"]), (&"o-1".into(), &priority.into()));
+    }
+    let wrong = enqueue(&program, "f", "http://a/", &["--priority", "4"]).await.failed();
+    assert!(wrong.contains("priority"), "{wrong}");
     let missing = program.run(&["enqueue", "--lines", "nowhere.json"]).await.failed();
     assert!(missing.contains("nowhere.json cannot be read"), "{missing}");
 }
