@@ -182,10 +182,11 @@ async fn break_and_mend<B>(
 }
 
 /// Ends every session but those of `application_name` "hog" and this one: those that come have the new settings.
-async fn end_sessions(pool: &PgPool) {
+/// Says how many there were.
+async fn end_sessions(pool: &PgPool) -> usize {
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND application_name <> 'hog'";
-    sqlx::query(end).fetch_all(pool).await.unwrap();
+    sqlx::query(end).fetch_all(pool).await.unwrap().len()
 }
 
 async fn execute(pool: &PgPool, statement: String) {
@@ -246,14 +247,13 @@ async fn a_database_without_a_free_connection_is_named_as_the_cause_and_needs_no
             let options = pool.connect_options().as_ref().clone().application_name("hog");
             let mut hogs = Vec::new();
             // Until the replicas have none left, and get none.
-            for _ in 0..3 {
+            loop {
                 while let Ok(hog) = options.connect().await {
                     hogs.push(hog);
                 }
-                end_sessions(pool).await;
-            }
-            while let Ok(hog) = options.connect().await {
-                hogs.push(hog);
+                if end_sessions(pool).await == 0 {
+                    break;
+                }
             }
             hogs
         },
