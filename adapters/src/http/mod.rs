@@ -1,12 +1,13 @@
 //! Delivery over HTTP: the payload is the body, as it is.
 //!
-//! `request` makes the request, `response` decides what its answer means: 2xx is delivered, whatever becomes of the
+//! `request` makes the request, `signing` signs it, `response` decides what its answer means: 2xx is delivered, whatever becomes of the
 //! body after it; redirects are never followed.
 
 mod headers;
 mod request;
 mod response;
 mod settings;
+mod signing;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -19,6 +19,7 @@ pub(crate) fn settings_json() -> Value {
         "method": "POST",
         "headers": {},
         "auth": null,
+        "signing_keys": [],
         "idempotency_key": "quoted",
         "allow_networks": ["127.0.0.0/8", "::1/128"],
         "tls_ca": "",

@@ -6,5 +6,6 @@ mod fcm_table;
 mod http;
 mod http2;
 mod http_setup;
+mod http_signed;
 mod http_table;
 mod stand_in;

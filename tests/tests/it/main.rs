@@ -39,3 +39,4 @@ mod sink;
 mod status;
 mod store;
 mod traces;
+mod webhooks;

@@ -105,6 +105,7 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
     let method = read.word("method", &[("POST", Method::Post), ("PUT", Method::Put), ("PATCH", Method::Patch)]);
     let headers = headers(read);
     let auth = auth::auth(read);
+    let signing_keys = auth::signing_keys(read);
     let idempotency_key = read.word(
         "idempotency_key",
         &[("quoted", IdempotencyKey::Quoted), ("bare", IdempotencyKey::Bare), ("off", IdempotencyKey::Off)],
@@ -116,6 +117,7 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
         method: method?,
         headers: headers?,
         auth: auth?,
+        signing_keys: signing_keys?,
         idempotency_key: idempotency_key?,
         allow_networks: allow_networks?,
         tls_ca: tls_ca?,
