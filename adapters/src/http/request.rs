@@ -9,9 +9,9 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, Header
 use reqwest::{Body, Request};
 use url::Url;
 
-use super::headers;
-use super::settings::{Auth, IdempotencyKey, Method, Settings};
+use super::settings::{Auth, CloudEvents, IdempotencyKey, Method, Settings};
 use super::signing::{self, Signer};
+use super::{cloudevents, headers};
 use crate::destination::Delivery;
 use crate::network::Guard;
 use crate::setup::{Setup, SetupError, origin};
@@ -32,6 +32,7 @@ pub(super) struct Composer {
     credential: Option<Credential>,
     signer: Option<Signer>,
     idempotency_key: IdempotencyKey,
+    cloudevents: CloudEvents,
     /// `channels.NAME`, for what to mend.
     channel: String,
 }
@@ -87,13 +88,20 @@ impl Composer {
             let problem = format!("the header {name} is set by signing_keys already: leave it out of headers");
             return Err(setup.error("headers", problem));
         }
+        match settings.cloudevents {
+            CloudEvents::Off => (),
+            CloudEvents::Binary => {
+                cloudevents::check(&channel_headers).map_err(|problem| setup.error("headers", problem))?;
+            }
+        }
         let method = match settings.method {
             Method::Post => reqwest::Method::POST,
             Method::Put => reqwest::Method::PUT,
             Method::Patch => reqwest::Method::PATCH,
         };
         let (idempotency_key, channel) = (settings.idempotency_key, format!("channels.{}", setup.channel));
-        Ok(Self { method, base, headers: channel_headers, credential, signer, idempotency_key, channel })
+        let cloudevents = settings.cloudevents;
+        Ok(Self { method, base, headers: channel_headers, credential, signer, idempotency_key, cloudevents, channel })
     }
 
     /// What a target that is not a URL is resolved under.
@@ -116,6 +124,12 @@ impl Composer {
         let mut headers = self.headers.clone();
         if let Some(row) = &delivery.headers {
             headers::overlay(&mut headers, row, |name| self.owner(name))?;
+        }
+        match self.cloudevents {
+            CloudEvents::Off => (),
+            CloudEvents::Binary => {
+                cloudevents::complete(&mut headers, &delivery.idempotency_key, delivery.created_at, &self.channel)?;
+            }
         }
         if let Some(credential) = credential {
             headers.insert(credential.name.clone(), credential.value.clone());

@@ -21,6 +21,7 @@ pub(crate) fn settings_json() -> Value {
         "auth": null,
         "signing_keys": [],
         "idempotency_key": "quoted",
+        "cloudevents": "off",
         "allow_networks": ["127.0.0.0/8", "::1/128"],
         "tls_ca": "",
     })
@@ -46,6 +47,7 @@ pub(crate) fn delivery(target: &str) -> Delivery {
         target: target.to_owned(),
         payload: r#"{ "b":1.0, "a" : [1,2] }"#.to_owned(),
         headers: None,
+        created_at: None,
         traceparent: None,
         tracestate: None,
     }

@@ -7,6 +7,7 @@ mod api;
 mod bad_input;
 mod by_hand;
 mod cancel_by_key;
+mod cloudevents;
 mod command_line;
 mod compose;
 mod dead_letters;

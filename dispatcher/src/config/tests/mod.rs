@@ -8,7 +8,7 @@ use std::time::Duration;
 use outbox_schema::{InDoubtPolicy, OnDeadOrdered};
 use proptest::prelude::*;
 
-use outbox_adapters::http::{Auth, IdempotencyKey, Kept, Method, Secret, Settings as HttpSettings};
+use outbox_adapters::http::{Auth, CloudEvents, IdempotencyKey, Kept, Method, Secret, Settings as HttpSettings};
 
 use super::channel::ChannelKind;
 use super::*;
@@ -147,12 +147,13 @@ fn a_channel_overrides_the_retry_section_and_fcm_keeps_the_limits_of_google() {
 fn everything_an_http_channel_has_is_read() {
     let config = from_file(
         "[channels.hook]\nkind = \"http\"\nbase_url = \"https://hooks.example/v1\"\nmethod = \"PUT\"\n\
-         idempotency_key = \"bare\"\nallow_networks = [\"10.0.0.0/8\", \"192.168.1.7\"]\ntls_ca = \"ca.pem\"\n\
+         idempotency_key = \"bare\"\ncloudevents = \"binary\"\nallow_networks = [\"10.0.0.0/8\", \"192.168.1.7\"]\ntls_ca = \"ca.pem\"\n\
          headers = { X-Source = \"shop\" }\nauth = { basic = { user = \"me\", password = { env = \"HOOK\" } } }\n\
          signing_keys = [\"whsec_a\", { env = \"NEXT\" }, { file = \"old\" }]",
     );
     let hook = http(&config, "hook");
     assert_eq!((hook.base_url.as_str(), hook.method), ("https://hooks.example/v1", Method::Put));
+    assert_eq!(hook.cloudevents, CloudEvents::Binary);
     assert_eq!((hook.idempotency_key, hook.tls_ca.as_str()), (IdempotencyKey::Bare, "ca.pem"));
     assert_eq!(
         hook.allow_networks.iter().map(ToString::to_string).collect::<Vec<_>>(),
