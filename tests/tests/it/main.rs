@@ -29,6 +29,7 @@ mod memory;
 mod messages;
 mod migrate;
 mod model;
+mod no_proxy;
 mod order;
 mod outboxes;
 mod poller;
