@@ -279,6 +279,19 @@ async fn a_body_without_end_is_read_to_the_cap_and_dropped() {
 }
 
 #[tokio::test]
+async fn many_requests_need_as_many_connections_as_are_open_at_once() {
+    let server = accepting().await;
+    let adapter = channel(&loopback(), LONG, false);
+    for _ in 0..20 {
+        let url = server.url("/");
+        let some = (0..8).map(|_| adapter.deliver(delivery(&url)));
+        assert!(futures_util::future::join_all(some).await.iter().all(|answer| answer.outcome == DELIVERED));
+    }
+    assert_eq!(server.seen().len(), 160);
+    assert!(server.connections() <= 8, "{} connections", server.connections());
+}
+
+#[tokio::test]
 async fn a_connection_is_used_again_after_success_and_failure() {
     let server = StandIn::start(|seen| reply(if seen.line().contains("bad") { 500 } else { 200 }, "", "body")).await;
     let adapter = channel(&loopback(), LONG, false);
