@@ -1,4 +1,4 @@
-//! Judges in Python: the packages with which receivers read what they get.
+//! Python with the packages with which receivers read what they get, and judges written with them.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

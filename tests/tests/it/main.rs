@@ -35,6 +35,7 @@ mod outboxes;
 mod poller;
 mod program;
 mod readiness;
+mod receivers;
 mod retention;
 mod servers;
 mod sink;
