@@ -1,6 +1,6 @@
 //! The port of everything a message can be delivered to.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use outbox_schema::Outcome;
@@ -29,6 +29,8 @@ pub struct Delivery {
     pub payload: String,
     /// Extra headers: a JSON object as text.
     pub headers: Option<String>,
+    /// When the application wrote the message, where that is a moment.
+    pub created_at: Option<SystemTime>,
     /// W3C trace context of the attempt's span, else of the row.
     pub traceparent: Option<String>,
     /// Vendor part of the trace context.

@@ -87,6 +87,7 @@ impl Sender {
             target: message.target.clone(),
             payload: std::mem::take(&mut message.payload),
             headers: message.headers.take(),
+            created_at: message.created_at(),
             traceparent,
             tracestate,
         };

@@ -92,6 +92,7 @@ fn message(traceparent: Option<String>) -> Message {
         expires_in_ms: None,
         retrying_for_ms: None,
         waited_ms: 0,
+        created_ms: Some(0),
         ordering_key: None,
         traceparent,
         tracestate: None,

@@ -1,7 +1,7 @@
 //! Claims: the committed record, made before any send, that a term may send these rows.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
 
@@ -117,6 +117,8 @@ pub struct Message {
     pub retrying_for_ms: Option<i64>,
     /// Milliseconds from `created_at` to the claim.
     pub waited_ms: i64,
+    /// `created_at` in milliseconds since 1970, by the database's clock; none where it is no moment (`infinity`).
+    pub created_ms: Option<i64>,
     /// Messages of the channel with the same key go out one at a time: the next is due once this one has an outcome.
     pub ordering_key: Option<String>,
     /// W3C trace context of the enqueuing request.
@@ -129,6 +131,12 @@ impl Message {
     /// The row's primary key.
     pub fn id(&self) -> MessageId {
         MessageId(self.id)
+    }
+
+    /// When the application wrote it, by the database's clock; none where that is no moment.
+    pub fn created_at(&self) -> Option<SystemTime> {
+        let since_1970 = Duration::from_millis(u64::try_from(self.created_ms?).ok()?);
+        SystemTime::UNIX_EPOCH.checked_add(since_1970)
     }
 
     /// The revision that a mark of this claim must find.

@@ -17,6 +17,7 @@ pub mod fleet;
 pub mod invariants;
 mod outbox_bin;
 pub mod proxy;
+pub mod python;
 pub mod receiver;
 pub mod servers;
 pub mod stage;

@@ -159,6 +159,7 @@ mod tests {
             idempotency_key: key.to_owned(),
             target: target.to_owned(),
             payload: payload.to_owned(),
+            created_at: None,
             headers: None,
             traceparent: None,
             tracestate: None,

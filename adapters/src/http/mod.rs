@@ -1,12 +1,14 @@
 //! Delivery over HTTP: the payload is the body, as it is.
 //!
-//! `request` makes the request, `response` decides what its answer means: 2xx is delivered, whatever becomes of the
+//! `request` makes the request, `cloudevents` makes an event of it, `signing` signs it, `response` decides what its answer means: 2xx is delivered, whatever becomes of the
 //! body after it; redirects are never followed.
 
+mod cloudevents;
 mod headers;
 mod request;
 mod response;
 mod settings;
+mod signing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +19,7 @@ use reqwest::Client;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-pub use self::settings::{Auth, IdempotencyKey, Kept, Method, Secret, Settings};
+pub use self::settings::{Auth, CloudEvents, IdempotencyKey, Kept, Method, Secret, Settings};
 use crate::destination::{Adapter, Answer, Delivery};
 use crate::exchange;
 use crate::network::Guard;

@@ -1,5 +1,7 @@
 //! From a message to a request. What can be prepared once per channel is prepared in [`Composer::new`].
 
+use std::time::SystemTime;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -7,8 +9,9 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, Header
 use reqwest::{Body, Request};
 use url::Url;
 
-use super::headers;
-use super::settings::{Auth, IdempotencyKey, Method, Settings};
+use super::settings::{Auth, CloudEvents, IdempotencyKey, Method, Settings};
+use super::signing::{self, Signer};
+use super::{cloudevents, headers};
 use crate::destination::Delivery;
 use crate::network::Guard;
 use crate::setup::{Setup, SetupError, origin};
@@ -27,7 +30,9 @@ pub(super) struct Composer {
     base: Option<Url>,
     headers: HeaderMap,
     credential: Option<Credential>,
+    signer: Option<Signer>,
     idempotency_key: IdempotencyKey,
+    cloudevents: CloudEvents,
     /// `channels.NAME`, for what to mend.
     channel: String,
 }
@@ -77,13 +82,26 @@ impl Composer {
             let problem = format!("the header {} is set by auth already: leave it out of headers", credential.name);
             return Err(setup.error("headers", problem));
         }
+        let signer = Signer::new(&settings.signing_keys).map_err(|problem| setup.error("signing_keys", problem))?;
+        if let Some(name) = signing::HEADERS.iter().find(|name| signer.is_some() && channel_headers.contains_key(*name))
+        {
+            let problem = format!("the header {name} is set by signing_keys already: leave it out of headers");
+            return Err(setup.error("headers", problem));
+        }
+        match settings.cloudevents {
+            CloudEvents::Off => (),
+            CloudEvents::Binary => {
+                cloudevents::check(&channel_headers).map_err(|problem| setup.error("headers", problem))?;
+            }
+        }
         let method = match settings.method {
             Method::Post => reqwest::Method::POST,
             Method::Put => reqwest::Method::PUT,
             Method::Patch => reqwest::Method::PATCH,
         };
         let (idempotency_key, channel) = (settings.idempotency_key, format!("channels.{}", setup.channel));
-        Ok(Self { method, base, headers: channel_headers, credential, idempotency_key, channel })
+        let cloudevents = settings.cloudevents;
+        Ok(Self { method, base, headers: channel_headers, credential, signer, idempotency_key, cloudevents, channel })
     }
 
     /// What a target that is not a URL is resolved under.
@@ -107,11 +125,21 @@ impl Composer {
         if let Some(row) = &delivery.headers {
             headers::overlay(&mut headers, row, |name| self.owner(name))?;
         }
+        match self.cloudevents {
+            CloudEvents::Off => (),
+            CloudEvents::Binary => {
+                cloudevents::complete(&mut headers, &delivery.idempotency_key, delivery.created_at, &self.channel)?;
+            }
+        }
         if let Some(credential) = credential {
             headers.insert(credential.name.clone(), credential.value.clone());
         }
         if let Some(key) = self.idempotency_key(&delivery.idempotency_key)? {
             headers.insert(IDEMPOTENCY_KEY, key);
+        }
+        if let Some(signer) = &self.signer {
+            let body = delivery.payload.as_bytes();
+            signer.sign(&mut headers, &delivery.idempotency_key, SystemTime::now(), body)?;
         }
         // A trace context that is no header value is no reason not to deliver.
         for (name, value) in [(TRACEPARENT, &delivery.traceparent), (TRACESTATE, &delivery.tracestate)] {
@@ -137,6 +165,8 @@ impl Composer {
             Some("the channel's auth")
         } else if *name == IDEMPOTENCY_KEY && self.idempotency_key != IdempotencyKey::Off {
             Some("the channel (idempotency_key is not \"off\")")
+        } else if self.signer.is_some() && signing::HEADERS.contains(name) {
+            Some("the channel's signing_keys")
         } else {
             None
         }

@@ -19,8 +19,12 @@ pub struct Settings {
     pub headers: BTreeMap<String, String>,
     /// The channel's credential. With a `base_url` it is sent to the origin of that only.
     pub auth: Option<Auth>,
+    /// Keys that each request is signed with (Standard Webhooks 1.0). None: it is not signed.
+    pub signing_keys: Vec<Secret>,
     /// How the message's idempotency key is sent.
     pub idempotency_key: IdempotencyKey,
+    /// Whether messages are sent as events.
+    pub cloudevents: CloudEvents,
     /// Networks that are not public and that this channel may reach all the same.
     pub allow_networks: Vec<IpNet>,
     /// A PEM file of certificate authorities trusted besides the system's. Empty: none.
@@ -30,13 +34,25 @@ pub struct Settings {
 impl fmt::Debug for Settings {
     /// Without the values of headers: some are keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { base_url, method, headers, auth, idempotency_key, allow_networks, tls_ca } = self;
+        let Self {
+            base_url,
+            method,
+            headers,
+            auth,
+            signing_keys,
+            idempotency_key,
+            cloudevents,
+            allow_networks,
+            tls_ca,
+        } = self;
         f.debug_struct("Settings")
             .field("base_url", base_url)
             .field("method", method)
             .field("headers", &headers.keys())
             .field("auth", auth)
+            .field("signing_keys", signing_keys)
             .field("idempotency_key", idempotency_key)
+            .field("cloudevents", cloudevents)
             .field("allow_networks", allow_networks)
             .field("tls_ca", tls_ca)
             .finish()
@@ -66,6 +82,16 @@ pub enum IdempotencyKey {
     Bare,
     /// Not at all: rows may set the header themselves.
     Off,
+}
+
+/// Whether messages are sent as events of `CloudEvents` 1.0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CloudEvents {
+    /// They are not: headers that begin with `ce-` are headers as others.
+    Off,
+    /// In binary mode: the payload is the body, the attributes of the event are headers.
+    Binary,
 }
 
 /// The credential of a channel.

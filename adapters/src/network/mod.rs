@@ -155,6 +155,31 @@ mod tests {
     }
 
     #[test]
+    fn one_address_is_refused_in_every_spelling_of_it() {
+        let guard = Guard::new("hooks", &[]);
+        for (form, host) in [
+            ("dotted", "169.254.169.254"),
+            ("with a full stop", "169.254.169.254."),
+            ("decimal", "2852039166"),
+            ("hexadecimal", "0xa9fea9fe"),
+            ("hexadecimal parts", "0xA9.0xFE.0xA9.0xFE"),
+            ("octal", "025177524776"),
+            ("octal parts", "0251.0376.0251.0376"),
+            ("mixed parts", "0xa9.254.0251.254"),
+            ("short", "169.16689662"),
+            ("three parts", "169.254.43518"),
+            ("percent-encoded", "%31%36%39.254.169.254"),
+            ("full-width digits", "１６９.254.169.254"),
+            ("IPv4-mapped", "[::ffff:169.254.169.254]"),
+            ("IPv4-mapped in groups", "[0:0:0:0:0:ffff:a9fe:a9fe]"),
+            ("IPv4-compatible", "[::169.254.169.254]"),
+        ] {
+            let refused = check(&guard, host).expect_err(form).to_string();
+            assert!(refused.contains("metadata address"), "{form}: {refused}");
+        }
+    }
+
+    #[test]
     fn public_addresses_pass() {
         let guard = Guard::new("hooks", &[]);
         for host in [

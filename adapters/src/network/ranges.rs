@@ -63,3 +63,104 @@ const RESERVED: &[(IpNet, &str)] = &[
     (v6(0xfec0, 0, 0, 10), "in the site-local network fec0::/10"),
     (v6(0xff00, 0, 0, 8), "in the multicast network ff00::/8"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The list as it must be: what somebody takes out of the table, or narrows, is missed here.
+    const REFUSED: &[(&str, &str, &str)] = &[
+        ("\"this network\"", "0.0.0.0", "0.255.255.255"),
+        ("private", "10.0.0.0", "10.255.255.255"),
+        ("carrier-grade NAT", "100.64.0.0", "100.127.255.255"),
+        ("loopback", "127.0.0.0", "127.255.255.255"),
+        ("link-local", "169.254.0.0", "169.254.255.255"),
+        ("metadata", "169.254.169.254", "169.254.169.254"),
+        ("platform", "168.63.129.16", "168.63.129.16"),
+        ("private", "172.16.0.0", "172.31.255.255"),
+        ("protocol", "192.0.0.0", "192.0.0.255"),
+        ("documentation", "192.0.2.0", "192.0.2.255"),
+        ("6to4", "192.88.99.0", "192.88.99.255"),
+        ("private", "192.168.0.0", "192.168.255.255"),
+        ("benchmarking", "198.18.0.0", "198.19.255.255"),
+        ("documentation", "198.51.100.0", "198.51.100.255"),
+        ("documentation", "203.0.113.0", "203.0.113.255"),
+        ("multicast", "224.0.0.0", "239.255.255.255"),
+        ("reserved", "240.0.0.0", "255.255.255.254"),
+        ("broadcast", "255.255.255.255", "255.255.255.255"),
+        ("unspecified", "::", "::"),
+        ("loopback", "::1", "::1"),
+        ("NAT64", "64:ff9b::", "64:ff9b::ffff:ffff"),
+        ("NAT64", "64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff"),
+        ("discard-only", "100::", "100::ffff:ffff:ffff:ffff"),
+        ("Teredo", "2001::", "2001:0:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("benchmarking", "2001:2::", "2001:2:0:ffff:ffff:ffff:ffff:ffff"),
+        ("protocol", "2001:3::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("documentation", "2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("6to4", "2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("documentation", "3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("segment routing", "5f00::", "5f00:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("unique local", "fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("link-local", "fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("site-local", "fec0::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("multicast", "ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+    ];
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap_or_else(|_| panic!("{text} is an address"))
+    }
+
+    #[test]
+    fn every_range_is_reserved_from_its_first_to_its_last_address() {
+        for &(what, first, last) in REFUSED {
+            for end in [first, last] {
+                let found = reserved(address(end)).unwrap_or_else(|| panic!("{end} ({what}) is open"));
+                assert!(found.contains(what), "{end} is {found}, not {what}");
+            }
+        }
+        assert_eq!(REFUSED.len(), RESERVED.len(), "a range without its test");
+    }
+
+    #[test]
+    fn what_lies_just_beside_a_range_is_public() {
+        for beside in [
+            "1.0.0.0",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "126.255.255.255",
+            "128.0.0.0",
+            "168.63.129.15",
+            "168.63.129.17",
+            "169.253.255.255",
+            "169.255.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.0.1.0",
+            "192.0.3.0",
+            "192.88.98.255",
+            "192.88.100.0",
+            "192.167.255.255",
+            "192.169.0.0",
+            "198.17.255.255",
+            "198.20.0.0",
+            "198.51.99.255",
+            "198.51.101.0",
+            "203.0.112.255",
+            "203.0.114.0",
+            "223.255.255.255",
+            "64:ff9a:ffff:ffff:ffff:ffff:ffff:ffff",
+            "64:ff9b:2::",
+            "2001:200::",
+            "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff",
+            "2001:db9::",
+            "2003::",
+            "3fff:1000::",
+            "5eff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+            "5f01::",
+        ] {
+            assert_eq!(reserved(address(beside)), None, "{beside}");
+        }
+    }
+}

@@ -57,7 +57,10 @@ impl<L: Lookup> Resolve for GuardedResolver<L> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::collections::VecDeque;
+    use std::error::Error;
     use std::sync::Mutex;
+
+    use tokio::net::TcpListener;
 
     use super::super::Forbidden;
     use super::*;
@@ -91,6 +94,40 @@ mod tests {
         let refused = resolve(&resolver).await.unwrap_err().to_string();
         assert!(refused.contains("hooks.example.com resolves only to addresses like 169.254.169.254"), "{refused}");
         assert!(refused.contains("channels.hooks.allow_networks"), "{refused}");
+    }
+
+    /// Listeners of 127.0.0.2 and of 127.0.0.1, whose port may be somebody else's.
+    async fn two_of_one_port() -> (TcpListener, std::net::TcpListener) {
+        loop {
+            let permitted = TcpListener::bind("127.0.0.2:0").await.unwrap();
+            if let Ok(forbidden) = std::net::TcpListener::bind(("127.0.0.1", permitted.local_addr().unwrap().port())) {
+                forbidden.set_nonblocking(true).unwrap();
+                return (permitted, forbidden);
+            }
+        }
+    }
+
+    /// The client asks once for each connection, and what it is told is what it dials.
+    #[tokio::test]
+    async fn a_client_never_dials_what_a_rebinding_name_turns_into() {
+        crate::setup::ensure_crypto_provider();
+        let (permitted, forbidden) = two_of_one_port().await;
+        let port = permitted.local_addr().unwrap().port();
+        let guard = Guard::new("hooks", &["127.0.0.2/32".parse().unwrap()]);
+        let answers =
+            VecDeque::from([["127.0.0.2"], ["127.0.0.1"]].map(|ips| ips.map(|ip| ip.parse().unwrap()).to_vec()));
+        let resolver = GuardedResolver { guard: Arc::new(guard), lookup: Arc::new(Scripted(Mutex::new(answers))) };
+        let client = reqwest::Client::builder().no_proxy().timeout(std::time::Duration::from_secs(10));
+        let client = client.dns_resolver(Arc::new(resolver)).build().unwrap();
+        let url = format!("http://hooks.example.com:{port}/");
+
+        let first = tokio::spawn(client.get(&url).send());
+        drop(permitted.accept().await.unwrap());
+        assert!(first.await.unwrap().is_err(), "the receiver hung up");
+        let error = client.get(&url).send().await.unwrap_err();
+        let mut causes = std::iter::successors(Error::source(&error), |cause| (**cause).source());
+        assert!(causes.any(<dyn Error>::is::<Forbidden>), "{error:?}");
+        assert_eq!(forbidden.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock, "nobody called");
     }
 
     #[tokio::test]

@@ -106,6 +106,7 @@ pub(crate) fn delivery(target: &str) -> Delivery {
         target: target.to_owned(),
         payload: r#"{"notification": {"title": "Hi"}}"#.to_owned(),
         headers: None,
+        created_at: None,
         traceparent: None,
         tracestate: None,
     }

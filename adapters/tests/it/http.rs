@@ -19,7 +19,9 @@ pub(crate) fn settings_json() -> Value {
         "method": "POST",
         "headers": {},
         "auth": null,
+        "signing_keys": [],
         "idempotency_key": "quoted",
+        "cloudevents": "off",
         "allow_networks": ["127.0.0.0/8", "::1/128"],
         "tls_ca": "",
     })
@@ -45,6 +47,7 @@ pub(crate) fn delivery(target: &str) -> Delivery {
         target: target.to_owned(),
         payload: r#"{ "b":1.0, "a" : [1,2] }"#.to_owned(),
         headers: None,
+        created_at: None,
         traceparent: None,
         tracestate: None,
     }
@@ -273,6 +276,19 @@ async fn a_body_without_end_is_read_to_the_cap_and_dropped() {
         assert!(answer.excerpt.is_none_or(|excerpt| excerpt.len() == outbox_adapters::destination::EXCERPT_BYTES));
         assert!(server.flooded() < 32 << 20, "{} bytes were taken", server.flooded());
     }
+}
+
+#[tokio::test]
+async fn many_requests_need_as_many_connections_as_are_open_at_once() {
+    let server = accepting().await;
+    let adapter = channel(&loopback(), LONG, false);
+    for _ in 0..20 {
+        let url = server.url("/");
+        let some = (0..8).map(|_| adapter.deliver(delivery(&url)));
+        assert!(futures_util::future::join_all(some).await.iter().all(|answer| answer.outcome == DELIVERED));
+    }
+    assert_eq!(server.seen().len(), 160);
+    assert!(server.connections() <= 8, "{} connections", server.connections());
 }
 
 #[tokio::test]

@@ -46,6 +46,21 @@ async fn http2_is_spoken_where_it_is_offered() {
 }
 
 #[tokio::test]
+async fn many_requests_at_once_share_one_http2_connection() {
+    // The server takes no second connection: a request that asked for one would wait for it in vain.
+    let (adapter, target) = served(|mut respond, _| {
+        respond.send_response(hyper::Response::new(()), true).unwrap();
+    })
+    .await;
+    let first = adapter.deliver(delivery(&target)).await;
+    assert_eq!(first.outcome, Outcome::Delivered { receipt: None }, "{first:?}");
+    let others = (0..50).map(|_| adapter.deliver(delivery(&target)));
+    for answer in futures_util::future::join_all(others).await {
+        assert_eq!(answer.outcome, Outcome::Delivered { receipt: None }, "{answer:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_refused_stream_was_not_processed_and_is_retried_even_at_most_once() {
     let (adapter, target) = served(|mut respond, _| respond.send_reset(Reason::REFUSED_STREAM)).await;
     let answer = adapter.deliver(delivery(&target)).await;

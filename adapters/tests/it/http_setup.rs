@@ -26,6 +26,8 @@ fn wrong_settings_are_refused_by_the_name_of_their_key() {
         ("auth", json!({"bearer": {"file": missing}}), missing),
         ("auth", json!({"basic": {"user": "a:b", "password": "s3cret"}}), "colon"),
         ("auth", json!({"header": {"name": "a b", "value": "s3cret"}}), "header name"),
+        ("signing_keys", json!(["s3cret"]), "key 1: it has neither prefix; allowed is \"whsec_\""),
+        ("signing_keys", json!([{"env": "OUTBOX_NO_SUCH_VARIABLE"}]), "OUTBOX_NO_SUCH_VARIABLE is not set"),
         ("tls_ca", json!(missing), "cannot be read"),
         ("tls_ca", json!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")), "no certificate"),
     ] {

@@ -1,5 +1,6 @@
-//! The status table of an HTTP channel.
+//! What each answer to an HTTP channel means: a test for each line of the table in docs/http.md, named for it.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
@@ -61,56 +62,69 @@ async fn rows_hold(kind: Kind, rows: Vec<Row>) {
     }
 }
 
-#[tokio::test]
-async fn every_status_has_its_outcome() {
-    let rows = vec![
-        (200, "", DELIVERED, ""),
-        (201, "", DELIVERED, ""),
-        (202, "", DELIVERED, ""),
-        (299, "Retry-After: 5;", DELIVERED, ""),
-        (300, "", DEAD, "redirects are not followed"),
-        (301, "Location: https://other.example/secret?key=1;", DEAD, "redirects to https://other.example and"),
-        (302, "Location: /elsewhere;", DEAD, "redirects to http://127.0.0.1"),
-        (303, "", DEAD, "redirects"),
-        (307, "Location: //other.example/x;", DEAD, "redirects to http://other.example and"),
-        (308, "Location: https://user:pass@other.example/;", DEAD, "redirects to https://other.example and"),
-        (400, "", DEAD, "will not take this message"),
-        (401, "", DEAD, "set auth"),
-        (402, "", DEAD, ""),
-        (403, "", DEAD, "set auth"),
-        (404, "", DEAD, "check its target"),
-        (405, "", DEAD, ""),
-        (406, "", DEAD, ""),
-        (408, "", SOON, "gave up waiting"),
-        (409, "", SOON, "earlier request"),
-        (410, "", Outcome::DeadTarget, "gone for good"),
-        (411, "", DEAD, ""),
-        (413, "", DEAD, ""),
-        (415, "", DEAD, ""),
-        (421, "", DEAD, ""),
-        (422, "", DEAD, "another body"),
-        (423, "", DEAD, ""),
-        (425, "", SOON, "not take the message now"),
-        (429, "", SOON, "not take the message now"),
-        (429, "Retry-After: 120;", later(120), ""),
-        (429, "Retry-After: 99999999;", later(24 * 3600), ""),
-        (429, "Retry-After: Tue, 31 Dec 2999 23:59:59 GMT;", later(24 * 3600), ""),
-        (429, "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT;", later(0), ""),
-        (429, "Retry-After: whenever;", SOON, ""),
-        (500, "", SOON, "it failed"),
-        (501, "", SOON, ""),
-        (502, "", SOON, ""),
-        (503, "", SOON, ""),
-        (503, "Retry-After: 7;", later(7), ""),
-        (504, "", SOON, ""),
-        (599, "", SOON, ""),
-        (600, "", DEAD, "no status of a final answer"),
-    ];
-    rows_hold(Kind::Plain, rows).await;
+/// Rows of the statuses in `range` but `others`, which have lines of their own.
+fn all(range: RangeInclusive<u16>, others: &[u16], outcome: &Outcome, said: &'static str) -> Vec<Row> {
+    range.filter(|status| !others.contains(status)).map(|status| (status, "", outcome.clone(), said)).collect()
 }
 
 #[tokio::test]
-async fn a_refused_credential_defers_the_channel() {
+async fn every_2xx_is_delivered() {
+    let mut rows = all(200..=299, &[], &DELIVERED, "");
+    rows.push((200, "Retry-After: 5;", DELIVERED, ""));
+    rows_hold(Kind::Plain, rows.clone()).await;
+    rows_hold(Kind::WithAuth, rows.clone()).await;
+    rows_hold(Kind::AtMostOnce, rows).await;
+}
+
+#[tokio::test]
+async fn every_3xx_is_dead_and_names_the_new_place_without_its_secrets() {
+    // An answer 304 has no body: see below.
+    let mut rows = all(300..=399, &[304], &DEAD, "redirects are not followed");
+    rows.extend([
+        (301, "Location: https://other.example/secret?key=1;", DEAD, "redirects to https://other.example and"),
+        (302, "Location: /elsewhere;", DEAD, "redirects to http://127.0.0.1"),
+        (307, "Location: //other.example/x;", DEAD, "redirects to http://other.example and"),
+        (308, "Location: https://user:pass@other.example/;", DEAD, "redirects to https://other.example and"),
+    ]);
+    rows_hold(Kind::Plain, rows.clone()).await;
+    rows_hold(Kind::AtMostOnce, rows).await;
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let elsewhere = StandIn::start(|_| reply(200, "", "")).await;
+    let location = format!("Location: {}\r\n", elsewhere.url("/"));
+    for status in [301, 302, 303, 307, 308] {
+        let location = location.clone();
+        let server = StandIn::start(move |_| reply(status, &location, "")).await;
+        let adapter = channel(&loopback(), Duration::from_secs(20), false);
+        assert_eq!(adapter.deliver(delivery(&server.url("/"))).await.outcome, DEAD, "{status}");
+        assert_eq!(server.seen().len(), 1);
+    }
+    assert_eq!(elsewhere.connections(), 0);
+}
+
+#[tokio::test]
+async fn answers_408_425_429_and_every_5xx_are_retried() {
+    let mut rows = vec![
+        (408, "", SOON, "gave up waiting"),
+        (425, "", SOON, "not take the message now"),
+        (429, "", SOON, "not take the message now"),
+        (503, "", SOON, "not take the message now"),
+    ];
+    rows.extend(all(500..=599, &[503], &SOON, "it failed"));
+    rows_hold(Kind::Plain, rows.clone()).await;
+    rows_hold(Kind::WithAuth, rows).await;
+}
+
+#[tokio::test]
+async fn an_answer_410_is_a_dead_target_and_leaves_the_other_urls_of_its_origin_alone() {
+    rows_hold(Kind::Plain, vec![(410, "", Outcome::DeadTarget, "gone for good"), (200, "", DELIVERED, "")]).await;
+    rows_hold(Kind::AtMostOnce, vec![(410, "", Outcome::DeadTarget, "gone for good")]).await;
+}
+
+#[tokio::test]
+async fn answers_401_and_403_to_a_channel_with_auth_defer_the_channel() {
     let rows = vec![
         (401, "", defer(60), "refuses the channel's auth"),
         (403, "", defer(60), "refuses the channel's auth"),
@@ -119,6 +133,50 @@ async fn a_refused_credential_defers_the_channel() {
         (404, "", DEAD, ""),
     ];
     rows_hold(Kind::WithAuth, rows).await;
+}
+
+#[tokio::test]
+async fn answers_401_and_403_to_a_channel_without_auth_are_dead() {
+    rows_hold(Kind::Plain, vec![(401, "", DEAD, "set auth"), (403, "", DEAD, "set auth")]).await;
+}
+
+#[tokio::test]
+async fn an_answer_409_is_retried() {
+    rows_hold(Kind::Plain, vec![(409, "", SOON, "earlier request"), (409, "Retry-After: 9;", later(9), "")]).await;
+}
+
+#[tokio::test]
+async fn an_answer_422_is_dead() {
+    rows_hold(Kind::Plain, vec![(422, "", DEAD, "another body")]).await;
+}
+
+#[tokio::test]
+async fn every_other_4xx_is_dead() {
+    let others = [401, 403, 408, 409, 410, 422, 425, 429];
+    let rows = all(400..=499, &others, &DEAD, "will not take this message: check its target");
+    rows_hold(Kind::Plain, rows.clone()).await;
+    rows_hold(Kind::AtMostOnce, rows).await;
+}
+
+#[tokio::test]
+async fn a_status_of_no_final_answer_is_dead() {
+    rows_hold(Kind::Plain, all(600..=620, &[], &DEAD, "no status of a final answer")).await;
+}
+
+#[tokio::test]
+async fn retry_after_is_a_number_of_seconds_or_a_date_and_a_day_at_most() {
+    let day = 24 * 3600;
+    let rows = vec![
+        (429, "Retry-After: 120;", later(120), ""),
+        (503, "Retry-After: 7;", later(7), ""),
+        (500, "Retry-After: 0;", later(0), ""),
+        (408, "Retry-After: 1;", later(1), ""),
+        (429, "Retry-After: 99999999;", later(day), ""),
+        (429, "Retry-After: Tue, 31 Dec 2999 23:59:59 GMT;", later(day), ""),
+        (429, "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT;", later(0), ""),
+        (429, "Retry-After: whenever;", SOON, ""),
+    ];
+    rows_hold(Kind::Plain, rows).await;
 }
 
 #[tokio::test]
@@ -148,4 +206,18 @@ async fn an_answer_that_cannot_have_a_body_has_no_excerpt() {
         StandIn::start(|_| crate::stand_in::Reply::Whole("HTTP/1.1 304 Not Modified\r\n\r\n".to_owned())).await;
     let answer = channel(&loopback(), Duration::from_secs(20), false).deliver(delivery(&server.url("/"))).await;
     assert_eq!((answer.outcome, answer.excerpt), (DEAD, None));
+}
+
+#[test]
+fn every_line_of_the_page_names_tests_that_exist() {
+    let page = include_str!("../../../docs/http.md");
+    let (_, answers) = page.split_once("| answer | what becomes of the message | test |\n|---|---|---|\n").unwrap();
+    let lines: Vec<&str> = answers.lines().take_while(|line| line.starts_with('|')).collect();
+    assert!(lines.len() >= 14, "{lines:?}");
+    let sources = [include_str!("http_table.rs"), include_str!("http.rs")].concat();
+    for line in lines {
+        let tests: Vec<&str> = line.rsplit('|').nth(1).unwrap().split('`').skip(1).step_by(2).collect();
+        assert!(!tests.is_empty(), "no test: {line}");
+        assert!(tests.iter().all(|test| sources.contains(&format!("async fn {test}()"))), "{line}");
+    }
 }

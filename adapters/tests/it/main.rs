@@ -5,6 +5,8 @@ mod fcm;
 mod fcm_table;
 mod http;
 mod http2;
+mod http_guard;
 mod http_setup;
+mod http_signed;
 mod http_table;
 mod stand_in;

@@ -61,7 +61,7 @@ impl fmt::Debug for SecretUrl {
 pub(super) fn is_secret(key: &Key) -> bool {
     let parts: Vec<&str> = key.parts().iter().map(String::as_str).collect();
     match parts.as_slice() {
-        ["channels", _, "auth", .., "env" | "file"]
+        ["channels", _, "auth" | "signing_keys", .., "env" | "file"]
         | ["channels", _, "auth", "basic", "user"]
         | ["channels", _, "auth", "header", "name"] => false,
         // Credentials belong in `auth`, but people will put them here.
@@ -69,14 +69,20 @@ pub(super) fn is_secret(key: &Key) -> bool {
             let name = name.to_lowercase();
             ["auth", "key", "token", "secret", "cookie", "signature", "password"].iter().any(|word| name.contains(word))
         }
-        ["admin", "token" | "read_token", ..] | ["channels", _, "auth" | "headers", ..] => true,
+        ["admin", "token" | "read_token", ..] | ["channels", _, "auth" | "headers" | "signing_keys", ..] => true,
         _ => false,
     }
 }
 
 /// The value as TOML, with everything secret hidden.
 pub(super) fn shown(key: &Key, value: &Value) -> Value {
-    if is_secret(key) && value.as_str() != Some("") && !is_empty_table(value) {
+    let hideable = match value {
+        Value::String(text) => !text.is_empty(),
+        // Looked at piece by piece: some pieces say only where a secret is kept.
+        Value::Array(_) | Value::Table(_) => false,
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => true,
+    };
+    if hideable && is_secret(key) {
         return Value::String(HIDDEN.to_owned());
     }
     match value {
@@ -89,8 +95,14 @@ pub(super) fn shown(key: &Key, value: &Value) -> Value {
     }
 }
 
-fn is_empty_table(value: &Value) -> bool {
-    value.as_table().is_some_and(toml::Table::is_empty)
+/// Whether something of a value that is [`shown`] was hidden.
+pub(super) fn hides(shown: &Value) -> bool {
+    match shown {
+        Value::String(text) => text == HIDDEN,
+        Value::Array(items) => items.iter().any(hides),
+        Value::Table(items) => items.values().any(hides),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => false,
+    }
 }
 
 /// Hides the password of anything that looks like a URL. It does not parse: a URL that does not parse often has
@@ -165,6 +177,7 @@ mod tests {
             "channels.hook.auth.bearer",
             "channels.hook.auth",
             "channels.hook.headers.X-Api-Key",
+            "channels.hook.signing_keys",
         ] {
             assert!(hidden(key), "{key}");
         }

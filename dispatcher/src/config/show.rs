@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, json};
-use toml::{Table, Value};
+use toml::Table;
 
 use super::Config;
 use super::key::{Key, quoted};
 use super::merge::{Origin, Setting, insert_at};
-use super::secret::{self, HIDDEN};
+use super::secret;
 
 impl Config {
     /// As a settings file. It can be used as one where it hides nothing.
@@ -66,7 +66,7 @@ fn section_of(setting: &Setting) -> Key {
 fn line(setting: &Setting, section: &Key, origin: Option<String>) -> String {
     let shown = secret::shown(&setting.key, &setting.value);
     // Fed back, the stars would become the secret.
-    let comment = if shown == Value::String(HIDDEN.to_owned()) { "# " } else { "" };
+    let comment = if secret::hides(&shown) { "# " } else { "" };
     let name = quoted(setting.key.below(section).unwrap_or_default());
     let origin = origin.map(|origin| format!("  # {origin}")).unwrap_or_default();
     format!("{comment}{name} = {shown}{origin}")

@@ -6,6 +6,7 @@ SELECT true AS claimed,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), o.expires_at) DIV 1000 AS expires_in_ms,
        TIMESTAMPDIFF(MICROSECOND, o.first_attempt_at, UTC_TIMESTAMP(6)) DIV 1000 AS retrying_for_ms,
        TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)) DIV 1000 AS waited_ms,
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', o.created_at) DIV 1000 AS created_ms,
        o.ordering_key, o.traceparent, o.tracestate
 FROM outbox_claim c
 STRAIGHT_JOIN JSON_TABLE(c.message_ids, '$[*]' COLUMNS (place FOR ORDINALITY, id bigint PATH '$')) sent

@@ -7,5 +7,6 @@ SELECT available_at <= now() AS claimed, id, revision, idempotency_key, channel,
        (extract(epoch FROM clock_timestamp() - first_attempt_at) * 1000)::bigint AS retrying_for_ms,
        CASE WHEN isfinite(created_at)
             THEN (extract(epoch FROM clock_timestamp() - created_at) * 1000)::bigint ELSE 0 END AS waited_ms,
+       CASE WHEN isfinite(created_at) THEN floor(extract(epoch FROM created_at) * 1000)::bigint END AS created_ms,
        ordering_key, traceparent, tracestate
 FROM outbox_claim_due($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)

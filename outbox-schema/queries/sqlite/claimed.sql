@@ -6,6 +6,7 @@ SELECT 1 AS claimed,
        CAST(o.expires_at - now.ms AS INTEGER) AS expires_in_ms,
        CAST(now.ms - o.first_attempt_at AS INTEGER) AS retrying_for_ms,
        CAST(now.ms - o.created_at AS INTEGER) AS waited_ms,
+       CAST(o.created_at AS INTEGER) AS created_ms,
        o.ordering_key, o.traceparent, o.tracestate
 FROM outbox_claim c
 CROSS JOIN json_each(c.message_ids) sent

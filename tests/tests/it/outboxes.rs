@@ -43,7 +43,7 @@ pub(crate) enum Step<'a> {
 }
 
 impl Outbox {
-    async fn open(test: TestDatabase) -> Self {
+    pub(crate) async fn open(test: TestDatabase) -> Self {
         let database = connect(&test.url, None).await;
         // Shown where the test fails.
         eprintln!("{:?}: {}", database.dialect(), test.url);

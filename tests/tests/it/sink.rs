@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A request as it came, its body if it was short.
 #[derive(Debug, Clone)]
@@ -16,6 +16,15 @@ pub(crate) struct Request {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+}
+
+impl Request {
+    /// For those who judge it: `{"headers": {...}, "body": "..."}`.
+    pub(crate) fn to_json(&self) -> Value {
+        let header = |(name, value): (&HeaderName, &HeaderValue)| (name.to_string(), json!(value.to_str().unwrap()));
+        let headers: Value = self.headers.iter().map(header).collect();
+        json!({ "headers": headers, "body": String::from_utf8(self.body.to_vec()).unwrap() })
+    }
 }
 
 /// It ends with the test.

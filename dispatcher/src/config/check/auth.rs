@@ -1,4 +1,4 @@
-//! Credentials of HTTP channels.
+//! Credentials and signing keys of HTTP channels.
 
 use std::path::PathBuf;
 
@@ -11,6 +11,8 @@ use crate::config::read::Reader;
 const ALLOWED: &str = "one of { bearer = SECRET }, { basic = { user = \"me\", password = SECRET } } or \
     { header = { name = \"X-Api-Key\", value = SECRET } }, where SECRET is a text, { env = \"NAME\" } or { file = \"PATH\" }";
 
+const KEYS: &str = "a list of texts such as \"whsec_…\", { env = \"NAME\" } or { file = \"PATH\" }";
+
 /// The credentials, if there are any.
 #[allow(clippy::option_option, reason = "the outer one: refused; the inner one: the channel has none")]
 pub(super) fn auth(read: &mut Reader<'_>) -> Option<Option<Auth>> {
@@ -22,6 +24,14 @@ pub(super) fn auth(read: &mut Reader<'_>) -> Option<Option<Auth>> {
             None
         }
     }
+}
+
+/// The keys that requests are signed with; what they hold is looked at when the channel is set up.
+pub(super) fn signing_keys(read: &mut Reader<'_>) -> Option<Vec<Secret>> {
+    read.read("signing_keys", KEYS, |value| match value {
+        Value::Array(keys) => keys.iter().map(|key| secret("key", Some(key))).collect(),
+        one => Ok(vec![secret("key", Some(one))?]),
+    })
 }
 
 fn parse(table: &Table) -> Result<Option<Auth>, String> {

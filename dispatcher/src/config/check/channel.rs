@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::{HeaderName, HeaderValue};
 use ipnet::IpNet;
 use outbox_adapters::fcm;
-use outbox_adapters::http::{self, IdempotencyKey, Method};
+use outbox_adapters::http::{self, CloudEvents, IdempotencyKey, Method};
 use outbox_schema::{InDoubtPolicy, OnDeadOrdered};
 
 use super::{DAY, HOUR, SECOND, auth, of_letters};
@@ -105,10 +105,12 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
     let method = read.word("method", &[("POST", Method::Post), ("PUT", Method::Put), ("PATCH", Method::Patch)]);
     let headers = headers(read);
     let auth = auth::auth(read);
+    let signing_keys = auth::signing_keys(read);
     let idempotency_key = read.word(
         "idempotency_key",
         &[("quoted", IdempotencyKey::Quoted), ("bare", IdempotencyKey::Bare), ("off", IdempotencyKey::Off)],
     );
+    let cloudevents = read.word("cloudevents", &[("off", CloudEvents::Off), ("binary", CloudEvents::Binary)]);
     let allow_networks = read.list("allow_networks", NETWORKS, network);
     let tls_ca = read.text("tls_ca");
     Some(http::Settings {
@@ -116,7 +118,9 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
         method: method?,
         headers: headers?,
         auth: auth?,
+        signing_keys: signing_keys?,
         idempotency_key: idempotency_key?,
+        cloudevents: cloudevents?,
         allow_networks: allow_networks?,
         tls_ca: tls_ca?,
     })

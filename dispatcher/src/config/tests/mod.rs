@@ -8,7 +8,7 @@ use std::time::Duration;
 use outbox_schema::{InDoubtPolicy, OnDeadOrdered};
 use proptest::prelude::*;
 
-use outbox_adapters::http::{Auth, IdempotencyKey, Kept, Method, Secret, Settings as HttpSettings};
+use outbox_adapters::http::{Auth, CloudEvents, IdempotencyKey, Kept, Method, Secret, Settings as HttpSettings};
 
 use super::channel::ChannelKind;
 use super::*;
@@ -147,11 +147,13 @@ fn a_channel_overrides_the_retry_section_and_fcm_keeps_the_limits_of_google() {
 fn everything_an_http_channel_has_is_read() {
     let config = from_file(
         "[channels.hook]\nkind = \"http\"\nbase_url = \"https://hooks.example/v1\"\nmethod = \"PUT\"\n\
-         idempotency_key = \"bare\"\nallow_networks = [\"10.0.0.0/8\", \"192.168.1.7\"]\ntls_ca = \"ca.pem\"\n\
-         headers = { X-Source = \"shop\" }\nauth = { basic = { user = \"me\", password = { env = \"HOOK\" } } }",
+         idempotency_key = \"bare\"\ncloudevents = \"binary\"\nallow_networks = [\"10.0.0.0/8\", \"192.168.1.7\"]\ntls_ca = \"ca.pem\"\n\
+         headers = { X-Source = \"shop\" }\nauth = { basic = { user = \"me\", password = { env = \"HOOK\" } } }\n\
+         signing_keys = [\"whsec_a\", { env = \"NEXT\" }, { file = \"old\" }]",
     );
     let hook = http(&config, "hook");
     assert_eq!((hook.base_url.as_str(), hook.method), ("https://hooks.example/v1", Method::Put));
+    assert_eq!(hook.cloudevents, CloudEvents::Binary);
     assert_eq!((hook.idempotency_key, hook.tls_ca.as_str()), (IdempotencyKey::Bare, "ca.pem"));
     assert_eq!(
         hook.allow_networks.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -159,6 +161,8 @@ fn everything_an_http_channel_has_is_read() {
     );
     assert_eq!(hook.headers["X-Source"], "shop");
     assert_eq!(hook.auth, Some(Auth::Basic { user: "me".into(), password: Secret::Kept(Kept::Env("HOOK".into())) }));
+    let kept = [Kept::Env("NEXT".into()), Kept::File("old".into())].map(Secret::Kept);
+    assert_eq!(hook.signing_keys, [&[Secret::Literal("whsec_a".into())], kept.as_slice()].concat());
 }
 
 #[test]
@@ -170,6 +174,8 @@ fn the_environment_can_say_lists_tables_and_secrets_of_a_channel_with_a_hyphen()
         ("OUTBOX_CHANNELS__OTHER__HEADERS", "{ X-A = \"b\" }"),
         ("OUTBOX_CHANNELS__OTHER__ALLOW_NETWORKS", "[\"10.0.0.0/8\"]"),
         ("OUTBOX_CHANNELS__OTHER__KIND", "http"),
+        ("OUTBOX_CHANNELS__OTHER__SIGNING_KEYS", "whsec_a, whsk_b"),
+        ("OUTBOX_CHANNELS__MY_HOOK__SIGNING_KEYS", "[{ env = \"HOOK_KEY\" }]"),
     ];
     let file = "[channels.my-hook]\nkind = \"http\"\nauth = { bearer = { file = \"token\" } }";
     let config = load(file, &environment, &[]).unwrap_or_else(|why| panic!("{why}"));
@@ -179,11 +185,13 @@ fn the_environment_can_say_lists_tables_and_secrets_of_a_channel_with_a_hyphen()
     assert!(matches!(&hook.auth, Some(Auth::Bearer(Secret::Literal(token))) if token == "s3cret"));
     assert_eq!(http(&config, "other").headers["X-A"], "b");
     assert_eq!(http(&config, "other").allow_networks.len(), 1);
+    assert_eq!(http(&config, "other").signing_keys, ["whsec_a", "whsk_b"].map(|key| Secret::Literal(key.into())));
+    assert_eq!(hook.signing_keys, [Secret::Kept(Kept::Env("HOOK_KEY".into()))]);
 }
 
 const SECRETS: &str = "[database]\nurl = \"postgres://app:s3cret@db/shop\"\n[admin]\ntoken = \"s3cret\"\n\
     [channels.hook]\nkind = \"http\"\nauth = { basic = { user = \"me\", password = \"s3cret\" } }\n\
-    [channels.hook.headers]\nX-Source = \"shop\"\nX-Api-Key = \"s3cret\"";
+    signing_keys = [\"whsec_s3cret\", { env = \"NEXT\" }]\n[channels.hook.headers]\nX-Source = \"shop\"\nX-Api-Key = \"s3cret\"";
 
 #[test]
 fn the_effective_settings_show_no_secret_and_where_each_value_came_from() {
@@ -199,7 +207,8 @@ fn the_effective_settings_show_no_secret_and_where_each_value_came_from() {
         "wakeup = \"notify\"  # follows from database.url",
         "max_in_flight = 512",
         "[channels.hook]",
-        "headers.X-Source = \"shop\"  # from outbox.toml:9",
+        "# signing_keys = [\"***\", { env = \"NEXT\" }]  # from outbox.toml:8",
+        "headers.X-Source = \"shop\"  # from outbox.toml:10",
     ] {
         assert!(toml.lines().any(|shown| shown == line), "{line:?} is missing from:\n{toml}");
     }
@@ -214,7 +223,7 @@ fn the_effective_settings_are_a_settings_file_that_means_the_same() {
     for file in [
         "",
         "[retry]\nmax = \"2h\"\n[channels.a-b]\nkind = \"http\"\nbase_url = \"https://x/@y\"\nheaders = { \"X-A!\" = \"b\" }\n\
-         auth = { header = { name = \"X-Key\", value = { env = \"KEY\" } } }\n\
+         auth = { header = { name = \"X-Key\", value = { env = \"KEY\" } } }\nsigning_keys = [{ file = \"key\" }]\n\
          [channels.push]\nkind = \"fcm\"\ncredentials = \"key.json\"",
     ] {
         let config = from_file(file);

@@ -22,7 +22,7 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[channel-defaults.http]\ntimeout = \"1s\"", &["channel-defaults.http.timeout is not a setting"]),
     ("[channels.hook]\nkind = \"http\"\ntime_out = \"1s\"", &["outbox.toml:3", "did you mean channels.hook.timeout?"]),
     ("[channels.hook]\nkind = \"http\"\nproject_id = \"x\"", &["a setting of fcm channels", "this one is http"]),
-    ("[channels.hook]\nkind = \"http\"\nsigning_keys = []", &["not a setting of http channels", "idempotency_key"]),
+    ("[channels.hook]\nkind = \"http\"\ntemplate = \"x\"", &["not a setting of http channels", "idempotency_key"]),
     ("[lease]\nttl = { seconds = 10 }", &["lease.ttl is one value, not a table"]),
     ("[lease\nttl = 1", &["outbox.toml:1", "not TOML"]),
     // Types, units, ranges.
@@ -85,6 +85,7 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[channels.hook]\nkind = \"http\"\nbase_url = \"https://u:p@x\"", &["credentials belong in `auth`"]),
     ("[channels.hook]\nkind = \"http\"\nbase_url = \"https://x/?a=b\"", &["a query or a fragment"]),
     ("[channels.hook]\nkind = \"http\"\nmethod = \"GET\"", &["\"POST\", \"PUT\" or \"PATCH\""]),
+    ("[channels.hook]\nkind = \"http\"\ncloudevents = \"structured\"", &["\"off\" or \"binary\""]),
     ("[channels.hook]\nkind = \"http\"\nin_doubt = \"drop\"", &["\"resend\" or \"dead_letter\""]),
     ("[channels.hook]\nkind = \"http\"\non_dead_ordered = \"stop\"", &["\"continue\" or \"halt\""]),
     ("[channels.hook]\nkind = \"http\"\nallow_networks = [\"10.0.0.0/64\"]", &["\"10.0.0.0/64\" is not a network"]),
@@ -99,6 +100,11 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[channels.hook]\nkind = \"http\"\nauth = { basic = { user = \"x\" } }", &["has no password"]),
     ("[channels.hook]\nkind = \"http\"\nauth = { bearer = { vault = \"x\" } }", &["neither a text nor { env }"]),
     ("[channels.hook]\nkind = \"http\"\n[channels.hook.auth]\nbearer = \"x\"\nbasic = {}", &["more than one way"]),
+    (
+        "[channels.hook]\nkind = \"http\"\nsigning_keys = [{ vault = \"x\" }]",
+        &["neither a text nor { env }", "\"whsec_…\""],
+    ),
+    ("[channels.hook]\nkind = \"http\"\nsigning_keys = [7]", &["channels.hook.signing_keys", "\"whsec_…\""]),
     ("[channels.push]\nkind = \"fcm\"", &["channels.push.project_id", "credentials"]),
     ("[channels.push]\nkind = \"fcm\"\nproject_id = \"a/b\"", &["it contains '/'"]),
     ("[channels.push]\nkind = \"fcm\"\nproject_id = \"x\"\ntimeout = \"9s\"", &["from 10s to 1h"]),

@@ -1,5 +1,9 @@
 //! What the database adds to the three columns that an application writes.
 
+use std::time::{Duration, SystemTime};
+
+use outbox_schema::Message;
+
 use super::{Dialect, Outbox, http, request};
 
 /// Any language can enqueue with plain SQL.
@@ -20,6 +24,7 @@ pub async fn three_columns_suffice(outbox: &Outbox) {
     let payloads: Vec<_> = claimed.messages.iter().map(|message| message.payload.as_str()).collect();
     assert_eq!(payloads, [r#"{"n": 1}"#, r#"{"n": 2}"#, r#"{"n": 3}"#]);
     assert!(claimed.messages.iter().all(|message| (0..60_000).contains(&message.waited_ms)));
+    assert!(claimed.messages.iter().all(written_just_now));
 }
 
 /// The application's session may be in any time zone.
@@ -35,6 +40,13 @@ pub async fn a_row_written_in_another_time_zone_is_due_at_once(outbox: &Outbox) 
     let term = outbox.term(&channels).await;
     let claimed = outbox.store.claim(&term, &request(&channels)).await.unwrap();
     assert!((0..60_000).contains(&claimed.messages[0].waited_ms));
+    assert!(written_just_now(&claimed.messages[0]));
+}
+
+/// The database and the test have one clock.
+fn written_just_now(message: &Message) -> bool {
+    let age = SystemTime::now().duration_since(message.created_at().unwrap());
+    age.is_ok_and(|age| age < Duration::from_mins(1))
 }
 
 /// A destination is what is paused and limited, so it must not differ by spelling or between databases.
