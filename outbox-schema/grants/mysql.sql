@@ -20,3 +20,5 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_lease TO DISPATCHER;
 GRANT SELECT, INSERT, DELETE ON outbox_attempt TO DISPATCHER;
 GRANT SELECT, INSERT ON outbox_audit TO DISPATCHER;
 GRANT SELECT ON outbox_meta TO DISPATCHER;
+-- It is only locked: a lock asks for the right to change something.
+GRANT SELECT, UPDATE ON outbox_cancelling TO DISPATCHER;

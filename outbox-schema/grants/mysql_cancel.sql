@@ -10,13 +10,16 @@ DELIMITER //
 -- Answers with one row, `cancelled`: 1 says that the message is never sent if the caller's transaction commits. 0 says that
 -- it is not there, has an outcome, or that somebody has it in hand: it is claimed, or being claimed, marked or cancelled.
 --
--- The row's lock, held until the transaction ends, keeps claims off: they pass over rows that are locked. Nobody waits for
--- anybody here.
+-- A claim and a cancellation must each know of the other before either has committed. So a cancellation locks the shard's row
+-- of outbox_cancelling, shared, and the message's row, until its transaction ends; a claim that cannot have the former
+-- exclusively passes over messages that are locked. Neither waits for the other but a cancellation for the one claim that is
+-- being made.
 CREATE PROCEDURE outbox_cancel(IN p_key varchar(255) CHARACTER SET utf8mb4, IN p_why text CHARACTER SET utf8mb4)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
     DECLARE the_id bigint;
     DECLARE the_revision integer;
+    DECLARE the_shard smallint;
     DECLARE the_channel varchar(64) CHARACTER SET utf8mb4;
     DECLARE cancelled boolean DEFAULT FALSE;
 
@@ -32,6 +35,9 @@ BEGIN
         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT =
             'not cancelled: outbox_cancel needs SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED before BEGIN';
     END IF;
+
+    SELECT o.shard INTO the_shard FROM outbox o WHERE o.idempotency_key = p_key;
+    SELECT c.shard INTO the_shard FROM outbox_cancelling c WHERE c.shard = the_shard LOCK IN SHARE MODE;
 
     -- A look before the lock: its mark, and all other marks with it, would wait for the lock of a message in flight.
     SELECT o.id, o.revision, o.channel INTO the_id, the_revision, the_channel

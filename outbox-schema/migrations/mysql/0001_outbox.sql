@@ -178,4 +178,11 @@ CREATE TABLE IF NOT EXISTS outbox_lease (
     expires_at datetime(6) NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+-- Locked, shared, by each open transaction that has called outbox_cancel, and exclusively by each claim that can have it:
+-- the others look at the locks of rows.
+CREATE TABLE IF NOT EXISTS outbox_cancelling (
+    shard smallint NOT NULL PRIMARY KEY
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+INSERT IGNORE INTO outbox_cancelling (shard) VALUES (0);
+
 INSERT INTO outbox_meta (schema_version, outbox_id, environment) VALUES (1, UUID(), 'default');

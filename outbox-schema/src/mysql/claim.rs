@@ -73,14 +73,15 @@ impl Asked<'_> {
         Ok(Claimed { deferred, ..ClaimedRow::split(rows) })
     }
 
-    /// Walks, and locks what it found until the claim has committed: nobody cancels it meanwhile. What somebody else has
-    /// locked is left alone; where nothing else was found, the walk goes on behind it.
+    /// Walks. Beside a cancellation it locks what it found until the claim has committed, so that nobody cancels it
+    /// meanwhile. What somebody else has locked is left alone; where nothing else was found, the walk goes on behind it.
     async fn take(&self, step: &mut Step) -> Result<Vec<ClaimedRow>, StoreError> {
+        let undisturbed = self.undisturbed(step).await?;
         let mut excluded = self.request.excluded.to_vec();
         loop {
             let mut rows = self.walk(step, &as_json(DOING, &excluded)?).await.map_err(|error| refused(DOING, error))?;
             let walked: Vec<_> = rows.iter().map(|row| row.message.id()).collect();
-            if walked.is_empty() {
+            if undisturbed || walked.is_empty() {
                 return Ok(rows);
             }
             let free = lock_free(step, &walked).await?;
@@ -90,6 +91,16 @@ impl Asked<'_> {
             }
             excluded.extend(walked);
         }
+    }
+
+    /// Keeps new cancellations waiting until the claim has committed; false where one is open already.
+    async fn undisturbed(&self, step: &mut Step) -> Result<bool, StoreError> {
+        let had: Option<(i16,)> = sqlx::query_as(include_str!("../../queries/mysql/claim_undisturbed.sql"))
+            .bind(self.term.shard.0)
+            .fetch_optional(&mut **step)
+            .await
+            .map_err(|error| refused(DOING, error))?;
+        Ok(had.is_some())
     }
 
     async fn walk(&self, step: &mut Step, excluded: &str) -> Result<Vec<ClaimedRow>, sqlx::Error> {
