@@ -145,13 +145,16 @@ impl From<&Retention> for PruneBody {
 }
 
 fn age(text: Option<&str>, default: Option<Duration>) -> Result<Option<Duration>, Problem> {
-    match text {
-        None => Ok(default),
-        Some(NEVER) => Ok(None),
-        Some(text) => humantime::parse_duration(text).map(Some).map_err(|_| {
-            Problem::new(Kind::BadRequest, format!("{text:?}: it must be a time with its unit, as 7d, or {NEVER}"))
-        }),
+    let Some(text) = text else { return Ok(default) };
+    kept_for(text).map_err(|why| Problem::new(Kind::BadRequest, format!("{text:?}: {why}")))
+}
+
+/// For how long something is kept; none: for ever.
+pub(crate) fn kept_for(text: &str) -> Result<Option<Duration>, &'static str> {
+    if text == NEVER {
+        return Ok(None);
     }
+    humantime::parse_duration(text).map(Some).map_err(|_| "it must be a time with its unit, as 7d, or never")
 }
 
 impl Page {

@@ -60,7 +60,7 @@ enum Command {
     Enqueue(enqueue::EnqueueArgs),
     /// Who polls, what is due, what is dead.
     Status(status::StatusArgs),
-    /// Look at messages, and cancel them.
+    /// List, show, explain and cancel messages.
     #[command(subcommand)]
     Messages(messages::MessagesCommand),
     /// Look at what could not be delivered, mend it, and redrive it.

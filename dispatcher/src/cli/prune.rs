@@ -9,6 +9,7 @@ use outbox_schema::retention::{Pruned, Retention};
 
 use super::session::{AuthorArgs, Reached};
 use super::text::print_as;
+use crate::api::requests::kept_for;
 use crate::config::Config;
 use crate::wiring;
 
@@ -69,12 +70,8 @@ fn in_words(pruned: &Pruned, done: &str) -> String {
     format!("{success} delivered message{} and {dead} dead letter{} {done}", plural(*success), plural(*dead))
 }
 
-fn age(text: &str) -> Result<Age, String> {
-    if text == "never" {
-        return Ok(Age(None));
-    }
-    let age = humantime::parse_duration(text);
-    age.map(|age| Age(Some(age))).map_err(|_| "it must be a time with its unit, as 7d, or never".to_owned())
+fn age(text: &str) -> Result<Age, &'static str> {
+    kept_for(text).map(Age)
 }
 
 #[cfg(test)]

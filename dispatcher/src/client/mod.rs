@@ -43,6 +43,9 @@ pub enum ReplicaError {
         /// The client's own words.
         source: reqwest::Error,
     },
+    /// What was to be asked cannot be written down.
+    #[error("the request cannot be written: {0}")]
+    Unasked(Box<dyn std::error::Error + Send + Sync>),
     /// It said why.
     #[error("the replica at {url} says: {problem}")]
     Refused {
@@ -127,19 +130,20 @@ impl Replica {
     /// Asks a question, with the fields of `query` as parameters.
     async fn ask<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T, ReplicaError> {
         let mut url = self.url(path);
-        let query = serde_urlencoded::to_string(query).unwrap_or_default();
+        // Without it the question would be another one, of everything.
+        let query = serde_urlencoded::to_string(query).map_err(|error| ReplicaError::Unasked(error.into()))?;
         url.set_query(Some(&query).filter(|query| !query.is_empty()).map(String::as_str));
         self.send(Method::GET, url, None, QUESTION_LIMIT).await
     }
 
     /// Asks a question that is too long for a URL.
     async fn ask_of<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ReplicaError> {
-        self.send(Method::POST, self.url(path), serde_json::to_vec(body).ok(), QUESTION_LIMIT).await
+        self.send(Method::POST, self.url(path), Some(in_json(body)?), QUESTION_LIMIT).await
     }
 
     /// Asks for a change.
     async fn change<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ReplicaError> {
-        self.send(Method::POST, self.url(path), serde_json::to_vec(body).ok(), CHANGE_LIMIT).await
+        self.send(Method::POST, self.url(path), Some(in_json(body)?), CHANGE_LIMIT).await
     }
 
     fn url(&self, path: &str) -> Url {
@@ -180,6 +184,10 @@ impl From<ReplicaError> for DeskError {
     fn from(error: ReplicaError) -> Self {
         Self::Elsewhere(Box::new(error))
     }
+}
+
+fn in_json(body: &impl Serialize) -> Result<Vec<u8>, ReplicaError> {
+    serde_json::to_vec(body).map_err(|error| ReplicaError::Unasked(error.into()))
 }
 
 /// None where the replica says that nothing is there.
