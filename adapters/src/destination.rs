@@ -48,17 +48,25 @@ pub struct Answer {
     pub error: Option<String>,
     /// The beginning of the response of a failure.
     pub excerpt: Option<String>,
+    /// How long the destination asks to be left alone, by whatever message.
+    pub busy_for: Option<Duration>,
 }
 
 impl Answer {
     /// A plain success.
     pub fn delivered(status_code: u16, receipt: Option<String>) -> Self {
-        Self { outcome: Outcome::Delivered { receipt }, status_code: Some(status_code), error: None, excerpt: None }
+        Self {
+            outcome: Outcome::Delivered { receipt },
+            status_code: Some(status_code),
+            error: None,
+            excerpt: None,
+            busy_for: None,
+        }
     }
 
     /// A failure before anything was sent, or without a response.
     pub fn failed(outcome: Outcome, error: impl Into<String>) -> Self {
-        Self { outcome, status_code: None, error: Some(error.into()), excerpt: None }
+        Self { outcome, status_code: None, error: Some(error.into()), excerpt: None, busy_for: None }
     }
 }
 

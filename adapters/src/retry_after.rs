@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use outbox_schema::Outcome;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use crate::destination::RETRY_AFTER_MAX;
@@ -15,6 +16,19 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 /// keep one of no time at all from going round and round.
 pub(crate) fn deferral(headers: &HeaderMap, default: Duration) -> Duration {
     retry_after(headers).unwrap_or(default).max(Duration::from_secs(1))
+}
+
+/// How long the destination asks to be left alone by all, where a failure of it says so. (A deferral says itself how long, and
+/// what refuses a message for good will take the next one.)
+pub(crate) fn busy_for(outcome: &Outcome, headers: &HeaderMap) -> Option<Duration> {
+    match outcome {
+        Outcome::Retry { .. } | Outcome::InDoubt => retry_after(headers).filter(|wait| !wait.is_zero()),
+        Outcome::Delivered { .. }
+        | Outcome::Dead { .. }
+        | Outcome::DeadTarget
+        | Outcome::Defer { .. }
+        | Outcome::Unsent => None,
+    }
 }
 
 fn parse(value: &str, now: SystemTime) -> Option<Duration> {

@@ -5,18 +5,18 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use outbox_adapters::Lease;
-use outbox_schema::{Pruning, Retention, Shard, Store};
+use outbox_schema::{DestinationStore, Pruning, Retention, Shard, Store};
 use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
 
 use crate::channels::{Channel, Channels};
 use crate::claim::{Intake, SETTLING_MARGIN};
 use crate::clock::Clock;
+use crate::destinations::{Destinations, Keeper};
 use crate::in_flight::InFlight;
 use crate::leadership::Leadership;
 use crate::mark::Marker;
 use crate::metrics::Metrics;
-use crate::pauses::Pauses;
 use crate::poll::{Dispatcher, LoopSettings};
 use crate::retention::Pruner;
 use crate::send::Sender;
@@ -28,6 +28,8 @@ use crate::suspects::Suspects;
 pub struct Parts {
     /// The outbox database.
     pub store: Arc<dyn Store>,
+    /// The same, as far as it is about destinations.
+    pub destinations: Arc<dyn DestinationStore>,
     /// The lease store.
     pub lease: Arc<dyn Lease>,
     /// The configured channels.
@@ -62,12 +64,13 @@ pub struct Settings {
 impl Dispatcher {
     /// A dispatcher of these parts, with its marker running. Needs a Tokio runtime.
     pub fn assemble(parts: Parts) -> Self {
-        let Parts { store, lease, channels, clock, metrics, retention, settings } = parts;
+        let Parts { store, destinations: destination_store, lease, channels, clock, metrics, retention, settings } =
+            parts;
         let channels = Channels::new(channels);
-        let terms = channels.terms();
+        let terms = channels.terms(settings.max_in_flight);
         let wakeup = Arc::new(Notify::new());
         let in_flight = Arc::new(InFlight::new(settings.max_in_flight, settings.max_bytes));
-        let pauses = Arc::new(Pauses::default());
+        let destinations = Arc::new(Destinations::new(settings.max_in_flight, channels.limits()));
         let longest_request = terms.iter().map(|channel| channel.timeout).max().unwrap_or_default();
         let round_limit = longest_request + SETTLING_MARGIN + settings.poll_interval;
         let suspects = Arc::new(Suspects::new(in_flight.clone(), wakeup.clone(), round_limit));
@@ -100,7 +103,6 @@ impl Dispatcher {
                 store: store.clone(),
                 in_flight: in_flight.clone(),
                 suspects: suspects.clone(),
-                pauses: pauses.clone(),
                 channels: terms.clone(),
                 wakeup: wakeup.clone(),
                 metrics: metrics.clone(),
@@ -110,13 +112,14 @@ impl Dispatcher {
                 in_flight: in_flight.clone(),
                 suspects,
                 channels: terms,
-                pauses: pauses.clone(),
-                wakeup,
+                destinations: destinations.clone(),
+                wakeup: wakeup.clone(),
                 poll_interval: settings.poll_interval,
                 lease_ttl: settings.lease_ttl,
                 metrics: metrics.clone(),
             },
-            sender: Arc::new(Sender { channels, pauses, marks, metrics }),
+            sender: Arc::new(Sender { channels, destinations: destinations.clone(), marks, metrics }),
+            keeper: Arc::new(Keeper { store: destination_store, destinations, in_flight: in_flight.clone(), wakeup }),
             in_flight,
             settings: settings.run,
             leading: Arc::default(),

@@ -7,6 +7,8 @@ use std::time::Duration;
 use outbox_adapters::Adapter;
 use outbox_schema::{ChannelTerms, InDoubtPolicy, OnDeadOrdered};
 
+use crate::destinations::Limits;
+
 /// One configured way out.
 #[derive(Debug)]
 pub struct Channel {
@@ -22,6 +24,8 @@ pub struct Channel {
     pub on_dead_ordered: OnDeadOrdered,
     /// When a message is tried again, and when no more.
     pub retry: Retry,
+    /// What each of its destinations may be sent.
+    pub limits: Limits,
 }
 
 /// Exponential backoff with full jitter, and where it ends.
@@ -68,8 +72,13 @@ impl Channels {
         self.0.values()
     }
 
-    /// What the store must know of them.
-    pub fn terms(&self) -> Arc<[ChannelTerms]> {
+    /// What each channel allows its destinations.
+    pub fn limits(&self) -> HashMap<String, Limits> {
+        self.iter().map(|channel| (channel.name.clone(), channel.limits)).collect()
+    }
+
+    /// What the store must know of them, where there are so many slots.
+    pub fn terms(&self, slots: usize) -> Arc<[ChannelTerms]> {
         self.iter()
             .map(|channel| ChannelTerms {
                 name: channel.name.clone(),
@@ -77,6 +86,7 @@ impl Channels {
                 max_attempts: channel.retry.max_attempts,
                 in_doubt: channel.in_doubt,
                 on_dead_ordered: channel.on_dead_ordered,
+                room: channel.limits.first_room(slots),
             })
             .collect()
     }

@@ -11,10 +11,10 @@ use outbox_schema::database::STATEMENT_LIMIT;
 use outbox_schema::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, Store, StoreError, TermEnd};
 use tokio::sync::Notify;
 
+use crate::destinations::{Admission, Destinations};
 use crate::in_flight::{InFlight, Room};
 use crate::leadership::patience;
 use crate::metrics::Metrics;
-use crate::pauses::Pauses;
 use crate::suspects::Suspects;
 use crate::term::Term;
 
@@ -23,6 +23,9 @@ const UNKNOWN_CHANNEL_DELAY: Duration = Duration::from_mins(5);
 
 /// Added to the settling time: for the last mark to land.
 pub const SETTLING_MARGIN: Duration = Duration::from_secs(1);
+
+/// Shortest wait for a destination that takes messages again.
+const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 
 /// How often the loop shows that it is alive while it waits.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
@@ -38,8 +41,8 @@ pub struct Intake {
     pub suspects: Arc<Suspects>,
     /// The configured channels, as the store must know them.
     pub channels: Arc<[ChannelTerms]>,
-    /// What takes nothing for now.
-    pub pauses: Arc<Pauses>,
+    /// What each destination may be sent.
+    pub destinations: Arc<Destinations>,
     /// Given when there may be something to poll.
     pub wakeup: Arc<Notify>,
     /// Longest wait between two polls when no hint comes.
@@ -77,10 +80,11 @@ impl Intake {
     /// aside on the way.
     pub async fn poll(&self, term: &Term) -> Polled {
         loop {
-            let Some(room) = self.room(term).await else { return Polled::TermOver };
+            let full = self.destinations.admission().full;
+            let Some(room) = self.room(term, full).await else { return Polled::TermOver };
             // Asked before the claim: what is marked while it runs may be due again, or make room for a larger row,
             // and the claim did not see it.
-            let quiet = room.empty && self.in_flight.is_quiet();
+            let quiet = room.empty && self.in_flight.is_quiet() && !self.destinations.holds_back();
             let claim = ClaimId::mint();
             let began = Instant::now();
             let Some(claimed) = self.claim(term, claim, room).await else { return Polled::TermOver };
@@ -88,6 +92,7 @@ impl Intake {
             self.report_deferred(&claimed.deferred);
             if !claimed.messages.is_empty() {
                 term.count_claimed(&claimed.messages);
+                self.destinations.admitted(&claimed.messages);
                 self.in_flight.admit(claim, &claimed.messages);
                 self.metrics.in_flight(self.in_flight.count());
                 return Polled::Batch(Batch { claim, messages: claimed.messages });
@@ -100,27 +105,21 @@ impl Intake {
 
     fn report_deferred(&self, deferred: &BTreeMap<String, u64>) {
         for (channel, messages) in deferred {
-            if self.channels.iter().any(|known| known.name == *channel) {
-                tracing::info!(channel, messages, "poll.deferred: their destination is paused");
-            } else {
-                tracing::warn!(
-                    channel,
-                    messages,
-                    "poll.deferred: nobody has configured this channel; they wait for it"
-                );
-            }
+            tracing::warn!(channel, messages, "poll.deferred: nobody has configured this channel; they wait for it");
         }
     }
 
     /// Waits for a hint or for the next tick. A hint given since the last poll began counts.
     pub async fn wait(&self, term: &Term) {
-        let tick = tokio::time::sleep(self.poll_interval);
+        let tick = self.destinations.opens_in().map_or(self.poll_interval, |opens| opens.min(self.poll_interval));
+        let tick = tokio::time::sleep(tick.max(SHORTEST_WAIT));
         tokio::pin!(tick);
         loop {
             term.progress();
             tokio::select! {
                 () = self.wakeup.notified() => return,
                 () = self.in_flight.bytes_freed() => return,
+                () = self.destinations.room_made() => return,
                 () = &mut tick => return,
                 () = term.ended() => return,
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {}
@@ -128,13 +127,13 @@ impl Intake {
         }
     }
 
-    async fn room(&self, term: &Term) -> Option<Room> {
+    async fn room(&self, term: &Term, full: bool) -> Option<Room> {
         loop {
             term.progress();
             tokio::select! {
                 biased;
                 () = term.ended() => return None,
-                room = self.in_flight.room() => return Some(room),
+                room = self.in_flight.room(full) => return Some(room),
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {}
             }
         }
@@ -144,7 +143,7 @@ impl Intake {
     async fn claim(&self, term: &Term, claim: ClaimId, room: Room) -> Option<Claimed> {
         self.suspects.give_up_overdue();
         let excluded = self.in_flight.excluded();
-        let paused = self.pauses.current();
+        let Admission { closed, rooms, full: _ } = self.destinations.admission();
         let request = ClaimRequest {
             claim,
             limit: u32::try_from(room.messages).unwrap_or(u32::MAX),
@@ -152,7 +151,8 @@ impl Intake {
             oversize: room.empty,
             excluded: &excluded,
             channels: &self.channels,
-            paused: &paused,
+            closed: &closed,
+            rooms: &rooms,
             unknown_channel_delay: UNKNOWN_CHANNEL_DELAY,
             lease_ttl: self.lease_ttl,
             margin: SETTLING_MARGIN,

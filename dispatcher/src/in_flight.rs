@@ -27,6 +27,8 @@ struct State {
     /// Bytes of payload by row.
     messages: HashMap<MessageId, u64>,
     bytes: u64,
+    /// Slots freed since rows were last taken in.
+    freed_since_claim: usize,
     /// Rows not yet marked, by claim.
     claims: HashMap<ClaimId, usize>,
     /// Rows of earlier terms' claims that are not settled, as the term of that epoch found them.
@@ -52,17 +54,19 @@ impl InFlight {
         Self { max_messages, max_bytes, state: Mutex::default(), freed: Notify::new() }
     }
 
-    /// Waits until enough slots are free to be worth a claim: a quarter of them, or any after a moment.
+    /// Waits until enough slots are free to be worth a claim: a quarter of them, or any after a moment. Where a destination
+    /// is `full`, free slots may be of no use to it: then a quarter must have been freed since the last claim.
     ///
     /// # Cancel safety
     /// Safe: nothing is reserved.
-    pub async fn room(&self) -> Room {
+    pub async fn room(&self, full: bool) -> Room {
         let worthwhile = (self.max_messages / 4).max(1);
         loop {
             let freed = self.freed.notified();
             let room = self.present_room();
             let some = room.messages > 0 && room.bytes > 0;
-            if some && room.messages >= worthwhile {
+            let fresh = if full { self.state().freed_since_claim } else { room.messages };
+            if some && fresh >= worthwhile {
                 return room;
             }
             if !some {
@@ -87,6 +91,7 @@ impl InFlight {
     /// Takes in what a claim brought.
     pub fn admit(&self, claim: ClaimId, messages: &[Message]) {
         let mut state = self.state();
+        state.freed_since_claim = 0;
         for message in messages {
             let bytes = message.payload.len() as u64;
             state.bytes += bytes;
@@ -114,6 +119,7 @@ impl InFlight {
     /// Frees the slots of marks that have committed or were refused. Only now may a claim see these rows again.
     pub fn release(&self, marks: &[Mark]) {
         let mut state = self.state();
+        state.freed_since_claim += marks.len();
         for mark in marks {
             if let Some(bytes) = state.messages.remove(&mark.id) {
                 state.bytes -= bytes;
@@ -223,9 +229,9 @@ mod tests {
         let in_flight = InFlight::new(8, 1000);
         let claim = ClaimId::mint();
         in_flight.admit(claim, &[message(1, 300), message(2, 200)]);
-        assert_eq!(in_flight.room().await, Room { messages: 6, bytes: 500, empty: false });
+        assert_eq!(in_flight.room(false).await, Room { messages: 6, bytes: 500, empty: false });
         in_flight.release(&[mark(claim, 1), mark(claim, 2)]);
-        assert_eq!(in_flight.room().await, Room { messages: 8, bytes: 1000, empty: true });
+        assert_eq!(in_flight.room(false).await, Room { messages: 8, bytes: 1000, empty: true });
     }
 
     #[test]
@@ -255,7 +261,7 @@ mod tests {
         in_flight.admit(claim, &[message(1, 10)]);
         let waiting = tokio::spawn({
             let in_flight = in_flight.clone();
-            async move { in_flight.room().await }
+            async move { in_flight.room(false).await }
         });
         tokio::time::sleep(Duration::from_mins(1)).await;
         assert!(!waiting.is_finished());

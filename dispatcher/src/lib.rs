@@ -13,6 +13,7 @@ pub mod client;
 pub mod clock;
 pub mod config;
 pub mod demo;
+pub mod destinations;
 pub mod explain;
 pub mod fault_point;
 #[cfg(test)]
@@ -24,7 +25,7 @@ pub mod lease_health;
 pub mod listener;
 pub mod mark;
 pub mod metrics;
-pub mod pauses;
+
 pub mod poll;
 pub mod pulse;
 pub mod readiness;

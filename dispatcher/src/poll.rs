@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::{Batch, Intake, Polled};
+use crate::destinations::Keeper;
 use crate::fault_point::{self, Point};
 use crate::in_flight::InFlight;
 use crate::leadership::{Leadership, patience};
@@ -25,6 +26,7 @@ use crate::term::Term;
 pub struct Dispatcher {
     pub(crate) leadership: Leadership,
     pub(crate) settling: Arc<Settling>,
+    pub(crate) keeper: Arc<Keeper>,
     pub(crate) intake: Intake,
     pub(crate) sender: Arc<Sender>,
     pub(crate) in_flight: Arc<InFlight>,
@@ -61,6 +63,7 @@ impl Dispatcher {
             self.leading.store(true, Ordering::Relaxed);
             let in_term = self.pulse.enter(&term, self.leadership.ttl);
             self.settling.begin(&term);
+            self.keeper.begin(&term);
             self.prune_during(&term);
             while let Some(batch) = self.next_batch(&term, &shutdown).await {
                 self.send(&term, batch);

@@ -11,10 +11,10 @@ use tokio::sync::mpsc;
 use tracing::Span;
 
 use crate::channels::{Channel, Channels};
+use crate::destinations::{Destinations, Ruling};
 use crate::fault_point::{self, Point};
 use crate::mark::Sent;
 use crate::metrics::Metrics;
-use crate::pauses::Pauses;
 use crate::telemetry::spans;
 use crate::term::Term;
 use crate::verdict::{budget, decide};
@@ -27,8 +27,8 @@ const GRACE: Duration = Duration::from_secs(1);
 pub struct Sender {
     /// The configured channels.
     pub channels: Channels,
-    /// Where destinations are paused.
-    pub pauses: Arc<Pauses>,
+    /// What is known of destinations.
+    pub destinations: Arc<Destinations>,
     /// Where results go to be marked.
     pub marks: mpsc::UnboundedSender<Sent>,
     /// Where attempts are counted.
@@ -40,28 +40,32 @@ impl Sender {
     pub async fn attempt(&self, term: Arc<Term>, claim: ClaimId, mut message: Message) {
         let Some(channel) = self.channels.get(&message.channel) else {
             // The claim asked for configured channels only.
+            self.destinations.released(&message);
             tracing::error!(message_id = message.id, channel = message.channel, "attempt.channel_unknown");
             return;
         };
         let number = message.attempts.unsigned_abs().saturating_add(1);
         let started = Instant::now();
-        let (answer, verdict) = if let Some((reason, error)) = unsendable(channel, &message) {
+        let (answer, verdict, pause) = if let Some((reason, error)) = unsendable(channel, &message) {
             let verdict = Verdict::Dead { reason, attempted: false, invalid_target: false };
-            (Answer::failed(Outcome::Dead { reason }, error), verdict)
+            self.destinations.released(&message);
+            (Answer::failed(Outcome::Dead { reason }, error), verdict, None)
         } else {
             let answer = self.deliver(&term, channel, &mut message, number).await;
-            let verdict = decide(&answer.outcome, channel, &message, number);
-            (answer, verdict)
+            let Ruling { deferred, pause } =
+                self.destinations.answered(&message, &answer, started.elapsed(), channel.retry.max);
+            let verdict = decide(&answer.outcome, channel, &message, number, deferred);
+            (answer, verdict, pause)
         };
         let duration = started.elapsed();
         fault_point::reach(Point::BeforeMark).await;
-        self.pauses.learn(&answer.outcome, &verdict);
         self.report(&term, &message, number, &answer, &verdict, duration);
         let mark = Mark {
             claim,
             id: message.id(),
             revision: message.revision(),
             verdict,
+            pause,
             status_code: answer.status_code,
             error: answer.error,
             attempt: AttemptRecord {

@@ -10,7 +10,6 @@ use tokio::sync::Notify;
 
 use crate::in_flight::InFlight;
 use crate::metrics::Metrics;
-use crate::pauses::Pauses;
 use crate::suspects::Suspects;
 use crate::term::Term;
 
@@ -26,8 +25,6 @@ pub struct Settling {
     pub in_flight: Arc<InFlight>,
     /// Where the rows of crashed terms go.
     pub suspects: Arc<Suspects>,
-    /// Where earlier pauses go on.
-    pub pauses: Arc<Pauses>,
     /// The configured channels, as the store must know them.
     pub channels: Arc<[ChannelTerms]>,
     /// Given when rows have become due.
@@ -40,7 +37,6 @@ impl Settling {
     /// Takes over what `term` found when it began, and settles it in a task of its own while the term lasts.
     pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
         self.in_flight.set_unsettled(term.id.epoch, &term.opened.unsettled);
-        self.pauses.replace(&term.opened.paused);
         let (settling, term) = (self.clone(), term.clone());
         tokio::spawn(async move {
             tokio::select! {

@@ -2,28 +2,38 @@
 
 use std::time::Duration;
 
-use outbox_schema::{DeadReason, InDoubtPolicy, Message, Outcome, Scope, Verdict};
+use outbox_schema::{DeadReason, InDoubtPolicy, Message, Outcome, Verdict};
 
 use crate::channels::{Channel, Retry};
 
-/// Decides what becomes of `message` after attempt `number` ended with `outcome`.
-pub fn decide(outcome: &Outcome, channel: &Channel, message: &Message, number: u32) -> Verdict {
+/// Decides what becomes of `message` after attempt `number` ended with `outcome`. Where its destination is at fault, and
+/// takes nothing for `deferred`, a failure that proves nothing was accepted counts no attempt.
+pub fn decide(
+    outcome: &Outcome,
+    channel: &Channel,
+    message: &Message,
+    number: u32,
+    deferred: Option<Duration>,
+) -> Verdict {
+    match (outcome, deferred) {
+        (Outcome::Retry { not_before }, Some(until)) if !is_too_old(channel, message) => {
+            Verdict::Deferred { until: until.max(asked(channel, *not_before)) }
+        }
+        (outcome, _) => of_itself(outcome, channel, message, number),
+    }
+}
+
+fn of_itself(outcome: &Outcome, channel: &Channel, message: &Message, number: u32) -> Verdict {
     match outcome {
         Outcome::Delivered { receipt } => Verdict::Success { receipt: receipt.clone() },
-        Outcome::Retry { not_before } => try_again(channel, message, number, not_before.unwrap_or_default()),
+        Outcome::Retry { not_before } => try_again(channel, message, number, asked(channel, *not_before)),
         Outcome::InDoubt => match channel.in_doubt {
             InDoubtPolicy::Resend => try_again(channel, message, number, Duration::ZERO),
             InDoubtPolicy::DeadLetter => dead(DeadReason::InDoubt, false),
         },
         Outcome::Dead { reason } => dead(*reason, false),
         Outcome::DeadTarget => dead(DeadReason::Permanent, true),
-        Outcome::Defer { scope, until } => Verdict::Deferred {
-            destination: match scope {
-                Scope::Destination => message.destination.clone(),
-                Scope::Channel => message.channel.clone(),
-            },
-            until: *until,
-        },
+        Outcome::Defer { scope: _, until } => Verdict::Deferred { until: asked(channel, Some(*until)) },
         Outcome::Unsent => Verdict::Unsent,
     }
 }
@@ -45,10 +55,19 @@ fn dead(reason: DeadReason, invalid_target: bool) -> Verdict {
     Verdict::Dead { reason, attempted: true, invalid_target }
 }
 
+/// What the other side asked for, as far as the channel waits for anybody.
+fn asked(channel: &Channel, wait: Option<Duration>) -> Duration {
+    wait.unwrap_or_default().min(channel.retry.max)
+}
+
+fn is_too_old(channel: &Channel, message: &Message) -> bool {
+    let age = Duration::from_millis(message.retrying_for_ms.and_then(|ms| ms.try_into().ok()).unwrap_or(0));
+    age >= channel.retry.max_age
+}
+
 fn try_again(channel: &Channel, message: &Message, number: u32, not_before: Duration) -> Verdict {
     let retry = &channel.retry;
-    let age = Duration::from_millis(message.retrying_for_ms.and_then(|ms| ms.try_into().ok()).unwrap_or(0));
-    if number >= budget(message, retry).unwrap_or(1) || age >= retry.max_age {
+    if number >= budget(message, retry).unwrap_or(1) || is_too_old(channel, message) {
         return dead(DeadReason::Exhausted, false);
     }
     // Full jitter: anywhere up to the ceiling, so that what failed together does not come back together.
@@ -62,10 +81,11 @@ mod tests {
 
     use async_trait::async_trait;
     use outbox_adapters::{Adapter, Answer, Delivery};
-    use outbox_schema::OnDeadOrdered;
+    use outbox_schema::{OnDeadOrdered, Scope};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::destinations::Limits;
 
     #[derive(Debug)]
     struct NoAdapter;
@@ -91,6 +111,7 @@ mod tests {
             in_doubt,
             on_dead_ordered: OnDeadOrdered::Continue,
             retry,
+            limits: Limits::default(),
         }
     }
 
@@ -99,7 +120,7 @@ mod tests {
     }
 
     fn of(outcome: &Outcome, policy: InDoubtPolicy, number: u32) -> Verdict {
-        decide(outcome, &channel(policy), &message(None, None), number)
+        decide(outcome, &channel(policy), &message(None, None), number, None)
     }
 
     fn is_retry(verdict: &Verdict) -> bool {
@@ -114,14 +135,14 @@ mod tests {
         assert!(is_retry(&of(&retry, InDoubtPolicy::Resend, 2)));
         assert_eq!(of(&retry, InDoubtPolicy::Resend, 3), EXHAUSTED);
         let own = message(Some(2), None);
-        assert_eq!(decide(&retry, &channel(InDoubtPolicy::Resend), &own, 2), EXHAUSTED);
+        assert_eq!(decide(&retry, &channel(InDoubtPolicy::Resend), &own, 2, None), EXHAUSTED);
     }
 
     #[test]
     fn a_message_older_than_its_channel_retries_is_exhausted() {
         let old = message(None, Some(600_000));
         let retry = Outcome::Retry { not_before: None };
-        assert_eq!(decide(&retry, &channel(InDoubtPolicy::Resend), &old, 1), EXHAUSTED);
+        assert_eq!(decide(&retry, &channel(InDoubtPolicy::Resend), &old, 1, None), EXHAUSTED);
     }
 
     #[test]
@@ -132,14 +153,25 @@ mod tests {
     }
 
     #[test]
-    fn a_deferral_pauses_the_destination_or_the_whole_channel() {
+    fn a_deferral_counts_no_attempt_however_many_there_were() {
         let until = Duration::from_mins(1);
-        let paused = |scope| match of(&Outcome::Defer { scope, until }, InDoubtPolicy::Resend, 1) {
-            Verdict::Deferred { destination, until: paused } if paused == until => destination,
-            other => panic!("{other:?}"),
+        for scope in [Scope::Destination, Scope::Channel] {
+            let verdict = of(&Outcome::Defer { scope, until }, InDoubtPolicy::Resend, 99);
+            assert_eq!(verdict, Verdict::Deferred { until });
+        }
+    }
+
+    #[test]
+    fn while_the_destination_is_at_fault_a_failure_counts_no_attempt_but_doubt_does() {
+        let until = Duration::from_mins(1);
+        let decided = |outcome: &Outcome, age| {
+            decide(outcome, &channel(InDoubtPolicy::Resend), &message(None, age), 99, Some(until))
         };
-        assert_eq!(paused(Scope::Destination), "https://shop.example:443");
-        assert_eq!(paused(Scope::Channel), "hook");
+        let retry = Outcome::Retry { not_before: None };
+        assert_eq!(decided(&retry, None), Verdict::Deferred { until });
+        assert_eq!(decided(&retry, Some(600_000)), EXHAUSTED, "not for ever");
+        assert_eq!(decided(&Outcome::InDoubt, None), EXHAUSTED);
+        assert_eq!(decided(&Outcome::DeadTarget, None), of(&Outcome::DeadTarget, InDoubtPolicy::Resend, 1));
     }
 
     #[test]
@@ -162,14 +194,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_wait_is_at_most_the_ceiling_and_at_least_what_the_other_side_asked(
+        fn a_wait_is_at_least_what_the_other_side_asked_and_neither_is_longer_than_the_channel_allows(
             number in 1_u32..=2, asked in 0_u64..3_600
         ) {
             let asked = Duration::from_secs(asked);
             let outcome = Outcome::Retry { not_before: Some(asked) };
             let ceiling = channel(InDoubtPolicy::Resend).retry.ceiling(number);
             match of(&outcome, InDoubtPolicy::Resend, number) {
-                Verdict::Retry { after } => prop_assert!(after >= asked && after <= ceiling.max(asked)),
+                Verdict::Retry { after } => {
+                    let longest = channel(InDoubtPolicy::Resend).retry.max;
+                    prop_assert!(after >= asked.min(longest) && after <= ceiling.max(asked.min(longest)));
+                }
                 other => prop_assert!(false, "{:?}", other),
             }
         }

@@ -259,7 +259,7 @@ mod tests {
         let next = Holder::new("a", "2");
         assert!(watched.store.acquire(Shard(0), &next, TTL).await.is_ok_and(|acquired| acquired));
         let until = trusted_until(watched.clock.now(), TTL);
-        let opened = OpenedTerm { epoch: Epoch(2), unsettled: Vec::new(), paused: Vec::new() };
+        let opened = OpenedTerm { epoch: Epoch(2), unsettled: Vec::new(), destinations: Vec::new() };
         let second = Term::begin(Shard(0), next, opened, watched.clock.clone(), until);
         Watchdog { lease: watched.store.clone(), clock: watched.clock.clone(), ttl: TTL }.watch(&second);
         watched.sleep(TTL).await;

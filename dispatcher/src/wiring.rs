@@ -9,6 +9,7 @@ use outbox_schema::{ConnectOptions, Database, InDoubtPolicy, OnDeadOrdered, Rete
 
 use crate::channels::{Channel, Retry};
 use crate::config::{ChannelConfig, ChannelKind, Config, LeaseProvider};
+use crate::destinations::{Limits, RateLimit};
 
 /// Connections of a lease in a table: one to campaign or renew, one to look at it.
 const TABLE_LEASE_CONNECTIONS: u32 = 2;
@@ -60,7 +61,17 @@ fn channel(config: &ChannelConfig) -> Result<Channel, SetupError> {
             max: retry.max,
             max_age: retry.max_age,
         },
+        limits: limits(config),
     })
+}
+
+/// FCM wants to be approached slowly after a rest, whatever the rate.
+fn limits(config: &ChannelConfig) -> Limits {
+    let rise = match &config.kind {
+        ChannelKind::Http(_) => None,
+        ChannelKind::Fcm(_) => Some(fcm::RAMP_UP),
+    };
+    Limits { max_in_flight: config.max_in_flight, rate: config.rate.map(|per_second| RateLimit { per_second, rise }) }
 }
 
 fn adapter(config: &ChannelConfig, timeout: Duration) -> Result<Arc<dyn Adapter>, SetupError> {

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
 
+use crate::destination::Room;
 use crate::{InDoubtPolicy, MessageId, Revision};
 
 /// Chosen by the replica before the claim is made, so that a claim whose COMMIT went unanswered can be
@@ -32,6 +33,8 @@ pub struct ChannelTerms {
     pub in_doubt: InDoubtPolicy,
     /// What a dead letter of this channel means for those behind it in its ordering key.
     pub on_dead_ordered: OnDeadOrdered,
+    /// Rows of one destination that a claim takes at most, where it says nothing else of that destination.
+    pub room: u32,
 }
 
 /// What becomes of the messages behind a dead letter in its ordering key.
@@ -43,15 +46,6 @@ pub enum OnDeadOrdered {
     /// They wait until the dead letter is redriven or purged. One that somebody cancelled halts nothing: that was
     /// their decision.
     Halt,
-}
-
-/// A destination, or a whole channel, that takes nothing for now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pause {
-    /// A destination (`https://host:443`) or the name of a channel.
-    pub destination: String,
-    /// How much longer.
-    pub remaining: Duration,
 }
 
 /// What one claim asks for.
@@ -69,8 +63,10 @@ pub struct ClaimRequest<'a> {
     pub excluded: &'a [MessageId],
     /// The configured channels. Due rows of other channels are deferred, not claimed.
     pub channels: &'a [ChannelTerms],
-    /// Due rows of these are deferred to the end of the pause, not claimed.
-    pub paused: &'a [Pause],
+    /// Destinations and channels whose rows are passed over.
+    pub closed: &'a [String],
+    /// How many rows of these destinations are claimed at most; of others it is [`ChannelTerms::room`].
+    pub rooms: &'a [Room],
     /// How long rows of an unknown channel are deferred.
     pub unknown_channel_delay: Duration,
     /// `lease.ttl`, the part of the settling time that a closed gate saves.
@@ -84,7 +80,7 @@ pub struct ClaimRequest<'a> {
 pub struct Claimed {
     /// The claimed rows, highest priority and longest due first.
     pub messages: Vec<Message>,
-    /// Due rows that were met and moved out of the way (paused destination, unknown channel): how many of each channel.
+    /// Due rows of unknown channels that were met and moved out of the way: how many of each channel.
     pub deferred: BTreeMap<String, u64>,
 }
 

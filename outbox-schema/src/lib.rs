@@ -7,6 +7,7 @@
 pub mod claim;
 pub mod database;
 pub mod desk;
+pub mod destination;
 pub mod enqueue;
 pub mod fingerprint;
 pub mod mark;
@@ -25,9 +26,10 @@ pub mod term;
 pub mod trace;
 mod wire;
 
-pub use claim::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, OnDeadOrdered, Pause};
+pub use claim::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, OnDeadOrdered};
 pub use database::{ConnectError, ConnectOptions, Database, Dialect};
 pub use desk::{ByHand, DeadLetterFilter, Desk, DeskError, Selection};
+pub use destination::{DestinationStore, Pause, PauseKind};
 pub use enqueue::{EnqueueError, Enqueued, OutboxConnection, enqueue, enqueue_all};
 pub use mark::{AttemptRecord, DeadReason, InDoubtPolicy, Mark, Outcome, Scope, Verdict};
 pub use message::{MessageId, Revision, Status};

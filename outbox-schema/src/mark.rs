@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::destination::Pause;
 use crate::{ClaimId, MessageId, Revision};
 
 /// The closed result of one attempt, as an adapter reports it.
@@ -116,6 +117,8 @@ pub struct Mark {
     pub revision: Revision,
     /// What becomes of the row.
     pub verdict: Verdict,
+    /// What is paused for what came of the attempt.
+    pub pause: Option<Pause>,
     /// The answer's status code, where there was an answer.
     pub status_code: Option<u16>,
     /// What went wrong, for people; none for a plain success.
@@ -147,11 +150,9 @@ pub enum Verdict {
         /// Whether the target goes into `outbox_invalid_target`.
         invalid_target: bool,
     },
-    /// Stays `PENDING` until the pause of `destination` ends; counts no attempt.
+    /// Stays `PENDING`, due again after `until`; counts no attempt.
     Deferred {
-        /// What is paused: a destination, or the name of a channel.
-        destination: String,
-        /// For how long.
+        /// From the moment the mark is written, by the database's clock.
         until: Duration,
     },
     /// Stays `PENDING` and due: it was not sent. Counts no attempt.

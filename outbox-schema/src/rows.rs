@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::destination::{DestinationState, PauseKind, Ramp};
 use crate::store::Decided;
-use crate::{Claimed, Message, MessageId, Pause};
+use crate::{Claimed, Message, MessageId};
 
 /// A row that a claim met: claimed, or deferred out of its way.
 #[derive(Debug, sqlx::FromRow)]
@@ -73,16 +74,32 @@ impl From<DecidedRow> for Decided {
     }
 }
 
-/// A destination whose pause is not over.
+/// A destination of which a new term must know.
 #[derive(Debug, sqlx::FromRow)]
-pub(crate) struct PausedRow {
+pub(crate) struct DestinationRow {
     destination: String,
-    remaining_ms: i64,
+    pause_kind: Option<String>,
+    paused_ms: Option<i64>,
+    failures: i32,
+    aside_ms: Option<i64>,
+    ramp_ms: Option<i64>,
+    unused_ms: Option<i64>,
 }
 
-impl From<PausedRow> for Pause {
-    fn from(row: PausedRow) -> Self {
-        Self { destination: row.destination, remaining: duration(row.remaining_ms) }
+impl From<DestinationRow> for DestinationState {
+    fn from(row: DestinationRow) -> Self {
+        let kind = PauseKind::ALL.into_iter().find(|kind| row.pause_kind.as_deref() == Some(kind.as_str()));
+        let remaining = duration(row.paused_ms.unwrap_or(0));
+        // A row that somebody wrote without a kind is as good as a pause by hand.
+        let pause = (kind.unwrap_or(PauseKind::Hand), remaining);
+        let ramp = row.ramp_ms.zip(row.unused_ms);
+        Self {
+            destination: row.destination,
+            pause: Some(pause).filter(|(kind, remaining)| *kind == PauseKind::Breaker || !remaining.is_zero()),
+            failures: row.failures.try_into().unwrap_or(0),
+            aside: duration(row.aside_ms.unwrap_or(0)),
+            ramp: ramp.map(|(rising, unused)| Ramp { rising_for: duration(rising), unused_for: duration(unused) }),
+        }
     }
 }
 

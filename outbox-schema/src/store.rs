@@ -6,17 +6,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::destination::DestinationState;
 use crate::mark::MarkReport;
-use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, Mark, MessageId, Pause, Shard, TermEnd, TermId,
-};
+use crate::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, Mark, MessageId, Shard, TermEnd, TermId};
 
 /// What a poller asks of the outbox database.
 #[async_trait]
 pub trait Store: Send + Sync + std::fmt::Debug {
     /// Mints the next epoch of `shard` for `holder` and freezes the claims that earlier terms left.
     /// Repeated for the same holder, it gives the same epoch. Rows deferred for a channel that is configured
-    /// now and not paused become due again.
+    /// now, and neither paused nor put aside, become due again.
     async fn begin_term(
         &self,
         shard: Shard,
@@ -69,8 +68,8 @@ pub struct OpenedTerm {
     pub epoch: Epoch,
     /// Rows of claims not yet settled: left out of the polls until [`Store::settle`] says otherwise.
     pub unsettled: Vec<MessageId>,
-    /// Destinations and channels that an earlier term paused.
-    pub paused: Vec<Pause>,
+    /// What earlier terms, and people, left of destinations.
+    pub destinations: Vec<DestinationState>,
 }
 
 /// What a term did, for the term log.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::fingerprint::error_hash;
-use crate::{ChannelTerms, InDoubtPolicy, Mark, OnDeadOrdered, Pause, Status, StoreError, Verdict};
+use crate::{ChannelTerms, InDoubtPolicy, Mark, OnDeadOrdered, Status, StoreError, Verdict};
 
 /// Longest error or excerpt that is kept, in bytes of UTF-8.
 const TEXT_BYTES: usize = 4096;
@@ -27,9 +27,13 @@ pub(crate) struct MarkRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     after_ms: Option<u64>,
     deferred: bool,
-    /// The destination or channel that a deferral pauses.
+    /// The destination or channel that is paused for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) paused: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pause_kind: Option<&'static str>,
     pub(crate) invalid_target: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     receipt: Option<Cow<'a, str>>,
@@ -62,6 +66,8 @@ pub(crate) struct ChannelRow<'a> {
     resend: bool,
     /// Whether a dead letter halts its ordering key.
     halt: bool,
+    /// Rows of one of its destinations that a claim takes at most.
+    room: u32,
 }
 
 impl<'a> ChannelRow<'a> {
@@ -71,23 +77,9 @@ impl<'a> ChannelRow<'a> {
             max_attempts: channel.max_attempts,
             resend: channel.in_doubt == InDoubtPolicy::Resend,
             halt: channel.on_dead_ordered == OnDeadOrdered::Halt,
+            room: channel.room,
         };
         channels.iter().map(flat).collect()
-    }
-}
-
-/// A pause, flat.
-#[derive(Debug, Serialize)]
-pub(crate) struct PauseRow<'a> {
-    destination: &'a str,
-    /// How much longer.
-    ms: u64,
-}
-
-impl<'a> PauseRow<'a> {
-    pub(crate) fn all(pauses: &'a [Pause]) -> Vec<Self> {
-        let flat = |pause: &'a Pause| Self { destination: &pause.destination, ms: millis(pause.remaining) };
-        pauses.iter().map(flat).collect()
     }
 }
 
@@ -111,15 +103,14 @@ impl<'a> MarkRow<'a> {
 
     fn of(mark: &'a Mark) -> Self {
         let verdict = &mark.verdict;
-        let (status, counted, dead_reason, after, paused) = match verdict {
-            Verdict::Success { .. } => (Status::Success, true, None, None, None),
-            Verdict::Retry { after } => (Status::Pending, true, None, Some(*after), None),
-            Verdict::Dead { reason, attempted, .. } => (Status::Dead, *attempted, Some(reason.as_str()), None, None),
-            Verdict::Deferred { destination, until } => {
-                (Status::Pending, false, None, Some(*until), Some(destination.as_str()))
-            }
-            Verdict::Unsent => (Status::Pending, false, None, None, None),
+        let (status, counted, dead_reason, after) = match verdict {
+            Verdict::Success { .. } => (Status::Success, true, None, None),
+            Verdict::Retry { after } => (Status::Pending, true, None, Some(*after)),
+            Verdict::Dead { reason, attempted, .. } => (Status::Dead, *attempted, Some(reason.as_str()), None),
+            Verdict::Deferred { until } => (Status::Pending, false, None, Some(*until)),
+            Verdict::Unsent => (Status::Pending, false, None, None),
         };
+        let pause = mark.pause.as_ref();
         let receipt = match verdict {
             Verdict::Success { receipt } => receipt.as_deref().map(storable),
             Verdict::Retry { .. } | Verdict::Dead { .. } | Verdict::Deferred { .. } | Verdict::Unsent => None,
@@ -132,8 +123,10 @@ impl<'a> MarkRow<'a> {
             counted: counted.into(),
             dead_reason,
             after_ms: after.map(millis),
-            deferred: paused.is_some(),
-            paused,
+            deferred: matches!(verdict, Verdict::Deferred { .. }),
+            paused: pause.map(|pause| pause.destination.as_str()),
+            paused_ms: pause.map(|pause| millis(pause.remaining)),
+            pause_kind: pause.map(|pause| pause.kind.as_str()),
             invalid_target: matches!(verdict, Verdict::Dead { invalid_target: true, .. }),
             receipt,
             status_code: mark.status_code,

@@ -83,6 +83,7 @@ async fn measure(name: &str, store: &dyn Store) {
         max_attempts: 10,
         in_doubt: InDoubtPolicy::Resend,
         on_dead_ordered: if name.contains("halted") { OnDeadOrdered::Halt } else { OnDeadOrdered::Continue },
+        room: LIMIT,
     }];
     let holder = Holder::new("bench", &Uuid::new_v4().to_string());
     let opened = store.begin_term(Shard(0), &holder, &channels).await.unwrap();
@@ -97,7 +98,8 @@ async fn measure(name: &str, store: &dyn Store) {
             oversize: true,
             excluded: &[],
             channels: &channels,
-            paused: &[],
+            closed: &[],
+            rooms: &[],
             unknown_channel_delay: Duration::from_mins(5),
             lease_ttl: Duration::from_secs(10),
             margin: Duration::from_secs(1),
@@ -127,6 +129,7 @@ fn delivered(term: &TermId, claim: ClaimId, message: &Message) -> Mark {
         id: message.id(),
         revision: message.revision(),
         verdict: Verdict::Success { receipt: None },
+        pause: None,
         status_code: Some(200),
         error: None,
         attempt: AttemptRecord {

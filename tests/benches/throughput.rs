@@ -205,7 +205,7 @@ async fn insert(database: &Database, rows: usize, url: &str) {
 /// Claims and marks everything, one batch after the other, with nothing sent.
 async fn raw_store(outbox: &Outbox, rows: usize) -> f64 {
     let store = outbox.database.store();
-    let channels = outbox_dispatcher::channels::Channels::new(wiring::channels(&outbox.config).unwrap()).terms();
+    let channels = outbox_dispatcher::channels::Channels::new(wiring::channels(&outbox.config).unwrap()).terms(IN_FLIGHT);
     let holder = Holder::new("bench", "1");
     let opened = store.begin_term(Shard(0), &holder, &channels).await.unwrap();
     let term = TermId { shard: Shard(0), epoch: opened.epoch, holder: holder.clone() };
@@ -220,7 +220,8 @@ async fn raw_store(outbox: &Outbox, rows: usize) -> f64 {
             oversize: true,
             excluded: &[],
             channels: &channels,
-            paused: &[],
+            closed: &[],
+            rooms: &[],
             unknown_channel_delay: Duration::from_mins(1),
             lease_ttl: Duration::from_secs(10),
             margin: Duration::from_secs(1),
@@ -234,6 +235,7 @@ async fn raw_store(outbox: &Outbox, rows: usize) -> f64 {
                 id: message.id(),
                 revision: message.revision(),
                 verdict: Verdict::Success { receipt: None },
+                pause: None,
                 status_code: Some(200),
                 error: None,
                 attempt: AttemptRecord {
@@ -263,6 +265,7 @@ async fn dispatcher(outbox: &Outbox, rows: usize, receiver: &Receiver) -> f64 {
     let before = receiver.count.load(Ordering::Relaxed);
     let dispatcher = Dispatcher::assemble(Parts {
         store: outbox.database.store(),
+        destinations: Arc::new(outbox.database.clone()),
         lease: outbox.lease.clone(),
         channels,
         clock: Arc::new(BootClock),

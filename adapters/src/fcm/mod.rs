@@ -31,7 +31,12 @@ use self::token::{KeyFile, Source, Token, Tokens};
 use crate::destination::{Adapter, Answer, Delivery};
 use crate::exchange::{self, NoAnswer, Read};
 use crate::network::Guard;
+use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, origin};
+
+/// How long the rate takes to rise from nothing after a rest
+/// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
+pub const RAMP_UP: Duration = Duration::from_mins(1);
 
 /// How long a channel waits that has no access token.
 const NO_TOKEN_WAIT: Duration = Duration::from_secs(30);
@@ -104,7 +109,8 @@ impl FcmChannel {
         }
         let (outcome, error) = errors::judge(read, errors::classify(read), kind, self.at_most_once);
         let excerpt = read.excerpt(&[&token.secret]);
-        Answer { outcome, status_code: Some(status_code), error: Some(error), excerpt }
+        let busy_for = busy_for(&outcome, &read.headers);
+        Answer { outcome, status_code: Some(status_code), error: Some(error), excerpt, busy_for }
     }
 }
 

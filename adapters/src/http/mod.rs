@@ -24,6 +24,7 @@ use crate::destination::{Adapter, Answer, Delivery};
 use crate::exchange;
 use crate::network::Guard;
 use crate::network::resolver::GuardedResolver;
+use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, origin};
 
 /// A configured channel of kind `http`. Its connections are kept and shared by its requests.
@@ -72,6 +73,7 @@ impl Adapter for HttpChannel {
         let read = exchange::read(response, deadline).await;
         let (outcome, error) = response::judge(&read, &to, composed.authorized, self.at_most_once);
         Answer {
+            busy_for: busy_for(&outcome, &read.headers),
             outcome,
             status_code: Some(status.as_u16()),
             error: Some(error),

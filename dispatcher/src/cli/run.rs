@@ -58,6 +58,7 @@ async fn dispatch(config: &Config, args: &RunArgs, telemetry: &Telemetry) -> any
     let office = office(config, &database, &lease);
     let dispatcher = Dispatcher::assemble(Parts {
         store,
+        destinations: Arc::new(database.clone()),
         lease,
         channels,
         clock: Arc::new(BootClock),

@@ -18,6 +18,10 @@ pub struct ChannelConfig {
     pub on_dead_ordered: OnDeadOrdered,
     /// When to try again, and when to give up.
     pub retry: RetryConfig,
+    /// In flight to one destination at most; none: by shares of `dispatch.max_in_flight`.
+    pub max_in_flight: Option<usize>,
+    /// Messages a second to one destination at most; none: no limit.
+    pub rate: Option<f64>,
     /// What it is, and what only its kind has.
     pub kind: ChannelKind,
 }

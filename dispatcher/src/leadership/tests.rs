@@ -5,7 +5,6 @@
 use super::*;
 use crate::fixtures::{Asked, LeaseStore, Network, Rival, SteppedClock, TermStore, metrics};
 use crate::in_flight::InFlight;
-use crate::pauses::Pauses;
 use crate::settling::Settling;
 use crate::suspects::Suspects;
 use crate::watchdog::trust_margin;
@@ -212,7 +211,6 @@ async fn a_term_that_the_database_refuses_is_fenced() {
         store: stage.store.clone(),
         suspects: Arc::new(Suspects::new(in_flight.clone(), Arc::clone(&wakeup), TTL)),
         in_flight,
-        pauses: Arc::new(Pauses::default()),
         channels: Arc::new([]),
         wakeup,
         metrics: metrics(),

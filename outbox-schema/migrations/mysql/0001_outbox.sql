@@ -141,10 +141,20 @@ CREATE TABLE IF NOT EXISTS outbox_attempt (
 CREATE TABLE IF NOT EXISTS outbox_destination (
     destination  varchar(255) NOT NULL PRIMARY KEY,
     paused_until datetime(6),
+    -- Who paused it: a person, or 'dispatcher'.
     paused_by    varchar(255),
+    -- 'hand', 'breaker' (too many failures), or 'asked' (it, or what stands before it, asked to be left alone).
+    pause_kind   varchar(16),
     reason       text,
+    -- Pauses in a row that it has failed into.
     failures     integer NOT NULL DEFAULT 0,
-    state        json
+    -- Until when the last of its rows was put aside.
+    aside_until  datetime(6),
+    -- Since when its rate rises, and when it was last sent to.
+    ramp_from    datetime(6),
+    last_sent_at datetime(6),
+    -- When somebody last paused or resumed it: what the poller looks for.
+    by_hand_at   datetime(6)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS outbox_invalid_target (

@@ -160,10 +160,20 @@ CREATE INDEX outbox_attempt_message ON outbox_attempt (message_id, id);
 CREATE TABLE outbox_destination (
     destination  varchar(255) PRIMARY KEY,
     paused_until timestamptz,
+    -- Who paused it: a person, or 'dispatcher'.
     paused_by    varchar(255),
+    -- 'hand', 'breaker' (too many failures), or 'asked' (it, or what stands before it, asked to be left alone).
+    pause_kind   varchar(16),
     reason       text,
+    -- Pauses in a row that it has failed into.
     failures     integer NOT NULL DEFAULT 0,
-    state        jsonb
+    -- Until when the last of its rows was put aside.
+    aside_until  timestamptz,
+    -- Since when its rate rises, and when it was last sent to.
+    ramp_from    timestamptz,
+    last_sent_at timestamptz,
+    -- When somebody last paused or resumed it: what the poller looks for.
+    by_hand_at   timestamptz
 );
 
 CREATE TABLE outbox_invalid_target (
@@ -296,14 +306,15 @@ AS $$
     WHERE c.id = p_claim ORDER BY sent.place
 $$;
 
--- Claim due rows: one claim row for the whole batch, committed before any of them is sent. Rows of unknown
--- channels and paused destinations that the walk meets are moved out of its way; they are returned as well, and
--- are told from the claimed ones by being due no longer. The rows are read here, not by the caller's statement:
--- its snapshot may be older than the walk's.
+-- Claim due rows: one claim row for the whole batch, committed before any of them is sent. Rows of closed destinations and
+-- channels are passed over, and of each other destination no more are taken than there is room for. Rows of unknown
+-- channels that the walk meets are moved out of its way; they are returned as well, and are told from the claimed ones by
+-- being due no longer. The rows are read here, not by the caller's statement: its snapshot may be older than the walk's.
 CREATE FUNCTION outbox_claim_due(
     p_shard smallint, p_epoch bigint, p_holder varchar, p_claim uuid,
     p_limit integer, p_max_bytes bigint, p_oversize boolean, p_excluded bigint[],
-    p_channels varchar[], p_timeouts_ms bigint[], p_halting varchar[], p_paused varchar[], p_pauses_ms bigint[],
+    p_channels varchar[], p_timeouts_ms bigint[], p_rooms integer[], p_halting varchar[],
+    p_closed varchar[], p_limited varchar[], p_limits integer[],
     p_unknown_ms bigint, p_ttl_ms bigint, p_margin_ms bigint
 ) RETURNS SETOF outbox
 LANGUAGE plpgsql
@@ -336,28 +347,38 @@ BEGIN
                     FROM outbox o
                     WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
                       AND o.priority = of.priority AND o.available_at <= now() AND o.id <> ALL (p_excluded)
+                      AND o.destination <> ALL (p_closed) AND o.channel <> ALL (p_closed)
                     ORDER BY o.available_at, o.id LIMIT p_limit) branch
                 UNION ALL
                 -- A key with a row in flight has its turn: a redriven row of it that goes before waits for that one.
                 SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
                 FROM outbox_ordered_heads(p_shard, p_halting) o
-                WHERE o.available_at <= now() AND (o.channel, o.ordering_key) NOT IN (
+                WHERE o.available_at <= now()
+                  AND o.destination <> ALL (p_closed) AND o.channel <> ALL (p_closed) AND (o.channel, o.ordering_key) NOT IN (
                     SELECT x.channel, x.ordering_key FROM outbox x
                     WHERE x.id = ANY (p_excluded) AND x.ordering_key IS NOT NULL)
             ) branches ORDER BY priority DESC, available_at, id LIMIT p_limit
+        ), known AS (
+            SELECT due.*, channel.timeout_ms, coalesce(limited.room, channel.room) AS room,
+                   row_number() OVER (PARTITION BY due.destination
+                                      ORDER BY due.priority DESC, due.available_at, due.id) AS place_there
+            FROM due
+            JOIN unnest(p_channels, p_timeouts_ms, p_rooms) AS channel(name, timeout_ms, room)
+              ON channel.name = due.channel
+            LEFT JOIN unnest(p_limited, p_limits) AS limited(destination, room)
+                   ON limited.destination = due.destination
         ), sendable AS (
-            SELECT due.id, due.revision, known.timeout_ms, row_number() OVER walk AS place,
-                   sum(due.payload_bytes) OVER walk AS bytes_so_far
-            FROM due JOIN unnest(p_channels, p_timeouts_ms) AS known(name, timeout_ms) ON known.name = due.channel
-            WHERE due.destination <> ALL (p_paused) AND due.channel <> ALL (p_paused)
-            WINDOW walk AS (ORDER BY due.priority DESC, due.available_at, due.id)
+            SELECT known.id, known.revision, known.timeout_ms, row_number() OVER walk AS place,
+                   sum(known.payload_bytes) OVER walk AS bytes_so_far
+            FROM known WHERE known.place_there <= known.room
+            WINDOW walk AS (ORDER BY known.priority DESC, known.available_at, known.id)
         ), fitting AS (
             SELECT * FROM sendable WHERE bytes_so_far <= p_max_bytes OR (place = 1 AND p_oversize)
         )
         SELECT (SELECT array_agg(fitting.id ORDER BY place) FROM fitting),
                (SELECT array_agg(fitting.revision ORDER BY place) FROM fitting),
                (SELECT max(timeout_ms) FROM fitting),
-               (SELECT array_agg(due.id) FROM due WHERE NOT EXISTS (SELECT FROM sendable s WHERE s.id = due.id))
+               (SELECT array_agg(due.id) FROM due WHERE due.channel <> ALL (p_channels))
         INTO walked, revisions, longest, met;
         ids := walked;
         EXIT WHEN undisturbed OR walked IS NULL;
@@ -390,7 +411,7 @@ BEGIN
                 (SELECT d.id FROM outbox d
                  WHERE d.shard = p_shard AND d.status = 'PENDING' AND d.ordering_key IS NULL
                    AND d.available_at <= now() AND d.id <> ALL (p_excluded)
-                   AND (d.channel <> ALL (p_channels) OR d.destination = ANY (p_paused) OR d.channel = ANY (p_paused))
+                   AND d.channel <> ALL (p_channels)
                  ORDER BY d.available_at LIMIT 5000))
               AND f.status = 'PENDING'
             -- What is being cancelled must not keep this claim waiting.
@@ -398,9 +419,7 @@ BEGIN
         )
         UPDATE outbox o
         SET deferred_from = coalesce(o.deferred_from, o.available_at),
-            available_at = now() + coalesce(
-                (SELECT max(p.ms) FROM unnest(p_paused, p_pauses_ms) AS p(destination, ms)
-                 WHERE p.destination IN (o.destination, o.channel)), p_unknown_ms) * interval '1 ms'
+            available_at = now() + p_unknown_ms * interval '1 ms'
         FROM free WHERE o.id = free.id AND o.status = 'PENDING'
         RETURNING o.*;
     END IF;
@@ -421,7 +440,7 @@ BEGIN
     WITH mark AS MATERIALIZED (
         SELECT * FROM json_to_recordset(p_marks) AS m(
             claim uuid, id bigint, revision integer, status text, counted integer, dead_reason text,
-            after_ms bigint, deferred boolean, paused text, invalid_target boolean,
+            after_ms bigint, deferred boolean, paused text, paused_ms bigint, pause_kind text, invalid_target boolean,
             receipt text, status_code integer, error text, error_hash text, record boolean,
             number integer, epoch bigint, holder text, started_ms bigint, duration_ms bigint,
             outcome text, excerpt text)
@@ -475,12 +494,16 @@ BEGIN
         FROM mark m JOIN marked ON marked.id = m.id WHERE m.invalid_target
         ON CONFLICT (channel, md5(target)) DO UPDATE SET reason = excluded.reason, observed_at = excluded.observed_at
     ), paused AS (
-        INSERT INTO outbox_destination (destination, paused_until, paused_by, reason, failures)
-        SELECT m.paused, max(clock_timestamp() + m.after_ms * interval '1 ms'), 'dispatcher', max(m.error), 1
+        INSERT INTO outbox_destination (destination, paused_until, paused_by, pause_kind, reason, failures)
+        SELECT m.paused, max(clock_timestamp() + m.paused_ms * interval '1 ms'), 'dispatcher', max(m.pause_kind),
+               max(m.error), 1
         FROM mark m WHERE m.paused IS NOT NULL GROUP BY m.paused ORDER BY m.paused
         ON CONFLICT (destination) DO UPDATE
-        SET paused_until = excluded.paused_until, paused_by = excluded.paused_by, reason = excluded.reason,
-            failures = outbox_destination.failures + 1
+        SET paused_until = excluded.paused_until, paused_by = excluded.paused_by, pause_kind = excluded.pause_kind,
+            reason = excluded.reason, failures = outbox_destination.failures + 1
+        -- What somebody paused by hand stays paused.
+        WHERE outbox_destination.pause_kind IS DISTINCT FROM 'hand'
+           OR outbox_destination.paused_until IS NULL OR outbox_destination.paused_until <= clock_timestamp()
     )
     SELECT fenced.id FROM fenced;
 

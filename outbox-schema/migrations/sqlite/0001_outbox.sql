@@ -162,10 +162,20 @@ CREATE INDEX outbox_attempt_message ON outbox_attempt (message_id, id);
 CREATE TABLE outbox_destination (
     destination  TEXT PRIMARY KEY,
     paused_until INTEGER,
+    -- Who paused it: a person, or 'dispatcher'.
     paused_by    TEXT,
+    -- 'hand', 'breaker' (too many failures), or 'asked' (it, or what stands before it, asked to be left alone).
+    pause_kind   TEXT,
     reason       TEXT,
+    -- Pauses in a row that it has failed into.
     failures     INTEGER NOT NULL DEFAULT 0,
-    state        TEXT
+    -- Until when the last of its rows was put aside.
+    aside_until  INTEGER,
+    -- Since when its rate rises, and when it was last sent to.
+    ramp_from    INTEGER,
+    last_sent_at INTEGER,
+    -- When somebody last paused or resumed it: what the poller looks for.
+    by_hand_at   INTEGER
 );
 
 CREATE TABLE outbox_invalid_target (

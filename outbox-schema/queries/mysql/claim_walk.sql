@@ -1,5 +1,6 @@
--- Due rows, highest priority and longest due first: those to claim, and those that the walk met and that are to be
--- moved out of its way (unknown channel, paused destination), told apart by `claimed`.
+-- Due rows, highest priority and longest due first: those to claim, and those of unknown channels that the walk met and
+-- that are to be moved out of its way, told apart by `claimed`. Closed destinations and channels are passed over; of each
+-- other destination no more are claimed than there is room for.
 --
 -- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog. The indexes are
 -- forced because an optimizer that misjudges them scans the history. What is excluded is a NOT IN, a filter: a join
@@ -26,34 +27,48 @@ FROM (
                                         ORDER BY met.priority DESC, met.available_at, met.id) AS bytes_so_far
     FROM (
         SELECT due.id, due.payload_bytes, due.priority, due.available_at,
-               known.name IS NOT NULL
-               AND due.destination NOT IN (SELECT p.destination FROM JSON_TABLE(?, '$[*]' COLUMNS (
-                       destination varchar(255) CHARACTER SET utf8mb4 PATH '$.destination')) p)
-               AND due.channel NOT IN (SELECT p.destination FROM JSON_TABLE(?, '$[*]' COLUMNS (
-                       destination varchar(255) CHARACTER SET utf8mb4 PATH '$.destination')) p) AS claimed
+               known.name IS NOT NULL AS claimed, COALESCE(limited.room, known.room) AS room,
+               ROW_NUMBER() OVER (PARTITION BY known.name IS NOT NULL, due.destination
+                                  ORDER BY due.priority DESC, due.available_at, due.id) AS place_there
         FROM (SELECT * FROM (
         (SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox FORCE INDEX (outbox_due)
          WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
            AND priority = 3 AND available_at <= UTC_TIMESTAMP(6)
            AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
+           AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
+                   name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+           AND channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
+                   name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
          ORDER BY available_at, id LIMIT ?)
         UNION ALL
         (SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox FORCE INDEX (outbox_due)
          WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
            AND priority = 2 AND available_at <= UTC_TIMESTAMP(6)
            AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
+           AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
+                   name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+           AND channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
+                   name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
          ORDER BY available_at, id LIMIT ?)
         UNION ALL
         (SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox FORCE INDEX (outbox_due)
          WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
            AND priority = 1 AND available_at <= UTC_TIMESTAMP(6)
            AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
+           AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
+                   name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+           AND channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
+                   name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
          ORDER BY available_at, id LIMIT ?)
         UNION ALL
         (SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox FORCE INDEX (outbox_due)
          WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
            AND priority = 0 AND available_at <= UTC_TIMESTAMP(6)
            AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
+           AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
+                   name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+           AND channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
+                   name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
          ORDER BY available_at, id LIMIT ?)
         UNION ALL
         (SELECT o.id, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
@@ -66,6 +81,10 @@ FROM (
                     WHERE x.ordering_key IS NOT NULL) busy
                 ON busy.channel = o.channel AND busy.ordering_key = o.ordering_key
          WHERE o.available_at <= UTC_TIMESTAMP(6) AND busy.channel IS NULL
+           AND o.destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
+                   name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+           AND o.channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
+                   name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
            AND (o.channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
                                       name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
                                       halt boolean PATH '$.halt')) c WHERE c.halt)
@@ -75,9 +94,14 @@ FROM (
                              ORDER BY d.id LIMIT 1), o.id) >= o.id))
         ) branches ORDER BY priority DESC, available_at, id LIMIT ?) due
         -- The lengths, because `http ` equals `http` to the collation.
-        LEFT JOIN JSON_TABLE(?, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) known
+        LEFT JOIN JSON_TABLE(?, '$[*]' COLUMNS (
+                      name varchar(64) CHARACTER SET utf8mb4 PATH '$.name', room int PATH '$.room')) known
                ON known.name = due.channel AND CHAR_LENGTH(known.name) = CHAR_LENGTH(due.channel)
+        LEFT JOIN JSON_TABLE(?, '$[*]' COLUMNS (
+                      destination varchar(255) CHARACTER SET utf8mb4 PATH '$.destination', room int PATH '$.room')) limited
+               ON limited.destination = due.destination
     ) met
+    WHERE NOT met.claimed OR met.place_there <= met.room
 ) walked
 STRAIGHT_JOIN outbox o ON o.id = walked.id
 WHERE NOT walked.claimed OR walked.bytes_so_far <= ? OR (walked.place = 1 AND ?)

@@ -1,8 +1,16 @@
-INSERT INTO outbox_destination (destination, paused_until, paused_by, reason, failures)
-SELECT m.paused, MAX(UTC_TIMESTAMP(6) + INTERVAL m.after_ms * 1000 MICROSECOND), 'dispatcher', MAX(m.error), 1
+-- What somebody paused by hand stays paused. Assignments are made from left to right: a kind that is not kept is not `hand`
+-- for those after it.
+INSERT INTO outbox_destination (destination, paused_until, paused_by, pause_kind, reason, failures)
+SELECT m.paused, MAX(UTC_TIMESTAMP(6) + INTERVAL m.paused_ms * 1000 MICROSECOND), 'dispatcher', MAX(m.pause_kind),
+       MAX(m.error), 1
 FROM JSON_TABLE(?, '$[*]' COLUMNS (
-    paused varchar(255) CHARACTER SET utf8mb4 PATH '$.paused', after_ms bigint PATH '$.after_ms',
+    paused varchar(255) CHARACTER SET utf8mb4 PATH '$.paused', paused_ms bigint PATH '$.paused_ms',
+    pause_kind varchar(16) CHARACTER SET utf8mb4 PATH '$.pause_kind',
     error text CHARACTER SET utf8mb4 PATH '$.error')) m
 GROUP BY m.paused ORDER BY m.paused
-ON DUPLICATE KEY UPDATE paused_until = VALUES(paused_until), paused_by = VALUES(paused_by), reason = VALUES(reason),
-    failures = failures + 1
+ON DUPLICATE KEY UPDATE
+    pause_kind = IF(pause_kind <=> 'hand' AND paused_until > UTC_TIMESTAMP(6), pause_kind, VALUES(pause_kind)),
+    failures = IF(pause_kind = 'hand', failures, failures + 1),
+    paused_by = IF(pause_kind = 'hand', paused_by, VALUES(paused_by)),
+    reason = IF(pause_kind = 'hand', reason, VALUES(reason)),
+    paused_until = IF(pause_kind = 'hand', paused_until, VALUES(paused_until))

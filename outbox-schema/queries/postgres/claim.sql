@@ -9,4 +9,4 @@ SELECT available_at <= now() AS claimed, id, revision, idempotency_key, channel,
             THEN (extract(epoch FROM clock_timestamp() - created_at) * 1000)::bigint ELSE 0 END AS waited_ms,
        CASE WHEN isfinite(created_at) THEN floor(extract(epoch FROM created_at) * 1000)::bigint END AS created_ms,
        ordering_key, traceparent, tracestate
-FROM outbox_claim_due($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+FROM outbox_claim_due($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)

@@ -5,7 +5,9 @@ SELECT t.epoch, t.holder,
        EXISTS (SELECT 1 FROM outbox o INDEXED BY outbox_due
                WHERE o.shard = ?1 AND o.status = 'PENDING' AND o.ordering_key IS NULL AND o.priority IN (0, 1, 2, 3)
                  AND o.available_at <= CAST(round(unixepoch('subsec') * 1000) AS INTEGER)
-                 AND o.id NOT IN (SELECT value FROM json_each(?3)))
+                 AND o.id NOT IN (SELECT value FROM json_each(?3))
+                 AND o.destination NOT IN (SELECT value FROM json_each(?4))
+                 AND o.channel NOT IN (SELECT value FROM json_each(?4)))
        OR EXISTS (SELECT 1 FROM outbox o INDEXED BY outbox_ordered
                   WHERE o.shard = ?1 AND o.status = 'PENDING' AND o.ordering_key IS NOT NULL) AS due
 FROM outbox_term t WHERE t.shard = ?1

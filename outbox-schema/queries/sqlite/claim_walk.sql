@@ -1,5 +1,6 @@
--- Due rows, highest priority and longest due first: those to claim, and those that the walk met and that are to be
--- moved out of its way (unknown channel, paused destination), told apart by `claimed`.
+-- Due rows, highest priority and longest due first: those to claim, and those of unknown channels that the walk met and
+-- that are to be moved out of its way, told apart by `claimed`. Closed destinations and channels are passed over; of each
+-- other destination no more are claimed than there is room for.
 --
 -- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog. The heads of
 -- ordering keys are found by stepping from key to key in the index: asking for each row whether one is before it
@@ -30,29 +31,34 @@ head(id) AS (
         SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
           AND priority = 3 AND available_at <= (SELECT ms FROM now) AND id NOT IN (SELECT value FROM json_each(?2))
+          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?5))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
         SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
           AND priority = 2 AND available_at <= (SELECT ms FROM now) AND id NOT IN (SELECT value FROM json_each(?2))
+          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?5))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
         SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
           AND priority = 1 AND available_at <= (SELECT ms FROM now) AND id NOT IN (SELECT value FROM json_each(?2))
+          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?5))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
         SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
           AND priority = 0 AND available_at <= (SELECT ms FROM now) AND id NOT IN (SELECT value FROM json_each(?2))
+          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?5))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT o.id, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
     FROM head CROSS JOIN outbox o ON o.id = head.id
     WHERE o.available_at <= (SELECT ms FROM now) AND (o.channel, o.ordering_key) NOT IN (SELECT * FROM busy)
+      AND o.destination NOT IN (SELECT value FROM json_each(?5)) AND o.channel NOT IN (SELECT value FROM json_each(?5))
       AND (o.channel NOT IN (SELECT value ->> 'name' FROM json_each(?4) WHERE value ->> 'halt')
            OR NOT EXISTS (
                SELECT 1 FROM outbox dead INDEXED BY outbox_halting
@@ -60,13 +66,16 @@ head(id) AS (
                  AND dead.id < o.id AND dead.status = 'DEAD' AND dead.dead_reason IS NOT 'cancelled'))
     ORDER BY priority DESC, available_at, id LIMIT ?3
 ), met AS (
-    SELECT due.*, channel IN (SELECT value ->> 'name' FROM json_each(?4))
-           AND destination NOT IN (SELECT value ->> 'destination' FROM json_each(?5))
-           AND channel NOT IN (SELECT value ->> 'destination' FROM json_each(?5)) AS claimed
+    SELECT due.*, known.value IS NOT NULL AS claimed,
+           coalesce(limited.value ->> 'room', known.value ->> 'room') AS room,
+           row_number() OVER (PARTITION BY known.value IS NOT NULL, due.destination
+                              ORDER BY due.priority DESC, due.available_at, due.id) AS place_there
     FROM due
+    LEFT JOIN json_each(?4) known ON known.value ->> 'name' = due.channel
+    LEFT JOIN json_each(?8) limited ON limited.value ->> 'destination' = due.destination
 ), walked AS (
     SELECT id, claimed, row_number() OVER walk AS place, sum(payload_bytes) OVER walk AS bytes_so_far
-    FROM met WINDOW walk AS (PARTITION BY claimed ORDER BY priority DESC, available_at, id)
+    FROM met WHERE NOT claimed OR place_there <= room WINDOW walk AS (PARTITION BY claimed ORDER BY priority DESC, available_at, id)
 )
 SELECT walked.claimed,
        o.id, o.revision, o.idempotency_key, o.channel, o.target, o.destination,

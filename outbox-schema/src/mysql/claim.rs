@@ -7,7 +7,7 @@ use super::errors::refused;
 use super::step::Step;
 use crate::rows::{ClaimedRow, Met, by_channel};
 use crate::steps::{Batch, ClaimTermRow, TermRow};
-use crate::wire::{ChannelRow, PauseRow, as_json, millis_i64};
+use crate::wire::{ChannelRow, as_json, millis_i64};
 use crate::{ClaimRequest, Claimed, MessageId, StoreError, TermId};
 
 const DOING: &str = "claiming due messages";
@@ -20,7 +20,8 @@ struct Asked<'a> {
     term: &'a TermId,
     request: &'a ClaimRequest<'a>,
     channels: String,
-    paused: String,
+    closed: String,
+    rooms: String,
 }
 
 impl MySqlStore {
@@ -33,7 +34,8 @@ impl MySqlStore {
             term,
             request,
             channels: as_json(DOING, &ChannelRow::all(request.channels))?,
-            paused: as_json(DOING, &PauseRow::all(request.paused))?,
+            closed: as_json(DOING, request.closed)?,
+            rooms: as_json(DOING, request.rooms)?,
         };
         let mut step = self.begin(DOING).await?;
         let locked: Option<ClaimTermRow> = sqlx::query_as(include_str!("../../queries/mysql/claim_lock.sql"))
@@ -104,15 +106,16 @@ impl Asked<'_> {
     }
 
     async fn walk(&self, step: &mut Step, excluded: &str) -> Result<Vec<ClaimedRow>, sqlx::Error> {
-        let mut walk =
-            sqlx::query_as(include_str!("../../queries/mysql/claim_walk.sql")).bind(&self.paused).bind(&self.paused);
+        let mut walk = sqlx::query_as(include_str!("../../queries/mysql/claim_walk.sql"));
         for _branch in 0..PRIORITIES {
-            walk = walk.bind(self.term.shard.0).bind(excluded).bind(self.request.limit);
+            walk = walk.bind(self.term.shard.0).bind(excluded).bind(&self.closed).bind(&self.closed);
+            walk = walk.bind(self.request.limit);
         }
         // The heads of ordering keys.
-        walk = walk.bind(self.term.shard.0).bind(excluded).bind(&self.channels);
+        walk = walk.bind(self.term.shard.0).bind(excluded).bind(&self.closed).bind(&self.closed).bind(&self.channels);
         walk.bind(self.request.limit)
             .bind(&self.channels)
+            .bind(&self.rooms)
             .bind(i64::try_from(self.request.max_bytes).unwrap_or(i64::MAX))
             .bind(self.request.oversize)
             .fetch_all(&mut **step)
@@ -147,7 +150,6 @@ impl Asked<'_> {
             .bind(&self.channels)
             .bind(self.term.shard.0)
             .bind(as_json(DOING, self.request.excluded)?)
-            .bind(&self.paused)
             .fetch_all(&mut **step)
             .await
             .map_err(|error| refused(DOING, error))?;
@@ -156,7 +158,6 @@ impl Asked<'_> {
         met.extend(behind.into_iter().filter(|(id, _)| free.contains_key(id)));
         sqlx::query(include_str!("../../queries/mysql/defer.sql"))
             .bind(as_json(DOING, &met.keys().collect::<Vec<_>>())?)
-            .bind(&self.paused)
             .bind(millis_i64(self.request.unknown_channel_delay))
             .execute(&mut **step)
             .await

@@ -4,7 +4,7 @@ use super::MySqlStore;
 use super::errors::refused;
 use super::settle::unsettled;
 use super::step::Step;
-use crate::rows::PausedRow;
+use crate::rows::DestinationRow;
 use crate::steps::TermRow;
 use crate::store::{OpenedTerm, TermCounts};
 use crate::wire::{ChannelRow, as_json};
@@ -24,13 +24,18 @@ impl MySqlStore {
 
         let channels = as_json(doing, &ChannelRow::all(channels))?;
         while resume(&mut step, shard, &channels).await.map_err(|error| refused(doing, error))? {}
-        let paused: Vec<PausedRow> = sqlx::query_as(include_str!("../../queries/mysql/paused.sql"))
-            .fetch_all(&mut *step)
-            .await
-            .map_err(|error| refused(doing, error))?;
+        let destinations: Vec<DestinationRow> =
+            sqlx::query_as(include_str!("../../queries/mysql/destinations_known.sql"))
+                .fetch_all(&mut *step)
+                .await
+                .map_err(|error| refused(doing, error))?;
         let (unsettled, _) = unsettled(&mut step, shard).await?;
         step.finish();
-        Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, paused: paused.into_iter().map(Into::into).collect() })
+        Ok(OpenedTerm {
+            epoch: Epoch(epoch),
+            unsettled,
+            destinations: destinations.into_iter().map(Into::into).collect(),
+        })
     }
 
     pub(super) async fn end_term_in_steps(
@@ -73,7 +78,7 @@ async fn resume(step: &mut Step, shard: Shard, channels: &str) -> Result<bool, s
         .fetch_all(&mut **step)
         .await?;
     if !ids.is_empty() {
-        sqlx::query(include_str!("../../queries/mysql/resume_configured.sql"))
+        sqlx::query(include_str!("../../queries/mysql/bring_back.sql"))
             .bind(serde_json::json!(ids).to_string())
             .execute(&mut **step)
             .await?;

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use sqlx::PgPool;
 
 use crate::mark::MarkReport;
-use crate::rows::{ClaimedRow, DecidedRow, PausedRow, UnsettledRow};
+use crate::rows::{ClaimedRow, DecidedRow, DestinationRow, UnsettledRow};
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use crate::wire::{MarkRow, as_json, millis_i64};
 use crate::{
@@ -60,12 +60,17 @@ impl Store for PostgresStore {
             .execute(&self.pool)
             .await
             .map_err(|error| refused(doing, error))?;
-        let paused: Vec<PausedRow> = sqlx::query_as(include_str!("../../queries/postgres/paused.sql"))
-            .fetch_all(&self.pool)
-            .await
-            .map_err(|error| refused(doing, error))?;
+        let destinations: Vec<DestinationRow> =
+            sqlx::query_as(include_str!("../../queries/postgres/destinations_known.sql"))
+                .fetch_all(&self.pool)
+                .await
+                .map_err(|error| refused(doing, error))?;
         let (unsettled, _) = self.unsettled(shard).await?;
-        Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, paused: paused.into_iter().map(Into::into).collect() })
+        Ok(OpenedTerm {
+            epoch: Epoch(epoch),
+            unsettled,
+            destinations: destinations.into_iter().map(Into::into).collect(),
+        })
     }
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
@@ -103,9 +108,11 @@ impl Store for PostgresStore {
             .bind(request.excluded.iter().map(|id| id.0).collect::<Vec<_>>())
             .bind(names(request.channels))
             .bind(request.channels.iter().map(|channel| millis_i64(channel.timeout)).collect::<Vec<_>>())
+            .bind(request.channels.iter().map(|channel| channel.room.cast_signed()).collect::<Vec<_>>())
             .bind(halting(request.channels))
-            .bind(request.paused.iter().map(|pause| pause.destination.clone()).collect::<Vec<_>>())
-            .bind(request.paused.iter().map(|pause| millis_i64(pause.remaining)).collect::<Vec<_>>())
+            .bind(request.closed)
+            .bind(request.rooms.iter().map(|room| room.destination.clone()).collect::<Vec<_>>())
+            .bind(request.rooms.iter().map(|room| room.room.cast_signed()).collect::<Vec<_>>())
             .bind(millis_i64(request.unknown_channel_delay))
             .bind(millis_i64(request.lease_ttl))
             .bind(millis_i64(request.margin))

@@ -8,7 +8,7 @@ use super::SqliteStore;
 use super::errors::refused;
 use crate::rows::{ClaimedRow, Met, by_channel};
 use crate::steps::{Batch, ClaimTermRow, TermRow};
-use crate::wire::{ChannelRow, PauseRow, as_json, millis_i64};
+use crate::wire::{ChannelRow, as_json, millis_i64};
 use crate::{ClaimRequest, Claimed, StoreError, TermId};
 
 const DOING: &str = "claiming due messages";
@@ -27,7 +27,8 @@ struct Asked<'a> {
     request: &'a ClaimRequest<'a>,
     excluded: String,
     channels: String,
-    paused: String,
+    closed: String,
+    rooms: String,
 }
 
 impl SqliteStore {
@@ -41,7 +42,8 @@ impl SqliteStore {
             request,
             excluded: as_json(DOING, request.excluded)?,
             channels: as_json(DOING, &ChannelRow::all(request.channels))?,
-            paused: as_json(DOING, &PauseRow::all(request.paused))?,
+            closed: as_json(DOING, request.closed)?,
+            rooms: as_json(DOING, request.rooms)?,
         };
         if !self.is_anything_due(&asked).await? {
             return Ok(Claimed::default());
@@ -76,6 +78,7 @@ impl SqliteStore {
             .bind(asked.term.shard.0)
             .bind(asked.request.claim.0.to_string())
             .bind(&asked.excluded)
+            .bind(&asked.closed)
             .fetch_optional(&self.pool)
             .await
             .map_err(|error| refused(DOING, error))?;
@@ -102,9 +105,10 @@ impl Asked<'_> {
             .bind(&self.excluded)
             .bind(self.request.limit)
             .bind(&self.channels)
-            .bind(&self.paused)
+            .bind(&self.closed)
             .bind(i64::try_from(self.request.max_bytes).unwrap_or(i64::MAX))
             .bind(self.request.oversize)
+            .bind(&self.rooms)
             .fetch_all(&mut **tx)
             .await
     }
@@ -135,14 +139,12 @@ impl Asked<'_> {
             .bind(self.term.shard.0)
             .bind(&self.excluded)
             .bind(&self.channels)
-            .bind(&self.paused)
             .fetch_all(&mut **tx)
             .await
             .map_err(|error| refused(DOING, error))?;
         met.extend(behind);
         sqlx::query(include_str!("../../queries/sqlite/defer.sql"))
             .bind(as_json(DOING, &met.keys().collect::<Vec<_>>())?)
-            .bind(&self.paused)
             .bind(millis_i64(self.request.unknown_channel_delay))
             .execute(&mut **tx)
             .await

@@ -4,7 +4,7 @@ use sqlx::SqliteTransaction;
 
 use super::SqliteStore;
 use super::errors::refused;
-use crate::rows::PausedRow;
+use crate::rows::DestinationRow;
 use crate::steps::TermRow;
 use crate::store::{OpenedTerm, TermCounts};
 use crate::wire::{ChannelRow, as_json};
@@ -28,12 +28,17 @@ impl SqliteStore {
             .execute(&self.pool)
             .await
             .map_err(|error| refused(doing, error))?;
-        let paused: Vec<PausedRow> = sqlx::query_as(include_str!("../../queries/sqlite/paused.sql"))
-            .fetch_all(&self.pool)
-            .await
-            .map_err(|error| refused(doing, error))?;
+        let destinations: Vec<DestinationRow> =
+            sqlx::query_as(include_str!("../../queries/sqlite/destinations_known.sql"))
+                .fetch_all(&self.pool)
+                .await
+                .map_err(|error| refused(doing, error))?;
         let (unsettled, _) = self.unsettled(shard).await?;
-        Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, paused: paused.into_iter().map(Into::into).collect() })
+        Ok(OpenedTerm {
+            epoch: Epoch(epoch),
+            unsettled,
+            destinations: destinations.into_iter().map(Into::into).collect(),
+        })
     }
 
     pub(super) async fn end_term_in_steps(

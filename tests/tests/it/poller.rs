@@ -22,6 +22,7 @@ impl<'a> Poller<'a> {
             max_attempts: 10,
             in_doubt: InDoubtPolicy::Resend,
             on_dead_ordered: OnDeadOrdered::Continue,
+            room: 1_000,
         }];
         let holder = Holder::new("replica", nonce);
         let epoch = store.begin_term(Shard(0), &holder, &channels).await.unwrap().epoch;
@@ -37,7 +38,8 @@ impl<'a> Poller<'a> {
             oversize: true,
             excluded: &[],
             channels: &self.channels,
-            paused: &[],
+            closed: &[],
+            rooms: &[],
             unknown_channel_delay: Duration::from_mins(1),
             lease_ttl: Duration::from_secs(10),
             margin: Duration::from_secs(1),
@@ -85,6 +87,7 @@ impl<'a> Poller<'a> {
             id: message.id(),
             revision: message.revision(),
             verdict: verdict.clone(),
+            pause: outbox_tests::conformance::store::pause(verdict, &message.channel),
             status_code: Some(418),
             error: Some("the receiver is a teapot".to_owned()),
             attempt: AttemptRecord {

@@ -273,6 +273,7 @@ fn delivered(poller: &Poller<'_>, claim: ClaimId, message: &outbox_schema::Messa
         id: message.id(),
         revision: message.revision(),
         verdict: Verdict::Success { receipt: None },
+        pause: None,
         status_code: Some(200),
         error: None,
         attempt: AttemptRecord {

@@ -1,7 +1,7 @@
 //! Every store does the same: each behaviour, on every database.
 
 use outbox_tests::conformance::store::{
-    claims, defaults, halting, marks, on_every_database, ordering, settling, terms,
+    claims, defaults, destinations, halting, marks, on_every_database, ordering, settling, terms,
 };
 
 #[tokio::test]
@@ -85,8 +85,43 @@ async fn rows_of_an_unknown_channel_wait_until_it_is_configured() {
 }
 
 #[tokio::test]
-async fn rows_of_a_paused_destination_wait_for_the_end_of_its_pause() {
-    on_every_database(claims::rows_of_a_paused_destination_wait_for_the_end_of_its_pause).await;
+async fn rows_of_a_closed_destination_are_passed_over() {
+    on_every_database(claims::rows_of_a_closed_destination_are_passed_over).await;
+}
+
+#[tokio::test]
+async fn no_more_rows_of_a_destination_are_claimed_than_there_is_room_for() {
+    on_every_database(claims::no_more_rows_of_a_destination_are_claimed_than_there_is_room_for).await;
+}
+
+#[tokio::test]
+async fn rows_that_are_put_aside_come_back_one_after_the_other() {
+    on_every_database(destinations::rows_that_are_put_aside_come_back_one_after_the_other).await;
+}
+
+#[tokio::test]
+async fn only_due_rows_that_nobody_has_in_hand_are_put_aside() {
+    on_every_database(destinations::only_due_rows_that_nobody_has_in_hand_are_put_aside).await;
+}
+
+#[tokio::test]
+async fn rows_that_are_brought_back_are_due_when_they_were() {
+    on_every_database(destinations::rows_that_are_brought_back_are_due_when_they_were).await;
+}
+
+#[tokio::test]
+async fn a_term_that_is_over_moves_no_row() {
+    on_every_database(destinations::a_term_that_is_over_moves_no_row).await;
+}
+
+#[tokio::test]
+async fn a_later_term_is_told_what_matters_of_destinations() {
+    on_every_database(destinations::a_later_term_is_told_what_matters_of_destinations).await;
+}
+
+#[tokio::test]
+async fn a_pause_by_hand_is_ended_by_nobody_else() {
+    on_every_database(destinations::a_pause_by_hand_is_ended_by_nobody_else).await;
 }
 
 #[tokio::test]

@@ -65,6 +65,8 @@ fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
             fcm_settings(read).map(ChannelKind::Fcm),
         ),
     };
+    let max_in_flight = read.whole("max_in_flight", 0..=100_000);
+    let rate = read.number("rate", 0.0..=1_000_000.0);
     named?;
     Some(ChannelConfig {
         name: name.to_owned(),
@@ -72,6 +74,8 @@ fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
         in_doubt: in_doubt?,
         on_dead_ordered: on_dead_ordered?,
         retry: retry?,
+        max_in_flight: usize::try_from(max_in_flight?).ok().filter(|limit| *limit > 0),
+        rate: rate.map(|rate| Some(rate).filter(|rate| *rate > 0.0))?,
         kind: kind?,
     })
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_schema::{ClaimRequest, Pause, StoreError, TermId, Verdict};
+use outbox_schema::destination::Room;
+use outbox_schema::{ChannelTerms, ClaimRequest, StoreError, TermId, Verdict};
 
 use super::{Dialect, Outbox, delivered, http, ids, mark, once, request};
 
@@ -88,45 +89,47 @@ pub async fn rows_of_an_unknown_channel_wait_until_it_is_configured(outbox: &Out
     assert_eq!(ids(&outbox.store.claim(&term, &ask).await.unwrap().messages), [unknown[0].0]);
 }
 
-/// A whole backlog moves at once: all that the limit would have met next.
-pub async fn rows_of_a_paused_destination_wait_for_the_end_of_its_pause(outbox: &Outbox) {
+/// However many of its rows come first; and so are those of a channel that is closed as a whole.
+pub async fn rows_of_a_closed_destination_are_passed_over(outbox: &Outbox) {
     let channels = [http(), once()];
     let term = outbox.term(&channels).await;
-    let mut waiting = Vec::new();
-    for _ in 0..5 {
-        waiting.push(outbox.insert(&[("target", "'https://down.example/x'")]).await);
+    for key in ["NULL", "'a'", "'b'"] {
+        outbox.insert(&[("target", "'https://down.example/x'"), ("ordering_key", key), ("priority", "1")]).await;
     }
-    waiting.push(outbox.insert(&[("channel", "'once'"), ("priority", "2")]).await);
+    outbox.insert(&[("channel", "'once'"), ("priority", "2")]).await;
     let free = outbox.insert(&[]).await;
-    let pause = |destination: &str, minutes| Pause {
-        destination: destination.to_owned(),
-        remaining: Duration::from_mins(minutes),
-    };
-    let paused = [pause("https://down.example:443", 10), pause("once", 20)];
-    let ask = ClaimRequest { limit: 2, paused: &paused, ..request(&channels) };
+    let closed = ["https://down.example:443", "once"].map(str::to_owned);
+    let ask = ClaimRequest { limit: 2, closed: &closed, ..request(&channels) };
     let claimed = outbox.store.claim(&term, &ask).await.unwrap();
-    assert!(claimed.messages.is_empty());
-    assert_eq!(claimed.deferred, BTreeMap::from([("http".to_owned(), 5), ("once".to_owned(), 1)]));
-    assert_eq!(outbox.count("outbox WHERE deferred_from IS NOT NULL").await, 6);
-    assert!((590_000..=600_000).contains(&outbox.message(waiting[0]).await.available_in));
-    assert!((1_190_000..=1_200_000).contains(&outbox.message(waiting[5]).await.available_in));
+    assert_eq!((ids(&claimed.messages), claimed.deferred), (vec![free.0], BTreeMap::new()));
+    assert_eq!(outbox.count("outbox WHERE deferred_from IS NOT NULL").await, 0);
+}
 
-    let ask = ClaimRequest { paused: &paused, ..request(&channels) };
-    assert_eq!(ids(&outbox.store.claim(&term, &ask).await.unwrap().messages), [free.0]);
-
-    // A later term brings back what nobody pauses any more, and tells of what is still paused.
-    let until = outbox.moment(600_000);
-    let row = format!("('once', {until}, 'test')");
-    outbox
-        .execute(&format!("INSERT INTO outbox_destination (destination, paused_until, paused_by) VALUES {row}"))
-        .await;
-    let holder = outbox_schema::Holder::new("test", "later");
-    let opened = outbox.store.begin_term(term.shard, &holder, &channels).await.unwrap();
-    assert_eq!(opened.paused.len(), 1);
-    assert_eq!(opened.paused[0].destination, "once");
-    assert!((590..=600).contains(&opened.paused[0].remaining.as_secs()), "{:?}", opened.paused);
-    assert!(outbox.message(waiting[0]).await.available_in <= 0);
-    assert!(outbox.message(waiting[5]).await.available_in > 0);
+/// Of a destination that is named as many as are said, else as many as its channel says; ordered rows count as well.
+pub async fn no_more_rows_of_a_destination_are_claimed_than_there_is_room_for(outbox: &Outbox) {
+    let channels = [ChannelTerms { room: 2, ..http() }, once()];
+    let term = outbox.term(&channels).await;
+    let mut expected = Vec::new();
+    for (target, room) in
+        [("'https://full.example/'", 0), ("'https://some.example/'", 3), ("'https://new.example/'", 2)]
+    {
+        let mut rows = Vec::new();
+        rows.push(outbox.insert(&[("target", target), ("ordering_key", "'k'"), ("priority", "1")]).await.0);
+        for _ in 0..4 {
+            rows.push(outbox.insert(&[("target", target)]).await.0);
+        }
+        expected.extend(rows.into_iter().take(room));
+    }
+    let elsewhere = outbox.insert(&[("target", "'https://new.example/'"), ("channel", "'once'")]).await;
+    let room = |destination: &str, room| Room { destination: destination.to_owned(), room };
+    let rooms = [room("https://full.example:443", 0), room("https://some.example:443", 3)];
+    let ask = ClaimRequest { rooms: &rooms, ..request(&channels) };
+    let mut claimed = ids(&outbox.store.claim(&term, &ask).await.unwrap().messages);
+    claimed.sort_unstable();
+    // The fifth of its destination, and its own channel has room for it.
+    expected.push(elsewhere.0);
+    expected.sort_unstable();
+    assert_eq!(claimed, expected);
 }
 
 /// And within one priority, what has been due for longest.

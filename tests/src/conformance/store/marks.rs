@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use outbox_schema::store::TermCounts;
 use outbox_schema::{ChannelTerms, ClaimId, DeadReason, Mark, Message, StoreError, TermEnd, TermId, Verdict};
 
-use super::{Dialect, Outbox, delivered, http, mark, request};
+use super::{Dialect, Outbox, delivered, http, mark, pause, request};
 
 /// A term that has claimed one message.
 struct Sent {
@@ -106,8 +106,8 @@ pub async fn a_deferral_counts_no_attempt_and_pauses_the_destination(outbox: &Ou
     for failures in ["1", "2"] {
         let sent = Sent::one(outbox, &[("target", "'https://busy.example/'")]).await;
         let until = Duration::from_mins(10);
-        let verdict = Verdict::Deferred { destination: "https://busy.example:443".to_owned(), until };
-        let mut deferred = sent.mark(verdict, "deferred");
+        let mut deferred = sent.mark(Verdict::Deferred { until }, "deferred");
+        deferred.pause = pause(&deferred.verdict, "https://busy.example:443");
         deferred.error = Some("429".to_owned());
         outbox.store.mark(&[deferred], &[sent.claim]).await.unwrap();
 

@@ -2,6 +2,7 @@
 
 pub mod claims;
 pub mod defaults;
+pub mod destinations;
 pub mod halting;
 pub mod marks;
 pub mod ordering;
@@ -12,8 +13,8 @@ pub mod terms;
 use std::time::{Duration, Instant};
 
 use outbox_schema::{
-    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, InDoubtPolicy, Mark, Message, OnDeadOrdered,
-    TermId, Verdict,
+    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, InDoubtPolicy, Mark, Message, OnDeadOrdered, Pause,
+    PauseKind, TermId, Verdict,
 };
 
 pub use outbox::{Dialect, Outbox};
@@ -37,6 +38,7 @@ pub fn http() -> ChannelTerms {
         max_attempts: 10,
         in_doubt: InDoubtPolicy::Resend,
         on_dead_ordered: OnDeadOrdered::Continue,
+        room: 1_000,
     }
 }
 
@@ -54,11 +56,18 @@ pub fn request(channels: &[ChannelTerms]) -> ClaimRequest<'_> {
         oversize: true,
         excluded: &[],
         channels,
-        paused: &[],
+        closed: &[],
+        rooms: &[],
         unknown_channel_delay: Duration::from_mins(1),
         lease_ttl: Duration::from_mins(5),
         margin: Duration::from_mins(5),
     }
+}
+
+/// The pause of `destination` that comes with a deferral.
+pub fn pause(verdict: &Verdict, destination: &str) -> Option<Pause> {
+    let Verdict::Deferred { until } = verdict else { return None };
+    Some(Pause { destination: destination.to_owned(), remaining: *until, kind: PauseKind::Asked })
 }
 
 /// The mark of a first attempt that ended a moment ago.
@@ -67,6 +76,7 @@ pub fn mark(term: &TermId, claim: ClaimId, message: &Message, verdict: Verdict, 
         claim,
         id: message.id(),
         revision: message.revision(),
+        pause: pause(&verdict, &message.channel),
         verdict,
         status_code: None,
         error: None,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use outbox_dispatcher::explain::{Configured, ConfiguredChannel, NotSent, explain};
 use outbox_schema::desk::{Author, Cancelled, Pace};
-use outbox_schema::{ByHand, DeadReason, MessageId, Selection, Verdict};
-use outbox_tests::conformance::store::{Dialect, on_every_database};
+use outbox_schema::{ByHand, DeadReason, Mark, MessageId, Selection, Verdict};
+use outbox_tests::conformance::store::{Dialect, mark, on_every_database, pause};
 
 use super::{Leader, configured, decisive, explained, explained_with, insert, names, why};
 
@@ -267,9 +267,11 @@ async fn a_pause_says_until_when_by_whom_and_why() {
     on_every_database(async |outbox| {
         let leader = Leader::begin(outbox).await;
         let id = insert(outbox, &[("target", "'https://busy.example/'")]).await;
-        let pause =
-            Verdict::Deferred { destination: "https://busy.example:443".to_owned(), until: Duration::from_hours(1) };
-        leader.attempt(pause, "deferred", Some(429), "too many requests").await;
+        let (claim, message) = leader.claim_one().await;
+        let verdict = Verdict::Deferred { until: Duration::from_hours(1) };
+        let pause = pause(&verdict, &message.destination);
+        let error = Some("too many requests".to_owned());
+        leader.write(Mark { pause, error, ..mark(&leader.term, claim, &message, verdict, "deferred") }).await;
         assert_eq!(why(outbox, id).await, ["paused"]);
         let (NotSent::Paused { remaining_ms: Some(left), .. }, said) = decisive(outbox, id).await else {
             panic!("it is paused")

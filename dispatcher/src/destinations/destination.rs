@@ -1,0 +1,287 @@
+//! One destination: its window, its breaker, its rate, its pauses, and whether it takes anything now.
+
+use std::time::Duration;
+
+use outbox_schema::destination::{Aside, DestinationState, Ramp};
+use outbox_schema::{Pause, PauseKind};
+use tokio::time::Instant;
+
+use super::breaker::{Breaker, PROBES, Sign, Turn};
+use super::rate::{Bucket, REST};
+use super::window::{Slots, Window};
+use super::{FAR, FORGOTTEN, Limits, Ruling};
+
+/// Rows that wait for the end of a pause come back so far apart: the probes find few of them due.
+const AFTER_A_PAUSE: Duration = Duration::from_millis(1);
+
+/// Rows of a destination that is being probed are met again after so long.
+const WHILE_PROBED: Duration = Duration::from_secs(1);
+
+/// Rows are put aside for a rate of no more than one in so long: those of a quicker one are soon gone.
+const SLOW_RATE: Duration = Duration::from_millis(10);
+
+/// How often a rate that rises is saved while it is in use.
+const SAVE_RISE: Duration = Duration::from_secs(10);
+
+/// What may be sent to a destination now.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// So many.
+    Room(usize),
+    /// None before some answers are in, which come quickly.
+    Full,
+    /// None.
+    Closed(Closed),
+}
+
+/// Why a destination takes nothing.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Closed {
+    /// It is paused.
+    Paused { kind: PauseKind, remaining: Duration },
+    /// Its breaker is open.
+    Broken { remaining: Duration },
+    /// Its breaker waits for what becomes of the messages it let through.
+    Probing,
+    /// It was sent what its rate allows.
+    OverRate { step: Duration },
+    /// It answers slowly, and has all it may.
+    Slow {
+        /// How long an answer takes.
+        pace: Duration,
+        /// How many it may have.
+        share: usize,
+    },
+}
+
+impl Closed {
+    /// When it ends by itself.
+    pub(super) fn opens_in(&self) -> Option<Duration> {
+        match self {
+            Self::Paused { remaining, .. } | Self::Broken { remaining } => Some(*remaining),
+            Self::OverRate { step } => Some(*step),
+            Self::Probing | Self::Slow { .. } => None,
+        }
+    }
+}
+
+/// A destination, or a channel that was paused as a whole.
+#[derive(Debug)]
+pub(super) struct Destination {
+    limits: Limits,
+    window: Window,
+    breaker: Breaker,
+    bucket: Option<Bucket>,
+    paused: Option<(PauseKind, Instant)>,
+    /// When the last of the rows that were put aside is due.
+    aside_until: Instant,
+    /// They are to come back at once.
+    comes_back: bool,
+    used: Instant,
+    rise_saved: Option<Instant>,
+}
+
+impl Destination {
+    /// One of which nothing is known, and which may be sent so many at once.
+    pub(super) fn new(limits: Limits, burst: usize, now: Instant) -> Self {
+        Self {
+            limits,
+            window: Window::new(now),
+            breaker: Breaker::new(now),
+            bucket: limits.rate.map(|rate| Bucket::new(rate, burst, Duration::ZERO, now)),
+            paused: None,
+            aside_until: now,
+            comes_back: false,
+            used: now,
+            rise_saved: None,
+        }
+    }
+
+    /// Forgets what the database knows better: what is in flight here stays.
+    pub(super) fn forget(&mut self, now: Instant) {
+        (self.paused, self.aside_until, self.comes_back) = (None, now, false);
+        if !self.breaker.is_closed() {
+            self.breaker = Breaker::new(now);
+        }
+    }
+
+    pub(super) fn take_over(&mut self, left: &DestinationState, now: Instant) {
+        match left.pause {
+            Some((PauseKind::Breaker, remaining)) => {
+                self.breaker = Breaker::taken_over(left.failures, remaining, now);
+            }
+            Some((kind @ (PauseKind::Hand | PauseKind::Asked), remaining)) => self.pause(kind, remaining, now),
+            None => {}
+        }
+        self.aside_until = now + left.aside;
+        if let (Some(rate), Some(Ramp { rising_for, unused_for })) = (self.limits.rate, left.ramp)
+            && unused_for < REST
+        {
+            self.bucket = Some(Bucket::new(rate, 0, rising_for, now));
+        }
+    }
+
+    pub(super) fn pause(&mut self, kind: PauseKind, remaining: Duration, now: Instant) {
+        let until = now + remaining;
+        let goes_on = self.paused.filter(|(held, end)| *end > now && (*held == PauseKind::Hand || *end >= until));
+        // A pause by hand goes before any other.
+        if goes_on.is_none() || kind == PauseKind::Hand {
+            self.paused = Some((kind, until));
+        }
+    }
+
+    /// Somebody resumed it: it is as good as new.
+    pub(super) fn resume(&mut self, now: Instant) {
+        self.paused = None;
+        self.breaker = Breaker::new(now);
+        self.comes_back = true;
+    }
+
+    pub(super) fn admitted(&mut self, limits: &Limits, now: Instant) {
+        self.limits.tighten(limits);
+        self.window.admitted(1, now);
+        if let (Some(rate), None) = (self.limits.rate, &self.bucket) {
+            self.bucket = Some(Bucket::new(rate, 1, Duration::ZERO, now));
+        }
+        if let Some(bucket) = &mut self.bucket {
+            bucket.take(1, now);
+        }
+        self.used = now;
+    }
+
+    pub(super) fn released(&mut self) {
+        self.window.released();
+    }
+
+    /// An attempt ended. `name` is this destination's.
+    pub(super) fn answered(&mut self, name: &str, sign: Sign, took: Duration, slots: Slots, now: Instant) -> Ruling {
+        self.window.released();
+        if sign != Sign::None {
+            let most = slots.share(self.limits.max_in_flight, self.window.is_slow(now));
+            self.window.answered(took, most, now);
+        }
+        self.used = now;
+        match self.breaker.learn(sign, self.window.in_flight, now) {
+            Turn::Stay => Ruling::default(),
+            Turn::StillOpen(remaining) => Ruling { deferred: Some(remaining), pause: None },
+            Turn::Open(remaining) => {
+                tracing::warn!(destination = name, pauses = self.breaker.failures, ?remaining, "breaker.opened");
+                let pause = Pause { destination: name.to_owned(), remaining, kind: PauseKind::Breaker };
+                Ruling { deferred: Some(remaining), pause: Some(pause) }
+            }
+            Turn::Close => {
+                tracing::info!(destination = name, "breaker.closed");
+                self.comes_back = true;
+                Ruling::default()
+            }
+        }
+    }
+
+    /// What it may be sent now; `for_the_slow`: how many more all slow destinations may be sent.
+    pub(super) fn standing(&mut self, slots: Slots, for_the_slow: usize, now: Instant) -> Standing {
+        if let Some((kind, until)) = self.paused.filter(|(_, until)| *until > now) {
+            return Standing::Closed(Closed::Paused { kind, remaining: until - now });
+        }
+        if let Some(remaining) = self.breaker.open_for(now) {
+            return Standing::Closed(Closed::Broken { remaining });
+        }
+        if self.breaker.is_half_open() {
+            let room = PROBES.saturating_sub(self.window.in_flight);
+            return if room == 0 { Standing::Closed(Closed::Probing) } else { Standing::Room(room) };
+        }
+        let allowed = self.bucket.as_mut().map_or(usize::MAX, |bucket| bucket.available(now));
+        if let (0, Some(bucket)) = (allowed, &self.bucket) {
+            return Standing::Closed(Closed::OverRate { step: bucket.step() });
+        }
+        self.room(slots, for_the_slow, now).map_or_else(|full| full, |room| Standing::Room(room.min(allowed)))
+    }
+
+    fn room(&self, slots: Slots, for_the_slow: usize, now: Instant) -> Result<usize, Standing> {
+        let slow = self.window.is_slow(now);
+        let share = slots.share(self.limits.max_in_flight, slow);
+        let together = if slow && self.limits.max_in_flight.is_none() { for_the_slow } else { usize::MAX };
+        match self.window.room(share).min(together) {
+            0 if slow || self.window.is_silent(now) => {
+                Err(Standing::Closed(Closed::Slow { pace: self.window.pace(now), share }))
+            }
+            0 => Err(Standing::Full),
+            room => Ok(room),
+        }
+    }
+
+    /// What it has of the slots that slow destinations share.
+    pub(super) fn in_flight_if_slow(&self, now: Instant) -> usize {
+        let shares = self.limits.max_in_flight.is_none() && self.window.is_slow(now);
+        if shares { self.window.in_flight } else { 0 }
+    }
+
+    /// Whether its rows are to be put aside, and how far.
+    pub(super) fn aside(&mut self, name: &str, slots: Slots, for_the_slow: usize, now: Instant) -> Option<Aside> {
+        let Standing::Closed(closed) = self.standing(slots, for_the_slow, now) else { return None };
+        let (from, step, reason) = match closed {
+            Closed::Paused { kind: PauseKind::Hand, remaining } => (remaining, Duration::ZERO, None),
+            Closed::Paused { remaining, .. } | Closed::Broken { remaining } => (remaining, AFTER_A_PAUSE, None),
+            Closed::Probing => (WHILE_PROBED, AFTER_A_PAUSE, None),
+            Closed::OverRate { step } if step < SLOW_RATE => return None,
+            Closed::OverRate { step } => (step, step, self.bucket.as_ref().map(Bucket::describe)),
+            // One that is merely silent may answer any moment.
+            Closed::Slow { pace, .. } if pace < super::window::SLOW => return None,
+            Closed::Slow { pace, share } => {
+                let reason =
+                    format!("it takes {:.1} s to answer, and has {share} messages in flight", pace.as_secs_f64());
+                (pace, pace / u32::try_from(share).unwrap_or(u32::MAX), Some(reason))
+            }
+        };
+        let behind_the_last = self.aside_until.saturating_duration_since(now);
+        let from = if step.is_zero() { from } else { from.max(behind_the_last) };
+        Some(Aside { destination: name.to_owned(), from, step, most: FAR, reason })
+    }
+
+    pub(super) fn put_aside(&mut self, aside: &Aside, moved: u64, now: Instant) {
+        if !aside.step.is_zero() && moved > 0 {
+            let moved = u32::try_from(moved).unwrap_or(u32::MAX);
+            let last = aside.from.saturating_add(aside.step.saturating_mul(moved));
+            self.aside_until = self.aside_until.max(now + last.min(aside.most.max(aside.from)));
+        }
+    }
+
+    /// Whether rows that were put aside have no reason to wait any longer.
+    pub(super) fn has_recovered(&mut self, slots: Slots, for_the_slow: usize, now: Instant) -> bool {
+        let closed = matches!(self.standing(slots, for_the_slow, now), Standing::Closed(_));
+        let works = !closed && !self.breaker.is_half_open() && !self.window.is_slow(now);
+        let wait_for_their_turn = self.bucket.as_ref().is_some_and(|bucket| bucket.step() >= SLOW_RATE);
+        self.comes_back || (works && self.aside_until > now && !wait_for_their_turn)
+    }
+
+    pub(super) fn brought_back(&mut self) {
+        self.comes_back = false;
+        self.aside_until = Instant::now();
+    }
+
+    /// Whether rows of it wait for their turn.
+    pub(super) fn holds_back(&mut self, slots: Slots, for_the_slow: usize, now: Instant) -> bool {
+        match self.standing(slots, for_the_slow, now) {
+            Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. }) => false,
+            Standing::Closed(Closed::Probing | Closed::OverRate { .. } | Closed::Slow { .. }) | Standing::Full => true,
+            Standing::Room(_) => self.aside_until > now || self.comes_back,
+        }
+    }
+
+    /// For how long its rate has been rising, where that is to be saved now.
+    pub(super) fn rising_to_save(&mut self, now: Instant) -> Option<Duration> {
+        let rising_for = self.bucket.as_ref()?.rising_for(now)?;
+        let in_use = now - self.used < SAVE_RISE;
+        let saved = self.rise_saved.is_some_and(|saved| now - saved < SAVE_RISE);
+        if !in_use || saved {
+            return None;
+        }
+        self.rise_saved = Some(now);
+        Some(rising_for)
+    }
+
+    pub(super) fn is_forgettable(&self, now: Instant) -> bool {
+        let paused = self.paused.is_some_and(|(_, until)| until > now);
+        let at_rest = self.window.in_flight == 0 && now - self.used >= FORGOTTEN;
+        at_rest && !paused && self.breaker.is_closed() && self.aside_until <= now && !self.comes_back
+    }
+}

@@ -1,0 +1,344 @@
+//! What each destination may be sent, so that one that is down, slow or over its rate delays its own messages only.
+//!
+//! A destination (an HTTP origin, an FCM channel) has a window of messages in flight, a breaker, and where its channel says
+//! so a rate. What must survive a change of poller is in the database: pauses and breakers are written with the marks that
+//! bring them, and `keeper` does the rest beside the loop. The claim passes over what is closed, and takes of all else no
+//! more than there is room for.
+
+mod breaker;
+mod destination;
+mod keeper;
+mod rate;
+mod window;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use outbox_adapters::Answer;
+use outbox_schema::destination::{Aside, ByHandChange, DestinationState, Room};
+use outbox_schema::{Message, Outcome, Pause, PauseKind, Scope};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use self::breaker::Sign;
+use self::destination::{Closed, Destination, Standing};
+pub use self::keeper::Keeper;
+pub use self::rate::RateLimit;
+use self::window::Slots;
+
+/// How far ahead rows are put aside at most: by then they are met again, whatever has become of their destination.
+const FAR: Duration = Duration::from_mins(5);
+
+/// A destination of which nothing was heard for so long, and nothing is to be remembered, is forgotten.
+const FORGOTTEN: Duration = Duration::from_mins(1);
+
+/// What a channel allows each of its destinations.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Limits {
+    /// In flight at most; none: by shares (see `window`).
+    pub max_in_flight: Option<usize>,
+    /// None: as fast as it answers.
+    pub rate: Option<RateLimit>,
+}
+
+/// Every destination that this process has to do with.
+#[derive(Debug)]
+pub struct Destinations {
+    slots: Slots,
+    channels: HashMap<String, Limits>,
+    state: Mutex<State>,
+    answered: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    known: HashMap<String, Destination>,
+    /// The last change by hand that was heard of, by destination.
+    by_hand: HashMap<String, i64>,
+}
+
+/// What a claim must know of destinations.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Admission {
+    /// Destinations and channels that take nothing for now.
+    pub closed: Vec<String>,
+    /// How many of these the others take. One that is not named here takes what its channel says.
+    pub rooms: Vec<Room>,
+    /// Whether a destination that answers quickly is full, so that a claim brings little before some answers are in.
+    pub full: bool,
+}
+
+/// What came of an attempt for its destination.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Ruling {
+    /// The destination is at fault, not the message: it waits so long, and no attempt is counted.
+    pub deferred: Option<Duration>,
+    /// What is paused from now on.
+    pub pause: Option<Pause>,
+}
+
+impl Limits {
+    /// What a destination is sent before anything is known of it.
+    pub fn first_room(&self, slots: usize) -> u32 {
+        let burst = self.rate.map_or(usize::MAX, |rate| rate.burst());
+        let first = window::FIRST.min(Slots(slots).share(self.max_in_flight, false)).min(burst);
+        u32::try_from(first).unwrap_or(u32::MAX)
+    }
+
+    /// The stricter of both.
+    fn tighten(&mut self, other: &Self) {
+        self.max_in_flight = match (self.max_in_flight, other.max_in_flight) {
+            (Some(one), Some(another)) => Some(one.min(another)),
+            (one, another) => one.or(another),
+        };
+        let slower =
+            |one: RateLimit, another: RateLimit| if one.per_second <= another.per_second { one } else { another };
+        self.rate = match (self.rate, other.rate) {
+            (Some(one), Some(another)) => Some(slower(one, another)),
+            (one, another) => one.or(another),
+        };
+    }
+}
+
+impl Destinations {
+    /// None known yet, of channels with these limits; `slots` is `dispatch.max_in_flight`.
+    pub fn new(slots: usize, channels: HashMap<String, Limits>) -> Self {
+        Self { slots: Slots(slots), channels, state: Mutex::default(), answered: Notify::new() }
+    }
+
+    /// Goes on with what earlier terms, and people, left in the database.
+    pub fn take_over(&self, states: &[DestinationState]) {
+        let now = Instant::now();
+        let mut state = self.state();
+        for destination in state.known.values_mut() {
+            destination.forget(now);
+        }
+        for left in states {
+            let limits = self.channels.get(&left.destination).copied().unwrap_or_default();
+            let known = &mut state.known;
+            known
+                .entry(left.destination.clone())
+                .or_insert_with(|| Destination::new(limits, 0, now))
+                .take_over(left, now);
+        }
+    }
+
+    /// What the next claim may take.
+    pub fn admission(&self) -> Admission {
+        let now = Instant::now();
+        let mut state = self.state();
+        let slow = self.room_for_the_slow(&state, now);
+        let mut admission = Admission::default();
+        for (name, destination) in &mut state.known {
+            let room = match destination.standing(self.slots, slow, now) {
+                Standing::Closed(_) => {
+                    admission.closed.push(name.clone());
+                    continue;
+                }
+                Standing::Full => {
+                    admission.full = true;
+                    0
+                }
+                Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
+            };
+            admission.rooms.push(Room { destination: name.clone(), room });
+        }
+        admission
+    }
+
+    /// These were claimed.
+    pub fn admitted(&self, messages: &[Message]) {
+        let now = Instant::now();
+        let mut state = self.state();
+        for message in messages {
+            let limits = self.channels.get(&message.channel).copied().unwrap_or_default();
+            if !state.known.contains_key(&message.destination) {
+                let first = limits.first_room(self.slots.0) as usize;
+                state.known.insert(message.destination.clone(), Destination::new(limits, first, now));
+            }
+            if let Some(destination) = state.known.get_mut(&message.destination) {
+                destination.admitted(&limits, now);
+            }
+        }
+    }
+
+    /// An attempt to deliver `message`, admitted before, ended after `took`. No answer can ask for a longer pause than
+    /// `longest`.
+    pub fn answered(&self, message: &Message, answer: &Answer, took: Duration, longest: Duration) -> Ruling {
+        let now = Instant::now();
+        let mut state = self.state();
+        let mut ruling = Ruling::default();
+        if let Some(destination) = state.known.get_mut(&message.destination) {
+            ruling = destination.answered(&message.destination, sign(&answer.outcome), took, self.slots, now);
+        }
+        if let Some(asked) = asked(message, answer, longest) {
+            let limits = self.channels.get(&asked.destination).copied().unwrap_or_default();
+            let known = &mut state.known;
+            let held = known.entry(asked.destination.clone()).or_insert_with(|| Destination::new(limits, 0, now));
+            held.pause(asked.kind, asked.remaining, now);
+            ruling.pause.get_or_insert(asked);
+        }
+        drop(state);
+        self.answered.notify_waiters();
+        ruling
+    }
+
+    /// No attempt is made to deliver `message`, admitted before.
+    pub fn released(&self, message: &Message) {
+        if let Some(destination) = self.state().known.get_mut(&message.destination) {
+            destination.released();
+        }
+        self.answered.notify_waiters();
+    }
+
+    /// Waits until a destination that has no room, or is being probed, has answered; for ever where there is none.
+    pub async fn room_made(&self) {
+        let answered = self.answered.notified();
+        if self.waits_for_answers() {
+            answered.await;
+        } else {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// When the next destination takes something again by itself.
+    pub fn opens_in(&self) -> Option<Duration> {
+        self.closed().into_iter().filter_map(|(_, closed)| closed.opens_in()).min()
+    }
+
+    /// Whether rows wait for their turn at a destination that works: they are put off, and nothing is wrong.
+    pub fn holds_back(&self) -> bool {
+        let now = Instant::now();
+        let mut state = self.state();
+        let slow = self.room_for_the_slow(&state, now);
+        state.known.values_mut().any(|destination| destination.holds_back(self.slots, slow, now))
+    }
+
+    /// What is to be put aside, so that it does not stand in the way of others.
+    fn aside(&self) -> Vec<Aside> {
+        let now = Instant::now();
+        let mut state = self.state();
+        let slow = self.room_for_the_slow(&state, now);
+        let known = state.known.iter_mut();
+        known.filter_map(|(name, destination)| destination.aside(name, self.slots, slow, now)).collect()
+    }
+
+    /// So many rows of each were put aside.
+    fn put_aside(&self, aside: &[Aside], moved: &[u64]) {
+        let now = Instant::now();
+        let mut state = self.state();
+        for (one, moved) in aside.iter().zip(moved) {
+            if let Some(destination) = state.known.get_mut(&one.destination) {
+                destination.put_aside(one, *moved, now);
+            }
+        }
+    }
+
+    /// Destinations that take messages again, and whose rows were put aside.
+    fn recovered(&self) -> Vec<String> {
+        let now = Instant::now();
+        let mut state = self.state();
+        let slow = self.room_for_the_slow(&state, now);
+        let known = state.known.iter_mut();
+        known
+            .filter_map(|(name, destination)| destination.has_recovered(self.slots, slow, now).then(|| name.clone()))
+            .collect()
+    }
+
+    /// The rows of a destination that were put aside are back.
+    fn brought_back(&self, name: &str) {
+        if let Some(destination) = self.state().known.get_mut(name) {
+            destination.brought_back();
+        }
+    }
+
+    /// People paused and resumed these; what was heard of before is not heard again.
+    fn heard(&self, changes: Vec<ByHandChange>) {
+        let now = Instant::now();
+        let mut state = self.state();
+        for ByHandChange { destination: name, stamp, paused } in changes {
+            if state.by_hand.insert(name.clone(), stamp) == Some(stamp) {
+                continue;
+            }
+            tracing::info!(destination = name, paused = paused.is_some(), "destination.changed_by_hand");
+            let limits = self.channels.get(&name).copied().unwrap_or_default();
+            let destination = state.known.entry(name).or_insert_with(|| Destination::new(limits, 0, now));
+            match paused {
+                Some(remaining) => destination.pause(PauseKind::Hand, remaining, now),
+                None => destination.resume(now),
+            }
+        }
+    }
+
+    /// Rates that rise and are in use, and for how long they have been rising.
+    fn rising(&self) -> Vec<(String, Duration)> {
+        let now = Instant::now();
+        let mut state = self.state();
+        let known = state.known.iter_mut();
+        known.filter_map(|(name, destination)| Some((name.clone(), destination.rising_to_save(now)?))).collect()
+    }
+
+    /// Forgets those of which nothing is to be remembered.
+    fn prune(&self) {
+        let now = Instant::now();
+        self.state().known.retain(|_, destination| !destination.is_forgettable(now));
+    }
+
+    fn waits_for_answers(&self) -> bool {
+        let now = Instant::now();
+        let mut state = self.state();
+        let slow = self.room_for_the_slow(&state, now);
+        state.known.values_mut().any(|destination| match destination.standing(self.slots, slow, now) {
+            Standing::Full | Standing::Closed(Closed::Probing | Closed::Slow { .. }) => true,
+            Standing::Room(_)
+            | Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. } | Closed::OverRate { .. }) => false,
+        })
+    }
+
+    fn closed(&self) -> Vec<(String, Closed)> {
+        let now = Instant::now();
+        let mut state = self.state();
+        let slow = self.room_for_the_slow(&state, now);
+        let standing = state.known.iter_mut().map(|(name, known)| (name, known.standing(self.slots, slow, now)));
+        standing
+            .filter_map(|(name, standing)| match standing {
+                Standing::Closed(closed) => Some((name.clone(), closed)),
+                Standing::Room(_) | Standing::Full => None,
+            })
+            .collect()
+    }
+
+    /// How many more may be in flight to slow destinations together.
+    fn room_for_the_slow(&self, state: &State, now: Instant) -> usize {
+        let slow: usize = state.known.values().map(|destination| destination.in_flight_if_slow(now)).sum();
+        self.slots.of_the_slow().saturating_sub(slow)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn sign(outcome: &Outcome) -> Sign {
+    match outcome {
+        Outcome::Delivered { .. } | Outcome::Dead { .. } | Outcome::DeadTarget => Sign::Good,
+        Outcome::Retry { .. } | Outcome::InDoubt => Sign::Bad,
+        Outcome::Defer { .. } | Outcome::Unsent => Sign::None,
+    }
+}
+
+/// The pause that the answer asks for, if any.
+fn asked(message: &Message, answer: &Answer, longest: Duration) -> Option<Pause> {
+    let (destination, remaining) = match (&answer.outcome, answer.busy_for) {
+        (Outcome::Defer { scope: Scope::Channel, until }, _) => (&message.channel, *until),
+        (Outcome::Defer { scope: Scope::Destination, until }, _) => (&message.destination, *until),
+        (_, Some(busy_for)) => (&message.destination, busy_for),
+        (_, None) => return None,
+    };
+    let remaining = remaining.min(longest);
+    Some(Pause { destination: destination.clone(), remaining, kind: PauseKind::Asked })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! A rate limit: a bucket of tokens, one for each message, and a rate that may rise from nothing after a rest.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// A destination that was sent nothing for so long begins its rise anew, where its rate rises at all.
+pub(super) const REST: Duration = Duration::from_mins(1);
+
+/// How a channel limits the rate of each of its destinations.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateLimit {
+    /// Messages a second.
+    pub per_second: f64,
+    /// How long it takes to reach that after a rest; none: it is allowed at once.
+    pub rise: Option<Duration>,
+}
+
+/// The tokens of one destination.
+#[derive(Debug)]
+pub(super) struct Bucket {
+    limit: RateLimit,
+    tokens: f64,
+    filled: Instant,
+    /// Since when the rate rises.
+    rising_since: Instant,
+    used: Instant,
+}
+
+impl RateLimit {
+    /// Messages a second that are allowed when the rate has been rising for so long: more than none from the start.
+    fn after(&self, rising_for: Duration) -> f64 {
+        let Some(rise) = self.rise.filter(|rise| !rise.is_zero()) else { return self.per_second };
+        let begun = rising_for + Duration::from_secs(1);
+        self.per_second * (begun.as_secs_f64() / rise.as_secs_f64()).min(1.0)
+    }
+
+    /// What may be sent at once to a destination of which nothing is known.
+    pub(super) fn burst(&self) -> usize {
+        whole(self.after(Duration::ZERO).max(1.0))
+    }
+}
+
+impl Bucket {
+    /// One with this many tokens, whose rate has been rising for so long.
+    pub(super) fn new(limit: RateLimit, tokens: usize, rising_for: Duration, now: Instant) -> Self {
+        let rising_since = now.checked_sub(rising_for).unwrap_or(now);
+        #[expect(clippy::cast_precision_loss, reason = "a number of messages")]
+        let tokens = tokens as f64;
+        Self { limit, tokens, filled: now, rising_since, used: now }
+    }
+
+    /// How many messages may go now.
+    pub(super) fn available(&mut self, now: Instant) -> usize {
+        if now - self.used >= REST {
+            self.rising_since = now;
+            self.used = now;
+        }
+        let rate = self.limit.after(now - self.rising_since);
+        let filled = (now - self.filled).as_secs_f64() * rate;
+        // A second's worth at most is saved up.
+        self.tokens = (self.tokens + filled).min(rate.max(1.0));
+        self.filled = now;
+        whole(self.tokens)
+    }
+
+    /// Messages go.
+    pub(super) fn take(&mut self, messages: usize, now: Instant) {
+        #[expect(clippy::cast_precision_loss, reason = "a number of messages")]
+        let messages = messages as f64;
+        self.available(now);
+        self.tokens -= messages;
+        self.used = now;
+    }
+
+    /// How long one message takes at the full rate.
+    pub(super) fn step(&self) -> Duration {
+        Duration::try_from_secs_f64(1.0 / self.limit.per_second).unwrap_or(Duration::from_hours(1))
+    }
+
+    /// How long the rate has been rising, where it does.
+    pub(super) fn rising_for(&self, now: Instant) -> Option<Duration> {
+        self.limit.rise.map(|_| now - self.rising_since)
+    }
+
+    /// For people.
+    pub(super) fn describe(&self) -> String {
+        format!("{} messages a second are allowed", self.limit.per_second)
+    }
+}
+
+fn whole(tokens: f64) -> usize {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "not negative, and far below the limit"
+    )]
+    let whole = tokens.clamp(0.0, 1e9) as usize;
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEADY: RateLimit = RateLimit { per_second: 100.0, rise: None };
+    const RISING: RateLimit = RateLimit { per_second: 6_000.0, rise: Some(Duration::from_mins(1)) };
+
+    /// Takes whatever there is every 10 ms, for so long.
+    fn sent(bucket: &mut Bucket, from: Instant, seconds: u64) -> usize {
+        (1..=seconds * 100)
+            .map(|tick| {
+                let now = from + Duration::from_millis(tick * 10);
+                let available = bucket.available(now);
+                bucket.take(available, now);
+                available
+            })
+            .sum()
+    }
+
+    #[test]
+    fn no_more_is_sent_than_the_rate_allows_and_a_second_of_it_is_saved_up() {
+        let now = Instant::now();
+        let mut bucket = Bucket::new(STEADY, 0, Duration::ZERO, now);
+        assert!((990..=1_000).contains(&sent(&mut bucket, now, 10)));
+        assert_eq!(bucket.available(now + Duration::from_mins(5)), 100);
+    }
+
+    #[test]
+    fn a_rate_below_one_a_second_lets_one_go_in_its_time() {
+        let now = Instant::now();
+        let mut bucket = Bucket::new(RateLimit { per_second: 0.1, rise: None }, 0, Duration::ZERO, now);
+        assert_eq!(bucket.available(now + Duration::from_secs(9)), 0);
+        assert_eq!(bucket.available(now + Duration::from_secs(11)), 1);
+    }
+
+    #[test]
+    fn a_rate_rises_over_a_minute_and_begins_anew_after_a_rest() {
+        let now = Instant::now();
+        let mut bucket = Bucket::new(RISING, 0, Duration::ZERO, now);
+        let first = sent(&mut bucket, now, 1);
+        assert!((100..=200).contains(&first), "{first}");
+        sent(&mut bucket, now + Duration::from_secs(1), 59);
+        let full = sent(&mut bucket, now + Duration::from_mins(1), 1);
+        assert!((5_900..=6_000).contains(&full), "{full}");
+        assert_eq!(bucket.available(now + Duration::from_mins(3)), RISING.burst());
+    }
+
+    #[test]
+    fn a_rise_that_was_taken_over_goes_on() {
+        let now = Instant::now() + Duration::from_hours(1);
+        let mut bucket = Bucket::new(RISING, 0, Duration::from_secs(29), now);
+        let second = sent(&mut bucket, now, 1);
+        assert!((2_900..=3_100).contains(&second), "{second}");
+    }
+}

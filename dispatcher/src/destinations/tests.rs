@@ -1,0 +1,214 @@
+use outbox_schema::DeadReason;
+use outbox_schema::destination::Ramp;
+
+use super::*;
+
+const SLOTS: usize = 512;
+const LONGEST: Duration = Duration::from_hours(1);
+const QUICK: Duration = Duration::from_millis(2);
+
+fn destinations(limits: Limits) -> Destinations {
+    Destinations::new(SLOTS, HashMap::from([("hook".to_owned(), limits)]))
+}
+
+fn to(destination: &str) -> Message {
+    Message { destination: destination.to_owned(), channel: "hook".to_owned(), ..crate::fixtures::message(1) }
+}
+
+fn answer(outcome: Outcome) -> Answer {
+    Answer::failed(outcome, "test")
+}
+
+fn delivered() -> Answer {
+    Answer::delivered(200, None)
+}
+
+fn failed() -> Answer {
+    answer(Outcome::Retry { not_before: None })
+}
+
+impl Destinations {
+    fn send(&self, destination: &str, answer: &Answer, took: Duration) -> Ruling {
+        self.admitted(&[to(destination)]);
+        self.answered(&to(destination), answer, took, LONGEST)
+    }
+
+    fn room_at(&self, destination: &str) -> Option<u32> {
+        self.admission().rooms.into_iter().find(|room| room.destination == destination).map(|room| room.room)
+    }
+
+    fn is_closed(&self, destination: &str) -> bool {
+        self.admission().closed.iter().any(|closed| closed == destination)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_destination_that_is_down_is_left_alone_and_its_messages_keep_their_attempts() {
+    let destinations = destinations(Limits::default());
+    for _ in 0..4 {
+        assert_eq!(destinations.send("down", &failed(), QUICK), Ruling::default());
+    }
+    let opened = destinations.send("down", &failed(), QUICK);
+    let pause = opened.pause.as_ref().expect("the breaker opens");
+    assert_eq!(
+        (pause.destination.as_str(), pause.kind, opened.deferred),
+        ("down", PauseKind::Breaker, Some(pause.remaining))
+    );
+    assert!(destinations.is_closed("down"));
+    let straggler = destinations.send("down", &failed(), QUICK);
+    assert!(straggler.deferred.is_some() && straggler.pause.is_none());
+
+    tokio::time::advance(pause.remaining).await;
+    assert_eq!(destinations.room_at("down"), Some(3), "it is probed");
+    destinations.admitted(&[to("down"), to("down"), to("down")]);
+    assert!(destinations.is_closed("down"));
+    assert_eq!(destinations.answered(&to("down"), &delivered(), QUICK, LONGEST), Ruling::default());
+    assert_eq!(destinations.recovered(), ["down"]);
+    assert!(destinations.room_at("down").is_some());
+    destinations.brought_back("down");
+    assert!(destinations.recovered().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_message_is_no_sign_that_its_destination_is_down() {
+    let destinations = destinations(Limits::default());
+    for outcome in [Outcome::Dead { reason: DeadReason::Permanent }, Outcome::DeadTarget, Outcome::Unsent] {
+        for _ in 0..20 {
+            assert_eq!(destinations.send("up", &answer(outcome.clone()), QUICK), Ruling::default());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_destinations_together_hold_half_of_the_slots() {
+    let destinations = destinations(Limits::default());
+    let slow: Vec<String> = (0..8).map(|number| format!("slow-{number}")).collect();
+    for _ in 0..200 {
+        for name in &slow {
+            destinations.send(name, &delivered(), Duration::from_secs(10));
+        }
+    }
+    let mut admitted = 0;
+    while let Some(room) = destinations.admission().rooms.into_iter().find(|room| room.room > 0) {
+        destinations.admitted(&[to(&room.destination)]);
+        admitted += 1;
+    }
+    assert_eq!(admitted, SLOTS / 2);
+    assert!(slow.iter().all(|name| destinations.is_closed(name)));
+    assert_eq!(destinations.room_at("quick"), None, "one of which nothing is known takes what its channel says");
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_of_a_slow_destination_are_put_aside_in_turn_and_come_back_when_it_is_quick() {
+    let destinations = destinations(Limits::default());
+    for _ in 0..200 {
+        destinations.send("slow", &delivered(), Duration::from_secs(10));
+    }
+    destinations.admitted(&vec![to("slow"); 128]);
+    let aside = destinations.aside();
+    let [one] = &aside[..] else { panic!("{aside:?}") };
+    assert_eq!((one.from, one.step, one.most), (Duration::from_secs(10), Duration::from_secs(10) / 128, FAR));
+    assert!(one.reason.as_ref().is_some_and(|reason| reason.contains("10.0 s")), "{one:?}");
+    destinations.put_aside(&aside, &[1_000]);
+    assert_eq!(destinations.aside()[0].from, Duration::from_secs(10) + one.step * 1_000, "behind the last");
+    assert!(destinations.holds_back());
+
+    for _ in 0..128 {
+        destinations.answered(&to("slow"), &delivered(), QUICK, LONGEST);
+    }
+    assert_eq!(destinations.recovered(), ["slow"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_destination_that_asks_to_be_left_alone_is_for_no_longer_than_its_channel_allows() {
+    let destinations = destinations(Limits::default());
+    let busy = |seconds| Answer { busy_for: Some(Duration::from_secs(seconds)), ..failed() };
+    let pause = destinations.send("busy", &busy(30), QUICK).pause.expect("it is paused");
+    assert_eq!((pause.remaining, pause.kind), (Duration::from_secs(30), PauseKind::Asked));
+    assert_eq!(destinations.opens_in(), Some(Duration::from_secs(30)));
+    tokio::time::advance(Duration::from_secs(30)).await;
+    assert!(!destinations.is_closed("busy"));
+    assert_eq!(destinations.send("busy", &busy(1_000_000), QUICK).pause.map(|pause| pause.remaining), Some(LONGEST));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_is_refused_closes_the_channel() {
+    let destinations = destinations(Limits::default());
+    let until = Duration::from_mins(1);
+    let ruling = destinations.send("a", &answer(Outcome::Defer { scope: Scope::Channel, until }), QUICK);
+    assert_eq!(ruling.pause.map(|pause| pause.destination).as_deref(), Some("hook"));
+    assert!(destinations.is_closed("hook") && !destinations.is_closed("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_is_kept_from_the_first_message_on() {
+    let rate = RateLimit { per_second: 20.0, rise: None };
+    let limits = Limits { rate: Some(rate), max_in_flight: None };
+    assert_eq!(limits.first_room(SLOTS), 20);
+    let destinations = destinations(limits);
+    destinations.admitted(&vec![to("a"); 20]);
+    assert!(destinations.is_closed("a"));
+    let aside = destinations.aside();
+    assert_eq!((aside[0].from, aside[0].step), (Duration::from_millis(50), Duration::from_millis(50)));
+    destinations.put_aside(&aside, &[100]);
+    tokio::time::advance(Duration::from_millis(500)).await;
+    assert_eq!(destinations.room_at("a"), Some(10));
+    assert!(destinations.recovered().is_empty(), "each waits for its turn");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_term_left_is_taken_over_and_what_it_did_not_leave_is_forgotten() {
+    let rise = Some(Duration::from_mins(1));
+    let destinations =
+        destinations(Limits { rate: Some(RateLimit { per_second: 6_000.0, rise }), max_in_flight: None });
+    for _ in 0..5 {
+        destinations.send("forgotten", &failed(), QUICK);
+    }
+    let left = |name: &str, pause, failures| DestinationState {
+        destination: name.to_owned(),
+        pause,
+        failures,
+        aside: Duration::ZERO,
+        ramp: None,
+    };
+    let ramp = Some(Ramp { rising_for: Duration::from_secs(29), unused_for: Duration::from_secs(5) });
+    destinations.take_over(&[
+        left("by-hand", Some((PauseKind::Hand, Duration::from_mins(5))), 0),
+        left("broken", Some((PauseKind::Breaker, Duration::ZERO)), 4),
+        DestinationState { ramp, ..left("hook", None, 0) },
+    ]);
+    assert!(!destinations.is_closed("forgotten"));
+    assert!(destinations.is_closed("by-hand"));
+    assert_eq!(destinations.room_at("broken"), Some(3));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let risen = destinations.rising();
+    assert!(risen.contains(&("hook".to_owned(), Duration::from_secs(30))), "{risen:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn people_are_heard_once_for_each_change() {
+    let destinations = destinations(Limits::default());
+    let change = |stamp, paused| ByHandChange { destination: "a".to_owned(), stamp, paused };
+    destinations.heard(vec![change(1, Some(Duration::from_hours(9)))]);
+    assert!(destinations.is_closed("a"));
+    let asked = Answer { busy_for: Some(Duration::from_secs(1)), ..failed() };
+    destinations.send("a", &asked, QUICK);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert!(destinations.is_closed("a"), "nothing shortens a pause by hand");
+    destinations.heard(vec![change(2, None)]);
+    assert!(!destinations.is_closed("a"));
+    assert_eq!(destinations.recovered(), ["a"]);
+    destinations.heard(vec![change(2, None), change(1, Some(LONGEST))]);
+    assert!(destinations.is_closed("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_destination_that_is_at_rest_is_forgotten() {
+    let destinations = destinations(Limits::default());
+    destinations.send("a", &delivered(), QUICK);
+    destinations.admitted(&[to("in-flight")]);
+    tokio::time::advance(FORGOTTEN).await;
+    destinations.prune();
+    let known: Vec<_> = destinations.admission().rooms.into_iter().map(|room| room.destination).collect();
+    assert_eq!(known, ["in-flight"]);
+}

@@ -1,0 +1,155 @@
+//! How many messages one destination may have in flight, so that one that is slow does not hold the slots of all.
+//!
+//! A destination begins with [`FIRST`] and gets one more with each answer, as long as there are slots for it. One that
+//! answers slowly may have a quarter of all slots, and all such together a half; any other may have three quarters. A
+//! channel's own `max_in_flight` takes the place of these shares.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// What a destination may have in flight before it has answered.
+pub(super) const FIRST: usize = 32;
+
+/// A destination that takes longer than this to answer is slow.
+pub(super) const SLOW: Duration = Duration::from_secs(1);
+
+/// A destination that is full and has not answered for so long lets others go first.
+const SILENT: Duration = Duration::from_millis(250);
+
+/// The slots of this process, and how they are shared.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slots(pub(super) usize);
+
+impl Slots {
+    /// The most that a destination may have in flight.
+    pub(super) fn share(self, own: Option<usize>, slow: bool) -> usize {
+        let share = if slow { self.0 / 4 } else { self.0 - self.0 / 4 };
+        own.map_or(share, |own| own.min(self.0)).max(1)
+    }
+
+    /// The most that all slow destinations may have in flight together.
+    pub(super) fn of_the_slow(self) -> usize {
+        (self.0 / 2).max(1)
+    }
+}
+
+/// The window of one destination.
+#[derive(Debug)]
+pub(super) struct Window {
+    size: usize,
+    pub(super) in_flight: usize,
+    /// A moving average of how long answers take.
+    pace: Option<Duration>,
+    /// When it last answered, or was first sent to after a rest.
+    heard: Instant,
+}
+
+impl Window {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { size: FIRST, in_flight: 0, pace: None, heard: now }
+    }
+
+    /// Messages are on their way to it.
+    pub(super) fn admitted(&mut self, messages: usize, now: Instant) {
+        if self.in_flight == 0 {
+            self.heard = now;
+        }
+        self.in_flight += messages;
+    }
+
+    /// One of them is no longer.
+    pub(super) fn released(&mut self) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+
+    /// It answered, or its time to answer was over, after `took`.
+    pub(super) fn answered(&mut self, took: Duration, most: usize, now: Instant) {
+        /// Weight of what was: the last eight answers or so count.
+        const MEMORY: u32 = 7;
+        self.heard = now;
+        self.pace = Some(self.pace.map_or(took, |pace| (pace * MEMORY + took) / (MEMORY + 1)));
+        self.size = (self.size + 1).min(most);
+    }
+
+    /// Whether it answers slowly, or has yet to answer what it was sent long ago.
+    pub(super) fn is_slow(&self, now: Instant) -> bool {
+        let waiting = if self.in_flight > 0 { now - self.heard } else { Duration::ZERO };
+        self.pace.unwrap_or_default().max(waiting) >= SLOW
+    }
+
+    /// Whether it has answered nothing for a while.
+    pub(super) fn is_silent(&self, now: Instant) -> bool {
+        self.in_flight > 0 && now - self.heard >= SILENT
+    }
+
+    /// How many more it may be sent, where `most` is its share.
+    pub(super) fn room(&self, most: usize) -> usize {
+        self.size.min(most).saturating_sub(self.in_flight)
+    }
+
+    /// How long it takes to answer, as far as is known.
+    pub(super) fn pace(&self, now: Instant) -> Duration {
+        let waiting = if self.in_flight > 0 { now - self.heard } else { Duration::ZERO };
+        self.pace.unwrap_or_default().max(waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLOTS: Slots = Slots(512);
+    const QUICK: Duration = Duration::from_millis(2);
+
+    #[test]
+    fn a_quick_destination_soon_has_three_quarters_of_the_slots_and_no_more() {
+        let now = Instant::now();
+        let mut window = Window::new(now);
+        assert_eq!(window.room(SLOTS.share(None, false)), FIRST);
+        for _ in 0..1_000 {
+            window.answered(QUICK, SLOTS.share(None, false), now);
+        }
+        assert_eq!(window.room(SLOTS.share(None, false)), 384);
+        window.admitted(384, now);
+        assert_eq!(window.room(SLOTS.share(None, false)), 0);
+    }
+
+    #[test]
+    fn a_destination_that_becomes_slow_falls_back_to_a_quarter_and_recovers() {
+        let now = Instant::now();
+        let mut window = Window::new(now);
+        for _ in 0..1_000 {
+            window.answered(QUICK, SLOTS.share(None, false), now);
+        }
+        window.answered(Duration::from_secs(10), SLOTS.share(None, false), now);
+        assert!(window.is_slow(now));
+        assert_eq!(window.room(SLOTS.share(None, window.is_slow(now))), 128);
+        for _ in 0..30 {
+            window.answered(QUICK, SLOTS.share(None, true), now);
+        }
+        assert!(!window.is_slow(now));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_does_not_answer_is_silent_and_then_slow() {
+        let mut window = Window::new(Instant::now());
+        window.admitted(1, Instant::now());
+        assert!(!window.is_silent(Instant::now()));
+        tokio::time::advance(SILENT).await;
+        assert!(window.is_silent(Instant::now()) && !window.is_slow(Instant::now()));
+        tokio::time::advance(SLOW).await;
+        assert!(window.is_slow(Instant::now()));
+        window.released();
+        assert!(!window.is_slow(Instant::now()), "nothing is waited for");
+    }
+
+    #[test]
+    fn the_own_limit_of_a_channel_goes_before_the_shares_but_not_before_the_slots() {
+        for slow in [false, true] {
+            assert_eq!(SLOTS.share(Some(500), slow), 500);
+            assert_eq!(SLOTS.share(Some(10_000), slow), 512);
+        }
+        assert_eq!((Slots(1).share(None, true), Slots(1).share(None, false), Slots(1).of_the_slow()), (1, 1, 1));
+    }
+}

@@ -1,0 +1,166 @@
+//! Destinations on each of the databases: their statements differ, what is done in which order does not.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use sqlx::FromRow;
+
+use super::statements::{
+    ASIDE_CLEAR, ASIDE_FREE, ASIDE_KEEP, ASIDE_PUT, BRING_BACK, BRING_BACK_FREE, BY_HAND, RAMP, TERM_SHARED,
+};
+use super::{Aside, ByHandChange, DestinationStore};
+use crate::desk::{as_json as ids_as_json, read};
+use crate::sql::{AnyConnection, AnyTransaction, Value};
+use crate::steps::TermRow;
+use crate::wire::{as_json, millis_i64};
+use crate::{Database, MessageId, StoreError, TermId};
+
+/// A row on its way out of the way.
+#[derive(Debug, Serialize)]
+struct Put {
+    id: i64,
+    ms: i64,
+}
+
+/// Until when rows of a destination were put aside.
+#[derive(Debug, Serialize)]
+struct Kept<'a> {
+    destination: &'a str,
+    ms: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+#[derive(Debug, FromRow)]
+struct ByHandRow {
+    destination: String,
+    stamp: i64,
+    paused_ms: Option<i64>,
+}
+
+impl From<ByHandRow> for ByHandChange {
+    fn from(row: ByHandRow) -> Self {
+        let paused = row.paused_ms.and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms > 0);
+        Self { destination: row.destination, stamp: row.stamp, paused: paused.map(Duration::from_millis) }
+    }
+}
+
+#[async_trait]
+impl DestinationStore for Database {
+    async fn put_aside(
+        &self,
+        term: &TermId,
+        aside: &[Aside],
+        excluded: &[MessageId],
+        limit: u32,
+    ) -> Result<Vec<u64>, StoreError> {
+        const DOING: &str = "putting rows aside";
+        let names = as_json(DOING, &aside.iter().map(|one| &one.destination).collect::<Vec<_>>())?;
+        let excluded = ids_as_json(excluded);
+        let mut transaction = begin(self, DOING, term).await?;
+        let free = [i64::from(term.shard.0).into(), (&names).into(), (&excluded).into(), i64::from(limit).into()];
+        let moved = put(&mut transaction.connection(), aside, &free).await.map_err(unavailable(DOING))?;
+        transaction.commit().await.map_err(unavailable(DOING))?;
+        Ok(moved)
+    }
+
+    async fn bring_back(&self, term: &TermId, destination: &str, limit: u32) -> Result<u64, StoreError> {
+        const DOING: &str = "bringing rows back that were put aside";
+        let mut transaction = begin(self, DOING, term).await?;
+        let back =
+            bring_back(&mut transaction.connection(), term, destination, limit).await.map_err(unavailable(DOING))?;
+        transaction.commit().await.map_err(unavailable(DOING))?;
+        Ok(back)
+    }
+
+    async fn changes_by_hand(&self) -> Result<Vec<ByHandChange>, StoreError> {
+        let rows: Vec<ByHandRow> =
+            read(self, &BY_HAND, &[]).await.map_err(unavailable("reading what people paused and resumed"))?;
+        Ok(rows.into_iter().map(Into::into).collect())
+    }
+
+    async fn remember_ramp(&self, destination: &str, rising_for: Duration) -> Result<(), StoreError> {
+        let remembered = async {
+            let mut transaction = AnyTransaction::to_write(self).await?;
+            let values = [destination.into(), millis_i64(rising_for).into()];
+            transaction.connection().rows::<()>(&RAMP, &values).await?;
+            transaction.commit().await
+        };
+        remembered.await.map_err(unavailable("remembering how far a rate has risen"))
+    }
+}
+
+/// A transaction that holds the term row shared: what an ended term believes of destinations must not move a row.
+async fn begin(database: &Database, doing: &'static str, term: &TermId) -> Result<AnyTransaction, StoreError> {
+    let mut transaction = AnyTransaction::to_write(database).await.map_err(unavailable(doing))?;
+    let held = transaction.connection().rows::<TermRow>(&TERM_SHARED, &[i64::from(term.shard.0).into()]).await;
+    TermRow::require(held.map_err(unavailable(doing))?.first(), term)?;
+    Ok(transaction)
+}
+
+/// Puts those rows aside that [`ASIDE_FREE`] finds.
+async fn put(connection: &mut AnyConnection<'_>, aside: &[Aside], free: &[Value<'_>]) -> sqlx::Result<Vec<u64>> {
+    let free: Vec<(i64, String, String)> = connection.rows(&ASIDE_FREE, free).await?;
+    let places: HashMap<&str, usize> =
+        aside.iter().enumerate().map(|(place, one)| (one.destination.as_str(), place)).collect();
+    let mut moved = vec![0_u64; aside.len()];
+    let mut puts = Vec::with_capacity(free.len());
+    for (id, destination, channel) in &free {
+        // What holds up the whole channel goes before what holds up the destination.
+        let place = places.get(channel.as_str()).or_else(|| places.get(destination.as_str()));
+        let Some(&place) = place else { continue };
+        puts.push(Put { id: *id, ms: due_in(&aside[place], moved[place]) });
+        moved[place] += 1;
+    }
+    if puts.is_empty() {
+        return Ok(moved);
+    }
+    connection.rows::<()>(&ASIDE_PUT, &[json(&puts)?.as_str().into()]).await?;
+    let kept: Vec<_> = aside
+        .iter()
+        .zip(&moved)
+        .filter(|(one, moved)| **moved > 0 && !one.step.is_zero())
+        .map(|(one, moved)| Kept {
+            destination: &one.destination,
+            ms: due_in(one, moved - 1),
+            reason: one.reason.as_deref(),
+        })
+        .collect();
+    if !kept.is_empty() {
+        connection.rows::<()>(&ASIDE_KEEP, &[json(&kept)?.as_str().into()]).await?;
+    }
+    Ok(moved)
+}
+
+/// When the row is due again before which `before` are.
+fn due_in(aside: &Aside, before: u64) -> i64 {
+    let before = u32::try_from(before).unwrap_or(u32::MAX);
+    let due = aside.from.saturating_add(aside.step.saturating_mul(before));
+    millis_i64(due.min(aside.most.max(aside.from)))
+}
+
+async fn bring_back(
+    connection: &mut AnyConnection<'_>,
+    term: &TermId,
+    destination: &str,
+    limit: u32,
+) -> sqlx::Result<u64> {
+    connection.rows::<()>(&ASIDE_CLEAR, &[destination.into()]).await?;
+    let values = [i64::from(term.shard.0).into(), destination.into(), i64::from(limit).into()];
+    let free: Vec<(i64,)> = connection.rows(&BRING_BACK_FREE, &values).await?;
+    if !free.is_empty() {
+        let ids: Vec<_> = free.iter().map(|(id,)| MessageId(*id)).collect();
+        connection.rows::<()>(&BRING_BACK, &[ids_as_json(&ids).as_str().into()]).await?;
+    }
+    Ok(free.len() as u64)
+}
+
+fn json<T: Serialize>(rows: &[T]) -> sqlx::Result<String> {
+    serde_json::to_string(rows).map_err(|error| sqlx::Error::Encode(error.into()))
+}
+
+fn unavailable(doing: &'static str) -> impl FnOnce(sqlx::Error) -> StoreError {
+    move |source| StoreError::Unavailable { doing, source: source.into() }
+}

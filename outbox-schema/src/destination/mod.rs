@@ -1,0 +1,138 @@
+//! What the database keeps of destinations, so that it survives a change of poller: pauses, breakers, rates that rise, and
+//! the rows that were put aside so that they do not stand in the way of others.
+
+mod database;
+mod statements;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::Serialize;
+
+use crate::{MessageId, StoreError, TermId};
+
+/// Why a destination is paused: the column `pause_kind`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PauseKind {
+    /// Somebody paused it.
+    Hand,
+    /// Too many attempts failed.
+    Breaker,
+    /// It, or what stands before it, asked to be left alone: a quota, `Retry-After`, a refused credential.
+    Asked,
+}
+
+impl PauseKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Hand, Self::Breaker, Self::Asked];
+
+    /// The value of the column.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hand => "hand",
+            Self::Breaker => "breaker",
+            Self::Asked => "asked",
+        }
+    }
+}
+
+/// A destination, or a whole channel, that takes nothing for now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    /// A destination (`https://host:443`) or the name of a channel.
+    pub destination: String,
+    /// How much longer.
+    pub remaining: Duration,
+    /// Why.
+    pub kind: PauseKind,
+}
+
+/// What is known of a destination, or of a channel, when a term begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DestinationState {
+    /// A destination (`https://host:443`) or the name of a channel.
+    pub destination: String,
+    /// The last pause that matters, and how much longer it lasts: that of a breaker matters until it is closed.
+    pub pause: Option<(PauseKind, Duration)>,
+    /// Pauses in a row that it failed into.
+    pub failures: u32,
+    /// Until when, from now, the last of its rows was put aside.
+    pub aside: Duration,
+    /// Where its rate rises.
+    pub ramp: Option<Ramp>,
+}
+
+/// A rate that rises after a time of rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ramp {
+    /// How long it has been rising.
+    pub rising_for: Duration,
+    /// How long nothing has been sent.
+    pub unused_for: Duration,
+}
+
+/// How many rows of one destination a claim may take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Room {
+    /// A destination.
+    pub destination: String,
+    /// Rows at most.
+    pub room: u32,
+}
+
+/// Rows of a destination that are to be put aside: they are due again one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Aside {
+    /// A destination, or the name of a channel.
+    pub destination: String,
+    /// When the first is due again, from now.
+    pub from: Duration,
+    /// Time between one and the next.
+    pub step: Duration,
+    /// The last are due this long from now, or at `from` where that is later.
+    pub most: Duration,
+    /// For people: what they wait for. None for a pause, which says so itself.
+    pub reason: Option<String>,
+}
+
+/// A pause or a resumption by a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ByHandChange {
+    /// A destination, or the name of a channel.
+    pub destination: String,
+    /// When it was made, by the database's clock: tells one change from the next.
+    pub stamp: i64,
+    /// How much longer it is paused; none where it was resumed.
+    pub paused: Option<Duration>,
+}
+
+/// What a poller asks of the database about destinations, beside the claims and marks of the
+/// [`Store`](crate::Store).
+#[async_trait]
+pub trait DestinationStore: Send + Sync + std::fmt::Debug {
+    /// Moves due rows of these destinations out of the way, `limit` at most, but for those `excluded`; no attempt is counted.
+    /// Gives how many of each. Rows with an ordering key stay where they are: only the first of a key is ever met.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`] where `term` is no longer the current one.
+    async fn put_aside(
+        &self,
+        term: &TermId,
+        aside: &[Aside],
+        excluded: &[MessageId],
+        limit: u32,
+    ) -> Result<Vec<u64>, StoreError>;
+
+    /// Ends every pause of `destination` but one by hand, and makes rows that were put aside due again when they were,
+    /// `limit` at most; gives how many. Repeat it while there are any.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`] where `term` is no longer the current one.
+    async fn bring_back(&self, term: &TermId, destination: &str, limit: u32) -> Result<u64, StoreError>;
+
+    /// What people paused and resumed within the last minute.
+    async fn changes_by_hand(&self) -> Result<Vec<ByHandChange>, StoreError>;
+
+    /// Remembers that the rate of `destination` has been rising for so long, and that it is in use.
+    async fn remember_ramp(&self, destination: &str, rising_for: Duration) -> Result<(), StoreError>;
+}

@@ -1,0 +1,196 @@
+//! What a poller keeps of destinations.
+
+use std::time::Duration;
+
+use outbox_schema::destination::{Aside, DestinationState, DestinationStore, Ramp};
+use outbox_schema::{Holder, MessageId, PauseKind, StoreError, TermId, Verdict};
+
+use super::{Outbox, http, ids, mark, once, pause, request};
+
+const SLOW: &str = "https://slow.example:443";
+
+/// From ten seconds from now, one in each second, five minutes from now at most.
+fn aside(destination: &str) -> Aside {
+    Aside {
+        destination: destination.to_owned(),
+        from: Duration::from_secs(10),
+        step: Duration::from_secs(1),
+        most: Duration::from_mins(5),
+        reason: Some("it is slow".to_owned()),
+    }
+}
+
+async fn slow_rows(outbox: &Outbox, count: usize) -> Vec<MessageId> {
+    let mut rows = Vec::new();
+    for _ in 0..count {
+        let due = outbox.moment(-60_000);
+        rows.push(outbox.insert(&[("target", "'https://slow.example/x'"), ("available_at", &due)]).await);
+    }
+    rows
+}
+
+async fn due_in(outbox: &Outbox, id: MessageId) -> i64 {
+    outbox.message(id).await.available_in
+}
+
+async fn left_behind(outbox: &Outbox, nonce: &str) -> Vec<DestinationState> {
+    let holder = Holder::new("later", nonce);
+    let channels = [http(), once()];
+    let mut left = outbox.store.begin_term(outbox_schema::Shard(0), &holder, &channels).await.unwrap().destinations;
+    left.sort_by(|a, b| a.destination.cmp(&b.destination));
+    left
+}
+
+/// They count as late from when they were first due, and no attempt is counted.
+pub async fn rows_that_are_put_aside_come_back_one_after_the_other(outbox: &Outbox) {
+    let term = outbox.term(&[http()]).await;
+    let rows = slow_rows(outbox, 3).await;
+    let free = outbox.insert(&[]).await;
+    let database = outbox.database();
+    assert_eq!(database.put_aside(&term, &[aside(SLOW)], &[], 100).await.unwrap(), [3]);
+    let mut due = Vec::new();
+    for id in &rows {
+        let row = outbox.message(*id).await;
+        assert_eq!((row.status.as_str(), row.revision, row.attempts), ("PENDING", 0, 0));
+        assert!(row.deferred_from.is_some_and(|from| from <= -60_000), "{row:?}");
+        due.push(row.available_in);
+    }
+    for (place, due) in (0_i64..).zip(&due) {
+        assert!((place * 1_000 + 5_000..=place * 1_000 + 10_000).contains(due), "{place}: {due}");
+    }
+    assert!(due_in(outbox, free).await <= 0);
+
+    // However many there are, none waits longer than the most.
+    slow_rows(outbox, 1).await;
+    let far = Aside { from: Duration::from_hours(1), ..aside(SLOW) };
+    let far = Aside { step: Duration::from_mins(10), from: Duration::from_secs(1), ..far };
+    let late = slow_rows(outbox, 1).await[0];
+    assert_eq!(database.put_aside(&term, &[far], &[], 100).await.unwrap(), [2]);
+    assert!((290_000..=300_000).contains(&due_in(outbox, late).await));
+    let kept = outbox.strings(&["destination", "reason"], "outbox_destination").await;
+    assert_eq!(kept, [[SLOW, "it is slow"].map(|text| Some(text.to_owned()))]);
+}
+
+/// Not what waits for its retry, not what is in flight, not what has an ordering key; and no more than asked for at once.
+pub async fn only_due_rows_that_nobody_has_in_hand_are_put_aside(outbox: &Outbox) {
+    let term = outbox.term(&[http(), once()]).await;
+    let rows = slow_rows(outbox, 4).await;
+    let later = outbox.moment(1_000);
+    let target = ("target", "'https://slow.example/x'");
+    let waiting = outbox.insert(&[target, ("available_at", &later)]).await;
+    let ordered = outbox.insert(&[target, ("ordering_key", "'k'")]).await;
+    let channel = outbox.insert(&[("channel", "'once'"), ("priority", "3")]).await;
+    let database = outbox.database();
+    let asked = [aside(SLOW), Aside { from: Duration::from_hours(1), step: Duration::ZERO, ..aside("once") }];
+    let excluded = [rows[0]];
+    let mut moved = [0, 0];
+    for _ in 0..3 {
+        let now = database.put_aside(&term, &asked, &excluded, 2).await.unwrap();
+        assert!(now.iter().sum::<u64>() <= 2);
+        moved = [moved[0] + now[0], moved[1] + now[1]];
+    }
+    assert_eq!(moved, [3, 1]);
+    assert!(due_in(outbox, rows[0]).await <= 0 && due_in(outbox, ordered).await <= 0);
+    assert!(due_in(outbox, waiting).await <= 1_000);
+    assert!((3_590_000..=3_600_000).contains(&due_in(outbox, channel).await));
+}
+
+/// And the pause that put them there is over, for good.
+pub async fn rows_that_are_brought_back_are_due_when_they_were(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let rows = slow_rows(outbox, 5).await;
+    let ask = request(&channels);
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let mut failed = mark(&term, ask.claim, &claimed[0], Verdict::Deferred { until: Duration::from_mins(1) }, "retry");
+    failed.pause = pause(&failed.verdict, SLOW).map(|pause| outbox_schema::Pause { kind: PauseKind::Breaker, ..pause });
+    outbox.store.mark(&[failed], &[]).await.unwrap();
+    let database = outbox.database();
+    let rest: Vec<_> = ids(&claimed[1..]);
+    assert_eq!(database.put_aside(&term, &[aside(SLOW)], &[], 100).await.unwrap(), [rest.len() as u64]);
+
+    assert_eq!(database.bring_back(&term, SLOW, 3).await.unwrap(), 3);
+    assert_eq!(database.bring_back(&term, SLOW, 3).await.unwrap(), 2);
+    assert_eq!(database.bring_back(&term, SLOW, 3).await.unwrap(), 0);
+    for id in rows {
+        let row = outbox.message(id).await;
+        assert!(row.available_in <= -59_000 && row.deferred_from.is_none(), "{row:?}");
+    }
+    assert_eq!(
+        outbox.count("outbox_destination WHERE failures = 0 AND paused_until IS NULL AND reason IS NULL").await,
+        1
+    );
+    assert_eq!(left_behind(outbox, "two").await, []);
+}
+
+/// What it believes of destinations may long be wrong.
+pub async fn a_term_that_is_over_moves_no_row(outbox: &Outbox) {
+    let old = outbox.term(&[http()]).await;
+    let rows = slow_rows(outbox, 1).await;
+    let new = outbox.term(&[http()]).await;
+    let database = outbox.database();
+    let refused = database.put_aside(&old, &[aside(SLOW)], &[], 100).await;
+    assert!(matches!(refused, Err(StoreError::Fenced { .. })), "{refused:?}");
+    database.put_aside(&new, &[aside(SLOW)], &[], 100).await.unwrap();
+    for wrong in [old, TermId { holder: Holder::new("some", "body"), ..new }] {
+        let refused = database.bring_back(&wrong, SLOW, 100).await;
+        assert!(matches!(refused, Err(StoreError::Fenced { .. })), "{refused:?}");
+    }
+    assert!(due_in(outbox, rows[0]).await > 0);
+}
+
+/// Rows stay put aside, a breaker is not closed by a change of poller, and a rate goes on rising.
+pub async fn a_later_term_is_told_what_matters_of_destinations(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let rows = slow_rows(outbox, 2).await;
+    let database = outbox.database();
+    database.put_aside(&term, &[aside(SLOW)], &[], 100).await.unwrap();
+    database.remember_ramp("fcm", Duration::from_secs(30)).await.unwrap();
+    outbox
+        .execute(
+            "INSERT INTO outbox_destination (destination, pause_kind, failures) VALUES ('broken', 'breaker', 4), ('was', 'asked', 9)",
+        )
+        .await;
+    let left = left_behind(outbox, "two").await;
+    let [broken, fcm, slow] = &left[..] else { panic!("{left:?}") };
+    assert_eq!((broken.destination.as_str(), broken.failures), ("broken", 4));
+    assert_eq!(broken.pause, Some((PauseKind::Breaker, Duration::ZERO)));
+    let Some(Ramp { rising_for, unused_for }) = fcm.ramp else { panic!("{fcm:?}") };
+    assert!((30..=60).contains(&rising_for.as_secs()) && unused_for < Duration::from_secs(30), "{fcm:?}");
+    assert!((1..=11).contains(&slow.aside.as_secs()) && slow.pause.is_none(), "{slow:?}");
+    assert!(due_in(outbox, rows[0]).await > 0, "they stay where they were put");
+}
+
+/// Neither by what a destination asks for, nor by its recovery.
+pub async fn a_pause_by_hand_is_ended_by_nobody_else(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let until = outbox.moment(3_600_000);
+    let (now, long_ago) = (outbox.moment(0), outbox.moment(-120_000));
+    outbox
+        .execute(&format!(
+            "INSERT INTO outbox_destination (destination, paused_until, paused_by, pause_kind, reason, by_hand_at)
+             VALUES ('{SLOW}', {until}, 'ada', 'hand', 'maintenance', {now}), ('free', NULL, NULL, NULL, NULL, {now}),
+                    ('before', {until}, 'ada', 'hand', NULL, {long_ago})"
+        ))
+        .await;
+    slow_rows(outbox, 1).await;
+    let ask = request(&channels);
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let mut busy = mark(&term, ask.claim, &claimed[0], Verdict::Deferred { until: Duration::from_secs(1) }, "deferred");
+    busy.pause = pause(&busy.verdict, SLOW);
+    outbox.store.mark(&[busy], &[ask.claim]).await.unwrap();
+    let database = outbox.database();
+    database.bring_back(&term, SLOW, 100).await.unwrap();
+    let kept =
+        outbox.strings(&["paused_by", "pause_kind", "reason"], "outbox_destination WHERE reason IS NOT NULL").await;
+    assert_eq!(kept, [["ada", "hand", "maintenance"].map(|text| Some(text.to_owned()))]);
+
+    let mut changes = database.changes_by_hand().await.unwrap();
+    changes.sort_by(|a, b| a.destination.cmp(&b.destination));
+    let [free, slow] = &changes[..] else { panic!("{changes:?}") };
+    assert_eq!((free.destination.as_str(), free.paused), ("free", None));
+    assert!(slow.paused.is_some_and(|left| (3_500..=3_600).contains(&left.as_secs())), "{slow:?}");
+    assert!(free.stamp > 0 && slow.stamp > 0);
+}
