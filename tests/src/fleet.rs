@@ -69,6 +69,8 @@ impl Settings {
         set("channels.http.base_url", format!("\"{}\"", self.receiver));
         set("channels.http.allow_networks", "[\"127.0.0.0/8\"]".to_owned());
         set("channels.http.timeout", milliseconds(self.timeout));
+        // All that these fleets send goes to one destination.
+        set("channels.http.max_in_flight", self.max_in_flight.to_string());
         set("channels.http.in_doubt", format!("\"{}\"", if self.at_most_once { "dead_letter" } else { "resend" }));
         set("channels.http.headers", format!("{{ x-replica = \"{place}\" }}"));
         text

@@ -1,6 +1,8 @@
 -- What a new term must know of destinations: pauses that are on, breakers that are not closed, rows put aside, rates that rise.
 SELECT destination, pause_kind,
-       (extract(epoch FROM least(paused_until, now() + interval '100 years') - now()) * 1000)::bigint AS paused_ms, failures,
+       CASE WHEN paused_until IS NOT NULL
+            THEN (extract(epoch FROM least(paused_until, now() + interval '100 years') - now()) * 1000)::bigint END AS paused_ms,
+       failures,
        (extract(epoch FROM aside_until - now()) * 1000)::bigint AS aside_ms,
        (extract(epoch FROM now() - ramp_from) * 1000)::bigint AS ramp_ms,
        (extract(epoch FROM now() - last_sent_at) * 1000)::bigint AS unused_ms

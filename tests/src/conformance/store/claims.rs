@@ -114,7 +114,7 @@ pub async fn no_more_rows_of_a_destination_are_claimed_than_there_is_room_for(ou
         [("'https://full.example/'", 0), ("'https://some.example/'", 3), ("'https://new.example/'", 2)]
     {
         let mut rows = Vec::new();
-        rows.push(outbox.insert(&[("target", target), ("ordering_key", "'k'"), ("priority", "1")]).await.0);
+        rows.push(outbox.insert(&[("target", target), ("ordering_key", target), ("priority", "1")]).await.0);
         for _ in 0..4 {
             rows.push(outbox.insert(&[("target", target)]).await.0);
         }
