@@ -1,0 +1,142 @@
+//! Destinations that are down, slow or limited, with the real program and on each database: each delays its own messages only.
+
+use std::time::{Duration, Instant};
+
+use outbox_schema::NewMessage;
+use outbox_tests::eventually;
+use outbox_tests::receiver::{Manner, Receiver};
+use rustix::process::Signal;
+
+use crate::outboxes::{self, Outbox};
+use crate::program::{PATIENCE, Program};
+
+/// A failed attempt is soon repeated where its destination is up.
+const CHANNEL: &str = "kind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\nbase = \"100ms\"\ntimeout = \"5m\"";
+
+fn program(outbox: &Outbox, more: &str) -> Program {
+    Program::new(&outbox.test.url, &format!("[lease]\nttl = \"1s\"\n[channels.http]\n{CHANNEL}\n{more}\n"))
+}
+
+/// Enqueues so many messages to `url`.
+async fn enqueue(outbox: &Outbox, count: usize, url: &str) {
+    let messages: Vec<_> = (0..count).map(|_| NewMessage::http(url)).collect();
+    outbox.enqueue(&messages).await;
+}
+
+async fn delivered(outbox: &Outbox, count: i64) {
+    let all = async || {
+        let done = outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await;
+        (done == count).then_some(())
+    };
+    eventually("all are delivered", PATIENCE, all).await;
+}
+
+/// An origin at which nobody listens.
+fn nobody() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}/hook", listener.local_addr().unwrap())
+}
+
+/// The failures that open the breaker count; after them only a few messages are sent to see whether it is up again.
+#[tokio::test]
+async fn a_destination_that_is_down_burns_no_attempt_of_its_messages() {
+    for outbox in outboxes::migrated().await {
+        let receiver = Receiver::start(Duration::ZERO);
+        receiver.behave("/hook", Manner::Answer(vec![503]));
+        enqueue(&outbox, 300, &format!("{}/hook", receiver.url())).await;
+        let program = program(&outbox, "");
+        let mut replica = program.start();
+        replica.says("breaker.opened").await;
+        replica.says("breaker.opened").await;
+        let sent = receiver.count();
+        assert!(sent <= 32 + 3, "{sent} requests to a destination that is down");
+
+        receiver.behave("/hook", Manner::Answer(vec![200]));
+        replica.says("breaker.closed").await;
+        delivered(&outbox, 300).await;
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE attempts = 2").await, 4);
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE attempts = 1").await, 296);
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE deferred_from IS NOT NULL").await, 0);
+        replica.stop(Signal::TERM).await;
+    }
+}
+
+#[tokio::test]
+async fn a_dead_and_a_slow_destination_leave_the_slots_to_the_others() {
+    for outbox in outboxes::migrated().await {
+        let (slow, healthy) = (Receiver::start(Duration::ZERO), Receiver::start(Duration::ZERO));
+        slow.behave("/hook", Manner::Hang);
+        enqueue(&outbox, 2_000, &nobody()).await;
+        enqueue(&outbox, 2_000, &format!("{}/hook", slow.url())).await;
+        enqueue(&outbox, 1_000, &format!("{}/hook", healthy.url())).await;
+        let program = program(&outbox, "");
+        let replica = program.start();
+        delivered(&outbox, 1_000).await;
+        assert_eq!(healthy.count(), 1_000);
+        assert!(slow.count() <= 32, "{} of the slots wait for one that never answers", slow.count());
+        assert!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'PENDING' AND attempts > 0").await <= 4);
+
+        // What would only be met again and again is moved out of the way.
+        let aside = async || {
+            let due = "SELECT count(*) FROM outbox WHERE status = 'PENDING' AND deferred_from IS NULL";
+            (outbox.number(due).await <= 32).then_some(())
+        };
+        eventually("the others are put aside", PATIENCE, aside).await;
+        drop(replica);
+    }
+}
+
+#[tokio::test]
+async fn a_breaker_stays_open_when_the_poller_is_killed() {
+    for outbox in outboxes::migrated().await {
+        let (down, up) = (Receiver::start(Duration::ZERO), Receiver::start(Duration::ZERO));
+        down.behave("/hook", Manner::Answer(vec![503]));
+        enqueue(&outbox, 50, &format!("{}/hook", down.url())).await;
+        let program = program(&outbox, "");
+        let mut first = program.start();
+        first.says("breaker.opened").await;
+        // The pause is on record, and the rest put aside, as soon as their marks are in.
+        let paused = async || {
+            let sql =
+                "SELECT count(*) FROM outbox_destination WHERE pause_kind = 'breaker' AND paused_until IS NOT NULL";
+            (outbox.number(sql).await == 1).then_some(())
+        };
+        eventually("the pause is on record", PATIENCE, paused).await;
+        first.stop(Signal::KILL).await;
+        let sent = down.count();
+
+        let mut second = program.start();
+        second.says("term.began").await;
+        enqueue(&outbox, 1, &format!("{}/hook", up.url())).await;
+        delivered(&outbox, 1).await;
+        assert_eq!(down.count(), sent, "a new poller knows that it is down");
+        down.behave("/hook", Manner::Answer(vec![200]));
+        delivered(&outbox, 51).await;
+        second.stop(Signal::TERM).await;
+    }
+}
+
+#[tokio::test]
+async fn no_more_are_in_flight_to_a_destination_than_its_channel_allows() {
+    for outbox in outboxes::migrated().await {
+        let receiver = Receiver::start(Duration::from_millis(20));
+        enqueue(&outbox, 60, &format!("{}/hook", receiver.url())).await;
+        program(&outbox, "max_in_flight = 3").deliver().await;
+        assert_eq!((receiver.count(), receiver.most_open()), (60, 3));
+    }
+}
+
+#[tokio::test]
+async fn no_more_are_sent_in_a_second_than_its_channel_allows() {
+    for outbox in outboxes::migrated().await {
+        let receiver = Receiver::start(Duration::ZERO);
+        enqueue(&outbox, 100, &format!("{}/hook", receiver.url())).await;
+        program(&outbox, "rate = 20").deliver().await;
+        let arrived: Vec<Instant> = receiver.requests().iter().map(|request| request.arrived).collect();
+        assert_eq!(arrived.len(), 100);
+        // Twenty may have been saved up, and twenty are allowed.
+        for (early, late) in arrived.iter().zip(&arrived[41..]) {
+            assert!(*late - *early >= Duration::from_millis(950), "41 within {:?}", *late - *early);
+        }
+    }
+}
