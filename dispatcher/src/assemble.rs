@@ -21,6 +21,7 @@ use crate::poll::{Dispatcher, LoopSettings};
 use crate::retention::Pruner;
 use crate::send::Sender;
 use crate::settling::Settling;
+use crate::start::Start;
 use crate::suspects::Suspects;
 
 /// What a dispatcher is made of.
@@ -111,6 +112,7 @@ impl Dispatcher {
                 suspects,
                 channels: terms,
                 pauses: pauses.clone(),
+                start: Start::default(),
                 wakeup,
                 poll_interval: settings.poll_interval,
                 lease_ttl: settings.lease_ttl,

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use outbox_schema::database::STATEMENT_LIMIT;
-use outbox_schema::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, Store, StoreError, TermEnd};
+use outbox_schema::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, Store, StoreError, TermEnd, WalkStart};
 use tokio::sync::Notify;
 
 use crate::in_flight::{InFlight, Room};
 use crate::leadership::patience;
 use crate::metrics::Metrics;
 use crate::pauses::Pauses;
+use crate::start::Start;
 use crate::suspects::Suspects;
 use crate::term::Term;
 
@@ -40,6 +41,8 @@ pub struct Intake {
     pub channels: Arc<[ChannelTerms]>,
     /// What takes nothing for now.
     pub pauses: Arc<Pauses>,
+    /// Where walks begin.
+    pub start: Start,
     /// Given when there may be something to poll.
     pub wakeup: Arc<Notify>,
     /// Longest wait between two polls when no hint comes.
@@ -65,7 +68,10 @@ pub enum Polled {
     /// Claimed rows, to be sent.
     Batch(Batch),
     /// Nothing is due that there is room for beside what is in flight.
-    Nothing,
+    Nothing {
+        /// When to look from the beginning, where only that would prove it.
+        look_again: Option<Duration>,
+    },
     /// Nothing is due, and nothing was in flight or in doubt that could become due again.
     Empty,
     /// The term is over.
@@ -81,10 +87,15 @@ impl Intake {
             // Asked before the claim: what is marked while it runs may be due again, or make room for a larger row,
             // and the claim did not see it.
             let quiet = room.empty && self.in_flight.is_quiet();
+            if self.in_flight.let_go() {
+                self.start.forget();
+            }
+            let from = self.start.next(term.id.epoch);
             let claim = ClaimId::mint();
             let began = Instant::now();
-            let Some(claimed) = self.claim(term, claim, room).await else { return Polled::TermOver };
+            let Some(claimed) = self.claim(term, claim, room, from).await else { return Polled::TermOver };
             self.metrics.polled(began.elapsed());
+            self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
             self.report_deferred(&claimed.deferred);
             if !claimed.messages.is_empty() {
                 term.count_claimed(&claimed.messages);
@@ -93,7 +104,12 @@ impl Intake {
                 return Polled::Batch(Batch { claim, messages: claimed.messages });
             }
             if claimed.deferred.is_empty() {
-                return if quiet { Polled::Empty } else { Polled::Nothing };
+                match self.start.unproven(from) {
+                    None if quiet => return Polled::Empty,
+                    None => return Polled::Nothing { look_again: None },
+                    Some(Duration::ZERO) => {}
+                    Some(later) => return Polled::Nothing { look_again: Some(later) },
+                }
             }
         }
     }
@@ -112,9 +128,9 @@ impl Intake {
         }
     }
 
-    /// Waits for a hint or for the next tick. A hint given since the last poll began counts.
-    pub async fn wait(&self, term: &Term) {
-        let tick = tokio::time::sleep(self.poll_interval);
+    /// Waits for a hint or for the next tick, `at_most` so long. A hint given since the last poll began counts.
+    pub async fn wait(&self, term: &Term, at_most: Option<Duration>) {
+        let tick = tokio::time::sleep(at_most.map_or(self.poll_interval, |limit| limit.min(self.poll_interval)));
         tokio::pin!(tick);
         loop {
             term.progress();
@@ -141,7 +157,7 @@ impl Intake {
     }
 
     /// Makes one claim, repeating it under the same id until its fate is known. None ends the term.
-    async fn claim(&self, term: &Term, claim: ClaimId, room: Room) -> Option<Claimed> {
+    async fn claim(&self, term: &Term, claim: ClaimId, room: Room, from: WalkStart) -> Option<Claimed> {
         self.suspects.give_up_overdue();
         let excluded = self.in_flight.excluded();
         let paused = self.pauses.current();
@@ -151,6 +167,7 @@ impl Intake {
             max_bytes: room.bytes,
             oversize: room.empty,
             excluded: &excluded,
+            from,
             channels: &self.channels,
             paused: &paused,
             unknown_channel_delay: UNKNOWN_CHANNEL_DELAY,

@@ -32,6 +32,7 @@ pub mod replica;
 pub mod retention;
 pub mod send;
 pub mod settling;
+pub mod start;
 pub mod status;
 pub mod store_health;
 pub mod suspects;

@@ -25,7 +25,7 @@ pub mod term;
 pub mod trace;
 mod wire;
 
-pub use claim::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, OnDeadOrdered, Pause};
+pub use claim::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, OnDeadOrdered, Pause, WalkStart};
 pub use database::{ConnectError, ConnectOptions, Database, Dialect};
 pub use desk::{ByHand, DeadLetterFilter, Desk, DeskError, Selection};
 pub use enqueue::{EnqueueError, Enqueued, OutboxConnection, enqueue, enqueue_all};

@@ -3,24 +3,48 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::claim::Place;
 use crate::store::Decided;
-use crate::{Claimed, Message, MessageId, Pause};
+use crate::{Claimed, Message, MessageId, Pause, WalkStart};
 
 /// A row that a claim met: claimed, or deferred out of its way.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct ClaimedRow {
     pub(crate) claimed: bool,
+    pub(crate) priority: i16,
+    /// `available_at`, or a second ago if that is earlier, in microseconds since 1970; none where it is no moment.
+    pub(crate) start_us: Option<i64>,
+    /// How many due rows the walk came by, the same in every row of a claim; where that is more than came back, some were
+    /// left.
+    pub(crate) seen: i32,
     #[sqlx(flatten)]
     pub(crate) message: Message,
 }
 
 impl ClaimedRow {
-    pub(crate) fn split(rows: Vec<Self>) -> Claimed {
+    /// What a claim brought whose walk began at `from`.
+    pub(crate) fn split(rows: Vec<Self>, from: WalkStart) -> Claimed {
+        let reached = Self::reached(&rows, from);
         let (claimed, met): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.claimed);
         Claimed {
             messages: claimed.into_iter().map(|row| row.message).collect(),
             deferred: by_channel(met.into_iter().map(|row| row.message.channel)),
+            reached,
         }
+    }
+
+    /// Behind the last claimed row of each priority. Heads of ordering keys are found in another way.
+    fn reached(rows: &[Self], from: WalkStart) -> Option<WalkStart> {
+        if rows.iter().any(|row| usize::try_from(row.seen).is_ok_and(|seen| seen > rows.len())) {
+            return None;
+        }
+        let mut start = from;
+        for row in rows.iter().filter(|row| row.claimed) {
+            if let (Some(us), None) = (row.start_us, &row.message.ordering_key) {
+                start.pass(row.priority, Place { us, id: row.message.id });
+            }
+        }
+        Some(start)
     }
 
     /// The rows among `rows` that are to be moved out of the way.

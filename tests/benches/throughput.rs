@@ -7,6 +7,9 @@
 //! H, raw HTTP: a bare client against the same receiver at the same concurrency. D, raw claim and mark: the
 //! store alone, nothing sent. R, the dispatcher: poll, claim, send and mark. Each is measured three times, in
 //! turn; the medians are printed. The servers are this bench's own, and PostgreSQL and MariaDB flush each commit.
+//!
+//! Beside each rate stands the time on a processor for each row, of this process (receiver included) and of the servers:
+//! steadier than a rate, where others use the machine too.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,7 +30,7 @@ use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::poll::{Dispatcher, LoopSettings};
 use outbox_dispatcher::wiring;
 use outbox_schema::{
-    AttemptRecord, ClaimId, ClaimRequest, ConnectOptions, Database, Holder, Mark, Shard, TermId, Verdict,
+    AttemptRecord, ClaimId, ClaimRequest, ConnectOptions, Database, Holder, Mark, Shard, TermId, Verdict, WalkStart,
 };
 use outbox_tests::servers;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -49,28 +52,93 @@ async fn main() {
         store.push(raw_store(&Outbox::with_rows(&which, rows, &receiver).await, rows).await);
         whole.push(dispatcher(&Outbox::with_rows(&which, rows, &receiver).await, rows, &receiver).await);
     }
-    let [http, store, whole] = [http, store, whole].map(median);
-    let composed = 1.0 / (1.0 / http + 1.0 / store);
+    let [http, store, whole] = [http, store, whole].map(|figures| Figure::median(&figures));
+    let composed = 1.0 / (1.0 / http.rate + 1.0 / store.rate);
     println!("{which}: {rows} rows of 250 bytes, {IN_FLIGHT} in flight, medians of {ROUNDS}");
-    println!("H raw HTTP            {http:>9.0}/s");
-    println!("D raw claim and mark  {store:>9.0}/s");
+    println!("H raw HTTP            {http}");
+    println!("D raw claim and mark  {store}");
     println!(
-        "R dispatcher          {whole:>9.0}/s   R/H {:.2}  R/D {:.2}  R of 1/(1/H+1/D) {:.2}",
-        whole / http,
-        whole / store,
-        whole / composed
+        "R dispatcher          {whole}   R/H {:.2}  R/D {:.2}  R of 1/(1/H+1/D) {:.2}",
+        whole.rate / http.rate,
+        whole.rate / store.rate,
+        whole.rate / composed
     );
 }
 
-fn median(mut rates: Vec<f64>) -> f64 {
-    rates.sort_by(f64::total_cmp);
-    rates[rates.len() / 2]
+/// What a round measured.
+#[derive(Clone, Copy)]
+struct Figure {
+    /// Rows per second.
+    rate: f64,
+    /// Microseconds on a processor for each row, here and in the servers.
+    here: f64,
+    servers: f64,
 }
 
-fn rate(rows: usize, began: Instant) -> f64 {
-    #[allow(clippy::cast_precision_loss, reason = "far fewer rows than 2^52")]
-    let rows = rows as f64;
-    rows / began.elapsed().as_secs_f64()
+impl Figure {
+    /// The median of each.
+    fn median(figures: &[Self]) -> Self {
+        let median = |of: fn(&Self) -> f64| {
+            let mut values: Vec<f64> = figures.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            values[values.len() / 2]
+        };
+        Self { rate: median(|f| f.rate), here: median(|f| f.here), servers: median(|f| f.servers) }
+    }
+}
+
+impl std::fmt::Display for Figure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { rate, here, servers } = self;
+        write!(f, "{rate:>9.0}/s   {here:>5.1} us here, {servers:>5.1} us in the servers")
+    }
+}
+
+/// The beginning of a round.
+struct Round {
+    began: Instant,
+    here: f64,
+    servers: f64,
+}
+
+impl Round {
+    fn begin() -> Self {
+        let (here, servers) = processor_seconds();
+        Self { began: Instant::now(), here, servers }
+    }
+
+    fn end(&self, rows: usize) -> Figure {
+        let seconds = self.began.elapsed().as_secs_f64();
+        let (here, servers) = processor_seconds();
+        #[allow(clippy::cast_precision_loss, reason = "far fewer rows than 2^52")]
+        let rows = rows as f64;
+        let each = |seconds: f64| seconds * 1e6 / rows;
+        Figure { rate: rows / seconds, here: each(here - self.here), servers: each(servers - self.servers) }
+    }
+}
+
+/// Seconds on a processor so far, of this process and of those that it started (proc(5); its clock ticks are 10 ms).
+fn processor_seconds() -> (f64, f64) {
+    let processes: Vec<(u32, u32, f64)> = std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| {
+            let stat = std::fs::read_to_string(entry.ok()?.path().join("stat")).ok()?;
+            let id = stat.split(' ').next()?.parse().ok()?;
+            // Behind the name, which is in brackets: state, parent, and from the 12th on four times.
+            let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+            let ticks: f64 = fields.get(11..15)?.iter().filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
+            Some((id, fields.get(1)?.parse().ok()?, ticks / 100.0))
+        })
+        .collect();
+    let here = processes.iter().find(|(id, ..)| *id == std::process::id()).map_or(0.0, |(.., seconds)| *seconds);
+    let (mut servers, mut parents) = (0.0, vec![std::process::id()]);
+    while let Some(parent) = parents.pop() {
+        for (id, _, seconds) in processes.iter().filter(|(_, of, _)| *of == parent) {
+            servers += seconds;
+            parents.push(*id);
+        }
+    }
+    (here, servers)
 }
 
 /// Answers every request with 200 and counts them: as little HTTP/1.1 as does that.
@@ -119,12 +187,12 @@ fn whole_request(seen: &[u8]) -> Option<usize> {
     (seen.len() >= whole).then_some(whole)
 }
 
-async fn raw_http(receiver: &Receiver, rows: usize) -> f64 {
+async fn raw_http(receiver: &Receiver, rows: usize) -> Figure {
     outbox_adapters::ensure_crypto_provider();
     let client =
         reqwest::Client::builder().no_proxy().tcp_nodelay(true).pool_max_idle_per_host(usize::MAX).build().unwrap();
     let left = Arc::new(AtomicUsize::new(rows));
-    let began = Instant::now();
+    let round = Round::begin();
     let senders: Vec<_> = (0..IN_FLIGHT)
         .map(|_| {
             let (client, url, left) = (client.clone(), receiver.url.clone(), left.clone());
@@ -140,7 +208,7 @@ async fn raw_http(receiver: &Receiver, rows: usize) -> f64 {
     for sender in senders {
         sender.await.unwrap();
     }
-    rate(rows, began)
+    round.end(rows)
 }
 
 fn payload() -> String {
@@ -203,14 +271,14 @@ async fn insert(database: &Database, rows: usize, url: &str) {
 }
 
 /// Claims and marks everything, one batch after the other, with nothing sent.
-async fn raw_store(outbox: &Outbox, rows: usize) -> f64 {
+async fn raw_store(outbox: &Outbox, rows: usize) -> Figure {
     let store = outbox.database.store();
     let channels = outbox_dispatcher::channels::Channels::new(wiring::channels(&outbox.config).unwrap()).terms();
     let holder = Holder::new("bench", "1");
     let opened = store.begin_term(Shard(0), &holder, &channels).await.unwrap();
     let term = TermId { shard: Shard(0), epoch: opened.epoch, holder: holder.clone() };
-    let began = Instant::now();
-    let mut left = rows;
+    let round = Round::begin();
+    let (mut left, mut from) = (rows, WalkStart::default());
     while left > 0 {
         let claim = ClaimId::mint();
         let request = ClaimRequest {
@@ -219,6 +287,7 @@ async fn raw_store(outbox: &Outbox, rows: usize) -> f64 {
             max_bytes: 64 << 20,
             oversize: true,
             excluded: &[],
+            from,
             channels: &channels,
             paused: &[],
             unknown_channel_delay: Duration::from_mins(1),
@@ -226,6 +295,7 @@ async fn raw_store(outbox: &Outbox, rows: usize) -> f64 {
             margin: Duration::from_secs(1),
         };
         let claimed = store.claim(&term, &request).await.unwrap();
+        from = claimed.reached.unwrap_or(from);
         let marks: Vec<Mark> = claimed
             .messages
             .iter()
@@ -240,7 +310,7 @@ async fn raw_store(outbox: &Outbox, rows: usize) -> f64 {
                     number: 1,
                     epoch: term.epoch,
                     holder: holder.clone(),
-                    started: began,
+                    started: round.began,
                     duration: Duration::ZERO,
                     outcome: "delivered",
                     excerpt: None,
@@ -250,12 +320,12 @@ async fn raw_store(outbox: &Outbox, rows: usize) -> f64 {
         left -= marks.len();
         store.mark(&marks, &[claim]).await.unwrap();
     }
-    let rate = rate(rows, began);
+    let figure = round.end(rows);
     outbox.database.close().await;
-    rate
+    figure
 }
 
-async fn dispatcher(outbox: &Outbox, rows: usize, receiver: &Receiver) -> f64 {
+async fn dispatcher(outbox: &Outbox, rows: usize, receiver: &Receiver) -> Figure {
     let channels = wiring::channels(&outbox.config).unwrap();
     let names: Vec<_> = channels.iter().map(|channel| channel.name.clone()).collect();
     let resource = opentelemetry_sdk::Resource::builder_empty().build();
@@ -277,14 +347,14 @@ async fn dispatcher(outbox: &Outbox, rows: usize, receiver: &Receiver) -> f64 {
             run: LoopSettings { drain_timeout: Duration::from_secs(25), wakeup: false, until_empty: true },
         },
     });
-    let began = Instant::now();
+    let round = Round::begin();
     let running = tokio::spawn(async move { dispatcher.run(CancellationToken::new()).await });
     while receiver.count.load(Ordering::Relaxed) < before + rows {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    let rate = rate(rows, began);
+    let figure = round.end(rows);
     running.await.unwrap();
     assert_eq!(receiver.count.load(Ordering::Relaxed) - before, rows, "each row is sent once");
     outbox.database.close().await;
-    rate
+    figure
 }

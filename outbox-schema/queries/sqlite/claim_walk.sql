@@ -75,7 +75,8 @@ SELECT walked.claimed,
        CAST(now.ms - o.first_attempt_at AS INTEGER) AS retrying_for_ms,
        CAST(now.ms - o.created_at AS INTEGER) AS waited_ms,
        CAST(o.created_at AS INTEGER) AS created_ms,
-       o.ordering_key, o.traceparent, o.tracestate
+       o.ordering_key, o.traceparent, o.tracestate,
+       o.priority, NULL AS start_us, 2147483647 AS seen
 FROM walked CROSS JOIN outbox o ON o.id = walked.id CROSS JOIN now
 WHERE NOT walked.claimed OR walked.bytes_so_far <= ?6 OR (walked.place = 1 AND ?7)
 ORDER BY walked.place

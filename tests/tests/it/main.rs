@@ -22,6 +22,7 @@ mod grants;
 mod guarantees;
 mod idle;
 mod incident;
+mod late_commits;
 mod lease;
 mod lease_redis;
 mod lease_sentinel;

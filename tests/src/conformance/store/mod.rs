@@ -7,13 +7,14 @@ pub mod marks;
 pub mod ordering;
 mod outbox;
 pub mod settling;
+pub mod starts;
 pub mod terms;
 
 use std::time::{Duration, Instant};
 
 use outbox_schema::{
     AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, InDoubtPolicy, Mark, Message, OnDeadOrdered,
-    TermId, Verdict,
+    TermId, Verdict, WalkStart,
 };
 
 pub use outbox::{Dialect, Outbox};
@@ -53,6 +54,7 @@ pub fn request(channels: &[ChannelTerms]) -> ClaimRequest<'_> {
         max_bytes: 1 << 20,
         oversize: true,
         excluded: &[],
+        from: WalkStart::default(),
         channels,
         paused: &[],
         unknown_channel_delay: Duration::from_mins(1),
