@@ -9,7 +9,8 @@ use super::Plan;
 use super::counters::Counters;
 use super::grounds::{Grounds, Site};
 use super::number::{Percentiles, float};
-use super::part::receiver::{Arrivals, Receiver};
+use super::part::book::Arrivals;
+use super::part::receiver::Receiver;
 use super::part::{Orders, Part, bare, poster};
 use super::replicas::{Manner, Replicas};
 use super::usage::Usage;
@@ -70,7 +71,8 @@ impl Bench<'_> {
     pub(super) async fn raw_http(&mut self, requests: usize) -> anyhow::Result<Posted> {
         self.receiver.begin().await?;
         let (url, in_flight) = (self.receiver.url.clone(), self.plan.in_flight);
-        let posted: poster::Posted = Part::done(&Orders::Post(poster::Orders { url, requests, in_flight })).await?;
+        let orders = poster::Orders { url, requests, in_flight, clients: 1, tls_ca: None };
+        let posted: poster::Posted = Part::done(&Orders::Post(orders)).await?;
         let rate = self.receiver.arrivals().await?.rate();
         Ok(Posted { rate, took: posted.took, cpu: posted.usage.cpu_micros.map(|micros| micros / float(requests)) })
     }

@@ -9,6 +9,7 @@ mod grounds;
 mod measure;
 mod number;
 pub(crate) mod part;
+mod redis_commands;
 mod replicas;
 pub(crate) mod report;
 mod rows;
@@ -25,7 +26,7 @@ use url::Url;
 
 use self::grounds::Grounds;
 use self::measure::Bench;
-use self::part::receiver::Receiver;
+use self::part::receiver::{Kind, Receiver};
 use self::report::Report;
 use self::scenario::Scenario;
 use crate::config::{Config, LeaseProvider};
@@ -85,7 +86,7 @@ pub async fn bench(config: Config, plan: Plan) -> anyhow::Result<Report> {
 async fn measure(grounds: &Grounds, plan: &Plan) -> anyhow::Result<Report> {
     let config = &grounds.config;
     let one_machine = is_on_this_machine(config)?;
-    let receiver = Receiver::start().await?;
+    let receiver = Receiver::start(Kind::Webhooks).await?;
     let mut bench = Bench { grounds, plan, receiver, one_machine };
     let mut found = Vec::new();
     for &scenario in &plan.scenarios {

@@ -27,6 +27,8 @@ pub(super) enum Rows {
     Halted,
     /// The dead letter.
     Halting,
+    /// Due now, for the channel `fcm`.
+    Push,
 }
 
 /// The body of every message: 250 bytes.
@@ -34,12 +36,25 @@ pub(super) fn payload() -> String {
     format!("{{\"order\": 1, \"text\": \"{}\"}}", "x".repeat(225))
 }
 
-/// Puts in `count` rows of a kind for `target`.
+/// The same for a device.
+fn push_payload() -> String {
+    format!("{{\"notification\": {{\"title\": \"Order 1\", \"body\": \"{}\"}}}}", "x".repeat(200))
+}
+
+/// Puts in `count` rows of a kind; `target` is that of webhooks.
 pub(super) async fn insert(database: &Database, kind: Rows, count: usize, target: &str) -> anyhow::Result<()> {
     let (columns, values) = kind.columns_and_values(database.dialect());
     let columns = format!("channel, target, payload{columns}");
-    let target = target.replace('\'', "''");
-    let values = format!("'http', '{target}', '{}'{values}", payload());
+    let values = match kind {
+        Rows::Push => format!("'fcm', 'token:bench', '{}'{values}", push_payload()),
+        Rows::Due
+        | Rows::Keyed(_)
+        | Rows::Delivered { .. }
+        | Rows::Tomorrow
+        | Rows::Waiting
+        | Rows::Halted
+        | Rows::Halting => format!("'http', '{}', '{}'{values}", target.replace('\'', "''"), payload()),
+    };
     let chunk = CHUNK.min(count);
     for first in (0..count).step_by(CHUNK) {
         let rows = chunk.min(count - first);
@@ -82,7 +97,7 @@ impl Rows {
     /// Beside channel, target and payload; `i` is the number of the row.
     fn columns_and_values(self, dialect: Dialect) -> (&'static str, String) {
         match self {
-            Self::Due => ("", String::new()),
+            Self::Due | Self::Push => ("", String::new()),
             Self::Keyed(keys) => (", ordering_key", format!(", {}", concatenated(dialect, &format!("i % {keys}")))),
             Self::Delivered { days } => {
                 let then = from_now(dialect, -i64::from(days) * 86_400);

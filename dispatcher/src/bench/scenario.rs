@@ -97,6 +97,8 @@ pub(super) enum Measure {
     Snapshot,
     /// The slowest whole window of five seconds, of the drain without.
     SnapshotWindow,
+    /// Terms that ended meanwhile.
+    SnapshotHandOvers,
     /// Beside kept rows, of without.
     History,
     /// Beside rows that are not due, of without.
@@ -141,6 +143,7 @@ impl Measure {
             Self::LatencyMedian | Self::LatencySlowest => on(at_most(3.0), None, None),
             Self::Snapshot => on(at_least(0.9), None, None),
             Self::SnapshotWindow => on(at_least(0.8), None, None),
+            Self::SnapshotHandOvers => at_least(3.0),
             Self::History => on(at_least(0.9), at_least(0.9), None),
             Self::Future | Self::BacklogLastTenth | Self::OrderedHalted | Self::Retention => at_least(0.9),
             Self::BacklogMemory => at_most(1.1),

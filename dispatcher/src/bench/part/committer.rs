@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use futures_util::future::try_join_all;
 use outbox_schema::{ConnectOptions, Database};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
@@ -47,6 +48,7 @@ pub(in crate::bench) struct Committed {
 pub(super) async fn commit(orders: Orders) -> anyhow::Result<Committed> {
     let Orders { url, schema, target, commits, every, connections, bare } = orders;
     let database = Database::connect(&ConnectOptions { url: &url, schema: schema.as_deref(), connections }).await?;
+    open_all(&database, connections).await?;
     let application = Application::new(database, target, bare).await?;
     let mut tick = tokio::time::interval(every);
     tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
@@ -62,6 +64,16 @@ pub(super) async fn commit(orders: Orders) -> anyhow::Result<Committed> {
         took.push(u32::try_from(one?.as_micros()).unwrap_or(u32::MAX));
     }
     Ok(Committed { took: Percentiles::of(took), rate })
+}
+
+/// An application that runs has its connections.
+async fn open_all(database: &Database, connections: u32) -> sqlx::Result<()> {
+    let all = 0..connections;
+    match database {
+        Database::Postgres(pool) => try_join_all(all.map(|_| pool.acquire())).await.map(drop),
+        Database::MySql(pool) => try_join_all(all.map(|_| pool.acquire())).await.map(drop),
+        Database::Sqlite(pool) => try_join_all(all.map(|_| pool.acquire())).await.map(drop),
+    }
 }
 
 #[derive(Clone)]

@@ -4,8 +4,11 @@
 //! which no list of processes shall show), answers in such lines, and ends when its input does: it outlives nobody.
 
 pub(super) mod bare;
+pub(super) mod book;
 pub(super) mod committer;
+pub(super) mod enqueuer;
 pub(super) mod poster;
+pub(super) mod push;
 pub(super) mod receiver;
 
 use std::io::{BufRead, Write};
@@ -21,14 +24,16 @@ use tokio::sync::mpsc;
 /// What a part is to do.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Orders {
-    /// Receive webhooks and count them.
-    Receive,
+    /// Receive, count, and say what came when.
+    Receive(receiver::Kind),
     /// Send requests as fast as they are answered.
     Post(poster::Orders),
     /// Claim and mark in a bare table.
     Bare(bare::Orders),
     /// Commit rows at a given rate.
     Commit(committer::Orders),
+    /// Enqueue messages through the library.
+    Enqueue(enqueuer::Orders),
 }
 
 /// The hidden command: be a part.
@@ -37,10 +42,11 @@ pub(crate) async fn work() -> anyhow::Result<ExitCode> {
     let Some(orders) = lines.recv().await else { return Ok(ExitCode::SUCCESS) };
     let orders = serde_json::from_str(&orders).context("these are no orders of a bench; `outbox bench` gives them")?;
     match orders {
-        Orders::Receive => receiver::serve(lines).await?,
+        Orders::Receive(kind) => receiver::serve(kind, lines).await?,
         Orders::Post(orders) => until_left(lines, poster::post(orders)).await?,
         Orders::Bare(orders) => until_left(lines, bare::measure(orders)).await?,
         Orders::Commit(orders) => until_left(lines, committer::commit(orders)).await?,
+        Orders::Enqueue(orders) => until_left(lines, enqueuer::measure(orders)).await?,
     }
     Ok(ExitCode::SUCCESS)
 }

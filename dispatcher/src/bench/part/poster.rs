@@ -20,6 +20,10 @@ pub(in crate::bench) struct Orders {
     pub(in crate::bench) requests: usize,
     /// How many at one time.
     pub(in crate::bench) in_flight: usize,
+    /// Over HTTP/2, how many connections; each client has one.
+    pub(in crate::bench) clients: usize,
+    /// The authority to trust, as PEM.
+    pub(in crate::bench) tls_ca: Option<String>,
 }
 
 /// What came of it.
@@ -32,11 +36,15 @@ pub(in crate::bench) struct Posted {
 }
 
 pub(super) async fn post(orders: Orders) -> anyhow::Result<Posted> {
-    let Orders { url, requests, in_flight } = orders;
-    let client = bare_client()?;
+    let Orders { url, requests, in_flight, clients, tls_ca } = orders;
+    let clients: Vec<_> = (0..clients).map(|_| client(tls_ca.as_deref())).collect::<Result<_, _>>()?;
     let left = Arc::new(AtomicUsize::new(requests));
-    let senders: Vec<_> =
-        (0..in_flight).map(|_| tokio::spawn(send_on(client.clone(), url.clone(), left.clone()))).collect();
+    let senders: Vec<_> = clients
+        .iter()
+        .cycle()
+        .take(in_flight)
+        .map(|client| tokio::spawn(send_on(client.clone(), url.clone(), left.clone())))
+        .collect();
     let mut took = Vec::with_capacity(requests);
     for sender in senders {
         took.extend(sender.await??);
@@ -46,8 +54,16 @@ pub(super) async fn post(orders: Orders) -> anyhow::Result<Posted> {
 
 /// A client that does no more than it must.
 pub(in crate::bench) fn bare_client() -> reqwest::Result<reqwest::Client> {
+    client(None)
+}
+
+fn client(tls_ca: Option<&str>) -> reqwest::Result<reqwest::Client> {
     outbox_adapters::ensure_crypto_provider();
-    reqwest::Client::builder().no_proxy().tcp_nodelay(true).pool_max_idle_per_host(usize::MAX).build()
+    let client = reqwest::Client::builder().no_proxy().tcp_nodelay(true).pool_max_idle_per_host(usize::MAX);
+    match tls_ca {
+        Some(pem) => client.tls_certs_only([reqwest::Certificate::from_pem(pem.as_bytes())?]).build(),
+        None => client.build(),
+    }
 }
 
 /// One request after the other while there are any left.
