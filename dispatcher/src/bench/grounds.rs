@@ -105,13 +105,12 @@ impl Grounds {
     pub(super) async fn leftovers(&self) -> anyhow::Result<Vec<String>> {
         const SCHEMAS: &str = "SELECT CAST(schema_name AS char(64)) FROM information_schema.schemata \
                                WHERE schema_name LIKE 'outbox\\_bench\\_%' ORDER BY 1";
-        let mut names: Vec<String> = match self.connect().await? {
+        let names: Vec<String> = match self.connect().await? {
             Some(Database::Postgres(pool)) => sqlx::query_scalar(SCHEMAS).fetch_all(&pool).await?,
             Some(Database::MySql(pool)) => sqlx::query_scalar(SCHEMAS).fetch_all(&pool).await?,
             Some(Database::Sqlite(_)) | None => self.files()?,
         };
-        names.iter_mut().for_each(|name| *name = self.how_to_remove(name.trim_end()));
-        Ok(names)
+        Ok(names.iter().map(|name| self.how_to_remove(name.trim_end())).collect())
     }
 
     fn how_to_remove(&self, name: &str) -> String {

@@ -53,10 +53,10 @@ impl Plan {
         self.rows.unwrap_or_else(|| self.scaled(scenario.rows()))
     }
 
-    /// A number of other rows, or of whatever else there is less of at a smaller scale.
+    /// A number of other rows, or of whatever else there is less of at a smaller scale. Of something, one is left.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and far below the limits")]
     fn scaled(&self, whole: usize) -> usize {
-        (number::float(whole) * self.scale).ceil().max(1.0) as usize
+        (number::float(whole) * self.scale).ceil() as usize
     }
 }
 

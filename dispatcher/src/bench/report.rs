@@ -1,5 +1,7 @@
 //! What a bench has to say: figures, what each is held against, and whether that is good enough.
 
+use std::fmt::Write;
+
 use outbox_schema::Dialect;
 use serde::Serialize;
 
@@ -175,8 +177,8 @@ pub(crate) fn in_words(report: &Report) -> String {
             0 => String::new(),
             rows => format!(", {} rows", grouped(float(rows))),
         };
-        text += &format!("\n{}{about}\n", findings.scenario.name());
-        text += &table(["figure", "value", "beside", "ratio", "goal", "reached"], &rows);
+        let figures = table(["figure", "value", "beside", "ratio", "goal", "reached"], &rows);
+        let _ = write!(text, "\n{}{about}\n{figures}", findings.scenario.name());
     }
     text
 }

@@ -74,7 +74,9 @@ pub(super) async fn tidy(database: &Database) -> anyhow::Result<()> {
             let _ = sqlx::raw_sql("CHECKPOINT").execute(&mut *connection).await;
             sqlx::raw_sql("RESET statement_timeout").execute(&mut *connection).await?;
         }
-        Database::MySql(pool) => drop(sqlx::raw_sql("ANALYZE TABLE outbox").execute(pool).await?),
+        Database::MySql(pool) => {
+            sqlx::raw_sql("ANALYZE TABLE outbox").execute(pool).await?;
+        }
         Database::Sqlite(pool) => {
             sqlx::raw_sql("ANALYZE; PRAGMA wal_checkpoint(TRUNCATE)").execute(pool).await?;
         }

@@ -30,7 +30,7 @@ pub(super) struct BenchArgs {
     /// Part of a scenario's rows and time to measure, for a quick look: 0.1.
     #[arg(long, value_name = "PART", default_value_t = 1.0, value_parser = part)]
     scale: f64,
-    /// Messages in flight at most [default: the setting dispatch.max_in_flight].
+    /// Messages in flight at most [default: the setting `dispatch.max_in_flight`].
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     in_flight: Option<usize>,
     /// As JSON.

@@ -90,8 +90,14 @@ impl Command {
     fn asks_replicas(&self) -> bool {
         match self {
             Self::Status(_) | Self::Messages(_) | Self::DeadLetters(_) | Self::Prune(_) | Self::Health(_) => true,
-            Self::Run(_) | Self::Migrate(_) | Self::Enqueue(_) | Self::Config(_) | Self::Check(_) => false,
-            Self::Bench(_) | Self::BenchPart | Self::Demo(_) => false,
+            Self::Run(_)
+            | Self::Migrate(_)
+            | Self::Enqueue(_)
+            | Self::Config(_)
+            | Self::Check(_)
+            | Self::Bench(_)
+            | Self::BenchPart
+            | Self::Demo(_) => false,
         }
     }
 }

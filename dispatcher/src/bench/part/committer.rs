@@ -3,11 +3,13 @@
 //! Either into the outbox, and the receiver tells how long ago that was; or into a bare table, with a bare request right
 //! after it: what the product's latency is compared with.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::try_join_all;
 use outbox_schema::{ConnectOptions, Database};
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
@@ -49,7 +51,7 @@ pub(super) async fn commit(orders: Orders) -> anyhow::Result<Committed> {
     let Orders { url, schema, target, commits, every, connections, bare } = orders;
     let database = Database::connect(&ConnectOptions { url: &url, schema: schema.as_deref(), connections }).await?;
     open_all(&database, connections).await?;
-    let application = Application::new(database, target, bare).await?;
+    let application = Application::new(database, connections, target, bare).await?;
     let mut tick = tokio::time::interval(every);
     tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let (began, mut running) = (Instant::now(), JoinSet::new());
@@ -82,10 +84,12 @@ struct Application {
     client: reqwest::Client,
     target: String,
     bare: bool,
+    /// The queue for a connection. That of the pool would give up where the server does not keep up.
+    turns: Arc<Semaphore>,
 }
 
 impl Application {
-    async fn new(database: Database, target: String, bare: bool) -> anyhow::Result<Self> {
+    async fn new(database: Database, connections: u32, target: String, bare: bool) -> anyhow::Result<Self> {
         let client = bare_client()?;
         if bare {
             let table = |key: &str| {
@@ -103,7 +107,7 @@ impl Application {
                 }
             }
         }
-        Ok(Self { database, client, target, bare })
+        Ok(Self { database, client, target, bare, turns: Arc::new(Semaphore::new(connections as usize)) })
     }
 
     async fn commit_one(&self) -> anyhow::Result<Duration> {
@@ -120,7 +124,8 @@ impl Application {
         Ok(began.elapsed())
     }
 
-    async fn insert(&self, into: &str, values: &[&str]) -> sqlx::Result<()> {
+    async fn insert(&self, into: &str, values: &[&str]) -> anyhow::Result<()> {
+        let _turn = self.turns.acquire().await?;
         let marks = |mark: &dyn Fn(usize, &str) -> String| {
             let marks: Vec<_> = values.iter().enumerate().map(|(place, value)| mark(place, value)).collect();
             sqlx::AssertSqlSafe(format!("{into}({})", marks.join(", ")))

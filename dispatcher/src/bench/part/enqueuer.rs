@@ -146,7 +146,7 @@ impl Work {
 
     /// One each way in turn, the time without that of the transaction's beginning and end.
     async fn singly<C: Bare>(&self, connection: &mut C) -> anyhow::Result<(Vec<u32>, Vec<u32>, f64)> {
-        let (message, body, insert) = (self.message(), payload(), self.insert_of::<C>(1));
+        let (message, body, insert) = (self.message(), payload(), insert_of::<C>(1));
         let (mut ours, mut bare, mut sent) = (Vec::new(), Vec::new(), 0);
         for _ in 0..self.singles {
             connection.order("BEGIN".to_owned()).await?;
@@ -163,7 +163,7 @@ impl Work {
 
     /// Batches each way in turn: messages a second.
     async fn at_once<C: Bare>(&self, connection: &mut C) -> anyhow::Result<(f64, f64)> {
-        let (body, insert) = (payload(), self.insert_of::<C>(AT_ONCE));
+        let (body, insert) = (payload(), insert_of::<C>(AT_ONCE));
         let messages: Vec<_> = (0..AT_ONCE).map(|_| self.message()).collect();
         let (mut ours, mut bare) = (Duration::ZERO, Duration::ZERO);
         for _ in 0..self.batches {
@@ -186,13 +186,13 @@ impl Work {
     fn message(&self) -> NewMessage {
         NewMessage::new("http", &self.target, payload())
     }
+}
 
-    fn insert_of<C: Bare>(&self, rows: usize) -> String {
-        let row =
-            |number: usize| format!("('http', {}, {}{})", C::place(number * 2 + 1), C::place(number * 2 + 2), C::JSON);
-        let rows: Vec<_> = (0..rows).map(row).collect();
-        format!("INSERT INTO outbox (channel, target, payload) VALUES {}", rows.join(", "))
-    }
+fn insert_of<C: Bare>(rows: usize) -> String {
+    let row =
+        |number: usize| format!("('http', {}, {}{})", C::place(number * 2 + 1), C::place(number * 2 + 2), C::JSON);
+    let rows: Vec<_> = (0..rows).map(row).collect();
+    format!("INSERT INTO outbox (channel, target, payload) VALUES {}", rows.join(", "))
 }
 
 async fn timed<T, E: Into<anyhow::Error>>(work: impl Future<Output = Result<T, E>>) -> anyhow::Result<Duration> {

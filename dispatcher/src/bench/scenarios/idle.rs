@@ -19,8 +19,8 @@ const REPLICAS: usize = 50;
 /// Watched for so many terms, so that hand-overs are among what is counted, in due proportion.
 const TERMS: f64 = 2.0;
 
-/// Longest wait for what a fleet does once, when it starts.
-const SETTLE: Duration = Duration::from_secs(3);
+/// Wait for what a fleet does once, when it starts: PostgreSQL counts what a connection did up to ten seconds later.
+const SETTLE: Duration = Duration::from_secs(12);
 
 #[derive(Default)]
 struct Rounds {
