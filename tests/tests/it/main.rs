@@ -5,6 +5,7 @@
 mod alerts;
 mod api;
 mod bad_input;
+mod bench;
 mod by_hand;
 mod cancel_by_key;
 mod cloudevents;
