@@ -21,6 +21,7 @@ use crate::poll::{Dispatcher, LoopSettings};
 use crate::retention::Pruner;
 use crate::send::Sender;
 use crate::settling::Settling;
+use crate::start::Start;
 use crate::suspects::Suspects;
 
 /// What a dispatcher is made of.
@@ -113,6 +114,7 @@ impl Dispatcher {
                 suspects,
                 channels: terms,
                 destinations: destinations.clone(),
+                start: Start::default(),
                 wakeup: wakeup.clone(),
                 poll_interval: settings.poll_interval,
                 lease_ttl: settings.lease_ttl,

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use outbox_schema::database::STATEMENT_LIMIT;
-use outbox_schema::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, Store, StoreError, TermEnd};
+use outbox_schema::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, Store, StoreError, TermEnd, WalkStart};
 use tokio::sync::Notify;
 
 use crate::destinations::{Admission, Destinations};
 use crate::in_flight::{InFlight, Room};
 use crate::leadership::patience;
 use crate::metrics::Metrics;
+use crate::start::Start;
 use crate::suspects::Suspects;
 use crate::term::Term;
 
@@ -43,6 +44,8 @@ pub struct Intake {
     pub channels: Arc<[ChannelTerms]>,
     /// What each destination may be sent.
     pub destinations: Arc<Destinations>,
+    /// Where walks begin.
+    pub start: Start,
     /// Given when there may be something to poll.
     pub wakeup: Arc<Notify>,
     /// Longest wait between two polls when no hint comes.
@@ -68,7 +71,10 @@ pub enum Polled {
     /// Claimed rows, to be sent.
     Batch(Batch),
     /// Nothing is due that there is room for beside what is in flight.
-    Nothing,
+    Nothing {
+        /// When to look from the beginning, where only that would prove it.
+        look_again: Option<Duration>,
+    },
     /// Nothing is due, and nothing was in flight or in doubt that could become due again.
     Empty,
     /// The term is over.
@@ -85,10 +91,15 @@ impl Intake {
             // Asked before the claim: what is marked while it runs may be due again, or make room for a larger row,
             // and the claim did not see it.
             let quiet = room.empty && self.in_flight.is_quiet() && !self.destinations.holds_back();
+            if self.in_flight.let_go() {
+                self.start.forget();
+            }
+            let from = self.start.next(term.id.epoch);
             let claim = ClaimId::mint();
             let began = Instant::now();
-            let Some(claimed) = self.claim(term, claim, room).await else { return Polled::TermOver };
+            let Some(claimed) = self.claim(term, claim, room, from).await else { return Polled::TermOver };
             self.metrics.polled(began.elapsed());
+            self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
             self.report_deferred(&claimed.deferred);
             if !claimed.messages.is_empty() {
                 term.count_claimed(&claimed.messages);
@@ -98,7 +109,12 @@ impl Intake {
                 return Polled::Batch(Batch { claim, messages: claimed.messages });
             }
             if claimed.deferred.is_empty() {
-                return if quiet { Polled::Empty } else { Polled::Nothing };
+                match self.start.unproven(from) {
+                    None if quiet => return Polled::Empty,
+                    None => return Polled::Nothing { look_again: None },
+                    Some(Duration::ZERO) => {}
+                    Some(later) => return Polled::Nothing { look_again: Some(later) },
+                }
             }
         }
     }
@@ -109,10 +125,11 @@ impl Intake {
         }
     }
 
-    /// Waits for a hint or for the next tick. A hint given since the last poll began counts.
-    pub async fn wait(&self, term: &Term) {
-        let tick = self.destinations.opens_in().map_or(self.poll_interval, |opens| opens.min(self.poll_interval));
-        let tick = tokio::time::sleep(tick.max(SHORTEST_WAIT));
+    /// Waits for a hint or for the next tick, `at_most` so long. A hint given since the last poll began counts.
+    pub async fn wait(&self, term: &Term, at_most: Option<Duration>) {
+        let limits = [at_most, self.destinations.opens_in().map(|opens| opens.max(SHORTEST_WAIT))];
+        let tick = limits.into_iter().flatten().fold(self.poll_interval, Duration::min);
+        let tick = tokio::time::sleep(tick);
         tokio::pin!(tick);
         loop {
             term.progress();
@@ -140,7 +157,7 @@ impl Intake {
     }
 
     /// Makes one claim, repeating it under the same id until its fate is known. None ends the term.
-    async fn claim(&self, term: &Term, claim: ClaimId, room: Room) -> Option<Claimed> {
+    async fn claim(&self, term: &Term, claim: ClaimId, room: Room, from: WalkStart) -> Option<Claimed> {
         self.suspects.give_up_overdue();
         let excluded = self.in_flight.excluded();
         let Admission { closed, rooms, full: _ } = self.destinations.admission();
@@ -150,6 +167,7 @@ impl Intake {
             max_bytes: room.bytes,
             oversize: room.empty,
             excluded: &excluded,
+            from,
             channels: &self.channels,
             closed: &closed,
             rooms: &rooms,

@@ -35,6 +35,8 @@ struct State {
     unsettled: (Option<Epoch>, HashSet<MessageId>),
     /// Rows that may be what killed a process, and wait to be resent singly.
     held_back: HashSet<MessageId>,
+    /// Whether rows of these two have left them since somebody last asked.
+    let_go: bool,
 }
 
 /// How much more may be claimed.
@@ -54,13 +56,14 @@ impl InFlight {
         Self { max_messages, max_bytes, state: Mutex::default(), freed: Notify::new() }
     }
 
-    /// Waits until enough slots are free to be worth a claim: a quarter of them, or any after a moment. Where a destination
-    /// is `full`, free slots may be of no use to it: then a quarter must have been freed since the last claim.
+    /// Waits until enough slots are free to be worth a claim: half of them, since half of what a claim of a quarter costs
+    /// does not depend on how many rows it takes; or any after a moment. Where a destination is `full`, free slots may be of
+    /// no use to it: then so many must have been freed since the last claim.
     ///
     /// # Cancel safety
     /// Safe: nothing is reserved.
     pub async fn room(&self, full: bool) -> Room {
-        let worthwhile = (self.max_messages / 4).max(1);
+        let worthwhile = (self.max_messages / 2).max(1);
         loop {
             let freed = self.freed.notified();
             let room = self.present_room();
@@ -149,13 +152,23 @@ impl InFlight {
     pub fn set_unsettled(&self, epoch: Epoch, messages: &[MessageId]) {
         let mut state = self.state();
         if state.unsettled.0 <= Some(epoch) {
-            state.unsettled = (Some(epoch), messages.iter().copied().collect());
+            let unsettled = messages.iter().copied().collect();
+            state.let_go |= !state.unsettled.1.is_subset(&unsettled);
+            state.unsettled = (Some(epoch), unsettled);
         }
     }
 
     /// Replaces the suspects that are held back.
     pub fn set_held_back(&self, messages: HashSet<MessageId>) {
-        self.state().held_back = messages;
+        let mut state = self.state();
+        state.let_go |= !state.held_back.is_subset(&messages);
+        state.held_back = messages;
+    }
+
+    /// Whether rows that claims had to leave out, and that are not in flight here, may have become free for them since this
+    /// was last asked.
+    pub fn let_go(&self) -> bool {
+        std::mem::take(&mut self.state().let_go)
     }
 
     /// Whether this row is in flight here.

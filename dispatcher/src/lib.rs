@@ -5,6 +5,7 @@
 pub mod answering;
 pub mod api;
 pub mod assemble;
+pub mod bench;
 pub mod cached;
 pub mod channels;
 pub mod claim;
@@ -33,6 +34,7 @@ pub mod replica;
 pub mod retention;
 pub mod send;
 pub mod settling;
+pub mod start;
 pub mod status;
 pub mod store_health;
 pub mod suspects;

@@ -17,6 +17,9 @@ use crate::term::Term;
 /// Marks per group at most.
 const GROUP: usize = 1024;
 
+/// How long a group waits at most, once it has a first mark, to become one that is worth a round trip.
+const LINGER: Duration = Duration::from_millis(5);
+
 /// The result of an attempt on its way to the database.
 #[derive(Debug)]
 pub struct Sent {
@@ -48,11 +51,26 @@ impl Marker {
     pub async fn run(self, mut sent: mpsc::UnboundedReceiver<Sent>) {
         let mut group = Vec::with_capacity(GROUP);
         while sent.recv_many(&mut group, GROUP).await > 0 {
+            let _ = tokio::time::timeout(LINGER, self.gather(&mut sent, &mut group)).await;
             let ordered = group.iter().any(|sent| sent.ordered);
             let (marks, terms) = group.drain(..).map(|sent| (sent.mark, sent.term)).unzip();
             self.write(marks, terms).await;
             if ordered {
                 self.wakeup.notify_one();
+            }
+        }
+    }
+
+    /// Adds to a group until it is a quarter of what is in flight. Nobody waits for a mark but the slots, and the next
+    /// message of an ordering key, so a group that may have freed one does not wait.
+    ///
+    /// # Cancel safety
+    /// Safe: what was received is in the group.
+    async fn gather(&self, sent: &mut mpsc::UnboundedReceiver<Sent>, group: &mut Vec<Sent>) {
+        let worthwhile = (self.in_flight.count() / 4).min(GROUP);
+        while group.len() < worthwhile && !group.iter().any(|sent| sent.ordered) {
+            if sent.recv_many(group, GROUP - group.len()).await == 0 {
+                return;
             }
         }
     }

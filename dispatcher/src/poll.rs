@@ -96,13 +96,18 @@ impl Dispatcher {
     async fn next_batch(&self, term: &Term, shutdown: &CancellationToken) -> Option<Batch> {
         loop {
             fault_point::reach(Point::Poll).await;
-            match self.intake.poll(term).await {
+            let at_most = match self.intake.poll(term).await {
                 Polled::Batch(batch) => return Some(batch),
                 Polled::TermOver => return None,
-                Polled::Empty if self.settings.until_empty => shutdown.cancel(),
-                Polled::Empty | Polled::Nothing => {}
-            }
-            self.intake.wait(term).await;
+                Polled::Empty => {
+                    if self.settings.until_empty {
+                        shutdown.cancel();
+                    }
+                    None
+                }
+                Polled::Nothing { look_again } => look_again,
+            };
+            self.intake.wait(term, at_most).await;
         }
     }
 

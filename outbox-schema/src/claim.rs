@@ -61,6 +61,9 @@ pub struct ClaimRequest<'a> {
     pub oversize: bool,
     /// Rows to leave out: in flight here, or of claims not yet settled. Taken before the call.
     pub excluded: &'a [MessageId],
+    /// Where to begin. Due rows before it may be left out: ask from the beginning before you believe that there are none,
+    /// and every now and then.
+    pub from: WalkStart,
     /// The configured channels. Due rows of other channels are deferred, not claimed.
     pub channels: &'a [ChannelTerms],
     /// Destinations and channels whose rows are passed over.
@@ -82,6 +85,59 @@ pub struct Claimed {
     pub messages: Vec<Message>,
     /// Due rows of unknown channels that were met and moved out of the way: how many of each channel.
     pub deferred: BTreeMap<String, u64>,
+    /// Where the next walk may begin; none where it has to begin where this one did, because rows were left.
+    pub reached: Option<WalkStart>,
+}
+
+/// The priorities that a row can have: 0 to 3.
+pub const PRIORITIES: usize = 4;
+
+/// Where a walk over the due rows begins: for each priority, behind a row that was claimed, else at the oldest due row.
+///
+/// A hint. It spares a walk what a database keeps of rows that are done, for as long as anybody has a snapshot of before:
+/// entries of the index that lie where the walk would otherwise begin. Rows can become due behind it (transactions
+/// commit in another order than they began, letters are redriven, pauses end), so it is never the whole truth.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WalkStart([Option<Place>; PRIORITIES]);
+
+/// Where a row lies among the due rows of its priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// `available_at` in microseconds since 1970.
+    pub(crate) us: i64,
+    pub(crate) id: i64,
+}
+
+impl WalkStart {
+    /// Behind the row `id` of that priority, due since `us` microseconds after 1970; else at the beginning.
+    pub fn behind(priority: i16, us: i64, id: i64) -> Self {
+        let mut start = Self::default();
+        start.pass(priority, Place { us, id });
+        start
+    }
+
+    /// Whether this is the oldest due row of every priority.
+    pub fn is_beginning(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// This start, or that of `earlier` for a priority of which this one says nothing.
+    #[must_use]
+    pub fn or(self, earlier: Self) -> Self {
+        Self(std::array::from_fn(|priority| self.0[priority].or(earlier.0[priority])))
+    }
+
+    /// Begins behind that row, if it does not begin further on already.
+    pub(crate) fn pass(&mut self, priority: i16, place: Place) {
+        if let Some(start) = usize::try_from(priority).ok().and_then(|priority| self.0.get_mut(priority)) {
+            *start = (*start).max(Some(place));
+        }
+    }
+
+    /// For each priority, the lowest first.
+    pub(crate) fn places(&self) -> [Option<Place>; PRIORITIES] {
+        self.0
+    }
 }
 
 /// A claimed row.

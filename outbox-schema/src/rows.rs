@@ -3,25 +3,52 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::claim::{PRIORITIES, Place};
 use crate::destination::{DestinationState, PauseKind, Ramp};
 use crate::store::Decided;
-use crate::{Claimed, Message, MessageId};
+use crate::{Claimed, Message, MessageId, WalkStart};
 
 /// A row that a claim met: claimed, or deferred out of its way.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct ClaimedRow {
     pub(crate) claimed: bool,
+    pub(crate) priority: i16,
+    /// `available_at`, or a second ago if that is earlier, in microseconds since 1970; none where it is no moment.
+    pub(crate) start_us: Option<i64>,
+    /// Its place among the due rows of its priority that the walk came by, from 1; none where that is not known.
+    pub(crate) nth: Option<i32>,
     #[sqlx(flatten)]
     pub(crate) message: Message,
 }
 
 impl ClaimedRow {
-    pub(crate) fn split(rows: Vec<Self>) -> Claimed {
+    /// What a claim brought whose walk began at `from`.
+    pub(crate) fn split(rows: Vec<Self>, from: WalkStart) -> Claimed {
+        let reached = Self::reached(&rows, from);
         let (claimed, met): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.claimed);
         Claimed {
             messages: claimed.into_iter().map(|row| row.message).collect(),
             deferred: by_channel(met.into_iter().map(|row| row.message.channel)),
+            reached,
         }
+    }
+
+    /// Behind the last row of each priority before which none was left. Heads of ordering keys are found in another way.
+    fn reached(rows: &[Self], from: WalkStart) -> Option<WalkStart> {
+        if rows.iter().any(|row| !row.claimed || row.nth.is_none()) {
+            return None;
+        }
+        let mut start = from;
+        let mut next = [1; PRIORITIES];
+        for row in rows {
+            let next = usize::try_from(row.priority).ok().and_then(|priority| next.get_mut(priority));
+            let Some(next) = next.filter(|next| row.nth == Some(**next)) else { continue };
+            *next += 1;
+            if let (Some(us), None) = (row.start_us, &row.message.ordering_key) {
+                start.pass(row.priority, Place { us, id: row.message.id });
+            }
+        }
+        Some(start)
     }
 
     /// The rows among `rows` that are to be moved out of the way.

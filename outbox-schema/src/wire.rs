@@ -17,7 +17,7 @@ const TEXT_BYTES: usize = 4096;
 pub(crate) struct MarkRow<'a> {
     pub(crate) claim: Uuid,
     pub(crate) id: i64,
-    revision: i32,
+    pub(crate) revision: i32,
     pub(crate) status: &'static str,
     /// 1 where the mark counts an attempt.
     counted: u8,
@@ -36,9 +36,9 @@ pub(crate) struct MarkRow<'a> {
     pause_kind: Option<&'static str>,
     pub(crate) invalid_target: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    receipt: Option<Cow<'a, str>>,
+    pub(crate) receipt: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    status_code: Option<u16>,
+    pub(crate) status_code: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Cow<'a, str>>,
     /// Of a mark that makes a dead letter.
@@ -50,7 +50,7 @@ pub(crate) struct MarkRow<'a> {
     epoch: i64,
     holder: &'a str,
     /// How long ago the attempt began.
-    started_ms: u64,
+    pub(crate) started_ms: u64,
     duration_ms: u64,
     outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,6 +94,11 @@ impl<'a> MarkRow<'a> {
         let mut rows: Vec<_> = marks.iter().map(Self::of).collect();
         rows.sort_unstable_by_key(|row| row.id);
         rows
+    }
+
+    /// Whether the mark is that of a delivery, and so needs few of the fields.
+    pub(crate) fn is_delivery(&self) -> bool {
+        self.status == Status::Success.as_str()
     }
 
     /// The same attempt, as it is recorded where the mark of a delivery was fenced.

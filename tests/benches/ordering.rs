@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use outbox_schema::{
     AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, ConnectOptions, Database, Holder, InDoubtPolicy, Mark, Message,
-    OnDeadOrdered, Shard, Store, TermId, Verdict,
+    OnDeadOrdered, Shard, Store, TermId, Verdict, WalkStart,
 };
 use outbox_tests::servers;
 use sqlx::AssertSqlSafe;
@@ -97,6 +97,7 @@ async fn measure(name: &str, store: &dyn Store) {
             max_bytes: 64 << 20,
             oversize: true,
             excluded: &[],
+            from: WalkStart::default(),
             channels: &channels,
             closed: &[],
             rooms: &[],

@@ -1,5 +1,6 @@
 //! The command line. Exit status: 0 done, 1 failed, 2 wrong usage or settings.
 
+mod bench;
 mod check;
 mod config;
 mod dead_letters;
@@ -75,6 +76,11 @@ enum Command {
     Check(check::CheckArgs),
     /// Ask a running replica whether it is alive (for container health checks).
     Health(health::HealthArgs),
+    /// What this reaches on your own servers, beside what they reach by themselves.
+    Bench(bench::BenchArgs),
+    /// A part of a bench, which starts it.
+    #[command(hide = true)]
+    BenchPart,
     /// See it work: three replicas, a receiver and a kill -9, with nothing to install.
     Demo(crate::demo::DemoArgs),
 }
@@ -84,9 +90,14 @@ impl Command {
     fn asks_replicas(&self) -> bool {
         match self {
             Self::Status(_) | Self::Messages(_) | Self::DeadLetters(_) | Self::Prune(_) | Self::Health(_) => true,
-            Self::Run(_) | Self::Migrate(_) | Self::Enqueue(_) | Self::Config(_) | Self::Check(_) | Self::Demo(_) => {
-                false
-            }
+            Self::Run(_)
+            | Self::Migrate(_)
+            | Self::Enqueue(_)
+            | Self::Config(_)
+            | Self::Check(_)
+            | Self::Bench(_)
+            | Self::BenchPart
+            | Self::Demo(_) => false,
         }
     }
 }
@@ -126,6 +137,8 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Config(command) => config::config(&settings(&global)?, &command),
             Command::Check(args) => check::check(settings(&global)?, &args).await,
             Command::Health(args) => health::health(&settings(&global)?, url, &args).await,
+            Command::Bench(args) => bench::bench(settings(&global)?, args).await,
+            Command::BenchPart => crate::bench::part::work().await,
             Command::Demo(args) => crate::demo::demo(args).await,
         }
     })

@@ -89,7 +89,7 @@ pub async fn demo(args: DemoArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Completes when this process is asked to stop.
-async fn stopped() -> io::Result<()> {
+pub(crate) async fn stopped() -> io::Result<()> {
     let mut terminated = signal(SignalKind::terminate())?;
     let mut hung_up = signal(SignalKind::hangup())?;
     tokio::select! {

@@ -4,7 +4,8 @@
 --
 -- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog. The indexes are
 -- forced because an optimizer that misjudges them scans the history. What is excluded is a NOT IN, a filter: a join
--- could be put first and the order of the index be lost.
+-- could be put first and the order of the index be lost. Each branch begins behind the row that it is given, if any: see
+-- WalkStart. No start is younger than a second, because transactions that began a moment ago may be committing still.
 --
 -- The heads of ordering keys come from the index, which is skipped through from key to key where all its leading columns
 -- are grouped by, though two of them are constant. Stepping as the other dialects do is worse here: a range whose start is
@@ -18,9 +19,11 @@ SELECT walked.claimed,
        TIMESTAMPDIFF(MICROSECOND, o.first_attempt_at, UTC_TIMESTAMP(6)) DIV 1000 AS retrying_for_ms,
        TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)) DIV 1000 AS waited_ms,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', o.created_at) DIV 1000 AS created_ms,
-       o.ordering_key, o.traceparent, o.tracestate
+       o.ordering_key, o.traceparent, o.tracestate, o.priority,
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', LEAST(o.available_at, UTC_TIMESTAMP(6) - INTERVAL 1 SECOND)) AS start_us,
+       CAST(walked.nth AS SIGNED) AS nth
 FROM (
-    SELECT met.id, met.claimed,
+    SELECT met.id, met.claimed, met.nth,
            ROW_NUMBER() OVER (PARTITION BY met.claimed
                               ORDER BY met.priority DESC, met.available_at, met.id) AS place,
            SUM(met.payload_bytes) OVER (PARTITION BY met.claimed
@@ -29,11 +32,15 @@ FROM (
         SELECT due.id, due.payload_bytes, due.priority, due.available_at,
                known.name IS NOT NULL AS claimed, COALESCE(limited.room, known.room) AS room,
                ROW_NUMBER() OVER (PARTITION BY known.name IS NOT NULL, due.destination
-                                  ORDER BY due.priority DESC, due.available_at, due.id) AS place_there
+                                  ORDER BY due.priority DESC, due.available_at, due.id) AS place_there,
+               ROW_NUMBER() OVER (PARTITION BY known.name IS NOT NULL, due.priority
+                                  ORDER BY due.available_at, due.id) AS nth
         FROM (SELECT * FROM (
         (SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox FORCE INDEX (outbox_due)
          WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
            AND priority = 3 AND available_at <= UTC_TIMESTAMP(6)
+           AND (available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
+                OR (available_at = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND AND id > ?))
            AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
            AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
                    name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
@@ -44,6 +51,8 @@ FROM (
         (SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox FORCE INDEX (outbox_due)
          WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
            AND priority = 2 AND available_at <= UTC_TIMESTAMP(6)
+           AND (available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
+                OR (available_at = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND AND id > ?))
            AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
            AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
                    name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
@@ -54,6 +63,8 @@ FROM (
         (SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox FORCE INDEX (outbox_due)
          WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
            AND priority = 1 AND available_at <= UTC_TIMESTAMP(6)
+           AND (available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
+                OR (available_at = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND AND id > ?))
            AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
            AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
                    name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
@@ -64,6 +75,8 @@ FROM (
         (SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox FORCE INDEX (outbox_due)
          WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
            AND priority = 0 AND available_at <= UTC_TIMESTAMP(6)
+           AND (available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
+                OR (available_at = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND AND id > ?))
            AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
            AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
                    name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)

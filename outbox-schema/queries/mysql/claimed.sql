@@ -7,7 +7,8 @@ SELECT true AS claimed,
        TIMESTAMPDIFF(MICROSECOND, o.first_attempt_at, UTC_TIMESTAMP(6)) DIV 1000 AS retrying_for_ms,
        TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)) DIV 1000 AS waited_ms,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', o.created_at) DIV 1000 AS created_ms,
-       o.ordering_key, o.traceparent, o.tracestate
+       o.ordering_key, o.traceparent, o.tracestate,
+       o.priority, NULL AS start_us, NULL AS nth
 FROM outbox_claim c
 STRAIGHT_JOIN JSON_TABLE(c.message_ids, '$[*]' COLUMNS (place FOR ORDINALITY, id bigint PATH '$')) sent
 STRAIGHT_JOIN outbox o ON o.id = sent.id AND o.status = 'PENDING'

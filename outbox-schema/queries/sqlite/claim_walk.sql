@@ -75,7 +75,8 @@ head(id) AS (
     LEFT JOIN json_each(?8) limited ON limited.value ->> 'destination' = due.destination
 ), walked AS (
     SELECT id, claimed, row_number() OVER walk AS place, sum(payload_bytes) OVER walk AS bytes_so_far
-    FROM met WHERE NOT claimed OR place_there <= room WINDOW walk AS (PARTITION BY claimed ORDER BY priority DESC, available_at, id)
+    FROM met WHERE NOT claimed OR place_there <= room
+    WINDOW walk AS (PARTITION BY claimed ORDER BY priority DESC, available_at, id)
 )
 SELECT walked.claimed,
        o.id, o.revision, o.idempotency_key, o.channel, o.target, o.destination,
@@ -84,7 +85,8 @@ SELECT walked.claimed,
        CAST(now.ms - o.first_attempt_at AS INTEGER) AS retrying_for_ms,
        CAST(now.ms - o.created_at AS INTEGER) AS waited_ms,
        CAST(o.created_at AS INTEGER) AS created_ms,
-       o.ordering_key, o.traceparent, o.tracestate
+       o.ordering_key, o.traceparent, o.tracestate,
+       o.priority, NULL AS start_us, NULL AS nth
 FROM walked CROSS JOIN outbox o ON o.id = walked.id CROSS JOIN now
 WHERE NOT walked.claimed OR walked.bytes_so_far <= ?6 OR (walked.place = 1 AND ?7)
 ORDER BY walked.place

@@ -7,7 +7,8 @@ SELECT 1 AS claimed,
        CAST(now.ms - o.first_attempt_at AS INTEGER) AS retrying_for_ms,
        CAST(now.ms - o.created_at AS INTEGER) AS waited_ms,
        CAST(o.created_at AS INTEGER) AS created_ms,
-       o.ordering_key, o.traceparent, o.tracestate
+       o.ordering_key, o.traceparent, o.tracestate,
+       o.priority, NULL AS start_us, NULL AS nth
 FROM outbox_claim c
 CROSS JOIN json_each(c.message_ids) sent
 CROSS JOIN outbox o ON o.id = sent.value AND o.revision = c.revisions ->> sent.key AND o.status = 'PENDING'

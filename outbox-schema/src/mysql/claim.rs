@@ -12,8 +12,8 @@ use crate::{ClaimRequest, Claimed, MessageId, StoreError, TermId};
 
 const DOING: &str = "claiming due messages";
 
-/// Each is a branch of the walk.
-const PRIORITIES: usize = 4;
+/// The year 1: before every `DATETIME`, whose documented range begins with the year 1000.
+const BEGINNING_US: i64 = -62_135_596_800_000_000;
 
 /// What a claim asks for, as the statements take it.
 struct Asked<'a> {
@@ -53,7 +53,7 @@ impl MySqlStore {
                 .fetch_all(&mut *step)
                 .await
                 .map_err(|error| refused(DOING, error))?;
-            ClaimedRow::split(rows)
+            ClaimedRow::split(rows, request.from)
         } else {
             asked.claim(&mut step).await?
         };
@@ -72,7 +72,7 @@ impl Asked<'_> {
         }
         let met = ClaimedRow::met(&rows);
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(step, met).await? };
-        Ok(Claimed { deferred, ..ClaimedRow::split(rows) })
+        Ok(Claimed { deferred, ..ClaimedRow::split(rows, self.request.from) })
     }
 
     /// Walks. Beside a cancellation it locks what it found until the claim has committed, so that nobody cancels it
@@ -107,8 +107,11 @@ impl Asked<'_> {
 
     async fn walk(&self, step: &mut Step, excluded: &str) -> Result<Vec<ClaimedRow>, sqlx::Error> {
         let mut walk = sqlx::query_as(include_str!("../../queries/mysql/claim_walk.sql"));
-        for _branch in 0..PRIORITIES {
-            walk = walk.bind(self.term.shard.0).bind(excluded).bind(&self.closed).bind(&self.closed);
+        // A branch for each priority, the highest first.
+        for start in self.request.from.places().into_iter().rev() {
+            walk = walk.bind(self.term.shard.0);
+            let (at, id) = start.map_or((BEGINNING_US, 0), |place| (place.us, place.id));
+            walk = walk.bind(at).bind(at).bind(id).bind(excluded).bind(&self.closed).bind(&self.closed);
             walk = walk.bind(self.request.limit);
         }
         // The heads of ordering keys.

@@ -1,6 +1,7 @@
 //! The store on PostgreSQL 13 and later. Each step of the protocol is a PL/pgSQL function (see the migrations):
 //! one round trip, and every statement in it reads what was committed before it began, after the locks are held.
 
+mod mark;
 mod wakeup;
 
 use std::time::Duration;
@@ -11,7 +12,7 @@ use sqlx::PgPool;
 use crate::mark::MarkReport;
 use crate::rows::{ClaimedRow, DecidedRow, DestinationRow, UnsettledRow};
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
-use crate::wire::{MarkRow, as_json, millis_i64};
+use crate::wire::millis_i64;
 use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, InDoubtPolicy, Mark, MessageId, OnDeadOrdered, Shard,
     Store, StoreError, TermEnd, TermId,
@@ -116,6 +117,8 @@ impl Store for PostgresStore {
             .bind(millis_i64(request.unknown_channel_delay))
             .bind(millis_i64(request.lease_ttl))
             .bind(millis_i64(request.margin))
+            .bind(request.from.places().map(|place| place.map(|place| place.us)).to_vec())
+            .bind(request.from.places().map(|place| place.map(|place| place.id)).to_vec())
             .fetch_all(&self.pool)
             .await
             .map_err(|error| match error.as_database_error() {
@@ -125,22 +128,11 @@ impl Store for PostgresStore {
                 }
                 Some(_) | None => fenced(term, "claiming due messages", error),
             })?;
-        Ok(ClaimedRow::split(rows))
+        Ok(ClaimedRow::split(rows, request.from))
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
-        let doing = "marking messages";
-        let mut claims: Vec<_> = marks.iter().map(|mark| mark.claim.0).collect();
-        claims.sort_unstable();
-        claims.dedup();
-        let fenced: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/postgres/mark.sql"))
-            .bind(as_json(doing, &MarkRow::all(marks))?)
-            .bind(claims)
-            .bind(finished.iter().map(|claim| claim.0).collect::<Vec<_>>())
-            .fetch_all(&self.pool)
-            .await
-            .map_err(|error| refused(doing, error))?;
-        Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
+        self.mark_group(marks, finished).await
     }
 
     async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {

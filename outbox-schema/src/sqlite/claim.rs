@@ -64,7 +64,7 @@ impl SqliteStore {
                 .fetch_all(&mut *tx)
                 .await
                 .map_err(|error| refused(DOING, error))?;
-            ClaimedRow::split(rows)
+            ClaimedRow::split(rows, request.from)
         } else {
             asked.claim(&mut tx).await?
         };
@@ -96,7 +96,7 @@ impl Asked<'_> {
         }
         let met = ClaimedRow::met(&rows);
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(tx, met).await? };
-        Ok(Claimed { deferred, ..ClaimedRow::split(rows) })
+        Ok(Claimed { deferred, ..ClaimedRow::split(rows, self.request.from) })
     }
 
     async fn walk(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<ClaimedRow>, sqlx::Error> {

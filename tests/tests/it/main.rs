@@ -5,6 +5,7 @@
 mod alerts;
 mod api;
 mod bad_input;
+mod bench;
 mod by_hand;
 mod cancel_by_key;
 mod cloudevents;
@@ -23,6 +24,7 @@ mod grants;
 mod guarantees;
 mod idle;
 mod incident;
+mod late_commits;
 mod lease;
 mod lease_redis;
 mod lease_sentinel;

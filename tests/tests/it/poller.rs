@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use outbox_schema::{
     AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, Holder, InDoubtPolicy, Mark, Message,
-    OnDeadOrdered, Shard, Store, TermId, Verdict,
+    OnDeadOrdered, Shard, Store, TermId, Verdict, WalkStart,
 };
 
 pub(crate) struct Poller<'a> {
@@ -37,6 +37,7 @@ impl<'a> Poller<'a> {
             max_bytes: 1_000_000,
             oversize: true,
             excluded: &[],
+            from: WalkStart::default(),
             channels: &self.channels,
             closed: &[],
             rooms: &[],

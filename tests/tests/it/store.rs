@@ -1,7 +1,7 @@
 //! Every store does the same: each behaviour, on every database.
 
 use outbox_tests::conformance::store::{
-    claims, defaults, destinations, halting, marks, on_every_database, ordering, settling, terms,
+    claims, defaults, destinations, halting, marks, on_every_database, ordering, settling, starts, terms,
 };
 
 #[tokio::test]
@@ -152,6 +152,21 @@ async fn tries_of_one_claim_that_overlap_make_it_once() {
 #[tokio::test]
 async fn a_cancelled_claim_leaves_no_lock_behind() {
     on_every_database(claims::a_cancelled_claim_leaves_no_lock_behind).await;
+}
+
+#[tokio::test]
+async fn a_walk_goes_on_behind_what_was_claimed() {
+    on_every_database(starts::a_walk_goes_on_behind_what_was_claimed).await;
+}
+
+#[tokio::test]
+async fn a_late_commit_with_an_old_available_at_is_claimed() {
+    on_every_database(starts::a_late_commit_with_an_old_available_at_is_claimed).await;
+}
+
+#[tokio::test]
+async fn a_walk_that_leaves_a_row_is_followed_by_one_that_begins_before_it() {
+    on_every_database(starts::a_walk_that_leaves_a_row_is_followed_by_one_that_begins_before_it).await;
 }
 
 #[tokio::test]

@@ -8,13 +8,14 @@ pub mod marks;
 pub mod ordering;
 mod outbox;
 pub mod settling;
+pub mod starts;
 pub mod terms;
 
 use std::time::{Duration, Instant};
 
 use outbox_schema::{
     AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, InDoubtPolicy, Mark, Message, OnDeadOrdered, Pause,
-    PauseKind, TermId, Verdict,
+    PauseKind, TermId, Verdict, WalkStart,
 };
 
 pub use outbox::{Dialect, Outbox};
@@ -55,6 +56,7 @@ pub fn request(channels: &[ChannelTerms]) -> ClaimRequest<'_> {
         max_bytes: 1 << 20,
         oversize: true,
         excluded: &[],
+        from: WalkStart::default(),
         channels,
         closed: &[],
         rooms: &[],

@@ -1,0 +1,69 @@
+//! What a database server counts of itself: bytes of its log, commits, statements. Of the whole server (of the database,
+//! on PostgreSQL), so others who use it meanwhile are counted too.
+
+use outbox_schema::Database;
+use serde::Serialize;
+use sqlx::{MySqlPool, PgPool};
+
+use super::number::float;
+
+/// Totals, or what was spent between two looks. None where the server does not tell.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(super) struct Counters {
+    /// Write-ahead log, in bytes.
+    pub(super) log_bytes: Option<f64>,
+    /// Transactions that committed.
+    pub(super) commits: Option<f64>,
+    /// Statements; on PostgreSQL where `pg_stat_statements` is installed.
+    pub(super) statements: Option<f64>,
+}
+
+impl Counters {
+    /// The totals of the moment.
+    pub(super) async fn of(database: &Database) -> Self {
+        match database {
+            Database::Postgres(pool) => Self::of_postgres(pool).await,
+            Database::MySql(pool) => Self::of_mysql(pool).await,
+            Database::Sqlite(_) => Self::default(),
+        }
+    }
+
+    /// What was spent since `before`, for each of `messages`.
+    pub(super) fn per_message(self, before: Self, messages: u64) -> Self {
+        self.since(before, float(messages.max(1)))
+    }
+
+    /// What was spent since `before`, divided.
+    pub(super) fn since(self, before: Self, by: f64) -> Self {
+        let spent = |after: Option<f64>, before: Option<f64>| Some((after? - before?) / by);
+        Self {
+            log_bytes: spent(self.log_bytes, before.log_bytes),
+            commits: spent(self.commits, before.commits),
+            statements: spent(self.statements, before.statements),
+        }
+    }
+
+    async fn of_postgres(pool: &PgPool) -> Self {
+        let one = async |sql: &'static str| sqlx::query_scalar::<_, f64>(sql).fetch_one(pool).await.ok();
+        Self {
+            log_bytes: one("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8").await,
+            commits: one("SELECT xact_commit::float8 FROM pg_stat_database WHERE datname = current_database()").await,
+            statements: one("SELECT sum(s.calls)::float8 FROM public.pg_stat_statements s \
+                             JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = current_database()")
+            .await,
+        }
+    }
+
+    async fn of_mysql(pool: &MySqlPool) -> Self {
+        let one = async |name: &str| {
+            let sql = sqlx::AssertSqlSafe(format!("SHOW GLOBAL STATUS LIKE '{name}'"));
+            let (_, value) = sqlx::query_as::<_, (String, String)>(sql).fetch_optional(pool).await.ok()??;
+            value.parse::<f64>().ok()
+        };
+        Self {
+            log_bytes: one("Innodb_os_log_written").await,
+            commits: one("Com_commit").await,
+            statements: one("Questions").await,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The three things that are measured in turn: raw HTTP, the raw database, the product.
+
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use outbox_schema::Database;
+
+use super::Plan;
+use super::counters::Counters;
+use super::grounds::{Grounds, Site};
+use super::number::{Percentiles, float};
+use super::part::book::Arrivals;
+use super::part::receiver::Receiver;
+use super::part::{Orders, Part, bare, poster};
+use super::replicas::{Manner, Replicas};
+use super::usage::Usage;
+
+/// How often it is looked how far the product is.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Longest that it may deliver nothing.
+const STALL: Duration = Duration::from_mins(1);
+
+/// What every scenario needs.
+#[derive(Debug)]
+pub(super) struct Bench<'a> {
+    pub(super) grounds: &'a Grounds,
+    pub(super) plan: &'a Plan,
+    pub(super) receiver: Receiver,
+    /// Whether the database is on this machine.
+    pub(super) one_machine: bool,
+}
+
+/// Raw HTTP.
+#[derive(Debug)]
+pub(super) struct Posted {
+    /// Requests a second.
+    pub(super) rate: f64,
+    /// How long they took.
+    pub(super) took: Percentiles,
+    /// Processor time for each, in microseconds.
+    pub(super) cpu: Option<f64>,
+}
+
+/// The product.
+#[derive(Debug)]
+pub(super) struct Delivered {
+    /// When requests came.
+    pub(super) arrivals: Arrivals,
+    /// How long attempts took.
+    pub(super) attempts: Percentiles,
+    /// Processor time for each message, in microseconds.
+    pub(super) cpu: Option<f64>,
+    /// Most memory of a replica, in bytes.
+    pub(super) peak: Option<f64>,
+    /// What the database spent on each message.
+    pub(super) spent: Counters,
+    /// Terms that began.
+    pub(super) terms: f64,
+}
+
+impl Delivered {
+    /// Messages a second, from the first to the last.
+    pub(super) fn rate(&self) -> f64 {
+        self.arrivals.rate()
+    }
+}
+
+impl Bench<'_> {
+    /// H: a bare client against the same receiver, at the same concurrency.
+    pub(super) async fn raw_http(&mut self, requests: usize) -> anyhow::Result<Posted> {
+        self.receiver.begin().await?;
+        let (url, in_flight) = (self.receiver.url.clone(), self.plan.in_flight);
+        let orders = poster::Orders { url, requests, in_flight, clients: 1, tls_ca: None };
+        let posted: poster::Posted = Part::done(&Orders::Post(orders)).await?;
+        let rate = self.receiver.arrivals().await?.rate();
+        Ok(Posted { rate, took: posted.took, cpu: posted.usage.cpu_micros.map(|micros| micros / float(requests)) })
+    }
+
+    /// D: claims and marks in a bare table beside the outbox. Rows a second, and processor time of the client for each,
+    /// in microseconds.
+    pub(super) async fn raw_database(&self, site: &Site, rows: usize) -> anyhow::Result<(f64, Option<f64>)> {
+        let (url, schema, batch) = (site.url.clone(), site.schema.clone(), self.plan.in_flight);
+        let measured: bare::Measured = Part::done(&Orders::Bare(bare::Orders { url, schema, rows, batch })).await?;
+        Ok((measured.rate, measured.usage.cpu_micros.map(|micros| micros / float(rows))))
+    }
+
+    /// R: real replicas deliver the rows that are due at `site`.
+    pub(super) async fn deliver(&mut self, site: &Site, manner: &Manner, rows: usize) -> anyhow::Result<Delivered> {
+        self.deliver_watched(site, manner, rows, &mut |_, _| ()).await
+    }
+
+    /// The same, and tells `watch` on the way how many requests have come and what the replicas have taken.
+    pub(super) async fn deliver_watched(
+        &mut self,
+        site: &Site,
+        manner: &Manner,
+        rows: usize,
+        watch: &mut (dyn FnMut(u64, Usage) + Send),
+    ) -> anyhow::Result<Delivered> {
+        let (before, epoch) = (Counters::of(&site.database).await, epoch(&site.database).await?);
+        self.receiver.begin().await?;
+        let mut replicas = Replicas::start(self.grounds, site, manner).await?;
+        self.wait_for(rows, &mut replicas, watch).await?;
+        while claims(&site.database).await? > 0 {
+            replicas.check()?;
+            tokio::time::sleep(LOOK).await;
+        }
+        let usage = replicas.usage();
+        let attempts = replicas.attempts().await?;
+        let terms = epoch_since(&site.database, epoch).await?;
+        replicas.stop().await?;
+        let arrivals = self.receiver.arrivals().await?;
+        let spent = Counters::of(&site.database).await.per_message(before, arrivals.count);
+        let cpu = usage.cpu_micros.map(|micros| micros / float(arrivals.count.max(1)));
+        Ok(Delivered { arrivals, attempts, cpu, peak: usage.peak_bytes, spent, terms })
+    }
+
+    async fn wait_for(
+        &mut self,
+        rows: usize,
+        replicas: &mut Replicas,
+        watch: &mut (dyn FnMut(u64, Usage) + Send),
+    ) -> anyhow::Result<()> {
+        let (mut seen, mut moved) = (0, Instant::now());
+        loop {
+            let count = self.receiver.count().await?;
+            watch(count, replicas.usage());
+            if count >= rows as u64 {
+                return Ok(());
+            }
+            if count > seen {
+                (seen, moved) = (count, Instant::now());
+            } else if moved.elapsed() > STALL {
+                bail!("{count} of {rows} messages were delivered, and then none for {STALL:?}");
+            }
+            replicas.check()?;
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+async fn claims(database: &Database) -> sqlx::Result<i64> {
+    number(database, "SELECT count(*) FROM outbox_claim").await
+}
+
+async fn epoch(database: &Database) -> sqlx::Result<i64> {
+    number(database, "SELECT epoch FROM outbox_term WHERE shard = 0").await
+}
+
+async fn epoch_since(database: &Database, before: i64) -> sqlx::Result<f64> {
+    Ok(float(epoch(database).await? - before))
+}
+
+async fn number(database: &Database, sql: &'static str) -> sqlx::Result<i64> {
+    match database {
+        Database::Postgres(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
+        Database::MySql(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
+        Database::Sqlite(pool) => sqlx::query_scalar(sql).fetch_one(pool).await,
+    }
+}

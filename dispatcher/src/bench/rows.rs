@@ -1,0 +1,168 @@
+//! The rows that a scenario finds: put in quickly, in statements of a bounded size.
+
+use anyhow::Context;
+use outbox_schema::{Database, Dialect};
+use sqlx::AssertSqlSafe;
+
+/// Rows of one statement: it must end before the limit of statements does, on a slow disk too.
+const CHUNK: usize = 20_000;
+
+/// What is put in.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Rows {
+    /// Due now.
+    Due,
+    /// Due now, in turn with so many ordering keys.
+    Keyed(usize),
+    /// Delivered so many days ago.
+    Delivered {
+        /// How many days.
+        days: u32,
+    },
+    /// Due in a day.
+    Tomorrow,
+    /// Tried once, and due again in an hour.
+    Waiting,
+    /// Due, behind a dead letter of their ordering key.
+    Halted,
+    /// The dead letter.
+    Halting,
+    /// Due now, for the channel `fcm`.
+    Push,
+}
+
+/// The body of every message: 250 bytes.
+pub(super) fn payload() -> String {
+    format!("{{\"order\": 1, \"text\": \"{}\"}}", "x".repeat(225))
+}
+
+/// The same for a device.
+fn push_payload() -> String {
+    format!("{{\"notification\": {{\"title\": \"Order 1\", \"body\": \"{}\"}}}}", "x".repeat(200))
+}
+
+/// Puts in `count` rows of a kind; `target` is that of webhooks.
+pub(super) async fn insert(database: &Database, kind: Rows, count: usize, target: &str) -> anyhow::Result<()> {
+    let (columns, values) = kind.columns_and_values(database.dialect());
+    let columns = format!("channel, target, payload{columns}");
+    let values = match kind {
+        Rows::Push => format!("'fcm', 'token:bench', '{}'{values}", push_payload()),
+        Rows::Due
+        | Rows::Keyed(_)
+        | Rows::Delivered { .. }
+        | Rows::Tomorrow
+        | Rows::Waiting
+        | Rows::Halted
+        | Rows::Halting => format!("'http', '{}', '{}'{values}", target.replace('\'', "''"), payload()),
+    };
+    let chunk = CHUNK.min(count);
+    for first in (0..count).step_by(CHUNK) {
+        let rows = chunk.min(count - first);
+        insert_some(database, &columns, &values, first, rows).await.context("the rows of the scenario")?;
+    }
+    Ok(())
+}
+
+/// What the database does by itself within a minute or so, and would do in the middle of a measurement.
+pub(super) async fn tidy(database: &Database) -> anyhow::Result<()> {
+    match database {
+        Database::Postgres(pool) => {
+            let mut connection = pool.acquire().await?;
+            sqlx::raw_sql("SET statement_timeout = 0").execute(&mut *connection).await?;
+            sqlx::raw_sql("VACUUM ANALYZE outbox").execute(&mut *connection).await?;
+            // A right that few roles have: without it the server chooses its own time.
+            let _ = sqlx::raw_sql("CHECKPOINT").execute(&mut *connection).await;
+            sqlx::raw_sql("RESET statement_timeout").execute(&mut *connection).await?;
+        }
+        Database::MySql(pool) => {
+            sqlx::raw_sql("ANALYZE TABLE outbox").execute(pool).await?;
+        }
+        Database::Sqlite(pool) => {
+            sqlx::raw_sql("ANALYZE; PRAGMA wal_checkpoint(TRUNCATE)").execute(pool).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows of a status, counted one by one.
+pub(super) async fn count(database: &Database, status: &str) -> sqlx::Result<usize> {
+    let sql = AssertSqlSafe(format!("SELECT count(*) FROM outbox WHERE status = '{status}'"));
+    let count: i64 = match database {
+        Database::Postgres(pool) => sqlx::query_scalar(sql).fetch_one(pool).await?,
+        Database::MySql(pool) => sqlx::query_scalar(sql).fetch_one(pool).await?,
+        Database::Sqlite(pool) => sqlx::query_scalar(sql).fetch_one(pool).await?,
+    };
+    Ok(usize::try_from(count).unwrap_or_default())
+}
+
+impl Rows {
+    /// Beside channel, target and payload; `i` is the number of the row.
+    fn columns_and_values(self, dialect: Dialect) -> (&'static str, String) {
+        match self {
+            Self::Due | Self::Push => ("", String::new()),
+            Self::Keyed(keys) => (", ordering_key", format!(", {}", concatenated(dialect, &format!("i % {keys}")))),
+            Self::Delivered { days } => {
+                let then = from_now(dialect, -i64::from(days) * 86_400);
+                let columns = ", status, attempts, revision, available_at, created_at, finished_at";
+                (columns, format!(", 'SUCCESS', 1, 1, {then}, {then}, {then}"))
+            }
+            Self::Tomorrow => (", available_at", format!(", {}", from_now(dialect, 86_400))),
+            Self::Waiting => {
+                let columns = ", attempts, revision, first_attempt_at, available_at, last_error, last_status_code";
+                let (now, then) = (from_now(dialect, 0), from_now(dialect, 3_600));
+                (columns, format!(", 1, 1, {now}, {then}, 'HTTP 503', 503"))
+            }
+            Self::Halted => (", ordering_key", ", 'halted'".to_owned()),
+            Self::Halting => {
+                let columns = ", ordering_key, status, dead_reason, attempts, revision, finished_at";
+                (columns, format!(", 'halted', 'DEAD', 'permanent', 1, 1, {}", from_now(dialect, 0)))
+            }
+        }
+    }
+}
+
+fn concatenated(dialect: Dialect, number: &str) -> String {
+    match dialect {
+        Dialect::Postgres | Dialect::MySql => format!("concat('key ', {number})"),
+        Dialect::Sqlite => format!("'key ' || ({number})"),
+    }
+}
+
+fn from_now(dialect: Dialect, seconds: i64) -> String {
+    match dialect {
+        Dialect::Postgres => format!("now() + interval '{seconds} seconds'"),
+        Dialect::MySql => format!("UTC_TIMESTAMP(6) + INTERVAL {seconds} SECOND"),
+        Dialect::Sqlite => {
+            format!("CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) + {}", seconds * 1_000)
+        }
+    }
+}
+
+async fn insert_some(
+    database: &Database,
+    columns: &str,
+    values: &str,
+    first: usize,
+    rows: usize,
+) -> Result<(), sqlx::Error> {
+    let (begin, last) = (first + 1, first + rows);
+    let series = format!("WITH RECURSIVE n (i) AS (SELECT {begin} UNION ALL SELECT i + 1 FROM n WHERE i < {last})");
+    match database {
+        Database::Postgres(pool) => {
+            let series = format!("generate_series({begin}, {last}) AS n (i)");
+            let sql = format!("INSERT INTO outbox ({columns}) SELECT {values} FROM {series}");
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(pool).await?;
+        }
+        Database::MySql(pool) => {
+            // The limit of a recursion has two names.
+            let limits = "/*M! max_recursive_iterations = 100000000 */ /*!80000 cte_max_recursion_depth = 100000000 */";
+            let sql = format!("SET SESSION {limits}; INSERT INTO outbox ({columns}) {series} SELECT {values} FROM n");
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(pool).await?;
+        }
+        Database::Sqlite(pool) => {
+            let sql = format!("{series} INSERT INTO outbox ({columns}) SELECT {values} FROM n");
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(pool).await?;
+        }
+    }
+    Ok(())
+}

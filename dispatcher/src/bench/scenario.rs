@@ -1,0 +1,177 @@
+//! What can be measured, how much of it, and what it is held to: the one place of the goals.
+
+use clap::ValueEnum;
+use outbox_schema::Dialect;
+use serde::Serialize;
+
+/// Something that is measured in one go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scenario {
+    /// 100,000 due rows, beside raw HTTP and a bare table.
+    Drain,
+    /// 1,000 single-row commits a second, from commit to receiver.
+    Latency,
+    /// A drain of 300,000 while a transaction keeps its snapshot, with hand-overs.
+    Snapshot,
+    /// A drain beside 5,000,000 delivered rows that are kept.
+    History,
+    /// A drain beside 1,000,000 rows due tomorrow and 100,000 that wait for a retry.
+    Future,
+    /// 1,000,000 due rows: the last tenth beside the first, and memory.
+    Backlog,
+    /// FCM: TLS, HTTP/2, 100 ms to an answer, 100 streams to a connection.
+    Fcm,
+    /// 1,000 ordering keys of 100 rows; then one halted key of 100,000 beside unordered rows.
+    Ordered,
+    /// What an application pays: one row in its transaction, and 1,000 at once.
+    Enqueue,
+    /// A drain while 1,000,000 old rows are removed.
+    Retention,
+    /// 50 replicas with nothing due.
+    Idle,
+}
+
+impl Scenario {
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Drain => "drain",
+            Self::Latency => "latency",
+            Self::Snapshot => "snapshot",
+            Self::History => "history",
+            Self::Future => "future",
+            Self::Backlog => "backlog",
+            Self::Fcm => "fcm",
+            Self::Ordered => "ordered",
+            Self::Enqueue => "enqueue",
+            Self::Retention => "retention",
+            Self::Idle => "idle",
+        }
+    }
+
+    /// Rows to deliver (to insert, for `enqueue`) in a round, where nobody says otherwise.
+    pub(super) fn rows(self) -> usize {
+        match self {
+            Self::Drain | Self::History | Self::Future | Self::Ordered | Self::Retention | Self::Enqueue => 100_000,
+            Self::Latency => 10_000,
+            Self::Snapshot => 300_000,
+            Self::Backlog => 1_000_000,
+            Self::Fcm => 150_000,
+            Self::Idle => 0,
+        }
+    }
+}
+
+/// What a ratio is held to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    /// This or more.
+    AtLeast(f64),
+    /// This or less.
+    AtMost(f64),
+}
+
+impl Goal {
+    /// Whether a measured ratio is good enough. One that rounds to the goal is.
+    pub fn is_reached(self, ratio: f64) -> bool {
+        let rounded = (ratio * 1_000.0).round() / 1_000.0;
+        match self {
+            Self::AtLeast(least) => rounded >= least,
+            Self::AtMost(most) => rounded <= most,
+        }
+    }
+}
+
+/// What has a goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// R of 1/(1/H + 1/D), all on one machine.
+    DrainOfComposed,
+    /// Median from commit to receiver, of a bare insert and POST.
+    LatencyMedian,
+    /// The same of the slowest hundredth.
+    LatencySlowest,
+    /// With a snapshot held, of without.
+    Snapshot,
+    /// The slowest whole window of five seconds, of the drain without.
+    SnapshotWindow,
+    /// Terms that ended meanwhile.
+    SnapshotHandOvers,
+    /// Beside kept rows, of without.
+    History,
+    /// Beside rows that are not due, of without.
+    Future,
+    /// The last tenth, of the first.
+    BacklogLastTenth,
+    /// Peak memory at the end, of that after the first tenth.
+    BacklogMemory,
+    /// Of the streams' own limit or the bare client's, whichever is lower.
+    Fcm,
+    /// Ordering keys, of unordered rows.
+    OrderedKeys,
+    /// Beside a halted key, of without.
+    OrderedHalted,
+    /// Statements to enqueue one message.
+    EnqueueStatements,
+    /// 1,000 messages at once, of a bare insert of so many rows.
+    EnqueueBatch,
+    /// While old rows go, of without.
+    Retention,
+    /// Redis commands, of what the settings imply.
+    IdleCommands,
+    /// Commits, of what the settings imply.
+    IdleCommits,
+    /// Share of a core that an idle replica takes.
+    IdleCpu,
+}
+
+impl Measure {
+    /// The goal, where this database has one.
+    pub(super) fn goal(self, dialect: Dialect) -> Option<Goal> {
+        let on = |postgres, mysql, sqlite| match dialect {
+            Dialect::Postgres => postgres,
+            Dialect::MySql => mysql,
+            Dialect::Sqlite => sqlite,
+        };
+        let at_least = |ratio| Some(Goal::AtLeast(ratio));
+        let at_most = |ratio| Some(Goal::AtMost(ratio));
+        match self {
+            Self::DrainOfComposed => on(at_least(0.85), at_least(0.75), None),
+            // Only PostgreSQL gives a hint; the others wait for the next poll.
+            Self::LatencyMedian | Self::LatencySlowest => on(at_most(3.0), None, None),
+            Self::Snapshot => on(at_least(0.9), None, None),
+            Self::SnapshotWindow => on(at_least(0.8), None, None),
+            Self::SnapshotHandOvers => at_least(3.0),
+            Self::History => on(at_least(0.9), at_least(0.9), None),
+            Self::Future | Self::BacklogLastTenth | Self::OrderedHalted | Self::Retention => at_least(0.9),
+            Self::BacklogMemory => at_most(1.1),
+            Self::Fcm | Self::EnqueueBatch => at_least(0.8),
+            Self::OrderedKeys => at_least(0.5),
+            Self::EnqueueStatements => at_most(1.0),
+            Self::IdleCommands | Self::IdleCommits => at_most(1.2),
+            Self::IdleCpu => at_most(0.002),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_that_rounds_to_its_goal_reaches_it() {
+        assert!(Goal::AtLeast(0.85).is_reached(0.8496));
+        assert!(!Goal::AtLeast(0.85).is_reached(0.849));
+        assert!(Goal::AtMost(3.0).is_reached(3.0004));
+        assert!(!Goal::AtMost(3.0).is_reached(3.1));
+    }
+
+    #[test]
+    fn a_scenario_is_typed_as_it_is_called() {
+        for scenario in Scenario::value_variants() {
+            assert_eq!(scenario.to_possible_value().map(|value| value.get_name() == scenario.name()), Some(true));
+        }
+    }
+}

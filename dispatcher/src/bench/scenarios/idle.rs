@@ -1,0 +1,96 @@
+//! What a fleet takes that has nothing to do, beside what its settings imply.
+
+use std::time::{Duration, Instant};
+
+use crate::bench::counters::Counters;
+use crate::bench::measure::Bench;
+use crate::bench::number::{float, median};
+use crate::bench::redis_commands::RedisCommands;
+use crate::bench::replicas::{Manner, Replicas};
+use crate::bench::report::{Figure, Unit};
+use crate::bench::say;
+use crate::bench::scenario::Measure;
+use crate::config::Config;
+use crate::leadership::campaign_interval;
+
+/// Replicas.
+const REPLICAS: usize = 50;
+
+/// Watched for so many terms, so that hand-overs are among what is counted, in due proportion.
+const TERMS: f64 = 2.0;
+
+/// Wait for what a fleet does once, when it starts: PostgreSQL counts what a connection did up to ten seconds later.
+const SETTLE: Duration = Duration::from_secs(12);
+
+#[derive(Default)]
+struct Rounds {
+    cpu: Vec<f64>,
+    commands: Vec<f64>,
+    commits: Vec<f64>,
+    statements: Vec<f64>,
+    memory: Vec<f64>,
+}
+
+pub(super) async fn run(bench: &mut Bench<'_>) -> anyhow::Result<Vec<Figure>> {
+    let replicas = bench.plan.scaled(REPLICAS);
+    let mut rounds = Rounds::default();
+    for number in 1..=bench.plan.rounds {
+        watch(bench, replicas, &mut rounds).await?;
+        say(&format!("idle, round {number} with {replicas} replicas"));
+    }
+    let (config, dialect) = (&bench.grounds.config, bench.grounds.dialect());
+    let told = |figures: Vec<f64>| (!figures.is_empty()).then(|| median(figures));
+    let commands = told(rounds.commands);
+    let implied = commands.map(|_| implied_commands(config, replicas));
+    Ok(vec![
+        Figure::new("replicas", Unit::Count, float(replicas)),
+        Figure::new("Redis commands", Unit::PerSecond, commands)
+            .beside("implied", implied)
+            .goal(Measure::IdleCommands, dialect),
+        Figure::new("commits", Unit::PerSecond, told(rounds.commits))
+            .beside("implied", implied_commits(config))
+            .goal(Measure::IdleCommits, dialect),
+        Figure::new("statements", Unit::PerSecond, told(rounds.statements)),
+        Figure::new("cores to a replica", Unit::Count, told(rounds.cpu)).goal(Measure::IdleCpu, dialect),
+        Figure::new("peak memory of a replica", Unit::Bytes, told(rounds.memory)),
+    ])
+}
+
+async fn watch(bench: &mut Bench<'_>, count: usize, rounds: &mut Rounds) -> anyhow::Result<()> {
+    let config = &bench.grounds.config;
+    let site = bench.grounds.site().await?;
+    let manner = Manner { replicas: count, ..Manner::plain(bench.plan.in_flight) };
+    let mut replicas = Replicas::start(bench.grounds, &site, &manner).await?;
+    replicas.addresses().await?;
+    tokio::time::sleep(SETTLE.mul_f64(bench.plan.scale.min(1.0))).await;
+    let mut commands = RedisCommands::of(config).await;
+    let (usage, counters, calls) = (replicas.usage(), Counters::of(&site.database).await, commands.count().await);
+    let began = Instant::now();
+    tokio::time::sleep(config.lease.term.mul_f64(TERMS * bench.plan.scale)).await;
+    let (usage_after, calls_after) = (replicas.usage(), commands.count().await);
+    let seconds = began.elapsed().as_secs_f64();
+    let spent = Counters::of(&site.database).await.since(counters, seconds);
+    replicas.check()?;
+    let cpu = usage_after.cpu_micros.zip(usage.cpu_micros).map(|(after, before)| after - before);
+    rounds.cpu.extend(cpu.map(|micros| micros / 1e6 / seconds / float(count)));
+    rounds.commands.extend(calls_after.zip(calls).map(|(after, before)| (after - before) / seconds));
+    rounds.commits.extend(spent.commits);
+    rounds.statements.extend(spent.statements);
+    rounds.memory.extend(usage_after.peak_bytes);
+    replicas.stop().await?;
+    bench.grounds.remove(site).await
+}
+
+/// Followers campaign with one command per campaign interval and half of its jitter; the poller renews by a script of
+/// three commands, thrice per ttl; and at the end of a term there is the release, and all campaign at once.
+fn implied_commands(config: &Config, replicas: usize) -> f64 {
+    let followers = float(replicas) - 1.0;
+    let campaigns = followers / (campaign_interval(config.lease.ttl).as_secs_f64() * 1.15);
+    let renewals = 3.0 * 3.0 / config.lease.ttl.as_secs_f64();
+    campaigns + renewals + (followers + 5.0) / config.lease.term.as_secs_f64()
+}
+
+/// The poller polls; a term has a beginning, an end and a look at what earlier ones left.
+fn implied_commits(config: &Config) -> f64 {
+    1.0 / config.dispatch.poll_interval.as_secs_f64() + 4.0 / config.lease.term.as_secs_f64()
+}

@@ -1,0 +1,104 @@
+//! How long from an application's commit to the receiver, beside what a bare commit and a bare request take one after
+//! the other: what an application pays that calls the receiver itself.
+
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+
+use crate::bench::grounds::Site;
+use crate::bench::measure::Bench;
+use crate::bench::number::{Percentiles, float, median_of};
+use crate::bench::part::committer::Committed;
+use crate::bench::part::{Orders, Part, committer};
+use crate::bench::replicas::{Manner, Replicas};
+use crate::bench::report::{Figure, Unit};
+use crate::bench::rows::{self, Rows};
+use crate::bench::say;
+use crate::bench::scenario::Measure;
+
+/// From one commit to the next.
+const EVERY: Duration = Duration::from_millis(1);
+
+/// Connections of the application.
+const CONNECTIONS: u32 = 16;
+
+/// How often it is looked how far the product is, and how long it may take after the last commit.
+const LOOK: Duration = Duration::from_millis(20);
+const PATIENCE: Duration = Duration::from_mins(1);
+
+struct Round {
+    bare: Committed,
+    commit: Committed,
+    product: Percentiles,
+}
+
+pub(super) async fn run(bench: &mut Bench<'_>, commits: usize) -> anyhow::Result<Vec<Figure>> {
+    let mut rounds = Vec::new();
+    for number in 1..=bench.plan.rounds {
+        let site = bench.grounds.site().await?;
+        let bare = commit(bench, &site, commits, true).await?;
+        let (commit, product) = through_the_outbox(bench, &site, commits).await?;
+        bench.grounds.remove(site).await?;
+        say(&format!("latency, round {number}: bare {:.0} µs, the product {:.0} µs (p50)", bare.took.p50, product.p50));
+        rounds.push(Round { bare, commit, product });
+    }
+    let bare = Percentiles::median(&rounds, |round| round.bare.took);
+    let alone = Percentiles::median(&rounds, |round| round.commit.took);
+    let product = Percentiles::median(&rounds, |round| round.product);
+    let dialect = bench.grounds.dialect();
+    let figure = |name: &str, value: f64| Figure::new(name, Unit::Microseconds, value);
+    let beside = "commit and POST";
+    Ok(vec![
+        figure("commit to receiver, p50", product.p50)
+            .beside(beside, bare.p50)
+            .goal(Measure::LatencyMedian, dialect)
+            .rounds(rounds.iter().map(|round| round.product.p50)),
+        figure("commit to receiver, p95", product.p95).beside(beside, bare.p95),
+        figure("commit to receiver, p99", product.p99)
+            .beside(beside, bare.p99)
+            .goal(Measure::LatencySlowest, dialect)
+            .rounds(rounds.iter().map(|round| round.product.p99)),
+        figure("of that the commit, p50", alone.p50),
+        Figure::new("commits", Unit::PerSecond, median_of(&rounds, |round| round.commit.rate))
+            .beside("bare ones", median_of(&rounds, |round| round.bare.rate)),
+    ])
+}
+
+async fn commit(bench: &Bench<'_>, site: &Site, commits: usize, bare: bool) -> anyhow::Result<Committed> {
+    let (url, schema, target) = (site.url.clone(), site.schema.clone(), bench.receiver.url.clone());
+    // SQLite has one writer: its connections would only wait for each other.
+    let connections = if url.starts_with("sqlite") { 1 } else { CONNECTIONS };
+    let orders = committer::Orders { url, schema, target, commits, every: EVERY, connections, bare };
+    Part::done(&Orders::Commit(orders)).await
+}
+
+/// What the commits took, and how long after the beginning of each its message arrived.
+async fn through_the_outbox(
+    bench: &mut Bench<'_>,
+    site: &Site,
+    commits: usize,
+) -> anyhow::Result<(Committed, Percentiles)> {
+    bench.receiver.begin().await?;
+    let mut replicas = Replicas::start(bench.grounds, site, &Manner::plain(bench.plan.in_flight)).await?;
+    // Its first message says that it polls.
+    rows::insert(&site.database, Rows::Due, 1, &bench.receiver.url).await?;
+    arrived(bench, &mut replicas, 1).await?;
+    bench.receiver.begin().await?;
+    let committed = commit(bench, site, commits, false).await?;
+    arrived(bench, &mut replicas, commits).await?;
+    let latency = bench.receiver.arrivals().await?.latency;
+    replicas.stop().await?;
+    Ok((committed, latency))
+}
+
+async fn arrived(bench: &mut Bench<'_>, replicas: &mut Replicas, messages: usize) -> anyhow::Result<()> {
+    let began = Instant::now();
+    while float(bench.receiver.count().await?) < float(messages) {
+        replicas.check()?;
+        if began.elapsed() > PATIENCE {
+            bail!("not all of {messages} messages arrived within {PATIENCE:?}");
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! Where the next claim's walk over the due rows begins.
+//!
+//! Behind what was claimed last, as long as there is more than one claim takes: so a backlog is walked once, not once per
+//! claim, also where a snapshot held open elsewhere keeps the index entries of all that is done. What became due behind
+//! that start is found by walks from the beginning, and nothing is taken for empty before such a walk found it so.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use outbox_schema::{Claimed, Epoch, WalkStart};
+use tokio::time::Instant;
+
+/// How long a row that became due behind the start may wait at most, where walks from the beginning are cheap.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// After a walk from the beginning there is none for so many times as long as it took.
+const REST: u32 = 20;
+
+/// What the poller remembers of its walks.
+#[derive(Debug)]
+pub struct Start(Mutex<Known>);
+
+#[derive(Debug)]
+struct Known {
+    /// Whose term these walks were.
+    epoch: Option<Epoch>,
+    behind: WalkStart,
+    /// Whether the last claim took as many rows as it could.
+    backlog: bool,
+    /// When the last walk from the beginning ended, and how long it took.
+    looked: Instant,
+    took: Duration,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        let known = Known {
+            epoch: None,
+            behind: WalkStart::default(),
+            backlog: false,
+            looked: Instant::now(),
+            took: Duration::ZERO,
+        };
+        Self(Mutex::new(known))
+    }
+}
+
+impl Start {
+    /// For the next walk of the term of `epoch`. A new term walks from the beginning once.
+    pub fn next(&self, epoch: Epoch) -> WalkStart {
+        let known = self.known();
+        let since = known.looked.elapsed();
+        let look = known.epoch != Some(epoch) || since >= known.rest() && (!known.backlog || since >= LOOK_AGAIN);
+        if look { WalkStart::default() } else { known.behind }
+    }
+
+    /// Learns from a claim for up to `limit` rows whose walk began at `from` and took so long.
+    pub fn learn(&self, epoch: Epoch, from: WalkStart, claimed: &Claimed, limit: usize, took: Duration) {
+        let mut known = self.known();
+        let earlier = if known.epoch == Some(epoch) { known.behind } else { WalkStart::default() };
+        known.behind = claimed.reached.map_or(from, |reached| reached.or(earlier));
+        known.backlog = claimed.messages.len() >= limit;
+        if from.is_beginning() {
+            (known.epoch, known.looked, known.took) = (Some(epoch), Instant::now(), took);
+        }
+    }
+
+    /// Rows that were left out of the walks may be claimed again: the next one begins at the beginning.
+    pub fn forget(&self) {
+        self.known().epoch = None;
+    }
+
+    /// After a walk from `from` that found nothing: how long until one from the beginning may be made that proves it. None
+    /// where that was one.
+    pub fn unproven(&self, from: WalkStart) -> Option<Duration> {
+        let known = self.known();
+        (!from.is_beginning()).then(|| known.rest().saturating_sub(known.looked.elapsed()))
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn rest(&self) -> Duration {
+        self.took.saturating_mul(REST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::message;
+
+    const EPOCH: Epoch = Epoch(7);
+
+    fn claimed(messages: usize, reached: Option<WalkStart>) -> Claimed {
+        let messages = (0..messages).map(|_| message(1)).collect();
+        Claimed { messages, reached, ..Claimed::default() }
+    }
+
+    fn behind() -> WalkStart {
+        WalkStart::behind(0, 1_000_000, 5)
+    }
+
+    /// A start that knows a backlog, after a walk from the beginning that took so long.
+    fn amid_a_backlog(took: Duration) -> Start {
+        let start = Start::default();
+        start.learn(EPOCH, start.next(EPOCH), &claimed(2, Some(behind())), 2, took);
+        start
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn amid_a_backlog_the_walk_goes_on_behind_what_was_claimed_and_looks_back_every_second() {
+        let start = amid_a_backlog(Duration::from_millis(1));
+        assert_eq!(start.next(EPOCH), behind());
+        tokio::time::advance(LOOK_AGAIN).await;
+        assert!(start.next(EPOCH).is_beginning());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_back_that_takes_long_is_not_taken_often() {
+        let start = amid_a_backlog(Duration::from_millis(200));
+        tokio::time::advance(Duration::from_millis(3999)).await;
+        assert_eq!(start.next(EPOCH), behind());
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert!(start.next(EPOCH).is_beginning());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_backlog_every_walk_begins_at_the_beginning() {
+        let start = amid_a_backlog(Duration::ZERO);
+        start.learn(EPOCH, behind(), &claimed(1, Some(behind())), 2, Duration::ZERO);
+        assert!(start.next(EPOCH).is_beginning());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_term_and_rows_that_were_let_go_begin_at_the_beginning() {
+        let start = amid_a_backlog(Duration::from_mins(1));
+        assert!(start.next(Epoch(8)).is_beginning());
+        start.forget();
+        assert!(start.next(EPOCH).is_beginning());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_that_left_rows_does_not_move_the_start() {
+        let start = amid_a_backlog(Duration::ZERO);
+        start.learn(EPOCH, WalkStart::default(), &claimed(2, None), 2, Duration::ZERO);
+        assert!(start.next(EPOCH).is_beginning());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_walk_from_the_beginning_proves_that_nothing_is_due() {
+        let start = amid_a_backlog(Duration::from_millis(10));
+        assert_eq!(start.unproven(behind()), Some(Duration::from_millis(200)));
+        tokio::time::advance(Duration::from_millis(150)).await;
+        assert_eq!(start.unproven(behind()), Some(Duration::from_millis(50)));
+        assert_eq!(start.unproven(WalkStart::default()), None);
+    }
+}
