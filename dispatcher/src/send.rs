@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use outbox_adapters::{Answer, Delivery};
-use outbox_schema::{AttemptRecord, ClaimId, DeadReason, Mark, Message, Outcome, Verdict};
+use outbox_schema::{AttemptRecord, ClaimId, DeadReason, Mark, Message, Outcome, Scope, Verdict};
 use tokio::sync::mpsc;
 use tracing::Span;
 
@@ -60,6 +60,7 @@ impl Sender {
         let duration = started.elapsed();
         fault_point::reach(Point::BeforeMark).await;
         self.report(&term, &message, number, &answer, &verdict, duration);
+        let outcome = word_for(&answer.outcome, &verdict);
         let mark = Mark {
             claim,
             id: message.id(),
@@ -74,7 +75,7 @@ impl Sender {
                 holder: term.id.holder.clone(),
                 started,
                 duration,
-                outcome: answer.outcome.as_str(),
+                outcome,
                 excerpt: answer.excerpt,
             },
         };
@@ -113,7 +114,7 @@ impl Sender {
         verdict: &Verdict,
         duration: Duration,
     ) {
-        let outcome = answer.outcome.as_str();
+        let outcome = word_for(&answer.outcome, verdict);
         term.count_attempt(&answer.outcome);
         self.metrics.attempt(&message.channel, outcome, duration);
         if let Outcome::Delivered { .. } = answer.outcome {
@@ -145,10 +146,23 @@ impl Sender {
     }
 }
 
+/// The word for an outcome in the tables, logs and metrics. A failure that counts no attempt, because its destination is at
+/// fault, is a deferral.
+fn word_for(outcome: &Outcome, verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Deferred { until } => Outcome::Defer { scope: Scope::Destination, until: *until }.as_str(),
+        Verdict::Success { .. } | Verdict::Retry { .. } | Verdict::Dead { .. } | Verdict::Unsent => outcome.as_str(),
+    }
+}
+
 /// Why a message must not be sent at all, if there is a reason.
 fn unsendable(channel: &Channel, message: &Message) -> Option<(DeadReason, String)> {
     if message.expires_in_ms.is_some_and(|left| left <= 0) {
         return Some((DeadReason::Expired, "expires_at passed before it was sent".to_owned()));
+    }
+    if message.target_is_gone {
+        let clear = format!("if it is back: outbox invalid-targets clear --channel {} TARGET", message.channel);
+        return Some((DeadReason::Permanent, format!("an earlier message found its target gone for good; {clear}")));
     }
     match budget(message, &channel.retry) {
         Err(wrong) => Some((DeadReason::Permanent, wrong)),

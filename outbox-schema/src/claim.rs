@@ -173,6 +173,8 @@ pub struct Message {
     pub created_ms: Option<i64>,
     /// Messages of the channel with the same key go out one at a time: the next is due once this one has an outcome.
     pub ordering_key: Option<String>,
+    /// Whether the channel's target is in `outbox_invalid_target`.
+    pub target_is_gone: bool,
     /// W3C trace context of the enqueuing request.
     pub traceparent: Option<String>,
     /// Vendor part of the trace context.

@@ -19,7 +19,11 @@ SELECT walked.claimed,
        TIMESTAMPDIFF(MICROSECOND, o.first_attempt_at, UTC_TIMESTAMP(6)) DIV 1000 AS retrying_for_ms,
        TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)) DIV 1000 AS waited_ms,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', o.created_at) DIV 1000 AS created_ms,
-       o.ordering_key, o.traceparent, o.tracestate, o.priority,
+       o.ordering_key, o.traceparent, o.tracestate,
+       -- Asked of each row only where there are any.
+       IF((SELECT COUNT(*) FROM (SELECT 1 FROM outbox_invalid_target LIMIT 1) gone) = 0, FALSE, EXISTS (
+           SELECT 1 FROM outbox_invalid_target gone
+           WHERE gone.channel = o.channel AND gone.target_hash = SHA2(o.target, 256))) AS target_is_gone, o.priority,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', LEAST(o.available_at, UTC_TIMESTAMP(6) - INTERVAL 1 SECOND)) AS start_us,
        CAST(walked.nth AS SIGNED) AS nth
 FROM (

@@ -8,6 +8,10 @@ SELECT true AS claimed,
        TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)) DIV 1000 AS waited_ms,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', o.created_at) DIV 1000 AS created_ms,
        o.ordering_key, o.traceparent, o.tracestate,
+       -- Asked of each row only where there are any.
+       IF((SELECT COUNT(*) FROM (SELECT 1 FROM outbox_invalid_target LIMIT 1) gone) = 0, FALSE, EXISTS (
+           SELECT 1 FROM outbox_invalid_target gone
+           WHERE gone.channel = o.channel AND gone.target_hash = SHA2(o.target, 256))) AS target_is_gone,
        o.priority, NULL AS start_us, NULL AS nth
 FROM outbox_claim c
 STRAIGHT_JOIN JSON_TABLE(c.message_ids, '$[*]' COLUMNS (place FOR ORDINALITY, id bigint PATH '$')) sent

@@ -86,6 +86,8 @@ SELECT walked.claimed,
        CAST(now.ms - o.created_at AS INTEGER) AS waited_ms,
        CAST(o.created_at AS INTEGER) AS created_ms,
        o.ordering_key, o.traceparent, o.tracestate,
+       EXISTS (SELECT 1 FROM outbox_invalid_target gone
+               WHERE gone.channel = o.channel AND gone.target = o.target) AS target_is_gone,
        o.priority, NULL AS start_us, NULL AS nth
 FROM walked CROSS JOIN outbox o ON o.id = walked.id CROSS JOIN now
 WHERE NOT walked.claimed OR walked.bytes_so_far <= ?6 OR (walked.place = 1 AND ?7)

@@ -8,6 +8,8 @@ SELECT 1 AS claimed,
        CAST(now.ms - o.created_at AS INTEGER) AS waited_ms,
        CAST(o.created_at AS INTEGER) AS created_ms,
        o.ordering_key, o.traceparent, o.tracestate,
+       EXISTS (SELECT 1 FROM outbox_invalid_target gone
+               WHERE gone.channel = o.channel AND gone.target = o.target) AS target_is_gone,
        o.priority, NULL AS start_us, NULL AS nth
 FROM outbox_claim c
 CROSS JOIN json_each(c.message_ids) sent

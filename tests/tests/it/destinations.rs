@@ -141,3 +141,29 @@ async fn no_more_are_sent_in_a_second_than_its_channel_allows() {
         }
     }
 }
+
+/// One archived hook must not stop a whole provider.
+#[tokio::test]
+async fn a_url_that_is_gone_is_asked_no_more_and_its_neighbours_are() {
+    for outbox in outboxes::migrated().await {
+        let receiver = Receiver::start(Duration::ZERO);
+        receiver.behave("/gone", Manner::Answer(vec![410]));
+        let program = program(&outbox, "");
+        for _ in 0..2 {
+            enqueue(&outbox, 1, &format!("{}/gone", receiver.url())).await;
+            enqueue(&outbox, 1, &format!("{}/hook", receiver.url())).await;
+            program.deliver().await;
+        }
+        assert_eq!((receiver.count_at("/gone"), receiver.count_at("/hook")), (1, 2));
+        let dead = "SELECT count(*) FROM outbox WHERE status = 'DEAD' AND dead_reason = 'permanent' AND attempts =";
+        assert_eq!((outbox.number(&format!("{dead} 1")).await, outbox.number(&format!("{dead} 0")).await), (1, 1));
+        let said = outbox.text("SELECT last_error FROM outbox WHERE status = 'DEAD' AND attempts = 0").await;
+        assert!(said.contains("outbox invalid-targets clear"), "{said}");
+
+        receiver.behave("/gone", Manner::Answer(vec![200]));
+        outbox.sql("DELETE FROM outbox_invalid_target").await;
+        enqueue(&outbox, 1, &format!("{}/gone", receiver.url())).await;
+        program.deliver().await;
+        assert_eq!(receiver.count_at("/gone"), 2);
+    }
+}

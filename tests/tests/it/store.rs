@@ -185,6 +185,11 @@ async fn a_dead_letter_keeps_its_reason_and_a_gone_target_is_recorded() {
 }
 
 #[tokio::test]
+async fn a_message_to_a_target_that_is_gone_is_claimed_as_one() {
+    on_every_database(marks::a_message_to_a_target_that_is_gone_is_claimed_as_one).await;
+}
+
+#[tokio::test]
 async fn a_deferral_counts_no_attempt_and_pauses_the_destination() {
     on_every_database(marks::a_deferral_counts_no_attempt_and_pauses_the_destination).await;
 }

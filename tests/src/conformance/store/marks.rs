@@ -101,6 +101,25 @@ pub async fn a_dead_letter_keeps_its_reason_and_a_gone_target_is_recorded(outbox
     assert_eq!(gone, [expected]);
 }
 
+/// Of that channel, and exactly that one; what was claimed before is told so when it is claimed again.
+pub async fn a_message_to_a_target_that_is_gone_is_claimed_as_one(outbox: &Outbox) {
+    let gone = [("channel", "'http'"), ("target", "'https://gone.example/hook'")];
+    outbox
+        .execute("INSERT INTO outbox_invalid_target (channel, target) VALUES ('http', 'https://gone.example/hook')")
+        .await;
+    let sent = Sent::one(outbox, &gone).await;
+    assert!(sent.message.target_is_gone);
+    let again = request(&sent.channels);
+    let ask = outbox_schema::ClaimRequest { claim: sent.claim, ..again };
+    assert!(outbox.store.claim(&sent.term, &ask).await.unwrap().messages[0].target_is_gone);
+    outbox.store.mark(&[sent.delivered()], &[sent.claim]).await.unwrap();
+    for other in ["'https://gone.example/hook2'", "'https://gone.example/'"] {
+        let other = Sent::one(outbox, &[("target", other)]).await;
+        assert!(!other.message.target_is_gone);
+        outbox.store.mark(&[other.delivered()], &[other.claim]).await.unwrap();
+    }
+}
+
 /// And the pause outlives the term.
 pub async fn a_deferral_counts_no_attempt_and_pauses_the_destination(outbox: &Outbox) {
     for failures in ["1", "2"] {
