@@ -26,5 +26,5 @@ GRANT SELECT ON :"schema".outbox_meta TO :"dispatcher";
 GRANT EXECUTE ON FUNCTION
     :"schema".outbox_new_key, :"schema".outbox_destination_of, :"schema".outbox_begin_term, :"schema".outbox_require_term,
     :"schema".outbox_ordered_heads, :"schema".outbox_cancelling, :"schema".outbox_claimed, :"schema".outbox_claim_due, :"schema".outbox_mark,
-    :"schema".outbox_settle
+    :"schema".outbox_mark_delivered, :"schema".outbox_settle
     TO :"dispatcher";

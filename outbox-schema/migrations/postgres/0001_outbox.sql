@@ -323,7 +323,8 @@ CREATE FUNCTION outbox_claim_due(
     p_shard smallint, p_epoch bigint, p_holder varchar, p_claim uuid,
     p_limit integer, p_max_bytes bigint, p_oversize boolean, p_excluded bigint[],
     p_channels varchar[], p_timeouts_ms bigint[], p_halting varchar[], p_paused varchar[], p_pauses_ms bigint[],
-    p_unknown_ms bigint, p_ttl_ms bigint, p_margin_ms bigint, p_from_us bigint[], p_from_id bigint[]
+    p_unknown_ms bigint, p_ttl_ms bigint, p_margin_ms bigint,
+    p_from_us bigint[] DEFAULT NULL, p_from_id bigint[] DEFAULT NULL
 ) RETURNS SETOF outbox_met
 LANGUAGE plpgsql
 -- The walk must follow the index that ends at its LIMIT, also before the table has been analysed. So there is but one plan
