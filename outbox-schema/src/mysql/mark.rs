@@ -5,7 +5,7 @@ use super::errors::refused;
 use super::step::Step;
 use crate::mark::MarkReport;
 use crate::steps::{MarkGroup, attempts_to_record};
-use crate::wire::{MarkRow, as_json};
+use crate::wire::{DeliveryRow, MarkRow, as_json};
 use crate::{ClaimId, Mark, MessageId, StoreError};
 use serde::Serialize;
 
@@ -40,11 +40,13 @@ impl MySqlStore {
 /// Locks the rows that may still be marked, then marks them; says which they are.
 async fn take(step: &mut Step, group: &MarkGroup<'_>, standing: &[String]) -> Result<Vec<i64>, StoreError> {
     let accepted: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/mysql/mark_lock.sql"))
-        .bind(as_json(DOING, &group.under(standing))?)
+        .bind(as_json(DOING, &DeliveryRow::all(&group.under(standing)))?)
         .fetch_all(&mut **step)
         .await
         .map_err(|error| refused(DOING, error))?;
-    execute(step, include_str!("../../queries/mysql/mark.sql"), &group.split(&accepted).0).await?;
+    let (delivered, others): (Vec<_>, Vec<_>) = group.split(&accepted).0.into_iter().partition(|row| row.is_delivery());
+    execute(step, include_str!("../../queries/mysql/mark_delivered.sql"), &DeliveryRow::all(&delivered)).await?;
+    execute(step, include_str!("../../queries/mysql/mark.sql"), &others).await?;
     Ok(accepted)
 }
 

@@ -7,7 +7,7 @@ use super::SqliteStore;
 use super::errors::refused;
 use crate::mark::MarkReport;
 use crate::steps::{MarkGroup, attempts_to_record};
-use crate::wire::{MarkRow, as_json};
+use crate::wire::{DeliveryRow, MarkRow, as_json};
 use crate::{ClaimId, Mark, MessageId, StoreError};
 
 const DOING: &str = "marking messages";
@@ -21,11 +21,11 @@ impl SqliteStore {
             .fetch_all(&mut *tx)
             .await
             .map_err(|error| refused(DOING, error))?;
-        let accepted: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/sqlite/mark.sql"))
-            .bind(as_json(DOING, &group.under(&standing))?)
-            .fetch_all(&mut *tx)
-            .await
-            .map_err(|error| refused(DOING, error))?;
+        let (delivered, others): (Vec<_>, Vec<_>) =
+            group.under(&standing).into_iter().partition(|row| row.is_delivery());
+        let delivered = DeliveryRow::all(&delivered);
+        let mut accepted = take(&mut tx, include_str!("../../queries/sqlite/mark_delivered.sql"), &delivered).await?;
+        accepted.extend(take(&mut tx, include_str!("../../queries/sqlite/mark.sql"), &others).await?);
         let (accepted, refused) = group.split(&accepted);
         let fenced = which_are_fenced(&mut tx, &refused).await?;
 
@@ -39,6 +39,22 @@ impl SqliteStore {
         tx.commit().await.map_err(|error| super::refused(DOING, error))?;
         Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
     }
+}
+
+/// Marks the rows that may still be marked; says which they are.
+async fn take<T: Serialize>(
+    tx: &mut SqliteTransaction<'static>,
+    statement: &'static str,
+    rows: &[T],
+) -> Result<Vec<i64>, StoreError> {
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    sqlx::query_scalar(statement)
+        .bind(as_json(DOING, rows)?)
+        .fetch_all(&mut **tx)
+        .await
+        .map_err(|error| refused(DOING, error))
 }
 
 /// Refused marks that are not merely repeated.
