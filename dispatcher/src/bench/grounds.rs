@@ -2,11 +2,13 @@
 //! It never touches the tables of the outbox that the settings name.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, bail};
 use outbox_schema::{ConnectOptions, DEFAULT_ENVIRONMENT, Database, Dialect};
 use sqlx::AssertSqlSafe;
+use sqlx::sqlite::SqliteConnectOptions;
 use tempfile::TempDir;
 use url::Url;
 use uuid::Uuid;
@@ -174,9 +176,9 @@ impl Grounds {
 
     /// Beside the file of the settings: the disk is part of what is measured.
     fn file(&self, name: &str) -> PathBuf {
-        let url = self.config.database.url.expose();
-        let path = url.trim_start_matches("sqlite:").trim_start_matches("//").split('?').next().unwrap_or_default();
-        Path::new(path).parent().unwrap_or(Path::new("")).join(format!("{name}.db"))
+        // The settings were read, so this is a URL; another would be refused as soon as it is connected to.
+        let options = SqliteConnectOptions::from_str(self.config.database.url.expose()).unwrap_or_default();
+        options.get_filename().with_file_name(format!("{name}.db"))
     }
 
     fn files(&self) -> anyhow::Result<Vec<String>> {
@@ -189,8 +191,8 @@ impl Grounds {
     }
 }
 
-/// SQLite URLs take options after a question mark.
+/// SQLite URLs take options after a question mark, and percent signs for what is no letter.
 fn sqlite_url(path: &Path) -> anyhow::Result<String> {
     let path = path.to_str().context("the path in database.url is not UTF-8")?;
-    Ok(format!("sqlite://{path}"))
+    Ok(format!("sqlite://{}", path.replace('%', "%25").replace('?', "%3F")))
 }
