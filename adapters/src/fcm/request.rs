@@ -109,7 +109,10 @@ fn add_replacement_ids(message: &mut Fields, key: &str, room: usize) -> Result<(
         || message.get("android").is_some_and(|android| android.get("notification").is_some());
     if has_notification {
         let android = object(message, "android")?;
-        android.entry("collapse_key").or_insert_with(|| key.into());
+        // The JSON of protocol buffers knows a field by two names, and takes it once.
+        if !android.contains_key("collapseKey") {
+            android.entry("collapse_key").or_insert_with(|| key.into());
+        }
         object(android, "notification")?.entry("tag").or_insert_with(|| key.into());
     }
     // Apple: 64 bytes at most
@@ -202,6 +205,13 @@ mod tests {
         let mut expected = payload;
         expected["token"] = "abc".into();
         assert_eq!(body, json!({ "message": expected }));
+    }
+
+    #[test]
+    fn a_field_that_the_payload_sets_by_its_other_name_is_not_set_twice() {
+        let payload = r#"{"notification": {"title": "Hi"}, "android": {"collapseKey": "mine"}}"#;
+        let android = &composed("abc", UUID, payload).unwrap()["message"]["android"];
+        assert_eq!(*android, json!({"collapseKey": "mine", "notification": {"tag": UUID}}));
     }
 
     #[test]
