@@ -86,11 +86,11 @@ fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)
     std::iter::successors(error.source(), |cause| (**cause).source())
 }
 
-/// Proof that the request was not processed: hyper had not begun to write it, or the server refused its HTTP/2
-/// stream (RFC 9113, 8.7) or went away before it (6.8).
+/// Proof that the request was not processed: hyper had not begun to write it, as the connection had closed before, or
+/// the server refused its HTTP/2 stream (RFC 9113, 8.7) or went away before it (6.8).
 fn refused_unread(cause: &(dyn Error + 'static)) -> bool {
     if let Some(error) = cause.downcast_ref::<hyper::Error>() {
-        return error.is_canceled();
+        return error.is_canceled() || error.is_closed();
     }
     cause.downcast_ref::<h2::Error>().is_some_and(|error| {
         let graceful = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);

@@ -176,3 +176,22 @@ fn credentials(setup: Setup<'_>, settings: &Settings) -> Result<(Source, String)
     }
     Ok((source, project))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::receipt;
+
+    proptest! {
+        #[test]
+        fn whatever_fcm_answers_a_receipt_is_a_short_text_on_one_line(
+            body in proptest::collection::vec(any::<u8>(), 0..200), name in ".{0,600}",
+        ) {
+            for body in [body, serde_json::json!({ "name": name }).to_string().into_bytes()] {
+                let fits = |receipt: String| receipt.len() <= 512 && !receipt.contains(char::is_control);
+                prop_assert!(receipt(&body).is_none_or(fits));
+            }
+        }
+    }
+}

@@ -227,6 +227,11 @@ impl KeyFile {
         let shown = path.display();
         let json =
             std::fs::read_to_string(path).map_err(|error| format!("the file {shown} cannot be read: {error}"))?;
+        Self::parse(json, &shown.to_string())
+    }
+
+    /// The text of the file that is called `shown`.
+    fn parse(json: String, shown: &str) -> Result<Self, String> {
         // What the parser says may quote the file.
         let fields: KeyFields = serde_json::from_str(&json)
             .map_err(|_| format!("the file {shown} is not a service account's key: download one in JSON"))?;
@@ -238,5 +243,28 @@ impl KeyFile {
             return Err(format!("the token_uri of the file {shown} is not an http or https URL"));
         }
         Ok(Self { json, project_id: fields.project_id })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_key_file_panics_and_no_refusal_shows_its_key(
+            kind in "service_account|authorized_user|\\PC{0,8}",
+            uri in "https?://[a-z]{0,8}(:[0-9]{0,6})?/\\PC{0,8}|\\PC{0,12}",
+            rest in "\\PC{0,20}",
+        ) {
+            let key = serde_json::json!({"type": kind, "token_uri": uri, "private_key": "-----SECRET-----"}).to_string();
+            for text in [key.clone(), format!("{key}{rest}"), key.chars().take(key.chars().count() / 2).collect(), rest] {
+                if let Err(refused) = KeyFile::parse(text, "key.json") {
+                    prop_assert!(!refused.contains("SECRET"), "{}", refused);
+                }
+            }
+        }
     }
 }

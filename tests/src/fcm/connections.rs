@@ -19,6 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
+use super::lingering::Lingering;
 use super::shared::Shared;
 
 /// Requests at a time on a connection
@@ -61,7 +62,7 @@ async fn encrypted(stream: TcpStream, tls: TlsAcceptor, routes: Router, shared: 
     };
     let mut goaway = shared.goaway.subscribe();
     goaway.mark_unchanged();
-    let io = TokioIo::new(stream);
+    let io = TokioIo::new(Lingering::new(stream));
     if is_http2 {
         let mut http2 = http2::Builder::new(TokioExecutor::new());
         http2.timer(TokioTimer::new()).max_concurrent_streams(STREAMS);

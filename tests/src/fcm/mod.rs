@@ -9,6 +9,7 @@
 mod answer;
 mod certificate;
 mod connections;
+mod lingering;
 mod message;
 mod routes;
 mod schema;

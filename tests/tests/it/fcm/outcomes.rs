@@ -11,7 +11,7 @@ use crate::outboxes;
 use crate::program::Program;
 
 /// How a push to a device of each manner ends: as `outbox` tells it, and whether the target is kept as a dead one.
-const ENDS: [(&str, &str, bool); 15] = [
+pub(super) const ENDS: [(&str, &str, bool); 15] = [
     ("unregistered-", "DEAD permanent 1 404", true),
     ("invalid-", "DEAD permanent 1 400", true),
     ("argument-", "DEAD permanent 1 400", false),
