@@ -2,28 +2,37 @@
 
 Standard input is JSON: {"base_url", "credentials", "tls_ca", "tokens": [...], "messages": {...}}. The answer is
 {"errors": {token: name of the exception, or null}, "sent": {name: as the package writes the message}}. The package knows no
-base URL: it is changed in its class, and nothing else of it is.
+base URL and no other token endpoint than Google's: those two are changed in it, and nothing else is.
 """
 
 import datetime
 import json
 import os
 import sys
+import warnings
 
 asked = json.load(sys.stdin)
 os.environ["REQUESTS_CA_BUNDLE"] = asked["tls_ca"]
 
 import firebase_admin
+import urllib3
 from firebase_admin import credentials, messaging
+from google.oauth2 import service_account
+
+# It would have fids in place of tokens; both are sent.
+warnings.simplefilter("ignore", DeprecationWarning)
 
 service = messaging._MessagingService
 service.FCM_URL = service.FCM_URL.replace("https://fcm.googleapis.com", asked["base_url"])
+# Whatever the key file names as the token endpoint, its assertions are for Google's.
+with open(asked["credentials"]) as key:
+    service_account._GOOGLE_OAUTH2_TOKEN_ENDPOINT = json.load(key)["token_uri"]
 app = firebase_admin.initialize_app(
     credentials.Certificate(asked["credentials"]), {"httpTimeout": 30, "projectId": "demo-project"}
 )
 # It repeats some failures by itself; here each is to be read once.
 for adapter in messaging._get_messaging_service(app)._client.session.adapters.values():
-    adapter.max_retries = 0
+    adapter.max_retries = urllib3.Retry(0, read=False)
 
 
 def error_of(token):
@@ -63,7 +72,7 @@ common = {
     ),
     "fcm_options": messaging.FCMOptions("label"),
 }
-targets = [("token", "well"), ("topic", "news"), ("condition", "'a' in topics || 'b' in topics")]
+targets = [("token", "well"), ("fid", "well"), ("topic", "news"), ("condition", "'a' in topics || 'b' in topics")]
 sent = {}
 for kind, target in targets:
     message = messaging.Message(**common, **{kind: target})

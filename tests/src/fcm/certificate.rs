@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
@@ -13,10 +13,15 @@ pub(super) fn acceptor(names: &[String]) -> (TlsAcceptor, String) {
     let authority_key = KeyPair::generate().unwrap();
     let mut authority = CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    authority.distinguished_name.push(DnType::CommonName, "Authority of a stand-in for FCM");
     let authority_certificate = authority.self_signed(&authority_key).unwrap();
     let key = KeyPair::generate().unwrap();
     let issuer = Issuer::new(authority, authority_key);
-    let certificate = CertificateParams::new(names.to_vec()).unwrap().signed_by(&key, &issuer).unwrap();
+    let mut certificate = CertificateParams::new(names.to_vec()).unwrap();
+    certificate.distinguished_name.push(DnType::CommonName, "A stand-in for FCM");
+    certificate.use_authority_key_identifier_extension = true;
+    let certificate = certificate.signed_by(&key, &issuer).unwrap();
     let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
     let config = ServerConfig::builder().with_no_client_auth().with_single_cert(vec![certificate.der().clone()], key);
     let mut config = config.unwrap();

@@ -56,7 +56,7 @@ async fn google_s_own_package_reads_the_answers_as_they_are_meant_and_writes_mes
     // What the package wrote, sent by us: the same but for what makes a repeat replace the first.
     let outbox = outbox().await;
     let sent = answer["sent"].as_object().unwrap();
-    assert_eq!(sent.len(), 3);
+    assert_eq!(sent.len(), 4);
     let theirs: Vec<_> = stand_in.received().into_iter().filter(|sent| sent.status == 200).collect();
     let mut messages = Vec::new();
     for (target, message) in sent {
