@@ -57,11 +57,8 @@ fn check_target(kind: &str, target: &str) -> Result<(), Refusal> {
                 return Err(violation("message.topic", "Malformed topic name"));
             }
         }
-        "condition" => {
-            if !target.contains("in topics") {
-                return Err(violation("message.condition", "Malformed condition"));
-            }
-        }
+        "condition" if target.contains("in topics") => (),
+        "condition" => return Err(violation("message.condition", "Malformed condition")),
         _ if target.is_empty() || !target.bytes().all(|byte| byte.is_ascii_graphic()) => {
             return Err(Refusal::invalid_token());
         }
