@@ -12,12 +12,14 @@ use crate::destination::{Answer, EXCERPT_BYTES, RESPONSE_BYTES};
 use crate::network::Forbidden;
 
 /// Why there is no answer, in words, by what it proves.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
     /// Not sent, and never to be: the address is not for this channel, or the URL cannot be requested.
     Impossible(String),
-    /// Provably not sent: the name does not resolve, nobody listens, TLS failed, or the request was refused unread.
+    /// Provably not sent: the name does not resolve, nobody listens, or TLS failed.
     NotSent(String),
+    /// Provably not processed, on a connection that had been made: another one may take it at once.
+    Refused(String),
     /// It was, or may have been, written.
     InDoubt(String),
 }
@@ -27,7 +29,7 @@ impl NoAnswer {
     pub(crate) fn into_answer(self, floor: Option<Duration>) -> Answer {
         match self {
             Self::Impossible(error) => Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, error),
-            Self::NotSent(error) => Answer::failed(Outcome::Retry { not_before: floor }, error),
+            Self::NotSent(error) | Self::Refused(error) => Answer::failed(Outcome::Retry { not_before: floor }, error),
             Self::InDoubt(error) => Answer::failed(Outcome::InDoubt, error),
         }
     }
@@ -42,11 +44,14 @@ pub(crate) async fn send(client: &Client, request: Request, to: &str, deadline: 
     match timeout_at(deadline, client.execute(request)).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => Err(no_answer(&error, to)),
-        Err(_) => Err(NoAnswer::InDoubt(format!(
-            "{to} did not answer within {:.1} s: it may have accepted the message",
-            began.elapsed().as_secs_f64()
-        ))),
+        Err(_) => Err(timed_out(to, began)),
     }
+}
+
+/// What is known of a request that was sent at `began` and given up.
+pub(crate) fn timed_out(to: &str, began: Instant) -> NoAnswer {
+    let waited = began.elapsed().as_secs_f64();
+    NoAnswer::InDoubt(format!("{to} did not answer within {waited:.1} s: it may have accepted the message"))
 }
 
 fn no_answer(error: &reqwest::Error, to: &str) -> NoAnswer {
@@ -61,8 +66,17 @@ fn no_answer(error: &reqwest::Error, to: &str) -> NoAnswer {
         NoAnswer::NotSent(format!("the name of {to} cannot be resolved: {cause}"))
     } else if error.is_connect() {
         NoAnswer::NotSent(format!("cannot connect to {to}: {cause}"))
-    } else if causes(error).any(refused_unread) {
-        NoAnswer::NotSent(format!("{to} closed the connection before it took the request: {cause}"))
+    } else {
+        unanswered(error.source(), to)
+    }
+}
+
+/// Why a request has no answer that had been given to a connection.
+pub(crate) fn unanswered(error: Option<&(dyn Error + 'static)>, to: &str) -> NoAnswer {
+    let chain = || std::iter::successors(error, |cause| (**cause).source());
+    let cause = chain().last().map_or_else(|| "unknown cause".to_owned(), ToString::to_string);
+    if chain().any(refused_unread) {
+        NoAnswer::Refused(format!("{to} closed the connection before it took the request: {cause}"))
     } else {
         NoAnswer::InDoubt(format!("the connection to {to} was lost before the answer came: {cause}"))
     }
@@ -72,11 +86,11 @@ fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)
     std::iter::successors(error.source(), |cause| (**cause).source())
 }
 
-/// Proof that the request was not processed: hyper had not begun to write it, or the server refused its HTTP/2
-/// stream (RFC 9113, 8.7) or went away before it (6.8).
+/// Proof that the request was not processed: hyper had not begun to write it, as the connection had closed before, or
+/// the server refused its HTTP/2 stream (RFC 9113, 8.7) or went away before it (6.8).
 fn refused_unread(cause: &(dyn Error + 'static)) -> bool {
     if let Some(error) = cause.downcast_ref::<hyper::Error>() {
-        return error.is_canceled();
+        return error.is_canceled() || error.is_closed();
     }
     cause.downcast_ref::<h2::Error>().is_some_and(|error| {
         let graceful = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{Certificate, Client, ClientBuilder};
+use reqwest::Client;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::Verifier;
 use url::{Position, Url};
 
 use crate::network::Guard;
@@ -32,7 +36,19 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 
 /// Below the 3 minutes after which FCM closes idle connections
 /// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>), and below the usual 2 minutes of others.
-const POOL_IDLE: Duration = Duration::from_secs(90);
+pub(crate) const POOL_IDLE: Duration = Duration::from_secs(90);
+
+/// How often a connection with requests on it is asked whether it still holds, and how long it may take to say so.
+pub(crate) const PING_INTERVAL: Duration = Duration::from_secs(30);
+pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Who we say we are.
+pub(crate) const USER_AGENT: &str = concat!("outbox/", env!("CARGO_PKG_VERSION"));
+
+/// How long making a connection may take where a whole attempt may take `timeout`.
+pub(crate) fn connect_patience(timeout: Duration) -> Duration {
+    CONNECT_MAX.min(timeout * 2 / 3)
+}
 
 impl Setup<'_> {
     pub(crate) fn error(self, key: &'static str, problem: impl Into<String>) -> SetupError {
@@ -65,49 +81,63 @@ impl Setup<'_> {
     /// A request that the pool had not begun to write when its idle connection closed goes over another one:
     /// that is no retry.
     pub(crate) fn client(self, guard: Arc<Guard>, tls_ca: &str, timeout: Duration) -> Result<Client, SetupError> {
-        ensure_crypto_provider();
-        let roots = self.extra_roots(tls_ca)?;
-        let with_system_roots = client_builder(Arc::clone(&guard), timeout).tls_certs_merge(roots.clone());
-        with_system_roots
+        Client::builder()
+            .tls_backend_preconfigured(self.tls(tls_ca, &["h2", "http/1.1"])?)
+            .user_agent(USER_AGENT)
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .no_proxy()
+            .dns_resolver(Arc::new(GuardedResolver::new(guard)))
+            .connect_timeout(connect_patience(timeout))
+            .tcp_nodelay(true)
+            .pool_max_idle_per_host(usize::MAX)
+            .pool_idle_timeout(POOL_IDLE)
+            .http2_keep_alive_interval(PING_INTERVAL)
+            .http2_keep_alive_timeout(PING_PATIENCE)
             .build()
-            .or_else(|error| {
-                // A machine without any root certificate still delivers over plain http, and to `tls_ca`.
-                tracing::warn!(channel = self.channel, %error, "system root certificates cannot be used");
-                client_builder(guard, timeout).tls_certs_only(roots).build()
-            })
             .map_err(|error| self.error("tls_ca", format!("no HTTP client can be built: {error}")))
     }
 
-    fn extra_roots(self, tls_ca: &str) -> Result<Vec<Certificate>, SetupError> {
+    /// How the channel speaks TLS: it trusts the system's roots and those of the file `tls_ca`, and offers `protocols`.
+    pub(crate) fn tls(self, tls_ca: &str, protocols: &[&str]) -> Result<ClientConfig, SetupError> {
+        ensure_crypto_provider();
+        let extra = self.extra_roots(tls_ca)?;
+        let mut only_extra = RootCertStore::empty();
+        for root in &extra {
+            let added = only_extra.add(root.clone());
+            added.map_err(|error| self.error("tls_ca", format!("the file {tls_ca:?} is not usable: {error}")))?;
+        }
+        let builder = ClientConfig::builder();
+        let provider = Arc::clone(builder.crypto_provider());
+        let builder = match Verifier::new_with_extra_roots(extra, provider) {
+            Ok(verifier) => builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)),
+            Err(error) => {
+                // A machine without any root certificate still delivers over plain http, and to `tls_ca`.
+                tracing::warn!(channel = self.channel, %error, "system root certificates cannot be used");
+                builder.with_root_certificates(only_extra)
+            }
+        };
+        let mut config = builder.with_no_client_auth();
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+        Ok(config)
+    }
+
+    fn extra_roots(self, tls_ca: &str) -> Result<Vec<CertificateDer<'static>>, SetupError> {
         if tls_ca.is_empty() {
             return Ok(Vec::new());
         }
         let refuse = |problem: String| self.error("tls_ca", problem);
         let pem =
             std::fs::read(tls_ca).map_err(|error| refuse(format!("the file {tls_ca:?} cannot be read: {error}")))?;
-        let roots = Certificate::from_pem_bundle(&pem)
+        let roots = CertificateDer::pem_slice_iter(&pem)
+            .collect::<Result<Vec<_>, _>>()
             .map_err(|error| refuse(format!("the file {tls_ca:?} is not PEM: {error}")))?;
         if roots.is_empty() {
             return Err(refuse(format!("the file {tls_ca:?} holds no certificate: give the PEM of the authority")));
         }
         Ok(roots)
     }
-}
-
-fn client_builder(guard: Arc<Guard>, timeout: Duration) -> ClientBuilder {
-    Client::builder()
-        .user_agent(concat!("outbox/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
-        .no_proxy()
-        .dns_resolver(Arc::new(GuardedResolver::new(guard)))
-        .connect_timeout(CONNECT_MAX.min(timeout * 2 / 3))
-        .tcp_nodelay(true)
-        .pool_max_idle_per_host(usize::MAX)
-        .pool_idle_timeout(POOL_IDLE)
-        .http2_keep_alive_interval(Duration::from_secs(30))
-        .http2_keep_alive_timeout(Duration::from_secs(10))
 }
 
 /// Makes ring the process's cryptography unless another has been chosen before. Idempotent.

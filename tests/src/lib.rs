@@ -13,6 +13,7 @@ pub mod application;
 pub mod conformance;
 mod eventually;
 pub mod faults;
+pub mod fcm;
 pub mod fleet;
 pub mod invariants;
 mod outbox_bin;

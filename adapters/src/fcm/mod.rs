@@ -1,13 +1,12 @@
 //! Delivery over the FCM HTTP v1 API: `POST {base_url}/v1/projects/{project}/messages:send`
 //! (<https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send>).
 //!
-//! `message` makes the body, `token` keeps the access token, `errors` decides what an answer means.
-//! FCM knows no idempotency key, so a repeat carries ids by which it replaces the first on the device.
-//!
-//! Over TLS the requests share HTTP/2 connections, as many as ALPN and the pool bring about.
+//! `request` makes the body, `token` keeps the access token, `connections` the connections, `response` decides what an
+//! answer means. FCM knows no idempotency key, so a repeat carries ids by which it replaces the first on the device.
 
-mod errors;
-mod message;
+mod connections;
+mod request;
+mod response;
 mod settings;
 mod target;
 mod token;
@@ -19,20 +18,21 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use outbox_schema::{DeadReason, Outcome, Scope};
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use reqwest::{Body, Client, Method, Request};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use tokio::time::Instant;
 use url::Url;
 
-use self::errors::{CHANNEL_WAIT, Fault, RETRY_FLOOR};
+use self::connections::Connections;
+use self::response::{CHANNEL_WAIT, Fault, RETRY_FLOOR};
 pub use self::settings::Settings;
 use self::target::Kind;
 use self::token::{KeyFile, Source, Token, Tokens};
 use crate::destination::{Adapter, Answer, Delivery};
-use crate::exchange::{self, NoAnswer, Read};
+use crate::exchange::{NoAnswer, Read};
 use crate::network::Guard;
+use crate::network::dial::Dialer;
 use crate::retry_after::busy_for;
-use crate::setup::{Setup, SetupError, origin};
+use crate::setup::{Setup, SetupError, connect_patience};
 
 /// How long the rate takes to rise from nothing after a rest
 /// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
@@ -44,8 +44,7 @@ const NO_TOKEN_WAIT: Duration = Duration::from_secs(30);
 /// A configured channel of kind `fcm`.
 #[derive(Debug)]
 pub struct FcmChannel {
-    client: Client,
-    send_url: Url,
+    connections: Connections,
     project: String,
     tokens: Tokens,
     timeout: Duration,
@@ -65,28 +64,27 @@ impl FcmChannel {
         let base = setup.base_url(&settings.base_url, &guard)?;
         let send_url = format!("{}/v1/projects/{project}/messages:send", base.as_str().trim_end_matches('/'));
         let send_url = Url::parse(&send_url).map_err(|error| setup.error("base_url", error.to_string()))?;
-        let client = setup.client(guard, &settings.tls_ca, timeout)?;
-        Ok(Self { client, send_url, project, tokens: Tokens::new(source), timeout, at_most_once })
+        let tls = setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?;
+        let dialer = Dialer::new(&send_url, guard, tls, connect_patience(timeout));
+        let connections = Connections::new(dialer, &send_url).map_err(|problem| setup.error("base_url", problem))?;
+        Ok(Self { connections, project, tokens: Tokens::new(source), timeout, at_most_once })
     }
 
     async fn send(&self, body: &Bytes, token: &Token, deadline: Instant) -> Result<Read, NoAnswer> {
-        let mut request = Request::new(Method::POST, self.send_url.clone());
         let Ok(mut bearer) = HeaderValue::try_from(format!("Bearer {}", token.secret)) else {
             return Err(NoAnswer::NotSent("the access token is not a header value: check credentials".to_owned()));
         };
         bearer.set_sensitive(true);
-        request.headers_mut().insert(AUTHORIZATION, bearer);
-        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        *request.body_mut() = Some(Body::from(body.clone()));
-        let response = exchange::send(&self.client, request, origin(&self.send_url), deadline).await?;
-        Ok(exchange::read(response, deadline).await)
+        let json = HeaderValue::from_static("application/json");
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer), (CONTENT_TYPE, json)]);
+        self.connections.post(&headers, body, deadline).await
     }
 
     /// Sends, and once more with a new token where FCM refused the kept one: it may have been revoked.
     async fn send_with_token(&self, body: &Bytes, deadline: Instant) -> Result<(Read, Arc<Token>), Answer> {
         let token = self.token(deadline).await?;
         let read = self.send(body, &token, deadline).await.map_err(unanswered)?;
-        if read.status.is_success() || errors::classify(&read) != Fault::Unauthenticated {
+        if read.status.is_success() || response::classify(&read) != Fault::Unauthenticated {
             return Ok((read, token));
         }
         self.tokens.forget(&token);
@@ -107,7 +105,7 @@ impl FcmChannel {
         if read.status.is_success() {
             return Answer::delivered(status_code, receipt(&read.body));
         }
-        let (outcome, error) = errors::judge(read, errors::classify(read), kind, self.at_most_once);
+        let (outcome, error) = response::judge(read, response::classify(read), kind, self.at_most_once);
         let excerpt = read.excerpt(&[&token.secret]);
         let busy_for = busy_for(&outcome, &read.headers);
         Answer { outcome, status_code: Some(status_code), error: Some(error), excerpt, busy_for }
@@ -118,7 +116,7 @@ impl FcmChannel {
 impl Adapter for FcmChannel {
     async fn deliver(&self, delivery: Delivery) -> Answer {
         let deadline = Instant::now() + self.timeout;
-        let composed = match message::compose(&delivery) {
+        let composed = match request::compose(&delivery) {
             Ok(composed) => composed,
             Err(refused) => return Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, refused),
         };
@@ -146,7 +144,7 @@ fn unanswered(no_answer: NoAnswer) -> Answer {
         NoAnswer::Impossible(error) => {
             Answer::failed(Outcome::Defer { scope: Scope::Channel, until: CHANNEL_WAIT }, error)
         }
-        NoAnswer::NotSent(_) | NoAnswer::InDoubt(_) => no_answer.into_answer(Some(RETRY_FLOOR)),
+        NoAnswer::NotSent(_) | NoAnswer::Refused(_) | NoAnswer::InDoubt(_) => no_answer.into_answer(Some(RETRY_FLOOR)),
     }
 }
 
@@ -183,4 +181,23 @@ fn credentials(setup: Setup<'_>, settings: &Settings) -> Result<(Source, String)
         return Err(setup.error("project_id", problem));
     }
     Ok((source, project))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::receipt;
+
+    proptest! {
+        #[test]
+        fn whatever_fcm_answers_a_receipt_is_a_short_text_on_one_line(
+            body in proptest::collection::vec(any::<u8>(), 0..200), name in ".{0,600}",
+        ) {
+            for body in [body, serde_json::json!({ "name": name }).to_string().into_bytes()] {
+                let fits = |receipt: String| receipt.len() <= 512 && !receipt.contains(char::is_control);
+                prop_assert!(receipt(&body).is_none_or(fits));
+            }
+        }
+    }
 }

@@ -79,6 +79,8 @@ fn topic(value: &str) -> Result<Target<'_>, String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -111,6 +113,16 @@ mod tests {
             "/topics/news",
         ] {
             assert!(Target::parse(text).is_err(), "{text:?} must be refused");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_row_says_a_target_is_a_part_of_it_that_fits_into_a_request(text in "(token:|topic:|fid:|condition:)?\\PC{0,40}|.*") {
+            if let Ok(Target { kind, value }) = Target::parse(&text) {
+                prop_assert!(text.ends_with(value) && !value.is_empty());
+                prop_assert!(kind == Kind::Condition || value.bytes().all(|byte| byte.is_ascii_graphic()));
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Access tokens: fetched by `gcp_auth`, kept here, so that one can be dropped when FCM refuses it.
 //!
 //! One refresh at a time; who waits for it shares its result, also its failure. A token is refreshed
-//! [`EARLY`]; until it expires, the others go on with it meanwhile.
+//! [`EARLY`], beside the messages: as long as the old one holds, none waits for the new one.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -58,11 +58,14 @@ impl Token {
 }
 
 /// The tokens of one channel.
-pub(super) struct Tokens {
+#[derive(Clone)]
+pub(super) struct Tokens(Arc<Kept>);
+
+struct Kept {
     source: Source,
     current: std::sync::RwLock<Option<Arc<Token>>>,
     /// Held while a token is fetched; the last failure, for those who waited for it.
-    refresh: Mutex<Option<Failure>>,
+    refresh: Arc<Mutex<Option<Failure>>>,
 }
 
 struct Failure {
@@ -72,13 +75,13 @@ struct Failure {
 
 impl std::fmt::Debug for Tokens {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tokens").field("source", &self.source).finish_non_exhaustive()
+        f.debug_struct("Tokens").field("source", &self.0.source).finish_non_exhaustive()
     }
 }
 
 impl Tokens {
     pub(super) fn new(source: Source) -> Self {
-        Self { source, current: std::sync::RwLock::default(), refresh: Mutex::default() }
+        Self(Arc::new(Kept { source, current: std::sync::RwLock::default(), refresh: Arc::default() }))
     }
 
     /// A token that has not expired; else why there is none.
@@ -87,32 +90,45 @@ impl Tokens {
     /// Safe: the next caller fetches it.
     pub(super) async fn get(&self, deadline: Instant) -> Result<Arc<Token>, String> {
         let asked = Instant::now();
-        let held = self.held();
+        let held = self.0.held();
         if let Some(token) = held.as_ref().filter(|token| token.is_fresh()) {
             return Ok(Arc::clone(token));
         }
         if let Some(token) = held.filter(|token| !token.remaining().is_zero()) {
-            // It still holds while one caller renews it.
-            let Ok(mut failure) = self.refresh.try_lock() else { return Ok(token) };
-            if failure.as_ref().is_some_and(|failure| failure.at.elapsed() < PAUSE) {
-                return Ok(token);
-            }
-            return Ok(self.refresh(&mut failure, asked, deadline).await.unwrap_or(token));
+            self.renew();
+            return Ok(token);
         }
-        let Ok(mut failure) = timeout_at(deadline, self.refresh.lock()).await else {
+        let Ok(mut failure) = timeout_at(deadline, self.0.refresh.lock()).await else {
             return Err("somebody else's request for one is not answered".to_owned());
         };
-        self.refresh(&mut failure, asked, deadline).await
+        self.0.refresh(&mut failure, asked, deadline).await
+    }
+
+    /// Fetches a new token beside its callers, unless somebody does or has just failed to.
+    fn renew(&self) {
+        let Ok(mut failure) = Arc::clone(&self.0.refresh).try_lock_owned() else { return };
+        if failure.as_ref().is_some_and(|failure| failure.at.elapsed() < PAUSE) {
+            return;
+        }
+        let kept = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            let asked = Instant::now();
+            if let Err(error) = kept.refresh(&mut failure, asked, asked + PATIENCE).await {
+                tracing::warn!(error, "fcm.token_not_renewed");
+            }
+        });
     }
 
     /// Drops `refused`, unless it has been replaced already.
     pub(super) fn forget(&self, refused: &Arc<Token>) {
-        let mut current = self.current.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut current = self.0.current.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         if current.as_ref().is_some_and(|token| Arc::ptr_eq(token, refused)) {
             *current = None;
         }
     }
+}
 
+impl Kept {
     fn held(&self) -> Option<Arc<Token>> {
         self.current.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
@@ -211,6 +227,11 @@ impl KeyFile {
         let shown = path.display();
         let json =
             std::fs::read_to_string(path).map_err(|error| format!("the file {shown} cannot be read: {error}"))?;
+        Self::parse(json, &shown.to_string())
+    }
+
+    /// The text of the file that is called `shown`.
+    fn parse(json: String, shown: &str) -> Result<Self, String> {
         // What the parser says may quote the file.
         let fields: KeyFields = serde_json::from_str(&json)
             .map_err(|_| format!("the file {shown} is not a service account's key: download one in JSON"))?;
@@ -222,5 +243,28 @@ impl KeyFile {
             return Err(format!("the token_uri of the file {shown} is not an http or https URL"));
         }
         Ok(Self { json, project_id: fields.project_id })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_key_file_panics_and_no_refusal_shows_its_key(
+            kind in "service_account|authorized_user|\\PC{0,8}",
+            uri in "https?://[a-z]{0,8}(:[0-9]{0,6})?/\\PC{0,8}|\\PC{0,12}",
+            rest in "\\PC{0,20}",
+        ) {
+            let key = serde_json::json!({"type": kind, "token_uri": uri, "private_key": "-----SECRET-----"}).to_string();
+            for text in [key.clone(), format!("{key}{rest}"), key.chars().take(key.chars().count() / 2).collect(), rest] {
+                if let Err(refused) = KeyFile::parse(text, "key.json") {
+                    prop_assert!(!refused.contains("SECRET"), "{}", refused);
+                }
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! **Invariant** What is checked is what is dialled: names are checked in the resolver that the connector
 //! uses ([`resolver::GuardedResolver`]), and hosts that are addresses, which skip the resolver, before the request.
 
+pub(crate) mod dial;
 mod ranges;
 pub(crate) mod resolver;
 

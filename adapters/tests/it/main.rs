@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod fcm;
+mod fcm_connections;
 mod fcm_table;
 mod http;
 mod http2;

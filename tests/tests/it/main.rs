@@ -19,6 +19,7 @@ mod duplicates;
 mod enqueue;
 mod explain;
 mod faults;
+mod fcm;
 mod fleet;
 mod grants;
 mod guarantees;

@@ -110,7 +110,13 @@ impl Program {
     pub(crate) fn start(&self) -> Replica {
         let mut child = self.command(&["run"]).spawn().unwrap();
         let log = BufReader::new(child.stderr.take().unwrap()).lines();
-        Replica { child, log }
+        Replica { child, log, _home: None }
+    }
+
+    /// The same, and the replica keeps the program.
+    pub(crate) fn start_for_good(self) -> Replica {
+        let replica = self.start();
+        Replica { _home: Some(self.home), ..replica }
     }
 }
 
@@ -125,6 +131,8 @@ async fn end(child: Child) -> Ran {
 pub(crate) struct Replica {
     child: Child,
     log: Lines<BufReader<ChildStderr>>,
+    /// Where it runs, as long as that is its own.
+    _home: Option<TempDir>,
 }
 
 impl Replica {

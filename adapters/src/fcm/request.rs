@@ -109,7 +109,10 @@ fn add_replacement_ids(message: &mut Fields, key: &str, room: usize) -> Result<(
         || message.get("android").is_some_and(|android| android.get("notification").is_some());
     if has_notification {
         let android = object(message, "android")?;
-        android.entry("collapse_key").or_insert_with(|| key.into());
+        // The JSON of protocol buffers knows a field by two names, and takes it once.
+        if !android.contains_key("collapseKey") {
+            android.entry("collapse_key").or_insert_with(|| key.into());
+        }
         object(android, "notification")?.entry("tag").or_insert_with(|| key.into());
     }
     // Apple: 64 bytes at most
@@ -150,6 +153,8 @@ fn digest(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
     use super::*;
 
     const UUID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
@@ -205,6 +210,13 @@ mod tests {
     }
 
     #[test]
+    fn a_field_that_the_payload_sets_by_its_other_name_is_not_set_twice() {
+        let payload = r#"{"notification": {"title": "Hi"}, "android": {"collapseKey": "mine"}}"#;
+        let android = &composed("abc", UUID, payload).unwrap()["message"]["android"];
+        assert_eq!(*android, json!({"collapseKey": "mine", "notification": {"tag": UUID}}));
+    }
+
+    #[test]
     fn a_long_key_is_digested_where_its_place_is_short() {
         let key = "order-".repeat(20);
         let body = composed("abc", &key, "{}").unwrap();
@@ -254,6 +266,51 @@ mod tests {
         }
         for ttl in ["0s", "3.5s", "2419200s"] {
             assert!(composed("abc", UUID, &json!({"android": {"ttl": ttl}}).to_string()).is_ok(), "{ttl}");
+        }
+    }
+
+    /// JSON of any shape, with the names that are looked at strewn in.
+    fn json_value() -> impl Strategy<Value = Value> {
+        let name = "data|notification|android|apns|webpush|headers|ttl|tag|collapse_key|idempotency_key|[a-z]{0,3}";
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            "\\PC{0,8}|[0-9.]{0,9}s".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                proptest::collection::btree_map(name, inner, 0..4)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_payload_panics_and_what_is_composed_keeps_all_that_the_payload_says(payload in json_value(), key in "\\PC{0,80}") {
+            if let Ok(body) = composed("token:abc", &key, &payload.to_string()) {
+                prop_assert_eq!(&body["message"]["token"], "abc");
+                prop_assert!(holds(&body["message"], &payload), "{} of {}", body, payload);
+                let id = &body["message"]["apns"]["headers"];
+                prop_assert!(id.as_object().unwrap().keys().any(|name| name.eq_ignore_ascii_case("apns-collapse-id")));
+            }
+        }
+
+        #[test]
+        fn no_text_that_is_no_json_panics(payload in "\\PC*|[\\[{]{0,200}") {
+            let _ = composed("token:abc", UUID, &payload);
+        }
+    }
+
+    /// Whether everything of `part` is in `whole`.
+    fn holds(whole: &Value, part: &Value) -> bool {
+        match (whole, part) {
+            (Value::Object(whole), Value::Object(part)) => {
+                part.iter().all(|(name, value)| whole.get(name).is_some_and(|found| holds(found, value)))
+            }
+            _ => whole == part,
         }
     }
 }

@@ -1,0 +1,30 @@
+//! A certificate authority of the stand-in's own, and a certificate of it.
+
+use std::sync::Arc;
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+/// What speaks TLS for those names, and the authority's certificate in PEM.
+pub(super) fn acceptor(names: &[String]) -> (TlsAcceptor, String) {
+    outbox_adapters::ensure_crypto_provider();
+    let authority_key = KeyPair::generate().unwrap();
+    let mut authority = CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    authority.distinguished_name.push(DnType::CommonName, "Authority of a stand-in for FCM");
+    let authority_certificate = authority.self_signed(&authority_key).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let issuer = Issuer::new(authority, authority_key);
+    let mut certificate = CertificateParams::new(names.to_vec()).unwrap();
+    certificate.distinguished_name.push(DnType::CommonName, "A stand-in for FCM");
+    certificate.use_authority_key_identifier_extension = true;
+    let certificate = certificate.signed_by(&key, &issuer).unwrap();
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(vec![certificate.der().clone()], key);
+    let mut config = config.unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    (TlsAcceptor::from(Arc::new(config)), authority_certificate.pem())
+}

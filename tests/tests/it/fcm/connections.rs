@@ -1,0 +1,65 @@
+//! Connections that end: FCM goes away and closes what is idle, and no push suffers.
+
+use std::time::Duration;
+
+use outbox_tests::eventually;
+use outbox_tests::fcm::{Behaviour, StandIn};
+use rustix::process::Signal;
+
+use super::{all_went_well, each_was_accepted_once, ends, push, stand_in};
+use crate::program::{PATIENCE, Program};
+
+const PUSHES: i64 = 3000;
+
+async fn has_received(stand_in: &StandIn, at_least: usize) {
+    let reached = async || (stand_in.counts().received >= at_least).then_some(());
+    eventually(&format!("{at_least} pushes have come"), PATIENCE, reached).await;
+}
+
+#[tokio::test]
+async fn a_server_that_goes_away_under_load_fails_no_push_and_makes_no_duplicate() {
+    for policy in ["resend", "dead_letter"] {
+        let (outbox, stand_in) = (super::outbox().await, stand_in(Duration::from_millis(50)));
+        let settings = format!("{}in_doubt = \"{policy}\"\n", stand_in.channel("push"));
+        push(&outbox, "push", (0..PUSHES).map(|number| format!("device-{number}"))).await;
+        let replica = Program::new(&outbox.test.url, &settings).start_for_good();
+        for part in 1..10 {
+            has_received(&stand_in, usize::try_from(PUSHES).unwrap() / 10 * part).await;
+            stand_in.behave(&Behaviour { goaway: true, ..Behaviour::default() });
+        }
+        ends(&outbox, PUSHES, "status = 'SUCCESS'").await;
+        all_went_well(&outbox).await;
+        each_was_accepted_once(&outbox, &stand_in).await;
+        let counts = stand_in.counts();
+        // At 512 in flight six connections do.
+        assert!(counts.connections > 6, "{counts:?}: no connection ended");
+        assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
+    }
+}
+
+#[tokio::test]
+async fn connections_that_fcm_closes_when_idle_fail_no_push() {
+    let (outbox, stand_in) = (super::outbox().await, stand_in(Duration::ZERO));
+    // Short, so that many a push meets a connection that is just being closed.
+    stand_in.behave(&Behaviour { idle_ms: Some(3), ..Behaviour::default() });
+    let replica = Program::new(&outbox.test.url, &stand_in.channel("push")).start_for_good();
+    for number in 1..=150 {
+        push(&outbox, "push", [format!("device-{number}")]).await;
+        ends(&outbox, number, "status = 'SUCCESS'").await;
+    }
+    all_went_well(&outbox).await;
+    each_was_accepted_once(&outbox, &stand_in).await;
+    assert!(stand_in.counts().connections > 50, "{:?}", stand_in.counts());
+    assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
+}
+
+#[tokio::test]
+async fn there_are_as_many_connections_as_the_pushes_in_flight_need_and_no_more() {
+    let (outbox, stand_in) = (super::outbox().await, stand_in(Duration::from_millis(300)));
+    push(&outbox, "push", (0..PUSHES).map(|number| format!("device-{number}"))).await;
+    let replica = Program::new(&outbox.test.url, &stand_in.channel("push")).start_for_good();
+    ends(&outbox, PUSHES, "status = 'SUCCESS'").await;
+    let counts = stand_in.counts();
+    assert_eq!((counts.connections, counts.most_connections), (6, 6), "512 in flight, 100 on each");
+    assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
+}

@@ -1,0 +1,84 @@
+//! docs/fcm.md, as it is written.
+
+use std::path::Path;
+
+use outbox_tests::fcm::{Options, StandIn};
+use outbox_tests::{outbox_binary, servers};
+use tokio::process::Command;
+
+use super::{ends, outbox, push, stand_in};
+use crate::program::Program;
+
+const PAGE: &str = include_str!("../../../../docs/fcm.md");
+
+/// The nth block in that language.
+fn block(language: &str, n: usize) -> &'static str {
+    let rest = PAGE.split(&format!("\n```{language}\n")).nth(n + 1).unwrap();
+    rest.split_once("\n```").unwrap().0
+}
+
+#[tokio::test]
+async fn a_push_without_a_firebase_project_goes_as_the_page_says() {
+    let program = Program::new(&servers::sqlite().url, "");
+    let stand_in = StandIn::start(&Options { directory: Some(program.path("fcm-stand-in")), ..Options::default() });
+    let places = stand_in.places();
+    let with_ports = |text: &str| {
+        let control = places.control.trim_end_matches("/control");
+        text.replace("https://localhost:8443", &places.base_url).replace("http://localhost:8480", control)
+    };
+    let settings = format!("[admin]\nlisten = \"127.0.0.1:0\"\n{}", with_ports(block("toml", 1)));
+    program.write("outbox.toml", &settings);
+    let commands = with_ports(block("sh", 1));
+    assert_eq!(commands.lines().count(), 5);
+    let folder = outbox_binary().parent().unwrap().display().to_string();
+    let output = Command::new("sh")
+        .args(["-ec", &commands])
+        .env_clear()
+        .env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap()))
+        .env("OUTBOX_DATABASE__URL", program.database())
+        .current_dir(program.path("."))
+        .output()
+        .await
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(said.contains("project demo-project: has an access token for 59 more minutes"), "{said}");
+    assert!(said.contains(r#""notification":{"title":"Hello"}"#), "{said}");
+    assert_eq!(stand_in.counts().accepted, 1);
+}
+
+#[tokio::test]
+async fn the_statement_that_prunes_an_application_s_tokens_removes_the_dead_ones_and_no_other() {
+    let (outbox, stand_in) = (outbox().await, stand_in(std::time::Duration::ZERO));
+    outbox.sql("CREATE TABLE device_tokens (token text, registered_at timestamptz DEFAULT now())").await;
+    outbox.sql("INSERT INTO device_tokens VALUES ('well'), ('unregistered-1'), ('mismatch-1')").await;
+    outbox.sql("INSERT INTO device_tokens VALUES ('unregistered-again', now() + interval '1 hour')").await;
+    let devices = ["well", "unregistered-1", "unregistered-again", "mismatch-1"];
+    push(&outbox, "push", devices.map(|device| format!("token:{device}"))).await;
+    Program::new(&outbox.test.url, &stand_in.channel("push")).deliver().await;
+    ends(&outbox, 0, "status = 'PENDING'").await;
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox_invalid_target").await, 2);
+    outbox.sql(block("sql", 1)).await;
+    let left = outbox.text("SELECT string_agg(token, ' ' ORDER BY token) FROM device_tokens").await;
+    assert_eq!(left, "mismatch-1 unregistered-again well");
+}
+
+#[test]
+fn every_test_that_the_page_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut sources = String::new();
+    for folder in ["adapters/src/fcm", "adapters/tests/it", "tests/tests/it/fcm"] {
+        for file in std::fs::read_dir(root.join(folder)).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "rs") {
+                sources += &std::fs::read_to_string(path).unwrap();
+            }
+        }
+    }
+    let (_, table) = PAGE.split_once("| line | test |").unwrap();
+    let named: Vec<_> = table.split('`').filter(|word| word.matches('_').count() > 3).collect();
+    assert!(named.len() > 25, "{named:?}");
+    for name in named {
+        assert!(sources.contains(&format!("fn {name}(")), "there is no test {name}");
+    }
+}
