@@ -205,7 +205,8 @@ async fn insert(database: &Database, rows: usize, url: &str) {
 /// Claims and marks everything, one batch after the other, with nothing sent.
 async fn raw_store(outbox: &Outbox, rows: usize) -> f64 {
     let store = outbox.database.store();
-    let channels = outbox_dispatcher::channels::Channels::new(wiring::channels(&outbox.config).unwrap()).terms(IN_FLIGHT);
+    let channels =
+        outbox_dispatcher::channels::Channels::new(wiring::channels(&outbox.config).unwrap()).terms(IN_FLIGHT);
     let holder = Holder::new("bench", "1");
     let opened = store.begin_term(Shard(0), &holder, &channels).await.unwrap();
     let term = TermId { shard: Shard(0), epoch: opened.epoch, holder: holder.clone() };

@@ -13,6 +13,7 @@ mod compose;
 mod dead_letters;
 mod demo;
 mod desk;
+mod destinations_desk;
 mod duplicates;
 mod enqueue;
 mod explain;
