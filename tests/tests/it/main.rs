@@ -14,6 +14,7 @@ mod dead_letters;
 mod demo;
 mod desk;
 mod destinations_desk;
+mod destinations_page;
 mod duplicates;
 mod enqueue;
 mod explain;
