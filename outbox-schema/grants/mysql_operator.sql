@@ -21,9 +21,9 @@ GRANT UPDATE (idempotency_key, target, payload, headers, revision, status, dead_
 GRANT DELETE ON outbox TO OPERATOR;
 GRANT DELETE ON outbox_attempt TO OPERATOR;
 GRANT SELECT, INSERT ON outbox_audit TO OPERATOR;
--- Pausing and resuming.
-GRANT INSERT, UPDATE (paused_until, paused_by, pause_kind, reason, failures, aside_until, by_hand_at)
-    ON outbox_destination TO OPERATOR;
+-- Pausing and resuming. (ON DUPLICATE KEY UPDATE asks for the right to update of each column that it inserts.)
+GRANT INSERT, UPDATE (destination, paused_until, paused_by, pause_kind, reason, failures, aside_until,
+                      by_hand_at) ON outbox_destination TO OPERATOR;
 -- Forgetting targets that are known to be gone.
 GRANT DELETE ON outbox_invalid_target TO OPERATOR;
 -- Nothing updates it by this: a lock on the row of a term asks for the right to change some of it.

@@ -7,4 +7,5 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (
 ORDER BY kept.destination
 ON DUPLICATE KEY UPDATE
     aside_until = GREATEST(COALESCE(aside_until, VALUES(aside_until)), VALUES(aside_until)),
-    reason = IF(paused_until > UTC_TIMESTAMP(6), reason, COALESCE(VALUES(reason), reason))
+    reason = IF(paused_until > UTC_TIMESTAMP(6), outbox_destination.reason,
+                COALESCE(VALUES(reason), outbox_destination.reason))

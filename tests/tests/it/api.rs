@@ -166,13 +166,15 @@ async fn dead_letters_are_mended_redriven_and_taken_back_by_a_replica() {
 #[tokio::test]
 async fn destinations_are_paused_and_targets_forgotten_by_a_replica() {
     for outbox in outboxes::migrated().await {
-        let stage = Stage::begin(&outbox, &[]).await;
-        let run = async |arguments: &[&str]| stage.program.run(&stage.by_replica(arguments)).await;
+        let mut stage = Stage::begin(&outbox, &[]).await;
         let [target, origin] = [stage.sink.url("/a?b=c%20d"), stage.sink.url("")];
         let by_ada = ["--why", "they move", "--by", "ada", "--json"];
         let pause = ["destinations", "pause", &target, "--for", "2h 30m"];
-        let paused = run(&[&pause, &by_ada[..]].concat()).await.json();
+        let pause = [&pause, &by_ada[..]].concat();
+        let paused = stage.program.run(&stage.by_replica(&pause)).await.json();
         assert_eq!(paused["destination"], origin);
+        stage.replica.says("destination.changed_by_hand").await;
+        let run = async |arguments: &[&str]| stage.program.run(&stage.by_replica(arguments)).await;
         let listed = run(&["destinations", "list", "--json"]).await.json();
         assert_eq!((&listed[0]["by"], &listed[0]["reason"]), (&json!("ada (API)"), &json!("they move")));
         assert!((8_900_000..=9_000_000).contains(&listed[0]["remaining_ms"].as_i64().unwrap()), "{listed}");
