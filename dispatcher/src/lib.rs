@@ -14,6 +14,7 @@ pub mod client;
 pub mod clock;
 pub mod config;
 pub mod demo;
+mod destination_name;
 pub mod destinations;
 pub mod explain;
 pub mod fault_point;

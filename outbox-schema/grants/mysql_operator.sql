@@ -1,5 +1,5 @@
 -- The least rights on MySQL and MariaDB for people who look at an outbox, and mend it by hand: `outbox status`, `outbox
--- messages`, `outbox dead-letters`. Replace
+-- messages`, `outbox dead-letters`, `outbox destinations`, `outbox invalid-targets`. Replace
 --   OPERATOR  by their account, as 'support'@'%'
 -- and run it in the database that holds the tables, after `outbox migrate`, for example
 --   sed "s/OPERATOR/'support'@'%'/" mysql_operator.sql | mariadb shop
@@ -21,5 +21,10 @@ GRANT UPDATE (idempotency_key, target, payload, headers, revision, status, dead_
 GRANT DELETE ON outbox TO OPERATOR;
 GRANT DELETE ON outbox_attempt TO OPERATOR;
 GRANT SELECT, INSERT ON outbox_audit TO OPERATOR;
+-- Pausing and resuming. (ON DUPLICATE KEY UPDATE asks for the right to update of each column that it inserts.)
+GRANT INSERT, UPDATE (destination, paused_until, paused_by, pause_kind, reason, failures, aside_until,
+                      by_hand_at) ON outbox_destination TO OPERATOR;
+-- Forgetting targets that are known to be gone.
+GRANT DELETE ON outbox_invalid_target TO OPERATOR;
 -- Nothing updates it by this: a lock on the row of a term asks for the right to change some of it.
 GRANT UPDATE (started_at) ON outbox_term TO OPERATOR;

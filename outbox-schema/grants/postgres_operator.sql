@@ -1,5 +1,5 @@
 -- The least rights on PostgreSQL for people who look at an outbox, and mend it by hand: `outbox status`, `outbox messages`,
--- `outbox dead-letters`. As the owner of the tables, after each `outbox migrate`:
+-- `outbox dead-letters`, `outbox destinations`, `outbox invalid-targets`. As the owner of the tables, after each `outbox migrate`:
 --   psql -v schema=public -v operator=support -v ON_ERROR_STOP=1 -f postgres_operator.sql DATABASE
 -- where schema is the schema of the tables, and operator is a role that exists. It neither sends, claims nor marks; it can
 -- write no message of its own, and change no audit.
@@ -17,6 +17,11 @@ GRANT UPDATE (idempotency_key, target, payload, headers, revision, status, dead_
 -- Purging and pruning. Leave these two out for people who are not to.
 GRANT DELETE ON :"schema".outbox, :"schema".outbox_attempt TO :"operator";
 GRANT INSERT ON :"schema".outbox_audit TO :"operator";
+-- Pausing and resuming.
+GRANT INSERT, UPDATE (paused_until, paused_by, pause_kind, reason, failures, aside_until, by_hand_at)
+    ON :"schema".outbox_destination TO :"operator";
+-- Forgetting targets that are known to be gone.
+GRANT DELETE ON :"schema".outbox_invalid_target TO :"operator";
 -- Nothing updates it by this: a lock on the row of a term asks for the right to change some of it.
 GRANT UPDATE (started_at) ON :"schema".outbox_term TO :"operator";
 -- For databases where PUBLIC may not execute new functions: the destination follows the target.

@@ -136,6 +136,25 @@ impl AnyConnection<'_> {
         }
     }
 
+    /// Runs a statement that returns no rows, and gives how many it changed.
+    pub(crate) async fn changed(&mut self, statement: &'static Statement, values: &[Value<'_>]) -> sqlx::Result<u64> {
+        match self {
+            Self::Postgres(connection) => {
+                let query = sqlx::query_with(statement.postgres, bound::<Postgres>(values)?);
+                Ok(query.execute(&mut **connection).await?.rows_affected())
+            }
+            Self::MySql(connection) => {
+                let (text, values) = unnumbered(statement.mysql, values);
+                let query = sqlx::query_with(AssertSqlSafe(text), bound::<MySql>(&values)?);
+                Ok(query.execute(&mut **connection).await?.rows_affected())
+            }
+            Self::Sqlite(connection) => {
+                let query = sqlx::query_with(statement.sqlite, bound::<Sqlite>(values)?);
+                Ok(query.execute(&mut **connection).await?.rows_affected())
+            }
+        }
+    }
+
     /// Runs a script of our own: statements without parameters.
     pub(crate) async fn script(&mut self, script: String) -> sqlx::Result<()> {
         let script = sqlx::raw_sql(AssertSqlSafe(script));

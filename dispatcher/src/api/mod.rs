@@ -2,6 +2,8 @@
 //! OpenAPI at `/api/v1/openapi.json`; what goes wrong is said as RFC 9457 has it.
 
 mod dead_letters;
+mod destinations;
+mod invalid_targets;
 mod messages;
 mod overview;
 pub(crate) mod problem;
@@ -19,8 +21,12 @@ use utoipa::{Modify, OpenApi};
 
 use crate::explain::Configured;
 
+pub use destinations::Which;
+pub use invalid_targets::InvalidTargetFilter;
 pub use problem::{Kind, Problem};
-pub use requests::{Authored, ByKey, EditBody, Page, PruneBody, PurgeBody, RedriveBody};
+pub use requests::{
+    Authored, ByKey, ClearBody, CountBody, EditBody, Page, PauseBody, PruneBody, PurgeBody, RedriveBody,
+};
 
 /// Where all of it is.
 pub(crate) const PREFIX: &str = "/api/v1";
@@ -53,6 +59,8 @@ type Answer<T> = Result<Json<T>, Problem>;
         messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::edit, messages::redrive,
         dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive,
         dead_letters::purge, dead_letters::undo, prune::count, prune::prune,
+        destinations::list, destinations::pause, destinations::resume,
+        invalid_targets::list, invalid_targets::count, invalid_targets::clear,
     ),
     components(schemas(Problem)),
     modifiers(&Bearer),
@@ -82,6 +90,9 @@ pub(crate) fn questions() -> Router<Office> {
         .route("/dead-letters", get(dead_letters::list))
         .route("/dead-letters/groups", get(dead_letters::groups).post(dead_letters::groups_of))
         .route("/prune/count", post(prune::count))
+        .route("/destinations", get(destinations::list))
+        .route("/invalid-targets", get(invalid_targets::list))
+        .route("/invalid-targets/count", post(invalid_targets::count))
         .route("/openapi.json", get(async || Json(description())))
 }
 
@@ -95,6 +106,9 @@ pub(crate) fn changes() -> Router<Office> {
         .route("/dead-letters/purge", post(dead_letters::purge))
         .route("/prune", post(prune::prune))
         .route("/redrives/{id}/undo", post(dead_letters::undo))
+        .route("/destinations/{id}/pause", post(destinations::pause))
+        .route("/destinations/{id}/resume", post(destinations::resume))
+        .route("/invalid-targets/clear", post(invalid_targets::clear))
 }
 
 /// The OpenAPI description.

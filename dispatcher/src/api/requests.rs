@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use outbox_schema::Retention;
-use outbox_schema::desk::{Author, Pace, Selection};
+use outbox_schema::desk::{Author, InvalidTargetSelection, Pace, Selection};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -104,6 +104,57 @@ pub struct RedriveBody {
 pub struct PurgeBody {
     /// Which.
     pub selection: Selection,
+    /// Who asks for it.
+    #[serde(default)]
+    pub author: Authored,
+}
+
+/// For how long a destination is to take nothing.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PauseBody {
+    /// As `2h`. Where nothing is said, until somebody resumes it.
+    #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
+    pub lasting: Option<String>,
+    /// Who asks for it. `why` is needed: it is what others are told.
+    #[serde(default)]
+    pub author: Authored,
+}
+
+impl PauseBody {
+    pub(super) fn lasting(&self) -> Result<Option<Duration>, Problem> {
+        let Some(text) = &self.lasting else { return Ok(None) };
+        let lasting = pause_length(text).map(Some);
+        lasting.map_err(|why| Problem::new(Kind::BadRequest, format!("for = {text:?}: {why}")))
+    }
+}
+
+/// How long a pause lasts.
+pub(crate) fn pause_length(text: &str) -> Result<Duration, &'static str> {
+    let length = humantime::parse_duration(text).ok().filter(|length| !length.is_zero());
+    length.ok_or("it must be a time with its unit, as 2h")
+}
+
+/// Which targets are asked for, and which part of the list.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CountBody {
+    /// Which.
+    pub selection: InvalidTargetSelection,
+    /// Where the page before ended: its `next`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<i64>,
+    /// At most so many: 1 to 10,000, 100 where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// Which targets are to be forgotten.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClearBody {
+    /// Which.
+    pub selection: InvalidTargetSelection,
     /// Who asks for it.
     #[serde(default)]
     pub author: Authored,

@@ -4,9 +4,11 @@ mod bench;
 mod check;
 mod config;
 mod dead_letters;
+mod destinations;
 mod diff;
 mod enqueue;
 mod health;
+mod invalid_targets;
 mod messages;
 mod migrate;
 mod prune;
@@ -43,7 +45,7 @@ struct Global {
     #[arg(long, global = true, value_name = "URL")]
     database: Option<String>,
     /// Ask a running replica instead, at its admin.listen, with admin.token of these settings: for `status`, `messages`,
-    /// `dead-letters`, `prune` and `health`.
+    /// `dead-letters`, `destinations`, `invalid-targets`, `prune` and `health`.
     #[arg(long, global = true, value_name = "URL")]
     url: Option<String>,
     /// Any setting, for example --set lease.ttl=5s. May be repeated.
@@ -67,6 +69,12 @@ enum Command {
     /// Look at what could not be delivered, mend it, and redrive it.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLettersCommand),
+    /// What holds destinations up, and pausing and resuming them.
+    #[command(subcommand)]
+    Destinations(destinations::DestinationsCommand),
+    /// Targets that are known to be gone: dead device tokens, endpoints that answer 410.
+    #[command(subcommand)]
+    InvalidTargets(invalid_targets::InvalidTargetsCommand),
     /// Remove what is past its retention, as the poller does by itself.
     Prune(prune::PruneArgs),
     /// The settings as this program understands them.
@@ -89,7 +97,13 @@ impl Command {
     /// Whether a replica can be asked instead of the database.
     fn asks_replicas(&self) -> bool {
         match self {
-            Self::Status(_) | Self::Messages(_) | Self::DeadLetters(_) | Self::Prune(_) | Self::Health(_) => true,
+            Self::Status(_)
+            | Self::Messages(_)
+            | Self::DeadLetters(_)
+            | Self::Destinations(_)
+            | Self::InvalidTargets(_)
+            | Self::Prune(_)
+            | Self::Health(_) => true,
             Self::Run(_)
             | Self::Migrate(_)
             | Self::Enqueue(_)
@@ -121,7 +135,8 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
     let url = global.url.as_deref();
     if url.is_some() && !command.asks_replicas() {
         return Err(session::Misuse::new(
-            "--url is for status, messages, dead-letters, prune and health: the rest needs no replica",
+            "--url is for status, messages, dead-letters, destinations, invalid-targets, prune and health: the rest needs \
+             no replica",
         )
         .into());
     }
@@ -133,6 +148,10 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Status(args) => status::status(settings(&global)?, url, &args).await,
             Command::Messages(command) => messages::messages(settings(&global)?, url, command).await,
             Command::DeadLetters(command) => dead_letters::dead_letters(settings(&global)?, url, command).await,
+            Command::Destinations(command) => destinations::destinations(settings(&global)?, url, command).await,
+            Command::InvalidTargets(command) => {
+                invalid_targets::invalid_targets(settings(&global)?, url, command).await
+            }
             Command::Prune(args) => prune::prune(settings(&global)?, url, args).await.map(|()| ExitCode::SUCCESS),
             Command::Config(command) => config::config(&settings(&global)?, &command),
             Command::Check(args) => check::check(settings(&global)?, &args).await,
@@ -154,9 +173,10 @@ fn settings(global: &Global) -> Result<Config, ConfigError> {
 mod tests {
     use super::*;
 
-    const PAGES: [(&str, &str); 2] = [
+    const PAGES: [(&str, &str); 3] = [
         ("docs/runbook.md", include_str!("../../../docs/runbook.md")),
         ("docs/dead-letters.md", include_str!("../../../docs/dead-letters.md")),
+        ("docs/destinations.md", include_str!("../../../docs/destinations.md")),
     ];
 
     /// The commands of the blocks that are for a shell.

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::text;
 use crate::client::Replica;
 use crate::config::{Config, Dialect, SecretText, SecretUrl};
+use crate::destination_name::meant;
 use crate::explain::{Configured, Explanation, explain};
 use crate::telemetry::{self, Telemetry, TelemetryError};
 use crate::wiring;
@@ -59,6 +60,14 @@ impl Reached {
         match self {
             Self::Database(database, configured) => explain(database, configured, id).await,
             Self::Replica(replica) => replica.explain(id).await,
+        }
+    }
+
+    /// The destination or channel that is meant by `name`. A replica knows its own channels.
+    pub(super) fn destination(&self, name: &str) -> Result<String, Misuse> {
+        match self {
+            Self::Database(_, configured) => meant(name, configured).map_err(|error| Misuse::new(error.to_string())),
+            Self::Replica(_) => Ok(name.to_owned()),
         }
     }
 

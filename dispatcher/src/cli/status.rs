@@ -47,13 +47,12 @@ fn in_words(status: &Status) -> String {
         );
     }
     for pause in &status.vitals.paused {
-        let _ = writeln!(
-            text,
-            "paused: {} until {}: {}",
-            pause.destination,
-            pause.paused_until,
-            pause.reason.as_deref().unwrap_or("no reason given")
-        );
+        let until = match pause.remaining_ms {
+            Some(_) => &pause.paused_until,
+            None => "somebody resumes it",
+        };
+        let reason = pause.reason.as_deref().unwrap_or("no reason given");
+        let _ = writeln!(text, "paused: {} until {until}: {reason}", pause.destination);
     }
     if status.vitals.unsettled_claims > 0 {
         let _ = writeln!(text, "claims of earlier terms being settled: {}", status.vitals.unsettled_claims);

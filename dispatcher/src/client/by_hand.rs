@@ -1,13 +1,19 @@
 //! The changes. A message that was left as it is comes back as a problem that names it.
 
+use std::fmt::Write as _;
+use std::time::Duration;
+
 use async_trait::async_trait;
-use outbox_schema::desk::{Author, Cancelled, Edited, Pace, Purged, Redriven, Revised, Selection, Skipped, Undone};
+use outbox_schema::desk::{
+    Author, Cancelled, Cleared, Edited, InvalidTargetSelection, Pace, Paused, Purged, Redriven, Resumed, Revised,
+    Selection, Skipped, Undone,
+};
 use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{ByHand, DeskError, MessageId};
 use serde_json::value::RawValue;
 
 use super::{Replica, ReplicaError, if_there};
-use crate::api::{Authored, EditBody, PruneBody, PurgeBody, RedriveBody};
+use crate::api::{Authored, ClearBody, EditBody, PauseBody, PruneBody, PurgeBody, RedriveBody};
 
 #[async_trait]
 impl ByHand for Replica {
@@ -59,6 +65,38 @@ impl ByHand for Replica {
         progress(pruned);
         Ok(pruned)
     }
+
+    async fn pause(&self, destination: &str, lasting: Option<Duration>, author: &Author) -> Result<Paused, DeskError> {
+        let lasting = lasting.map(|lasting| humantime::format_duration(lasting).to_string());
+        let body = PauseBody { lasting, author: author.into() };
+        Ok(self.change(&format!("destinations/{}/pause", segment(destination)), &body).await?)
+    }
+
+    async fn resume(&self, destination: &str, author: &Author) -> Result<Resumed, DeskError> {
+        let path = format!("destinations/{}/resume", segment(destination));
+        Ok(self.change(&path, &Authored::from(author)).await?)
+    }
+
+    async fn clear_invalid_targets(
+        &self,
+        selection: &InvalidTargetSelection,
+        author: &Author,
+    ) -> Result<Cleared, DeskError> {
+        let body = ClearBody { selection: selection.clone(), author: author.into() };
+        Ok(self.change("invalid-targets/clear", &body).await?)
+    }
+}
+
+/// A name as one segment of a path, <https://www.rfc-editor.org/rfc/rfc3986#section-2.1>.
+fn segment(name: &str) -> String {
+    let mut segment = String::new();
+    for byte in name.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => segment.push(byte.into()),
+            byte => drop(write!(segment, "%{byte:02X}")),
+        }
+    }
+    segment
 }
 
 fn unless_refused<T>(answer: Result<T, ReplicaError>, refused: impl FnOnce(Skipped) -> T) -> Result<T, DeskError> {

@@ -2,15 +2,15 @@
 
 use async_trait::async_trait;
 use outbox_schema::desk::{
-    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, MessageFilter, MessagePage, MessageRecord, Selection,
-    TermEntry, Vitals,
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DestinationEntry, InvalidTargetPage, InvalidTargetSelection,
+    MessageFilter, MessagePage, MessageRecord, Selection, TermEntry, Vitals,
 };
 use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{Desk, DeskError, MessageId};
 use serde::Serialize;
 
 use super::{Replica, if_there};
-use crate::api::{ByKey, Page, PruneBody};
+use crate::api::{ByKey, CountBody, InvalidTargetFilter, Page, PruneBody, Which};
 
 /// A filter, and a page of what it finds.
 #[derive(Serialize)]
@@ -65,5 +65,25 @@ impl Desk for Replica {
 
     async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError> {
         Ok(self.ask_of("prune/count", &PruneBody::from(retention)).await?)
+    }
+
+    async fn destinations(&self, all: bool) -> Result<Vec<DestinationEntry>, DeskError> {
+        Ok(self.ask("destinations", &Which { all }).await?)
+    }
+
+    async fn invalid_targets(
+        &self,
+        selection: &InvalidTargetSelection,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<InvalidTargetPage, DeskError> {
+        let InvalidTargetSelection { targets, channel, older_than } = selection.clone();
+        if targets.len() > 1 {
+            let body = CountBody { selection: selection.clone(), after, limit: Some(limit) };
+            return Ok(self.ask_of("invalid-targets/count", &body).await?);
+        }
+        let filter = &InvalidTargetFilter { target: targets.into_iter().next(), channel, older_than };
+        let page = Page { after: after.map(|id| id.to_string()), limit: Some(limit) };
+        Ok(self.ask("invalid-targets", &Filtered { filter, page }).await?)
     }
 }

@@ -50,8 +50,30 @@ pub enum NotSent {
     },
     /// A later message of its ordering key is in flight: it was redriven meanwhile.
     KeyInFlight { ordering_key: String, message: MessageId },
-    /// Its destination, or its channel, takes nothing for now.
+    /// Its target is known to be gone.
+    InvalidTarget { channel: String, target: String, since: String, reason: Option<String> },
+    /// Its destination, or its channel, takes nothing for now: somebody paused it, or it asked for that.
     Paused { destination: String, until: String, remaining_ms: Option<i64>, by: Option<String>, reason: Option<String> },
+    /// So many attempts failed that the breaker of its destination is open.
+    BreakerOpen {
+        destination: String,
+        until: String,
+        remaining_ms: Option<i64>,
+        /// Pauses in a row.
+        failures: i32,
+        reason: Option<String>,
+    },
+    /// Rows of its destination were put aside, so that they do not stand in the way of others.
+    PutAside {
+        destination: String,
+        until: String,
+        in_ms: Option<i64>,
+        /// When it was first due.
+        since: String,
+        /// Rows that wait like this, it included.
+        waiting: i64,
+        reason: Option<String>,
+    },
     /// It was put off by a pause that is no more, or by a channel that is configured by now.
     PutOff { since: String, until: String },
     /// An attempt failed, and the next has its time.
@@ -127,10 +149,17 @@ impl fmt::Display for NotSent {
                 sentences::waits_behind(ordering_key, *behind, *waiting, because.first())
             }
             Self::KeyInFlight { ordering_key, message } => sentences::key_in_flight(ordering_key, *message),
+            Self::InvalidTarget { channel, target, since, reason } => {
+                sentences::invalid_target(channel, target, since, reason.as_ref())
+            }
             Self::Paused { destination, until, remaining_ms, by, reason } => {
-                let left = remaining_ms.map_or_else(|| "for good".to_owned(), |ms| format!("another {}", span(ms)));
-                let (by, reason) = (said(", by ", by.as_ref()), said(": ", reason.as_ref()));
-                format!("{destination} is paused until {} ({left}){by}{reason}.", to_the_second(until))
+                sentences::paused(destination, until, *remaining_ms, by.as_ref(), reason.as_ref())
+            }
+            Self::BreakerOpen { destination, until, remaining_ms, failures, reason } => {
+                sentences::breaker_open(destination, until, *remaining_ms, *failures, reason.as_ref())
+            }
+            Self::PutAside { destination, until, in_ms, since, waiting, reason } => {
+                sentences::put_aside(destination, until, *in_ms, since, *waiting, reason.as_ref())
             }
             Self::PutOff { since, until } => sentences::put_off(since, until),
             Self::NextAttempt { at, in_ms, attempt, of, status_code, error } => {

@@ -1,7 +1,7 @@
 //! From the facts to the causes for which a message has not been sent.
 
-use outbox_schema::desk::{MessageFacts, MessageRecord};
-use outbox_schema::{MessageId, Status};
+use outbox_schema::desk::{DestinationEntry, InvalidTarget, MessageFacts, MessageRecord, PausedDestination};
+use outbox_schema::{MessageId, PauseKind, Status};
 
 use super::{Configured, NotSent, Said};
 
@@ -11,7 +11,7 @@ pub(super) fn of(facts: &MessageFacts, first: Option<&MessageFacts>, configured:
     match [Status::Pending, Status::Success, Status::Dead].into_iter().find(|known| known.as_str() == message.status) {
         None => vec![NotSent::UnknownStatus { status: message.status.clone() }],
         Some(Status::Success) => vec![delivered(message)],
-        Some(Status::Dead) => vec![dead(message)],
+        Some(Status::Dead) => [dead(message)].into_iter().chain(invalid_target(facts)).collect(),
         Some(Status::Pending) => pending(facts, first, configured),
     }
 }
@@ -37,6 +37,12 @@ fn dead(message: &MessageRecord) -> NotSent {
         cancelled_by: cancelled.map(|entry| entry.who.clone()),
         why: cancelled.and_then(|entry| entry.why.clone()),
     }
+}
+
+fn invalid_target(facts: &MessageFacts) -> Option<NotSent> {
+    let gone = facts.invalid_target.clone()?;
+    let InvalidTarget { channel, target, observed_at: since, reason, .. } = gone;
+    Some(NotSent::InvalidTarget { channel, target, since, reason })
 }
 
 fn pending(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured) -> Vec<NotSent> {
@@ -95,17 +101,27 @@ fn kept(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configu
         causes.push(NotSent::WaitsBehind { ordering_key, behind, waiting: before.waiting, because });
     }
     causes.extend(facts.in_flight_after.map(|message| NotSent::KeyInFlight { ordering_key, message }));
-    causes.extend(facts.pauses.iter().map(|pause| NotSent::Paused {
-        destination: pause.destination.clone(),
-        until: pause.paused_until.clone(),
-        remaining_ms: pause.remaining_ms,
-        by: pause.paused_by.clone(),
-        reason: pause.reason.clone(),
-    }));
+    causes.extend(facts.pauses.iter().map(paused));
     if !facts.clock.due {
         causes.extend(not_due(facts, configured));
     }
     causes
+}
+
+fn paused(pause: &PausedDestination) -> NotSent {
+    let (destination, until, remaining_ms) =
+        (pause.destination.clone(), pause.paused_until.clone(), pause.remaining_ms);
+    if pause.pause_kind.as_deref() == Some(PauseKind::Breaker.as_str()) {
+        let (failures, reason) = (pause.failures, pause.reason.clone());
+        return NotSent::BreakerOpen { destination, until, remaining_ms, failures, reason };
+    }
+    NotSent::Paused { destination, until, remaining_ms, by: pause.paused_by.clone(), reason: pause.reason.clone() }
+}
+
+fn put_aside(facts: &MessageFacts, since: &str) -> Option<NotSent> {
+    let DestinationEntry { destination, waiting, reason, .. } = facts.aside.clone()?;
+    let (until, in_ms) = (facts.message.available_at.clone(), facts.clock.due_in_ms);
+    Some(NotSent::PutAside { destination, until, in_ms, since: since.to_owned(), waiting, reason })
 }
 
 fn not_due(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {
@@ -114,7 +130,10 @@ fn not_due(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {
     let (at, in_ms) = (message.available_at.clone(), facts.clock.due_in_ms);
     match &message.deferred_from {
         // A pause or a channel that is not there says as much.
-        Some(since) => unexplained.then(|| NotSent::PutOff { since: since.clone(), until: at }),
+        Some(since) if unexplained => {
+            put_aside(facts, since).or_else(|| Some(NotSent::PutOff { since: since.clone(), until: at }))
+        }
+        Some(_) => None,
         None if message.attempts > 0 => Some(NotSent::NextAttempt {
             at,
             in_ms,

@@ -107,6 +107,77 @@ pub(super) fn key_in_flight(ordering_key: &str, message: MessageId) -> String {
     )
 }
 
+pub(super) fn invalid_target(channel: &str, target: &str, since: &str, reason: Option<&String>) -> String {
+    format!(
+        "Its target is known to be gone since {}{}. If it is back, forget that: `outbox invalid-targets clear --channel {} \
+         -- {}`.",
+        to_the_second(since),
+        said(": ", reason),
+        shell_word(channel),
+        shell_word(target)
+    )
+}
+
+/// As a shell takes it for one word.
+fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/@%+=,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+pub(super) fn paused(
+    destination: &str,
+    until: &str,
+    remaining_ms: Option<i64>,
+    by: Option<&String>,
+    reason: Option<&String>,
+) -> String {
+    let (by, reason) = (said(", by ", by), said(": ", reason));
+    match remaining_ms {
+        None => format!(
+            "{destination} is paused until somebody resumes it (`outbox destinations resume {destination}`){by}{reason}."
+        ),
+        Some(ms) => {
+            format!("{destination} is paused until {} (another {}){by}{reason}.", to_the_second(until), span(ms))
+        }
+    }
+}
+
+pub(super) fn breaker_open(
+    destination: &str,
+    until: &str,
+    remaining_ms: Option<i64>,
+    failures: i32,
+    reason: Option<&String>,
+) -> String {
+    let times = if failures > 1 { format!(", for the {failures}. time in a row") } else { String::new() };
+    format!(
+        "The breaker of {destination} is open{times}: too many attempts failed{}. It is tried again at {}.",
+        said(", the last with ", reason),
+        later(until, remaining_ms)
+    )
+}
+
+pub(super) fn put_aside(
+    destination: &str,
+    until: &str,
+    in_ms: Option<i64>,
+    since: &str,
+    waiting: i64,
+    reason: Option<&String>,
+) -> String {
+    let rows = if waiting == 1 { "1 row".to_owned() } else { format!("{waiting} rows") };
+    format!(
+        "{rows} of {destination} are put aside{}. It was due at {}, and is met again at {}.",
+        said(": ", reason),
+        to_the_second(since),
+        later(until, in_ms)
+    )
+}
+
 pub(super) fn put_off(since: &str, until: &str) -> String {
     format!(
         "It was due at {} and was put off until {}; the pause that did it is over, or its channel is configured by now.",

@@ -43,6 +43,7 @@ fn paused() -> PausedDestination {
         paused_until: "2026-05-01T12:00:00Z".to_owned(),
         remaining_ms: Some(5_000),
         paused_by: None,
+        pause_kind: None,
         reason: None,
         failures: 1,
     }

@@ -1,5 +1,5 @@
 SELECT destination, to_json(paused_until) #>> '{}' AS paused_until,
-       CASE WHEN isfinite(paused_until)
+       CASE WHEN paused_until < '9999-12-31 00:00:00+00'
             THEN (extract(epoch FROM paused_until - now()) * 1000)::bigint END AS remaining_ms,
-       paused_by, reason, failures
+       paused_by, pause_kind, reason, failures
 FROM outbox_destination d WHERE d.paused_until > now() ORDER BY d.destination

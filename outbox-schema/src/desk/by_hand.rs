@@ -1,13 +1,16 @@
 //! Changes by hand on each of the databases: their statements differ, what is done in which order does not.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use super::database::while_doing;
 use super::operation::{Standing, audit, lock_terms};
 use super::statements::{CANCEL, MESSAGE};
 use super::{
-    Author, ByHand, Cancelled, DeskError, Edited, MessageRecord, Pace, Purged, Redriven, Refusal, Revised, Selection,
-    Skipped, Undone, edit, prune, redrive, undo,
+    Author, ByHand, Cancelled, Cleared, DeskError, Edited, InvalidTargetSelection, MessageRecord, Pace, Paused, Purged,
+    Redriven, Refusal, Resumed, Revised, Selection, Skipped, Undone, destinations, edit, invalid_targets, prune,
+    redrive, undo,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::AnyTransaction;
@@ -48,6 +51,23 @@ impl ByHand for Database {
         progress: &(dyn Fn(Pruned) + Sync),
     ) -> Result<Pruned, DeskError> {
         prune::prune(self, retention, author, progress).await
+    }
+
+    async fn pause(&self, destination: &str, lasting: Option<Duration>, author: &Author) -> Result<Paused, DeskError> {
+        destinations::pause(self, destination, lasting, author).await.map_err(while_doing("pausing a destination"))
+    }
+
+    async fn resume(&self, destination: &str, author: &Author) -> Result<Resumed, DeskError> {
+        destinations::resume(self, destination, author).await.map_err(while_doing("resuming a destination"))
+    }
+
+    async fn clear_invalid_targets(
+        &self,
+        selection: &InvalidTargetSelection,
+        author: &Author,
+    ) -> Result<Cleared, DeskError> {
+        let cleared = invalid_targets::clear(self, selection, author).await;
+        cleared.map_err(while_doing("forgetting targets that are gone"))
     }
 }
 

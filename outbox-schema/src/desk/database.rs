@@ -7,8 +7,9 @@ use super::statements::{
     PAUSED_DESTINATIONS, TERMS, UNSETTLED_CLAIMS,
 };
 use super::{
-    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, HeldBack, MessageFacts, MessageFilter,
-    MessagePage, MessageRecord, Selection, TermEntry, Vitals, dead, facts, held_back, messages, prune,
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, HeldBack,
+    InvalidTargetPage, InvalidTargetSelection, MessageFacts, MessageFilter, MessagePage, MessageRecord, Selection,
+    TermEntry, Vitals, dead, destinations, facts, held_back, invalid_targets, messages, prune,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyRow, AnyTransaction, Statement, Value};
@@ -66,6 +67,20 @@ impl Desk for Database {
 
     async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError> {
         prune::count(self, retention).await
+    }
+
+    async fn destinations(&self, all: bool) -> Result<Vec<DestinationEntry>, DeskError> {
+        destinations::list(self, all).await.map_err(while_doing("reading destinations"))
+    }
+
+    async fn invalid_targets(
+        &self,
+        selection: &InvalidTargetSelection,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<InvalidTargetPage, DeskError> {
+        let page = invalid_targets::page(self, selection, after, limit).await;
+        page.map_err(while_doing("reading targets that are gone"))
     }
 }
 

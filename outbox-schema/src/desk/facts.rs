@@ -6,10 +6,12 @@ use sqlx::FromRow;
 
 use super::database::whole_message;
 use super::statements::{
-    BACKLOG, CURRENT_TERMS, MESSAGE_CLOCK, ORDERED_BEFORE, ORDERED_DEAD, ORDERED_IN_FLIGHT, PAUSED_DESTINATIONS,
-    TERMS_OF_MESSAGE,
+    BACKLOG, CURRENT_TERMS, INVALID_TARGET_OF, MESSAGE_CLOCK, ORDERED_BEFORE, ORDERED_DEAD, ORDERED_IN_FLIGHT,
+    PAUSED_DESTINATIONS, TERMS_OF_MESSAGE,
 };
-use super::{CurrentTerm, MessageRecord, PausedDestination, TermEntry};
+use super::{
+    CurrentTerm, DestinationEntry, HeldUp, InvalidTarget, MessageRecord, PausedDestination, TermEntry, destinations,
+};
 use crate::sql::{AnyConnection, AnyTransaction, Value};
 use crate::{Database, MessageId, Status};
 
@@ -22,6 +24,10 @@ pub struct MessageFacts {
     pub clock: MessageClock,
     /// Pauses of its destination and of its channel.
     pub pauses: Vec<PausedDestination>,
+    /// Its destination or channel whose rows were put aside, where it is one of those rows.
+    pub aside: Option<DestinationEntry>,
+    /// Of a dead letter: its target, where that is known to be gone.
+    pub invalid_target: Option<InvalidTarget>,
     /// Messages of its ordering key that go out before it; none without a key, and at the head of it.
     pub before: Option<Earlier>,
     /// The first dead letter of its ordering key before it, but for cancelled ones; asked only of channels that halt.
@@ -122,6 +128,9 @@ async fn read(
         pauses = connection.rows(&PAUSED_DESTINATIONS, &[]).await?;
         pauses.retain(|pause| pause.destination == message.destination || pause.destination == message.channel);
     }
+    let aside = if pending { aside(connection, &message).await? } else { None };
+    let dead = message.status == Status::Dead.as_str();
+    let gone: Vec<InvalidTarget> = if dead { connection.rows(&INVALID_TARGET_OF, &by_id).await? } else { Vec::new() };
     let terms: Vec<CurrentTerm> = connection.rows(&CURRENT_TERMS, &[]).await?;
     Ok(Some(MessageFacts {
         before: if pending { before(connection, &message).await? } else { None },
@@ -137,7 +146,23 @@ async fn read(
         message,
         clock,
         pauses,
+        aside,
+        invalid_target: gone.into_iter().next(),
     }))
+}
+
+/// The destination goes before the channel: it says more.
+async fn aside(connection: &mut AnyConnection<'_>, message: &MessageRecord) -> sqlx::Result<Option<DestinationEntry>> {
+    if message.deferred_from.is_none() {
+        return Ok(None);
+    }
+    for name in [&message.destination, &message.channel] {
+        let entry = destinations::entries(connection, Some(name)).await?.pop();
+        if let Some(entry) = entry.filter(|entry| matches!(entry.held, HeldUp::Aside { .. })) {
+            return Ok(Some(entry));
+        }
+    }
+    Ok(None)
 }
 
 async fn before(connection: &mut AnyConnection<'_>, message: &MessageRecord) -> sqlx::Result<Option<Earlier>> {

@@ -5,9 +5,11 @@ mod answers;
 mod by_hand;
 mod database;
 mod dead;
+mod destinations;
 mod edit;
 mod facts;
 mod held_back;
+mod invalid_targets;
 mod messages;
 mod operation;
 mod prune;
@@ -18,6 +20,7 @@ mod statements;
 mod undo;
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -27,9 +30,11 @@ use crate::retention::{Pruned, Retention};
 pub use answers::{Cancelled, Edited, Purged, Redriven, Refusal, Skipped, Undone};
 pub(crate) use database::{read, while_doing};
 pub(crate) use dead::as_json;
+pub use destinations::{DestinationEntry, HeldUp, Paused, Resumed};
 pub use edit::Revised;
 pub use facts::{Backlog, COUNTED, Earlier, EarlierDead, MessageClock, MessageFacts};
 pub use held_back::{HeldBack, Snapshot};
+pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
 pub use messages::{MessageFilter, MessagePage, MessageSummary};
 pub use report::{
     AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, MessageRecord,
@@ -76,6 +81,17 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
     /// How many messages are past their retention: what [`ByHand::prune`] would remove, and those that it would find to
     /// halt their ordering key. Reads all rows that are older than that, in small stretches with pauses between.
     async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError>;
+
+    /// Destinations and channels that hold something up, or `all` of which something is remembered, by name.
+    async fn destinations(&self, all: bool) -> Result<Vec<DestinationEntry>, DeskError>;
+
+    /// Targets that are known to be gone, the last recorded first: at most `limit`, of ids below `after`.
+    async fn invalid_targets(
+        &self,
+        selection: &InvalidTargetSelection,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<InvalidTargetPage, DeskError>;
 }
 
 /// What people do to messages. Each change is written to `outbox_audit`, in its own transaction, and raises the revision
@@ -115,6 +131,21 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
         author: &Author,
         progress: &(dyn Fn(Pruned) + Sync),
     ) -> Result<Pruned, DeskError>;
+
+    /// Pauses a destination, or a channel as a whole, for so long, a century at most; none: until somebody resumes it.
+    /// What is in flight goes on. The poller hears of it within a second.
+    async fn pause(&self, destination: &str, lasting: Option<Duration>, author: &Author) -> Result<Paused, DeskError>;
+
+    /// Ends every pause of a destination, or of a channel, and forgets its failures. Rows that were put aside are due
+    /// again when they were.
+    async fn resume(&self, destination: &str, author: &Author) -> Result<Resumed, DeskError>;
+
+    /// Forgets targets that are known to be gone. Messages to them are sent either way.
+    async fn clear_invalid_targets(
+        &self,
+        selection: &InvalidTargetSelection,
+        author: &Author,
+    ) -> Result<Cleared, DeskError>;
 }
 
 /// Who asks for a change, and why: for the audit.

@@ -70,7 +70,7 @@ pub(super) async fn audit(
     connection.inserted_id(&AUDIT, &[Value::from(&who), action.into(), why.into(), message, details.into()]).await
 }
 
-fn who(author: &Author) -> String {
+pub(super) fn who(author: &Author) -> String {
     storable(&author.who).chars().take(WHO_CHARS).collect()
 }
 

@@ -80,10 +80,12 @@ pub struct PausedDestination {
     pub destination: String,
     /// Until when.
     pub paused_until: String,
-    /// Milliseconds left; none where it is for ever.
+    /// Milliseconds left; none where it is until somebody resumes it.
     pub remaining_ms: Option<i64>,
     /// A person, or `dispatcher`.
     pub paused_by: Option<String>,
+    /// [`PauseKind::as_str`](crate::PauseKind::as_str).
+    pub pause_kind: Option<String>,
     /// What went wrong, or what the person said.
     pub reason: Option<String>,
     /// Times it was paused for a failure.
@@ -229,7 +231,7 @@ pub struct AuditEntry {
     pub at: String,
     /// A person, or the name of a token.
     pub who: String,
-    /// `redrive`, `undo`, `edit`, `cancel`, `purge` or `prune`.
+    /// `redrive`, `undo`, `edit`, `cancel`, `purge`, `prune`, `pause`, `resume` or `clear`.
     pub action: String,
     /// What they said about it.
     pub why: Option<String>,

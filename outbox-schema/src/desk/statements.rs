@@ -265,3 +265,51 @@ pub(super) const HELD_BACK: Statement = Statement {
     mysql: include_str!("../../queries/mysql/held_back.sql"),
     sqlite: include_str!("../../queries/sqlite/held_back.sql"),
 };
+
+pub(super) const DESTINATIONS: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/destinations.sql"),
+    mysql: include_str!("../../queries/mysql/destinations.sql"),
+    sqlite: include_str!("../../queries/sqlite/destinations.sql"),
+};
+
+pub(super) const DEFERRED: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/deferred.sql"),
+    mysql: include_str!("../../queries/mysql/deferred.sql"),
+    sqlite: include_str!("../../queries/sqlite/deferred.sql"),
+};
+
+pub(super) const PAUSE: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/pause.sql"),
+    mysql: include_str!("../../queries/mysql/pause.sql"),
+    sqlite: include_str!("../../queries/sqlite/pause.sql"),
+};
+
+pub(super) const RESUME: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/resume.sql"),
+    mysql: include_str!("../../queries/mysql/resume.sql"),
+    sqlite: include_str!("../../queries/sqlite/resume.sql"),
+};
+
+pub(super) const INVALID_TARGETS: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/invalid_targets.sql"),
+    mysql: include_str!("../../queries/mysql/invalid_targets.sql"),
+    sqlite: include_str!("../../queries/sqlite/invalid_targets.sql"),
+};
+
+pub(super) const INVALID_TARGETS_COUNT: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/invalid_targets_count.sql"),
+    mysql: include_str!("../../queries/mysql/invalid_targets_count.sql"),
+    sqlite: include_str!("../../queries/sqlite/invalid_targets_count.sql"),
+};
+
+pub(super) const INVALID_TARGETS_CLEAR: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/invalid_targets_clear.sql"),
+    mysql: include_str!("../../queries/mysql/invalid_targets_clear.sql"),
+    sqlite: include_str!("../../queries/sqlite/invalid_targets_clear.sql"),
+};
+
+pub(super) const INVALID_TARGET_OF: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/invalid_target_of.sql"),
+    mysql: include_str!("../../queries/mysql/invalid_target_of.sql"),
+    sqlite: include_str!("../../queries/sqlite/invalid_target_of.sql"),
+};

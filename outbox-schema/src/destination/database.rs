@@ -15,7 +15,7 @@ use crate::desk::{as_json as ids_as_json, read};
 use crate::sql::{AnyConnection, AnyTransaction, Value};
 use crate::steps::TermRow;
 use crate::wire::{as_json, millis_i64};
-use crate::{Database, MessageId, StoreError, TermId};
+use crate::{Database, MessageId, Shard, StoreError, TermId};
 
 /// A row on its way out of the way.
 #[derive(Debug, Serialize)]
@@ -148,13 +148,25 @@ async fn bring_back(
     limit: u32,
 ) -> sqlx::Result<u64> {
     connection.rows::<()>(&ASIDE_CLEAR, &[destination.into()]).await?;
-    let values = [i64::from(term.shard.0).into(), destination.into(), i64::from(limit).into()];
+    Ok(bring_back_rows(connection, Some(term.shard), destination, limit as usize).await? as u64)
+}
+
+/// Makes rows of a destination or channel that were put aside due again when they were, `limit` at most, of one shard or
+/// of all; gives how many.
+pub(crate) async fn bring_back_rows(
+    connection: &mut AnyConnection<'_>,
+    shard: Option<Shard>,
+    destination: &str,
+    limit: usize,
+) -> sqlx::Result<usize> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let values = [Value::Number(shard.map(|shard| shard.0.into())), destination.into(), limit.into()];
     let free: Vec<(i64,)> = connection.rows(&BRING_BACK_FREE, &values).await?;
     if !free.is_empty() {
         let ids: Vec<_> = free.iter().map(|(id,)| MessageId(*id)).collect();
         connection.rows::<()>(&BRING_BACK, &[ids_as_json(&ids).as_str().into()]).await?;
     }
-    Ok(free.len() as u64)
+    Ok(free.len())
 }
 
 fn json<T: Serialize>(rows: &[T]) -> sqlx::Result<String> {

@@ -2,6 +2,7 @@
 //! the rows that were put aside so that they do not stand in the way of others.
 
 mod database;
+mod name;
 mod statements;
 
 use std::time::Duration;
@@ -10,6 +11,9 @@ use async_trait::async_trait;
 use serde::Serialize;
 
 use crate::{MessageId, StoreError, TermId};
+
+pub(crate) use database::bring_back_rows;
+pub use name::origin;
 
 /// Why a destination is paused: the column `pause_kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -68,8 +68,25 @@ async fn the_command_line_says_the_same_by_a_replica_as_by_the_database() {
     for outbox in outboxes::migrated().await {
         let stage = Stage::begin(&outbox, &["a", "b/ä?&", "c"]).await;
         let first = outbox.number("SELECT min(id) FROM outbox").await.to_string();
+        let gone =
+            "INSERT INTO outbox_invalid_target (channel, target, reason) VALUES ('fcm', 'b/ä?&', 'UNREGISTERED')";
+        outbox.sql(gone).await;
+        outbox.sql("INSERT INTO outbox_invalid_target (channel, target) VALUES ('http', 'a')").await;
+        let by_ada = ["--why", "they move", "--by", "ada"];
+        let down = "https://down.example/a?b=c%20d";
+        stage.program.run(&[&["destinations", "pause", down], &by_ada[..]].concat()).await.done();
         for question in [
-            &["messages", "show", &first] as &[&str],
+            &["destinations", "list"] as &[&str],
+            &["destinations", "list", "--all", "--json"],
+            &["destinations", "resume", "https://nobody.example", "--json"],
+            &["destinations", "resume", "HTTPS://nobody.example/x"],
+            &["invalid-targets", "list"],
+            &["invalid-targets", "list", "--limit", "1"],
+            &["invalid-targets", "list", "--target", "b/ä?&", "--channel", "fcm", "--json"],
+            &["invalid-targets", "clear", "--older-than", "1h", "--dry-run"],
+            &["invalid-targets", "clear", "a", "b/ä?&", "--dry-run", "--json"],
+            &["invalid-targets", "clear", "--channel", "nobody-s", "--yes"],
+            &["messages", "show", &first],
             &["messages", "show", "b/ä?&", "--json"],
             &["messages", "show", "nobody"],
             &["messages", "explain", &first],
@@ -143,6 +160,53 @@ async fn dead_letters_are_mended_redriven_and_taken_back_by_a_replica() {
         enqueue(&stage.program, "late", &target, &["--delay", "1h"]).await;
         let cancelled = run(&["messages", "cancel", "--key", "late"]).await.done();
         assert!(cancelled.ends_with("is cancelled\n"), "{cancelled}");
+    }
+}
+
+#[tokio::test]
+async fn destinations_are_paused_and_targets_forgotten_by_a_replica() {
+    for outbox in outboxes::migrated().await {
+        let mut stage = Stage::begin(&outbox, &[]).await;
+        let [target, origin] = [stage.sink.url("/a?b=c%20d"), stage.sink.url("")];
+        let by_ada = ["--why", "they move", "--by", "ada", "--json"];
+        let pause = ["destinations", "pause", &target, "--for", "2h 30m"];
+        let pause = [&pause, &by_ada[..]].concat();
+        let paused = stage.program.run(&stage.by_replica(&pause)).await.json();
+        assert_eq!(paused["destination"], origin);
+        stage.replica.says("destination.changed_by_hand").await;
+        let run = async |arguments: &[&str]| stage.program.run(&stage.by_replica(arguments)).await;
+        let listed = run(&["destinations", "list", "--json"]).await.json();
+        assert_eq!((&listed[0]["by"], &listed[0]["reason"]), (&json!("ada (API)"), &json!("they move")));
+        assert!((8_900_000..=9_000_000).contains(&listed[0]["remaining_ms"].as_i64().unwrap()), "{listed}");
+        enqueue(&stage.program, "waits", &target, &[]).await;
+        let aside = async || {
+            let aside = outbox.number("SELECT count(*) FROM outbox WHERE deferred_from IS NOT NULL").await;
+            (aside == 1).then_some(())
+        };
+        eventually("it waits", PATIENCE, aside).await;
+        let resumed = run(&[&["destinations", "resume", &origin], &by_ada[..]].concat()).await.json();
+        assert_eq!(resumed["brought_back"], 1, "{resumed}");
+        eventually("it is delivered", PATIENCE, async || stage.sink.keys().contains_key("waits").then_some(())).await;
+
+        let unknown = run(&["destinations", "pause", "htpp", "--why", "x"]).await.failed();
+        assert!(unknown.contains("did you mean http?"), "{unknown}");
+        let path = "destinations/http/pause";
+        let (status, _, problem) = stage.ask("POST", path, "s3cret-operate", Some("{}")).await;
+        assert!(status == 400 && problem["detail"].as_str().unwrap().contains("why"), "{problem}");
+        let (status, ..) = stage.ask("POST", path, "s3cret-read", Some("{}")).await;
+        assert_eq!(status, 403);
+
+        outbox
+            .sql("INSERT INTO outbox_invalid_target (channel, target) VALUES ('fcm', 'a'), ('fcm', 'b'), ('x', 'c')")
+            .await;
+        let (status, link, page) = stage.ask("GET", "invalid-targets?channel=fcm&limit=1", "s3cret-read", None).await;
+        assert_eq!((status, &page["total"], &page["targets"][0]["target"]), (200, &json!(2), &json!("b")));
+        assert!(link.contains("after="), "{link}");
+        let (status, ..) = stage.ask("POST", "invalid-targets/clear", "s3cret-operate", Some("{}")).await;
+        assert!(matches!(status, 400 | 422), "a selection is said: {status}");
+        let cleared = run(&["invalid-targets", "clear", "a", "c", "--yes", "--why", "back"]).await.done();
+        assert_eq!(cleared, "2 forgotten\n");
+        assert_eq!(outbox.text("SELECT target FROM outbox_invalid_target").await, "b");
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_schema::desk::{Author, Cancelled, Edited, MessageFilter, Pace, Revised};
+use outbox_schema::desk::{Author, Cancelled, Edited, InvalidTargetSelection, MessageFilter, Pace, Revised};
+use outbox_schema::destination::{Aside, DestinationStore};
 use outbox_schema::retention::BEGINNING;
 use outbox_schema::store::TermCounts;
 use outbox_schema::{
@@ -172,6 +173,14 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         assert!(listed.messages.len() >= dead.len(), "{listed:?}");
         let purged = operator.purge(&Selection::Ids(dead.clone()), &author).await.unwrap();
         assert_eq!(purged.purged, dead.len() as u64);
+        let gone = "INSERT INTO outbox_invalid_target (channel, target) VALUES ('http', 'a'), ('http', 'b')";
+        granted.owner.sql(gone).await;
+        let rows = "INSERT INTO outbox (channel, target, payload) VALUES ('http', 'https://slow.example/', '{}')";
+        granted.owner.sql(rows).await;
+        granted.owner.sql("UPDATE outbox SET deferred_from = available_at WHERE target LIKE '%slow%'").await;
+        pause_and_resume(&operator, "https://slow.example:443", 1).await;
+        let all = InvalidTargetSelection::default();
+        assert_eq!(operator.clear_invalid_targets(&all, &author).await.unwrap().cleared, 2);
         let delivered = "INSERT INTO outbox (channel, target, payload, status) VALUES ('http', '/x', '{}', 'SUCCESS')";
         granted.owner.sql(delivered).await;
         let at_once = Retention { success: Some(Duration::ZERO), ..Retention::default() };
@@ -182,6 +191,10 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
             "INSERT INTO outbox (channel, target, payload) VALUES ('http', '/hook', '{}')",
             "UPDATE outbox SET channel = 'other'",
             "UPDATE outbox_term SET epoch = 9",
+            "DELETE FROM outbox_destination",
+            "UPDATE outbox_destination SET ramp_from = NULL",
+            "UPDATE outbox_invalid_target SET reason = 'mine'",
+            "INSERT INTO outbox_invalid_target (channel, target) VALUES ('http', 'mine')",
             "DELETE FROM outbox_claim",
             "INSERT INTO outbox_claim SELECT * FROM outbox_claim",
             "UPDATE outbox_audit SET who = 'nobody'",
@@ -250,6 +263,35 @@ async fn a_life_of_messages(outbox: &Outbox, owner: &Outbox) {
     assert!(outbox.database.message_by_key(&messages[0].idempotency_key).await.unwrap().is_some());
     outbox.database.durability().await.unwrap();
     assert_eq!(by_hand(&outbox.database).await, [dead[0].id()]);
+    destinations(outbox).await;
+}
+
+/// Each statement about destinations, a poller's and people's, with rows to work on.
+async fn destinations(outbox: &Outbox) {
+    const DESTINATION: &str = "https://slow.example:443";
+    let database = &outbox.database;
+    let rows = "INSERT INTO outbox (channel, target, payload) VALUES ('http', 'https://slow.example/', '{}')";
+    outbox.sql(&format!("{rows}, ('http', 'https://slow.example/', '{{}}')")).await;
+    let store = database.store();
+    let poller = Poller::begin(&*store, "three").await;
+    let (from, step, most) = (Duration::from_secs(10), Duration::from_secs(1), Duration::from_mins(5));
+    let reason = Some("it is slow".to_owned());
+    let aside = [Aside { destination: DESTINATION.to_owned(), from, step, most, reason }];
+    assert_eq!(database.put_aside(&poller.term, &aside, &[], 1).await.unwrap(), [1]);
+    assert_eq!(database.bring_back(&poller.term, DESTINATION, 9).await.unwrap(), 1);
+    database.remember_ramp(DESTINATION, from).await.unwrap();
+    assert_eq!(database.put_aside(&poller.term, &aside, &[], 9).await.unwrap(), [2]);
+    pause_and_resume(database, DESTINATION, 2).await;
+}
+
+/// By hand.
+async fn pause_and_resume(database: &outbox_schema::Database, destination: &str, waiting: u64) {
+    let author = Author { who: "ada".to_owned(), why: "to see that it may".to_owned() };
+    database.pause(destination, None, &author).await.unwrap();
+    assert_eq!(database.changes_by_hand().await.unwrap().len(), 1);
+    assert!(!database.destinations(false).await.unwrap().is_empty());
+    assert_eq!(database.resume(destination, &author).await.unwrap().brought_back, waiting);
+    assert!(database.invalid_targets(&InvalidTargetSelection::default(), None, 9).await.unwrap().total > 0);
 }
 
 /// Each statement of those who change messages by hand, but for the purge; gives the dead letters that are left.

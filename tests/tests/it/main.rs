@@ -15,6 +15,8 @@ mod dead_letters;
 mod demo;
 mod desk;
 mod destinations;
+mod destinations_desk;
+mod destinations_page;
 mod duplicates;
 mod enqueue;
 mod explain;

@@ -1,0 +1,4 @@
+-- Rows that were put aside or put off, counted: of all destinations, or of one destination or channel.
+SELECT destination, channel, count(*) AS waiting FROM outbox
+WHERE deferred_from IS NOT NULL AND status = 'PENDING' AND ($1::text IS NULL OR destination = $1 OR channel = $1)
+GROUP BY destination, channel

@@ -1,0 +1,166 @@
+//! Targets that are known to be gone: looking at them, and forgetting them.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use sqlx::FromRow;
+
+use super::dead::{as_json, now_us};
+use super::operation::{BATCH, audit, pause};
+use super::statements::{INVALID_TARGETS, INVALID_TARGETS_CLEAR, INVALID_TARGETS_COUNT};
+use super::{Author, Moment};
+use crate::sql::{AnyConnection, AnyTransaction, Value};
+use crate::{Database, MessageId};
+
+/// Targets that the audit names at most.
+const NAMED: usize = 100;
+
+/// Which targets: those to which all that is said applies.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct InvalidTargetSelection {
+    /// These, as messages say them; empty: whichever.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
+    /// Of this channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// Last found to be gone at this moment, or an earlier one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "90d"))]
+    pub older_than: Option<Moment>,
+}
+
+/// A target that is known to be gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct InvalidTarget {
+    /// Of the row of `outbox_invalid_target`.
+    pub id: i64,
+    /// Of the messages to it.
+    pub channel: String,
+    /// As they say it.
+    pub target: String,
+    /// What the other side said.
+    pub reason: Option<String>,
+    /// When it was last found to be gone.
+    pub observed_at: String,
+}
+
+/// Some of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct InvalidTargetPage {
+    /// The last that was recorded first.
+    pub targets: Vec<InvalidTarget>,
+    /// How many there are on all pages.
+    pub total: i64,
+    /// Where the next page begins: lower ids; none where this is the last.
+    pub next: Option<i64>,
+}
+
+/// What was forgotten.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Cleared {
+    /// Its entry in `outbox_audit`. None where there was nothing to do.
+    pub audit_id: Option<i64>,
+    /// Targets that are no longer recorded.
+    pub cleared: u64,
+}
+
+/// A selection as statements take it.
+struct Asked<'a> {
+    channel: Option<&'a str>,
+    targets: Option<String>,
+    until_us: Option<i64>,
+}
+
+impl<'a> Asked<'a> {
+    async fn of(connection: &mut AnyConnection<'_>, selection: &'a InvalidTargetSelection) -> sqlx::Result<Self> {
+        let until_us = match selection.older_than {
+            Some(moment) => Some(moment.in_us(now_us(connection).await?)),
+            None => None,
+        };
+        let targets = (!selection.targets.is_empty()).then(|| serde_json::json!(selection.targets).to_string());
+        Ok(Self { channel: selection.channel.as_deref(), targets, until_us })
+    }
+
+    fn values(&self) -> [Value<'_>; 3] {
+        [self.channel.into(), self.targets.as_deref().into(), Value::Number(self.until_us)]
+    }
+
+    async fn count(&self, connection: &mut AnyConnection<'_>) -> sqlx::Result<i64> {
+        let total: Vec<(i64,)> = connection.rows(&INVALID_TARGETS_COUNT, &self.values()).await?;
+        Ok(total.first().map_or(0, |(total,)| *total))
+    }
+
+    async fn below(
+        &self,
+        connection: &mut AnyConnection<'_>,
+        id: Option<i64>,
+        limit: i64,
+    ) -> sqlx::Result<Vec<InvalidTarget>> {
+        let [channel, targets, until] = self.values();
+        let values = [channel, targets, until, id.unwrap_or(i64::MAX).into(), limit.into()];
+        connection.rows(&INVALID_TARGETS, &values).await
+    }
+}
+
+pub(super) async fn page(
+    database: &Database,
+    selection: &InvalidTargetSelection,
+    after: Option<i64>,
+    limit: u32,
+) -> sqlx::Result<InvalidTargetPage> {
+    let mut transaction = AnyTransaction::to_read(database).await?;
+    let mut connection = transaction.connection();
+    let asked = Asked::of(&mut connection, selection).await?;
+    // One more than asked for tells whether there is a next page.
+    let mut targets = asked.below(&mut connection, after, i64::from(limit) + 1).await?;
+    let total = asked.count(&mut connection).await?;
+    transaction.commit().await?;
+    let more = targets.len() > limit as usize;
+    targets.truncate(limit as usize);
+    Ok(InvalidTargetPage { next: targets.last().filter(|_| more).map(|target| target.id), targets, total })
+}
+
+pub(super) async fn clear(
+    database: &Database,
+    selection: &InvalidTargetSelection,
+    author: &Author,
+) -> sqlx::Result<Cleared> {
+    let mut transaction = AnyTransaction::to_write(database).await?;
+    let mut connection = transaction.connection();
+    let asked = Asked::of(&mut connection, selection).await?;
+    let meant = asked.count(&mut connection).await?;
+    if meant == 0 {
+        return Ok(Cleared::default());
+    }
+    let named = &selection.targets[..selection.targets.len().min(NAMED)];
+    let details = serde_json::json!({
+        "targets": named, "channel": selection.channel, "older_than": selection.older_than, "meant": meant,
+    });
+    let audit_id = audit(&mut connection, "clear", None, &details.to_string(), author).await?;
+    transaction.commit().await?;
+
+    let mut done = Cleared { audit_id: Some(audit_id), cleared: 0 };
+    let (mut after, batch) = (None, i64::try_from(BATCH).unwrap_or(i64::MAX));
+    loop {
+        let began = Instant::now();
+        let mut transaction = AnyTransaction::to_write(database).await?;
+        let mut connection = transaction.connection();
+        let some = asked.below(&mut connection, after, batch).await?;
+        let ids: Vec<_> = some.iter().map(|target| MessageId(target.id)).collect();
+        let ids = as_json(&ids);
+        let values = [Value::from(&ids), Value::Number(asked.until_us)];
+        done.cleared += connection.changed(&INVALID_TARGETS_CLEAR, &values).await?;
+        transaction.commit().await?;
+        after = some.last().map(|target| target.id);
+        if some.len() < BATCH {
+            return Ok(done);
+        }
+        pause(began).await;
+    }
+}
