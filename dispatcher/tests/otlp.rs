@@ -94,6 +94,7 @@ fn message(traceparent: Option<String>) -> Message {
         waited_ms: 0,
         created_ms: Some(0),
         ordering_key: None,
+        target_is_gone: false,
         traceparent,
         tracestate: None,
     }
