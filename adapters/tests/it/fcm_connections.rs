@@ -240,6 +240,7 @@ async fn over_tls_a_server_without_http2_is_spoken_to_in_http1() {
     let answers = futures_util::future::join_all((0..20).map(|_| channel.deliver(delivery("abc")))).await;
     assert!(answers.iter().all(is_delivered), "{answers:?}");
     assert_eq!(server.seen().len(), 20);
+    assert!(server.connections() > 1, "none waits for the answer of another");
     assert_eq!(server.seen()[0].header("host"), Some(format!("localhost:{}", server.port).as_str()));
 }
 
