@@ -41,8 +41,9 @@ pub(super) struct ListArgs {
     json: bool,
 }
 
+/// Targets, or what they have in common, or all.
 #[derive(Debug, Args)]
-pub(super) struct ClearArgs {
+struct SelectionArgs {
     /// The targets, as messages say them.
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
@@ -55,6 +56,24 @@ pub(super) struct ClearArgs {
     /// All of them, where nothing else is said.
     #[arg(long)]
     all: bool,
+}
+
+impl SelectionArgs {
+    fn into_selection(self) -> Result<InvalidTargetSelection, Misuse> {
+        let Self { targets, channel, older_than, all } = self;
+        let selection = InvalidTargetSelection { targets, channel, older_than };
+        match (selection == InvalidTargetSelection::default(), all) {
+            (true, true) | (false, false) => Ok(selection),
+            (true, false) => Err(Misuse::new("name targets, --channel, --older-than, or --all")),
+            (false, true) => Err(Misuse::new("name either --all, or which")),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ClearArgs {
+    #[command(flatten)]
+    selection: SelectionArgs,
     /// Say what would be forgotten, and change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -86,13 +105,8 @@ pub(super) async fn invalid_targets(
 }
 
 async fn clear(desk: &dyn Desk, by_hand: &dyn ByHand, args: ClearArgs) -> anyhow::Result<()> {
-    let ClearArgs { targets, channel, older_than, all, dry_run, yes, author, json } = args;
-    let selection = InvalidTargetSelection { targets, channel, older_than };
-    match (selection == InvalidTargetSelection::default(), all) {
-        (true, true) | (false, false) => {}
-        (true, false) => return Err(Misuse::new("name targets, --channel, --older-than, or --all").into()),
-        (false, true) => return Err(Misuse::new("name either --all, or which").into()),
-    }
+    let ClearArgs { selection, dry_run, yes, author, json } = args;
+    let selection = selection.into_selection()?;
     if dry_run {
         let found = desk.invalid_targets(&selection, None, SHOWN).await?;
         return print_as(json, &found, |found| {

@@ -280,7 +280,8 @@ async fn a_name_that_is_no_channel_and_no_url_is_refused_with_the_nearest() {
 async fn a_destination_that_was_paused_by_command_gets_nothing_until_it_is_resumed() {
     for outbox in outboxes::migrated().await {
         let [paused, other] = [Sink::start().await, Sink::start().await];
-        let program = Program::new(&outbox.test.url, HTTP);
+        // A new term would read from the table what this one has to hear.
+        let program = Program::new(&outbox.test.url, &format!("[lease]\nterm = \"5m\"\n{HTTP}"));
         let mut replica = program.start();
         replica.says("term.began").await;
         let said = program
@@ -306,7 +307,7 @@ async fn a_destination_that_was_paused_by_command_gets_nothing_until_it_is_resum
 
         let resumed = program.run(&["destinations", "resume", &paused.url(""), "--why", "done", "--json"]).await.json();
         assert_eq!(resumed["brought_back"], 1, "{resumed}");
-        // A tenth of the shortest time for which a poller puts rows aside.
+        // Far less than the term lasts.
         let soon = Duration::from_secs(30);
         eventually("it is delivered soon", soon, async || delivered(&paused).await).await;
         let marked =
