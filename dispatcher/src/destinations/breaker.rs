@@ -19,7 +19,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
 /// Messages that are let through after a pause.
-pub(super) const PROBES: usize = 3;
+const PROBES: usize = 3;
 
 /// What an attempt says of its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) enum Turn {
 enum State {
     Closed { since: Instant, good: u32, bad: u32 },
     Open { until: Instant },
-    HalfOpen,
+    HalfOpen { let_through: usize },
 }
 
 /// The breaker of one destination.
@@ -76,14 +76,24 @@ impl Breaker {
             if until > now {
                 return Some(until - now);
             }
-            self.state = State::HalfOpen;
+            self.state = State::HalfOpen { let_through: 0 };
         }
         None
     }
 
-    /// Whether it lets through a few messages only.
-    pub(super) fn is_half_open(&self) -> bool {
-        matches!(self.state, State::HalfOpen)
+    /// How many messages it still lets through to see whether the destination works; none where it does not count them.
+    pub(super) fn probes_left(&self) -> Option<usize> {
+        match self.state {
+            State::HalfOpen { let_through } => Some(PROBES.saturating_sub(let_through)),
+            State::Closed { .. } | State::Open { .. } => None,
+        }
+    }
+
+    /// A message is on its way.
+    pub(super) fn let_through(&mut self) {
+        if let State::HalfOpen { let_through } = &mut self.state {
+            *let_through += 1;
+        }
     }
 
     /// Whether it remembers nothing that matters.
@@ -97,7 +107,12 @@ impl Breaker {
             return if sign == Sign::Bad { Turn::StillOpen(remaining) } else { Turn::Stay };
         }
         match (&mut self.state, sign) {
-            (_, Sign::None) => Turn::Stay,
+            // It told nothing: another one goes in its place.
+            (State::HalfOpen { let_through }, Sign::None) => {
+                *let_through = let_through.saturating_sub(1);
+                Turn::Stay
+            }
+            (State::Closed { .. } | State::Open { .. }, Sign::None) => Turn::Stay,
             (State::Closed { since, good, bad }, _) => {
                 if now - *since >= SPAN && *good > 0 {
                     (*since, *good, *bad) = (now, 0, 0);
@@ -108,13 +123,13 @@ impl Breaker {
                 }
                 if sign == Sign::Bad && *bad >= LEAST && *bad >= *good { self.open(now) } else { Turn::Stay }
             }
-            (State::HalfOpen, Sign::Good) => {
+            (State::HalfOpen { .. }, Sign::Good) => {
                 *self = Self::new(now);
                 Turn::Close
             }
             // The other probes may still succeed.
-            (State::HalfOpen, Sign::Bad) if others > 0 => Turn::StillOpen(FIRST_PAUSE),
-            (State::HalfOpen | State::Open { .. }, Sign::Good | Sign::Bad) => self.open(now),
+            (State::HalfOpen { .. }, Sign::Bad) if others > 0 => Turn::StillOpen(FIRST_PAUSE),
+            (State::HalfOpen { .. } | State::Open { .. }, Sign::Good | Sign::Bad) => self.open(now),
         }
     }
 
@@ -176,10 +191,26 @@ mod tests {
         assert!(breaker.open_for(now).is_some());
         assert_eq!(breaker.learn(Sign::Good, 0, now), Turn::Stay, "it began before the pause");
         let then = now + pause.unwrap_or_default();
-        assert_eq!((breaker.open_for(then), breaker.is_half_open()), (None, true));
+        assert_eq!((breaker.open_for(then), breaker.probes_left()), (None, Some(PROBES)));
         assert!(matches!(breaker.learn(Sign::Bad, 1, then), Turn::StillOpen(_)));
         assert_eq!(breaker.learn(Sign::Good, 0, then), Turn::Close);
         assert!(breaker.is_closed() && breaker.failures == 0);
+    }
+
+    #[test]
+    fn no_more_than_a_few_messages_find_out_whether_it_works() {
+        let now = Instant::now();
+        let mut breaker = Breaker::taken_over(1, Duration::ZERO, now);
+        assert_eq!(breaker.open_for(now), None);
+        for left in (0..PROBES).rev() {
+            breaker.let_through();
+            assert_eq!(breaker.probes_left(), Some(left));
+        }
+        breaker.learn(Sign::Bad, 2, now);
+        assert_eq!(breaker.probes_left(), Some(0), "one that failed makes no room for another");
+        breaker.learn(Sign::None, 1, now);
+        assert_eq!(breaker.probes_left(), Some(1), "one that was not sent does");
+        assert!(matches!(breaker.learn(Sign::Bad, 0, now), Turn::Open(_)));
     }
 
     #[test]
@@ -203,7 +234,7 @@ mod tests {
         let mut breaker = Breaker::taken_over(3, Duration::from_secs(7), now);
         assert_eq!(breaker.open_for(now), Some(Duration::from_secs(7)));
         assert_eq!(breaker.open_for(now + Duration::from_secs(7)), None);
-        assert!(breaker.is_half_open());
+        assert_eq!(breaker.probes_left(), Some(PROBES));
     }
 
     proptest! {

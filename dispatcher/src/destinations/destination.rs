@@ -6,7 +6,7 @@ use outbox_schema::destination::{Aside, DestinationState, Ramp};
 use outbox_schema::{Pause, PauseKind};
 use tokio::time::Instant;
 
-use super::breaker::{Breaker, PROBES, Sign, Turn};
+use super::breaker::{Breaker, Sign, Turn};
 use super::rate::{Bucket, REST};
 use super::window::{Slots, Window};
 use super::{FAR, FORGOTTEN, Limits, Ruling};
@@ -140,6 +140,7 @@ impl Destination {
     pub(super) fn admitted(&mut self, limits: &Limits, now: Instant) {
         self.limits.tighten(limits);
         self.window.admitted(1, now);
+        self.breaker.let_through();
         if let (Some(rate), None) = (self.limits.rate, &self.bucket) {
             self.bucket = Some(Bucket::new(rate, 1, Duration::ZERO, now));
         }
@@ -149,8 +150,9 @@ impl Destination {
         self.used = now;
     }
 
-    pub(super) fn released(&mut self) {
+    pub(super) fn released(&mut self, now: Instant) {
         self.window.released();
+        self.breaker.learn(Sign::None, self.window.in_flight, now);
     }
 
     /// An attempt ended. `name` is this destination's.
@@ -185,8 +187,7 @@ impl Destination {
         if let Some(remaining) = self.breaker.open_for(now) {
             return Standing::Closed(Closed::Broken { remaining });
         }
-        if self.breaker.is_half_open() {
-            let room = PROBES.saturating_sub(self.window.in_flight);
+        if let Some(room) = self.breaker.probes_left() {
             return if room == 0 { Standing::Closed(Closed::Probing) } else { Standing::Room(room) };
         }
         let allowed = self.bucket.as_mut().map_or(usize::MAX, |bucket| bucket.available(now));
@@ -248,7 +249,7 @@ impl Destination {
     /// Whether rows that were put aside have no reason to wait any longer.
     pub(super) fn has_recovered(&mut self, slots: Slots, for_the_slow: usize, now: Instant) -> bool {
         let closed = matches!(self.standing(slots, for_the_slow, now), Standing::Closed(_));
-        let works = !closed && !self.breaker.is_half_open() && !self.window.is_slow(now);
+        let works = !closed && self.breaker.probes_left().is_none() && !self.window.is_slow(now);
         let wait_for_their_turn = self.bucket.as_ref().is_some_and(|bucket| bucket.step() >= SLOW_RATE);
         self.comes_back || (works && self.aside_until > now && !wait_for_their_turn)
     }

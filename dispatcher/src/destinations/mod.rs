@@ -187,7 +187,7 @@ impl Destinations {
     /// No attempt is made to deliver `message`, admitted before.
     pub fn released(&self, message: &Message) {
         if let Some(destination) = self.state().known.get_mut(&message.destination) {
-            destination.released();
+            destination.released(Instant::now());
         }
         self.answered.notify_waiters();
     }
