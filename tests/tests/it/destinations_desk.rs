@@ -17,12 +17,10 @@ use crate::sink::Sink;
 
 const SLOW: &str = "https://slow.example:443";
 
+const HOUR: Option<Duration> = Some(Duration::from_hours(1));
+
 fn ada(why: &str) -> Author {
     Author { who: "ada".to_owned(), why: why.to_owned() }
-}
-
-fn hour() -> Option<Duration> {
-    Some(Duration::from_hours(1))
 }
 
 /// So many due messages to `target`.
@@ -74,7 +72,7 @@ async fn each_thing_that_holds_a_destination_up_has_its_own_state() {
         outbox.sql("UPDATE outbox_destination SET paused_until = by_hand_at WHERE destination = 'http'").await;
         assert_eq!(entry(&outbox, "http").await.unwrap().held, HeldUp::Open, "it was never paused");
 
-        let until = database.pause(SLOW, hour(), &ada("they move")).await.unwrap().until.unwrap();
+        let until = database.pause(SLOW, HOUR, &ada("they move")).await.unwrap().until.unwrap();
         let paused = entry(&outbox, SLOW).await.unwrap();
         let HeldUp::Paused { by, until: Some(shown), remaining_ms: Some(3_590_000..=3_600_000) } = paused.held else {
             panic!("{paused:?}")
@@ -115,7 +113,7 @@ async fn a_pause_is_heard_by_the_poller_and_audited_and_a_later_one_takes_its_pl
     for outbox in outboxes::migrated().await {
         let database = &outbox.database;
         database.pause(SLOW, None, &ada("first")).await.unwrap();
-        let second = database.pause(SLOW, hour(), &ada("second")).await.unwrap();
+        let second = database.pause(SLOW, HOUR, &ada("second")).await.unwrap();
         let [heard] = &database.changes_by_hand().await.unwrap()[..] else { panic!("one is heard") };
         let left = heard.paused.unwrap();
         assert!(left > Duration::from_mins(59) && left <= Duration::from_hours(1), "{left:?}");
