@@ -100,7 +100,7 @@ impl Intake {
             let Some(claimed) = self.claim(term, claim, room, from).await else { return Polled::TermOver };
             self.metrics.polled(began.elapsed());
             self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
-            self.report_deferred(&claimed.deferred);
+            report_deferred(&claimed.deferred);
             if !claimed.messages.is_empty() {
                 term.count_claimed(&claimed.messages);
                 self.destinations.admitted(&claimed.messages);
@@ -116,12 +116,6 @@ impl Intake {
                     Some(later) => return Polled::Nothing { look_again: Some(later) },
                 }
             }
-        }
-    }
-
-    fn report_deferred(&self, deferred: &BTreeMap<String, u64>) {
-        for (channel, messages) in deferred {
-            tracing::warn!(channel, messages, "poll.deferred: nobody has configured this channel; they wait for it");
         }
     }
 
@@ -194,5 +188,11 @@ impl Intake {
                 () = tokio::time::sleep(pause) => {}
             }
         }
+    }
+}
+
+fn report_deferred(deferred: &BTreeMap<String, u64>) {
+    for (channel, messages) in deferred {
+        tracing::warn!(channel, messages, "poll.deferred: nobody has configured this channel; they wait for it");
     }
 }

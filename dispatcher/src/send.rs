@@ -52,8 +52,7 @@ impl Sender {
             (Answer::failed(Outcome::Dead { reason }, error), verdict, None)
         } else {
             let answer = self.deliver(&term, channel, &mut message, number).await;
-            let Ruling { deferred, pause } =
-                self.destinations.answered(&message, &answer, started.elapsed(), channel.retry.max);
+            let Ruling { deferred, pause } = self.ruling(channel, &message, &answer, started.elapsed());
             let verdict = decide(&answer.outcome, channel, &message, number, deferred);
             (answer, verdict, pause)
         };
@@ -81,6 +80,15 @@ impl Sender {
         };
         // The marker outlives every attempt; without it the claim is settled by a later term.
         let _ = self.marks.send(Sent { mark, term, ordered: message.ordering_key.is_some() });
+    }
+
+    /// What the answer says of the destination. Where this process stood still meanwhile, it says nothing.
+    fn ruling(&self, channel: &Channel, message: &Message, answer: &Answer, took: Duration) -> Ruling {
+        if took > channel.timeout + 2 * GRACE {
+            self.destinations.released(message);
+            return Ruling::default();
+        }
+        self.destinations.answered(message, answer, took, channel.retry.max)
     }
 
     async fn deliver(&self, term: &Term, channel: &Channel, message: &mut Message, number: u32) -> Answer {

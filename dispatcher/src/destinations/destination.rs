@@ -254,6 +254,11 @@ impl Destination {
         self.comes_back || (works && self.aside_until > now && !wait_for_their_turn)
     }
 
+    /// Whether what was put aside is to be brought back whatever else is known.
+    pub(super) fn comes_back(&self) -> bool {
+        self.comes_back
+    }
+
     pub(super) fn brought_back(&mut self) {
         self.comes_back = false;
         self.aside_until = Instant::now();

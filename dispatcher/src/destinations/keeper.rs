@@ -58,7 +58,10 @@ impl Keeper {
                         listened = began + LISTEN;
                     }
                     let rest = if more { (began.elapsed() * PAUSES).min(LISTEN) } else { LISTEN };
-                    tokio::time::sleep(rest).await;
+                    tokio::select! {
+                        () = tokio::time::sleep(rest) => {}
+                        () = self.destinations.recovery() => {}
+                    }
                 }
                 Ok(Err(StoreError::Fenced { .. })) => return term.end(TermEnd::Fenced),
                 Ok(Err(error)) => {

@@ -45,10 +45,12 @@ pub struct Limits {
 /// Every destination that this process has to do with.
 #[derive(Debug)]
 pub struct Destinations {
-    slots: Slots,
+    slots: usize,
     channels: HashMap<String, Limits>,
     state: Mutex<State>,
     answered: Notify,
+    /// Given when rows are to be brought back.
+    recovery: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -82,7 +84,7 @@ impl Limits {
     /// What a destination is sent before anything is known of it.
     pub fn first_room(&self, slots: usize) -> u32 {
         let burst = self.rate.map_or(usize::MAX, |rate| rate.burst());
-        let first = window::FIRST.min(Slots(slots).share(self.max_in_flight, false)).min(burst);
+        let first = window::FIRST.min(Slots { all: slots, alone: false }.share(self.max_in_flight, false)).min(burst);
         u32::try_from(first).unwrap_or(u32::MAX)
     }
 
@@ -104,7 +106,7 @@ impl Limits {
 impl Destinations {
     /// None known yet, of channels with these limits; `slots` is `dispatch.max_in_flight`.
     pub fn new(slots: usize, channels: HashMap<String, Limits>) -> Self {
-        Self { slots: Slots(slots), channels, state: Mutex::default(), answered: Notify::new() }
+        Self { slots, channels, state: Mutex::default(), answered: Notify::new(), recovery: Notify::new() }
     }
 
     /// Goes on with what earlier terms, and people, left in the database.
@@ -128,10 +130,10 @@ impl Destinations {
     pub fn admission(&self) -> Admission {
         let now = Instant::now();
         let mut state = self.state();
-        let slow = self.room_for_the_slow(&state, now);
+        let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
         let mut admission = Admission::default();
         for (name, destination) in &mut state.known {
-            let room = match destination.standing(self.slots, slow, now) {
+            let room = match destination.standing(slots, slow, now) {
                 Standing::Closed(_) => {
                     admission.closed.push(name.clone());
                     continue;
@@ -154,7 +156,7 @@ impl Destinations {
         for message in messages {
             let limits = self.channels.get(&message.channel).copied().unwrap_or_default();
             if !state.known.contains_key(&message.destination) {
-                let first = limits.first_room(self.slots.0) as usize;
+                let first = limits.first_room(self.slots) as usize;
                 state.known.insert(message.destination.clone(), Destination::new(limits, first, now));
             }
             if let Some(destination) = state.known.get_mut(&message.destination) {
@@ -169,8 +171,12 @@ impl Destinations {
         let now = Instant::now();
         let mut state = self.state();
         let mut ruling = Ruling::default();
+        let slots = self.slots(&state);
         if let Some(destination) = state.known.get_mut(&message.destination) {
-            ruling = destination.answered(&message.destination, sign(&answer.outcome), took, self.slots, now);
+            ruling = destination.answered(&message.destination, sign(&answer.outcome), took, slots, now);
+            if destination.comes_back() {
+                self.recovery.notify_one();
+            }
         }
         if let Some(asked) = asked(message, answer, longest) {
             let limits = self.channels.get(&asked.destination).copied().unwrap_or_default();
@@ -211,17 +217,17 @@ impl Destinations {
     pub fn holds_back(&self) -> bool {
         let now = Instant::now();
         let mut state = self.state();
-        let slow = self.room_for_the_slow(&state, now);
-        state.known.values_mut().any(|destination| destination.holds_back(self.slots, slow, now))
+        let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
+        state.known.values_mut().any(|destination| destination.holds_back(slots, slow, now))
     }
 
     /// What is to be put aside, so that it does not stand in the way of others.
     fn aside(&self) -> Vec<Aside> {
         let now = Instant::now();
         let mut state = self.state();
-        let slow = self.room_for_the_slow(&state, now);
+        let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
         let known = state.known.iter_mut();
-        known.filter_map(|(name, destination)| destination.aside(name, self.slots, slow, now)).collect()
+        known.filter_map(|(name, destination)| destination.aside(name, slots, slow, now)).collect()
     }
 
     /// So many rows of each were put aside.
@@ -239,11 +245,16 @@ impl Destinations {
     fn recovered(&self) -> Vec<String> {
         let now = Instant::now();
         let mut state = self.state();
-        let slow = self.room_for_the_slow(&state, now);
+        let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
         let known = state.known.iter_mut();
         known
-            .filter_map(|(name, destination)| destination.has_recovered(self.slots, slow, now).then(|| name.clone()))
+            .filter_map(|(name, destination)| destination.has_recovered(slots, slow, now).then(|| name.clone()))
             .collect()
+    }
+
+    /// Waits until a breaker has closed, so that nobody takes it for open any longer than need be.
+    async fn recovery(&self) {
+        self.recovery.notified().await;
     }
 
     /// The rows of a destination that were put aside are back.
@@ -288,8 +299,8 @@ impl Destinations {
     fn waits_for_answers(&self) -> bool {
         let now = Instant::now();
         let mut state = self.state();
-        let slow = self.room_for_the_slow(&state, now);
-        state.known.values_mut().any(|destination| match destination.standing(self.slots, slow, now) {
+        let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
+        state.known.values_mut().any(|destination| match destination.standing(slots, slow, now) {
             Standing::Full | Standing::Closed(Closed::Probing | Closed::Slow { .. }) => true,
             Standing::Room(_)
             | Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. } | Closed::OverRate { .. }) => false,
@@ -299,8 +310,8 @@ impl Destinations {
     fn closed(&self) -> Vec<(String, Closed)> {
         let now = Instant::now();
         let mut state = self.state();
-        let slow = self.room_for_the_slow(&state, now);
-        let standing = state.known.iter_mut().map(|(name, known)| (name, known.standing(self.slots, slow, now)));
+        let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
+        let standing = state.known.iter_mut().map(|(name, known)| (name, known.standing(slots, slow, now)));
         standing
             .filter_map(|(name, standing)| match standing {
                 Standing::Closed(closed) => Some((name.clone(), closed)),
@@ -309,10 +320,14 @@ impl Destinations {
             .collect()
     }
 
+    fn slots(&self, state: &State) -> Slots {
+        Slots { all: self.slots, alone: state.known.len() <= 1 }
+    }
+
     /// How many more may be in flight to slow destinations together.
     fn room_for_the_slow(&self, state: &State, now: Instant) -> usize {
         let slow: usize = state.known.values().map(|destination| destination.in_flight_if_slow(now)).sum();
-        self.slots.of_the_slow().saturating_sub(slow)
+        self.slots(state).of_the_slow().saturating_sub(slow)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -101,6 +101,7 @@ async fn slow_destinations_together_hold_half_of_the_slots() {
 #[tokio::test(start_paused = true)]
 async fn rows_of_a_slow_destination_are_put_aside_in_turn_and_come_back_when_it_is_quick() {
     let destinations = destinations(Limits::default());
+    destinations.send("other", &delivered(), QUICK);
     for _ in 0..200 {
         destinations.send("slow", &delivered(), Duration::from_secs(10));
     }

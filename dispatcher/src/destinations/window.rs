@@ -1,8 +1,9 @@
 //! How many messages one destination may have in flight, so that one that is slow does not hold the slots of all.
 //!
 //! A destination begins with [`FIRST`] and gets one more with each answer, as long as there are slots for it. One that
-//! answers slowly may have a quarter of all slots, and all such together a half; any other may have three quarters. A
-//! channel's own `max_in_flight` takes the place of these shares.
+//! answers slowly may have a quarter of all slots, and all such together a half; any other may have three quarters. The only
+//! one that is in use may have all of them, or half where it is slow. A channel's own `max_in_flight` takes the place of
+//! these shares.
 
 use std::time::Duration;
 
@@ -19,18 +20,28 @@ const SILENT: Duration = Duration::from_millis(250);
 
 /// The slots of this process, and how they are shared.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Slots(pub(super) usize);
+pub(super) struct Slots {
+    /// `dispatch.max_in_flight`.
+    pub(super) all: usize,
+    /// Whether one destination only is in use.
+    pub(super) alone: bool,
+}
 
 impl Slots {
     /// The most that a destination may have in flight.
     pub(super) fn share(self, own: Option<usize>, slow: bool) -> usize {
-        let share = if slow { self.0 / 4 } else { self.0 - self.0 / 4 };
-        own.map_or(share, |own| own.min(self.0)).max(1)
+        let share = match (slow, self.alone) {
+            (false, true) => self.all,
+            (false, false) => self.all - self.all / 4,
+            (true, true) => self.of_the_slow(),
+            (true, false) => self.all / 4,
+        };
+        own.map_or(share, |own| own.min(self.all)).max(1)
     }
 
     /// The most that all slow destinations may have in flight together.
     pub(super) fn of_the_slow(self) -> usize {
-        (self.0 / 2).max(1)
+        (self.all / 2).max(1)
     }
 }
 
@@ -99,7 +110,8 @@ impl Window {
 mod tests {
     use super::*;
 
-    const SLOTS: Slots = Slots(512);
+    const SLOTS: Slots = Slots { all: 512, alone: false };
+    const ALONE: Slots = Slots { alone: true, ..SLOTS };
     const QUICK: Duration = Duration::from_millis(2);
 
     #[test]
@@ -150,6 +162,12 @@ mod tests {
             assert_eq!(SLOTS.share(Some(500), slow), 500);
             assert_eq!(SLOTS.share(Some(10_000), slow), 512);
         }
-        assert_eq!((Slots(1).share(None, true), Slots(1).share(None, false), Slots(1).of_the_slow()), (1, 1, 1));
+        let one = Slots { all: 1, alone: false };
+        assert_eq!((one.share(None, true), one.share(None, false), one.of_the_slow()), (1, 1, 1));
+    }
+
+    #[test]
+    fn the_only_one_has_all_slots_or_half_of_them_where_it_is_slow() {
+        assert_eq!((ALONE.share(None, false), ALONE.share(None, true)), (512, 256));
     }
 }
