@@ -11,7 +11,7 @@ use crate::outboxes::{self, Outbox};
 use crate::program::{PATIENCE, Program};
 
 /// A failed attempt is soon repeated where its destination is up.
-const CHANNEL: &str = "kind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\nbase = \"100ms\"\ntimeout = \"5m\"";
+const CHANNEL: &str = "kind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\nbase = \"100ms\"";
 
 fn program(outbox: &Outbox, more: &str) -> Program {
     Program::new(&outbox.test.url, &format!("[lease]\nttl = \"1s\"\n[channels.http]\n{CHANNEL}\n{more}\n"))
@@ -47,9 +47,12 @@ async fn a_destination_that_is_down_burns_no_attempt_of_its_messages() {
         let program = program(&outbox, "");
         let mut replica = program.start();
         replica.says("breaker.opened").await;
-        replica.says("breaker.opened").await;
+        if outbox.dialect() == Dialect::Postgres {
+            // Once more, by those that it lets through.
+            replica.says("breaker.opened").await;
+        }
         let sent = receiver.count();
-        assert!(sent <= 32 + 3, "{sent} requests to a destination that is down");
+        assert!(sent <= 64, "{sent} requests to a destination that is down");
 
         receiver.behave("/hook", Manner::Answer(vec![200]));
         replica.says("breaker.closed").await;
@@ -70,7 +73,7 @@ async fn a_dead_and_a_slow_destination_leave_the_slots_to_the_others() {
         enqueue(&outbox, 2_000, &nobody()).await;
         enqueue(&outbox, 2_000, &format!("{}/hook", slow.url())).await;
         enqueue(&outbox, 1_000, &format!("{}/hook", healthy.url())).await;
-        let program = program(&outbox, "");
+        let program = program(&outbox, "timeout = \"5m\"");
         let replica = program.start();
         delivered(&outbox, 1_000).await;
         assert_eq!(healthy.count(), 1_000);
@@ -93,7 +96,8 @@ async fn a_breaker_stays_open_when_the_poller_is_killed() {
         let (down, up) = (Receiver::start(Duration::ZERO), Receiver::start(Duration::ZERO));
         down.behave("/hook", Manner::Answer(vec![503]));
         enqueue(&outbox, 50, &format!("{}/hook", down.url())).await;
-        let program = program(&outbox, "");
+        // What is in flight when it is killed waits for so long before it is sent again.
+        let program = program(&outbox, "timeout = \"2s\"");
         let mut first = program.start();
         first.says("breaker.opened").await;
         // The pause is on record, and the rest put aside, as soon as their marks are in.
