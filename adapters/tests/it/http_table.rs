@@ -221,3 +221,33 @@ fn every_line_of_the_page_names_tests_that_exist() {
         assert!(tests.iter().all(|test| sources.contains(&format!("async fn {test}()"))), "{line}");
     }
 }
+
+#[test]
+fn every_test_that_the_contract_of_the_page_names_exists() {
+    let page = include_str!("../../../docs/http.md");
+    let (_, contract) = page.split_once("| line | test |").unwrap();
+    let named: Vec<_> = contract.split('`').filter(|word| word.matches('_').count() > 3).collect();
+    assert!(named.len() > 35, "{named:?}");
+    let sources = sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    for name in named {
+        assert!(sources.contains(&format!("fn {name}(")), "there is no test {name}");
+    }
+}
+
+/// All Rust of the folders that hold those tests.
+fn sources(root: &std::path::Path) -> String {
+    let mut folders: Vec<_> =
+        ["adapters/src", "adapters/tests", "dispatcher/src", "tests/tests"].map(|name| root.join(name)).into();
+    let mut sources = String::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                sources += &std::fs::read_to_string(path).unwrap();
+            }
+        }
+    }
+    sources
+}
