@@ -7,6 +7,9 @@
 -- reads all that waits behind a key. One comparison of (channel, ordering_key) would step on channel alone. A key with
 -- a row in flight has its turn: a redriven row of it that goes before waits for that one. What is due is materialised,
 -- or the sort of the windows would be pushed below its LIMIT.
+--
+-- The rows come in the order of the window (by `claimed`, then by place), through a join that keeps it. To sort them once
+-- more, with their bodies, would hold all bodies in memory once more.
 WITH RECURSIVE now(ms) AS MATERIALIZED (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER)),
 head(id) AS (
     SELECT (SELECT id FROM outbox INDEXED BY outbox_ordered
@@ -91,4 +94,3 @@ SELECT walked.claimed,
        o.priority, NULL AS start_us, NULL AS nth
 FROM walked CROSS JOIN outbox o ON o.id = walked.id CROSS JOIN now
 WHERE NOT walked.claimed OR walked.bytes_so_far <= ?6 OR (walked.place = 1 AND ?7)
-ORDER BY walked.place
