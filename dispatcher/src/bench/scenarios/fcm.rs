@@ -84,6 +84,8 @@ fn manner(bench: &Bench<'_>) -> anyhow::Result<Manner> {
         "kind": "fcm",
         "base_url": bench.receiver.url,
         "allow_networks": ["127.0.0.0/8"],
+        // The stand-in has no quota that the product would have to keep to.
+        "rate": 0,
         "credentials": credentials,
         "tls_ca": tls_ca,
     });
