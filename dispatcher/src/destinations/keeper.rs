@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::database::STATEMENT_LIMIT;
 use outbox_schema::{DestinationStore, StoreError, TermEnd};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -36,39 +35,36 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Takes over what `term` found when it began, and keeps it in a task of its own while the term lasts.
+    /// Takes over what `term` found when it began, and keeps it in a task of its own while the term lasts. A step that is
+    /// under way is finished: a transaction that is given up while it begins stays open on its connection, which goes back to
+    /// the pool, and what others write there is never committed.
     pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
         self.destinations.take_over(&term.opened.destinations);
         let (keeper, term) = (self.clone(), term.clone());
-        tokio::spawn(async move {
-            tokio::select! {
-                () = keeper.keep(&term) => {}
-                () = term.ended() => {}
-            }
-        });
+        tokio::spawn(async move { keeper.keep(&term).await });
     }
 
     async fn keep(&self, term: &Term) {
         let mut listened = Instant::now();
-        loop {
+        while term.is_on() {
             let began = Instant::now();
-            match tokio::time::timeout(STATEMENT_LIMIT, self.step(term, began >= listened)).await {
-                Ok(Ok(more)) => {
+            let rest = match self.step(term, began >= listened).await {
+                Ok(more) => {
                     if began >= listened {
                         listened = began + LISTEN;
                     }
-                    let rest = if more { (began.elapsed() * PAUSES).min(LISTEN) } else { LISTEN };
-                    tokio::select! {
-                        () = tokio::time::sleep(rest) => {}
-                        () = self.destinations.recovery() => {}
-                    }
+                    if more { (began.elapsed() * PAUSES).min(LISTEN) } else { LISTEN }
                 }
-                Ok(Err(StoreError::Fenced { .. })) => return term.end(TermEnd::Fenced),
-                Ok(Err(error)) => {
+                Err(StoreError::Fenced { .. }) => return term.end(TermEnd::Fenced),
+                Err(error) => {
                     tracing::warn!(%error, "destinations.failed");
-                    tokio::time::sleep(LISTEN).await;
+                    LISTEN
                 }
-                Err(_) => {}
+            };
+            tokio::select! {
+                () = tokio::time::sleep(rest) => {}
+                () = self.destinations.recovery() => {}
+                () = term.ended() => return,
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Marks: a group is written as a whole or not at all.
 
-use sqlx::PgExecutor;
+use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::{PostgresStore, refused};
@@ -11,28 +11,17 @@ use crate::{ClaimId, Mark, MessageId, StoreError};
 const DOING: &str = "marking messages";
 
 impl PostgresStore {
-    /// Most marks are plain deliveries, for which a leaner statement does. Those that it does not take are fenced, or
-    /// were marked already: the statement for all marks tells which.
+    /// Most groups are plain deliveries, for which a leaner statement does. Where it does not take all of them, the statement
+    /// for all marks tells which are fenced and which were marked already. Either is one statement, and so one transaction:
+    /// one of several that is given up while it begins would stay open on a connection of the pool.
     pub(super) async fn mark_group(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         let rows = MarkRow::all(marks);
         let finished: Vec<Uuid> = finished.iter().map(|claim| claim.0).collect();
         let claims = claims_of(&rows);
-        let (delivered, others): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.is_delivery());
-        if delivered.is_empty() {
-            return mark(&self.pool, &others, &claims, &finished).await;
+        if rows.iter().all(MarkRow::is_delivery) && deliver(&self.pool, &rows, &claims, &finished).await? {
+            return Ok(MarkReport::default());
         }
-        if others.is_empty() {
-            if deliver(&self.pool, &delivered, &claims, &finished).await? {
-                return Ok(MarkReport::default());
-            }
-            return mark(&self.pool, &delivered, &claims, &finished).await;
-        }
-        let mut tx = self.pool.begin().await.map_err(|error| refused(DOING, error))?;
-        let all_taken = deliver(&mut *tx, &delivered, &claims, &[]).await?;
-        let left = if all_taken { others } else { rows.iter().collect() };
-        let report = mark(&mut *tx, &left, &claims, &finished).await?;
-        tx.commit().await.map_err(|error| refused(DOING, error))?;
-        Ok(report)
+        mark(&self.pool, &rows, &claims, &finished).await
     }
 }
 
@@ -44,13 +33,8 @@ fn claims_of(rows: &[MarkRow<'_>]) -> Vec<Uuid> {
     claims
 }
 
-/// False where some were not taken; then no claim has been removed.
-async fn deliver(
-    connection: impl PgExecutor<'_>,
-    rows: &[&MarkRow<'_>],
-    claims: &[Uuid],
-    finished: &[Uuid],
-) -> Result<bool, StoreError> {
+/// False where some were not taken; then no claim has been removed, and the rest are marked.
+async fn deliver(pool: &PgPool, rows: &[MarkRow<'_>], claims: &[Uuid], finished: &[Uuid]) -> Result<bool, StoreError> {
     sqlx::query_scalar(include_str!("../../queries/postgres/mark_delivered.sql"))
         .bind(claims)
         .bind(finished)
@@ -60,14 +44,14 @@ async fn deliver(
         .bind(rows.iter().map(|row| row.started_ms.cast_signed()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.status_code.map(i32::from)).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.receipt.as_deref()).collect::<Vec<_>>())
-        .fetch_one(connection)
+        .fetch_one(pool)
         .await
         .map_err(|error| refused(DOING, error))
 }
 
 async fn mark(
-    connection: impl PgExecutor<'_>,
-    rows: &[&MarkRow<'_>],
+    pool: &PgPool,
+    rows: &[MarkRow<'_>],
     claims: &[Uuid],
     finished: &[Uuid],
 ) -> Result<MarkReport, StoreError> {
@@ -75,7 +59,7 @@ async fn mark(
         .bind(as_json(DOING, rows)?)
         .bind(claims)
         .bind(finished)
-        .fetch_all(connection)
+        .fetch_all(pool)
         .await
         .map_err(|error| refused(DOING, error))?;
     Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
