@@ -207,23 +207,40 @@ pub(crate) enum AnyTransaction {
 
 impl AnyTransaction {
     /// To look only: what is read on PostgreSQL and SQLite is of one moment.
+    ///
+    /// # Cancel safety
+    /// Safe, as is [`Self::to_write`].
     pub(crate) async fn to_read(database: &Database) -> sqlx::Result<Self> {
-        Ok(match database {
-            Database::Postgres(pool) => {
-                Self::Postgres(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
-            }
-            Database::MySql(pool) => Self::MySql(pool.begin_with("START TRANSACTION READ ONLY").await?),
-            Database::Sqlite(pool) => Self::Sqlite(pool.begin().await?),
-        })
+        Self::begin(
+            database.clone(),
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            "START TRANSACTION READ ONLY",
+            "BEGIN",
+        )
+        .await
     }
 
     /// To lock, then read in a later statement, and write. (On MySQL the session is READ COMMITTED.)
     pub(crate) async fn to_write(database: &Database) -> sqlx::Result<Self> {
-        Ok(match database {
-            Database::Postgres(pool) => Self::Postgres(pool.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?),
-            Database::MySql(pool) => Self::MySql(pool.begin().await?),
-            Database::Sqlite(pool) => Self::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
-        })
+        Self::begin(database.clone(), "BEGIN ISOLATION LEVEL READ COMMITTED", "BEGIN", "BEGIN IMMEDIATE").await
+    }
+
+    /// In a task, so that it comes to its end also when nobody waits for it any more: given up halfway, the transaction
+    /// would stay open on its connection, unknown to the pool, and swallow what is written there next.
+    async fn begin(
+        database: Database,
+        postgres: &'static str,
+        mysql: &'static str,
+        sqlite: &'static str,
+    ) -> sqlx::Result<Self> {
+        let beginning = tokio::spawn(async move {
+            Ok(match database {
+                Database::Postgres(pool) => Self::Postgres(pool.begin_with(postgres).await?),
+                Database::MySql(pool) => Self::MySql(pool.begin_with(mysql).await?),
+                Database::Sqlite(pool) => Self::Sqlite(pool.begin_with(sqlite).await?),
+            })
+        });
+        beginning.await.unwrap_or_else(|lost| Err(sqlx::Error::Io(std::io::Error::other(lost))))
     }
 
     pub(crate) fn connection(&mut self) -> AnyConnection<'_> {
