@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_schema::store::TermCounts;
-use outbox_schema::{DeadLetterFilter, Desk, MessageId, NewMessage, Selection, TermEnd, Verdict};
+use outbox_schema::{Database, DeadLetterFilter, Desk, MessageId, NewMessage, Selection, TermEnd, Verdict};
+use outbox_tests::eventually;
 
 use crate::outboxes::{self, Outbox};
 use crate::poller::Poller;
+use crate::program::PATIENCE;
 
 fn message(key: &str) -> NewMessage {
     NewMessage::http("https://shop.example/hook").idempotency_key(key)
@@ -186,4 +188,22 @@ async fn settings_that_can_lose_a_commit_are_named_with_their_remedy() {
     assert!(!warnings.iter().any(|warning| warning.contains("synchronous_commit")), "{warnings:?}");
     assert!(!mysql.database.durability().await.unwrap().iter().any(|warning| warning.contains("sync_binlog")));
     assert_eq!(sqlite.database.durability().await.unwrap(), Vec::<String>::new());
+}
+
+/// It would stay in the pool, and what is written there next would never be committed.
+#[tokio::test]
+async fn a_look_that_is_given_up_at_any_moment_leaves_no_transaction_open() {
+    let [postgres, _, _] = outboxes::migrated().await;
+    for moment in 0..400 {
+        let look = postgres.database.terms(1);
+        let _ = tokio::time::timeout(Duration::from_micros(5 * moment), look).await;
+    }
+    let Database::Postgres(pool) = outboxes::connect(&postgres.test.url, None).await else { panic!("it is PostgreSQL") };
+    let open = async || {
+        let open = "SELECT count(*) FROM pg_stat_activity \
+                    WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
+        let open: i64 = sqlx::query_scalar(open).fetch_one(&pool).await.unwrap();
+        (open == 0).then_some(())
+    };
+    eventually("no transaction is open", PATIENCE, open).await;
 }
