@@ -116,6 +116,7 @@ impl Dispatcher {
                 destinations: destinations.clone(),
                 start: Start::default(),
                 wakeup: wakeup.clone(),
+                attention: Arc::default(),
                 poll_interval: settings.poll_interval,
                 lease_ttl: settings.lease_ttl,
                 metrics: metrics.clone(),

@@ -11,6 +11,7 @@ use outbox_schema::database::STATEMENT_LIMIT;
 use outbox_schema::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, Store, StoreError, TermEnd, WalkStart};
 use tokio::sync::Notify;
 
+use crate::attention::Attention;
 use crate::destinations::{Admission, Destinations};
 use crate::in_flight::{InFlight, Room};
 use crate::leadership::patience;
@@ -48,7 +49,9 @@ pub struct Intake {
     pub start: Start,
     /// Given when there may be something to poll.
     pub wakeup: Arc<Notify>,
-    /// Longest wait between two polls when no hint comes.
+    /// How soon to look again without one.
+    pub attention: Arc<Attention>,
+    /// Longest wait between two polls.
     pub poll_interval: Duration,
     /// Time to live of the lease: part of the settling time.
     pub lease_ttl: Duration,
@@ -102,6 +105,7 @@ impl Intake {
             self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
             report_deferred(&claimed.deferred);
             if !claimed.messages.is_empty() {
+                self.attention.rouse();
                 term.count_claimed(&claimed.messages);
                 self.destinations.admitted(&claimed.messages);
                 self.in_flight.admit(claim, &claimed.messages);
@@ -119,9 +123,14 @@ impl Intake {
         }
     }
 
-    /// Waits for a hint or for the next tick, `at_most` so long. A hint given since the last poll began counts.
+    /// After a poll that found nothing, waits for a hint or for the next tick, `at_most` so long. A hint given since that poll
+    /// began counts.
     pub async fn wait(&self, term: &Term, at_most: Option<Duration>) {
-        let limits = [at_most, self.destinations.opens_in().map(|opens| opens.max(SHORTEST_WAIT))];
+        let limits = [
+            Some(self.attention.found_nothing()),
+            at_most,
+            self.destinations.opens_in().map(|opens| opens.max(SHORTEST_WAIT)),
+        ];
         let tick = limits.into_iter().flatten().fold(self.poll_interval, Duration::min);
         let tick = tokio::time::sleep(tick);
         tokio::pin!(tick);

@@ -5,6 +5,7 @@
 pub mod answering;
 pub mod api;
 pub mod assemble;
+pub mod attention;
 pub mod bench;
 pub mod cached;
 pub mod channels;

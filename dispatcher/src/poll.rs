@@ -6,15 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use outbox_schema::Store;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::{Batch, Intake, Polled};
 use crate::destinations::Keeper;
 use crate::fault_point::{self, Point};
 use crate::in_flight::InFlight;
-use crate::leadership::{Leadership, patience};
+use crate::leadership::Leadership;
 use crate::pulse::Pulse;
 use crate::retention::Pruner;
 use crate::send::Sender;
@@ -69,6 +67,7 @@ impl Dispatcher {
                 self.send(&term, batch);
             }
             drop(in_term);
+            self.intake.attention.rouse();
             self.leadership.hand_over(&term).await;
             self.leading.store(false, Ordering::Relaxed);
         }
@@ -122,30 +121,9 @@ impl Dispatcher {
     /// Turns the database's hints into wake-ups, where it gives any and they are wanted.
     fn listen_while(&self, shutdown: &CancellationToken) {
         if self.settings.wakeup {
-            let (store, wakeup, shutdown) = (self.intake.store.clone(), self.intake.wakeup.clone(), shutdown.clone());
-            tokio::spawn(async move { shutdown.run_until_cancelled(listen(store, wakeup)).await });
+            let Intake { attention, store, wakeup, .. } = &self.intake;
+            let listening = attention.clone().listen(store.clone(), wakeup.clone());
+            tokio::spawn(shutdown.clone().run_until_cancelled_owned(listening));
         }
-    }
-}
-
-/// Listens for ever. A hint that is missed is made good by the next poll, so trouble is only logged.
-async fn listen(store: Arc<dyn Store>, wakeup: Arc<Notify>) {
-    let mut troubles = patience();
-    loop {
-        let error = match store.wakeups().await {
-            Ok(None) => return,
-            Ok(Some(mut wakeups)) => loop {
-                match wakeups.wait().await {
-                    Ok(()) => {
-                        wakeup.notify_one();
-                        troubles = patience();
-                    }
-                    Err(error) => break error,
-                }
-            },
-            Err(error) => error,
-        };
-        tracing::warn!(%error, "wakeup.lost");
-        tokio::time::sleep(troubles.next().unwrap_or(Duration::from_secs(1))).await;
     }
 }

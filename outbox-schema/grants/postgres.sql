@@ -8,7 +8,8 @@
 GRANT USAGE ON SCHEMA :"schema" TO :"application";
 GRANT INSERT, SELECT (id, idempotency_key) ON :"schema".outbox TO :"application";
 -- For databases where PUBLIC may not execute new functions: what the columns' defaults call.
-GRANT EXECUTE ON FUNCTION :"schema".outbox_new_key, :"schema".outbox_destination_of TO :"application";
+GRANT EXECUTE ON FUNCTION :"schema".outbox_new_key, :"schema".outbox_destination_of, :"schema".outbox_dead_at,
+    :"schema".outbox_fingerprint_of TO :"application";
 -- Where the schema is not in the application's search_path:
 --   ALTER ROLE shop SET search_path = "$user", public, dispatcher;
 
@@ -24,7 +25,8 @@ GRANT SELECT, INSERT, DELETE ON :"schema".outbox_attempt TO :"dispatcher";
 GRANT SELECT, INSERT ON :"schema".outbox_audit TO :"dispatcher";
 GRANT SELECT ON :"schema".outbox_meta TO :"dispatcher";
 GRANT EXECUTE ON FUNCTION
-    :"schema".outbox_new_key, :"schema".outbox_destination_of, :"schema".outbox_begin_term, :"schema".outbox_require_term,
+    :"schema".outbox_new_key, :"schema".outbox_destination_of, :"schema".outbox_dead_at, :"schema".outbox_fingerprint_of,
+    :"schema".outbox_begin_term, :"schema".outbox_require_term,
     :"schema".outbox_ordered_heads, :"schema".outbox_cancelling, :"schema".outbox_claimed, :"schema".outbox_claim_due,
     :"schema".outbox_mark, :"schema".outbox_mark_delivered, :"schema".outbox_settle
     TO :"dispatcher";

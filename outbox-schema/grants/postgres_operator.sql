@@ -25,4 +25,5 @@ GRANT DELETE ON :"schema".outbox_invalid_target TO :"operator";
 -- Nothing updates it by this: a lock on the row of a term asks for the right to change some of it.
 GRANT UPDATE (started_at) ON :"schema".outbox_term TO :"operator";
 -- For databases where PUBLIC may not execute new functions: the destination follows the target.
-GRANT EXECUTE ON FUNCTION :"schema".outbox_destination_of TO :"operator";
+GRANT EXECUTE ON FUNCTION :"schema".outbox_destination_of, :"schema".outbox_dead_at, :"schema".outbox_fingerprint_of
+    TO :"operator";

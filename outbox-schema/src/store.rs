@@ -51,9 +51,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError>;
 }
 
-/// Hints that there may be something to poll. Polling alone always suffices.
+/// Hints that there may be something to poll, once they are wanted. Polling alone always suffices.
 #[async_trait]
 pub trait Wakeups: Send {
+    /// Says whether commits shall give hints from now on: each costs the application something.
+    async fn want(&mut self, wanted: bool) -> Result<(), StoreError>;
+
     /// Waits for the next hint.
     ///
     /// # Cancel safety

@@ -1,4 +1,7 @@
-//! `LISTEN` for the hint that the statement trigger on `outbox` gives once per transaction.
+//! `LISTEN` for the hint that the statement trigger on `outbox` gives, at most once per transaction.
+//!
+//! A commit that notifies holds a lock of the whole database until it is on the disk, so that such commits go one by one.
+//! The trigger therefore notifies only while somebody listening holds an advisory lock, shared, that says so.
 
 use async_trait::async_trait;
 use sqlx::PgPool;
@@ -23,6 +26,8 @@ impl PostgresWakeups {
             .await
             .map_err(|error| refused(DOING, error))?;
         let mut listener = PgListener::connect_with(pool).await.map_err(|error| refused(DOING, error))?;
+        // A connection of which nobody knows what it has said is of no use.
+        listener.eager_reconnect(false);
         listener.listen(&format!("outbox_{schema}")).await.map_err(|error| refused(DOING, error))?;
         Ok(Self { listener })
     }
@@ -30,7 +35,19 @@ impl PostgresWakeups {
 
 #[async_trait]
 impl Wakeups for PostgresWakeups {
+    async fn want(&mut self, wanted: bool) -> Result<(), StoreError> {
+        let statement = if wanted {
+            include_str!("../../queries/postgres/want_wakeups.sql")
+        } else {
+            include_str!("../../queries/postgres/want_no_wakeups.sql")
+        };
+        sqlx::query(statement).execute(&mut self.listener).await.map(drop).map_err(|error| refused(DOING, error))
+    }
+
     async fn wait(&mut self) -> Result<(), StoreError> {
-        self.listener.recv().await.map(drop).map_err(|error| refused(DOING, error))
+        match self.listener.try_recv().await.map_err(|error| refused(DOING, error))? {
+            Some(_) => Ok(()),
+            None => Err(StoreError::Unavailable { doing: DOING, source: "the connection was lost".into() }),
+        }
     }
 }

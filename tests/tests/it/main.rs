@@ -48,4 +48,5 @@ mod sink;
 mod status;
 mod store;
 mod traces;
+mod wakeups;
 mod webhooks;

@@ -1,0 +1,88 @@
+//! Hints: a commit wakes a poller that is asleep, and only such a one.
+
+use std::time::Duration;
+
+use outbox_schema::Database;
+use outbox_tests::eventually;
+use outbox_tests::fleet::{Fleet, PATIENCE, Settings};
+use outbox_tests::servers;
+use outbox_tests::stage::Stage;
+use sqlx::PgPool;
+use sqlx::postgres::PgListener;
+
+use crate::outboxes;
+
+const INSERT: &str = "INSERT INTO outbox (channel, target, payload) VALUES ('http', '/hook', '{}')";
+
+const SLEEPERS: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted \
+                        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+
+/// A fleet of one, in one term, that polls by itself when this test is long over.
+async fn poller_of_hints() -> (Stage, Fleet, PgPool) {
+    let stage = Stage::set(servers::postgres().await.database().await, Duration::ZERO).await;
+    let terms = Settings { term: Duration::from_mins(60), ..stage.settings(None) };
+    let fleet = Fleet::start(&Settings { more: "dispatch.poll_interval = \"1h\"".to_owned(), ..terms }, 1);
+    let Database::Postgres(pool) = outboxes::connect(&stage.database.url, None).await else {
+        panic!("it is PostgreSQL")
+    };
+    (stage, fleet, pool)
+}
+
+async fn asleep(pool: &PgPool) {
+    let asleep = async || {
+        let sleepers: i64 = sqlx::query_scalar(SLEEPERS).fetch_one(pool).await.unwrap();
+        (sleepers == 1).then_some(())
+    };
+    eventually("the poller is asleep", PATIENCE, asleep).await;
+}
+
+async fn arrived(stage: &Stage, messages: usize) {
+    eventually("they arrive", PATIENCE, async || (stage.receiver.count() == messages).then_some(())).await;
+}
+
+#[tokio::test]
+async fn commits_give_hints_only_while_they_are_wanted() {
+    let [outbox, _, _] = outboxes::migrated().await;
+    let Database::Postgres(pool) = outboxes::connect(&outbox.test.url, None).await else { panic!("it is PostgreSQL") };
+    let mut heard = PgListener::connect_with(&pool).await.unwrap();
+    heard.listen("outbox_public").await.unwrap();
+    let store = outbox.database.store();
+    let mut wakeups = store.wakeups().await.unwrap().unwrap();
+    for wanted in [false, true, false, true] {
+        wakeups.want(wanted).await.unwrap();
+        outbox.sql(INSERT).await;
+        outbox.sql("NOTIFY outbox_public, 'the next'").await;
+        if wanted {
+            assert_eq!(heard.recv().await.unwrap().payload(), "");
+            wakeups.wait().await.unwrap();
+        }
+        assert_eq!(heard.recv().await.unwrap().payload(), "the next");
+    }
+}
+
+#[tokio::test]
+async fn a_commit_wakes_a_poller_that_is_asleep() {
+    let (stage, _fleet, pool) = poller_of_hints().await;
+    for sent in 0..3 {
+        asleep(&pool).await;
+        sqlx::query(INSERT).execute(&pool).await.unwrap();
+        arrived(&stage, sent + 1).await;
+    }
+}
+
+/// Its insert gave no hint, and by its commit nobody was awake.
+#[tokio::test]
+async fn a_transaction_that_saw_the_poller_awake_and_outlasts_it_is_found() {
+    let (stage, _fleet, pool) = poller_of_hints().await;
+    let mut slow = pool.begin().await.unwrap();
+    for row in 1..=300 {
+        sqlx::query(INSERT).execute(&pool).await.unwrap();
+        if row == 200 {
+            sqlx::query(INSERT).execute(&mut *slow).await.unwrap();
+        }
+    }
+    arrived(&stage, 300).await;
+    asleep(&pool).await;
+    slow.commit().await.unwrap();
+    arrived(&stage, 301).await;
+}
