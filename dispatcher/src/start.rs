@@ -13,9 +13,7 @@ use tokio::time::Instant;
 /// How long a row that became due behind the start may wait at most, where walks from the beginning are cheap.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// A walk from the beginning that took so long is followed by none for so many times as long. What took less is not worth
-/// keeping a message waiting whose transaction began before that of the last one claimed, and committed after it.
-const LONG: Duration = Duration::from_millis(5);
+/// After a walk from the beginning there is none for so many times as long as it took.
 const REST: u32 = 20;
 
 /// What the poller remembers of its walks.
@@ -86,7 +84,7 @@ impl Start {
 
 impl Known {
     fn rest(&self) -> Duration {
-        if self.took < LONG { Duration::ZERO } else { self.took.saturating_mul(REST) }
+        self.took.saturating_mul(REST)
     }
 }
 

@@ -111,7 +111,7 @@ pub enum LeaseProvider {
 /// `[dispatch]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DispatchConfig {
-    /// How often the database is asked when no wake-up comes: 10 ms to 1 h.
+    /// Longest wait between two polls: 10 ms to 1 h.
     pub poll_interval: Duration,
     /// How the poller hears of new rows before the next poll.
     pub wakeup: Wakeup,
