@@ -198,7 +198,9 @@ async fn a_look_that_is_given_up_at_any_moment_leaves_no_transaction_open() {
         let look = postgres.database.terms(1);
         let _ = tokio::time::timeout(Duration::from_micros(5 * moment), look).await;
     }
-    let Database::Postgres(pool) = outboxes::connect(&postgres.test.url, None).await else { panic!("it is PostgreSQL") };
+    let Database::Postgres(pool) = outboxes::connect(&postgres.test.url, None).await else {
+        panic!("it is PostgreSQL")
+    };
     let open = async || {
         let open = "SELECT count(*) FROM pg_stat_activity \
                     WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
