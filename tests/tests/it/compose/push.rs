@@ -42,7 +42,7 @@ fn the_channel_for_pushes_reaches_the_stand_in_and_reads_the_files_that_it_write
 
     let outbox = stage("outbox");
     let mount = format!("{DIRECTORY}:{}/{DIRECTORY}", said(&outbox, "WORKDIR ").unwrap());
-    assert_eq!(fcm.volumes, [mount.clone()]);
+    assert_eq!(fcm.volumes, std::slice::from_ref(&mount));
     assert_eq!(dispatcher.volumes, [format!("{mount}:ro")]);
     assert!(stage(DIRECTORY).contains(&format!("\nRUN mkdir {DIRECTORY}\n")), "its user could not write there");
     assert_eq!(channel.credentials, format!("{DIRECTORY}/service-account.json"));
