@@ -1,5 +1,6 @@
 //! A certificate authority of the stand-in's own, and a certificate of it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
@@ -7,10 +8,13 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-/// What speaks TLS for those names, and the authority's certificate in PEM.
-pub(super) fn acceptor(names: &[String]) -> (TlsAcceptor, String) {
+use super::write;
+
+/// What speaks TLS for those names, and the authority's certificate in PEM. The authority's key is kept in the directory:
+/// who trusts it goes on trusting one that is started there again.
+pub(super) fn acceptor(names: &[String], directory: &Path) -> (TlsAcceptor, String) {
     outbox_adapters::ensure_crypto_provider();
-    let authority_key = KeyPair::generate().unwrap();
+    let authority_key = kept_key(&directory.join("ca-key.pem"));
     let mut authority = CertificateParams::new(Vec::new()).unwrap();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -27,4 +31,13 @@ pub(super) fn acceptor(names: &[String]) -> (TlsAcceptor, String) {
     let mut config = config.unwrap();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     (TlsAcceptor::from(Arc::new(config)), authority_certificate.pem())
+}
+
+fn kept_key(path: &Path) -> KeyPair {
+    if let Ok(kept) = std::fs::read_to_string(path) {
+        return KeyPair::from_pem(&kept).unwrap_or_else(|error| panic!("{} is no key: {error}", path.display()));
+    }
+    let key = KeyPair::generate().unwrap();
+    write(path, &key.serialize_pem());
+    key
 }

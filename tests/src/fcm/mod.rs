@@ -104,10 +104,10 @@ impl StandIn {
         let tokens = Tokens::new(format!("{control_url}/token"), Duration::from_hours(1));
         let shared = Shared::new(tokens, options.latency);
         let names = [options.host.clone(), "localhost".to_owned(), "127.0.0.1".to_owned()];
-        let (tls, authority) = certificate::acceptor(&names);
+        let (tls, authority) = certificate::acceptor(&names, &directory);
         let file = |name: &str, text: &str| {
             let path = directory.join(name);
-            std::fs::write(&path, text).unwrap_or_else(|error| panic!("{} cannot be written: {error}", path.display()));
+            write(&path, text);
             path
         };
         let places = Places {
@@ -164,6 +164,10 @@ impl StandIn {
     pub fn counts(&self) -> Counts {
         self.shared.counts()
     }
+}
+
+fn write(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap_or_else(|error| panic!("{} cannot be written: {error}", path.display()));
 }
 
 fn bind(address: SocketAddr) -> (TcpListener, u16) {

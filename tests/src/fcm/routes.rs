@@ -25,6 +25,7 @@ pub(super) fn sends(shared: Arc<Shared>) -> Router {
 pub(super) fn control(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/token", post(token))
+        .route("/healthz", get(async || "ok\n"))
         .route("/control", get(counts).post(behave))
         .route("/control/received", get(received))
         .route("/control/shown", get(shown))

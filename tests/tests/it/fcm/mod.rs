@@ -1,9 +1,11 @@
 //! Pushes: the real program, real databases, and a stand-in for FCM that is as strict as it is.
 
 mod connections;
+mod crash;
 mod judge;
 mod outcomes;
 mod page;
+mod rate;
 mod tokens;
 
 use std::fmt::Write;

@@ -1,5 +1,7 @@
 //! docker-compose.yml, Dockerfile and docker/outbox.toml, checked without an engine: there may be none at hand.
 
+mod push;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -25,7 +27,7 @@ struct Compose {
 #[serde(deny_unknown_fields)]
 struct Service {
     image: String,
-    build: Option<String>,
+    build: Option<Build>,
     pull_policy: Option<String>,
     #[serde(default)]
     command: Vec<String>,
@@ -48,6 +50,13 @@ struct Service {
     cap_drop: Vec<String>,
     #[serde(default)]
     security_opt: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Build {
+    LastStage(String),
+    Stage { context: String, target: String },
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -187,6 +196,7 @@ fn a_service_of_the_compose_file_waits_only_for_what_can_come_about() {
     }
     for (name, dispatcher) in dispatchers(&compose) {
         assert!(dispatcher.depends_on.contains_key("migrate"), "{name} would start before there are tables");
+        assert!(dispatcher.depends_on.contains_key("fcm"), "{name} would start before there is a key file");
     }
 }
 
@@ -247,18 +257,27 @@ fn the_channel_of_the_compose_file_reaches_the_receiver_and_no_other_private_net
     let receiver = &compose.services[base.host_str().unwrap()];
     let listens = format!("0.0.0.0:{}", base.port().unwrap());
     assert_eq!(receiver.command, ["demo", "receiver", "--listen", &listens]);
-    let allowed: Vec<_> = channel.allow_networks.iter().map(ToString::to_string).collect();
-    let subnets: Vec<_> = compose.networks["default"].ipam.config.iter().map(|config| &config.subnet).collect();
-    assert_eq!(allowed.iter().collect::<Vec<_>>(), subnets);
+    assert_eq!(texts(&channel.allow_networks), subnets(&compose));
+}
+
+fn subnets(compose: &Compose) -> Vec<String> {
+    compose.networks["default"].ipam.config.iter().map(|config| config.subnet.clone()).collect()
+}
+
+fn texts(networks: &[impl ToString]) -> Vec<String> {
+    networks.iter().map(ToString::to_string).collect()
 }
 
 #[test]
-fn services_of_ours_run_the_one_image_that_is_built_without_rights_they_do_not_need() {
+fn services_of_ours_run_images_that_are_built_once_without_rights_they_do_not_need() {
     let compose = compose();
     assert_eq!(compose.name, IMAGE);
-    let builders = compose.services.values().filter(|service| service.build.is_some()).count();
-    assert_eq!(builders, 1, "several builds of one tag are in each other's way");
-    for (name, service) in compose.services.iter().filter(|(_, service)| service.image == IMAGE) {
+    let builds = compose.services.values().filter_map(|service| Some((&service.image, service.build.as_ref()?)));
+    let builds: Vec<_> = builds.collect();
+    let images: BTreeMap<_, _> = builds.iter().copied().collect();
+    assert_eq!(images.len(), builds.len(), "several builds of one tag are in each other's way");
+    assert_eq!(images[&IMAGE.to_owned()], &Build::LastStage(".".to_owned()));
+    for (name, service) in compose.services.iter().filter(|(_, service)| images.contains_key(&service.image)) {
         assert_eq!(service.pull_policy.as_deref(), Some("never"), "{name} would run somebody else's image");
         assert!(service.read_only, "{name}");
         assert_eq!(service.cap_drop, ["ALL"], "{name}");
@@ -270,12 +289,23 @@ fn services_of_ours_run_the_one_image_that_is_built_without_rights_they_do_not_n
     }
 }
 
+/// The lines of a stage of Dockerfile, by its name.
+fn stage(name: &str) -> String {
+    let dockerfile = text("Dockerfile");
+    let (_, stage) = dockerfile.split_once(&format!(" AS {name}\n")).unwrap_or_else(|| panic!("no stage {name}"));
+    stage.split("\nFROM ").next().unwrap_or_default().to_owned()
+}
+
+/// What the last line of a stage with that word says.
+fn said<'a>(stage: &'a str, word: &str) -> Option<&'a str> {
+    stage.lines().rev().find_map(|line| line.strip_prefix(word)).map(str::trim)
+}
+
 #[test]
 fn the_image_runs_as_nobody_in_particular_where_its_settings_are_mounted() {
-    let dockerfile = text("Dockerfile");
-    let stages: Vec<_> = dockerfile.split("\nFROM ").collect();
-    let last = stages.last().unwrap();
-    let said = |word: &str| last.lines().rev().find_map(|line| line.strip_prefix(word)).map(str::trim);
+    assert!(text("Dockerfile").ends_with("\nFROM outbox\n"), "another image than `outbox` is built");
+    let outbox = stage("outbox");
+    let said = |word| said(&outbox, word);
     let user = said("USER ").unwrap().split(':').next().unwrap();
     assert_ne!(user.parse::<u32>().unwrap(), 0);
     assert_eq!(said("ENTRYPOINT "), Some(r#"["outbox"]"#));
