@@ -16,7 +16,7 @@ use super::replicas::{Manner, Replicas};
 use super::usage::Usage;
 
 /// How often it is looked how far the product is.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// Longest that it may deliver nothing.
 const STALL: Duration = Duration::from_mins(1);
@@ -116,7 +116,8 @@ impl Bench<'_> {
         Ok(Delivered { arrivals, attempts, cpu, peak: usage.peak_bytes, spent, terms })
     }
 
-    async fn wait_for(
+    /// Waits until so many requests have come.
+    pub(super) async fn wait_for(
         &mut self,
         rows: usize,
         replicas: &mut Replicas,
@@ -144,7 +145,8 @@ async fn claims(database: &Database) -> sqlx::Result<i64> {
     number(database, "SELECT count(*) FROM outbox_claim").await
 }
 
-async fn epoch(database: &Database) -> sqlx::Result<i64> {
+/// Of the last term that began.
+pub(super) async fn epoch(database: &Database) -> sqlx::Result<i64> {
     number(database, "SELECT epoch FROM outbox_term WHERE shard = 0").await
 }
 

@@ -19,6 +19,7 @@ mod usage;
 
 use std::io::Write;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use outbox_schema::Dialect;
@@ -86,7 +87,7 @@ pub async fn bench(config: Config, plan: Plan) -> anyhow::Result<Report> {
 async fn measure(grounds: &Grounds, plan: &Plan) -> anyhow::Result<Report> {
     let config = &grounds.config;
     let one_machine = is_on_this_machine(config)?;
-    let receiver = Receiver::start(Kind::Webhooks).await?;
+    let receiver = Receiver::start(Kind::Webhooks { thinking: Duration::ZERO }).await?;
     let mut bench = Bench { grounds, plan, receiver, one_machine };
     let mut found = Vec::new();
     for &scenario in &plan.scenarios {

@@ -161,6 +161,15 @@ impl Replicas {
         }
     }
 
+    /// Ends them at once, whatever they are doing.
+    pub(super) async fn kill(mut self) -> anyhow::Result<()> {
+        self.check()?;
+        for mut replica in self.0.drain(..) {
+            replica.child.kill().await.context("a replica cannot be killed")?;
+        }
+        Ok(())
+    }
+
     /// Stops them in order.
     pub(super) async fn stop(mut self) -> anyhow::Result<()> {
         self.check()?;

@@ -29,7 +29,10 @@ pub(super) enum Standing {
     /// So many.
     Room(usize),
     /// None before some answers are in, which come quickly.
-    Full,
+    Full {
+        /// It lets others go first unless one comes within this time.
+        silent_in: Duration,
+    },
     /// None.
     Closed(Closed),
 }
@@ -54,13 +57,17 @@ pub(super) enum Closed {
     },
 }
 
-impl Closed {
-    /// When it ends by itself.
+impl Standing {
+    /// When it changes by itself for claims.
     pub(super) fn opens_in(&self) -> Option<Duration> {
         match self {
-            Self::Paused { remaining, .. } | Self::Broken { remaining } => Some(*remaining),
-            Self::OverRate { step } => Some(*step),
-            Self::Probing | Self::Slow { .. } => None,
+            Self::Full { silent_in: time }
+            | Self::Closed(
+                Closed::Paused { remaining: time, .. }
+                | Closed::Broken { remaining: time }
+                | Closed::OverRate { step: time },
+            ) => Some(*time),
+            Self::Room(_) | Self::Closed(Closed::Probing | Closed::Slow { .. }) => None,
         }
     }
 }
@@ -202,10 +209,10 @@ impl Destination {
         let share = slots.share(self.limits.max_in_flight, slow);
         let together = if slow && self.limits.max_in_flight.is_none() { for_the_slow } else { usize::MAX };
         match self.window.room(share).min(together) {
-            0 if slow || self.window.is_silent(now) => {
+            0 if slow || self.window.silent_in(now).is_zero() => {
                 Err(Standing::Closed(Closed::Slow { pace: self.window.pace(now), share }))
             }
-            0 => Err(Standing::Full),
+            0 => Err(Standing::Full { silent_in: self.window.silent_in(now) }),
             room => Ok(room),
         }
     }
@@ -268,7 +275,8 @@ impl Destination {
     pub(super) fn holds_back(&mut self, slots: Slots, for_the_slow: usize, now: Instant) -> bool {
         match self.standing(slots, for_the_slow, now) {
             Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. }) => false,
-            Standing::Closed(Closed::Probing | Closed::OverRate { .. } | Closed::Slow { .. }) | Standing::Full => true,
+            Standing::Closed(Closed::Probing | Closed::OverRate { .. } | Closed::Slow { .. })
+            | Standing::Full { .. } => true,
             Standing::Room(_) => self.aside_until > now || self.comes_back,
         }
     }

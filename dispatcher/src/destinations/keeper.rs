@@ -21,6 +21,9 @@ const BATCH: u32 = 2_000;
 /// A pause is so many times as long as the batch before it: the database has deliveries to do.
 const PAUSES: u32 = 2;
 
+/// The same while more than half of the slots are taken: deliveries go first, and what waits costs them a look now and then.
+const PAUSES_WHEN_BUSY: u32 = 20;
+
 /// Keeps the destinations of a poller.
 #[derive(Debug)]
 pub struct Keeper {
@@ -53,7 +56,7 @@ impl Keeper {
                     if began >= listened {
                         listened = began + LISTEN;
                     }
-                    if more { (began.elapsed() * PAUSES).min(LISTEN) } else { LISTEN }
+                    if more { (began.elapsed() * self.pauses()).min(LISTEN) } else { LISTEN }
                 }
                 Err(StoreError::Fenced { .. }) => return term.end(TermEnd::Fenced),
                 Err(error) => {
@@ -67,6 +70,10 @@ impl Keeper {
                 () = term.ended() => return,
             }
         }
+    }
+
+    fn pauses(&self) -> u32 {
+        if self.in_flight.is_busy() { PAUSES_WHEN_BUSY } else { PAUSES }
     }
 
     /// Does what is to be done; says whether there is more of it.
@@ -110,5 +117,69 @@ impl Keeper {
             }
         }
         Ok(more)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use async_trait::async_trait;
+    use outbox_schema::destination::{Aside, ByHandChange};
+    use outbox_schema::{ClaimId, MessageId, TermId};
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::fixtures::{SteppedClock, message, term_of};
+
+    /// An outbox in which ever more rows of a paused destination are due; it counts the batches that are put aside.
+    #[derive(Debug, Default)]
+    struct Endless(AtomicU64);
+
+    #[async_trait]
+    impl DestinationStore for Endless {
+        async fn put_aside(
+            &self,
+            _: &TermId,
+            aside: &[Aside],
+            _: &[MessageId],
+            limit: u32,
+        ) -> Result<Vec<u64>, StoreError> {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Ok(vec![limit.into(); aside.len()])
+        }
+
+        async fn bring_back(&self, _: &TermId, _: &str, _: u32) -> Result<u64, StoreError> {
+            Ok(0)
+        }
+
+        async fn changes_by_hand(&self) -> Result<Vec<ByHandChange>, StoreError> {
+            Ok(vec![ByHandChange { destination: "a".to_owned(), stamp: 1, paused: Some(Duration::from_hours(1)) }])
+        }
+
+        async fn remember_ramp(&self, _: &str, _: Duration) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+
+    /// Batches that are put aside within ten seconds while so many of eight slots are taken.
+    async fn batches(taken: i64) -> u64 {
+        let store = Arc::new(Endless::default());
+        let in_flight = Arc::new(InFlight::new(8, 1024));
+        in_flight.admit(ClaimId::mint(), &(0..taken).map(message).collect::<Vec<_>>());
+        let destinations = Arc::new(Destinations::new(8, HashMap::new()));
+        let keeper = Keeper { store: store.clone(), destinations, in_flight, wakeup: Arc::new(Notify::new()) };
+        let clock = SteppedClock::new();
+        Arc::new(keeper).begin(&term_of(&clock, clock.now().after(Duration::from_hours(1))));
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        store.0.load(Ordering::SeqCst)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rows_are_put_aside_a_third_of_the_time_and_a_twentieth_while_deliveries_need_the_slots() {
+        let (idle, busy) = (batches(4).await, batches(5).await);
+        assert!((300..=334).contains(&idle) && (45..=48).contains(&busy), "{idle} and {busy}");
     }
 }

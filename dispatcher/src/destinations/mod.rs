@@ -138,7 +138,7 @@ impl Destinations {
                     admission.closed.push(name.clone());
                     continue;
                 }
-                Standing::Full => {
+                Standing::Full { .. } => {
                     admission.full = true;
                     0
                 }
@@ -208,9 +208,14 @@ impl Destinations {
         }
     }
 
-    /// When the next destination takes something again by itself.
+    /// When claims may bring something again though nothing is answered: a destination takes messages by itself, or has been
+    /// silent for so long that others go first.
     pub fn opens_in(&self) -> Option<Duration> {
-        self.closed().into_iter().filter_map(|(_, closed)| closed.opens_in()).min()
+        let now = Instant::now();
+        let mut state = self.state();
+        let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
+        let known = state.known.values_mut();
+        known.filter_map(|destination| destination.standing(slots, slow, now).opens_in()).min()
     }
 
     /// Whether rows wait for their turn at a destination that works: they are put off, and nothing is wrong.
@@ -301,23 +306,10 @@ impl Destinations {
         let mut state = self.state();
         let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
         state.known.values_mut().any(|destination| match destination.standing(slots, slow, now) {
-            Standing::Full | Standing::Closed(Closed::Probing | Closed::Slow { .. }) => true,
+            Standing::Full { .. } | Standing::Closed(Closed::Probing | Closed::Slow { .. }) => true,
             Standing::Room(_)
             | Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. } | Closed::OverRate { .. }) => false,
         })
-    }
-
-    fn closed(&self) -> Vec<(String, Closed)> {
-        let now = Instant::now();
-        let mut state = self.state();
-        let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
-        let standing = state.known.iter_mut().map(|(name, known)| (name, known.standing(slots, slow, now)));
-        standing
-            .filter_map(|(name, standing)| match standing {
-                Standing::Closed(closed) => Some((name.clone(), closed)),
-                Standing::Room(_) | Standing::Full => None,
-            })
-            .collect()
     }
 
     fn slots(&self, state: &State) -> Slots {

@@ -121,6 +121,17 @@ async fn rows_of_a_slow_destination_are_put_aside_in_turn_and_come_back_when_it_
 }
 
 #[tokio::test(start_paused = true)]
+async fn claims_look_past_a_destination_that_is_full_as_soon_as_it_has_been_silent_for_a_while() {
+    let destinations = destinations(Limits::default());
+    destinations.admitted(&vec![to("mute"); 32]);
+    assert!(destinations.admission().full && !destinations.is_closed("mute"));
+    let silent_in = destinations.opens_in().expect("the loop is to look by itself");
+    tokio::time::advance(silent_in).await;
+    assert!(destinations.is_closed("mute"));
+    assert_eq!(destinations.opens_in(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_destination_that_asks_to_be_left_alone_is_for_no_longer_than_its_channel_allows() {
     let destinations = destinations(Limits::default());
     let busy = |seconds| Answer { busy_for: Some(Duration::from_secs(seconds)), ..failed() };

@@ -85,13 +85,12 @@ impl Window {
 
     /// Whether it answers slowly, or has yet to answer what it was sent long ago.
     pub(super) fn is_slow(&self, now: Instant) -> bool {
-        let waiting = if self.in_flight > 0 { now - self.heard } else { Duration::ZERO };
-        self.pace.unwrap_or_default().max(waiting) >= SLOW
+        self.pace(now) >= SLOW
     }
 
-    /// Whether it has answered nothing for a while.
-    pub(super) fn is_silent(&self, now: Instant) -> bool {
-        self.in_flight > 0 && now - self.heard >= SILENT
+    /// When it will have answered nothing for a while.
+    pub(super) fn silent_in(&self, now: Instant) -> Duration {
+        SILENT.saturating_sub(self.waiting(now))
     }
 
     /// How many more it may be sent, where `most` is its share.
@@ -101,8 +100,12 @@ impl Window {
 
     /// How long it takes to answer, as far as is known.
     pub(super) fn pace(&self, now: Instant) -> Duration {
-        let waiting = if self.in_flight > 0 { now - self.heard } else { Duration::ZERO };
-        self.pace.unwrap_or_default().max(waiting)
+        self.pace.unwrap_or_default().max(self.waiting(now))
+    }
+
+    /// How long it has answered nothing of what it was sent.
+    fn waiting(&self, now: Instant) -> Duration {
+        if self.in_flight > 0 { now - self.heard } else { Duration::ZERO }
     }
 }
 
@@ -147,9 +150,9 @@ mod tests {
     async fn one_that_does_not_answer_is_silent_and_then_slow() {
         let mut window = Window::new(Instant::now());
         window.admitted(1, Instant::now());
-        assert!(!window.is_silent(Instant::now()));
+        assert!(!window.silent_in(Instant::now()).is_zero());
         tokio::time::advance(SILENT).await;
-        assert!(window.is_silent(Instant::now()) && !window.is_slow(Instant::now()));
+        assert!(window.silent_in(Instant::now()).is_zero() && !window.is_slow(Instant::now()));
         tokio::time::advance(SLOW).await;
         assert!(window.is_slow(Instant::now()));
         window.released();

@@ -2,16 +2,21 @@
 -- that are to be moved out of its way, told apart by `claimed`. Closed destinations and channels are passed over; of each
 -- other destination no more are claimed than there is room for.
 --
--- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog. The heads of
--- ordering keys are found by stepping from key to key in the index: asking for each row whether one is before it
--- reads all that waits behind a key. One comparison of (channel, ordering_key) would step on channel alone. A key with
--- a row in flight has its turn: a redriven row of it that goes before waits for that one. What is due is materialised,
--- or the sort of the windows would be pushed below its LIMIT.
+-- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog. Each begins behind the
+-- row that it is given, if any: see WalkStart. No start is younger than a second, because who began a moment ago may be
+-- waiting for the lock of the file still.
+--
+-- The heads of ordering keys are found by stepping from key to key in the index: asking for each row whether one is
+-- before it reads all that waits behind a key. One comparison of (channel, ordering_key) would step on channel alone. A
+-- key with a row in flight has its turn: a redriven row of it that goes before waits for that one. What is due is
+-- materialised, or the sort of the windows would be pushed below its LIMIT.
 --
 -- The rows come in the order of the window (by `claimed`, then by place), through a join that keeps it. To sort them once
 -- more, with their bodies, would hold all bodies in memory once more.
 WITH RECURSIVE now(ms) AS MATERIALIZED (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER)),
-head(id) AS (
+start(priority, ms, id) AS MATERIALIZED (
+    SELECT key, coalesce(value ->> 0, -9e999), coalesce(value ->> 1, 0) FROM json_each(?9)
+), head(id) AS (
     SELECT (SELECT id FROM outbox INDEXED BY outbox_ordered
             WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NOT NULL
             ORDER BY channel, ordering_key, id LIMIT 1)
@@ -33,28 +38,36 @@ head(id) AS (
     SELECT * FROM (
         SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
-          AND priority = 3 AND available_at <= (SELECT ms FROM now) AND id NOT IN (SELECT value FROM json_each(?2))
+          AND priority = 3 AND available_at <= (SELECT ms FROM now)
+          AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 3)
+          AND id NOT IN (SELECT value FROM json_each(?2))
           AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?5))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
         SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
-          AND priority = 2 AND available_at <= (SELECT ms FROM now) AND id NOT IN (SELECT value FROM json_each(?2))
+          AND priority = 2 AND available_at <= (SELECT ms FROM now)
+          AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 2)
+          AND id NOT IN (SELECT value FROM json_each(?2))
           AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?5))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
         SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
-          AND priority = 1 AND available_at <= (SELECT ms FROM now) AND id NOT IN (SELECT value FROM json_each(?2))
+          AND priority = 1 AND available_at <= (SELECT ms FROM now)
+          AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 1)
+          AND id NOT IN (SELECT value FROM json_each(?2))
           AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?5))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
         SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
-          AND priority = 0 AND available_at <= (SELECT ms FROM now) AND id NOT IN (SELECT value FROM json_each(?2))
+          AND priority = 0 AND available_at <= (SELECT ms FROM now)
+          AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 0)
+          AND id NOT IN (SELECT value FROM json_each(?2))
           AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?5))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
@@ -72,12 +85,14 @@ head(id) AS (
     SELECT due.*, known.value IS NOT NULL AS claimed,
            coalesce(limited.value ->> 'room', known.value ->> 'room') AS room,
            row_number() OVER (PARTITION BY known.value IS NOT NULL, due.destination
-                              ORDER BY due.priority DESC, due.available_at, due.id) AS place_there
+                              ORDER BY due.priority DESC, due.available_at, due.id) AS place_there,
+           row_number() OVER (PARTITION BY known.value IS NOT NULL, due.priority
+                              ORDER BY due.available_at, due.id) AS nth
     FROM due
     LEFT JOIN json_each(?4) known ON known.value ->> 'name' = due.channel
     LEFT JOIN json_each(?8) limited ON limited.value ->> 'destination' = due.destination
 ), walked AS (
-    SELECT id, claimed, row_number() OVER walk AS place, sum(payload_bytes) OVER walk AS bytes_so_far
+    SELECT id, claimed, nth, row_number() OVER walk AS place, sum(payload_bytes) OVER walk AS bytes_so_far
     FROM met WHERE NOT claimed OR place_there <= room
     WINDOW walk AS (PARTITION BY claimed ORDER BY priority DESC, available_at, id)
 )
@@ -91,6 +106,8 @@ SELECT walked.claimed,
        o.ordering_key, o.traceparent, o.tracestate,
        EXISTS (SELECT 1 FROM outbox_invalid_target gone
                WHERE gone.channel = o.channel AND gone.target = o.target) AS target_is_gone,
-       o.priority, NULL AS start_us, NULL AS nth
+       o.priority,
+       CASE WHEN o.available_at > -9e15 -- beyond are no moments
+            THEN CAST(min(o.available_at, now.ms - 1000) AS INTEGER) * 1000 END AS start_us, walked.nth
 FROM walked CROSS JOIN outbox o ON o.id = walked.id CROSS JOIN now
 WHERE NOT walked.claimed OR walked.bytes_so_far <= ?6 OR (walked.place = 1 AND ?7)

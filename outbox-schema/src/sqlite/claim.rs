@@ -6,10 +6,11 @@ use sqlx::SqliteTransaction;
 
 use super::SqliteStore;
 use super::errors::refused;
+use crate::claim::PRIORITIES;
 use crate::rows::{ClaimedRow, Met, by_channel};
 use crate::steps::{Batch, ClaimTermRow, TermRow};
 use crate::wire::{ChannelRow, as_json, millis_i64};
-use crate::{ClaimRequest, Claimed, StoreError, TermId};
+use crate::{ClaimRequest, Claimed, StoreError, TermId, WalkStart};
 
 const DOING: &str = "claiming due messages";
 
@@ -29,6 +30,8 @@ struct Asked<'a> {
     channels: String,
     closed: String,
     rooms: String,
+    /// For each priority, the milliseconds and the id behind which the walk begins.
+    starts: String,
 }
 
 impl SqliteStore {
@@ -44,6 +47,7 @@ impl SqliteStore {
             channels: as_json(DOING, &ChannelRow::all(request.channels))?,
             closed: as_json(DOING, request.closed)?,
             rooms: as_json(DOING, request.rooms)?,
+            starts: as_json(DOING, &starts(request.from))?,
         };
         if !self.is_anything_due(&asked).await? {
             return Ok(Claimed::default());
@@ -79,12 +83,17 @@ impl SqliteStore {
             .bind(asked.request.claim.0.to_string())
             .bind(&asked.excluded)
             .bind(&asked.closed)
+            .bind(&asked.starts)
             .fetch_optional(&self.pool)
             .await
             .map_err(|error| refused(DOING, error))?;
         TermRow::require(peek.as_ref().map(|peek| &peek.claim.term), asked.term)?;
         Ok(peek.is_some_and(|peek| peek.due || peek.claim.made))
     }
+}
+
+fn starts(from: WalkStart) -> [Option<(i64, i64)>; PRIORITIES] {
+    from.places().map(|place| place.map(|place| (place.us.div_euclid(1_000), place.id)))
 }
 
 impl Asked<'_> {
@@ -109,6 +118,7 @@ impl Asked<'_> {
             .bind(i64::try_from(self.request.max_bytes).unwrap_or(i64::MAX))
             .bind(self.request.oversize)
             .bind(&self.rooms)
+            .bind(&self.starts)
             .fetch_all(&mut **tx)
             .await
     }

@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_mins(4);
 const CLEARED: Duration = Duration::from_mins(1);
 
 /// All that need neither a fleet of fifty nor many seconds.
-const SMALL: [&str; 9] =
-    ["drain", "latency", "snapshot", "history", "future", "backlog", "ordered", "enqueue", "retention"];
+const SMALL: [&str; 10] =
+    ["drain", "latency", "snapshot", "history", "future", "backlog", "ordered", "enqueue", "retention", "destinations"];
 
 async fn bench(database: &TestDatabase, arguments: &[&str]) -> Command {
     let mut command = Command::new(outbox_binary());
@@ -65,6 +65,8 @@ fn assert_sane(report: &Value) {
         ("ordered", "R beside a halted ordering key"),
         ("enqueue", "1,000 at once"),
         ("retention", "R while old rows are removed"),
+        ("destinations", "R beside a dead and a slow destination"),
+        ("destinations", "the same from the start of the term"),
     ] {
         let value = figure(report, scenario, name);
         assert!(value.is_finite() && value > 0.0, "{scenario}, {name}: {value}");

@@ -36,6 +36,12 @@ impl Arrivals {
         float(self.count) * 1e6 / float((self.last.saturating_sub(self.first)).max(1))
     }
 
+    /// Requests a second to the last, since a moment after the count began.
+    pub(in crate::bench) fn rate_since(&self, moment: Duration) -> f64 {
+        let last = Duration::from_micros(self.last);
+        float(self.count) / last.saturating_sub(moment).as_secs_f64().max(1e-6)
+    }
+
     /// Requests a second between the moment when so many had come and the moment when so many had.
     pub(in crate::bench) fn rate_between(&self, from: f64, to: f64) -> f64 {
         (to - from) / (self.seconds_until(to) - self.seconds_until(from)).max(1e-6)
@@ -149,6 +155,12 @@ mod tests {
         assert!((arrivals.rate() - 1_500.0).abs() < 1e-6);
         assert!((arrivals.rate_between(0.0, 200.0) - 2_000.0).abs() < 1e-6);
         assert!((arrivals.rate_between(250.0, 300.0) - 1_000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_rate_since_a_moment_counts_what_passed_before_the_first_request() {
+        let arrivals = arrivals(&[0, 100, 200, 300]);
+        assert!((arrivals.rate_since(Duration::from_millis(50)) - 4_000.0).abs() < 1e-6);
     }
 
     #[test]

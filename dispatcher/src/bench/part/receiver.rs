@@ -1,7 +1,9 @@
-//! Takes webhooks: as little HTTP/1.1 as answers every request with 200, counts it, and notes when it came.
+//! Takes webhooks: as little HTTP/1.1 as answers every request with 200, at once or after a while, counts it, and notes when
+//! it came.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
@@ -16,7 +18,10 @@ use super::{Orders, Part, push, say};
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(in crate::bench) enum Kind {
     /// Webhooks, over plain HTTP/1.1.
-    Webhooks,
+    Webhooks {
+        /// From a request to its answer.
+        thinking: Duration,
+    },
     /// What FCM takes, as it does.
     Fcm,
 }
@@ -59,7 +64,7 @@ impl Receiver {
 pub(super) async fn serve(kind: Kind, mut questions: mpsc::UnboundedReceiver<String>) -> anyhow::Result<()> {
     let book = Arc::new(Mutex::new(Arc::new(Book::new())));
     match kind {
-        Kind::Webhooks => say(&(listen(book.clone()).await?, ""))?,
+        Kind::Webhooks { thinking } => say(&(listen(book.clone(), thinking).await?, ""))?,
         Kind::Fcm => say(&push::listen(book.clone()).await?)?,
     }
     while let Some(question) = questions.recv().await {
@@ -76,24 +81,28 @@ pub(super) async fn serve(kind: Kind, mut questions: mpsc::UnboundedReceiver<Str
     Ok(())
 }
 
-async fn listen(book: Arc<Mutex<Arc<Book>>>) -> anyhow::Result<String> {
+async fn listen(book: Arc<Mutex<Arc<Book>>>, thinking: Duration) -> anyhow::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.context("no port on loopback")?;
     let url = format!("http://{}/hook", listener.local_addr()?);
     tokio::spawn(async move {
         while let Ok((socket, _)) = listener.accept().await {
-            tokio::spawn(converse(socket, book.clone()));
+            tokio::spawn(converse(socket, book.clone(), thinking));
         }
     });
     Ok(url)
 }
 
-async fn converse(mut socket: TcpStream, book: Arc<Mutex<Arc<Book>>>) {
+async fn converse(mut socket: TcpStream, book: Arc<Mutex<Arc<Book>>>, thinking: Duration) {
     let _ = socket.set_nodelay(true);
     let mut seen = Vec::with_capacity(4096);
     while let Ok(1..) = socket.read_buf(&mut seen).await {
         while let Some((head, whole)) = whole_request(&seen) {
             enter(&book, &seen[head..whole]);
             seen.drain(..whole);
+            // Also no sleep at all takes until the next tick of the timer.
+            if !thinking.is_zero() {
+                tokio::time::sleep(thinking).await;
+            }
             if socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.is_err() {
                 return;
             }

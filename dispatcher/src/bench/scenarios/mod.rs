@@ -2,6 +2,7 @@
 
 mod backlog;
 mod beside;
+mod destinations;
 mod drain;
 mod enqueue;
 mod fcm;
@@ -31,6 +32,7 @@ pub(super) async fn run(bench: &mut Bench<'_>, scenario: Scenario) -> anyhow::Re
         Scenario::Retention => beside::retention(bench, rows).await?,
         Scenario::Idle => idle::run(bench).await?,
         Scenario::Fcm => fcm::run(bench, rows).await?,
+        Scenario::Destinations => destinations::run(bench, rows).await?,
     };
     Ok(Findings { scenario, rows, figures })
 }
