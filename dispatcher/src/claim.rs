@@ -89,7 +89,7 @@ impl Intake {
     /// aside on the way.
     pub async fn poll(&self, term: &Term) -> Polled {
         loop {
-            let full = self.destinations.admission().full;
+            let full = self.destinations.is_full();
             let Some(room) = self.room(term, full).await else { return Polled::TermOver };
             // Asked before the claim: what is marked while it runs may be due again, or make room for a larger row,
             // and the claim did not see it.
@@ -163,7 +163,7 @@ impl Intake {
     async fn claim(&self, term: &Term, claim: ClaimId, room: Room, from: WalkStart) -> Option<Claimed> {
         self.suspects.give_up_overdue();
         let excluded = self.in_flight.excluded();
-        let Admission { closed, rooms, full: _ } = self.destinations.admission();
+        let Admission { closed, rooms } = self.destinations.admission();
         let request = ClaimRequest {
             claim,
             limit: u32::try_from(room.messages).unwrap_or(u32::MAX),

@@ -23,6 +23,15 @@ const SLOW_RATE: Duration = Duration::from_millis(10);
 /// How often a rate that rises is saved while it is in use.
 const SAVE_RISE: Duration = Duration::from_secs(10);
 
+/// When it is asked what a destination may be sent, and what there is to share.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) now: Instant,
+    pub(super) slots: Slots,
+    /// How many more all slow destinations together may be sent.
+    pub(super) for_the_slow: usize,
+}
+
 /// What may be sent to a destination now.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -186,33 +195,33 @@ impl Destination {
         }
     }
 
-    /// What it may be sent now; `for_the_slow`: how many more all slow destinations may be sent.
-    pub(super) fn standing(&mut self, slots: Slots, for_the_slow: usize, now: Instant) -> Standing {
-        if let Some((kind, until)) = self.paused.filter(|(_, until)| *until > now) {
-            return Standing::Closed(Closed::Paused { kind, remaining: until - now });
+    /// What it may be sent.
+    pub(super) fn standing(&mut self, at: &Moment) -> Standing {
+        if let Some((kind, until)) = self.paused.filter(|(_, until)| *until > at.now) {
+            return Standing::Closed(Closed::Paused { kind, remaining: until - at.now });
         }
-        if let Some(remaining) = self.breaker.open_for(now) {
+        if let Some(remaining) = self.breaker.open_for(at.now) {
             return Standing::Closed(Closed::Broken { remaining });
         }
         if let Some(room) = self.breaker.probes_left() {
             return if room == 0 { Standing::Closed(Closed::Probing) } else { Standing::Room(room) };
         }
-        let allowed = self.bucket.as_mut().map_or(usize::MAX, |bucket| bucket.available(now));
+        let allowed = self.bucket.as_mut().map_or(usize::MAX, |bucket| bucket.available(at.now));
         if let (0, Some(bucket)) = (allowed, &self.bucket) {
             return Standing::Closed(Closed::OverRate { step: bucket.step() });
         }
-        self.room(slots, for_the_slow, now).map_or_else(|full| full, |room| Standing::Room(room.min(allowed)))
+        self.room(at).map_or_else(|full| full, |room| Standing::Room(room.min(allowed)))
     }
 
-    fn room(&self, slots: Slots, for_the_slow: usize, now: Instant) -> Result<usize, Standing> {
-        let slow = self.window.is_slow(now);
-        let share = slots.share(self.limits.max_in_flight, slow);
-        let together = if slow && self.limits.max_in_flight.is_none() { for_the_slow } else { usize::MAX };
+    fn room(&self, at: &Moment) -> Result<usize, Standing> {
+        let slow = self.window.is_slow(at.now);
+        let share = at.slots.share(self.limits.max_in_flight, slow);
+        let together = if slow && self.limits.max_in_flight.is_none() { at.for_the_slow } else { usize::MAX };
         match self.window.room(share).min(together) {
-            0 if slow || self.window.silent_in(now).is_zero() => {
-                Err(Standing::Closed(Closed::Slow { pace: self.window.pace(now), share }))
+            0 if slow || self.window.silent_in(at.now).is_zero() => {
+                Err(Standing::Closed(Closed::Slow { pace: self.window.pace(at.now), share }))
             }
-            0 => Err(Standing::Full { silent_in: self.window.silent_in(now) }),
+            0 => Err(Standing::Full { silent_in: self.window.silent_in(at.now) }),
             room => Ok(room),
         }
     }
@@ -224,8 +233,8 @@ impl Destination {
     }
 
     /// Whether its rows are to be put aside, and how far.
-    pub(super) fn aside(&mut self, name: &str, slots: Slots, for_the_slow: usize, now: Instant) -> Option<Aside> {
-        let Standing::Closed(closed) = self.standing(slots, for_the_slow, now) else { return None };
+    pub(super) fn aside(&mut self, name: &str, at: &Moment) -> Option<Aside> {
+        let Standing::Closed(closed) = self.standing(at) else { return None };
         let (from, step, reason) = match closed {
             Closed::Paused { kind: PauseKind::Hand, remaining } => (remaining, Duration::ZERO, None),
             Closed::Paused { remaining, .. } | Closed::Broken { remaining } => (remaining, AFTER_A_PAUSE, None),
@@ -240,7 +249,7 @@ impl Destination {
                 (pace, pace / u32::try_from(share).unwrap_or(u32::MAX), Some(reason))
             }
         };
-        let behind_the_last = self.aside_until.saturating_duration_since(now);
+        let behind_the_last = self.aside_until.saturating_duration_since(at.now);
         let from = if step.is_zero() { from } else { from.max(behind_the_last) };
         Some(Aside { destination: name.to_owned(), from, step, most: FAR, reason })
     }
@@ -254,11 +263,11 @@ impl Destination {
     }
 
     /// Whether rows that were put aside have no reason to wait any longer.
-    pub(super) fn has_recovered(&mut self, slots: Slots, for_the_slow: usize, now: Instant) -> bool {
-        let closed = matches!(self.standing(slots, for_the_slow, now), Standing::Closed(_));
-        let works = !closed && self.breaker.probes_left().is_none() && !self.window.is_slow(now);
+    pub(super) fn has_recovered(&mut self, at: &Moment) -> bool {
+        let closed = matches!(self.standing(at), Standing::Closed(_));
+        let works = !closed && self.breaker.probes_left().is_none() && !self.window.is_slow(at.now);
         let wait_for_their_turn = self.bucket.as_ref().is_some_and(|bucket| bucket.step() >= SLOW_RATE);
-        self.comes_back || (works && self.aside_until > now && !wait_for_their_turn)
+        self.comes_back || (works && self.aside_until > at.now && !wait_for_their_turn)
     }
 
     /// Whether what was put aside is to be brought back whatever else is known.
@@ -272,12 +281,12 @@ impl Destination {
     }
 
     /// Whether rows of it wait for their turn.
-    pub(super) fn holds_back(&mut self, slots: Slots, for_the_slow: usize, now: Instant) -> bool {
-        match self.standing(slots, for_the_slow, now) {
+    pub(super) fn holds_back(&mut self, at: &Moment) -> bool {
+        match self.standing(at) {
             Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. }) => false,
             Standing::Closed(Closed::Probing | Closed::OverRate { .. } | Closed::Slow { .. })
             | Standing::Full { .. } => true,
-            Standing::Room(_) => self.aside_until > now || self.comes_back,
+            Standing::Room(_) => self.aside_until > at.now || self.comes_back,
         }
     }
 

@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use self::breaker::Sign;
-use self::destination::{Closed, Destination, Standing};
+use self::destination::{Closed, Destination, Moment, Standing};
 pub use self::keeper::Keeper;
 pub use self::rate::RateLimit;
 use self::window::Slots;
@@ -67,8 +67,6 @@ pub struct Admission {
     pub closed: Vec<String>,
     /// How many of these the others take. One that is not named here takes what its channel says.
     pub rooms: Vec<Room>,
-    /// Whether a destination that answers quickly is full, so that a claim brings little before some answers are in.
-    pub full: bool,
 }
 
 /// What came of an attempt for its destination.
@@ -128,25 +126,23 @@ impl Destinations {
 
     /// What the next claim may take.
     pub fn admission(&self) -> Admission {
-        let now = Instant::now();
-        let mut state = self.state();
-        let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
         let mut admission = Admission::default();
-        for (name, destination) in &mut state.known {
-            let room = match destination.standing(slots, slow, now) {
-                Standing::Closed(_) => {
-                    admission.closed.push(name.clone());
-                    continue;
-                }
-                Standing::Full { .. } => {
-                    admission.full = true;
-                    0
-                }
+        self.survey(|name, destination, at| {
+            let room = match destination.standing(at) {
+                Standing::Closed(_) => return admission.closed.push(name.to_owned()),
+                Standing::Full { .. } => 0,
                 Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
             };
-            admission.rooms.push(Room { destination: name.clone(), room });
-        }
+            admission.rooms.push(Room { destination: name.to_owned(), room });
+        });
         admission
+    }
+
+    /// Whether a destination that answers quickly is full, so that a claim brings little before some answers are in.
+    pub fn is_full(&self) -> bool {
+        let mut full = false;
+        self.survey(|_, destination, at| full |= matches!(destination.standing(at), Standing::Full { .. }));
+        full
     }
 
     /// These were claimed.
@@ -211,28 +207,25 @@ impl Destinations {
     /// When claims may bring something again though nothing is answered: a destination takes messages by itself, or has been
     /// silent for so long that others go first.
     pub fn opens_in(&self) -> Option<Duration> {
-        let now = Instant::now();
-        let mut state = self.state();
-        let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
-        let known = state.known.values_mut();
-        known.filter_map(|destination| destination.standing(slots, slow, now).opens_in()).min()
+        let mut soonest = None;
+        self.survey(|_, destination, at| {
+            soonest = soonest.into_iter().chain(destination.standing(at).opens_in()).min();
+        });
+        soonest
     }
 
     /// Whether rows wait for their turn at a destination that works: they are put off, and nothing is wrong.
     pub fn holds_back(&self) -> bool {
-        let now = Instant::now();
-        let mut state = self.state();
-        let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
-        state.known.values_mut().any(|destination| destination.holds_back(slots, slow, now))
+        let mut holds_back = false;
+        self.survey(|_, destination, at| holds_back |= destination.holds_back(at));
+        holds_back
     }
 
     /// What is to be put aside, so that it does not stand in the way of others.
     fn aside(&self) -> Vec<Aside> {
-        let now = Instant::now();
-        let mut state = self.state();
-        let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
-        let known = state.known.iter_mut();
-        known.filter_map(|(name, destination)| destination.aside(name, slots, slow, now)).collect()
+        let mut aside = Vec::new();
+        self.survey(|name, destination, at| aside.extend(destination.aside(name, at)));
+        aside
     }
 
     /// So many rows of each were put aside.
@@ -248,13 +241,13 @@ impl Destinations {
 
     /// Destinations that take messages again, and whose rows were put aside.
     fn recovered(&self) -> Vec<String> {
-        let now = Instant::now();
-        let mut state = self.state();
-        let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
-        let known = state.known.iter_mut();
-        known
-            .filter_map(|(name, destination)| destination.has_recovered(slots, slow, now).then(|| name.clone()))
-            .collect()
+        let mut recovered = Vec::new();
+        self.survey(|name, destination, at| {
+            if destination.has_recovered(at) {
+                recovered.push(name.to_owned());
+            }
+        });
+        recovered
     }
 
     /// Waits until a breaker has closed, so that nobody takes it for open any longer than need be.
@@ -302,24 +295,31 @@ impl Destinations {
     }
 
     fn waits_for_answers(&self) -> bool {
+        let mut waits = false;
+        self.survey(|_, destination, at| {
+            waits |= match destination.standing(at) {
+                Standing::Full { .. } | Standing::Closed(Closed::Probing | Closed::Slow { .. }) => true,
+                Standing::Room(_)
+                | Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. } | Closed::OverRate { .. }) => false,
+            };
+        });
+        waits
+    }
+
+    /// Looks at every destination, all at one moment.
+    fn survey(&self, mut look: impl FnMut(&str, &mut Destination, &Moment)) {
         let now = Instant::now();
         let mut state = self.state();
-        let (slots, slow) = (self.slots(&state), self.room_for_the_slow(&state, now));
-        state.known.values_mut().any(|destination| match destination.standing(slots, slow, now) {
-            Standing::Full { .. } | Standing::Closed(Closed::Probing | Closed::Slow { .. }) => true,
-            Standing::Room(_)
-            | Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. } | Closed::OverRate { .. }) => false,
-        })
+        let slots = self.slots(&state);
+        let slow: usize = state.known.values().map(|destination| destination.in_flight_if_slow(now)).sum();
+        let moment = Moment { now, slots, for_the_slow: slots.of_the_slow().saturating_sub(slow) };
+        for (name, destination) in &mut state.known {
+            look(name, destination, &moment);
+        }
     }
 
     fn slots(&self, state: &State) -> Slots {
         Slots { all: self.slots, alone: state.known.len() <= 1 }
-    }
-
-    /// How many more may be in flight to slow destinations together.
-    fn room_for_the_slow(&self, state: &State, now: Instant) -> usize {
-        let slow: usize = state.known.values().map(|destination| destination.in_flight_if_slow(now)).sum();
-        self.slots(state).of_the_slow().saturating_sub(slow)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -124,7 +124,7 @@ async fn rows_of_a_slow_destination_are_put_aside_in_turn_and_come_back_when_it_
 async fn claims_look_past_a_destination_that_is_full_as_soon_as_it_has_been_silent_for_a_while() {
     let destinations = destinations(Limits::default());
     destinations.admitted(&vec![to("mute"); 32]);
-    assert!(destinations.admission().full && !destinations.is_closed("mute"));
+    assert!(destinations.is_full() && !destinations.is_closed("mute"));
     let silent_in = destinations.opens_in().expect("the loop is to look by itself");
     tokio::time::advance(silent_in).await;
     assert!(destinations.is_closed("mute"));
