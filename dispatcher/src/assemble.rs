@@ -117,6 +117,7 @@ impl Dispatcher {
                 start: Start::default(),
                 wakeup: wakeup.clone(),
                 attention: Arc::default(),
+                took_all: AtomicBool::new(false),
                 poll_interval: settings.poll_interval,
                 lease_ttl: settings.lease_ttl,
                 metrics: metrics.clone(),

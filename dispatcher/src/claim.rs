@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use outbox_schema::database::STATEMENT_LIMIT;
@@ -51,6 +52,8 @@ pub struct Intake {
     pub wakeup: Arc<Notify>,
     /// How soon to look again without one.
     pub attention: Arc<Attention>,
+    /// Whether the last claim took all that was due.
+    pub took_all: AtomicBool,
     /// Longest wait between two polls.
     pub poll_interval: Duration,
     /// Time to live of the lease: part of the settling time.
@@ -88,6 +91,10 @@ impl Intake {
     /// Claims the next batch: waits for room, then polls once. Rows that are merely in the way are moved
     /// aside on the way.
     pub async fn poll(&self, term: &Term) -> Polled {
+        // What is committed in a moment goes with one claim, not with one each.
+        if self.took_all.swap(false, Ordering::Relaxed) {
+            self.wait(term, None).await;
+        }
         loop {
             let full = self.destinations.is_full();
             let Some(room) = self.room(term, full).await else { return Polled::TermOver };
@@ -106,6 +113,7 @@ impl Intake {
             report_deferred(&claimed.deferred);
             if !claimed.messages.is_empty() {
                 self.attention.rouse();
+                self.took_all.store(claimed.messages.len() < room.messages, Ordering::Relaxed);
                 term.count_claimed(&claimed.messages);
                 self.destinations.admitted(&claimed.messages);
                 self.in_flight.admit(claim, &claimed.messages);
@@ -123,7 +131,7 @@ impl Intake {
         }
     }
 
-    /// After a poll that found nothing, waits for a hint or for the next tick, `at_most` so long. A hint given since that poll
+    /// After a poll that left nothing, waits for a hint or for the next tick, `at_most` so long. A hint given since that poll
     /// began counts.
     pub async fn wait(&self, term: &Term, at_most: Option<Duration>) {
         let limits = [

@@ -181,6 +181,12 @@ impl InFlight {
         self.state().messages.len()
     }
 
+    /// How many marks are worth a round trip: a quarter of what is in flight, and of a quarter of the slots where less is, since
+    /// then nobody waits for a slot.
+    pub fn worth_marking(&self) -> usize {
+        self.count().max(self.max_messages / 4) / 4
+    }
+
     /// Whether more than half of the slots are taken.
     pub fn is_busy(&self) -> bool {
         self.count() > self.max_messages / 2

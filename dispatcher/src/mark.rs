@@ -61,13 +61,13 @@ impl Marker {
         }
     }
 
-    /// Adds to a group until it is a quarter of what is in flight. Nobody waits for a mark but the slots, and the next
+    /// Adds to a group until it is worth a round trip. Nobody waits for a mark but the slots, and the next
     /// message of an ordering key, so a group that may have freed one does not wait.
     ///
     /// # Cancel safety
     /// Safe: what was received is in the group.
     async fn gather(&self, sent: &mut mpsc::UnboundedReceiver<Sent>, group: &mut Vec<Sent>) {
-        let worthwhile = (self.in_flight.count() / 4).min(GROUP);
+        let worthwhile = self.in_flight.worth_marking().min(GROUP);
         while group.len() < worthwhile && !group.iter().any(|sent| sent.ordered) {
             if sent.recv_many(group, GROUP - group.len()).await == 0 {
                 return;

@@ -20,7 +20,7 @@ const SLEEPERS: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory
 /// A fleet of one, in one term, that polls by itself when this test is long over.
 async fn poller_of_hints() -> (Stage, Fleet, PgPool) {
     let stage = Stage::set(servers::postgres().await.database().await, Duration::ZERO).await;
-    let terms = Settings { term: Duration::from_mins(60), ..stage.settings(None) };
+    let terms = Settings { term: Duration::from_hours(1), ..stage.settings(None) };
     let fleet = Fleet::start(&Settings { more: "dispatch.poll_interval = \"1h\"".to_owned(), ..terms }, 1);
     let Database::Postgres(pool) = outboxes::connect(&stage.database.url, None).await else {
         panic!("it is PostgreSQL")
