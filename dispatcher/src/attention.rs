@@ -23,17 +23,11 @@ const GROWTH: u32 = 4;
 const DROWSY: u32 = 2;
 
 /// What the poller and its ear for the database's hints know of each other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Attention {
     /// Polls in a row that found nothing.
     in_vain: AtomicU32,
     asleep: watch::Sender<bool>,
-}
-
-impl Default for Attention {
-    fn default() -> Self {
-        Self { in_vain: AtomicU32::new(0), asleep: watch::Sender::new(false) }
-    }
 }
 
 impl Attention {
@@ -43,7 +37,7 @@ impl Attention {
         self.sleep(false);
     }
 
-    /// A poll found nothing. Returns how long to wait for a hint until the next.
+    /// A poll left nothing. Returns how long to wait for a hint until the next.
     pub fn found_nothing(&self) -> Duration {
         let before = self.in_vain.fetch_add(1, Ordering::Relaxed);
         self.sleep(before >= DROWSY);
