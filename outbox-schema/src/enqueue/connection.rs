@@ -17,10 +17,10 @@ mod sealed {
 
     pub trait Insert: Send {
         /// Inserts what is not there yet, in order, and returns what it inserted.
-        fn insert(&mut self, rows: &[Row]) -> impl Future<Output = sqlx::Result<Vec<Kept>>> + Send;
+        fn insert(&mut self, rows: &[Row<'_>]) -> impl Future<Output = sqlx::Result<Vec<Kept>>> + Send;
 
         /// What is there of the keys of `rows`.
-        fn find(&mut self, rows: &[&Row]) -> impl Future<Output = sqlx::Result<Vec<Kept>>> + Send;
+        fn find(&mut self, rows: &[&Row<'_>]) -> impl Future<Output = sqlx::Result<Vec<Kept>>> + Send;
     }
 }
 
@@ -32,24 +32,46 @@ pub struct Kept {
 }
 
 impl sealed::Insert for PgConnection {
-    async fn insert(&mut self, rows: &[Row]) -> sqlx::Result<Vec<Kept>> {
-        let statement = include_str!("../../queries/postgres/enqueue.sql");
-        sqlx::query_as(statement).bind(rows_as_json(rows)).fetch_all(self).await
+    async fn insert(&mut self, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
+        // A column without values is left empty, which unnest fills up.
+        sqlx::query_as(include_str!("../../queries/postgres/enqueue.sql"))
+            .bind(column(rows, |row| Some(row.key.as_ref())))
+            .bind(column(rows, |row| Some(row.channel)))
+            .bind(column(rows, |row| Some(row.target)))
+            .bind(column(rows, |row| Some(row.payload.as_ref())))
+            .bind(column(rows, |row| row.headers.as_deref()))
+            .bind(column(rows, |row| row.ordering_key))
+            .bind(column(rows, |row| Some(i16::from(row.priority))))
+            .bind(column(rows, |row| row.max_attempts.map(u32::cast_signed)))
+            .bind(column(rows, |row| row.due_in_ms.map(u64::cast_signed)))
+            .bind(column(rows, |row| row.due_at_ms))
+            .bind(column(rows, |row| row.expires_in_ms.map(u64::cast_signed)))
+            .bind(column(rows, |row| row.expires_at_ms))
+            .bind(column(rows, |row| row.traceparent.as_deref()))
+            .bind(column(rows, |row| row.tracestate.as_deref()))
+            .fetch_all(self)
+            .await
     }
 
-    async fn find(&mut self, rows: &[&Row]) -> sqlx::Result<Vec<Kept>> {
+    async fn find(&mut self, rows: &[&Row<'_>]) -> sqlx::Result<Vec<Kept>> {
         let statement = include_str!("../../queries/postgres/enqueued.sql");
         sqlx::query_as(statement).bind(keys_as_json(rows)).fetch_all(self).await
     }
 }
 
+/// One column of `rows`; nothing where none of them has a value there.
+fn column<'a, T>(rows: &'a [Row<'_>], of: impl Fn(&'a Row<'_>) -> Option<T>) -> Vec<Option<T>> {
+    let column: Vec<_> = rows.iter().map(of).collect();
+    if column.iter().all(Option::is_none) { Vec::new() } else { column }
+}
+
 impl sealed::Insert for SqliteConnection {
-    async fn insert(&mut self, rows: &[Row]) -> sqlx::Result<Vec<Kept>> {
+    async fn insert(&mut self, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
         let statement = include_str!("../../queries/sqlite/enqueue.sql");
-        sqlx::query_as(statement).bind(rows_as_json(rows)).fetch_all(self).await
+        sqlx::query_as(statement).bind(rows_as_json(rows)?).fetch_all(self).await
     }
 
-    async fn find(&mut self, rows: &[&Row]) -> sqlx::Result<Vec<Kept>> {
+    async fn find(&mut self, rows: &[&Row<'_>]) -> sqlx::Result<Vec<Kept>> {
         let statement = include_str!("../../queries/sqlite/enqueued.sql");
         sqlx::query_as(statement).bind(keys_as_json(rows)).fetch_all(self).await
     }
@@ -58,7 +80,7 @@ impl sealed::Insert for SqliteConnection {
 impl sealed::Insert for MySqlConnection {
     /// `INSERT IGNORE` would hide other errors, and `ON DUPLICATE KEY UPDATE` needs the right to update. So a
     /// duplicate is an error here, of which MySQL undoes the statement and keeps the transaction.
-    async fn insert(&mut self, rows: &[Row]) -> sqlx::Result<Vec<Kept>> {
+    async fn insert(&mut self, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
         match insert_mysql(self, rows).await {
             Ok(kept) => Ok(kept),
             Err(error) if !is_duplicate_message(&error) => Err(error),
@@ -77,20 +99,20 @@ impl sealed::Insert for MySqlConnection {
         }
     }
 
-    async fn find(&mut self, rows: &[&Row]) -> sqlx::Result<Vec<Kept>> {
+    async fn find(&mut self, rows: &[&Row<'_>]) -> sqlx::Result<Vec<Kept>> {
         let statement = include_str!("../../queries/mysql/enqueued.sql");
         sqlx::query_as(statement).bind(keys_as_json(rows)).fetch_all(self).await
     }
 }
 
 /// Inserts all rows or, with the error of the first that is a duplicate, none.
-async fn insert_mysql(connection: &mut MySqlConnection, rows: &[Row]) -> sqlx::Result<Vec<Kept>> {
+async fn insert_mysql(connection: &mut MySqlConnection, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
     use sealed::Insert;
 
     let statement = include_str!("../../queries/mysql/enqueue.sql");
-    let done = sqlx::query(statement).bind(rows_as_json(rows)).execute(&mut *connection).await?;
+    let done = sqlx::query(statement).bind(rows_as_json(rows)?).execute(&mut *connection).await?;
     match rows {
-        [row] => Ok(vec![Kept { id: done.last_insert_id().cast_signed(), idempotency_key: row.key.clone() }]),
+        [row] => Ok(vec![Kept { id: done.last_insert_id().cast_signed(), idempotency_key: row.key.to_string() }]),
         // The ids of several rows need not follow each other.
         rows => connection.find(&rows.iter().collect::<Vec<_>>()).await,
     }

@@ -139,26 +139,28 @@ pub async fn enqueue_all<C: OutboxConnection>(
 }
 
 /// How many of `rows` go into the next statement: at least one.
-fn batch_length(rows: &[Row]) -> usize {
+fn batch_length(rows: &[Row<'_>]) -> usize {
     let mut bytes = 0;
     let fitting = rows.iter().take(BATCH_ROWS).take_while(|row| {
-        bytes += row.json.len();
+        bytes += row.bytes();
         bytes <= BATCH_BYTES
     });
     fitting.count().max(1)
 }
 
-async fn insert<C: OutboxConnection>(connection: &mut C, rows: &[Row]) -> Result<Vec<Enqueued>, EnqueueError> {
+async fn insert<C: OutboxConnection>(connection: &mut C, rows: &[Row<'_>]) -> Result<Vec<Enqueued>, EnqueueError> {
     let inserted = connection.insert(rows).await?;
     let mut inserted: HashMap<_, _> = inserted.into_iter().map(|kept| (kept.idempotency_key, kept.id)).collect();
     // Taken out of the map, so that a second message of the same key is a duplicate of the first.
-    let ids: Vec<_> = rows.iter().map(|row| inserted.remove(&row.key)).collect();
+    let ids: Vec<_> = rows.iter().map(|row| inserted.remove(row.key.as_ref())).collect();
     let duplicates: Vec<_> = rows.iter().zip(&ids).filter(|(_, id)| id.is_none()).map(|(row, _)| row).collect();
     let kept = if duplicates.is_empty() { Vec::new() } else { connection.find(&duplicates).await? };
     let kept: HashMap<_, _> = kept.into_iter().map(|kept| (kept.idempotency_key, kept.id)).collect();
     let enqueued = rows.iter().zip(ids).map(|(row, id)| match id {
-        Some(id) => Enqueued::Inserted { id: MessageId(id), key: row.key.clone() },
-        None => Enqueued::Duplicate { id: kept.get(&row.key).copied().map(MessageId), key: row.key.clone() },
+        Some(id) => Enqueued::Inserted { id: MessageId(id), key: row.key.to_string() },
+        None => {
+            Enqueued::Duplicate { id: kept.get(row.key.as_ref()).copied().map(MessageId), key: row.key.to_string() }
+        }
     });
     Ok(enqueued.collect())
 }
@@ -169,16 +171,19 @@ mod tests {
 
     use super::*;
 
-    fn rows(number: usize, bytes: usize) -> Vec<Row> {
-        let message = NewMessage::new("http", "/", format!("\"{}\"", "x".repeat(bytes)));
-        (0..number).map(|_| Row::of(&message).unwrap()).collect()
+    fn message(bytes: usize) -> NewMessage {
+        NewMessage::new("http", "/", format!("\"{}\"", "x".repeat(bytes)))
+    }
+
+    fn rows(number: usize, message: &NewMessage) -> Vec<Row<'_>> {
+        (0..number).map(|_| Row::of(message).unwrap()).collect()
     }
 
     #[test]
     fn a_statement_is_bounded_in_rows_and_bytes_but_takes_one_row_of_any_size() {
-        assert_eq!(batch_length(&rows(BATCH_ROWS + 1, 1)), BATCH_ROWS);
-        assert_eq!(batch_length(&rows(3, BATCH_BYTES / 2)), 1);
-        assert_eq!(batch_length(&rows(2, BATCH_BYTES)), 1);
-        assert_eq!(batch_length(&rows(5, 10)), 5);
+        assert_eq!(batch_length(&rows(BATCH_ROWS + 1, &message(1))), BATCH_ROWS);
+        assert_eq!(batch_length(&rows(3, &message(BATCH_BYTES / 2))), 1);
+        assert_eq!(batch_length(&rows(2, &message(BATCH_BYTES))), 1);
+        assert_eq!(batch_length(&rows(5, &message(10))), 5);
     }
 }

@@ -1,5 +1,7 @@
-//! Messages as one JSON text: the same for every dialect, whose `enqueue` statement unfolds it into rows.
+//! Messages as rows to be inserted: one JSON text, which the `enqueue` statements of MySQL and SQLite unfold, or columns for
+//! that of PostgreSQL, which would take as long to unfold them as to insert them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::UNIX_EPOCH;
 
@@ -11,54 +13,51 @@ use crate::wire::millis;
 use crate::{InvalidMessage, NewMessage, trace};
 
 /// A message that is valid, ready to be inserted.
-#[derive(Debug)]
-pub struct Row {
+#[derive(Debug, Serialize)]
+pub struct Row<'a> {
     /// Minted here where the message has none, so that the caller learns it.
-    pub(super) key: String,
-    /// The object that the statement unfolds.
-    pub(super) json: String,
-}
-
-#[derive(Serialize)]
-struct Columns<'a> {
-    idempotency_key: &'a str,
-    channel: &'a str,
-    target: &'a str,
+    #[serde(rename = "idempotency_key")]
+    pub(super) key: Cow<'a, str>,
+    pub(super) channel: &'a str,
+    pub(super) target: &'a str,
     /// JSON as text, so that no parser on the way rewrites its numbers.
-    payload: &'a str,
+    pub(super) payload: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    headers: Option<String>,
+    pub(super) headers: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    ordering_key: Option<&'a str>,
-    priority: u8,
+    pub(super) ordering_key: Option<&'a str>,
+    pub(super) priority: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
-    max_attempts: Option<u32>,
+    pub(super) max_attempts: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    due_in_ms: Option<u64>,
+    pub(super) due_in_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    due_at_ms: Option<i64>,
+    pub(super) due_at_ms: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    expires_in_ms: Option<u64>,
+    pub(super) expires_in_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    expires_at_ms: Option<i64>,
+    pub(super) expires_at_ms: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    traceparent: Option<&'a str>,
+    pub(super) traceparent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tracestate: Option<&'a str>,
+    pub(super) tracestate: Option<String>,
 }
 
-impl Row {
-    pub(super) fn of(message: &NewMessage) -> Result<Self, InvalidMessage> {
+impl<'a> Row<'a> {
+    pub(super) fn of(message: &'a NewMessage) -> Result<Self, InvalidMessage> {
         message.validate()?;
-        let key = message.idempotency_key.clone().unwrap_or_else(|| Uuid::now_v7().to_string());
+        let key = message.idempotency_key.as_deref().map(Cow::Borrowed);
         let (due_in_ms, due_at_ms) = millis_of(message.due);
         let (expires_in_ms, expires_at_ms) = millis_of(message.expires);
-        let trace = message.trace.clone().or_else(trace::current);
-        let columns = Columns {
-            idempotency_key: &key,
+        let (traceparent, tracestate) = match message.trace.clone().or_else(trace::current) {
+            Some(trace) => (Some(trace.traceparent), trace.tracestate),
+            None => (None, None),
+        };
+        Ok(Self {
+            key: key.unwrap_or_else(|| Uuid::now_v7().to_string().into()),
             channel: &message.channel,
             target: &message.target,
-            payload: &message.payload_text()?,
+            payload: message.payload_text()?,
             headers: object(&message.headers)?,
             ordering_key: message.ordering_key.as_deref(),
             priority: message.priority,
@@ -67,24 +66,26 @@ impl Row {
             due_at_ms,
             expires_in_ms,
             expires_at_ms,
-            traceparent: trace.as_ref().map(|trace| trace.traceparent.as_str()),
-            tracestate: trace.as_ref().and_then(|trace| trace.tracestate.as_deref()),
-        };
-        let json =
-            serde_json::to_string(&columns).map_err(|error| InvalidMessage::new("payload", error.to_string()))?;
-        Ok(Self { key, json })
+            traceparent,
+            tracestate,
+        })
+    }
+
+    /// About what it takes in a statement.
+    pub(super) fn bytes(&self) -> usize {
+        let headers = self.headers.as_ref().map_or(0, String::len);
+        self.payload.len() + self.target.len() + headers
     }
 }
 
-/// The array that the `enqueue` statement takes.
-pub(super) fn rows_as_json(rows: &[Row]) -> String {
-    let rows: Vec<_> = rows.iter().map(|row| row.json.as_str()).collect();
-    format!("[{}]", rows.join(","))
+/// The array that the `enqueue` statements of MySQL and SQLite take.
+pub(super) fn rows_as_json(rows: &[Row<'_>]) -> sqlx::Result<String> {
+    serde_json::to_string(rows).map_err(|error| sqlx::Error::Encode(error.into()))
 }
 
 /// The array that the `enqueued` statement takes.
-pub(super) fn keys_as_json(rows: &[&Row]) -> String {
-    rows.iter().map(|row| row.key.as_str()).collect::<serde_json::Value>().to_string()
+pub(super) fn keys_as_json(rows: &[&Row<'_>]) -> String {
+    rows.iter().map(|row| row.key.as_ref()).collect::<serde_json::Value>().to_string()
 }
 
 /// From now, or since 1970.
