@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use outbox_adapters::Lease;
 use outbox_schema::{DestinationStore, Pruning, Retention, Shard, Store};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
 
@@ -41,6 +42,8 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// Removes what is old, and how old that is; none: nothing is removed.
     pub retention: Option<(Arc<dyn Pruning>, Retention)>,
+    /// Where attempts are made.
+    pub wire: Handle,
     /// Its numbers.
     pub settings: Settings,
 }
@@ -65,8 +68,8 @@ pub struct Settings {
 impl Dispatcher {
     /// A dispatcher of these parts, with its marker running. Needs a Tokio runtime.
     pub fn assemble(parts: Parts) -> Self {
-        let Parts { store, destinations: destination_store, lease, channels, clock, metrics, retention, settings } =
-            parts;
+        let Parts { store, destinations: destination_store, lease, channels, .. } = parts;
+        let Parts { clock, metrics, retention, wire, settings, .. } = parts;
         let channels = Channels::new(channels);
         let terms = channels.terms(settings.max_in_flight);
         let wakeup = Arc::new(Notify::new());
@@ -125,6 +128,7 @@ impl Dispatcher {
             sender: Arc::new(Sender { channels, destinations: destinations.clone(), marks, metrics }),
             keeper: Arc::new(Keeper { store: destination_store, destinations, in_flight: in_flight.clone(), wakeup }),
             in_flight,
+            wire,
             settings: settings.run,
             leading: Arc::default(),
             pulse: Arc::default(),

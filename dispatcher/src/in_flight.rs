@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use outbox_schema::{ClaimId, Epoch, Mark, Message, MessageId};
 use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
 
 /// How long a claim waits, once a slot is free, for a batch that is worth a round trip.
-const LINGER: Duration = Duration::from_millis(5);
+const LINGER: Duration = Duration::from_millis(2);
 
 /// The rows in flight and the limits on them.
 #[derive(Debug)]
@@ -56,25 +57,24 @@ impl InFlight {
         Self { max_messages, max_bytes, state: Mutex::default(), freed: Notify::new() }
     }
 
-    /// Waits until enough slots are free to be worth a claim: half of them, since half of what a claim of a quarter costs
+    /// Waits until enough slots are free to be worth a claim: a quarter of them, since half of what a claim of an eighth costs
     /// does not depend on how many rows it takes; or any after a moment. Where a destination is `full`, free slots may be of
     /// no use to it: then so many must have been freed since the last claim.
     ///
     /// # Cancel safety
     /// Safe: nothing is reserved.
     pub async fn room(&self, full: bool) -> Room {
-        let worthwhile = (self.max_messages / 2).max(1);
+        let worthwhile = (self.max_messages / 4).max(1);
+        let mut until = None;
         loop {
             let freed = self.freed.notified();
             let room = self.present_room();
-            let some = room.messages > 0 && room.bytes > 0;
             let fresh = if full { self.state().freed_since_claim } else { room.messages };
-            if some && fresh >= worthwhile {
-                return room;
-            }
-            if !some {
+            if room.messages == 0 || room.bytes == 0 {
                 freed.await;
-            } else if tokio::time::timeout(LINGER, freed).await.is_err() {
+            } else if fresh >= worthwhile
+                || timeout_at(*until.get_or_insert_with(|| Instant::now() + LINGER), freed).await.is_err()
+            {
                 return self.present_room();
             }
         }

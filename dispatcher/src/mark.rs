@@ -7,6 +7,7 @@ use outbox_schema::database::STATEMENT_LIMIT;
 use outbox_schema::mark::MarkReport;
 use outbox_schema::{InDoubtPolicy, Mark, Outcome, Store, StoreError, TermEnd, Verdict};
 use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
 
 use crate::in_flight::InFlight;
 use crate::leadership::patience;
@@ -19,6 +20,9 @@ const GROUP: usize = 1024;
 
 /// How long a group waits at most, once it has a first mark, to become one that is worth a round trip.
 const LINGER: Duration = Duration::from_millis(5);
+
+/// How often it is looked meanwhile whether it is.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// The result of an attempt on its way to the database.
 #[derive(Debug)]
@@ -51,7 +55,7 @@ impl Marker {
     pub async fn run(self, mut sent: mpsc::UnboundedReceiver<Sent>) {
         let mut group = Vec::with_capacity(GROUP);
         while sent.recv_many(&mut group, GROUP).await > 0 {
-            let _ = tokio::time::timeout(LINGER, self.gather(&mut sent, &mut group)).await;
+            self.gather(&mut sent, &mut group).await;
             let ordered = group.iter().any(|sent| sent.ordered);
             let (marks, terms) = group.drain(..).map(|sent| (sent.mark, sent.term)).unzip();
             self.write(marks, terms).await;
@@ -62,16 +66,21 @@ impl Marker {
     }
 
     /// Adds to a group until it is worth a round trip. Nobody waits for a mark but the slots, and the next
-    /// message of an ordering key, so a group that may have freed one does not wait.
-    ///
-    /// # Cancel safety
-    /// Safe: what was received is in the group.
+    /// message of an ordering key, so a group that may have freed one does not wait. It looks now and then: to be woken for
+    /// each result would cost more than to take it.
     async fn gather(&self, sent: &mut mpsc::UnboundedReceiver<Sent>, group: &mut Vec<Sent>) {
+        let began = Instant::now();
         let worthwhile = self.in_flight.worth_marking().min(GROUP);
-        while group.len() < worthwhile && !group.iter().any(|sent| sent.ordered) {
-            if sent.recv_many(group, GROUP - group.len()).await == 0 {
+        loop {
+            while group.len() < GROUP
+                && let Ok(one) = sent.try_recv()
+            {
+                group.push(one);
+            }
+            if group.len() >= worthwhile || began.elapsed() >= LINGER || group.iter().any(|sent| sent.ordered) {
                 return;
             }
+            tokio::time::sleep(LOOK).await;
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::{Batch, Intake, Polled};
@@ -28,6 +29,8 @@ pub struct Dispatcher {
     pub(crate) intake: Intake,
     pub(crate) sender: Arc<Sender>,
     pub(crate) in_flight: Arc<InFlight>,
+    /// Where attempts are made, apart from the loop.
+    pub(crate) wire: Handle,
     pub(crate) settings: LoopSettings,
     pub(crate) leading: Arc<AtomicBool>,
     pub(crate) pulse: Arc<Pulse>,
@@ -112,10 +115,13 @@ impl Dispatcher {
 
     /// Puts a batch on the wire. What is in flight outlives its term.
     fn send(&self, term: &Arc<Term>, batch: Batch) {
-        for message in batch.messages {
-            let (sender, term, claim) = (self.sender.clone(), term.clone(), batch.claim);
-            tokio::spawn(async move { sender.attempt(term, claim, message).await });
-        }
+        let (sender, term) = (self.sender.clone(), term.clone());
+        self.wire.spawn(async move {
+            for message in batch.messages {
+                let (sender, term) = (sender.clone(), term.clone());
+                tokio::spawn(async move { sender.attempt(term, batch.claim, message).await });
+            }
+        });
     }
 
     /// Turns the database's hints into wake-ups, where it gives any and they are wanted.

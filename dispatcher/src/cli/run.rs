@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use outbox_schema::{Database, Shard};
+use tokio::runtime::{Builder, Handle};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -39,14 +40,26 @@ pub(super) struct RunArgs {
 /// Longest wait, at the end, for the database to close.
 const CLOSING_LIMIT: Duration = Duration::from_secs(2);
 
+/// The loop has a thread of its own, and attempts have those of this runtime: what the loop waits for, the database's answer
+/// or a renewal of the lease, would else queue behind the answers of hundreds of receivers.
 pub(super) async fn run(config: Config, args: RunArgs) -> anyhow::Result<ExitCode> {
     let telemetry = session::telemetry(&config)?;
-    let metrics = dispatch(&config, &args, &telemetry).await?;
+    let wire = Handle::current();
+    let the_loop = Builder::new_current_thread().enable_all().build()?;
+    let dispatching = tokio::task::spawn_blocking(move || {
+        the_loop.block_on(dispatch(&config, &args, &telemetry, wire)).map(|metrics| (telemetry, metrics))
+    });
+    let (telemetry, metrics) = dispatching.await??;
     telemetry.shutdown(&metrics).await;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn dispatch(config: &Config, args: &RunArgs, telemetry: &Telemetry) -> anyhow::Result<Arc<Metrics>> {
+async fn dispatch(
+    config: &Config,
+    args: &RunArgs,
+    telemetry: &Telemetry,
+    wire: Handle,
+) -> anyhow::Result<Arc<Metrics>> {
     let database = wiring::database(config, CONNECTIONS).await?;
     let outbox = session::require_or_create(config, &database).await?;
     let lease = Arc::new(LeaseHealth::new(wiring::lease(config, &outbox.outbox_id.to_string()).await?));
@@ -64,6 +77,7 @@ async fn dispatch(config: &Config, args: &RunArgs, telemetry: &Telemetry) -> any
         clock: Arc::new(BootClock),
         metrics: metrics.clone(),
         retention: Some((database.pruning(), wiring::retention(config))),
+        wire,
         settings: numbers(config, args),
     });
     let shown = Shown {
