@@ -10,7 +10,7 @@ use crate::fingerprint::error_hash;
 use crate::rows::ClaimedRow;
 use crate::store::Decided;
 use crate::wire::{MarkRow, as_json, millis_i64};
-use crate::{ClaimId, ClaimRequest, DeadReason, Mark, MessageId, Status, StoreError, TermId};
+use crate::{ClaimRequest, DeadReason, Mark, MessageId, Status, StoreError, TermId};
 
 /// A shard's term row, read under its lock.
 #[derive(Debug, sqlx::FromRow)]
@@ -82,9 +82,19 @@ impl<'a> MarkGroup<'a> {
         Self { rows: MarkRow::all(marks) }
     }
 
+    /// How many marks it has.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether all of them are plain deliveries.
+    pub(crate) fn is_deliveries(&self) -> bool {
+        self.rows.iter().all(MarkRow::is_delivery)
+    }
+
     /// The claims that the group is about, in the order in which they are locked.
-    pub(crate) fn claims(&self, finished: &[ClaimId]) -> Vec<Uuid> {
-        let mut claims: Vec<_> = self.rows.iter().map(|row| row.claim).chain(finished.iter().map(|c| c.0)).collect();
+    pub(crate) fn claims(&self, finished: &[Uuid]) -> Vec<Uuid> {
+        let mut claims: Vec<_> = self.rows.iter().map(|row| row.claim).chain(finished.iter().copied()).collect();
         claims.sort_unstable();
         claims.dedup();
         claims

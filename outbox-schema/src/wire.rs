@@ -124,7 +124,7 @@ impl<'a> MarkRow<'a> {
 
     /// Whether the mark is that of a delivery, and so needs few of the fields.
     pub(crate) fn is_delivery(&self) -> bool {
-        self.status == Status::Success.as_str()
+        self.status == Status::Success.as_str() && self.paused.is_none()
     }
 
     /// The same attempt, as it is recorded where the mark of a delivery was fenced.

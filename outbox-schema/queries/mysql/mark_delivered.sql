@@ -1,8 +1,8 @@
--- As mark.sql does, of plain deliveries.
+-- As mark.sql does, of plain deliveries, those that may still be marked.
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
-    id bigint PATH '$.id', started_ms bigint PATH '$.started_ms', status_code integer PATH '$.status_code',
-    receipt text CHARACTER SET utf8mb4 PATH '$.receipt')) m
-STRAIGHT_JOIN outbox o ON o.id = m.id
+    id bigint PATH '$.id', revision integer PATH '$.revision', started_ms bigint PATH '$.started_ms',
+    status_code integer PATH '$.status_code', receipt text CHARACTER SET utf8mb4 PATH '$.receipt')) m
+STRAIGHT_JOIN outbox o ON o.id = m.id AND o.revision = m.revision AND o.status = 'PENDING'
 SET o.status = 'SUCCESS',
     o.revision = o.revision + 1,
     o.attempts = o.attempts + 1,

@@ -8,18 +8,21 @@ use crate::steps::{MarkGroup, attempts_to_record};
 use crate::wire::{DeliveryRow, MarkRow, as_json};
 use crate::{ClaimId, Mark, MessageId, StoreError};
 use serde::Serialize;
+use uuid::Uuid;
 
 const DOING: &str = "marking messages";
 
 impl MySqlStore {
+    /// Most groups are plain deliveries that are all taken, for which fewer statements do. Where some are not, that
+    /// transaction is rolled back, and the statements for all marks tell which are fenced and which were marked already.
     pub(super) async fn mark_in_steps(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         let group = MarkGroup::of(marks);
+        let finished: Vec<_> = finished.iter().map(|claim| claim.0).collect();
+        if group.is_deliveries() && self.deliver(&group, &finished).await? {
+            return Ok(MarkReport::default());
+        }
         let mut step = self.begin(DOING).await?;
-        let standing: Vec<String> = sqlx::query_scalar(include_str!("../../queries/mysql/claims_lock.sql"))
-            .bind(as_json(DOING, &group.claims(finished))?)
-            .fetch_all(&mut *step)
-            .await
-            .map_err(|error| refused(DOING, error))?;
+        let standing = lock_claims(&mut step, &group, &finished).await?;
         let accepted = take(&mut step, &group, &standing).await?;
         let (accepted, refused) = group.split(&accepted);
         let fenced = which_are_fenced(&mut step, &refused).await?;
@@ -29,12 +32,37 @@ impl MySqlStore {
         let gone: Vec<&MarkRow<'_>> = accepted.into_iter().filter(|row| row.invalid_target).collect();
         execute(&mut step, include_str!("../../queries/mysql/mark_invalid_target.sql"), &gone).await?;
         execute(&mut step, include_str!("../../queries/mysql/mark_pause.sql"), &group.pauses()).await?;
-        let finished: Vec<_> = finished.iter().map(|claim| claim.0).collect();
         execute(&mut step, include_str!("../../queries/mysql/claims_delete.sql"), &finished).await?;
         step.commit().await.map_err(|error| super::refused(DOING, error))?;
         step.finish();
         Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
     }
+
+    /// False where some were not taken; then nothing was written.
+    async fn deliver(&self, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<bool, StoreError> {
+        let mut step = self.begin(DOING).await?;
+        let standing = lock_claims(&mut step, group, finished).await?;
+        let rows = DeliveryRow::all(&group.under(&standing));
+        let taken = execute(&mut step, include_str!("../../queries/mysql/mark_delivered.sql"), &rows).await?;
+        let all = taken == group.len() as u64;
+        if all {
+            execute(&mut step, include_str!("../../queries/mysql/claims_delete.sql"), finished).await?;
+            step.commit().await.map_err(|error| super::refused(DOING, error))?;
+        } else {
+            step.roll_back().await.map_err(|error| super::refused(DOING, error))?;
+        }
+        step.finish();
+        Ok(all)
+    }
+}
+
+/// Locks the claims that a group is about; says which of them stand.
+async fn lock_claims(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<Vec<String>, StoreError> {
+    sqlx::query_scalar(include_str!("../../queries/mysql/claims_lock.sql"))
+        .bind(as_json(DOING, &group.claims(finished))?)
+        .fetch_all(&mut **step)
+        .await
+        .map_err(|error| refused(DOING, error))
 }
 
 /// Locks the rows that may still be marked, then marks them; says which they are.
@@ -62,11 +90,11 @@ async fn which_are_fenced(step: &mut Step, refused: &[&MarkRow<'_>]) -> Result<V
         .map_err(|error| super::refused(DOING, error))
 }
 
-/// Runs a statement for the rows that concern it: none, no round trip.
-async fn execute<T: Serialize>(step: &mut Step, statement: &'static str, rows: &[T]) -> Result<(), StoreError> {
+/// Runs a statement for the rows that concern it: none, no round trip. Says how many it found.
+async fn execute<T: Serialize>(step: &mut Step, statement: &'static str, rows: &[T]) -> Result<u64, StoreError> {
     if rows.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
     let done = sqlx::query(statement).bind(as_json(DOING, rows)?).execute(&mut **step).await;
-    done.map(drop).map_err(|error| refused(DOING, error))
+    done.map(|done| done.rows_affected()).map_err(|error| refused(DOING, error))
 }

@@ -35,7 +35,12 @@ impl Step {
         sqlx::raw_sql("COMMIT").execute(&mut **self).await.map(drop)
     }
 
-    /// Returns the connection to the pool. Not before a commit, where there is a transaction.
+    /// Ends the transaction, and nothing of it was.
+    pub(super) async fn roll_back(&mut self) -> Result<(), sqlx::Error> {
+        sqlx::raw_sql("ROLLBACK").execute(&mut **self).await.map(drop)
+    }
+
+    /// Returns the connection to the pool. Not before the end of its transaction, where there is one.
     pub(super) fn finish(mut self) {
         self.finished = true;
     }

@@ -15,9 +15,10 @@ const DOING: &str = "marking messages";
 impl SqliteStore {
     pub(super) async fn mark_in_steps(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         let group = MarkGroup::of(marks);
+        let finished: Vec<_> = finished.iter().map(|claim| claim.0).collect();
         let mut tx = self.begin(DOING).await?;
         let standing: Vec<String> = sqlx::query_scalar(include_str!("../../queries/sqlite/claims_standing.sql"))
-            .bind(as_json(DOING, &group.claims(finished))?)
+            .bind(as_json(DOING, &group.claims(&finished))?)
             .fetch_all(&mut *tx)
             .await
             .map_err(|error| refused(DOING, error))?;
@@ -34,7 +35,6 @@ impl SqliteStore {
         let gone: Vec<&MarkRow<'_>> = accepted.into_iter().filter(|row| row.invalid_target).collect();
         execute(&mut tx, include_str!("../../queries/sqlite/mark_invalid_target.sql"), &gone).await?;
         execute(&mut tx, include_str!("../../queries/sqlite/mark_pause.sql"), &group.pauses()).await?;
-        let finished: Vec<_> = finished.iter().map(|claim| claim.0).collect();
         execute(&mut tx, include_str!("../../queries/sqlite/claims_delete.sql"), &finished).await?;
         tx.commit().await.map_err(|error| super::refused(DOING, error))?;
         Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
