@@ -12,8 +12,8 @@ use super::Destinations;
 use crate::in_flight::InFlight;
 use crate::term::Term;
 
-/// How often people are heard.
-const LISTEN: Duration = Duration::from_secs(1);
+/// How often it is read what people paused and resumed.
+pub const LISTEN: Duration = Duration::from_secs(1);
 
 /// Rows that are moved in one transaction.
 const BATCH: u32 = 2_000;

@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use self::breaker::Sign;
 use self::destination::{Closed, Destination, Moment, Standing};
-pub use self::keeper::Keeper;
+pub use self::keeper::{Keeper, LISTEN};
 pub use self::rate::RateLimit;
 use self::window::Slots;
 
