@@ -68,8 +68,17 @@ pub struct Settings {
 impl Dispatcher {
     /// A dispatcher of these parts, with its marker running. Needs a Tokio runtime.
     pub fn assemble(parts: Parts) -> Self {
-        let Parts { store, destinations: destination_store, lease, channels, .. } = parts;
-        let Parts { clock, metrics, retention, wire, settings, .. } = parts;
+        let Parts {
+            store,
+            destinations: destination_store,
+            lease,
+            channels,
+            clock,
+            metrics,
+            retention,
+            wire,
+            settings,
+        } = parts;
         let channels = Channels::new(channels);
         let terms = channels.terms(settings.max_in_flight);
         let wakeup = Arc::new(Notify::new());

@@ -14,7 +14,7 @@ use row::Row;
 /// Rows of one statement at most.
 const BATCH_ROWS: usize = 1_000;
 
-/// Bytes of one statement, unless a single row has more. `max_allowed_packet` is 16 MiB on MariaDB.
+/// Bytes of one statement before they are quoted, unless a single row has more. `max_allowed_packet` is 16 MiB on MariaDB.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// What became of a message.

@@ -71,7 +71,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// About what it takes in a statement.
+    /// About what it takes in a statement; as JSON it may take twice as much.
     pub(super) fn bytes(&self) -> usize {
         let headers = self.headers.as_ref().map_or(0, String::len);
         self.payload.len() + self.target.len() + headers
