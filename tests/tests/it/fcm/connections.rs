@@ -23,8 +23,8 @@ async fn a_server_that_goes_away_under_load_fails_no_push_and_makes_no_duplicate
         let settings = format!("{}in_doubt = \"{policy}\"\n", stand_in.channel("push"));
         push(&outbox, "push", (0..PUSHES).map(|number| format!("device-{number}"))).await;
         let replica = Program::new(&outbox.test.url, &settings).start_for_good();
-        for part in 1..4 {
-            has_received(&stand_in, usize::try_from(PUSHES).unwrap() / 4 * part).await;
+        for part in 1..10 {
+            has_received(&stand_in, usize::try_from(PUSHES).unwrap() / 10 * part).await;
             stand_in.behave(&Behaviour { goaway: true, ..Behaviour::default() });
         }
         ends(&outbox, PUSHES, "status = 'SUCCESS'").await;
