@@ -25,6 +25,14 @@ pub(crate) enum NoAnswer {
 }
 
 impl NoAnswer {
+    /// The same, but without a doubt where the body is known as `unsent`: nothing can have been processed.
+    pub(crate) fn unless_unsent(self, unsent: bool) -> Self {
+        match self {
+            Self::InDoubt(error) if unsent => Self::Refused(error),
+            Self::Impossible(_) | Self::NotSent(_) | Self::Refused(_) | Self::InDoubt(_) => self,
+        }
+    }
+
     /// What becomes of the message, where a retry waits for `floor`.
     pub(crate) fn into_answer(self, floor: Option<Duration>) -> Answer {
         match self {

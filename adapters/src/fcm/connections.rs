@@ -6,7 +6,8 @@
 //! and idle ones are closed.
 //!
 //! What a connection refused unread goes over another one, within the same attempt: a server that goes away (`GOAWAY`),
-//! as FCM does after some idle minutes, fails no message. Nothing else is sent twice.
+//! as FCM does after some idle minutes, fails no message. The other one is opened anew: those of before may go away as
+//! well. Nothing else is sent twice.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,19 +16,23 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
-use hyper::{Request, Response, Uri};
+use hyper::{Method, Request, Response, Uri};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use reqwest::Body;
 use reqwest::header::{HOST, HeaderMap, HeaderValue, USER_AGENT};
 use tokio::time::{Instant, timeout_at};
 use url::{Position, Url};
 
+use super::body::{Body, Offer};
 use crate::exchange::{self, NoAnswer, Read, timed_out, unanswered};
 use crate::network::dial::Dialer;
 use crate::setup;
 
 /// Requests at a time on one HTTP/2 connection.
 const STREAMS: usize = 100;
+
+/// Requests that a connection takes before the server has said how many it takes at a time. It says so as soon as it
+/// greets (RFC 9113, 3.4), and refuses those beyond.
+const BEFORE_SETTINGS: usize = 1;
 
 /// Connections that may refuse a request before its attempt has failed.
 const REFUSALS: usize = 5;
@@ -85,27 +90,36 @@ impl Connections {
     /// # Cancel safety
     /// Dropping it leaves the request in doubt.
     pub(super) async fn post(&self, headers: &HeaderMap, body: &Bytes, deadline: Instant) -> Result<Read, NoAnswer> {
-        let mut refusals = 0;
+        let origin = self.dialer.origin();
+        let (mut refusals, mut after) = (0, 0);
         loop {
-            let lent = self.lend(deadline).await?;
+            let lent = self.lend(after, deadline).await?;
             let sent = Instant::now();
-            let answer = timeout_at(deadline, self.send(lent.sender.clone(), headers, body)).await;
-            let Ok(answered) = answer else { return Err(timed_out(self.dialer.origin(), sent)) };
-            match answered {
-                Ok(response) => return Ok(exchange::read(response.map(Body::wrap).into(), deadline).await),
-                Err(error) => match unanswered(Some(&error), self.dialer.origin()) {
+            let offer = Offer::new(body.clone());
+            let answer = timeout_at(deadline, self.send(lent.sender.clone(), headers, offer.body())).await;
+            match answer {
+                Ok(Ok(response)) => {
+                    return Ok(exchange::read(response.map(reqwest::Body::wrap).into(), deadline).await);
+                }
+                Ok(Err(error)) => match unanswered(Some(&error), origin).unless_unsent(offer.take_back()) {
                     NoAnswer::Refused(_) if refusals < REFUSALS => {
                         refusals += 1;
+                        after = lent.newest;
                         lent.retire();
                     }
                     no_answer => return Err(no_answer),
                 },
+                Err(_) if offer.take_back() => {
+                    return Err(NoAnswer::NotSent(format!("{origin} did not take the request within the timeout")));
+                }
+                Err(_) => return Err(timed_out(origin, sent)),
             }
         }
     }
 
-    async fn send(&self, sender: Sender, headers: &HeaderMap, body: &Bytes) -> hyper::Result<Response<Incoming>> {
-        let mut request = Request::post("/").body(Body::from(body.clone())).unwrap_or_default();
+    async fn send(&self, sender: Sender, headers: &HeaderMap, body: Body) -> hyper::Result<Response<Incoming>> {
+        let mut request = Request::new(body);
+        *request.method_mut() = Method::POST;
         *request.headers_mut() = headers.clone();
         request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(setup::USER_AGENT));
         match sender {
@@ -124,10 +138,14 @@ impl Connections {
         }
     }
 
-    /// A place on a connection. Where none has room, one more is opened.
-    async fn lend(&self, deadline: Instant) -> Result<Lent<'_>, NoAnswer> {
+    /// A place on a connection opened after the one called `after`. Where none has room, one more is opened.
+    async fn lend(&self, after: u64, deadline: Instant) -> Result<Lent<'_>, NoAnswer> {
         loop {
-            let (id, opening) = self.kept().lend(|| self.open());
+            let (id, newest, opening) = {
+                let mut kept = self.kept();
+                let (id, opening) = kept.lend(after, || self.open());
+                (id, kept.opened, opening)
+            };
             // From here on it is given back, whatever happens.
             let place = Place { connections: self, id };
             let opened = timeout_at(deadline, opening).await.unwrap_or_else(|_| {
@@ -137,7 +155,7 @@ impl Connections {
             if self.kept().is_overbooked(id, &sender) {
                 continue;
             }
-            return Ok(Lent { place, sender });
+            return Ok(Lent { place, newest, sender });
         }
     }
 
@@ -151,6 +169,7 @@ impl Connections {
             if dialled.http2 {
                 let (sender, connection) = http2::Builder::new(TokioExecutor::new())
                     .timer(TokioTimer::new())
+                    .initial_max_send_streams(BEFORE_SETTINGS)
                     .keep_alive_interval(setup::PING_INTERVAL)
                     .keep_alive_timeout(setup::PING_PATIENCE)
                     .handshake(wire)
@@ -181,10 +200,10 @@ impl std::fmt::Debug for Connections {
 }
 
 impl Kept {
-    fn lend(&mut self, open: impl FnOnce() -> Opening) -> (u64, Opening) {
+    fn lend(&mut self, after: u64, open: impl FnOnce() -> Opening) -> (u64, Opening) {
         self.lines.retain(Line::is_worth_keeping);
         let expected = self.expected;
-        if let Some(line) = self.lines.iter_mut().find(|line| line.lent < line.room(expected)) {
+        if let Some(line) = self.lines.iter_mut().find(|line| line.id > after && line.lent < line.room(expected)) {
             line.lent += 1;
             return (line.id, line.opening.clone());
         }
@@ -260,6 +279,8 @@ impl Drop for Place<'_> {
 /// A place on an open connection.
 struct Lent<'a> {
     place: Place<'a>,
+    /// The last connection that was opened when this one was lent.
+    newest: u64,
     sender: Sender,
 }
 
@@ -300,31 +321,41 @@ mod tests {
     #[tokio::test]
     async fn the_first_connection_with_room_is_lent_also_while_it_is_being_opened() {
         let mut kept = kept();
-        let lent: Vec<u64> = (0..=2 * STREAMS).map(|_| kept.lend(silent).0).collect();
+        let lent: Vec<u64> = (0..=2 * STREAMS).map(|_| kept.lend(0, silent).0).collect();
         assert_eq!((lent[0], lent[STREAMS - 1], lent[STREAMS], lent[2 * STREAMS]), (1, 1, 2, 3));
         kept.give_back(1);
-        assert_eq!(kept.lend(silent).0, 1);
+        assert_eq!(kept.lend(0, silent).0, 1);
+    }
+
+    #[tokio::test]
+    async fn what_was_refused_shares_connections_that_were_opened_after_it_was_sent() {
+        let mut kept = kept();
+        let before: Vec<u64> = (0..=STREAMS).map(|_| kept.lend(0, silent).0).collect();
+        let newest = kept.opened;
+        assert_eq!((before[0], before[STREAMS], newest), (1, 2, 2));
+        assert_eq!([kept.lend(newest, silent).0, kept.lend(newest, silent).0], [3, 3]);
+        assert_eq!(kept.lend(0, silent).0, 2, "others go where there is room");
     }
 
     #[tokio::test]
     async fn a_connection_that_could_not_be_opened_is_lent_to_nobody_else() {
         let mut kept = kept();
         let failing = || async { Err(NoAnswer::NotSent(String::new())) }.boxed().shared();
-        let (first, opening) = kept.lend(failing);
+        let (first, opening) = kept.lend(0, failing);
         assert!(opening.await.is_err());
-        assert_ne!(kept.lend(silent).0, first);
+        assert_ne!(kept.lend(0, silent).0, first);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_is_closed_that_was_idle_for_long_and_none_that_is_in_use() {
         let mut kept = kept();
-        let (busy, opening) = kept.lend(silent);
+        let (busy, opening) = kept.lend(0, silent);
         opening.await.unwrap();
-        let lent: Vec<u64> = (0..STREAMS).map(|_| kept.lend(silent).0).collect();
+        let lent: Vec<u64> = (0..STREAMS).map(|_| kept.lend(0, silent).0).collect();
         kept.give_back(lent[STREAMS - 1]);
         advance(setup::POOL_IDLE).await;
         kept.give_back(busy);
-        let _ = kept.lend(silent);
+        let _ = kept.lend(0, silent);
         assert_eq!(kept.lines.iter().map(|line| line.id).collect::<Vec<_>>(), [busy]);
     }
 }

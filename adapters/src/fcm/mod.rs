@@ -4,6 +4,7 @@
 //! `request` makes the body, `token` keeps the access token, `connections` the connections, `response` decides what an
 //! answer means. FCM knows no idempotency key, so a repeat carries ids by which it replaces the first on the device.
 
+mod body;
 mod connections;
 mod request;
 mod response;

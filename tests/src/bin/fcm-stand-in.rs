@@ -37,7 +37,8 @@ struct Arguments {
 async fn main() -> anyhow::Result<()> {
     let Arguments { listen, port, control_port, host, directory, latency } = Arguments::parse();
     let directory = Some(std::path::absolute(directory)?);
-    let stand_in = StandIn::start(&Options { listen, port, control_port, host, directory, latency });
+    let stand_in =
+        StandIn::start(&Options { listen, port, control_port, host, directory, latency, ..Options::default() });
     println!("{}", serde_json::to_string(stand_in.places())?);
     tokio::signal::ctrl_c().await?;
     Ok(())

@@ -22,13 +22,9 @@ use tokio_rustls::TlsAcceptor;
 use super::lingering::Lingering;
 use super::shared::Shared;
 
-/// Requests at a time on a connection
-/// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
-const STREAMS: u32 = 100;
-
 pub(super) async fn listen(
     listener: std::net::TcpListener,
-    tls: Option<TlsAcceptor>,
+    tls: Option<(TlsAcceptor, u32)>,
     routes: Router,
     shared: Arc<Shared>,
 ) {
@@ -41,7 +37,9 @@ pub(super) async fn listen(
         };
         let _ = stream.set_nodelay(true);
         match &tls {
-            Some(tls) => drop(tokio::spawn(encrypted(stream, tls.clone(), routes.clone(), shared.clone()))),
+            Some((tls, streams)) => {
+                drop(tokio::spawn(encrypted(stream, tls.clone(), *streams, routes.clone(), shared.clone())));
+            }
             None => drop(tokio::spawn(plain(stream, routes.clone()))),
         }
     }
@@ -51,7 +49,7 @@ async fn plain(stream: TcpStream, routes: Router) {
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes)).await;
 }
 
-async fn encrypted(stream: TcpStream, tls: TlsAcceptor, routes: Router, shared: Arc<Shared>) {
+async fn encrypted(stream: TcpStream, tls: TlsAcceptor, streams: u32, routes: Router, shared: Arc<Shared>) {
     let Ok(stream) = tls.accept(stream).await else { return };
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let _counted = shared.connected();
@@ -65,7 +63,7 @@ async fn encrypted(stream: TcpStream, tls: TlsAcceptor, routes: Router, shared: 
     let io = TokioIo::new(Lingering::new(stream));
     if is_http2 {
         let mut http2 = http2::Builder::new(TokioExecutor::new());
-        http2.timer(TokioTimer::new()).max_concurrent_streams(STREAMS);
+        http2.timer(TokioTimer::new()).max_concurrent_streams(streams);
         let mut connection = pin!(http2.serve_connection(io, service));
         tokio::select! {
             _ = connection.as_mut() => return,

@@ -32,6 +32,10 @@ pub use self::shared::{Behaviour, Counts, Quota, Received, Shown};
 pub use self::tokens::PROJECT;
 use self::tokens::Tokens;
 
+/// Requests at a time on a connection
+/// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
+const STREAMS: u32 = 100;
+
 /// Where a stand-in listens and how it begins.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -47,6 +51,8 @@ pub struct Options {
     pub directory: Option<PathBuf>,
     /// How long an answer takes.
     pub latency: Duration,
+    /// Requests that it takes at a time on a connection.
+    pub streams: u32,
 }
 
 impl Default for Options {
@@ -58,6 +64,7 @@ impl Default for Options {
             host: "localhost".to_owned(),
             directory: None,
             latency: Duration::ZERO,
+            streams: STREAMS,
         }
     }
 }
@@ -118,7 +125,12 @@ impl StandIn {
             control: format!("{control_url}/control"),
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        runtime.spawn(connections::listen(sends, Some(tls), routes::sends(shared.clone()), shared.clone()));
+        runtime.spawn(connections::listen(
+            sends,
+            Some((tls, options.streams)),
+            routes::sends(shared.clone()),
+            shared.clone(),
+        ));
         runtime.spawn(connections::listen(control, None, routes::control(shared.clone()), shared.clone()));
         Self { places, shared, runtime: Some(runtime), _directory: temporary }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_tests::eventually;
-use outbox_tests::fcm::{Behaviour, StandIn};
+use outbox_tests::fcm::{Behaviour, Options, StandIn};
 use rustix::process::Signal;
 
 use super::{all_went_well, each_was_accepted_once, ends, push, stand_in};
@@ -35,6 +35,23 @@ async fn a_server_that_goes_away_under_load_fails_no_push_and_makes_no_duplicate
         assert!(counts.connections > 6, "{counts:?}: no connection ended");
         assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
     }
+}
+
+/// Some requests wait on a connection for their turn when it ends.
+#[tokio::test]
+async fn a_server_that_takes_few_at_a_time_and_goes_away_leaves_no_push_in_doubt() {
+    let stand_in = StandIn::start(&Options { latency: Duration::from_millis(50), streams: 10, ..Options::default() });
+    let outbox = super::outbox().await;
+    push(&outbox, "push", (0..PUSHES).map(|number| format!("device-{number}"))).await;
+    let replica = Program::new(&outbox.test.url, &stand_in.channel("push")).start_for_good();
+    for part in 1..5 {
+        has_received(&stand_in, usize::try_from(PUSHES).unwrap() / 5 * part).await;
+        stand_in.behave(&Behaviour { goaway: true, ..Behaviour::default() });
+    }
+    ends(&outbox, PUSHES, "status = 'SUCCESS'").await;
+    all_went_well(&outbox).await;
+    each_was_accepted_once(&outbox, &stand_in).await;
+    assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
 }
 
 #[tokio::test]

@@ -1,0 +1,100 @@
+//! A body that can be taken back until it is sent. FCM can do nothing with a request whose body it never got, so that
+//! one is not in doubt, whatever became of its connection.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+
+/// The bytes of one request, which go to whoever asks first: the connection, or whoever takes them back.
+#[derive(Clone)]
+pub(super) struct Offer(Arc<Mutex<Option<Bytes>>>);
+
+/// What the connection sends.
+pub(super) struct Body {
+    offer: Offer,
+    /// Not sent yet.
+    left: usize,
+}
+
+/// The bytes were taken back.
+#[derive(Debug, thiserror::Error)]
+#[error("the request was given up before it was sent")]
+pub(super) struct TakenBack;
+
+impl Offer {
+    pub(super) fn new(bytes: Bytes) -> Self {
+        Self(Arc::new(Mutex::new(Some(bytes))))
+    }
+
+    pub(super) fn body(&self) -> Body {
+        Body { offer: self.clone(), left: self.bytes().as_ref().map_or(0, Bytes::len) }
+    }
+
+    /// True where nobody has asked for the bytes, and nobody will get them any more.
+    pub(super) fn take_back(&self) -> bool {
+        self.bytes().take().is_some()
+    }
+
+    fn bytes(&self) -> std::sync::MutexGuard<'_, Option<Bytes>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl hyper::body::Body for Body {
+    type Data = Bytes;
+    type Error = TakenBack;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, TakenBack>>> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        self.left = 0;
+        let bytes = self.offer.bytes().take();
+        Poll::Ready(Some(bytes.map(Frame::data).ok_or(TakenBack)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::pin::pin;
+
+    use hyper::body::Body as _;
+
+    use super::*;
+
+    const BYTES: Bytes = Bytes::from_static(b"{}");
+
+    fn poll(body: Pin<&mut Body>) -> Poll<Option<Result<Frame<Bytes>, TakenBack>>> {
+        body.poll_frame(&mut Context::from_waker(std::task::Waker::noop()))
+    }
+
+    #[test]
+    fn a_body_is_sent_or_taken_back_and_never_both() {
+        let sent = Offer::new(BYTES);
+        let mut body = pin!(sent.body());
+        assert_eq!((body.is_end_stream(), body.size_hint().exact()), (false, Some(2)));
+        let Poll::Ready(Some(Ok(frame))) = poll(body.as_mut()) else { panic!("no bytes") };
+        assert_eq!(frame.into_data().unwrap(), BYTES);
+        assert!(body.is_end_stream());
+        assert!(matches!(poll(body), Poll::Ready(None)));
+        assert!(!sent.take_back());
+
+        let taken_back = Offer::new(BYTES);
+        let body = pin!(taken_back.body());
+        assert!(taken_back.take_back());
+        assert!(matches!(poll(body), Poll::Ready(Some(Err(TakenBack)))));
+        assert!(!taken_back.take_back());
+    }
+}
