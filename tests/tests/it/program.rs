@@ -7,8 +7,10 @@ use std::time::Duration;
 use outbox_tests::outbox_binary;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 /// Far more than anything takes: the machine may be busy with other tests.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
@@ -109,30 +111,43 @@ impl Program {
     /// Starts a replica that runs until it is told to stop. It reads its settings as it starts: keep the program.
     pub(crate) fn start(&self) -> Replica {
         let mut child = self.command(&["run"]).spawn().unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap()).lines();
-        Replica { child, log, _home: None }
+        let log = read_on(child.stderr.take().unwrap());
+        Replica { child, log, home: None }
     }
 
     /// The same, and the replica keeps the program.
     pub(crate) fn start_for_good(self) -> Replica {
-        let replica = self.start();
-        Replica { _home: Some(self.home), ..replica }
+        let mut replica = self.start();
+        replica.home = Some(self.home);
+        replica
     }
 }
 
 async fn end(child: Child) -> Ran {
-    let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await.unwrap().unwrap();
+    let output = timeout(PATIENCE, child.wait_with_output()).await.unwrap().unwrap();
     let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     Ran { code: output.status.code(), stdout, stderr }
+}
+
+/// The lines of a log, read as they come: a process whose log nobody reads stands still once the pipe is full.
+fn read_on(log: ChildStderr) -> mpsc::UnboundedReceiver<String> {
+    let (into, lines) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let mut log = BufReader::new(log).lines();
+        while let Some(line) = log.next_line().await.unwrap() {
+            let _ = into.send(line);
+        }
+    });
+    lines
 }
 
 /// `outbox run`. It is killed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Replica {
     child: Child,
-    log: Lines<BufReader<ChildStderr>>,
+    log: mpsc::UnboundedReceiver<String>,
     /// Where it runs, as long as that is its own.
-    _home: Option<TempDir>,
+    home: Option<TempDir>,
 }
 
 impl Replica {
@@ -140,7 +155,7 @@ impl Replica {
     pub(crate) async fn says(&mut self, text: &str) -> String {
         let mut said = String::new();
         let found = async {
-            while let Some(line) = self.log.next_line().await.unwrap() {
+            while let Some(line) = self.log.recv().await {
                 if line.contains(text) {
                     return Some(line);
                 }
@@ -149,7 +164,7 @@ impl Replica {
             }
             None
         };
-        let found = tokio::time::timeout(PATIENCE, found).await.ok().flatten();
+        let found = timeout(PATIENCE, found).await.ok().flatten();
         found.unwrap_or_else(|| panic!("it does not say {text:?}:\n{said}"))
     }
 
@@ -167,10 +182,22 @@ impl Replica {
     pub(crate) async fn stop(mut self, signal: Signal) -> (Option<i32>, String) {
         kill_process(self.pid(), signal).unwrap();
         let mut rest = String::new();
-        while let Some(line) = tokio::time::timeout(PATIENCE, self.log.next_line()).await.unwrap().unwrap() {
+        while let Some(line) = timeout(PATIENCE, self.log.recv()).await.unwrap() {
             rest += &line;
             rest.push('\n');
         }
         (self.child.wait().await.unwrap().code(), rest)
+    }
+}
+
+impl Drop for Replica {
+    /// A test that fails shows what its replica has said last.
+    fn drop(&mut self) {
+        const LINES: usize = 30;
+        if std::thread::panicking() {
+            let said: Vec<String> = std::iter::from_fn(|| self.log.try_recv().ok()).collect();
+            let last = &said[said.len().saturating_sub(LINES)..];
+            eprintln!("the end of what a replica said that nobody waited for:\n{}", last.join("\n"));
+        }
     }
 }
