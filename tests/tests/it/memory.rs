@@ -48,17 +48,22 @@ async fn a_backlog_of_large_and_of_many_bodies_takes_no_more_memory_than_the_set
     }
 }
 
-/// So many messages, each with a body of so many bytes. Counted in digits: that is SQL in every dialect.
+/// So many messages, each with a body of so many bytes; 10 MB in one statement at most, for a slow disk to take in time.
+/// Counted in digits: that is SQL in every dialect.
 async fn insert(outbox: &Outbox, receiver: &Receiver, messages: usize, bytes: usize) {
     let digits =
         (1..10).fold("SELECT 0 AS digit".to_owned(), |digits, digit| format!("{digits} UNION ALL SELECT {digit}"));
     let (url, body) = (receiver.url(), outboxes::body(outbox.dialect(), bytes));
-    outbox
-        .sql(&format!(
-            "INSERT INTO outbox (channel, target, payload) WITH d AS ({digits}) SELECT 'http', '{url}', {body} \
-             FROM d a, d b, d c, d e, d f LIMIT {messages}"
-        ))
-        .await;
+    let at_once = 10_000_000 / bytes;
+    for from in (0..messages).step_by(at_once) {
+        let count = at_once.min(messages - from);
+        outbox
+            .sql(&format!(
+                "INSERT INTO outbox (channel, target, payload) WITH d AS ({digits}) SELECT 'http', '{url}', {body} \
+                 FROM d a, d b, d c, d e, d f LIMIT {count}"
+            ))
+            .await;
+    }
 }
 
 /// The most memory that a process ever had, in KiB.

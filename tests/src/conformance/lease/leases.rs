@@ -7,6 +7,8 @@ use outbox_schema::{ConnectOptions, Database};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
+use super::{SHARD, SOON};
+use crate::eventually;
 use crate::servers::{self, RedisTls, Sentinels, SentinelsTls, TestDatabase};
 
 /// Where a lease is kept.
@@ -97,10 +99,15 @@ impl Leases {
         Self { provider: self.provider, place }
     }
 
-    /// As a replica sees it, over connections of its own.
+    /// As a replica sees it, over connections of its own. They are made here: on a busy machine handshakes over TLS
+    /// may take longer than a call is given.
     pub async fn replica(&self) -> Arc<dyn Lease> {
         match &self.place {
-            Place::Redis { url, authority, outbox } => Arc::new(RedisLease::new(url, authority, outbox).unwrap()),
+            Place::Redis { url, authority, outbox } => {
+                let lease = RedisLease::new(url, authority, outbox).unwrap();
+                eventually("a replica is connected", SOON, async || lease.current(SHARD).await.ok()).await;
+                Arc::new(lease)
+            }
             Place::Table { url, schema } => Arc::new(match connect(url, *schema).await {
                 Database::Postgres(pool) => TableLease::Postgres(pool),
                 Database::MySql(pool) => TableLease::MySql(pool),

@@ -22,7 +22,7 @@ fn causes(of: &Value) -> Vec<&str> {
 async fn a_message_whose_poller_was_killed_says_who_had_it_and_who_sent_it_again() {
     for outbox in outboxes::migrated().await {
         let sink = Sink::start().await;
-        let quick = "timeout = \"2s\"\n[lease]\nttl = \"1s\"\nterm = \"1h\"\n";
+        let quick = "timeout = \"5s\"\n[lease]\nttl = \"3s\"\nterm = \"1h\"\n";
         let program = Program::new(&outbox.test.url, &format!("{HTTP}{quick}"));
         let target = sink.url("/hangs-once");
         outbox.enqueue(&[NewMessage::http(&target).idempotency_key("order-1")]).await;
