@@ -35,6 +35,7 @@ impl Kind for MariaDbKind {
         let server = quoted(&mysqld);
         let data = quoted(&directory.join("data"));
         let accounts = quoted(&directory.join("accounts.sql"));
+        let temporary = quoted(&directory.join("temporary"));
         let (tables, own_options) = if is_mariadb(&mysqld) {
             let install = companion(&mysqld, &["mariadb-install-db", "mysql_install_db"]);
             (format!("{} --no-defaults --datadir={data} --skip-test-db", quoted(&install)), "")
@@ -43,16 +44,18 @@ impl Kind for MariaDbKind {
             (format!("{server} --no-defaults --initialize-insecure --datadir={data}"), options)
         };
         Commands {
-            initialise: format!("printf %s \"{ACCOUNT}\" >accounts.sql && mkdir temporary && {tables}"),
+            // A directory of its own for temporary tables: a server that starts, also to initialise, clears away what others
+            // left in /tmp.
+            initialise: format!(
+                "printf %s \"{ACCOUNT}\" >accounts.sql && mkdir temporary && TMPDIR={temporary} {tables}"
+            ),
             server: format!(
-                // A directory of its own for temporary tables: a server that starts clears away what others left in /tmp.
                 "{server} --no-defaults --datadir={data} --tmpdir={temporary} --socket={socket} --pid-file={pid} \
                  --init-file={accounts} \
                  --bind-address=127.0.0.1 --port={port} --skip-name-resolve --character-set-server=utf8mb4 \
                  --innodb-buffer-pool-size=256M --max-connections=300 {own_options}",
                 socket = quoted(&directory.join("socket")),
                 pid = quoted(&directory.join("pid")),
-                temporary = quoted(&directory.join("temporary")),
             ),
             end_signal: "KILL",
         }
