@@ -287,4 +287,27 @@ mod tests {
         in_flight.release(&[mark(claim, 1)]);
         assert!(waiting.await.is_ok_and(|room| room.messages == 1));
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_trickle_of_free_slots_puts_a_claim_off_once() {
+        const SLOTS: i64 = 64;
+        let in_flight = InFlight::new(64, 1000);
+        let claim = ClaimId::mint();
+        let messages: Vec<Message> = (0..SLOTS).map(|id| message(id, 1)).collect();
+        in_flight.admit(claim, &messages);
+        let trickle = async {
+            for id in 0..SLOTS {
+                in_flight.release(&[mark(claim, id)]);
+                tokio::time::sleep(LINGER / 2).await;
+            }
+        };
+        let began = Instant::now();
+        let room = tokio::select! {
+            biased;
+            room = in_flight.room(false) => room,
+            () = trickle => panic!("it waited for all"),
+        };
+        assert_eq!(began.elapsed(), LINGER);
+        assert!(room.messages <= 3, "{room:?}");
+    }
 }
