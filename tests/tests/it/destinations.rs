@@ -14,7 +14,7 @@ use crate::program::{PATIENCE, Program};
 const CHANNEL: &str = "kind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\nbase = \"100ms\"";
 
 fn program(outbox: &Outbox, more: &str) -> Program {
-    Program::new(&outbox.test.url, &format!("[lease]\nttl = \"1s\"\n[channels.http]\n{CHANNEL}\n{more}\n"))
+    Program::new(&outbox.test.url, &format!("[lease]\nttl = \"5s\"\n[channels.http]\n{CHANNEL}\n{more}\n"))
 }
 
 /// Enqueues so many messages to `url`.

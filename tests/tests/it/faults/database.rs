@@ -233,7 +233,13 @@ async fn a_full_disk_is_named_as_the_cause_and_needs_no_restart() {
                 execute(pool, format!("{trigger} {table} FOR EACH ROW EXECUTE FUNCTION full_disk()")).await;
             }
         },
-        async |pool, ()| execute(pool, "DROP FUNCTION full_disk() CASCADE".to_owned()).await,
+        // One table after the other: a transaction that locks them all and a poller's could each wait for the other.
+        async |pool, ()| {
+            for table in TABLES {
+                execute(pool, format!("DROP TRIGGER full_disk ON {table}")).await;
+            }
+            execute(pool, "DROP FUNCTION full_disk()".to_owned()).await;
+        },
     )
     .await;
 }
