@@ -25,8 +25,8 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/dead-letters.md
 
 const MESSAGES: i64 = 100_000;
 
-/// How long the fleet may take for all of it.
-const PATIENCE: Duration = Duration::from_mins(4);
+/// How long the fleet may take for all of it, on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(15);
 
 /// One in fifty goes to a hook that has moved, one in fifty to a warehouse that is down, one in a hundred lacks a header.
 const APPLICATION: &str = "\

@@ -28,9 +28,16 @@ async fn history(outbox: &Outbox, messages: u32) {
             "{columns} SELECT 'h' || n, 'http', '/hook', '{{}}', 'SUCCESS' FROM generate_series(1, {messages}) n; \
              ANALYZE outbox"
         ),
-        Dialect::MySql => {
-            format!("{columns} SELECT CONCAT('h', seq), 'http', '/hook', '{{}}', 'SUCCESS' FROM seq_1_to_{messages}")
-        }
+        // Several statements: each has a limit of time.
+        Dialect::MySql => (1..=messages)
+            .step_by(20_000)
+            .map(|from| (from, messages.min(from + 19_999)))
+            .map(|(from, to)| {
+                format!(
+                    "{columns} SELECT CONCAT('h', seq), 'http', '/hook', '{{}}', 'SUCCESS' FROM seq_{from}_to_{to};"
+                )
+            })
+            .collect(),
         Dialect::Sqlite => format!(
             "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {messages}) \
              {columns} SELECT 'h' || n, 'http', '/hook', '{{}}', 'SUCCESS' FROM n"

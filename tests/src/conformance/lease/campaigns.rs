@@ -34,13 +34,13 @@ pub async fn one_of_many_candidates_wins(leases: &Leases) {
 pub async fn an_expired_lease_is_anybodys(leases: &Leases) {
     let (lease, candidate) = (leases.replica().await, leases.replica().await);
     let (first, second, ttl) = (holder(), holder(), Duration::from_secs(1));
+    // Before the lease is taken: it lasts at least as long from here on, however late the answer comes.
+    let asked = std::time::Instant::now();
     assert!(lease.acquire(SHARD, &first, ttl).await.unwrap());
-    // After the lease was taken: it lasts as long from then on, or a little shorter from here on.
-    let taken = std::time::Instant::now();
     assert!(!candidate.acquire(SHARD, &second, LONG).await.unwrap());
     let free = async || lease.current(SHARD).await.unwrap().is_none().then_some(());
     eventually("an expired lease is held by nobody", SOON, free).await;
-    assert!(taken.elapsed() > ttl / 2, "a lease of {ttl:?} was gone after {:?}", taken.elapsed());
+    assert!(asked.elapsed() > ttl.mul_f64(0.95), "a lease of {ttl:?} was gone after {:?}", asked.elapsed());
     assert!(!lease.renew(SHARD, &first, LONG).await.unwrap(), "an expired lease was regained");
     assert!(candidate.acquire(SHARD, &second, LONG).await.unwrap());
     assert!(!lease.renew(SHARD, &first, LONG).await.unwrap(), "somebody else's lease was renewed");
