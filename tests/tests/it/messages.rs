@@ -29,15 +29,13 @@ async fn history(outbox: &Outbox, messages: u32) {
              ANALYZE outbox"
         ),
         // Several statements: each has a limit of time.
-        Dialect::MySql => (1..=messages)
-            .step_by(20_000)
-            .map(|from| (from, messages.min(from + 19_999)))
-            .map(|(from, to)| {
-                format!(
-                    "{columns} SELECT CONCAT('h', seq), 'http', '/hook', '{{}}', 'SUCCESS' FROM seq_{from}_to_{to};"
-                )
-            })
-            .collect(),
+        Dialect::MySql => {
+            let insert = |from: u32| {
+                let to = messages.min(from + 19_999);
+                format!("{columns} SELECT CONCAT('h', seq), 'http', '/hook', '{{}}', 'SUCCESS' FROM seq_{from}_to_{to}")
+            };
+            (1..=messages).step_by(20_000).map(insert).collect::<Vec<_>>().join(";")
+        }
         Dialect::Sqlite => format!(
             "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {messages}) \
              {columns} SELECT 'h' || n, 'http', '/hook', '{{}}', 'SUCCESS' FROM n"
