@@ -72,7 +72,9 @@ async fn connections_that_fcm_closes_when_idle_fail_no_push() {
 
 #[tokio::test]
 async fn there_are_as_many_connections_as_the_pushes_in_flight_need_and_no_more() {
-    let (outbox, stand_in) = (super::outbox().await, stand_in(Duration::from_millis(300)));
+    const PUSHES: i64 = 1500;
+    // Long enough for a busy machine to have all of them in flight at once.
+    let (outbox, stand_in) = (super::outbox().await, stand_in(Duration::from_secs(3)));
     push(&outbox, "push", (0..PUSHES).map(|number| format!("device-{number}"))).await;
     let replica = Program::new(&outbox.test.url, &stand_in.channel("push")).start_for_good();
     ends(&outbox, PUSHES, "status = 'SUCCESS'").await;
