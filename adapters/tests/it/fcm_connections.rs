@@ -1,7 +1,7 @@
 //! The connections of an FCM channel: how many there are, and what their end proves.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use h2::server::{Connection, SendResponse};
@@ -20,6 +20,9 @@ use crate::fcm::{Fcm, delivery};
 use crate::stand_in::{StandIn, reply, tls_acceptor};
 
 const LONG: Duration = Duration::from_secs(20);
+
+/// Requests at a time on a connection: more than the channel sends.
+const MANY: u32 = 1000;
 
 type Server = Connection<TlsStream<TcpStream>, Bytes>;
 
@@ -43,12 +46,21 @@ struct Http2 {
 
 impl Http2 {
     async fn start(manner: impl Fn(usize, SendResponse<Bytes>, &mut Server) + Send + Sync + 'static) -> Self {
+        Self::taking(MANY, LONG, manner).await
+    }
+
+    /// One that takes so many requests at a time on a connection.
+    async fn taking(
+        streams: u32,
+        timeout: Duration,
+        manner: impl Fn(usize, SendResponse<Bytes>, &mut Server) + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let counts = Arc::new(Counts::default());
-        tokio::spawn(listen(listener, Arc::new(manner), Arc::clone(&counts)));
+        tokio::spawn(listen(listener, streams, Arc::new(manner), Arc::clone(&counts)));
         let fcm = Fcm::start(3600, |_| reply(500, "", "")).await;
-        let channel = channel(&fcm, port);
+        let channel = channel(&fcm, port, timeout);
         Self { channel, counts, _fcm: fcm }
     }
 
@@ -65,20 +77,21 @@ impl Http2 {
     }
 }
 
-fn channel(fcm: &Fcm, port: u16) -> Arc<FcmChannel> {
+fn channel(fcm: &Fcm, port: u16, timeout: Duration) -> Arc<FcmChannel> {
     let tls_ca = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tls_cert.pem").to_owned();
     let settings = Settings { base_url: format!("https://localhost:{port}"), tls_ca, ..fcm.settings() };
-    Arc::new(FcmChannel::new("push", &settings, LONG, false).unwrap())
+    Arc::new(FcmChannel::new("push", &settings, timeout, false).unwrap())
 }
 
-async fn listen(listener: TcpListener, manner: Arc<Manner>, counts: Arc<Counts>) {
+async fn listen(listener: TcpListener, streams: u32, manner: Arc<Manner>, counts: Arc<Counts>) {
     loop {
         let (stream, _) = listener.accept().await.unwrap();
         let number = counts.connections.fetch_add(1, Ordering::SeqCst) + 1;
         let (manner, counts) = (Arc::clone(&manner), Arc::clone(&counts));
         tokio::spawn(async move {
             let stream = tls_acceptor(&[b"h2"]).accept(stream).await.unwrap();
-            let mut server: Server = h2::server::handshake(stream).await.unwrap();
+            let mut server: Server =
+                h2::server::Builder::new().max_concurrent_streams(streams).handshake(stream).await.unwrap();
             let mut taken = 0;
             while let Some(Ok((request, respond))) = server.accept().await {
                 read_away(request);
@@ -164,6 +177,26 @@ async fn a_server_that_refuses_everything_is_asked_a_few_times_and_then_later() 
 }
 
 #[tokio::test]
+async fn a_server_that_takes_one_request_at_a_time_refuses_none() {
+    let http2 = Http2::taking(1, LONG, |_, respond, _| accept(respond)).await;
+    let answers = futures_util::future::join_all((0..20).map(|_| http2.deliver())).await;
+    assert!(answers.iter().all(is_delivered), "{answers:?}");
+    assert_eq!((http2.connections(), http2.requests()), (1, 20));
+}
+
+#[tokio::test]
+async fn a_request_whose_turn_does_not_come_within_the_timeout_is_not_in_doubt() {
+    let kept = Mutex::new(Vec::new());
+    let never = move |_: usize, respond, _: &mut Server| kept.lock().unwrap().push(respond);
+    let http2 = Http2::taking(1, Duration::from_secs(1), never).await;
+    let (first, second) = tokio::join!(http2.deliver(), http2.deliver());
+    let (sent, waiting) = if first.outcome == Outcome::InDoubt { (first, second) } else { (second, first) };
+    assert_eq!(sent.outcome, Outcome::InDoubt, "{sent:?}");
+    assert_eq!(waiting.outcome, Outcome::Retry { not_before: Some(Duration::from_secs(10)) }, "{waiting:?}");
+    assert_eq!(http2.requests(), 1);
+}
+
+#[tokio::test]
 async fn what_a_server_took_before_it_went_away_is_in_doubt_and_not_sent_again() {
     let http2 = Http2::start(|_, _respond, server| server.abrupt_shutdown(Reason::NO_ERROR)).await;
     let answer = http2.deliver().await;
@@ -211,7 +244,7 @@ async fn a_request_that_a_server_did_not_take_before_it_went_away_goes_over_anot
     const GOAWAY: [u8; 17] = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let fcm = Fcm::start(3600, |_| reply(500, "", "")).await;
-    let channel = channel(&fcm, listener.local_addr().unwrap().port());
+    let channel = channel(&fcm, listener.local_addr().unwrap().port(), LONG);
     let serve = async {
         let (stream, _) = listener.accept().await.unwrap();
         let mut leaving = tls_acceptor(&[b"h2"]).accept(stream).await.unwrap();
@@ -236,7 +269,7 @@ async fn a_request_that_a_server_did_not_take_before_it_went_away_goes_over_anot
 async fn over_tls_a_server_without_http2_is_spoken_to_in_http1() {
     let server = StandIn::start_tls(|_| reply(200, "", r#"{"name": "projects/demo/messages/1"}"#)).await;
     let fcm = Fcm::start(3600, |_| reply(500, "", "")).await;
-    let channel = channel(&fcm, server.port);
+    let channel = channel(&fcm, server.port, LONG);
     let answers = futures_util::future::join_all((0..20).map(|_| channel.deliver(delivery("abc")))).await;
     assert!(answers.iter().all(is_delivered), "{answers:?}");
     assert_eq!(server.seen().len(), 20);

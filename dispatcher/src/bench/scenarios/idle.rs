@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use outbox_schema::Dialect;
-
 use crate::bench::counters::Counters;
 use crate::bench::measure::Bench;
 use crate::bench::number::{float, median};
@@ -51,7 +49,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> anyhow::Result<Vec<Figure>> {
             .beside("implied", implied)
             .goal(Measure::IdleCommands, dialect),
         Figure::new("commits", Unit::PerSecond, told(rounds.commits))
-            .beside("implied", implied_commits(config, dialect))
+            .beside("implied", implied_commits(config))
             .goal(Measure::IdleCommits, dialect),
         Figure::new("statements", Unit::PerSecond, told(rounds.statements)),
         Figure::new("cores to a replica", Unit::Count, told(rounds.cpu)).goal(Measure::IdleCpu, dialect),
@@ -94,12 +92,8 @@ fn implied_commands(config: &Config, replicas: usize) -> f64 {
 }
 
 /// The poller polls, and reads what people paused; a term is begun, settles what earlier ones left and is ended by ten
-/// transactions, and its first polls follow each other closely. PostgreSQL counts as a transaction too that a connection
-/// prepares a statement, and each term's poller is a replica that has prepared none yet.
-fn implied_commits(config: &Config, dialect: Dialect) -> f64 {
-    /// Polls and looks on each of five connections, and fourteen other statements.
-    const PREPARED: f64 = 24.0;
+/// transactions, and its first polls follow each other closely.
+fn implied_commits(config: &Config) -> f64 {
     let polls_and_looks = 1.0 / config.dispatch.poll_interval.as_secs_f64() + 1.0 / LISTEN.as_secs_f64();
-    let prepared = if dialect == Dialect::Postgres { PREPARED } else { 0.0 };
-    polls_and_looks + (15.0 + prepared) / config.lease.term.as_secs_f64()
+    polls_and_looks + 15.0 / config.lease.term.as_secs_f64()
 }
