@@ -13,10 +13,10 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
 /// Far more than it takes: the machine may be busy with other tests.
-const PATIENCE: Duration = Duration::from_mins(10);
+const PATIENCE: Duration = Duration::from_mins(4);
 
 /// Longest that the connections of processes that were killed may be seen.
-const CLEARED: Duration = Duration::from_mins(3);
+const CLEARED: Duration = Duration::from_mins(1);
 
 /// All that need neither a fleet of fifty nor many seconds.
 const SMALL: [&str; 10] =

@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 /// Far more than it takes: the machine may be busy with other tests.
-const PATIENCE: Duration = Duration::from_mins(5);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 fn demo(arguments: &[&str]) -> Command {
     let mut command = Command::new(outbox_binary());

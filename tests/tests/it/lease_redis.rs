@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 /// Long enough for a busy machine; what is awaited takes milliseconds.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(10);
 
 /// Two replicas of one outbox.
 fn replicas(server: &Redis) -> (RedisLease, RedisLease) {

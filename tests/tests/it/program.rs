@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 /// Far more than anything takes: the machine may be busy with other tests.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Where it runs: a directory with an `outbox.toml`, and an environment without settings.
 #[derive(Debug)]
