@@ -136,3 +136,19 @@ async fn the_receiver_counts_by_idempotency_key() {
     signal(&child, Signal::TERM);
     assert!(child.wait().await.unwrap().success());
 }
+
+/// Not run with cargo: the program alone, without the other packages, would have all that it is made of compiled again.
+#[tokio::test]
+async fn the_readmes_command_runs_the_program() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let readme = std::fs::read_to_string(format!("{root}/README.md")).unwrap();
+    assert!(readme.contains("\ncargo run --release -- demo "), "the README has another command for the demo");
+    let metadata = ["metadata", "--no-deps", "--offline", "--format-version=1"];
+    let told = Command::new(env!("CARGO")).args(metadata).current_dir(root).output().await.unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    let defaults = told["workspace_default_members"].as_array().unwrap();
+    let packages = told["packages"].as_array().unwrap();
+    let runs = |package: &&serde_json::Value| defaults.contains(&package["id"]);
+    let run: Vec<_> = packages.iter().filter(runs).map(|package| &package["default_run"]).collect();
+    assert_eq!(run, ["outbox"]);
+}
