@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 pub use super::supervisor::Commands;
 use super::supervisor::Supervisor;
+use crate::eventually;
 
 /// How long a server may take until it answers: the machine may be busy with other tests.
 const START_TIMEOUT: Duration = Duration::from_mins(2);
@@ -91,10 +92,13 @@ impl<K: Kind> Server<K> {
         self.ended().await;
     }
 
-    /// Ends it with `SIGKILL`, every process of it, and waits for its end.
+    /// Ends it with `SIGKILL`, every process of it, and waits for their end: a PostgreSQL refuses to start as long as
+    /// a process of the last one has its memory.
     pub async fn kill(&self) {
-        self.signal_all(Signal::KILL);
+        let killed = self.signal_all(Signal::KILL);
         self.ended().await;
+        let gone = async || (!killed.iter().any(|child| is_alive(child.as_raw_nonzero().get()))).then_some(());
+        eventually("the processes of a killed server are gone", START_TIMEOUT, gone).await;
     }
 
     /// Stops every process of it where it stands (`SIGSTOP`): connections stay open, nothing answers.
@@ -148,15 +152,17 @@ impl<K: Kind> Server<K> {
         blocking(move || supervisor.order(order)).await
     }
 
-    /// The parent first, so that it replaces no child that is signalled.
-    fn signal_all(&self, signal: Signal) {
+    /// The children that were signalled. The parent stands still meanwhile: it makes none beside them.
+    fn signal_all(&self, signal: Signal) -> Vec<Pid> {
         let parent = self.pid();
+        kill_process(parent, Signal::STOP).unwrap();
         let children = children(parent.as_raw_nonzero().get());
-        kill_process(parent, signal).unwrap();
-        for child in children {
+        for child in &children {
             // It may have ended meanwhile.
-            let _ = kill_process(child, signal);
+            let _ = kill_process(*child, signal);
         }
+        kill_process(parent, signal).unwrap();
+        children
     }
 }
 
