@@ -63,6 +63,9 @@ CREATE TABLE IF NOT EXISTS outbox (
     receipt          text,
     created_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     finished_at      datetime(6),
+    -- Room for what the mark of a delivery adds (two times and a status code): it sets this to NULL. Where a row grows in a
+    -- full page, InnoDB writes the page anew: 3.6 kB of log for each mark, and 0.6 where the row keeps its size.
+    mark_room        binary(20) DEFAULT '',
     -- Of a dead letter: since when, and what it has in common with others. NULL for all other rows.
     dead_at          datetime(6) GENERATED ALWAYS AS (
                          IF(status = 'DEAD', COALESCE(finished_at, created_at), NULL)) STORED,

@@ -13,4 +13,5 @@ SET o.status = 'SUCCESS',
     o.receipt = COALESCE(m.receipt, o.receipt),
     o.last_status_code = COALESCE(m.status_code, o.last_status_code),
     o.last_error = NULL,
-    o.error_hash = NULL
+    o.error_hash = NULL,
+    o.mark_room = NULL

@@ -1,7 +1,7 @@
 //! Every store does the same: each behaviour, on every database.
 
 use outbox_tests::conformance::store::{
-    claims, defaults, destinations, halting, marks, on_every_database, ordering, settling, starts, terms,
+    Dialect, claims, defaults, destinations, halting, marks, on, on_every_database, ordering, settling, starts, terms,
 };
 
 #[tokio::test]
@@ -172,6 +172,11 @@ async fn a_walk_that_leaves_a_row_is_followed_by_one_that_begins_before_it() {
 #[tokio::test]
 async fn a_success_ends_the_row_and_its_claim() {
     on_every_database(marks::a_success_ends_the_row_and_its_claim).await;
+}
+
+#[tokio::test]
+async fn a_delivery_on_mariadb_takes_the_room_that_its_row_keeps_for_it() {
+    on(Dialect::MySql, marks::a_delivery_takes_the_room_that_its_row_keeps_for_it).await;
 }
 
 #[tokio::test]

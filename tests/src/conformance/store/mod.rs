@@ -23,12 +23,17 @@ pub use outbox::{Dialect, Outbox};
 /// Runs a behaviour on each database, one after the other.
 pub async fn on_every_database(behaviour: impl AsyncFn(&Outbox)) {
     for dialect in [Dialect::Postgres, Dialect::MySql, Dialect::Sqlite] {
-        let outbox = Outbox::fresh(dialect).await;
-        eprintln!("on {dialect:?}: {}", outbox.url());
-        behaviour(&outbox).await;
-        let closed = tokio::time::timeout(Duration::from_secs(15), outbox.close()).await;
-        assert!(closed.is_ok(), "a connection never came back to its pool");
+        on(dialect, &behaviour).await;
     }
+}
+
+/// Runs a behaviour on one database.
+pub async fn on(dialect: Dialect, behaviour: impl AsyncFn(&Outbox)) {
+    let outbox = Outbox::fresh(dialect).await;
+    eprintln!("on {dialect:?}: {}", outbox.url());
+    behaviour(&outbox).await;
+    let closed = tokio::time::timeout(Duration::from_secs(15), outbox.close()).await;
+    assert!(closed.is_ok(), "a connection never came back to its pool");
 }
 
 /// The channel `http`: rows in doubt are resent, 10 attempts, requests take up to a second.
