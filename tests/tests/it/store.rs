@@ -180,6 +180,11 @@ async fn a_delivery_on_mariadb_takes_the_room_that_its_row_keeps_for_it() {
 }
 
 #[tokio::test]
+async fn a_mark_on_postgres_finds_its_claim_by_the_index() {
+    on(Dialect::Postgres, marks::a_mark_finds_its_claim_by_the_index).await;
+}
+
+#[tokio::test]
 async fn a_retry_keeps_the_row_pending_until_its_time() {
     on_every_database(marks::a_retry_keeps_the_row_pending_until_its_time).await;
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use outbox_schema::store::TermCounts;
 use outbox_schema::{ChannelTerms, ClaimId, DeadReason, Mark, Message, StoreError, TermEnd, TermId, Verdict};
+use sqlx::{AssertSqlSafe, Connection};
 
 use super::{Dialect, Outbox, delivered, http, mark, pause, request};
 
@@ -65,6 +66,28 @@ pub async fn a_delivery_takes_the_room_that_its_row_keeps_for_it(outbox: &Outbox
     success.status_code = Some(200);
     outbox.store.mark(&[success], &[sent.claim]).await.unwrap();
     assert_eq!(room().await, None);
+}
+
+/// PostgreSQL: claims that are gone stay in their table for as long as a snapshot is open elsewhere; to the planner the
+/// table is small all the same.
+pub async fn a_mark_finds_its_claim_by_the_index(outbox: &Outbox) {
+    let sent = Sent::one(outbox, &[]).await;
+    let (claim, id) = (sent.claim.0, sent.message.id);
+    let delivered = format!(
+        "SELECT outbox_mark_delivered(ARRAY['{claim}'::uuid], ARRAY['{claim}'::uuid], ARRAY['{claim}'::uuid],
+                                      ARRAY[{id}], ARRAY[0], ARRAY[1], ARRAY[200], ARRAY[NULL::text])"
+    );
+    let any = format!("SELECT outbox_mark('[]', ARRAY['{claim}'::uuid], ARRAY['{claim}'::uuid])");
+    for call in [any, delivered] {
+        // Counted for each connection, until it reports to the server: a new one has counted nothing.
+        let mut connection = sqlx::PgConnection::connect(outbox.url()).await.unwrap();
+        let mut tx = connection.begin().await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(call.clone())).execute(&mut *tx).await.unwrap();
+        let scans = "SELECT seq_scan, idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'outbox_claim'";
+        let (all, by_index): (i64, i64) = sqlx::query_as(scans).fetch_one(&mut *tx).await.unwrap();
+        assert!(all == 0 && by_index > 0, "{call}: {all} scans of all claims, {by_index} by the index");
+        tx.rollback().await.unwrap();
+    }
 }
 
 /// Its claim stays as long as other rows of it are out.
