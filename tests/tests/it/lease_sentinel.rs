@@ -21,6 +21,13 @@ fn replicas(servers: &Sentinels) -> (RedisLease, RedisLease) {
     (replica(), replica())
 }
 
+/// Waits until the replica has heard of the lease.
+async fn replicated(servers: &Sentinels) {
+    let keys = async || redis_text(servers.replica.port(), &["KEYS", "*lease*"]).await;
+    let heard = async || keys().await.contains("outbox:").then_some(());
+    eventually("the replica has heard of the lease", SOON, heard).await;
+}
+
 /// Calls within the caller's bound until there is an answer.
 async fn answered<T>(what: &str, call: impl AsyncFn() -> Option<T>) -> T {
     eventually(what, FAILOVER, async || timeout(BOUND, call()).await.ok()?).await
@@ -34,9 +41,8 @@ async fn after_a_failover_the_lost_lease_is_known_as_lost_and_the_new_primary_ke
     assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
     assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
     // As if the replica had not heard of the lease yet: it is lost with the primary.
+    replicated(&servers).await;
     let replica = servers.replica.port();
-    let heard = async || redis_text(replica, &["KEYS", "*lease*"]).await.contains("outbox:").then_some(());
-    eventually("the replica has heard of the lease", SOON, heard).await;
     redis_text(replica, &["CONFIG", "SET", "replica-read-only", "no"]).await;
     redis_text(replica, &["FLUSHALL"]).await;
 
@@ -64,6 +70,8 @@ async fn a_primary_that_was_demoted_is_left_for_the_new_one() {
     let leader = holder();
     assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
     assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    // A failover that is asked for does not wait for what the replica has not heard of.
+    replicated(&servers).await;
 
     redis_text(servers.sentinels[0].port(), &["SENTINEL", "FAILOVER", "lease"]).await;
 
