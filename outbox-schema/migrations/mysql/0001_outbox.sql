@@ -64,7 +64,8 @@ CREATE TABLE IF NOT EXISTS outbox (
     created_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     finished_at      datetime(6),
     -- Room for what the mark of a delivery adds (two times and a status code): it sets this to NULL. Where a row grows in a
-    -- full page, InnoDB writes the page anew: 3.6 kB of log for each mark, and 0.6 where the row keeps its size.
+    -- full page, InnoDB writes the page anew: 3.6 kB of log for each mark, and 0.6 where the row keeps its size. A receipt
+    -- makes it grow all the same.
     mark_room        binary(20) DEFAULT '',
     -- Of a dead letter: since when, and what it has in common with others. NULL for all other rows.
     dead_at          datetime(6) GENERATED ALWAYS AS (

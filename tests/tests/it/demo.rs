@@ -137,18 +137,32 @@ async fn the_receiver_counts_by_idempotency_key() {
     assert!(child.wait().await.unwrap().success());
 }
 
-/// Not run with cargo: the program alone, without the other packages, would have all that it is made of compiled again.
-#[tokio::test]
-async fn the_readmes_command_runs_the_program() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let readme = std::fs::read_to_string(format!("{root}/README.md")).unwrap();
-    assert!(readme.contains("\ncargo run --release -- demo "), "the README has another command for the demo");
+/// What cargo is about in the workspace's directory where nothing else is said: its packages, as `cargo metadata` has them.
+async fn default_packages() -> Vec<serde_json::Value> {
     let metadata = ["metadata", "--no-deps", "--offline", "--format-version=1"];
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let told = Command::new(env!("CARGO")).args(metadata).current_dir(root).output().await.unwrap();
     let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
     let defaults = told["workspace_default_members"].as_array().unwrap();
-    let packages = told["packages"].as_array().unwrap();
-    let runs = |package: &&serde_json::Value| defaults.contains(&package["id"]);
-    let run: Vec<_> = packages.iter().filter(runs).map(|package| &package["default_run"]).collect();
+    let packages = told["packages"].as_array().unwrap().iter();
+    packages.filter(|package| defaults.contains(&package["id"])).cloned().collect()
+}
+
+#[tokio::test]
+async fn the_readmes_command_runs_the_program() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    assert!(readme.contains("\ncargo run --release -- demo "), "the README has another command for the demo");
+    let packages = default_packages().await;
+    let run: Vec<_> = packages.iter().filter_map(|package| package["default_run"].as_str()).collect();
     assert_eq!(run, ["outbox"]);
+}
+
+#[tokio::test]
+async fn the_documented_benchmark_is_found() {
+    let packages = default_packages().await;
+    let targets = packages.iter().flat_map(|package| package["targets"].as_array().unwrap());
+    let benches: Vec<_> = targets.filter(|target| target["kind"][0] == "bench").map(|target| &target["name"]).collect();
+    for documented in ["dead_letters", "ordering", "retention"] {
+        assert!(benches.contains(&&serde_json::Value::from(documented)), "{documented} is not among {benches:?}");
+    }
 }

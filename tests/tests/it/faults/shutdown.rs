@@ -90,7 +90,7 @@ async fn hand_overs_under_load_lose_and_repeat_nothing_on_sqlite() {
 /// Stops each poller under load while one of its sends is slow, and starts another replica in its place.
 async fn rolling_restart(figures: &mut Figures, setup: Setup) {
     let mut run = Run::begin(setup, |settings| Settings { timeout: Duration::from_secs(15), ..settings }).await;
-    run.stage.receiver.behave("/slow", Manner::Slow(Duration::from_secs(3)));
+    run.stage.receiver.behave("/slow", Manner::Slow(Duration::from_secs(2)));
     let mut gaps = Vec::new();
     for _ in 0..CHANGES {
         let slow = run.stage.receiver.count_at("/slow");
