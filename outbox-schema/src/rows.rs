@@ -15,7 +15,8 @@ pub(crate) struct ClaimedRow {
     pub(crate) priority: i16,
     /// `available_at`, or a second ago if that is earlier, in microseconds since 1970; none where it is no moment.
     pub(crate) start_us: Option<i64>,
-    /// Its place among the due rows of its priority that the walk came by, from 1; none where that is not known.
+    /// Its place among the due rows of its priority that the walk came by, from 1; none where that is not known. PostgreSQL
+    /// counts no heads of ordering keys among them: those have none.
     pub(crate) nth: Option<i32>,
     #[sqlx(flatten)]
     pub(crate) message: Message,
@@ -35,7 +36,7 @@ impl ClaimedRow {
 
     /// Behind the last row of each priority before which none was left. Heads of ordering keys are found in another way.
     fn reached(rows: &[Self], from: WalkStart) -> Option<WalkStart> {
-        if rows.iter().any(|row| !row.claimed || row.nth.is_none()) {
+        if rows.iter().any(|row| !row.claimed || (row.nth.is_none() && row.message.ordering_key.is_none())) {
             return None;
         }
         let mut start = from;

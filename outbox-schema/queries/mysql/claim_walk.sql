@@ -31,7 +31,8 @@ FROM (
            ROW_NUMBER() OVER (PARTITION BY met.claimed
                               ORDER BY met.priority DESC, met.available_at, met.id) AS place,
            SUM(met.payload_bytes) OVER (PARTITION BY met.claimed
-                                        ORDER BY met.priority DESC, met.available_at, met.id) AS bytes_so_far
+                                        ORDER BY met.priority DESC, met.available_at, met.id
+                                        ROWS UNBOUNDED PRECEDING) AS bytes_so_far
     FROM (
         SELECT due.id, due.payload_bytes, due.priority, due.available_at,
                known.name IS NOT NULL AS claimed, COALESCE(limited.room, known.room) AS room,

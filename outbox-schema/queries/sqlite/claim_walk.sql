@@ -94,7 +94,7 @@ start(priority, ms, id) AS MATERIALIZED (
 ), walked AS (
     SELECT id, claimed, nth, row_number() OVER walk AS place, sum(payload_bytes) OVER walk AS bytes_so_far
     FROM met WHERE NOT claimed OR place_there <= room
-    WINDOW walk AS (PARTITION BY claimed ORDER BY priority DESC, available_at, id)
+    WINDOW walk AS (PARTITION BY claimed ORDER BY priority DESC, available_at, id ROWS UNBOUNDED PRECEDING)
 )
 SELECT walked.claimed,
        o.id, o.revision, o.idempotency_key, o.channel, o.target, o.destination,

@@ -20,6 +20,11 @@ async fn a_destination_is_the_origin_of_a_url_or_else_the_channel() {
 }
 
 #[tokio::test]
+async fn indexes_compare_by_bytes_on_postgres() {
+    on(Dialect::Postgres, defaults::indexes_compare_by_bytes).await;
+}
+
+#[tokio::test]
 async fn what_no_poller_could_read_is_refused_at_the_insert() {
     on_every_database(defaults::what_no_poller_could_read_is_refused_at_the_insert).await;
 }
@@ -150,6 +155,11 @@ async fn tries_of_one_claim_that_overlap_make_it_once() {
 }
 
 #[tokio::test]
+async fn the_ids_of_a_large_claim_are_not_compressed_on_postgres() {
+    on(Dialect::Postgres, claims::the_ids_of_a_large_claim_are_not_compressed).await;
+}
+
+#[tokio::test]
 async fn a_cancelled_claim_leaves_no_lock_behind() {
     on_every_database(claims::a_cancelled_claim_leaves_no_lock_behind).await;
 }
@@ -157,6 +167,11 @@ async fn a_cancelled_claim_leaves_no_lock_behind() {
 #[tokio::test]
 async fn a_walk_goes_on_behind_what_was_claimed() {
     on_every_database(starts::a_walk_goes_on_behind_what_was_claimed).await;
+}
+
+#[tokio::test]
+async fn a_walk_goes_on_behind_what_was_claimed_beside_heads_of_ordering_keys() {
+    on_every_database(starts::a_walk_goes_on_behind_what_was_claimed_beside_heads_of_ordering_keys).await;
 }
 
 #[tokio::test]

@@ -27,6 +27,19 @@ pub async fn three_columns_suffice(outbox: &Outbox) {
     assert!(claimed.messages.iter().all(written_just_now));
 }
 
+/// PostgreSQL: by the rules of a language, as most databases are set up, an entry in an index costs several times as much.
+pub async fn indexes_compare_by_bytes(outbox: &Outbox) {
+    let by_language = outbox
+        .strings(
+            &["c.relname || '(' || a.attname || ')'"],
+            "pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_attribute a ON a.attrelid = c.oid
+             WHERE i.indrelid IN ('outbox'::regclass, 'outbox_destination'::regclass)
+               AND a.attcollation NOT IN (0, 'pg_catalog.\"C\"'::regcollation)",
+        )
+        .await;
+    assert!(by_language.is_empty(), "{by_language:?}");
+}
+
 /// The application's session may be in any time zone.
 pub async fn a_row_written_in_another_time_zone_is_due_at_once(outbox: &Outbox) {
     let insert = "INSERT INTO outbox (channel, target, payload) VALUES ('http', '/a', '{}')";

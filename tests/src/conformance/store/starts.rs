@@ -39,6 +39,22 @@ pub async fn a_walk_goes_on_behind_what_was_claimed(outbox: &Outbox) {
     assert_eq!(ids(&last.messages), low[4..]);
 }
 
+/// They are found in another way, from the beginning, so they do not keep the walk of the others from its start.
+pub async fn a_walk_goes_on_behind_what_was_claimed_beside_heads_of_ordering_keys(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let due = ("available_at", long_ago(outbox));
+    let mut rows = Vec::new();
+    for ordering_key in ["NULL", "'a'", "NULL", "'b'", "NULL"] {
+        rows.push(outbox.insert(&[due, ("ordering_key", ordering_key)]).await.0);
+    }
+    let first = outbox.store.claim(&term, &ClaimRequest { limit: 4, ..request(&channels) }).await.unwrap();
+    assert_eq!(ids(&first.messages), rows[..4]);
+    let heads = [MessageId(rows[1]), MessageId(rows[3])];
+    let rest = ClaimRequest { from: first.reached.unwrap(), excluded: &heads, ..request(&channels) };
+    assert_eq!(ids(&outbox.store.claim(&term, &rest).await.unwrap().messages), rows[4..]);
+}
+
 /// Its transaction began before those of rows that are claimed already, and it was not seen then.
 pub async fn a_late_commit_with_an_old_available_at_is_claimed(outbox: &Outbox) {
     let channels = [http()];
