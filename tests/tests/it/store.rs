@@ -25,6 +25,11 @@ async fn indexes_compare_by_bytes_on_postgres() {
 }
 
 #[tokio::test]
+async fn no_statement_is_compiled_on_postgres() {
+    on(Dialect::Postgres, defaults::no_statement_is_compiled).await;
+}
+
+#[tokio::test]
 async fn what_no_poller_could_read_is_refused_at_the_insert() {
     on_every_database(defaults::what_no_poller_could_read_is_refused_at_the_insert).await;
 }
@@ -152,6 +157,11 @@ async fn a_claimed_row_carries_what_its_application_wrote() {
 #[tokio::test]
 async fn tries_of_one_claim_that_overlap_make_it_once() {
     on_every_database(claims::tries_of_one_claim_that_overlap_make_it_once).await;
+}
+
+#[tokio::test]
+async fn a_claim_outlasts_the_connection_of_the_last_one_on_postgres() {
+    on(Dialect::Postgres, claims::a_claim_outlasts_the_connection_of_the_last_one).await;
 }
 
 #[tokio::test]

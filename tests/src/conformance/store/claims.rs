@@ -7,6 +7,7 @@ use outbox_schema::destination::Room;
 use outbox_schema::{ChannelTerms, ClaimRequest, StoreError, TermId, Verdict};
 
 use super::{Dialect, Outbox, delivered, http, ids, mark, once, request};
+use crate::eventually;
 
 /// Its COMMIT may go unanswered; the answer to the repetition is the answer to the first.
 pub async fn a_claim_repeated_under_its_id_is_made_once(outbox: &Outbox) {
@@ -282,4 +283,19 @@ pub async fn the_ids_of_a_large_claim_are_not_compressed(outbox: &Outbox) {
         let stored = outbox.strings(&[&whole, beside], &this).await.remove(0);
         assert_eq!(stored, ["true".to_owned(), kept_beside.to_string()].map(Some), "{rows} rows");
     }
+}
+
+/// As after a restart: PostgreSQL's store keeps one connection for its claims.
+pub async fn a_claim_outlasts_the_connection_of_the_last_one(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    assert!(outbox.store.claim(&term, &request(&channels)).await.unwrap().messages.is_empty());
+    let all = "pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    let others: Vec<_> = outbox.strings(&["pid"], all).await.into_iter().flatten().flatten().collect();
+    let others = format!("pg_stat_activity WHERE pid IN ({})", others.join(", "));
+    outbox.execute(&format!("SELECT pg_terminate_backend(pid) FROM {others}")).await;
+    let gone = async || (outbox.count(&others).await == 0).then_some(());
+    eventually("their connections are closed", Duration::from_secs(10), gone).await;
+    let id = outbox.insert(&[]).await;
+    assert_eq!(ids(&outbox.store.claim(&term, &request(&channels)).await.unwrap().messages), [id.0]);
 }

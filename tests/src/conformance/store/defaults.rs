@@ -40,6 +40,11 @@ pub async fn indexes_compare_by_bytes(outbox: &Outbox) {
     assert!(by_language.is_empty(), "{by_language:?}");
 }
 
+/// PostgreSQL: with a large backlog it would compile the statements of each claim anew, for much longer than they run.
+pub async fn no_statement_is_compiled(outbox: &Outbox) {
+    assert_eq!(outbox.strings(&["current_setting('jit')"], "outbox_meta").await, [[Some("off".to_owned())]]);
+}
+
 /// The application's session may be in any time zone.
 pub async fn a_row_written_in_another_time_zone_is_due_at_once(outbox: &Outbox) {
     let insert = "INSERT INTO outbox (channel, target, payload) VALUES ('http', '/a', '{}')";
