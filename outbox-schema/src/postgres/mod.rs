@@ -1,14 +1,16 @@
 //! The store on PostgreSQL 13 and later. Each step of the protocol is a PL/pgSQL function (see the migrations):
 //! one round trip, and every statement in it reads what was committed before it began, after the locks are held.
 
+mod kept;
 mod mark;
 mod wakeup;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 
+use self::kept::Kept;
 use crate::mark::MarkReport;
 use crate::rows::{ClaimedRow, DecidedRow, DestinationRow, UnsettledRow};
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
@@ -22,22 +24,27 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
     pool: PgPool,
+    /// For what the loop asks, one thing at a time: terms and claims.
+    of_the_loop: Kept,
 }
 
 impl PostgresStore {
     /// The store behind `pool`, whose connections were made by [`crate::Database::connect`].
     pub fn new(pool: PgPool) -> Self {
-        Self { pool }
+        Self { of_the_loop: Kept::new(pool.clone()), pool }
     }
+}
 
-    async fn unsettled(&self, shard: Shard) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
-        let rows: Vec<UnsettledRow> = sqlx::query_as(include_str!("../../queries/postgres/unsettled.sql"))
-            .bind(shard.0)
-            .fetch_all(&self.pool)
-            .await
-            .map_err(|error| refused("reading unsettled claims", error))?;
-        Ok(UnsettledRow::split(&rows))
-    }
+async fn unsettled(
+    connection: &mut PgConnection,
+    shard: Shard,
+) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
+    let rows: Vec<UnsettledRow> = sqlx::query_as(include_str!("../../queries/postgres/unsettled.sql"))
+        .bind(shard.0)
+        .fetch_all(connection)
+        .await
+        .map_err(|error| refused("reading unsettled claims", error))?;
+    Ok(UnsettledRow::split(&rows))
 }
 
 #[async_trait]
@@ -49,24 +56,26 @@ impl Store for PostgresStore {
         channels: &[ChannelTerms],
     ) -> Result<OpenedTerm, StoreError> {
         let doing = "beginning a term";
+        let mut connection = self.of_the_loop.take().await.map_err(|error| refused(doing, error))?;
         let epoch: i64 = sqlx::query_scalar(include_str!("../../queries/postgres/begin_term.sql"))
             .bind(shard.0)
             .bind(holder.as_str())
-            .fetch_one(&self.pool)
+            .fetch_one(&mut connection)
             .await
             .map_err(|error| refused(doing, error))?;
         sqlx::query(include_str!("../../queries/postgres/resume_configured.sql"))
             .bind(shard.0)
             .bind(names(channels))
-            .execute(&self.pool)
+            .execute(&mut connection)
             .await
             .map_err(|error| refused(doing, error))?;
         let destinations: Vec<DestinationRow> =
             sqlx::query_as(include_str!("../../queries/postgres/destinations_known.sql"))
-                .fetch_all(&self.pool)
+                .fetch_all(&mut connection)
                 .await
                 .map_err(|error| refused(doing, error))?;
-        let (unsettled, _) = self.unsettled(shard).await?;
+        let (unsettled, _) = unsettled(&mut connection, shard).await?;
+        self.of_the_loop.keep(connection);
         Ok(OpenedTerm {
             epoch: Epoch(epoch),
             unsettled,
@@ -76,11 +85,12 @@ impl Store for PostgresStore {
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
         let doing = "ending a term";
+        let mut connection = self.of_the_loop.take().await.map_err(|error| refused(doing, error))?;
         sqlx::query(include_str!("../../queries/postgres/close_gate.sql"))
             .bind(term.shard.0)
             .bind(term.epoch.0)
             .bind(term.holder.as_str())
-            .execute(&self.pool)
+            .execute(&mut connection)
             .await
             .map_err(|error| refused(doing, error))?;
         sqlx::query(include_str!("../../queries/postgres/end_term.sql"))
@@ -91,13 +101,16 @@ impl Store for PostgresStore {
             .bind(counts.claimed.cast_signed())
             .bind(counts.delivered.cast_signed())
             .bind(counts.failed.cast_signed())
-            .execute(&self.pool)
+            .execute(&mut connection)
             .await
             .map_err(|error| refused(doing, error))?;
+        self.of_the_loop.keep(connection);
         Ok(())
     }
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
+        let doing = "claiming due messages";
+        let mut connection = self.of_the_loop.take().await.map_err(|error| refused(doing, error))?;
         let rows: Vec<ClaimedRow> = sqlx::query_as(include_str!("../../queries/postgres/claim.sql"))
             .bind(term.shard.0)
             .bind(term.epoch.0)
@@ -119,15 +132,16 @@ impl Store for PostgresStore {
             .bind(millis_i64(request.margin))
             .bind(request.from.places().map(|place| place.map(|place| place.us)).to_vec())
             .bind(request.from.places().map(|place| place.map(|place| place.id)).to_vec())
-            .fetch_all(&self.pool)
+            .fetch_all(&mut connection)
             .await
             .map_err(|error| match error.as_database_error() {
                 // An earlier try of the same claim committed meanwhile: the next finds it.
                 Some(database) if database.is_unique_violation() => {
-                    StoreError::Unavailable { doing: "claiming due messages", source: error.into() }
+                    StoreError::Unavailable { doing, source: error.into() }
                 }
-                Some(_) | None => fenced(term, "claiming due messages", error),
+                Some(_) | None => fenced(term, doing, error),
             })?;
+        self.of_the_loop.keep(connection);
         Ok(ClaimedRow::split(rows, request.from))
     }
 
@@ -146,7 +160,8 @@ impl Store for PostgresStore {
             .fetch_all(&self.pool)
             .await
             .map_err(|error| fenced(term, "settling claims", error))?;
-        let (unsettled, next) = self.unsettled(term.shard).await?;
+        let mut connection = self.pool.acquire().await.map_err(|error| refused("reading unsettled claims", error))?;
+        let (unsettled, next) = unsettled(&mut connection, term.shard).await?;
         Ok(Settlement { decided: decided.into_iter().map(Into::into).collect(), unsettled, next })
     }
 

@@ -5,10 +5,11 @@
 
 use async_trait::async_trait;
 use sqlx::PgPool;
-use sqlx::postgres::PgListener;
+use sqlx::postgres::{PgListener, PgPoolOptions};
 
 use super::refused;
 use crate::StoreError;
+use crate::database::CONNECTION_LIMIT;
 use crate::store::Wakeups;
 
 const DOING: &str = "listening for new messages";
@@ -25,7 +26,12 @@ impl PostgresWakeups {
             .fetch_one(pool)
             .await
             .map_err(|error| refused(DOING, error))?;
-        let mut listener = PgListener::connect_with(pool).await.map_err(|error| refused(DOING, error))?;
+        // In a pool of its own: given back to the other, it would keep its lock.
+        let own = PgPoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(CONNECTION_LIMIT)
+            .connect_lazy_with((*pool.connect_options()).clone());
+        let mut listener = PgListener::connect_with(&own).await.map_err(|error| refused(DOING, error))?;
         // A connection of which nobody knows what it has said is of no use.
         listener.eager_reconnect(false);
         listener.listen(&format!("outbox_{schema}")).await.map_err(|error| refused(DOING, error))?;
@@ -41,7 +47,7 @@ impl Wakeups for PostgresWakeups {
         } else {
             include_str!("../../queries/postgres/want_no_wakeups.sql")
         };
-        sqlx::query(statement).execute(&mut self.listener).await.map(drop).map_err(|error| refused(DOING, error))
+        sqlx::raw_sql(statement).execute(&mut self.listener).await.map(drop).map_err(|error| refused(DOING, error))
     }
 
     async fn wait(&mut self) -> Result<(), StoreError> {

@@ -28,12 +28,12 @@ async fn poller_of_hints() -> (Stage, Fleet, PgPool) {
     (stage, fleet, pool)
 }
 
+async fn sleepers(pool: &PgPool) -> i64 {
+    sqlx::query_scalar(SLEEPERS).fetch_one(pool).await.unwrap()
+}
+
 async fn asleep(pool: &PgPool) {
-    let asleep = async || {
-        let sleepers: i64 = sqlx::query_scalar(SLEEPERS).fetch_one(pool).await.unwrap();
-        (sleepers == 1).then_some(())
-    };
-    eventually("the poller is asleep", PATIENCE, asleep).await;
+    eventually("the poller is asleep", PATIENCE, async || (sleepers(pool).await == 1).then_some(())).await;
 }
 
 async fn arrived(stage: &Stage, messages: usize) {
@@ -58,6 +58,19 @@ async fn commits_give_hints_only_while_they_are_wanted() {
         }
         assert_eq!(heard.recv().await.unwrap().payload(), "the next");
     }
+}
+
+#[tokio::test]
+async fn a_listener_that_is_given_up_while_its_outbox_goes_on_wants_no_hints() {
+    let [outbox, _, _] = outboxes::migrated().await;
+    let Database::Postgres(pool) = outboxes::connect(&outbox.test.url, None).await else { panic!("it is PostgreSQL") };
+    let store = outbox.database.store();
+    let mut wakeups = store.wakeups().await.unwrap().unwrap();
+    wakeups.want(true).await.unwrap();
+    assert_eq!(sleepers(&pool).await, 1);
+    drop(wakeups);
+    let gone = async || (sleepers(&pool).await == 0).then_some(());
+    eventually("its lock is gone", PATIENCE, gone).await;
 }
 
 #[tokio::test]

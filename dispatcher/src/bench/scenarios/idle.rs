@@ -23,6 +23,10 @@ const TERMS: f64 = 2.0;
 /// Wait for what a fleet does once, when it starts: PostgreSQL counts what a connection did up to ten seconds later.
 const SETTLE: Duration = Duration::from_secs(12);
 
+/// Whoever polls for the first time prepares its statements, each a transaction to PostgreSQL, and looks for what is old. How many
+/// others wait for their turn is all the same to the database, so its count is also taken of one alone, after so many terms.
+const TURNS: f64 = 2.0;
+
 #[derive(Default)]
 struct Rounds {
     cpu: Vec<f64>,
@@ -34,9 +38,11 @@ struct Rounds {
 
 pub(super) async fn run(bench: &mut Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let replicas = bench.plan.scaled(REPLICAS);
-    let mut rounds = Rounds::default();
+    let turns = bench.grounds.config.lease.term.mul_f64(TURNS * bench.plan.scale);
+    let (mut rounds, mut alone) = (Rounds::default(), Rounds::default());
     for number in 1..=bench.plan.rounds {
-        watch(bench, replicas, &mut rounds).await?;
+        watch(bench, replicas, SETTLE.mul_f64(bench.plan.scale.min(1.0)), &mut rounds).await?;
+        watch(bench, 1, turns, &mut alone).await?;
         say(&format!("idle, round {number} with {replicas} replicas"));
     }
     let (config, dialect) = (&bench.grounds.config, bench.grounds.dialect());
@@ -48,22 +54,24 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> anyhow::Result<Vec<Figure>> {
         Figure::new("Redis commands", Unit::PerSecond, commands)
             .beside("implied", implied)
             .goal(Measure::IdleCommands, dialect),
-        Figure::new("commits", Unit::PerSecond, told(rounds.commits))
+        Figure::new("commits, each poller new", Unit::PerSecond, told(rounds.commits)),
+        Figure::new("commits", Unit::PerSecond, told(alone.commits))
             .beside("implied", implied_commits(config))
             .goal(Measure::IdleCommits, dialect),
-        Figure::new("statements", Unit::PerSecond, told(rounds.statements)),
+        Figure::new("statements", Unit::PerSecond, told(alone.statements)),
         Figure::new("cores to a replica", Unit::Count, told(rounds.cpu)).goal(Measure::IdleCpu, dialect),
         Figure::new("peak memory of a replica", Unit::Bytes, told(rounds.memory)),
     ])
 }
 
-async fn watch(bench: &mut Bench<'_>, count: usize, rounds: &mut Rounds) -> anyhow::Result<()> {
+/// Starts so many replicas, and counts for some terms what they take, but for what they take at first.
+async fn watch(bench: &mut Bench<'_>, count: usize, first: Duration, rounds: &mut Rounds) -> anyhow::Result<()> {
     let config = &bench.grounds.config;
     let site = bench.grounds.site().await?;
     let manner = Manner { replicas: count, ..Manner::plain(bench.plan.in_flight) };
     let mut replicas = Replicas::start(bench.grounds, &site, &manner).await?;
     replicas.addresses().await?;
-    tokio::time::sleep(SETTLE.mul_f64(bench.plan.scale.min(1.0))).await;
+    tokio::time::sleep(first).await;
     let mut commands = RedisCommands::of(config).await;
     let (usage, counters, calls) = (replicas.usage(), Counters::of(&site.database).await, commands.count().await);
     let began = Instant::now();
