@@ -51,7 +51,7 @@ pub struct ConnectOptions<'a> {
     pub url: &'a str,
     /// PostgreSQL: the schema that holds the tables, if it is not the one of the role's `search_path`.
     pub schema: Option<&'a str>,
-    /// Connections at most.
+    /// Connections of the pool at most. On PostgreSQL the loop and the listener of a poller have one each besides.
     pub connections: u32,
 }
 
