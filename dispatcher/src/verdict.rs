@@ -61,8 +61,7 @@ fn asked(channel: &Channel, wait: Option<Duration>) -> Duration {
 }
 
 fn is_too_old(channel: &Channel, message: &Message) -> bool {
-    let age = Duration::from_millis(message.retrying_for_ms.and_then(|ms| ms.try_into().ok()).unwrap_or(0));
-    age >= channel.retry.max_age
+    message.retrying_for() >= channel.retry.max_age
 }
 
 fn try_again(channel: &Channel, message: &Message, number: u32, not_before: Duration) -> Verdict {

@@ -187,6 +187,11 @@ impl Message {
         MessageId(self.id)
     }
 
+    /// How long before the claim its first attempt began (of this life); zero where there was none.
+    pub fn retrying_for(&self) -> Duration {
+        Duration::from_millis(self.retrying_for_ms.and_then(|ms| ms.try_into().ok()).unwrap_or(0))
+    }
+
     /// When the application wrote it, by the database's clock; none where that is no moment.
     pub fn created_at(&self) -> Option<SystemTime> {
         let since_1970 = Duration::from_millis(u64::try_from(self.created_ms?).ok()?);

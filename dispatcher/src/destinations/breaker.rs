@@ -1,7 +1,8 @@
 //! A circuit breaker: a destination that fails again and again is left alone, and then tried with a few messages.
 //!
 //! It opens once at least [`LEAST`] attempts have failed, and these are half or more of those since counting began; counting
-//! begins anew every [`SPAN`], but not before something has succeeded. The first pause is [`FIRST_PAUSE`], the next twice as
+//! begins anew every [`SPAN`], but not before something has succeeded. A message that had failed before the last one that succeeded
+//! is itself at fault, and its failures do not count. The first pause is [`FIRST_PAUSE`], the next twice as
 //! long, up to [`LONGEST_PAUSE`], each longer by up to a fifth. After a pause up to [`PROBES`] messages are let through: one
 //! that succeeds closes it, and when all have failed the next pause begins.
 
@@ -56,18 +57,23 @@ enum State {
 #[derive(Debug)]
 pub(super) struct Breaker {
     state: State,
+    /// When something last succeeded.
+    worked: Option<Instant>,
+    /// Whether anything has failed.
+    pub(super) has_failed: bool,
     /// Pauses in a row.
     pub(super) failures: u32,
 }
 
 impl Breaker {
     pub(super) fn new(now: Instant) -> Self {
-        Self { state: State::Closed { since: now, good: 0, bad: 0 }, failures: 0 }
+        Self { state: State::Closed { since: now, good: 0, bad: 0 }, worked: None, has_failed: false, failures: 0 }
     }
 
     /// As an earlier term left it.
     pub(super) fn taken_over(failures: u32, remaining: Duration, now: Instant) -> Self {
-        Self { state: State::Open { until: now + remaining }, failures: failures.max(1) }
+        let state = State::Open { until: now + remaining };
+        Self { state, worked: None, has_failed: true, failures: failures.max(1) }
     }
 
     /// How much longer it is open; none where it is not.
@@ -101,8 +107,18 @@ impl Breaker {
         matches!(self.state, State::Closed { .. })
     }
 
+    /// What the failure of a message says whose first attempt began so long ago.
+    pub(super) fn failure(&mut self, trying_for: Duration, now: Instant) -> Sign {
+        self.has_failed = true;
+        let worked_since = self.worked.is_some_and(|worked| now - worked < trying_for);
+        if self.is_closed() && worked_since { Sign::None } else { Sign::Bad }
+    }
+
     /// An attempt ended; `others` are still in flight to the destination.
     pub(super) fn learn(&mut self, sign: Sign, others: usize, now: Instant) -> Turn {
+        if sign == Sign::Good {
+            self.worked = Some(now);
+        }
         if let Some(remaining) = self.open_for(now) {
             return if sign == Sign::Bad { Turn::StillOpen(remaining) } else { Turn::Stay };
         }
@@ -124,7 +140,7 @@ impl Breaker {
                 if sign == Sign::Bad && *bad >= LEAST && *bad >= *good { self.open(now) } else { Turn::Stay }
             }
             (State::HalfOpen { .. }, Sign::Good) => {
-                *self = Self::new(now);
+                *self = Self { worked: self.worked, has_failed: true, ..Self::new(now) };
                 Turn::Close
             }
             // The other probes may still succeed.
@@ -181,6 +197,28 @@ mod tests {
             answered.learn(Sign::Good, 0, then);
         }
         assert_eq!(opened, (1, 0));
+    }
+
+    #[test]
+    fn a_failure_says_nothing_of_a_destination_that_has_taken_something_since_the_message_was_first_tried() {
+        const TRYING: Duration = Duration::from_secs(20);
+        let now = Instant::now();
+        let mut breaker = Breaker::new(now);
+        assert_eq!(breaker.failure(TRYING, now), Sign::Bad, "nothing is known of it");
+        breaker.learn(Sign::Good, 0, now);
+        let then = now + TRYING;
+        assert_eq!(breaker.failure(TRYING + Duration::from_millis(1), then), Sign::None);
+        assert_eq!(breaker.failure(TRYING, then), Sign::Bad, "it may have failed since");
+        assert_eq!(breaker.failure(Duration::ZERO, now), Sign::Bad);
+
+        let pause = after(&mut breaker, &[Sign::Bad; 5], then).unwrap_or_default();
+        assert_eq!(breaker.failure(TRYING * 2, then), Sign::Bad, "it is down");
+        breaker.learn(Sign::Good, 0, then + pause);
+        assert_eq!(
+            breaker.failure(pause + TRYING, then + pause + TRYING),
+            Sign::None,
+            "it took a message after the pause"
+        );
     }
 
     #[test]

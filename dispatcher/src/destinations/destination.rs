@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use outbox_schema::destination::{Aside, DestinationState, Ramp};
-use outbox_schema::{Pause, PauseKind};
+use outbox_schema::{Message, Pause, PauseKind};
 use tokio::time::Instant;
 
 use super::breaker::{Breaker, Sign, Turn};
 use super::rate::{Bucket, REST};
 use super::window::{Slots, Window};
-use super::{FAR, FORGOTTEN, Limits, Ruling};
+use super::{FAILURES_FORGOTTEN, FAR, FORGOTTEN, Limits, Ruling};
 
 /// Rows that wait for the end of a pause come back so far apart: the probes find few of them due.
 const AFTER_A_PAUSE: Duration = Duration::from_millis(1);
@@ -171,20 +171,29 @@ impl Destination {
         self.breaker.learn(Sign::None, self.window.in_flight, now);
     }
 
-    /// An attempt ended. `name` is this destination's.
-    pub(super) fn answered(&mut self, name: &str, sign: Sign, took: Duration, slots: Slots, now: Instant) -> Ruling {
+    /// An attempt at `message`, whose destination this is, ended.
+    pub(super) fn answered(
+        &mut self,
+        message: &Message,
+        sign: Sign,
+        took: Duration,
+        slots: Slots,
+        now: Instant,
+    ) -> Ruling {
         self.window.released();
         if sign != Sign::None {
             let most = slots.share(self.limits.max_in_flight, self.window.is_slow(now));
             self.window.answered(took, most, now);
         }
         self.used = now;
+        let sign = if sign == Sign::Bad { self.breaker.failure(message.retrying_for(), now) } else { sign };
+        let name = &message.destination;
         match self.breaker.learn(sign, self.window.in_flight, now) {
             Turn::Stay => Ruling::default(),
             Turn::StillOpen(remaining) => Ruling { deferred: Some(remaining), pause: None },
             Turn::Open(remaining) => {
                 tracing::warn!(destination = name, pauses = self.breaker.failures, ?remaining, "breaker.opened");
-                let pause = Pause { destination: name.to_owned(), remaining, kind: PauseKind::Breaker };
+                let pause = Pause { destination: name.clone(), remaining, kind: PauseKind::Breaker };
                 Ruling { deferred: Some(remaining), pause: Some(pause) }
             }
             Turn::Close => {
@@ -304,7 +313,8 @@ impl Destination {
 
     pub(super) fn is_forgettable(&self, now: Instant) -> bool {
         let paused = self.paused.is_some_and(|(_, until)| until > now);
-        let at_rest = self.window.in_flight == 0 && now - self.used >= FORGOTTEN;
+        let rest = if self.breaker.has_failed { FAILURES_FORGOTTEN } else { FORGOTTEN };
+        let at_rest = self.window.in_flight == 0 && now - self.used >= rest;
         at_rest && !paused && self.breaker.is_closed() && self.aside_until <= now && !self.comes_back
     }
 }

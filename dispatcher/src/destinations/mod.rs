@@ -33,6 +33,9 @@ const FAR: Duration = Duration::from_mins(5);
 /// A destination of which nothing was heard for so long, and nothing is to be remembered, is forgotten.
 const FORGOTTEN: Duration = Duration::from_mins(1);
 
+/// The same where something has failed: what it took since tells a message at fault from a destination that is down.
+const FAILURES_FORGOTTEN: Duration = Duration::from_mins(10);
+
 /// What a channel allows each of its destinations.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
@@ -169,7 +172,7 @@ impl Destinations {
         let mut ruling = Ruling::default();
         let slots = self.slots(&state);
         if let Some(destination) = state.known.get_mut(&message.destination) {
-            ruling = destination.answered(&message.destination, sign(&answer.outcome), took, slots, now);
+            ruling = destination.answered(message, sign(&answer.outcome), took, slots, now);
             if destination.comes_back() {
                 self.recovery.notify_one();
             }

@@ -70,6 +70,28 @@ async fn a_destination_that_is_down_is_left_alone_and_its_messages_keep_their_at
 }
 
 #[tokio::test(start_paused = true)]
+async fn messages_that_always_fail_do_not_close_a_destination_that_takes_others() {
+    let destinations = destinations(Limits::default());
+    let failing = Message { retrying_for_ms: Some(300_000), ..to("up") };
+    destinations.send("up", &delivered(), QUICK);
+    for _ in 0..20 {
+        tokio::time::advance(Duration::from_secs(4)).await;
+        destinations.admitted(std::slice::from_ref(&failing));
+        assert_eq!(destinations.answered(&failing, &failed(), QUICK, LONGEST), Ruling::default());
+    }
+    assert!(!destinations.is_closed("up"));
+
+    tokio::time::advance(FORGOTTEN * 3).await;
+    destinations.prune();
+    for _ in 0..20 {
+        destinations.admitted(std::slice::from_ref(&failing));
+        assert_eq!(destinations.answered(&failing, &failed(), QUICK, LONGEST), Ruling::default(), "it is remembered");
+    }
+    let opened = (0..5).filter(|_| destinations.send("up", &failed(), QUICK).pause.is_some()).count();
+    assert_eq!(opened, 1, "others fail as well");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refused_message_is_no_sign_that_its_destination_is_down() {
     let destinations = destinations(Limits::default());
     for outcome in [Outcome::Dead { reason: DeadReason::Permanent }, Outcome::DeadTarget, Outcome::Unsent] {
