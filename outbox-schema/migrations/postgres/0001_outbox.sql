@@ -123,7 +123,9 @@ CREATE TABLE outbox (
 -- The poll walks these two and nothing else.
 CREATE INDEX outbox_due ON outbox (shard, priority, available_at, id)
     WHERE status = 'PENDING' AND ordering_key IS NULL;
-CREATE INDEX outbox_ordered ON outbox (shard, channel, ordering_key, id)
+-- By a number for channel and key: a walk looks at every entry of a page, and compares numbers in half of the time. Two keys
+-- that shared one would take turns, as if they were the same.
+CREATE INDEX outbox_ordered ON outbox (shard, hashtextextended(ordering_key, hashtextextended(channel, 0)), id)
     WHERE status = 'PENDING' AND ordering_key IS NOT NULL;
 -- What halts an ordering key where its channel says so: the dead, but for those that somebody cancelled.
 CREATE INDEX outbox_halting ON outbox (shard, channel, ordering_key, id)
@@ -312,20 +314,23 @@ RETURNS TABLE (id bigint, revision integer, channel varchar, ordering_key varcha
 LANGUAGE sql STABLE
 AS $$
     WITH RECURSIVE head AS (
-        (SELECT o.id, o.revision, o.channel, o.ordering_key, o.destination, o.payload_bytes, o.priority, o.available_at
+        (SELECT o.id, o.revision, o.channel, o.ordering_key, o.destination, o.payload_bytes, o.priority, o.available_at,
+                hashtextextended(o.ordering_key, hashtextextended(o.channel, 0)) AS hash
          FROM outbox o
          WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NOT NULL
-         ORDER BY o.channel, o.ordering_key, o.id LIMIT 1)
+         ORDER BY hash, o.id LIMIT 1)
         UNION ALL
         SELECT following.* FROM head, LATERAL (
             SELECT o.id, o.revision, o.channel, o.ordering_key, o.destination, o.payload_bytes, o.priority,
-                   o.available_at
+                   o.available_at, hashtextextended(o.ordering_key, hashtextextended(o.channel, 0)) AS hash
             FROM outbox o
             WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NOT NULL
-              AND (o.channel, o.ordering_key) > (head.channel, head.ordering_key)
-            ORDER BY o.channel, o.ordering_key, o.id LIMIT 1) following
+              AND hashtextextended(o.ordering_key, hashtextextended(o.channel, 0)) > head.hash
+            ORDER BY hash, o.id LIMIT 1) following
     )
-    SELECT head.* FROM head
+    SELECT head.id, head.revision, head.channel, head.ordering_key, head.destination, head.payload_bytes, head.priority,
+           head.available_at
+    FROM head
     WHERE head.channel <> ALL (p_halting) OR NOT EXISTS (
         SELECT FROM outbox dead
         WHERE dead.shard = p_shard AND dead.channel = head.channel AND dead.ordering_key = head.ordering_key

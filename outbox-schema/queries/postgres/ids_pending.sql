@@ -3,5 +3,5 @@
  ORDER BY shard, priority, available_at, id LIMIT $1)
 UNION ALL
 (SELECT id FROM outbox WHERE status = 'PENDING' AND ordering_key IS NOT NULL
- ORDER BY shard, channel, ordering_key, id LIMIT $1)
+ ORDER BY shard, hashtextextended(ordering_key, hashtextextended(channel, 0)), id LIMIT $1)
 LIMIT $1

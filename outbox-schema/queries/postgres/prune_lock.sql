@@ -9,5 +9,7 @@ WHERE o.id = ANY (ARRAY(SELECT json_array_elements_text($1::json)::bigint))
            AND o.channel <> ALL (ARRAY(SELECT json_array_elements_text($4::json)))
            AND EXISTS (SELECT FROM outbox later
                        WHERE later.shard = o.shard AND later.channel = o.channel
-                         AND later.ordering_key = o.ordering_key AND later.id > o.id AND later.status = 'PENDING'))
+                         AND later.ordering_key = o.ordering_key AND later.id > o.id AND later.status = 'PENDING'
+                         AND hashtextextended(later.ordering_key, hashtextextended(later.channel, 0))
+                             = hashtextextended(o.ordering_key, hashtextextended(o.channel, 0))))
 ORDER BY o.id FOR UPDATE OF o SKIP LOCKED
