@@ -170,6 +170,11 @@ async fn the_ids_of_a_large_claim_are_not_compressed_on_postgres() {
 }
 
 #[tokio::test]
+async fn a_walk_on_postgres_reads_one_index_entry_of_each_ordering_key() {
+    on(Dialect::Postgres, claims::a_walk_reads_one_index_entry_of_each_ordering_key).await;
+}
+
+#[tokio::test]
 async fn a_cancelled_claim_leaves_no_lock_behind() {
     on_every_database(claims::a_cancelled_claim_leaves_no_lock_behind).await;
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use outbox_schema::destination::Room;
 use outbox_schema::{ChannelTerms, ClaimRequest, StoreError, TermId, Verdict};
+use sqlx::Connection;
 
 use super::{Dialect, Outbox, delivered, http, ids, mark, once, request};
 use crate::eventually;
@@ -283,6 +284,25 @@ pub async fn the_ids_of_a_large_claim_are_not_compressed(outbox: &Outbox) {
         let stored = outbox.strings(&[&whole, beside], &this).await.remove(0);
         assert_eq!(stored, ["true".to_owned(), kept_beside.to_string()].map(Some), "{rows} rows");
     }
+}
+
+/// PostgreSQL: however many messages wait behind each. Counted for each connection, until it reports to the server: a new one
+/// has counted nothing.
+pub async fn a_walk_reads_one_index_entry_of_each_ordering_key(outbox: &Outbox) {
+    let rows = "INSERT INTO outbox (channel, target, payload, ordering_key) \
+                SELECT c, '/a', '{}', 'key-' || k FROM unnest('{http,hook}'::text[]) c, generate_series(1, 50) k, \
+                       generate_series(1, 20)";
+    outbox.execute(rows).await;
+    let mut connection = sqlx::PgConnection::connect(outbox.url()).await.unwrap();
+    let mut tx = connection.begin().await.unwrap();
+    let walk = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
+                SELECT FROM outbox_ordered_heads(0::smallint, '{}')";
+    sqlx::raw_sql(walk).execute(&mut *tx).await.unwrap();
+    let read = "SELECT count(*), sum(pg_stat_get_xact_tuples_returned(indexrelid))::bigint FROM pg_index \
+                WHERE indrelid = 'outbox'::regclass AND pg_stat_get_xact_numscans(indexrelid) > 0";
+    let (indexes, entries): (i64, i64) = sqlx::query_as(read).fetch_one(&mut *tx).await.unwrap();
+    assert_eq!((indexes, entries), (1, 100));
+    tx.rollback().await.unwrap();
 }
 
 /// As after a restart: PostgreSQL's store keeps one connection for its claims.
