@@ -1,10 +1,10 @@
 //! A circuit breaker: a destination that fails again and again is left alone, and then tried with a few messages.
 //!
 //! It opens once at least [`LEAST`] attempts have failed, and these are half or more of those since counting began; counting
-//! begins anew every [`SPAN`], but not before something has succeeded. A message that had failed before the last one that succeeded
-//! is itself at fault, and its failures do not count. The first pause is [`FIRST_PAUSE`], the next twice as
-//! long, up to [`LONGEST_PAUSE`], each longer by up to a fifth. After a pause up to [`PROBES`] messages are let through: one
-//! that succeeds closes it, and when all have failed the next pause begins.
+//! begins anew every [`SPAN`], but not before something has succeeded. A failure does not count where the message was first
+//! tried before the last success: it is itself at fault. The first pause is [`FIRST_PAUSE`], the next twice as long, up to
+//! [`LONGEST_PAUSE`], each longer by up to a fifth. After a pause up to [`PROBES`] messages are let through: one that
+//! succeeds closes it, and when all have failed the next pause begins.
 
 use std::time::Duration;
 
