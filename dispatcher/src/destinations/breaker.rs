@@ -28,7 +28,10 @@ pub(super) enum Sign {
     /// It works: it took the message, or refused this one.
     Good,
     /// It does not.
-    Bad,
+    Bad {
+        /// How long ago the message was first tried; zero where it was not.
+        trying_for: Duration,
+    },
     /// Nothing was asked of it, or it is not at fault.
     None,
 }
@@ -53,6 +56,12 @@ enum State {
     HalfOpen { let_through: usize },
 }
 
+impl State {
+    fn closed(now: Instant) -> Self {
+        Self::Closed { since: now, good: 0, bad: 0 }
+    }
+}
+
 /// The breaker of one destination.
 #[derive(Debug)]
 pub(super) struct Breaker {
@@ -67,7 +76,7 @@ pub(super) struct Breaker {
 
 impl Breaker {
     pub(super) fn new(now: Instant) -> Self {
-        Self { state: State::Closed { since: now, good: 0, bad: 0 }, worked: None, has_failed: false, failures: 0 }
+        Self { state: State::closed(now), worked: None, has_failed: false, failures: 0 }
     }
 
     /// As an earlier term left it.
@@ -107,20 +116,15 @@ impl Breaker {
         matches!(self.state, State::Closed { .. })
     }
 
-    /// What the failure of a message says whose first attempt began so long ago.
-    pub(super) fn failure(&mut self, trying_for: Duration, now: Instant) -> Sign {
-        self.has_failed = true;
-        let worked_since = self.worked.is_some_and(|worked| now - worked < trying_for);
-        if self.is_closed() && worked_since { Sign::None } else { Sign::Bad }
-    }
-
     /// An attempt ended; `others` are still in flight to the destination.
     pub(super) fn learn(&mut self, sign: Sign, others: usize, now: Instant) -> Turn {
-        if sign == Sign::Good {
-            self.worked = Some(now);
+        match sign {
+            Sign::Good => self.worked = Some(now),
+            Sign::Bad { .. } => self.has_failed = true,
+            Sign::None => {}
         }
         if let Some(remaining) = self.open_for(now) {
-            return if sign == Sign::Bad { Turn::StillOpen(remaining) } else { Turn::Stay };
+            return if matches!(sign, Sign::Bad { .. }) { Turn::StillOpen(remaining) } else { Turn::Stay };
         }
         match (&mut self.state, sign) {
             // It told nothing: another one goes in its place.
@@ -129,23 +133,30 @@ impl Breaker {
                 Turn::Stay
             }
             (State::Closed { .. } | State::Open { .. }, Sign::None) => Turn::Stay,
+            // The message is at fault.
+            (State::Closed { .. }, Sign::Bad { trying_for })
+                if self.worked.is_some_and(|worked| now - worked < trying_for) =>
+            {
+                Turn::Stay
+            }
             (State::Closed { since, good, bad }, _) => {
                 if now - *since >= SPAN && *good > 0 {
                     (*since, *good, *bad) = (now, 0, 0);
                 }
-                match sign {
-                    Sign::Good | Sign::None => *good = good.saturating_add(1),
-                    Sign::Bad => *bad = bad.saturating_add(1),
+                if sign == Sign::Good {
+                    *good = good.saturating_add(1);
+                    return Turn::Stay;
                 }
-                if sign == Sign::Bad && *bad >= LEAST && *bad >= *good { self.open(now) } else { Turn::Stay }
+                *bad = bad.saturating_add(1);
+                if *bad >= LEAST && *bad >= *good { self.open(now) } else { Turn::Stay }
             }
             (State::HalfOpen { .. }, Sign::Good) => {
-                *self = Self { worked: self.worked, has_failed: true, ..Self::new(now) };
+                (self.state, self.failures) = (State::closed(now), 0);
                 Turn::Close
             }
             // The other probes may still succeed.
-            (State::HalfOpen { .. }, Sign::Bad) if others > 0 => Turn::StillOpen(FIRST_PAUSE),
-            (State::HalfOpen { .. } | State::Open { .. }, Sign::Good | Sign::Bad) => self.open(now),
+            (State::HalfOpen { .. }, Sign::Bad { .. }) if others > 0 => Turn::StillOpen(FIRST_PAUSE),
+            (State::HalfOpen { .. } | State::Open { .. }, Sign::Good | Sign::Bad { .. }) => self.open(now),
         }
     }
 
@@ -165,6 +176,9 @@ mod tests {
 
     use super::*;
 
+    /// The failure of a message at its first attempt.
+    const BAD: Sign = Sign::Bad { trying_for: Duration::ZERO };
+
     /// How long it opened for, after these signs.
     fn after(breaker: &mut Breaker, signs: &[Sign], now: Instant) -> Option<Duration> {
         signs.iter().find_map(|sign| match breaker.learn(*sign, 0, now) {
@@ -176,9 +190,9 @@ mod tests {
     #[test]
     fn it_opens_at_the_fifth_failure_when_half_of_all_attempts_failed() {
         let now = Instant::now();
-        assert_eq!(after(&mut Breaker::new(now), &[Sign::Bad; 4], now), None);
-        assert!(after(&mut Breaker::new(now), &[Sign::Bad; 5], now).is_some());
-        let mixed = [[Sign::Good; 6], [Sign::Bad; 6]].concat();
+        assert_eq!(after(&mut Breaker::new(now), &[BAD; 4], now), None);
+        assert!(after(&mut Breaker::new(now), &[BAD; 5], now).is_some());
+        let mixed = [[Sign::Good; 6], [BAD; 6]].concat();
         assert_eq!(after(&mut Breaker::new(now), &mixed[..11], now), None);
         assert!(after(&mut Breaker::new(now), &mixed, now).is_some());
         assert_eq!(after(&mut Breaker::new(now), &[Sign::None; 50], now), None);
@@ -192,45 +206,41 @@ mod tests {
         let mut opened = (0, 0);
         for minute in 1..=5 {
             let then = now + SPAN * minute;
-            opened.0 += u32::from(lonely.learn(Sign::Bad, 0, then) != Turn::Stay);
-            opened.1 += u32::from(answered.learn(Sign::Bad, 0, then) != Turn::Stay);
+            opened.0 += u32::from(lonely.learn(BAD, 0, then) != Turn::Stay);
+            opened.1 += u32::from(answered.learn(BAD, 0, then) != Turn::Stay);
             answered.learn(Sign::Good, 0, then);
         }
         assert_eq!(opened, (1, 0));
     }
 
     #[test]
-    fn a_failure_says_nothing_of_a_destination_that_has_taken_something_since_the_message_was_first_tried() {
-        const TRYING: Duration = Duration::from_secs(20);
+    fn a_message_that_was_first_tried_before_the_last_success_opens_nothing() {
+        const AGO: Duration = Duration::from_secs(20);
+        let tried = |ago| [Sign::Bad { trying_for: ago }; 5];
         let now = Instant::now();
-        let mut breaker = Breaker::new(now);
-        assert_eq!(breaker.failure(TRYING, now), Sign::Bad, "nothing is known of it");
-        breaker.learn(Sign::Good, 0, now);
-        let then = now + TRYING;
-        assert_eq!(breaker.failure(TRYING + Duration::from_millis(1), then), Sign::None);
-        assert_eq!(breaker.failure(TRYING, then), Sign::Bad, "it may have failed since");
-        assert_eq!(breaker.failure(Duration::ZERO, now), Sign::Bad);
+        assert!(after(&mut Breaker::new(now), &tried(AGO), now).is_some(), "nothing is known of the destination");
 
-        let pause = after(&mut breaker, &[Sign::Bad; 5], then).unwrap_or_default();
-        assert_eq!(breaker.failure(TRYING * 2, then), Sign::Bad, "it is down");
-        breaker.learn(Sign::Good, 0, then + pause);
-        assert_eq!(
-            breaker.failure(pause + TRYING, then + pause + TRYING),
-            Sign::None,
-            "it took a message after the pause"
-        );
+        let mut breaker = Breaker::new(now);
+        breaker.learn(Sign::Good, 0, now);
+        let then = now + AGO;
+        assert_eq!(after(&mut breaker, &tried(AGO + Duration::from_millis(1)), then), None);
+        let pause = after(&mut breaker, &tried(AGO), then).expect("it may have failed since");
+        assert!(matches!(breaker.learn(tried(AGO * 2)[0], 0, then), Turn::StillOpen(_)));
+        assert_eq!(breaker.learn(Sign::Good, 0, then + pause), Turn::Close);
+        assert_eq!(after(&mut breaker, &tried(AGO + pause), then + pause + AGO), None, "it took one after the pause");
+        assert!(after(&mut breaker, &tried(AGO), then + pause + AGO).is_some());
     }
 
     #[test]
     fn after_a_pause_one_success_closes_it() {
         let now = Instant::now();
         let mut breaker = Breaker::new(now);
-        let pause = after(&mut breaker, &[Sign::Bad; 5], now);
+        let pause = after(&mut breaker, &[BAD; 5], now);
         assert!(breaker.open_for(now).is_some());
         assert_eq!(breaker.learn(Sign::Good, 0, now), Turn::Stay, "it began before the pause");
         let then = now + pause.unwrap_or_default();
         assert_eq!((breaker.open_for(then), breaker.probes_left()), (None, Some(PROBES)));
-        assert!(matches!(breaker.learn(Sign::Bad, 1, then), Turn::StillOpen(_)));
+        assert!(matches!(breaker.learn(BAD, 1, then), Turn::StillOpen(_)));
         assert_eq!(breaker.learn(Sign::Good, 0, then), Turn::Close);
         assert!(breaker.is_closed() && breaker.failures == 0);
     }
@@ -244,11 +254,11 @@ mod tests {
             breaker.let_through();
             assert_eq!(breaker.probes_left(), Some(left));
         }
-        breaker.learn(Sign::Bad, 2, now);
+        breaker.learn(BAD, 2, now);
         assert_eq!(breaker.probes_left(), Some(0), "one that failed makes no room for another");
         breaker.learn(Sign::None, 1, now);
         assert_eq!(breaker.probes_left(), Some(1), "one that was not sent does");
-        assert!(matches!(breaker.learn(Sign::Bad, 0, now), Turn::Open(_)));
+        assert!(matches!(breaker.learn(BAD, 0, now), Turn::Open(_)));
     }
 
     #[test]
@@ -257,7 +267,7 @@ mod tests {
         let mut breaker = Breaker::new(now);
         let mut pauses = Vec::new();
         for _ in 0..9 {
-            let pause = after(&mut breaker, &[Sign::Bad; 5], now).unwrap_or_default();
+            let pause = after(&mut breaker, &[BAD; 5], now).unwrap_or_default();
             pauses.push(pause.as_secs_f64());
             now += pause;
         }
@@ -280,7 +290,7 @@ mod tests {
         fn it_never_opens_where_most_attempts_succeed(rounds in 1_usize..200) {
             let now = Instant::now();
             let mut breaker = Breaker::new(now);
-            let signs: Vec<_> = (0..rounds).flat_map(|_| [Sign::Good, Sign::Good, Sign::Bad]).collect();
+            let signs: Vec<_> = (0..rounds).flat_map(|_| [Sign::Good, Sign::Good, BAD]).collect();
             prop_assert_eq!(after(&mut breaker, &signs, now), None);
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_schema::destination::{Aside, DestinationState, Ramp};
-use outbox_schema::{Message, Pause, PauseKind};
+use outbox_schema::{Pause, PauseKind};
 use tokio::time::Instant;
 
 use super::breaker::{Breaker, Sign, Turn};
@@ -171,29 +171,20 @@ impl Destination {
         self.breaker.learn(Sign::None, self.window.in_flight, now);
     }
 
-    /// An attempt at `message`, whose destination this is, ended.
-    pub(super) fn answered(
-        &mut self,
-        message: &Message,
-        sign: Sign,
-        took: Duration,
-        slots: Slots,
-        now: Instant,
-    ) -> Ruling {
+    /// An attempt ended. `name` is this destination's.
+    pub(super) fn answered(&mut self, name: &str, sign: Sign, took: Duration, slots: Slots, now: Instant) -> Ruling {
         self.window.released();
         if sign != Sign::None {
             let most = slots.share(self.limits.max_in_flight, self.window.is_slow(now));
             self.window.answered(took, most, now);
         }
         self.used = now;
-        let sign = if sign == Sign::Bad { self.breaker.failure(message.retrying_for(), now) } else { sign };
-        let name = &message.destination;
         match self.breaker.learn(sign, self.window.in_flight, now) {
             Turn::Stay => Ruling::default(),
             Turn::StillOpen(remaining) => Ruling { deferred: Some(remaining), pause: None },
             Turn::Open(remaining) => {
                 tracing::warn!(destination = name, pauses = self.breaker.failures, ?remaining, "breaker.opened");
-                let pause = Pause { destination: name.clone(), remaining, kind: PauseKind::Breaker };
+                let pause = Pause { destination: name.to_owned(), remaining, kind: PauseKind::Breaker };
                 Ruling { deferred: Some(remaining), pause: Some(pause) }
             }
             Turn::Close => {

@@ -172,7 +172,7 @@ impl Destinations {
         let mut ruling = Ruling::default();
         let slots = self.slots(&state);
         if let Some(destination) = state.known.get_mut(&message.destination) {
-            ruling = destination.answered(message, sign(&answer.outcome), took, slots, now);
+            ruling = destination.answered(&message.destination, sign(message, &answer.outcome), took, slots, now);
             if destination.comes_back() {
                 self.recovery.notify_one();
             }
@@ -330,10 +330,10 @@ impl Destinations {
     }
 }
 
-fn sign(outcome: &Outcome) -> Sign {
+fn sign(message: &Message, outcome: &Outcome) -> Sign {
     match outcome {
         Outcome::Delivered { .. } | Outcome::Dead { .. } | Outcome::DeadTarget => Sign::Good,
-        Outcome::Retry { .. } | Outcome::InDoubt => Sign::Bad,
+        Outcome::Retry { .. } | Outcome::InDoubt => Sign::Bad { trying_for: message.retrying_for() },
         Outcome::Defer { .. } | Outcome::Unsent => Sign::None,
     }
 }
