@@ -1,15 +1,18 @@
-//! One request and its answer, within one deadline; and what is known where no answer came.
+//! What is known of a request to which no answer came, and the reading of answers within their deadline.
 
 use std::error::Error;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::time::Duration;
 
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::body::{Body, Incoming};
+use hyper::header::{CONTENT_ENCODING, HeaderMap};
 use outbox_schema::{DeadReason, Outcome};
-use reqwest::header::{CONTENT_ENCODING, HeaderMap};
-use reqwest::{Client, Request, Response, StatusCode};
 use tokio::time::{Instant, timeout_at};
 
 use crate::destination::{Answer, EXCERPT_BYTES, RESPONSE_BYTES};
-use crate::network::Forbidden;
 
 /// Why there is no answer, in words, by what it proves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,40 +46,10 @@ impl NoAnswer {
     }
 }
 
-/// Sends `request` to the origin `to` and waits for the status and the headers of its answer.
-///
-/// # Cancel safety
-/// Dropping it leaves the request in doubt.
-pub(crate) async fn send(client: &Client, request: Request, to: &str, deadline: Instant) -> Result<Response, NoAnswer> {
-    let began = Instant::now();
-    match timeout_at(deadline, client.execute(request)).await {
-        Ok(Ok(response)) => Ok(response),
-        Ok(Err(error)) => Err(no_answer(&error, to)),
-        Err(_) => Err(timed_out(to, began)),
-    }
-}
-
 /// What is known of a request that was sent at `began` and given up.
 pub(crate) fn timed_out(to: &str, began: Instant) -> NoAnswer {
     let waited = began.elapsed().as_secs_f64();
     NoAnswer::InDoubt(format!("{to} did not answer within {waited:.1} s: it may have accepted the message"))
-}
-
-fn no_answer(error: &reqwest::Error, to: &str) -> NoAnswer {
-    if let Some(forbidden) = causes(error).find_map(|cause| cause.downcast_ref::<Forbidden>()) {
-        return NoAnswer::Impossible(forbidden.to_string());
-    }
-    // The innermost cause says it best, and holds no URL.
-    let cause = causes(error).last().map_or_else(|| "unknown cause".to_owned(), ToString::to_string);
-    if error.is_builder() {
-        NoAnswer::Impossible(format!("the target at {to} cannot be requested: {cause}"))
-    } else if error.is_dns() {
-        NoAnswer::NotSent(format!("the name of {to} cannot be resolved: {cause}"))
-    } else if error.is_connect() {
-        NoAnswer::NotSent(format!("cannot connect to {to}: {cause}"))
-    } else {
-        unanswered(error.source(), to)
-    }
 }
 
 /// Why a request has no answer that had been given to a connection.
@@ -88,10 +61,6 @@ pub(crate) fn unanswered(error: Option<&(dyn Error + 'static)>, to: &str) -> NoA
     } else {
         NoAnswer::InDoubt(format!("the connection to {to} was lost before the answer came: {cause}"))
     }
-}
-
-fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
-    std::iter::successors(error.source(), |cause| (**cause).source())
 }
 
 /// Proof that the request was not processed: hyper had not begun to write it, as the connection had closed before, or
@@ -116,37 +85,63 @@ pub(crate) struct Read {
     pub(crate) body: Vec<u8>,
 }
 
-/// Reads the body up to the cap and the deadline; a body that does not come whole is as much as did come.
-/// One that is read to its end leaves its connection to the next request; else the connection is dropped.
-pub(crate) async fn read(mut response: Response, deadline: Instant) -> Read {
-    let status = response.status();
-    let headers = std::mem::take(response.headers_mut());
-    let mut body = Vec::new();
-    while let Ok(Ok(Some(chunk))) = timeout_at(deadline, response.chunk()).await {
-        let room = RESPONSE_BYTES - body.len();
-        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
-        if chunk.len() > room {
-            break;
+/// Reads a body up to the cap and the deadline. True where that was all of it.
+pub(crate) async fn read(body: &mut Incoming, deadline: Instant) -> (Vec<u8>, bool) {
+    let mut bytes = Vec::new();
+    loop {
+        match next(body, deadline).await {
+            Next::Part(part) => {
+                let room = RESPONSE_BYTES - bytes.len();
+                bytes.extend_from_slice(&part[..part.len().min(room)]);
+                if part.len() > room {
+                    return (bytes, false);
+                }
+            }
+            Next::End => return (bytes, true),
+            Next::Lost => return (bytes, false),
         }
     }
-    Read { status, headers, body }
 }
 
-/// Reads away the rest of an answer whose body nobody wants, so that its connection can be used again; gives up,
-/// and the connection with it, where that takes too long or too much.
-pub(crate) async fn drain(mut response: Response, deadline: Instant) {
+/// Reads away a body. True where it came to its end; not where that takes too long or too much.
+pub(crate) async fn drain(body: &mut Incoming, deadline: Instant) -> bool {
     /// A new connection costs less than waiting longer.
     const PATIENCE: Duration = Duration::from_secs(1);
-    if response.content_length().is_some_and(|length| length > RESPONSE_BYTES as u64) {
-        return;
+    if body.size_hint().lower() > RESPONSE_BYTES as u64 {
+        return false;
     }
     let deadline = deadline.min(Instant::now() + PATIENCE);
     let mut drained = 0;
-    while let Ok(Ok(Some(chunk))) = timeout_at(deadline, response.chunk()).await {
-        drained += chunk.len();
-        if drained > RESPONSE_BYTES {
-            return;
+    loop {
+        match next(body, deadline).await {
+            Next::Part(part) => drained += part.len(),
+            Next::End => return true,
+            Next::Lost => return false,
         }
+        if drained > RESPONSE_BYTES {
+            return false;
+        }
+    }
+}
+
+/// What comes next of a body.
+enum Next {
+    Part(Bytes),
+    End,
+    /// Its end did not come, and will not before the deadline.
+    Lost,
+}
+
+async fn next(body: &mut Incoming, deadline: Instant) -> Next {
+    if body.is_end_stream() {
+        return Next::End;
+    }
+    let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
+    match timeout_at(deadline, frame).await {
+        // Trailers say nothing to us.
+        Ok(Some(Ok(frame))) => Next::Part(frame.into_data().unwrap_or_default()),
+        Ok(None) => Next::End,
+        Ok(Some(Err(_))) | Err(_) => Next::Lost,
     }
 }
 

@@ -1,5 +1,6 @@
 //! How the outside is reached: destinations (http, fcm) and leases (redis, table).
 
+mod connections;
 pub mod destination;
 mod exchange;
 pub mod fcm;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use hyper::header::{HeaderMap, RETRY_AFTER};
 use outbox_schema::Outcome;
-use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use crate::destination::RETRY_AFTER_MAX;
 

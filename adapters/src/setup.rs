@@ -1,9 +1,8 @@
-//! What channels of every kind are set up from: checked settings, and an HTTP client of their own.
+//! What channels of every kind are set up from: checked settings, and how they speak TLS.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::Client;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -11,7 +10,6 @@ use rustls_platform_verifier::Verifier;
 use url::{Position, Url};
 
 use crate::network::Guard;
-use crate::network::resolver::GuardedResolver;
 
 /// A channel cannot be set up as its settings say.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,28 +73,6 @@ impl Setup<'_> {
             guard.check_host(&host).map_err(|forbidden| refuse(forbidden.to_string()))?;
         }
         Ok(url)
-    }
-
-    /// The channel's client: it follows no redirect, retries nothing, asks no proxy, and dials only what `guard` permits.
-    /// A request that the pool had not begun to write when its idle connection closed goes over another one:
-    /// that is no retry.
-    pub(crate) fn client(self, guard: Arc<Guard>, tls_ca: &str, timeout: Duration) -> Result<Client, SetupError> {
-        Client::builder()
-            .tls_backend_preconfigured(self.tls(tls_ca, &["h2", "http/1.1"])?)
-            .user_agent(USER_AGENT)
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .no_proxy()
-            .dns_resolver(Arc::new(GuardedResolver::new(guard)))
-            .connect_timeout(connect_patience(timeout))
-            .tcp_nodelay(true)
-            .pool_max_idle_per_host(usize::MAX)
-            .pool_idle_timeout(POOL_IDLE)
-            .http2_keep_alive_interval(PING_INTERVAL)
-            .http2_keep_alive_timeout(PING_PATIENCE)
-            .build()
-            .map_err(|error| self.error("tls_ca", format!("no HTTP client can be built: {error}")))
     }
 
     /// How the channel speaks TLS: it trusts the system's roots and those of the file `tls_ca`, and offers `protocols`.

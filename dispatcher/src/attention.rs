@@ -16,7 +16,7 @@ use tokio::sync::{Notify, watch};
 use crate::leadership::patience;
 
 /// The wait after the first poll that finds nothing, and by what it grows with each that follows.
-const SOON: Duration = Duration::from_millis(2);
+const SOON: Duration = Duration::from_millis(1);
 const GROWTH: u32 = 4;
 
 /// Polls in a row that found nothing, after which the poller falls asleep.

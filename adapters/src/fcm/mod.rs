@@ -1,11 +1,8 @@
 //! Delivery over the FCM HTTP v1 API: `POST {base_url}/v1/projects/{project}/messages:send`
 //! (<https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send>).
 //!
-//! `request` makes the body, `token` keeps the access token, `connections` the connections, `response` decides what an
-//! answer means. FCM knows no idempotency key, so a repeat carries ids by which it replaces the first on the device.
+//! `request` makes the body, `token` keeps the access token, `response` decides what an answer means. FCM knows no idempotency key, so a repeat carries ids by which it replaces the first on the device.
 
-mod body;
-mod connections;
 mod request;
 mod response;
 mod settings;
@@ -18,20 +15,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use hyper::Method;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use outbox_schema::{DeadReason, Outcome, Scope};
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use tokio::time::Instant;
 use url::Url;
 
-use self::connections::Connections;
 use self::response::{CHANNEL_WAIT, Fault, RETRY_FLOOR};
 pub use self::settings::Settings;
 use self::target::Kind;
 use self::token::{KeyFile, Source, Token, Tokens};
+use crate::connections::{Connections, Request};
 use crate::destination::{Adapter, Answer, Delivery};
 use crate::exchange::{NoAnswer, Read};
 use crate::network::Guard;
-use crate::network::dial::Dialer;
 use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, connect_patience};
 
@@ -46,6 +43,7 @@ const NO_TOKEN_WAIT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct FcmChannel {
     connections: Connections,
+    send_url: Url,
     project: String,
     tokens: Tokens,
     timeout: Duration,
@@ -66,9 +64,8 @@ impl FcmChannel {
         let send_url = format!("{}/v1/projects/{project}/messages:send", base.as_str().trim_end_matches('/'));
         let send_url = Url::parse(&send_url).map_err(|error| setup.error("base_url", error.to_string()))?;
         let tls = setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?;
-        let dialer = Dialer::new(&send_url, guard, tls, connect_patience(timeout));
-        let connections = Connections::new(dialer, &send_url).map_err(|problem| setup.error("base_url", problem))?;
-        Ok(Self { connections, project, tokens: Tokens::new(source), timeout, at_most_once })
+        let connections = Connections::new(guard, tls, connect_patience(timeout));
+        Ok(Self { connections, send_url, project, tokens: Tokens::new(source), timeout, at_most_once })
     }
 
     async fn send(&self, body: &Bytes, token: &Token, deadline: Instant) -> Result<Read, NoAnswer> {
@@ -78,7 +75,8 @@ impl FcmChannel {
         bearer.set_sensitive(true);
         let json = HeaderValue::from_static("application/json");
         let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer), (CONTENT_TYPE, json)]);
-        self.connections.post(&headers, body, deadline).await
+        let request = Request { method: Method::POST, url: self.send_url.clone(), headers, body: body.clone() };
+        Ok(self.connections.send(&request, deadline).await?.read(deadline).await)
     }
 
     /// Sends, and once more with a new token where FCM refused the kept one: it may have been revoked.

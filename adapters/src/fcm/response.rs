@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
+use hyper::StatusCode;
 use outbox_schema::{DeadReason, Outcome, Scope};
-use reqwest::StatusCode;
 use serde_json::Value;
 
 use super::target::Kind;
@@ -137,8 +137,8 @@ pub(super) fn judge(read: &Read, fault: Fault, kind: Kind, at_most_once: bool) -
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::HeaderMap;
     use proptest::prelude::*;
-    use reqwest::header::HeaderMap;
 
     use super::*;
 

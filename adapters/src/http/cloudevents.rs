@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
 const PREFIX: &str = "ce-";
 const ID: HeaderName = HeaderName::from_static("ce-id");

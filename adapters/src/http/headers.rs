@@ -1,6 +1,6 @@
 //! Header names and values that come from settings and rows.
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 /// Headers of the connection and of the message's framing (RFC 9110, 7.6.1): the client's own business.

@@ -15,22 +15,21 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::{DeadReason, Outcome};
-use reqwest::Client;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
 pub use self::settings::{Auth, CloudEvents, IdempotencyKey, Kept, Method, Secret, Settings};
+use crate::connections::Connections;
 use crate::destination::{Adapter, Answer, Delivery};
-use crate::exchange;
 use crate::network::Guard;
-use crate::network::resolver::GuardedResolver;
+use crate::network::resolver::Resolver;
 use crate::retry_after::busy_for;
-use crate::setup::{Setup, SetupError, origin};
+use crate::setup::{Setup, SetupError, connect_patience, origin};
 
 /// A configured channel of kind `http`. Its connections are kept and shared by its requests.
 #[derive(Debug)]
 pub struct HttpChannel {
-    client: Client,
+    connections: Connections,
     guard: Arc<Guard>,
     composer: request::Composer,
     timeout: Duration,
@@ -47,8 +46,9 @@ impl HttpChannel {
         let setup = Setup { channel: name };
         let guard = Arc::new(Guard::new(name, &settings.allow_networks));
         let composer = request::Composer::new(setup, settings, &guard)?;
-        let client = setup.client(Arc::clone(&guard), &settings.tls_ca, timeout)?;
-        Ok(Self { client, guard, composer, timeout, at_most_once })
+        let tls = setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?;
+        let connections = Connections::new(Arc::clone(&guard), tls, connect_patience(timeout));
+        Ok(Self { connections, guard, composer, timeout, at_most_once })
     }
 }
 
@@ -60,18 +60,18 @@ impl Adapter for HttpChannel {
             Ok(composed) => composed,
             Err(refused) => return Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, refused),
         };
-        let to = origin(composed.request.url()).to_owned();
-        let response = match exchange::send(&self.client, composed.request, &to, deadline).await {
-            Ok(response) => response,
+        let answered = match self.connections.send(&composed.request, deadline).await {
+            Ok(answered) => answered,
             Err(no_answer) => return no_answer.into_answer(None),
         };
-        let status = response.status();
+        let status = answered.status();
         if status.is_success() {
-            exchange::drain(response, deadline).await;
+            answered.drain(deadline).await;
             return Answer::delivered(status.as_u16(), None);
         }
-        let read = exchange::read(response, deadline).await;
-        let (outcome, error) = response::judge(&read, &to, composed.authorized, self.at_most_once);
+        let read = answered.read(deadline).await;
+        let to = origin(&composed.request.url);
+        let (outcome, error) = response::judge(&read, to, composed.authorized, self.at_most_once);
         Answer {
             busy_for: busy_for(&outcome, &read.headers),
             outcome,
@@ -97,11 +97,9 @@ impl Adapter for HttpChannel {
 
 /// The addresses of a base URL that the channel may reach.
 async fn resolve(base: &Url, guard: &Arc<Guard>) -> Result<Vec<String>, String> {
-    use reqwest::dns::Resolve;
     let host = base.host_str().unwrap_or_default();
     let Some(name) = base.domain() else { return Ok(vec![host.to_owned()]) };
-    let name = name.parse().map_err(|_| format!("{host} is not a name that can be resolved"))?;
-    let addresses = GuardedResolver::new(Arc::clone(guard)).resolve(name).await.map_err(|error| error.to_string())?;
-    let addresses: Vec<String> = addresses.map(|address| address.ip().to_string()).collect();
+    let addresses = Resolver::new(Arc::clone(guard)).resolve(name).await.map_err(|error| error.to_string())?;
+    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     if addresses.is_empty() { Err("its name has no address".to_owned()) } else { Ok(addresses) }
 }

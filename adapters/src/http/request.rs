@@ -5,13 +5,13 @@ use std::time::SystemTime;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Body, Request};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
 use super::settings::{Auth, CloudEvents, IdempotencyKey, Method, Settings};
 use super::signing::{self, Signer};
 use super::{cloudevents, headers};
+use crate::connections::Request;
 use crate::destination::Delivery;
 use crate::network::Guard;
 use crate::setup::{Setup, SetupError, origin};
@@ -26,7 +26,7 @@ const URL_BYTES: usize = 65_534;
 /// Makes the requests of one channel.
 #[derive(Debug)]
 pub(super) struct Composer {
-    method: reqwest::Method,
+    method: hyper::Method,
     base: Option<Url>,
     headers: HeaderMap,
     credential: Option<Credential>,
@@ -95,9 +95,9 @@ impl Composer {
             }
         }
         let method = match settings.method {
-            Method::Post => reqwest::Method::POST,
-            Method::Put => reqwest::Method::PUT,
-            Method::Patch => reqwest::Method::PATCH,
+            Method::Post => hyper::Method::POST,
+            Method::Put => hyper::Method::PUT,
+            Method::Patch => hyper::Method::PATCH,
         };
         let (idempotency_key, channel) = (settings.idempotency_key, format!("channels.{}", setup.channel));
         let cloudevents = settings.cloudevents;
@@ -147,9 +147,7 @@ impl Composer {
                 headers.insert(name, value);
             }
         }
-        let mut request = Request::new(self.method.clone(), url);
-        *request.headers_mut() = headers;
-        *request.body_mut() = Some(Body::from(Bytes::from(delivery.payload)));
+        let request = Request { method: self.method.clone(), url, headers, body: Bytes::from(delivery.payload) };
         Ok(Composed { request, authorized: credential.is_some() })
     }
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use hyper::StatusCode;
+use hyper::header::LOCATION;
 use outbox_schema::{DeadReason, Outcome, Scope};
-use reqwest::StatusCode;
-use reqwest::header::LOCATION;
 use url::Url;
 
 use crate::exchange::Read;

@@ -1,5 +1,4 @@
-//! Making a connection for an adapter that keeps its connections itself: the name, TCP, TLS. What is dialled has been
-//! checked by the guard, as in [`super::resolver`].
+//! Making a connection: the name, TCP, TLS. What is dialled has been checked by the guard: see [`super::resolver`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,8 +7,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use reqwest::dns::Resolve;
-use rustls::ClientConfig;
+use rustix::net::sockopt;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -17,13 +15,17 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
-use super::resolver::GuardedResolver;
-use super::{Forbidden, Guard};
+use super::Guard;
+use super::resolver::{Lookup, ResolveError, Resolver, System};
 use crate::exchange::NoAnswer;
 use crate::setup::origin;
 
 /// How long an address may take before the next is tried beside it (RFC 8305, 5).
 const STAGGER: Duration = Duration::from_millis(250);
+
+/// How long a connection is idle before it is asked, and how often it is asked in vain before it is closed.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+const KEEPALIVE_TRIES: u32 = 3;
 
 /// A connection, encrypted or not.
 pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -38,9 +40,9 @@ pub(crate) struct Dialled {
 }
 
 /// Makes connections to one origin.
-pub(crate) struct Dialer {
+pub(crate) struct Dialer<L = System> {
     url: Url,
-    guard: Arc<Guard>,
+    resolver: Resolver<L>,
     /// None: in plain text.
     tls: Option<TlsConnector>,
     patience: Duration,
@@ -48,11 +50,13 @@ pub(crate) struct Dialer {
 
 impl Dialer {
     /// For the origin of `url`; `patience` is for a whole connection.
-    pub(crate) fn new(url: &Url, guard: Arc<Guard>, tls: ClientConfig, patience: Duration) -> Self {
-        let tls = (url.scheme() == "https").then(|| TlsConnector::from(Arc::new(tls)));
-        Self { url: url.clone(), guard, tls, patience }
+    pub(crate) fn new(url: &Url, guard: Arc<Guard>, tls: &TlsConnector, patience: Duration) -> Self {
+        let tls = (url.scheme() == "https").then(|| tls.clone());
+        Self { url: url.clone(), resolver: Resolver::new(guard), tls, patience }
     }
+}
 
+impl<L: Lookup> Dialer<L> {
     pub(crate) fn origin(&self) -> &str {
         origin(&self.url)
     }
@@ -79,16 +83,13 @@ impl Dialer {
             Some(Host::Domain(name)) => name,
             None => "",
         };
-        let unresolved = |cause: &dyn ToString| {
-            NoAnswer::NotSent(format!("the name of {} cannot be resolved: {}", self.origin(), cause.to_string()))
-        };
-        let name = name.parse().map_err(|_| unresolved(&"it is not a name"))?;
-        let resolved = GuardedResolver::new(Arc::clone(&self.guard)).resolve(name).await;
-        let resolved = resolved.map_err(|error| match error.downcast_ref::<Forbidden>() {
-            Some(forbidden) => NoAnswer::Impossible(forbidden.to_string()),
-            None => unresolved(&error),
+        let addresses = self.resolver.resolve(name).await.map_err(|error| match error {
+            ResolveError::Forbidden(forbidden) => NoAnswer::Impossible(forbidden.to_string()),
+            ResolveError::Unresolved(cause) => {
+                NoAnswer::NotSent(format!("the name of {} cannot be resolved: {cause}", self.origin()))
+            }
         })?;
-        Ok(resolved.map(|address| SocketAddr::new(address.ip(), port)).collect())
+        Ok(addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
     }
 
     async fn encrypt(&self, wire: TcpStream) -> io::Result<Dialled> {
@@ -121,10 +122,59 @@ async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
         match attempt {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
+                ask_whether_it_holds(&stream)?;
                 return Ok(stream);
             }
             Err(error) => failure = error,
         }
     }
     Err(failure)
+}
+
+/// Has the kernel find out within a minute that nobody is at the other end any more, also while a connection is idle: a
+/// request over such a one would be in doubt.
+fn ask_whether_it_holds(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, KEEPALIVE)?;
+    sockopt::set_tcp_keepintvl(stream, KEEPALIVE)?;
+    sockopt::set_tcp_keepcnt(stream, KEEPALIVE_TRIES)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use tokio::net::TcpListener;
+
+    use super::super::resolver::tests::resolver;
+    use super::*;
+
+    /// Listeners of 127.0.0.2 and of 127.0.0.1, whose port may be somebody else's.
+    async fn two_of_one_port() -> (TcpListener, std::net::TcpListener) {
+        loop {
+            let permitted = TcpListener::bind("127.0.0.2:0").await.unwrap();
+            if let Ok(forbidden) = std::net::TcpListener::bind(("127.0.0.1", permitted.local_addr().unwrap().port())) {
+                forbidden.set_nonblocking(true).unwrap();
+                return (permitted, forbidden);
+            }
+        }
+    }
+
+    /// A name is asked for once for each connection, and what it is told is what it dials.
+    #[tokio::test]
+    async fn a_client_never_dials_what_a_rebinding_name_turns_into() {
+        let (permitted, forbidden) = two_of_one_port().await;
+        let port = permitted.local_addr().unwrap().port();
+        let dialer = Dialer {
+            url: Url::parse(&format!("http://hooks.example.com:{port}/")).unwrap(),
+            resolver: resolver(&["127.0.0.2/32"], &[&["127.0.0.2"], &["127.0.0.1"]]),
+            tls: None,
+            patience: Duration::from_secs(10),
+        };
+        assert!(dialer.dial().await.is_ok_and(|dialled| !dialled.http2));
+        permitted.accept().await.unwrap();
+        let Err(NoAnswer::Impossible(error)) = dialer.dial().await else { panic!("dialled") };
+        assert!(error.contains("resolves only to addresses like 127.0.0.1"), "{error}");
+        assert_eq!(forbidden.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock, "nobody called");
+    }
 }

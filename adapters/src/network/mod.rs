@@ -1,8 +1,8 @@
 //! Which addresses a channel may reach. Whoever can write a row can name a URL, so a channel reaches the public
 //! internet and nothing else, unless its `allow_networks` says so.
 //!
-//! **Invariant** What is checked is what is dialled: names are checked in the resolver that the connector
-//! uses ([`resolver::GuardedResolver`]), and hosts that are addresses, which skip the resolver, before the request.
+//! **Invariant** What is checked is what is dialled: names are checked by the resolver that [`dial`] uses
+//! ([`resolver::Resolver`]), and hosts that are addresses, which skip the resolver, before the request.
 
 pub(crate) mod dial;
 mod ranges;

@@ -61,7 +61,7 @@ async fn accepting() -> StandIn {
 async fn the_payload_and_the_headers_arrive_as_they_were_given() {
     let server = accepting().await;
     let settings = with("headers", json!({"X-Channel": "c", "X-Both": "channel"}));
-    let mut delivery = delivery(&server.url("/hook?x=1"));
+    let mut delivery = delivery(&server.url("/hook?x=1#part"));
     delivery.headers = Some(r#"{"X-Row": "r", "X-Both": "row"}"#.to_owned());
     delivery.traceparent = Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned());
     delivery.tracestate = Some("vendor=1".to_owned());
@@ -79,6 +79,7 @@ async fn the_payload_and_the_headers_arrive_as_they_were_given() {
         ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
         ("tracestate", "vendor=1"),
         ("user-agent", concat!("outbox/", env!("CARGO_PKG_VERSION"))),
+        ("host", &format!("127.0.0.1:{}", server.port)),
     ] {
         assert_eq!(seen.header(name), Some(value), "{name}");
     }

@@ -1,5 +1,6 @@
 //! HTTP/2 over TLS: chosen by ALPN, and what its refusals prove.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use h2::Reason;
@@ -17,20 +18,28 @@ use crate::stand_in::tls_acceptor;
 
 type Server = Connection<TlsStream<TcpStream>, Bytes>;
 
-/// Serves one connection; `answer` decides about its first request.
+/// Serves one connection after the other; `answer` decides about each request.
 async fn served(answer: impl Fn(SendResponse<Bytes>, &mut Server) + Send + Sync + 'static) -> (HttpChannel, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
-        let (stream, _) = listener.accept().await.unwrap();
-        let stream = tls_acceptor(&[b"h2"]).accept(stream).await.unwrap();
-        let mut server = h2::server::handshake(stream).await.unwrap();
-        while let Some(Ok((_request, respond))) = server.accept().await {
-            answer(respond, &mut server);
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let stream = tls_acceptor(&[b"h2"]).accept(stream).await.unwrap();
+            let mut server = h2::server::handshake(stream).await.unwrap();
+            while let Some(Ok((_request, respond))) = server.accept().await {
+                answer(respond, &mut server);
+            }
         }
     });
     let ca = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tls_cert.pem");
     (channel(&with("tls_ca", json!(ca)), Duration::from_secs(20), true), format!("https://localhost:{port}/"))
+}
+
+/// Refuses the request, and goes away in good order.
+fn refuse(mut respond: SendResponse<Bytes>, server: &mut Server) {
+    respond.send_reset(Reason::REFUSED_STREAM);
+    server.graceful_shutdown();
 }
 
 #[tokio::test]
@@ -47,7 +56,7 @@ async fn http2_is_spoken_where_it_is_offered() {
 
 #[tokio::test]
 async fn many_requests_at_once_share_one_http2_connection() {
-    // The server takes no second connection: a request that asked for one would wait for it in vain.
+    // The server takes no second connection beside the first: a request that asked for one would wait for it in vain.
     let (adapter, target) = served(|mut respond, _| {
         respond.send_response(hyper::Response::new(()), true).unwrap();
     })
@@ -62,9 +71,24 @@ async fn many_requests_at_once_share_one_http2_connection() {
 
 #[tokio::test]
 async fn a_refused_stream_was_not_processed_and_is_retried_even_at_most_once() {
-    let (adapter, target) = served(|mut respond, _| respond.send_reset(Reason::REFUSED_STREAM)).await;
+    let (adapter, target) = served(refuse).await;
     let answer = adapter.deliver(delivery(&target)).await;
     assert_eq!(answer.outcome, Outcome::Retry { not_before: None }, "{answer:?}");
+}
+
+#[tokio::test]
+async fn what_one_connection_refused_unread_goes_over_another_within_the_attempt() {
+    let refused = AtomicBool::new(false);
+    let (adapter, target) = served(move |mut respond, server| {
+        if refused.swap(true, Ordering::SeqCst) {
+            respond.send_response(hyper::Response::new(()), true).unwrap();
+        } else {
+            refuse(respond, server);
+        }
+    })
+    .await;
+    let answer = adapter.deliver(delivery(&target)).await;
+    assert_eq!(answer.outcome, Outcome::Delivered { receipt: None }, "{answer:?}");
 }
 
 #[tokio::test]

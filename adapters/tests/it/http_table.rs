@@ -214,7 +214,7 @@ fn every_line_of_the_page_names_tests_that_exist() {
     let (_, answers) = page.split_once("| answer | what becomes of the message | test |\n|---|---|---|\n").unwrap();
     let lines: Vec<&str> = answers.lines().take_while(|line| line.starts_with('|')).collect();
     assert!(lines.len() >= 14, "{lines:?}");
-    let sources = [include_str!("http_table.rs"), include_str!("http.rs")].concat();
+    let sources = [include_str!("http_table.rs"), include_str!("http.rs"), include_str!("http2.rs")].concat();
     for line in lines {
         let tests: Vec<&str> = line.rsplit('|').nth(1).unwrap().split('`').skip(1).step_by(2).collect();
         assert!(!tests.is_empty(), "no test: {line}");

@@ -1,4 +1,4 @@
-//! A body that can be taken back until it is sent. FCM can do nothing with a request whose body it never got, so that
+//! A body that can be taken back until it is sent. Nobody can do anything with a message whose body never came, so that
 //! one is not in doubt, whatever became of its connection.
 
 use std::pin::Pin;
@@ -26,7 +26,8 @@ pub(super) struct TakenBack;
 
 impl Offer {
     pub(super) fn new(bytes: Bytes) -> Self {
-        Self(Arc::new(Mutex::new(Some(bytes))))
+        // No bytes are never asked for, so nothing would be known of them.
+        Self(Arc::new(Mutex::new(Some(bytes).filter(|bytes| !bytes.is_empty()))))
     }
 
     pub(super) fn body(&self) -> Body {
@@ -96,5 +97,12 @@ mod tests {
         assert!(taken_back.take_back());
         assert!(matches!(poll(body), Poll::Ready(Some(Err(TakenBack)))));
         assert!(!taken_back.take_back());
+    }
+
+    #[test]
+    fn a_body_without_bytes_is_never_known_to_be_unsent() {
+        let empty = Offer::new(Bytes::new());
+        assert!(empty.body().is_end_stream());
+        assert!(!empty.take_back());
     }
 }
