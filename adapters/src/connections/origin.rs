@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
-use hyper::header::{HOST, HeaderValue, USER_AGENT};
+use hyper::header::{ACCEPT, HOST, HeaderValue, USER_AGENT};
 use hyper::{Response, Uri};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::time::{Instant, timeout_at};
@@ -190,7 +190,10 @@ impl Sender {
         let mut outgoing = hyper::Request::new(body);
         *outgoing.method_mut() = method.clone();
         *outgoing.headers_mut() = headers.clone();
-        outgoing.headers_mut().entry(USER_AGENT).or_insert(HeaderValue::from_static(setup::USER_AGENT));
+        // Some firewalls let nothing through that does not say what it accepts.
+        for (name, value) in [(ACCEPT, "*/*"), (USER_AGENT, setup::USER_AGENT)] {
+            outgoing.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+        }
         let uri = match self {
             Self::Http1(_) => {
                 let host = host(url).parse().map_err(|_| "its host is no header value".to_owned())?;

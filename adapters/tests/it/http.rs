@@ -78,6 +78,7 @@ async fn the_payload_and_the_headers_arrive_as_they_were_given() {
         ("x-row", "r"),
         ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
         ("tracestate", "vendor=1"),
+        ("accept", "*/*"),
         ("user-agent", concat!("outbox/", env!("CARGO_PKG_VERSION"))),
         ("host", &format!("127.0.0.1:{}", server.port)),
     ] {
