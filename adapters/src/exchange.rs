@@ -28,14 +28,6 @@ pub(crate) enum NoAnswer {
 }
 
 impl NoAnswer {
-    /// The same, but without a doubt where the body is known as `unsent`: nothing can have been processed.
-    pub(crate) fn unless_unsent(self, unsent: bool) -> Self {
-        match self {
-            Self::InDoubt(error) if unsent => Self::Refused(error),
-            Self::Impossible(_) | Self::NotSent(_) | Self::Refused(_) | Self::InDoubt(_) => self,
-        }
-    }
-
     /// What becomes of the message, where a retry waits for `floor`.
     pub(crate) fn into_answer(self, floor: Option<Duration>) -> Answer {
         match self {
@@ -52,28 +44,51 @@ pub(crate) fn timed_out(to: &str, began: Instant) -> NoAnswer {
     NoAnswer::InDoubt(format!("{to} did not answer within {waited:.1} s: it may have accepted the message"))
 }
 
-/// Why a request has no answer that had been given to a connection.
-pub(crate) fn unanswered(error: Option<&(dyn Error + 'static)>, to: &str) -> NoAnswer {
-    let chain = || std::iter::successors(error, |cause| (**cause).source());
+/// What a server can make of a request whose body never comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeadAlone {
+    /// Nothing: the message is in the body.
+    MeansNothing,
+    /// Who knows: it may act on its URL and headers.
+    MayBeActedUpon,
+}
+
+/// Why a request has no answer that had been given to a connection. Where `unsent`, its body was never begun: its head may have
+/// been all the same, since HTTP/2 sends that as soon as there is room for one more stream.
+pub(crate) fn unanswered(error: &hyper::Error, to: &str, unsent: bool, head_alone: HeadAlone) -> NoAnswer {
+    let chain = || std::iter::successors(Some(error as &(dyn Error + 'static)), |cause| (**cause).source());
     let cause = chain().last().map_or_else(|| "unknown cause".to_owned(), ToString::to_string);
-    if chain().any(refused_unread) {
+    let gone_away = chain().any(went_away);
+    let refused = chain().any(refused_unread)
+        || match head_alone {
+            HeadAlone::MeansNothing => unsent || gone_away,
+            // Where it was begun, its stream was one of those that the server had not taken (RFC 9113, 6.8). Else that is
+            // not known.
+            HeadAlone::MayBeActedUpon => gone_away && !unsent,
+        };
+    if refused {
         NoAnswer::Refused(format!("{to} closed the connection before it took the request: {cause}"))
     } else {
         NoAnswer::InDoubt(format!("the connection to {to} was lost before the answer came: {cause}"))
     }
 }
 
-/// Proof that the request was not processed: hyper had not begun to write it, as the connection had closed before, or
-/// the server refused its HTTP/2 stream (RFC 9113, 8.7) or went away before it (6.8).
+/// Proof that the request was not processed: hyper had not begun to write it, as the connection had closed before, or the
+/// server refused its HTTP/2 stream (RFC 9113, 8.7).
 fn refused_unread(cause: &(dyn Error + 'static)) -> bool {
     if let Some(error) = cause.downcast_ref::<hyper::Error>() {
         return error.is_canceled() || error.is_closed();
     }
     cause.downcast_ref::<h2::Error>().is_some_and(|error| {
-        let graceful = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
-        let refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
-        error.is_remote() && (graceful || refused)
+        error.is_remote() && error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM)
     })
+}
+
+/// The server goes away in good order, and says which streams it has taken.
+fn went_away(cause: &(dyn Error + 'static)) -> bool {
+    cause
+        .downcast_ref::<h2::Error>()
+        .is_some_and(|error| error.is_remote() && error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR))
 }
 
 /// An answer, read as far as it is wanted.

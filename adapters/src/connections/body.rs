@@ -1,5 +1,5 @@
-//! A body that can be taken back until it is sent. Nobody can do anything with a message whose body never came, so that
-//! one is not in doubt, whatever became of its connection.
+//! A body that can be taken back until it is sent. FCM can do nothing with a request whose body it never got, so that
+//! one is not in doubt, whatever became of its connection. Of others it is only known that they got no more than its head.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};

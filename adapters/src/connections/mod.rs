@@ -1,8 +1,8 @@
 //! The connections of a channel: kept and used again, as many to an origin as what is in flight needs, and no more.
 //!
-//! [`Connections`] knows the origins, `origin` lends the connections of one, and `body` knows whether a request was
-//! begun: what a connection refused unread goes over another one, within the same attempt. Nothing else is sent twice,
-//! no redirect is followed, and no proxy is asked.
+//! [`Connections`] knows the origins, `kept` which connection of one is lent next, `origin` sends over it, and `body` knows
+//! whether that was begun: what a connection refused unread goes over another one, within the same attempt. Nothing else is
+//! sent twice, no redirect is followed, and no proxy is asked.
 
 mod body;
 mod kept;
@@ -22,7 +22,7 @@ use tokio_rustls::TlsConnector;
 use url::Url;
 
 use self::origin::{Lent, Origin};
-use crate::exchange::{self, NoAnswer, Read};
+use crate::exchange::{self, HeadAlone, NoAnswer, Read};
 use crate::network::Guard;
 use crate::network::dial::Dialer;
 use crate::setup::origin as origin_of;
@@ -41,6 +41,7 @@ pub(crate) struct Request {
 
 /// The connections of a channel, by origin. None is opened before it is needed.
 pub(crate) struct Connections {
+    head_alone: HeadAlone,
     guard: Arc<Guard>,
     tls: TlsConnector,
     patience: Duration,
@@ -51,8 +52,8 @@ type Origins = Mutex<HashMap<String, Arc<Origin>>>;
 
 impl Connections {
     /// Connections to what `guard` permits. `patience` is for making one.
-    pub(crate) fn new(guard: Arc<Guard>, tls: ClientConfig, patience: Duration) -> Self {
-        Self { guard, tls: TlsConnector::from(Arc::new(tls)), patience, origins: Arc::default() }
+    pub(crate) fn new(head_alone: HeadAlone, guard: Arc<Guard>, tls: ClientConfig, patience: Duration) -> Self {
+        Self { head_alone, guard, tls: TlsConnector::from(Arc::new(tls)), patience, origins: Arc::default() }
     }
 
     /// Sends `request` and waits for the status and the headers of its answer.
@@ -60,7 +61,7 @@ impl Connections {
     /// # Cancel safety
     /// Dropping it leaves the request in doubt.
     pub(crate) async fn send(&self, request: &Request, deadline: Instant) -> Result<Answered, NoAnswer> {
-        let (response, lent) = self.origin(&request.url).send(request, deadline).await?;
+        let (response, lent) = self.origin(&request.url).send(request, self.head_alone, deadline).await?;
         Ok(Answered { response, lent })
     }
 
@@ -91,7 +92,8 @@ async fn sweep(origins: Weak<Origins>) {
         tokio::time::sleep(SWEEP).await;
         let Some(origins) = origins.upgrade() else { return };
         let mut origins = lock(&origins);
-        origins.retain(|_, origin| origin.sweep());
+        // Whoever sends holds the origin as well.
+        origins.retain(|_, origin| origin.sweep() || Arc::strong_count(origin) > 1);
         if origins.is_empty() {
             return;
         }
@@ -166,42 +168,64 @@ mod tests {
     fn connections() -> Connections {
         let setup = Setup { channel: "hooks" };
         let guard = Guard::new("hooks", &["127.0.0.0/8".parse().unwrap()]);
-        Connections::new(Arc::new(guard), setup.tls("", &[]).unwrap(), Duration::from_secs(10))
+        Connections::new(
+            HeadAlone::MayBeActedUpon,
+            Arc::new(guard),
+            setup.tls("", &[]).unwrap(),
+            Duration::from_secs(10),
+        )
     }
 
-    async fn post(connections: &Connections, url: &Url) {
+    async fn post(connections: &Connections, url: &Url) -> Answered {
         let request = Request {
             method: Method::POST,
             url: url.clone(),
             headers: HeaderMap::new(),
             body: Bytes::from_static(b"{}"),
         };
-        let deadline = Instant::now() + Duration::from_secs(20);
-        let answered = connections.send(&request, deadline).await.unwrap();
+        let answered = connections.send(&request, deadline()).await.unwrap();
         assert!(answered.response.body().is_end_stream());
-        answered.drain(deadline).await;
+        answered
+    }
+
+    fn deadline() -> Instant {
+        Instant::now() + Duration::from_secs(20)
     }
 
     #[tokio::test]
     async fn connections_that_nobody_uses_are_closed_and_their_origins_forgotten() {
         let (url, mut closings) = server().await;
         let connections = connections();
-        post(&connections, &url).await;
+        post(&connections, &url).await.drain(deadline()).await;
         assert_eq!(lock(&connections.origins).len(), 1);
         tokio::time::pause();
         tokio::time::advance(POOL_IDLE + SWEEP).await;
         closings.recv().await.unwrap();
         assert_eq!(lock(&connections.origins).len(), 0);
         tokio::time::resume();
-        post(&connections, &url).await;
+        post(&connections, &url).await.drain(deadline()).await;
         assert_eq!(lock(&connections.origins).len(), 1, "and found again");
+    }
+
+    #[tokio::test]
+    async fn an_origin_is_not_forgotten_while_somebody_sends_to_it() {
+        let (url, mut closings) = server().await;
+        let connections = connections();
+        let answered = post(&connections, &url).await;
+        tokio::time::pause();
+        tokio::time::advance(2 * POOL_IDLE).await;
+        tokio::time::sleep(SWEEP).await;
+        answered.drain(deadline()).await;
+        let origins = lock(&connections.origins).len();
+        assert_eq!((origins, closings.is_empty()), (1, true), "its connection is kept");
+        closings.recv().await.unwrap();
     }
 
     #[tokio::test]
     async fn a_channel_that_is_set_up_anew_closes_its_connections() {
         let (url, mut closings) = server().await;
         let connections = connections();
-        post(&connections, &url).await;
+        post(&connections, &url).await.drain(deadline()).await;
         drop(connections);
         closings.recv().await.unwrap();
     }

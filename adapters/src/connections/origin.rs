@@ -9,6 +9,7 @@
 //! well.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use hyper::body::Incoming;
@@ -16,19 +17,22 @@ use hyper::client::conn::{http1, http2};
 use hyper::header::{ACCEPT, HOST, HeaderValue, USER_AGENT};
 use hyper::{Response, Uri};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use url::{Position, Url};
 
 use super::Request;
 use super::body::{Body, Offer};
 use super::kept::{First, Kept, Opened, Opening, Way};
-use crate::exchange::{NoAnswer, timed_out, unanswered};
+use crate::exchange::{HeadAlone, NoAnswer, timed_out, unanswered};
 use crate::network::dial::Dialer;
 use crate::setup;
 
 /// Requests that a connection takes before the server has said how many it takes at a time. It says so as soon as it
 /// greets (RFC 9113, 3.4), and refuses those beyond.
 const BEFORE_SETTINGS: usize = 1;
+
+/// How long a connection may take to be ready whose last answer has been read.
+const READY: Duration = Duration::from_secs(1);
 
 /// Connections that may refuse a request before its attempt has failed.
 const REFUSALS: usize = 5;
@@ -49,32 +53,48 @@ impl Origin {
     pub(super) async fn send(
         self: Arc<Self>,
         request: &Request,
+        head_alone: HeadAlone,
         deadline: Instant,
     ) -> Result<(Response<Incoming>, Lent), NoAnswer> {
-        let origin = self.dialer.origin();
         let (mut refusals, mut after) = (0, 0);
         loop {
             let mut lent = self.lend(after, deadline).await?;
-            let offer = Offer::new(request.body.clone());
-            let outgoing = lent.sender.request(request, offer.body()).map_err(|cause| {
-                NoAnswer::Impossible(format!("the target at {origin} cannot be requested: {cause}"))
-            })?;
-            let sent = Instant::now();
-            match timeout_at(deadline, lent.sender.send(outgoing)).await {
-                Ok(Ok(response)) => return Ok((response, lent)),
-                Ok(Err(error)) => match unanswered(Some(&error), origin).unless_unsent(offer.take_back()) {
-                    NoAnswer::Refused(_) if refusals < REFUSALS => {
-                        refusals += 1;
-                        after = lent.newest;
-                        lent.retire();
-                    }
-                    no_answer => return Err(no_answer),
-                },
-                Err(_) if offer.take_back() => {
-                    return Err(NoAnswer::NotSent(format!("{origin} did not take the request within the timeout")));
+            match self.send_over(&mut lent.sender, request, head_alone, deadline).await {
+                Ok(response) => return Ok((response, lent)),
+                Err(NoAnswer::Refused(_)) if refusals < REFUSALS => {
+                    refusals += 1;
+                    after = lent.newest;
+                    lent.retire();
                 }
-                Err(_) => return Err(timed_out(origin, sent)),
+                Err(no_answer) => return Err(no_answer),
             }
+        }
+    }
+
+    async fn send_over(
+        &self,
+        sender: &mut Sender,
+        request: &Request,
+        head_alone: HeadAlone,
+        deadline: Instant,
+    ) -> Result<Response<Incoming>, NoAnswer> {
+        let origin = self.dialer.origin();
+        match timeout_at(deadline, sender.is_ready()).await {
+            Ok(true) => {}
+            Ok(false) => return Err(NoAnswer::Refused(format!("{origin} closed the connection before it was used"))),
+            Err(_) => return Err(not_taken(origin)),
+        }
+        let offer = Offer::new(request.body.clone());
+        let outgoing = sender
+            .request(request, offer.body())
+            .map_err(|cause| NoAnswer::Impossible(format!("the target at {origin} cannot be requested: {cause}")))?;
+        let sent = Instant::now();
+        // Whose body is taken back gets it no more.
+        match timeout_at(deadline, sender.send(outgoing)).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(unanswered(&error, origin, offer.take_back(), head_alone)),
+            Err(_) if offer.take_back() && head_alone == HeadAlone::MeansNothing => Err(not_taken(origin)),
+            Err(_) => Err(timed_out(origin, sent)),
         }
     }
 
@@ -206,18 +226,25 @@ impl Sender {
         Ok(outgoing)
     }
 
-    async fn send(&mut self, request: hyper::Request<Body>) -> hyper::Result<Response<Incoming>> {
+    /// Waits until the connection takes a request; false where it does not, and has taken none.
+    async fn is_ready(&mut self) -> bool {
         match self {
-            Self::Http1(sender) => {
-                sender.ready().await?;
-                sender.send_request(request).await
-            }
-            Self::Http2(sender, _) => {
-                sender.ready().await?;
-                sender.send_request(request).await
-            }
+            // One whose last request was answered before it was read may be stuck in it.
+            Self::Http1(sender) => timeout(READY, sender.ready()).await.is_ok_and(|ready| ready.is_ok()),
+            Self::Http2(sender, _) => sender.ready().await.is_ok(),
         }
     }
+
+    async fn send(&mut self, request: hyper::Request<Body>) -> hyper::Result<Response<Incoming>> {
+        match self {
+            Self::Http1(sender) => sender.send_request(request).await,
+            Self::Http2(sender, _) => sender.send_request(request).await,
+        }
+    }
+}
+
+fn not_taken(origin: &str) -> NoAnswer {
+    NoAnswer::NotSent(format!("{origin} did not take the request within the timeout"))
 }
 
 /// With the port, unless it is the scheme's own.

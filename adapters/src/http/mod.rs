@@ -21,6 +21,7 @@ use url::Url;
 pub use self::settings::{Auth, CloudEvents, IdempotencyKey, Kept, Method, Secret, Settings};
 use crate::connections::Connections;
 use crate::destination::{Adapter, Answer, Delivery};
+use crate::exchange::HeadAlone;
 use crate::network::Guard;
 use crate::network::resolver::Resolver;
 use crate::retry_after::busy_for;
@@ -47,7 +48,8 @@ impl HttpChannel {
         let guard = Arc::new(Guard::new(name, &settings.allow_networks));
         let composer = request::Composer::new(setup, settings, &guard)?;
         let tls = setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?;
-        let connections = Connections::new(Arc::clone(&guard), tls, connect_patience(timeout));
+        let connections =
+            Connections::new(HeadAlone::MayBeActedUpon, Arc::clone(&guard), tls, connect_patience(timeout));
         Ok(Self { connections, guard, composer, timeout, at_most_once })
     }
 }

@@ -27,6 +27,9 @@ const STAGGER: Duration = Duration::from_millis(250);
 const KEEPALIVE: Duration = Duration::from_secs(15);
 const KEEPALIVE_TRIES: u32 = 3;
 
+/// How long a connection may take nothing of what was written before it is closed, in milliseconds.
+const UNTAKEN_MS: u32 = 30_000;
+
 /// A connection, encrypted or not.
 pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -69,7 +72,7 @@ impl<L: Lookup> Dialer<L> {
     pub(crate) async fn dial(&self) -> Result<Dialled, NoAnswer> {
         let dialled = timeout(self.patience, async {
             let addresses = self.addresses().await?;
-            let wire = connect(&addresses).await.map_err(|error| self.unreachable(&error))?;
+            let wire = connect(&addresses, STAGGER).await.map_err(|error| self.unreachable(&error))?;
             self.encrypt(wire).await.map_err(|error| self.unreachable(&error))
         });
         dialled.await.unwrap_or_else(|_| Err(self.unreachable(&format!("no answer within {:?}", self.patience))))
@@ -77,7 +80,11 @@ impl<L: Lookup> Dialer<L> {
 
     async fn addresses(&self) -> Result<Vec<SocketAddr>, NoAnswer> {
         let port = self.url.port_or_known_default().unwrap_or_default();
-        let name = match self.url.host() {
+        let host = self.url.host();
+        if let Some(host) = &host {
+            self.resolver.check_host(host).map_err(|forbidden| NoAnswer::Impossible(forbidden.to_string()))?;
+        }
+        let name = match host {
             Some(Host::Ipv4(ip)) => return Ok(vec![(ip, port).into()]),
             Some(Host::Ipv6(ip)) => return Ok(vec![(ip, port).into()]),
             Some(Host::Domain(name)) => name,
@@ -106,38 +113,37 @@ impl<L: Lookup> Dialer<L> {
     }
 }
 
-/// The first of the addresses that answers.
-async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+/// The first of the addresses that answers. The next is tried beside those before it after `stagger`, or once
+/// one has failed.
+async fn connect(addresses: &[SocketAddr], stagger: Duration) -> io::Result<TcpStream> {
+    let mut addresses = addresses.iter();
     let mut attempts = FuturesUnordered::new();
-    let mut wait = Duration::ZERO;
-    for &address in addresses {
-        attempts.push(async move {
-            tokio::time::sleep(wait).await;
-            TcpStream::connect(address).await
-        });
-        wait += STAGGER;
-    }
     let mut failure = io::Error::other("its name has no address");
-    while let Some(attempt) = attempts.next().await {
-        match attempt {
-            Ok(stream) => {
+    loop {
+        let next = addresses.next();
+        attempts.extend(next.map(|&address| TcpStream::connect(address)));
+        let wait = if next.is_some() { stagger } else { Duration::MAX };
+        match timeout(wait, attempts.next()).await {
+            Ok(Some(Ok(stream))) => {
                 stream.set_nodelay(true)?;
                 ask_whether_it_holds(&stream)?;
                 return Ok(stream);
             }
-            Err(error) => failure = error,
+            Ok(Some(Err(error))) => failure = error,
+            Ok(None) => return Err(failure),
+            Err(_) => {}
         }
     }
-    Err(failure)
 }
 
-/// Has the kernel find out within a minute that nobody is at the other end any more, also while a connection is idle: a
-/// request over such a one would be in doubt.
+/// Has the kernel find out within a minute that nobody is at the other end any more, also while a connection is idle (a
+/// request over it would be in doubt), or that it takes nothing (closing it would wait for that).
 fn ask_whether_it_holds(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, KEEPALIVE)?;
     sockopt::set_tcp_keepintvl(stream, KEEPALIVE)?;
     sockopt::set_tcp_keepcnt(stream, KEEPALIVE_TRIES)?;
+    sockopt::set_tcp_user_timeout(stream, UNTAKEN_MS)?;
     Ok(())
 }
 
@@ -176,5 +182,25 @@ mod tests {
         let Err(NoAnswer::Impossible(error)) = dialer.dial().await else { panic!("dialled") };
         assert!(error.contains("resolves only to addresses like 127.0.0.1"), "{error}");
         assert_eq!(forbidden.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock, "nobody called");
+    }
+
+    #[tokio::test]
+    async fn the_next_address_is_tried_as_soon_as_one_has_failed() {
+        let (closed, open) =
+            (TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let addresses = [closed.local_addr().unwrap(), open.local_addr().unwrap()];
+        drop(closed);
+        let connected = timeout(Duration::from_secs(20), connect(&addresses, Duration::MAX)).await.unwrap();
+        assert_eq!(connected.unwrap().peer_addr().unwrap(), addresses[1]);
+        let refused = connect(&addresses[..1], Duration::MAX).await.unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[tokio::test]
+    async fn an_address_that_is_forbidden_is_not_dialled_either() {
+        let tls = None;
+        let (url, patience) = (Url::parse("http://169.254.169.254/").unwrap(), Duration::from_secs(10));
+        let dialer = Dialer { url, resolver: resolver(&[], &[]), tls, patience };
+        assert!(matches!(dialer.dial().await, Err(NoAnswer::Impossible(_))));
     }
 }

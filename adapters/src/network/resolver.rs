@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use url::Host;
 
 use super::{Forbidden, Guard};
 
@@ -49,6 +50,11 @@ impl Resolver {
 }
 
 impl<L: Lookup> Resolver<L> {
+    /// Checks a host that may be an address, which needs no look-up.
+    pub(crate) fn check_host(&self, host: &Host<&str>) -> Result<(), Forbidden> {
+        self.guard.check_host(host)
+    }
+
     /// The addresses of `name` that may be dialled.
     pub(crate) async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
         let addresses = self.lookup.addresses(name).await?;

@@ -6,6 +6,7 @@ use outbox_adapters::http::{HttpChannel, Settings};
 use outbox_adapters::{Adapter, Delivery};
 use outbox_schema::{DeadReason, Outcome};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::stand_in::{Reply, StandIn, reply};
 
@@ -301,4 +302,27 @@ async fn a_connection_is_used_again_after_success_and_failure() {
         adapter.deliver(delivery(&server.url(path))).await;
     }
     assert_eq!((server.seen().len(), server.connections()), (4, 1));
+}
+
+#[tokio::test]
+async fn a_connection_whose_request_was_answered_and_never_read_keeps_no_other_message_waiting() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = format!("http://{}/", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut held = Vec::new();
+        for answer in ["413 Content Too Large", "200 OK"] {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut begun = vec![0; if answer.starts_with("413") { 1 << 20 } else { 1 }];
+            stream.read_exact(&mut begun).await.unwrap();
+            let answer = format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n");
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            held.push(stream);
+        }
+        std::future::pending::<()>().await;
+    });
+    let adapter = channel(&loopback(), LONG, true);
+    let large = Delivery { payload: format!("\"{}\"", "x".repeat(64 << 20)), ..delivery(&target) };
+    let answer = adapter.deliver(large).await;
+    assert_eq!(answer.outcome, DEAD, "{answer:?}");
+    assert_eq!(adapter.deliver(delivery(&target)).await.outcome, DELIVERED);
 }

@@ -104,3 +104,25 @@ async fn a_connection_that_breaks_under_a_request_is_in_doubt() {
     let answer = adapter.deliver(delivery(&target)).await;
     assert_eq!(answer.outcome, Outcome::InDoubt, "{answer:?}");
 }
+
+#[tokio::test]
+async fn a_request_that_waited_for_its_turn_is_in_doubt_because_its_head_may_still_come() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
+    let heads = tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let stream = tls_acceptor(&[b"h2"]).accept(stream).await.unwrap();
+        let mut builder = h2::server::Builder::new();
+        let mut server: Server = builder.max_concurrent_streams(1).handshake(stream).await.unwrap();
+        // Neither is answered: the first makes room by being given up.
+        let mut unanswered = Vec::new();
+        while unanswered.len() < 2 {
+            unanswered.push(server.accept().await.unwrap().unwrap());
+        }
+    });
+    let ca = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tls_cert.pem");
+    let adapter = channel(&with("tls_ca", json!(ca)), Duration::from_secs(1), true);
+    let (one, other) = tokio::join!(adapter.deliver(delivery(&target)), adapter.deliver(delivery(&target)));
+    assert_eq!((one.outcome, other.outcome), (Outcome::InDoubt, Outcome::InDoubt));
+    heads.await.unwrap();
+}
