@@ -31,12 +31,18 @@ use crate::setup::origin as origin_of;
 const SWEEP: Duration = Duration::from_secs(30);
 
 /// What is to be sent.
-#[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { method, url, .. } = self;
+        f.debug_struct("Request").field("method", method).field("origin", &origin_of(url)).finish_non_exhaustive()
+    }
 }
 
 /// The connections of a channel, by origin. None is opened before it is needed.
