@@ -51,7 +51,7 @@ pub(super) enum Way {
 pub(super) struct Kept {
     /// HTTP/1 connections that nobody uses, and since when; the one used last at the end.
     idle: Vec<(http1::SendRequest<Body>, Instant)>,
-    /// HTTP/2 connections, and those that are being opened.
+    /// HTTP/2 connections, and those being opened that may become one.
     lines: Vec<Line>,
     /// How many requests a connection is expected to take that is not open yet.
     expected: usize,
@@ -95,10 +95,15 @@ impl Kept {
             return Way::Line(line.id, line.opening.clone());
         }
         self.opened += 1;
-        let line = Line { id: self.opened, opening: open(), lent: 1, idle_since: Instant::now() };
-        let lent = Way::Line(line.id, line.opening.clone());
-        self.lines.push(line);
-        lent
+        let (id, opening) = (self.opened, open());
+        if self.expected > 1 {
+            self.share(id, &opening);
+        }
+        Way::Line(id, opening)
+    }
+
+    fn share(&mut self, id: u64, opening: &Opening) {
+        self.lines.push(Line { id, opening: opening.clone(), lent: 1, idle_since: Instant::now() });
     }
 
     /// For the next request.
@@ -119,8 +124,16 @@ impl Kept {
     }
 
     /// A connection turned out to take one request at a time: the next will.
-    pub(super) fn expects_http1(&mut self) {
+    pub(super) fn found_http1(&mut self) {
         self.expected = 1;
+    }
+
+    /// A connection turned out to take many requests at a time: it is shared, and the next will be.
+    pub(super) fn found_http2(&mut self, id: u64, opening: &Opening) {
+        if self.expected == 1 {
+            self.expected = STREAMS;
+            self.share(id, opening);
+        }
     }
 
     /// Closes what nobody has used for long, and forgets what is closed.
@@ -281,7 +294,17 @@ mod tests {
     async fn where_http1_is_spoken_each_request_has_a_connection_of_its_own() {
         let mut kept = Kept::new(true);
         assert_eq!((lend(&mut kept, 0), lend(&mut kept, 0)), (1, 1));
-        kept.expects_http1();
+        kept.found_http1();
         assert_eq!((lend(&mut kept, 0), lend(&mut kept, 0)), (2, 3));
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_speaks_http2_after_all_is_shared() {
+        let mut kept = Kept::new(true);
+        kept.found_http1();
+        let (first, opening) = line(kept.lend(0, silent));
+        opening.clone().await.unwrap();
+        kept.found_http2(first, &opening);
+        assert_eq!(lend(&mut kept, 0), first);
     }
 }

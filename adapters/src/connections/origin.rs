@@ -119,14 +119,17 @@ impl Origin {
             };
             // From here on it is given back, whatever happens.
             let place = Place { origin: Arc::clone(self), id };
-            let opened = timeout_at(deadline, opening).await.unwrap_or_else(|_| {
+            let opened = timeout_at(deadline, opening.clone()).await.unwrap_or_else(|_| {
                 Err(NoAnswer::NotSent(format!("no connection to {} within the timeout", self.dialer.origin())))
             });
             match opened? {
-                Opened::Http2(sender) => return Ok(self.lent(newest, Sender::Http2(sender, place))),
+                Opened::Http2(sender) => {
+                    self.kept().found_http2(id, &opening);
+                    return Ok(self.lent(newest, Sender::Http2(sender, place)));
+                }
                 Opened::Http1(first) => {
                     place.retire();
-                    self.kept().expects_http1();
+                    self.kept().found_http1();
                     // Of all who waited for it one has it.
                     if let Some(sender) = first.take() {
                         return Ok(self.lent(newest, Sender::Http1(sender)));

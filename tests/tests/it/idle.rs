@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use outbox_schema::Database;
+use outbox_tests::eventually;
 use outbox_tests::fleet::{Fleet, Place, Settings};
 use outbox_tests::servers::{self, Redis};
 use outbox_tests::stage::Stage;
@@ -41,6 +42,11 @@ async fn an_idle_fleet_asks_little_of_redis_and_its_followers_nothing_of_the_dat
         sqlx::raw_sql(create).execute(&pool).await.unwrap();
         let url = stage.database.url.replacen("postgres@", &format!("{role}@"), 1);
         fleet.add(&[("OUTBOX_DATABASE__URL", &url)]);
+    }
+    // Each has asked what it asks at its start.
+    for place in fleet.running() {
+        let listens = async || (!fleet.lines(place, "listening").is_empty()).then_some(());
+        eventually("a replica listens", Duration::from_mins(1), listens).await;
     }
     stage.application.insert(10, "/hook").await;
     stage.settled().await;
