@@ -132,7 +132,9 @@ impl Kept {
     pub(super) fn found_http2(&mut self, id: u64, opening: &Opening) {
         if self.expected == 1 {
             self.expected = STREAMS;
-            self.share(id, opening);
+            if self.lines.iter().all(|line| line.id != id) {
+                self.share(id, opening);
+            }
         }
     }
 
@@ -306,5 +308,19 @@ mod tests {
         opening.clone().await.unwrap();
         kept.found_http2(first, &opening);
         assert_eq!(lend(&mut kept, 0), first);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_was_shared_already_is_closed_like_others_once_nobody_uses_it() {
+        let mut kept = Kept::new(true);
+        let (first, opening) = line(kept.lend(0, silent));
+        opening.clone().await.unwrap();
+        // As where one server of a name speaks HTTP/1, and another HTTP/2.
+        kept.found_http1();
+        kept.found_http2(first, &opening);
+        kept.give_back(first);
+        advance(POOL_IDLE).await;
+        kept.sweep();
+        assert!(kept.is_empty());
     }
 }
