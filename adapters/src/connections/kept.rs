@@ -140,7 +140,8 @@ impl Kept {
 
     /// Closes what nobody has used for long, and forgets what is closed.
     pub(super) fn sweep(&mut self) {
-        let long_ago = self.idle.partition_point(|(_, since)| since.elapsed() >= POOL_IDLE);
+        let now = Instant::now();
+        let long_ago = self.idle.partition_point(|(_, since)| now - *since >= POOL_IDLE);
         self.idle.drain(..long_ago);
         while self.idle.pop_if(|(sender, _)| sender.is_closed()).is_some() {}
         self.lines.retain(Line::is_worth_keeping);
