@@ -3,7 +3,7 @@
 //!
 //! The fields: <https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages>.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::target::{Kind, Target};
 use crate::destination::Delivery;
@@ -45,7 +45,8 @@ pub(super) fn compose(delivery: &Delivery) -> Result<Composed, String> {
     }
     add_replacement_ids(&mut message, &delivery.idempotency_key, limit - size)?;
     message.insert(target.kind.field().to_owned(), target.value.into());
-    Ok(Composed { body: json!({ "message": message }).to_string().into_bytes(), kind: target.kind })
+    let body = Value::Object(Map::from_iter([("message".to_owned(), Value::Object(message))]));
+    Ok(Composed { body: body.to_string().into_bytes(), kind: target.kind })
 }
 
 fn check(message: &Fields) -> Result<(), String> {
@@ -154,6 +155,7 @@ fn digest(key: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
 
