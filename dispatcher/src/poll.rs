@@ -118,8 +118,7 @@ impl Dispatcher {
         let (sender, term) = (self.sender.clone(), term.clone());
         self.wire.spawn(async move {
             for message in batch.messages {
-                let (sender, term) = (sender.clone(), term.clone());
-                tokio::spawn(async move { sender.attempt(term, batch.claim, message).await });
+                tokio::spawn(sender.clone().attempt(term.clone(), batch.claim, message));
             }
         });
     }

@@ -37,7 +37,7 @@ pub struct Sender {
 
 impl Sender {
     /// Makes one attempt to deliver a claimed message and hands its result over to be marked.
-    pub async fn attempt(&self, term: Arc<Term>, claim: ClaimId, mut message: Message) {
+    pub async fn attempt(self: Arc<Self>, term: Arc<Term>, claim: ClaimId, mut message: Message) {
         let Some(channel) = self.channels.get(&message.channel) else {
             // The claim asked for configured channels only.
             self.destinations.released(&message);
@@ -58,7 +58,6 @@ impl Sender {
         };
         let duration = started.elapsed();
         fault_point::reach(Point::BeforeMark).await;
-        self.report(&term, &message, number, &answer, &verdict, duration);
         let outcome = word_for(&answer.outcome, &verdict);
         let mark = Mark {
             claim,
@@ -78,6 +77,7 @@ impl Sender {
                 excerpt: answer.excerpt,
             },
         };
+        self.report(&term, &message, &answer.outcome, &mark);
         // The marker outlives every attempt; without it the claim is settled by a later term.
         let _ = self.marks.send(Sent { mark, term, ordered: message.ordering_key.is_some() });
     }
@@ -113,24 +113,16 @@ impl Sender {
         answer
     }
 
-    fn report(
-        &self,
-        term: &Term,
-        message: &Message,
-        number: u32,
-        answer: &Answer,
-        verdict: &Verdict,
-        duration: Duration,
-    ) {
-        let outcome = word_for(&answer.outcome, verdict);
-        term.count_attempt(&answer.outcome);
-        self.metrics.attempt(&message.channel, outcome, duration);
-        if let Outcome::Delivered { .. } = answer.outcome {
+    fn report(&self, term: &Term, message: &Message, outcome: &Outcome, mark: &Mark) {
+        let attempt = &mark.attempt;
+        term.count_attempt(outcome);
+        self.metrics.attempt(&message.channel, attempt.outcome, attempt.duration);
+        if let Outcome::Delivered { .. } = outcome {
             let waited = Duration::from_millis(u64::try_from(message.waited_ms).unwrap_or(0));
-            self.metrics.delivered(&message.channel, waited + duration);
+            self.metrics.delivered(&message.channel, waited + attempt.duration);
             return;
         }
-        let then = match verdict {
+        let then = match mark.verdict {
             Verdict::Success { .. } => "success",
             Verdict::Retry { .. } => "retry",
             Verdict::Dead { reason, .. } => reason.as_str(),
@@ -142,13 +134,13 @@ impl Sender {
             idempotency_key = message.idempotency_key,
             channel = message.channel,
             destination = message.destination,
-            attempt = number,
-            epoch = term.id.epoch.0,
-            outcome,
+            attempt = attempt.number,
+            epoch = attempt.epoch.0,
+            outcome = attempt.outcome,
             then,
-            status_code = answer.status_code,
-            duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
-            error = answer.error,
+            status_code = mark.status_code,
+            duration_ms = u64::try_from(attempt.duration.as_millis()).unwrap_or(u64::MAX),
+            error = mark.error,
             "attempt"
         );
     }
