@@ -14,6 +14,9 @@ use tokio::time::{Instant, timeout_at};
 /// How long a claim waits, once a slot is free, for a batch that is worth a round trip.
 const LINGER: Duration = Duration::from_millis(2);
 
+/// Slots that are worth a claim also where they are fewer than a quarter: marks land in groups, and the next one takes a while.
+const ENOUGH: usize = 64;
+
 /// The rows in flight and the limits on them.
 #[derive(Debug)]
 pub struct InFlight {
@@ -58,13 +61,14 @@ impl InFlight {
     }
 
     /// Waits until enough slots are free to be worth a claim: a quarter of them, since half of what a claim of an eighth costs
-    /// does not depend on how many rows it takes; or any after a moment. Where a destination is `full`, free slots may be of
-    /// no use to it: then so many must have been freed since the last claim.
+    /// does not depend on how many rows it takes, or 64 of many; or any after a moment. Where a destination is `full`, free
+    /// slots may be of no use to it: then a quarter must have been freed since the last claim.
     ///
     /// # Cancel safety
     /// Safe: nothing is reserved.
     pub async fn room(&self, full: bool) -> Room {
-        let worthwhile = (self.max_messages / 4).max(1);
+        let quarter = (self.max_messages / 4).max(1);
+        let worthwhile = if full { quarter } else { quarter.min(ENOUGH) };
         let mut until = None;
         loop {
             let freed = self.freed.notified();
@@ -286,6 +290,21 @@ mod tests {
         assert!(!waiting.is_finished());
         in_flight.release(&[mark(claim, 1)]);
         assert!(waiting.await.is_ok_and(|room| room.messages == 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_many_slots_a_claim_does_not_wait_for_a_quarter_unless_a_destination_is_full() {
+        let in_flight = InFlight::new(1_500, 10_000);
+        let claim = ClaimId::mint();
+        let messages: Vec<Message> = (0..1_500).map(|id| message(id, 1)).collect();
+        in_flight.admit(claim, &messages);
+        let marks: Vec<Mark> = (0..64).map(|id| mark(claim, id)).collect();
+        in_flight.release(&marks);
+        let began = Instant::now();
+        assert_eq!(in_flight.room(false).await.messages, marks.len());
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        assert_eq!(in_flight.room(true).await.messages, marks.len());
+        assert_eq!(began.elapsed(), LINGER);
     }
 
     #[tokio::test(start_paused = true)]

@@ -18,8 +18,10 @@ use crate::term::Term;
 /// Marks per group at most.
 const GROUP: usize = 1024;
 
-/// How long a group waits at most, once it has a first mark, to become one that is worth a round trip.
+/// How long a group waits at most, once it has a first mark, to become one that is worth a round trip: while slots are
+/// plenty, and while most are taken.
 const LINGER: Duration = Duration::from_millis(5);
+const LINGER_WHEN_BUSY: Duration = Duration::from_millis(2);
 
 /// How often it is looked meanwhile whether it is.
 const LOOK: Duration = Duration::from_millis(1);
@@ -71,13 +73,14 @@ impl Marker {
     async fn gather(&self, sent: &mut mpsc::UnboundedReceiver<Sent>, group: &mut Vec<Sent>) {
         let began = Instant::now();
         let worthwhile = self.in_flight.worth_marking().min(GROUP);
+        let linger = if self.in_flight.is_busy() { LINGER_WHEN_BUSY } else { LINGER };
         loop {
             while group.len() < GROUP
                 && let Ok(one) = sent.try_recv()
             {
                 group.push(one);
             }
-            if group.len() >= worthwhile || began.elapsed() >= LINGER || group.iter().any(|sent| sent.ordered) {
+            if group.len() >= worthwhile || began.elapsed() >= linger || group.iter().any(|sent| sent.ordered) {
                 return;
             }
             tokio::time::sleep(LOOK).await;
