@@ -175,6 +175,8 @@ async fn sqlite(options: &ConnectOptions<'_>) -> Result<SqlitePool, sqlx::Error>
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
+        // In KiB. Each connection has a cache of its own, of 2 MB where nobody says otherwise; that of the system is behind it.
+        .pragma("cache_size", "-1024")
         .busy_timeout(STATEMENT_LIMIT);
     SqlitePoolOptions::new()
         .max_connections(options.connections)
