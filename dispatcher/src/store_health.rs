@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use outbox_schema::mark::MarkReport;
 use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_schema::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, Shard, Store, StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
 };
 
 use crate::answering::{Answering, Silence};
@@ -54,6 +54,15 @@ impl Store for StoreHealth {
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         self.answering.watch(self.store.claim(term, request), is_trouble).await
+    }
+
+    async fn key_behind(
+        &self,
+        shard: Shard,
+        from: Option<&OrderingKey>,
+        keys: u32,
+    ) -> Result<Option<OrderingKey>, StoreError> {
+        self.store.key_behind(shard, from, keys).await
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {

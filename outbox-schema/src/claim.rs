@@ -64,6 +64,8 @@ pub struct ClaimRequest<'a> {
     /// Where to begin. Due rows before it may be left out: ask from the beginning before you believe that there are none,
     /// and every now and then.
     pub from: WalkStart,
+    /// The ordering keys whose rows may be claimed.
+    pub keys: KeyStretch<'a>,
     /// The configured channels. Due rows of other channels are deferred, not claimed.
     pub channels: &'a [ChannelTerms],
     /// Destinations and channels whose rows are passed over.
@@ -138,6 +140,25 @@ impl WalkStart {
     pub(crate) fn places(&self) -> [Option<Place>; PRIORITIES] {
         self.0
     }
+}
+
+/// An ordering key of a channel.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct OrderingKey {
+    /// The name of the channel. Empty where a database puts equal keys of all channels together.
+    pub channel: String,
+    /// The key.
+    pub ordering_key: String,
+}
+
+/// A stretch of the ordering keys, in the order in which the database keeps them: by default all. A claim looks at each key
+/// that has rows waiting, so with very many keys it looks at a stretch of them, and the next claim at the next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KeyStretch<'a> {
+    /// Its first key; none is the first of all.
+    pub from: Option<&'a OrderingKey>,
+    /// The first key behind it; none is behind the last.
+    pub until: Option<&'a OrderingKey>,
 }
 
 /// A claimed row.

@@ -26,7 +26,9 @@ pub mod term;
 pub mod trace;
 mod wire;
 
-pub use claim::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, OnDeadOrdered, WalkStart};
+pub use claim::{
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, KeyStretch, Message, OnDeadOrdered, OrderingKey, WalkStart,
+};
 pub use database::{ConnectError, ConnectOptions, Database, Dialect};
 pub use desk::{ByHand, DeadLetterFilter, Desk, DeskError, Selection};
 pub use destination::{DestinationStore, Pause, PauseKind};

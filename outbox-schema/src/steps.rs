@@ -12,6 +12,9 @@ use crate::store::Decided;
 use crate::wire::{MarkRow, as_json, millis_i64};
 use crate::{ClaimRequest, DeadReason, Mark, MessageId, Status, StoreError, TermId};
 
+/// What a store does that looks for a key behind another.
+pub(crate) const DIVIDING: &str = "dividing the ordering keys";
+
 /// A shard's term row, read under its lock.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct TermRow {

@@ -8,7 +8,9 @@ use async_trait::async_trait;
 
 use crate::destination::DestinationState;
 use crate::mark::MarkReport;
-use crate::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, Mark, MessageId, Shard, TermEnd, TermId};
+use crate::{
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, Mark, MessageId, OrderingKey, Shard, TermEnd, TermId,
+};
 
 /// What a poller asks of the outbox database.
 #[async_trait]
@@ -33,6 +35,15 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// [`StoreError::Fenced`] where the term's epoch or holder is no longer the current one.
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError>;
+
+    /// Says where the ordering keys with rows waiting can be divided: the key that lies `keys` of them behind `from` (behind
+    /// the first, where that is none), or none where there are not so many. Writes nothing.
+    async fn key_behind(
+        &self,
+        shard: Shard,
+        from: Option<&OrderingKey>,
+        keys: u32,
+    ) -> Result<Option<OrderingKey>, StoreError>;
 
     /// Writes a group of marks, all or none; `finished` are the claims whose last row is marked or refused
     /// with this group. A repeated group is harmless.

@@ -16,8 +16,8 @@
 use std::time::{Duration, Instant};
 
 use outbox_schema::{
-    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, ConnectOptions, Database, Holder, InDoubtPolicy, Mark, Message,
-    OnDeadOrdered, Shard, Store, TermId, Verdict, WalkStart,
+    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, ConnectOptions, Database, Holder, InDoubtPolicy, KeyStretch,
+    Mark, Message, OnDeadOrdered, Shard, Store, TermId, Verdict, WalkStart,
 };
 use outbox_tests::servers;
 use sqlx::AssertSqlSafe;
@@ -98,6 +98,7 @@ async fn measure(name: &str, store: &dyn Store) {
             oversize: true,
             excluded: &[],
             from: WalkStart::default(),
+            keys: KeyStretch::default(),
             channels: &channels,
             closed: &[],
             rooms: &[],

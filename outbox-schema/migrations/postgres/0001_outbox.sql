@@ -306,9 +306,10 @@ BEGIN
 END
 $$;
 
--- The heads of ordering keys, but for those that a dead letter halts. Found by stepping from key to key in the index: a
--- row without an index of its own to step on (NOT EXISTS for each row) took 1.6 s with 100,000 rows behind one key.
-CREATE FUNCTION outbox_ordered_heads(p_shard smallint, p_halting varchar[])
+-- The heads of ordering keys, but for those that a dead letter halts; of the keys whose numbers in the index are p_from or
+-- more and less than p_until, where these are not NULL. Found by stepping from key to key in the index: a row without an
+-- index of its own to step on (NOT EXISTS for each row) took 1.6 s with 100,000 rows behind one key.
+CREATE FUNCTION outbox_ordered_heads(p_shard smallint, p_halting varchar[], p_from bigint, p_until bigint)
 RETURNS TABLE (id bigint, revision integer, channel varchar, ordering_key varchar, destination varchar,
                payload_bytes integer, priority smallint, available_at timestamptz)
 LANGUAGE sql STABLE
@@ -318,6 +319,7 @@ AS $$
                 hashtextextended(o.ordering_key, hashtextextended(o.channel, 0)) AS hash
          FROM outbox o
          WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NOT NULL
+           AND hashtextextended(o.ordering_key, hashtextextended(o.channel, 0)) >= coalesce(p_from, -9223372036854775808)
          ORDER BY hash, o.id LIMIT 1)
         UNION ALL
         SELECT following.* FROM head, LATERAL (
@@ -327,14 +329,16 @@ AS $$
             WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NOT NULL
               AND hashtextextended(o.ordering_key, hashtextextended(o.channel, 0)) > head.hash
             ORDER BY hash, o.id LIMIT 1) following
+        WHERE p_until IS NULL OR head.hash < p_until
     )
     SELECT head.id, head.revision, head.channel, head.ordering_key, head.destination, head.payload_bytes, head.priority,
            head.available_at
     FROM head
-    WHERE head.channel <> ALL (p_halting) OR NOT EXISTS (
+    WHERE (p_until IS NULL OR head.hash < p_until)
+      AND (head.channel <> ALL (p_halting) OR NOT EXISTS (
         SELECT FROM outbox dead
         WHERE dead.shard = p_shard AND dead.channel = head.channel AND dead.ordering_key = head.ordering_key
-          AND dead.id < head.id AND dead.status = 'DEAD' AND dead.dead_reason IS DISTINCT FROM 'cancelled')
+          AND dead.id < head.id AND dead.status = 'DEAD' AND dead.dead_reason IS DISTINCT FROM 'cancelled'))
 $$;
 
 -- The advisory lock by which claims and open cancellations of a shard know of each other: see outbox_cancel.
@@ -378,13 +382,16 @@ $$;
 -- hint, that spares the walk the index entries of rows that are done, which a snapshot held open elsewhere keeps
 -- there. What became due behind it is found by walks from the beginning, which the caller makes now and then.
 --
+-- p_keys_from and p_keys_until say of which ordering keys the heads are looked at, by their numbers.
+--
 -- Most polls find nothing. Those write nothing: the term is locked only once there is something to claim.
 CREATE FUNCTION outbox_claim_due(
     p_shard smallint, p_epoch bigint, p_holder varchar, p_claim uuid,
     p_limit integer, p_max_bytes bigint, p_oversize boolean, p_excluded bigint[],
     p_channels varchar[], p_timeouts_ms bigint[], p_rooms integer[], p_halting varchar[],
     p_closed varchar[], p_limited varchar[], p_limits integer[],
-    p_unknown_ms bigint, p_ttl_ms bigint, p_margin_ms bigint, p_from_us bigint[], p_from_id bigint[]
+    p_unknown_ms bigint, p_ttl_ms bigint, p_margin_ms bigint, p_from_us bigint[], p_from_id bigint[],
+    p_keys_from bigint, p_keys_until bigint
 ) RETURNS SETOF outbox_met
 LANGUAGE plpgsql
 -- The walk must follow the index that ends at its LIMIT, also before the table has been analysed. So there is but one plan
@@ -435,7 +442,7 @@ BEGIN
                 UNION ALL
                 -- A key with a row in flight has its turn: a redriven row of it that goes before waits for that one.
                 SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at, NULL
-                FROM outbox_ordered_heads(p_shard, p_halting) o
+                FROM outbox_ordered_heads(p_shard, p_halting, p_keys_from, p_keys_until) o
                 WHERE o.available_at <= now()
                   AND o.destination <> ALL (p_closed) AND o.channel <> ALL (p_closed) AND (o.channel, o.ordering_key) NOT IN (
                     SELECT x.channel, x.ordering_key FROM outbox x

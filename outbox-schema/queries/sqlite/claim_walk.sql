@@ -6,7 +6,8 @@
 -- row that it is given, if any: see WalkStart. No start is younger than a second, because who began a moment ago may be
 -- waiting for the lock of the file still.
 --
--- The heads of ordering keys are found by stepping from key to key in the index: asking for each row whether one is
+-- The heads of ordering keys, of the stretch that is asked for (see KeyStretch), are found by stepping from key to key in the
+-- index: asking for each row whether one is
 -- before it reads all that waits behind a key. One comparison of (channel, ordering_key) would step on channel alone. A
 -- key with a row in flight has its turn: a redriven row of it that goes before waits for that one. What is due is
 -- materialised, or the sort of the windows would be pushed below its LIMIT.
@@ -17,9 +18,14 @@ WITH RECURSIVE now(ms) AS MATERIALIZED (SELECT CAST(round(unixepoch('subsec') * 
 start(priority, ms, id) AS MATERIALIZED (
     SELECT key, coalesce(value ->> 0, -9e999), coalesce(value ->> 1, 0) FROM json_each(?9)
 ), head(id) AS (
-    SELECT (SELECT id FROM outbox INDEXED BY outbox_ordered
-            WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NOT NULL
-            ORDER BY channel, ordering_key, id LIMIT 1)
+    SELECT coalesce(
+        (SELECT id FROM outbox INDEXED BY outbox_ordered
+         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NOT NULL
+           AND channel = coalesce(?10, '') AND ordering_key >= coalesce(?11, '')
+         ORDER BY ordering_key, id LIMIT 1),
+        (SELECT id FROM outbox INDEXED BY outbox_ordered
+         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NOT NULL AND channel > coalesce(?10, '')
+         ORDER BY channel, ordering_key, id LIMIT 1))
     UNION ALL
     SELECT coalesce(
         (SELECT following.id FROM outbox following INDEXED BY outbox_ordered
@@ -31,6 +37,7 @@ start(priority, ms, id) AS MATERIALIZED (
            AND following.channel > o.channel
          ORDER BY following.channel, following.ordering_key, following.id LIMIT 1))
     FROM head CROSS JOIN outbox o ON o.id = head.id
+    WHERE ?12 IS NULL OR (o.channel, o.ordering_key) < (?12, ?13)
 ), busy AS MATERIALIZED (
     SELECT o.channel, o.ordering_key FROM json_each(?2) excluded CROSS JOIN outbox o ON o.id = excluded.value
     WHERE o.ordering_key IS NOT NULL
@@ -74,6 +81,7 @@ start(priority, ms, id) AS MATERIALIZED (
     SELECT o.id, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
     FROM head CROSS JOIN outbox o ON o.id = head.id
     WHERE o.available_at <= (SELECT ms FROM now) AND (o.channel, o.ordering_key) NOT IN (SELECT * FROM busy)
+      AND (?12 IS NULL OR (o.channel, o.ordering_key) < (?12, ?13))
       AND o.destination NOT IN (SELECT value FROM json_each(?5)) AND o.channel NOT IN (SELECT value FROM json_each(?5))
       AND (o.channel NOT IN (SELECT value ->> 'name' FROM json_each(?4) WHERE value ->> 'halt')
            OR NOT EXISTS (

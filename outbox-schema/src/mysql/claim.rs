@@ -8,12 +8,15 @@ use super::step::Step;
 use crate::rows::{ClaimedRow, Met, by_channel};
 use crate::steps::{Batch, ClaimTermRow, TermRow};
 use crate::wire::{ChannelRow, as_json, millis_i64};
-use crate::{ClaimRequest, Claimed, MessageId, StoreError, TermId};
+use crate::{ClaimRequest, Claimed, KeyStretch, MessageId, OrderingKey, StoreError, TermId};
 
 const DOING: &str = "claiming due messages";
 
 /// The year 1: before every `DATETIME`, whose documented range begins with the year 1000.
 const BEGINNING_US: i64 = -62_135_596_800_000_000;
+
+/// What a key can have of characters, and more.
+const LONGEST_KEY: usize = 256;
 
 /// What a claim asks for, as the statements take it.
 struct Asked<'a> {
@@ -115,7 +118,15 @@ impl Asked<'_> {
             walk = walk.bind(self.request.limit);
         }
         // The heads of ordering keys.
-        walk = walk.bind(self.term.shard.0).bind(excluded).bind(&self.closed).bind(&self.closed).bind(&self.channels);
+        let (from, until) = key_range(self.request.keys);
+        walk = walk
+            .bind(self.term.shard.0)
+            .bind(from)
+            .bind(until)
+            .bind(excluded)
+            .bind(&self.closed)
+            .bind(&self.closed)
+            .bind(&self.channels);
         walk.bind(self.request.limit)
             .bind(&self.channels)
             .bind(&self.rooms)
@@ -167,6 +178,18 @@ impl Asked<'_> {
             .map_err(|error| refused(DOING, error))?;
         Ok(by_channel(met.into_values()))
     }
+}
+
+/// The first key of a stretch and the first behind it, as the column compares them: by code points, and short keys as if they
+/// were filled up with spaces, so that the lowest key is not the empty one.
+fn key_range(keys: KeyStretch<'_>) -> (String, String) {
+    let until = keys.until.map_or_else(|| char::MAX.to_string().repeat(LONGEST_KEY), |key| key.ordering_key.clone());
+    (lowest(keys.from), until)
+}
+
+/// The first key from there on.
+pub(super) fn lowest(from: Option<&OrderingKey>) -> String {
+    from.map_or_else(|| "\0".repeat(LONGEST_KEY), |key| key.ordering_key.clone())
 }
 
 /// Locks those of `ids` that nobody else has locked, and gives the revision of each.

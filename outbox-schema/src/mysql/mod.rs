@@ -13,8 +13,11 @@ use async_trait::async_trait;
 use sqlx::MySqlPool;
 
 use crate::mark::MarkReport;
+use crate::steps::DIVIDING;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
-use crate::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, Shard, Store, StoreError, TermEnd, TermId};
+use crate::{
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
+};
 
 use self::errors::refused;
 use self::step::Step;
@@ -53,6 +56,21 @@ impl Store for MySqlStore {
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         self.claim_in_steps(term, request).await
+    }
+
+    async fn key_behind(
+        &self,
+        shard: Shard,
+        from: Option<&OrderingKey>,
+        keys: u32,
+    ) -> Result<Option<OrderingKey>, StoreError> {
+        sqlx::query_as(include_str!("../../queries/mysql/key_behind.sql"))
+            .bind(shard.0)
+            .bind(claim::lowest(from))
+            .bind(keys)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(|error| refused(DIVIDING, error))
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {

@@ -13,11 +13,12 @@ use sqlx::{PgConnection, PgPool};
 use self::kept::Kept;
 use crate::mark::MarkReport;
 use crate::rows::{ClaimedRow, DecidedRow, DestinationRow, UnsettledRow};
+use crate::steps::DIVIDING;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use crate::wire::millis_i64;
 use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, InDoubtPolicy, Mark, MessageId, OnDeadOrdered, Shard,
-    Store, StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, InDoubtPolicy, Mark, MessageId, OnDeadOrdered,
+    OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
 };
 
 /// The outbox in a PostgreSQL database.
@@ -132,6 +133,10 @@ impl Store for PostgresStore {
             .bind(millis_i64(request.margin))
             .bind(request.from.places().map(|place| place.map(|place| place.us)).to_vec())
             .bind(request.from.places().map(|place| place.map(|place| place.id)).to_vec())
+            .bind(request.keys.from.map(|key| &key.channel))
+            .bind(request.keys.from.map(|key| &key.ordering_key))
+            .bind(request.keys.until.map(|key| &key.channel))
+            .bind(request.keys.until.map(|key| &key.ordering_key))
             .fetch_all(&mut connection)
             .await
             .map_err(|error| match error.as_database_error() {
@@ -143,6 +148,22 @@ impl Store for PostgresStore {
             })?;
         self.of_the_loop.keep(connection);
         Ok(ClaimedRow::split(rows, request.from))
+    }
+
+    async fn key_behind(
+        &self,
+        shard: Shard,
+        from: Option<&OrderingKey>,
+        keys: u32,
+    ) -> Result<Option<OrderingKey>, StoreError> {
+        sqlx::query_as(include_str!("../../queries/postgres/key_behind.sql"))
+            .bind(shard.0)
+            .bind(from.map(|key| &key.channel))
+            .bind(from.map(|key| &key.ordering_key))
+            .bind(i64::from(keys))
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(|error| refused(DIVIDING, error))
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {

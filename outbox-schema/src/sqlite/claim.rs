@@ -119,6 +119,10 @@ impl Asked<'_> {
             .bind(self.request.oversize)
             .bind(&self.rooms)
             .bind(&self.starts)
+            .bind(self.request.keys.from.map(|key| &key.channel))
+            .bind(self.request.keys.from.map(|key| &key.ordering_key))
+            .bind(self.request.keys.until.map(|key| &key.channel))
+            .bind(self.request.keys.until.map(|key| &key.ordering_key))
             .fetch_all(&mut **tx)
             .await
     }

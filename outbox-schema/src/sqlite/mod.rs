@@ -12,8 +12,11 @@ use async_trait::async_trait;
 use sqlx::{SqlitePool, SqliteTransaction};
 
 use crate::mark::MarkReport;
+use crate::steps::DIVIDING;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
-use crate::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, Shard, Store, StoreError, TermEnd, TermId};
+use crate::{
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
+};
 
 use self::errors::refused;
 
@@ -52,6 +55,22 @@ impl Store for SqliteStore {
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         self.claim_in_steps(term, request).await
+    }
+
+    async fn key_behind(
+        &self,
+        shard: Shard,
+        from: Option<&OrderingKey>,
+        keys: u32,
+    ) -> Result<Option<OrderingKey>, StoreError> {
+        sqlx::query_as(include_str!("../../queries/sqlite/key_behind.sql"))
+            .bind(shard.0)
+            .bind(from.map(|key| &key.channel))
+            .bind(from.map(|key| &key.ordering_key))
+            .bind(keys)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(|error| refused(DIVIDING, error))
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {

@@ -288,7 +288,7 @@ async fn a_claim_that_is_being_made_is_seen_on_postgres() {
     let claim = format!(
         "SET search_path = {SCHEMA}; BEGIN; SELECT FROM outbox_claim_due(0::smallint, {epoch}, '{}', \
          gen_random_uuid(), 10, 1000, true, '{{}}', '{{http}}', '{{1000}}', '{{10}}', '{{}}', '{{}}', '{{}}', '{{}}', \
-         1, 1, 1, '{{}}', '{{}}')",
+         1, 1, 1, '{{}}', '{{}}', NULL, NULL)",
         poller.term.holder.as_str()
     );
     sqlx::raw_sql(AssertSqlSafe(claim)).execute(&mut claimer).await.unwrap();

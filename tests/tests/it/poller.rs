@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use outbox_schema::{
-    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, Holder, InDoubtPolicy, Mark, Message,
+    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, Holder, InDoubtPolicy, KeyStretch, Mark, Message,
     OnDeadOrdered, Shard, Store, TermId, Verdict, WalkStart,
 };
 
@@ -38,6 +38,7 @@ impl<'a> Poller<'a> {
             oversize: true,
             excluded: &[],
             from: WalkStart::default(),
+            keys: KeyStretch::default(),
             channels: &self.channels,
             closed: &[],
             rooms: &[],

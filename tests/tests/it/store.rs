@@ -320,6 +320,21 @@ async fn the_longest_due_goes_first_whatever_its_ordering_key() {
 }
 
 #[tokio::test]
+async fn each_ordering_key_is_in_one_stretch() {
+    on_every_database(ordering::each_ordering_key_is_in_one_stretch).await;
+}
+
+#[tokio::test]
+async fn a_stretch_begins_where_its_first_key_was() {
+    on_every_database(ordering::a_stretch_begins_where_its_first_key_was).await;
+}
+
+#[tokio::test]
+async fn a_row_without_an_ordering_key_is_found_with_each_stretch() {
+    on_every_database(ordering::a_row_without_an_ordering_key_is_found_with_each_stretch).await;
+}
+
+#[tokio::test]
 async fn the_order_of_ids_wins_over_priority_and_age_within_a_key() {
     on_every_database(ordering::the_order_of_ids_wins_over_priority_and_age_within_a_key).await;
 }

@@ -296,7 +296,7 @@ pub async fn a_walk_reads_one_index_entry_of_each_ordering_key(outbox: &Outbox) 
     let mut connection = sqlx::PgConnection::connect(outbox.url()).await.unwrap();
     let mut tx = connection.begin().await.unwrap();
     let walk = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
-                SELECT FROM outbox_ordered_heads(0::smallint, '{}')";
+                SELECT FROM outbox_ordered_heads(0::smallint, '{}', NULL, NULL)";
     sqlx::raw_sql(walk).execute(&mut *tx).await.unwrap();
     let read = "SELECT count(*), sum(pg_stat_get_xact_tuples_returned(indexrelid))::bigint FROM pg_index \
                 WHERE indrelid = 'outbox'::regclass AND pg_stat_get_xact_numscans(indexrelid) > 0";

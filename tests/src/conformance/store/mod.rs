@@ -14,8 +14,8 @@ pub mod terms;
 use std::time::{Duration, Instant};
 
 use outbox_schema::{
-    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, InDoubtPolicy, Mark, Message, OnDeadOrdered, Pause,
-    PauseKind, TermId, Verdict, WalkStart,
+    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, InDoubtPolicy, KeyStretch, Mark, Message,
+    OnDeadOrdered, Pause, PauseKind, TermId, Verdict, WalkStart,
 };
 
 pub use outbox::{Dialect, Outbox};
@@ -62,6 +62,7 @@ pub fn request(channels: &[ChannelTerms]) -> ClaimRequest<'_> {
         oversize: true,
         excluded: &[],
         from: WalkStart::default(),
+        keys: KeyStretch::default(),
         channels,
         closed: &[],
         rooms: &[],

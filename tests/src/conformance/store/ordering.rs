@@ -5,10 +5,11 @@ use std::time::Duration;
 use outbox_schema::desk::{Author, Pace};
 use outbox_schema::store::{OpenedTerm, TermCounts};
 use outbox_schema::{
-    ByHand, ChannelTerms, ClaimRequest, Holder, MessageId, Selection, Shard, TermEnd, TermId, Verdict,
+    ByHand, ChannelTerms, ClaimRequest, Holder, KeyStretch, MessageId, OrderingKey, Selection, Shard, TermEnd, TermId,
+    Verdict,
 };
 
-use super::{Outbox, dead, delivered, http, ids, mark, request};
+use super::{Outbox, dead, delivered, http, ids, mark, once, request};
 
 /// With one ordering key of its own for each, and without.
 pub async fn priorities_are_strict_with_and_without_ordering_keys(outbox: &Outbox) {
@@ -151,4 +152,94 @@ async fn begin(outbox: &Outbox, channels: &[ChannelTerms]) -> (TermId, OpenedTer
     let holder = Holder::new("test", &uuid::Uuid::new_v4().to_string());
     let opened = outbox.store.begin_term(Shard(0), &holder, channels).await.unwrap();
     (TermId { shard: Shard(0), epoch: opened.epoch, holder }, opened)
+}
+
+/// Keys as SQL has them, whatever their order is: the empty one, lower than the empty one to who fills up with spaces, the
+/// longest, in both cases, beyond ASCII.
+fn many_keys() -> Vec<String> {
+    let plain = (0..10).map(|number| format!("order-{number}"));
+    let odd = ["", "\t", "A", "a", "ä", "\u{10ffff}", "%"].map(str::to_owned);
+    let longest = ["z", "\u{10ffff}"].map(|character| character.repeat(255));
+    plain.chain(odd).chain(longest).map(|key| format!("'{key}'")).collect()
+}
+
+/// The first keys of all stretches of `keys` but the first.
+async fn divide(outbox: &Outbox, keys: u32) -> Vec<OrderingKey> {
+    let mut firsts: Vec<OrderingKey> = Vec::new();
+    while let Some(first) = outbox.store.key_behind(Shard(0), firsts.last(), keys).await.unwrap() {
+        assert_ne!(firsts.last(), Some(&first));
+        firsts.push(first);
+    }
+    firsts
+}
+
+/// However the keys are divided, and also in two channels.
+pub async fn each_ordering_key_is_in_one_stretch(outbox: &Outbox) {
+    let channels = [http(), once()];
+    let term = outbox.term(&channels).await;
+    for channel in ["'http'", "'once'"] {
+        for key in many_keys() {
+            for _ in 0..2 {
+                outbox.insert(&[("channel", channel), ("ordering_key", &key)]).await;
+            }
+        }
+    }
+    let mut all = ids(&outbox.store.claim(&term, &request(&channels)).await.unwrap().messages);
+    all.sort_unstable();
+    assert_eq!(all.len(), 2 * many_keys().len());
+
+    for keys in [1, 3, 7, 100] {
+        let firsts = divide(outbox, keys).await;
+        let (from, until) = (std::iter::once(None).chain(firsts.iter().map(Some)), firsts.iter().map(Some));
+        let mut found = Vec::new();
+        for (from, until) in from.zip(until.chain([None])) {
+            let ask = ClaimRequest { keys: KeyStretch { from, until }, ..request(&channels) };
+            let heads = ids(&outbox.store.claim(&term, &ask).await.unwrap().messages);
+            // MySQL keeps equal keys of all channels together.
+            assert!(heads.len() <= keys as usize * channels.len(), "{keys}: {heads:?}");
+            found.extend(heads);
+        }
+        found.sort_unstable();
+        assert_eq!(found, all, "in stretches of {keys}: {firsts:?}");
+    }
+}
+
+/// Of a key that has been settled since, a stretch still begins where it was.
+pub async fn a_stretch_begins_where_its_first_key_was(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let insert = async |key: &str| outbox.insert(&[("ordering_key", key)]).await.0;
+    let keys: Vec<String> = (0..6).map(|number| format!("'order-{number}'")).collect();
+    for key in &keys {
+        insert(key).await;
+    }
+    let firsts = divide(outbox, 3).await;
+    let [first] = firsts.as_slice() else { panic!("{firsts:?}") };
+    let stretch = |from, until| ClaimRequest { keys: KeyStretch { from, until }, ..request(&channels) };
+    let before = stretch(None, Some(first));
+    let behind = outbox.store.claim(&term, &stretch(Some(first), None)).await.unwrap().messages;
+    assert_eq!(ids(&outbox.store.claim(&term, &before).await.unwrap().messages).len(), 3);
+    assert_eq!(behind.len(), 3);
+
+    outbox.execute(&format!("DELETE FROM outbox WHERE ordering_key = '{}'", first.ordering_key)).await;
+    let left = outbox.store.claim(&term, &stretch(Some(first), None)).await.unwrap().messages;
+    assert_eq!(ids(&left).len(), 2);
+    let again = insert(&format!("'{}'", first.ordering_key)).await;
+    let behind = outbox.store.claim(&term, &stretch(Some(first), None)).await.unwrap().messages;
+    assert!(ids(&behind).contains(&again) && behind.len() == 3, "{:?}", ids(&behind));
+}
+
+/// They have no place among the keys.
+pub async fn a_row_without_an_ordering_key_is_found_with_each_stretch(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let plain = outbox.insert(&[]).await.0;
+    for key in many_keys() {
+        outbox.insert(&[("ordering_key", &key), ("available_at", &outbox.moment(3_600_000))]).await;
+    }
+    let firsts = divide(outbox, 5).await;
+    for (from, until) in [(None, firsts.first()), (firsts.first(), firsts.get(1)), (firsts.last(), None)] {
+        let ask = ClaimRequest { keys: KeyStretch { from, until }, ..request(&channels) };
+        assert_eq!(ids(&outbox.store.claim(&term, &ask).await.unwrap().messages), [plain]);
+    }
 }
