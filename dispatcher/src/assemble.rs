@@ -18,6 +18,7 @@ use crate::in_flight::InFlight;
 use crate::leadership::Leadership;
 use crate::mark::Marker;
 use crate::metrics::Metrics;
+use crate::ordering_keys::OrderingKeys;
 use crate::poll::{Dispatcher, LoopSettings};
 use crate::retention::Pruner;
 use crate::send::Sender;
@@ -121,6 +122,7 @@ impl Dispatcher {
                 metrics: metrics.clone(),
             }),
             intake: Intake {
+                keys: Arc::new(OrderingKeys::new(store.clone())),
                 store,
                 in_flight: in_flight.clone(),
                 suspects,

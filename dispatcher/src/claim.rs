@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use outbox_schema::database::STATEMENT_LIMIT;
-use outbox_schema::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Message, Store, StoreError, TermEnd, WalkStart};
+use outbox_schema::{
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, KeyStretch, Message, Store, StoreError, TermEnd, WalkStart,
+};
 use tokio::sync::Notify;
 
 use crate::attention::Attention;
@@ -17,6 +19,7 @@ use crate::destinations::{Admission, Destinations};
 use crate::in_flight::{InFlight, Room};
 use crate::leadership::patience;
 use crate::metrics::Metrics;
+use crate::ordering_keys::OrderingKeys;
 use crate::start::Start;
 use crate::suspects::Suspects;
 use crate::term::Term;
@@ -48,6 +51,8 @@ pub struct Intake {
     pub destinations: Arc<Destinations>,
     /// Where walks begin.
     pub start: Start,
+    /// Of which ordering keys they look at the heads.
+    pub keys: Arc<OrderingKeys>,
     /// Given when there may be something to poll.
     pub wakeup: Arc<Notify>,
     /// How soon to look again without one.
@@ -87,27 +92,42 @@ pub enum Polled {
     TermOver,
 }
 
+/// What one poll has seen, and found nothing due there.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Stretches of the ordering keys, one after the other.
+    stretches: usize,
+    /// All rows without an ordering key, not only those behind the start of a walk.
+    from_the_beginning: bool,
+    /// Nothing was in flight meanwhile, or held up.
+    quiet: bool,
+}
+
 impl Intake {
-    /// Claims the next batch: waits for room, then polls once. Rows that are merely in the way are moved
-    /// aside on the way.
+    /// Claims the next batch: waits for room, then polls once: by one claim, unless that finds nothing and looked at a part of
+    /// the ordering keys only. Rows that are merely in the way are moved aside on the way.
     pub async fn poll(&self, term: &Term) -> Polled {
         // What is committed in a moment goes with one claim, not with one each.
         if self.took_all.swap(false, Ordering::Relaxed) {
             self.wait(term, None).await;
         }
+        let division = self.keys.division();
+        let mut seen = Seen { quiet: true, ..Seen::default() };
         loop {
             let full = self.destinations.is_full();
             let Some(room) = self.room(term, full).await else { return Polled::TermOver };
             // Asked before the claim: what is marked while it runs may be due again, or make room for a larger row,
             // and the claim did not see it.
-            let quiet = room.empty && self.in_flight.is_quiet() && !self.destinations.holds_back();
+            seen.quiet &= room.empty && self.in_flight.is_quiet() && !self.destinations.holds_back();
             if self.in_flight.let_go() {
                 self.start.forget();
             }
             let from = self.start.next(term.id.epoch);
             let claim = ClaimId::mint();
             let began = Instant::now();
-            let Some(claimed) = self.claim(term, claim, room, from).await else { return Polled::TermOver };
+            let Some(claimed) = self.claim(term, claim, room, from, self.keys.next(&division)).await else {
+                return Polled::TermOver;
+            };
             self.metrics.polled(began.elapsed());
             self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
             report_deferred(&claimed.deferred);
@@ -120,13 +140,20 @@ impl Intake {
                 self.metrics.in_flight(self.in_flight.count());
                 return Polled::Batch(Batch { claim, messages: claimed.messages });
             }
-            if claimed.deferred.is_empty() {
-                match self.start.unproven(from) {
-                    None if quiet => return Polled::Empty,
-                    None => return Polled::Nothing { look_again: None },
-                    Some(Duration::ZERO) => {}
-                    Some(later) => return Polled::Nothing { look_again: Some(later) },
-                }
+            if !claimed.deferred.is_empty() {
+                seen = Seen { quiet: seen.quiet, ..Seen::default() };
+                continue;
+            }
+            seen.stretches += 1;
+            seen.from_the_beginning |= from.is_beginning();
+            if seen.stretches < division.stretches() {
+                continue;
+            }
+            match self.start.unproven(seen.from_the_beginning) {
+                None if seen.quiet => return Polled::Empty,
+                None => return Polled::Nothing { look_again: None },
+                Some(Duration::ZERO) => {}
+                Some(later) => return Polled::Nothing { look_again: Some(later) },
             }
         }
     }
@@ -168,7 +195,14 @@ impl Intake {
     }
 
     /// Makes one claim, repeating it under the same id until its fate is known. None ends the term.
-    async fn claim(&self, term: &Term, claim: ClaimId, room: Room, from: WalkStart) -> Option<Claimed> {
+    async fn claim(
+        &self,
+        term: &Term,
+        claim: ClaimId,
+        room: Room,
+        from: WalkStart,
+        keys: KeyStretch<'_>,
+    ) -> Option<Claimed> {
         self.suspects.give_up_overdue();
         let excluded = self.in_flight.excluded();
         let Admission { closed, rooms } = self.destinations.admission();
@@ -179,6 +213,7 @@ impl Intake {
             oversize: room.empty,
             excluded: &excluded,
             from,
+            keys,
             channels: &self.channels,
             closed: &closed,
             rooms: &rooms,
@@ -211,5 +246,79 @@ impl Intake {
 fn report_deferred(deferred: &BTreeMap<String, u64>) {
     for (channel, messages) in deferred {
         tracing::warn!(channel, messages, "poll.deferred: nobody has configured this channel; they wait for it");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::fixtures::{KeyedStore, SteppedClock, Stretch, metrics, term_of};
+
+    /// A poller of that outbox, whose keys are divided.
+    async fn poller(store: &Arc<KeyedStore>) -> (Intake, Arc<Term>) {
+        let (in_flight, wakeup) = (Arc::new(InFlight::new(8, 1_000)), Arc::<Notify>::default());
+        let clock = SteppedClock::new();
+        let term = term_of(&clock, clock.now().after(Duration::from_mins(1)));
+        let intake = Intake {
+            store: store.clone(),
+            suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone(), Duration::from_mins(1))),
+            in_flight,
+            channels: Arc::from([]),
+            destinations: Arc::new(Destinations::new(8, std::collections::HashMap::new())),
+            start: Start::default(),
+            keys: Arc::new(OrderingKeys::new(store.clone())),
+            wakeup,
+            attention: Arc::default(),
+            took_all: AtomicBool::new(false),
+            poll_interval: Duration::from_secs(1),
+            lease_ttl: Duration::from_secs(10),
+            metrics: metrics(),
+        };
+        intake.keys.begin(&term);
+        while intake.keys.division().stretches() == 1 {
+            tokio::task::yield_now().await;
+        }
+        (intake, term)
+    }
+
+    fn all_stretches() -> Vec<Stretch> {
+        let firsts = ["2", "4", "6", "8"].map(|key| Some(key.to_owned()));
+        let from = [None].into_iter().chain(firsts.clone());
+        from.zip(firsts.into_iter().chain([None])).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_taken_to_be_due_before_all_stretches_of_the_ordering_keys_were_seen() {
+        let store = KeyedStore::new(None);
+        let (intake, term) = poller(&store).await;
+        assert!(matches!(intake.poll(&term).await, Polled::Empty));
+        let mut asked = store.asked();
+        asked.sort();
+        let mut all = all_stretches();
+        all.sort();
+        assert_eq!(asked, all);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_is_found_whatever_the_stretch_of_its_ordering_key() {
+        for due in ["0", "3", "5", "6", "9"] {
+            let store = KeyedStore::new(Some(due));
+            let (intake, term) = poller(&store).await;
+            assert!(matches!(intake.poll(&term).await, Polled::Batch(_)), "{due}");
+            assert!(store.asked().len() <= all_stretches().len(), "{due}: {:?}", store.asked());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn claims_take_turns_over_the_stretches_also_where_they_find_something() {
+        let store = KeyedStore::new(Some("0"));
+        let (intake, term) = poller(&store).await;
+        for _ in 0..2 {
+            let Polled::Batch(batch) = intake.poll(&term).await else { panic!("nothing was found") };
+            intake.in_flight.release(&[crate::fixtures::mark(batch.claim, 1)]);
+        }
+        assert_eq!(store.asked()[..2], [all_stretches()[0].clone(), all_stretches()[1].clone()]);
+        assert_eq!(store.asked().len(), 1 + all_stretches().len());
     }
 }

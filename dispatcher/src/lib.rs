@@ -28,6 +28,7 @@ pub mod lease_health;
 pub mod listener;
 pub mod mark;
 pub mod metrics;
+pub mod ordering_keys;
 
 pub mod poll;
 pub mod pulse;

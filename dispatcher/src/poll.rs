@@ -65,6 +65,7 @@ impl Dispatcher {
             let in_term = self.pulse.enter(&term, self.leadership.ttl);
             self.settling.begin(&term);
             self.keeper.begin(&term);
+            self.intake.keys.begin(&term);
             self.prune_during(&term);
             while let Some(batch) = self.next_batch(&term, &shutdown).await {
                 self.send(&term, batch);

@@ -70,11 +70,11 @@ impl Start {
         self.known().epoch = None;
     }
 
-    /// After a walk from `from` that found nothing: how long until one from the beginning may be made that proves it. None
-    /// where that was one.
-    pub fn unproven(&self, from: WalkStart) -> Option<Duration> {
+    /// After walks that found nothing: how long until one from the beginning may be made that proves it. None where one of
+    /// them was one.
+    pub fn unproven(&self, from_the_beginning: bool) -> Option<Duration> {
         let known = self.known();
-        (!from.is_beginning()).then(|| known.rest().saturating_sub(known.looked.elapsed()))
+        (!from_the_beginning).then(|| known.rest().saturating_sub(known.looked.elapsed()))
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -153,9 +153,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn only_a_walk_from_the_beginning_proves_that_nothing_is_due() {
         let start = amid_a_backlog(Duration::from_millis(10));
-        assert_eq!(start.unproven(behind()), Some(Duration::from_millis(200)));
+        assert_eq!(start.unproven(false), Some(Duration::from_millis(200)));
         tokio::time::advance(Duration::from_millis(150)).await;
-        assert_eq!(start.unproven(behind()), Some(Duration::from_millis(50)));
-        assert_eq!(start.unproven(WalkStart::default()), None);
+        assert_eq!(start.unproven(false), Some(Duration::from_millis(50)));
+        assert_eq!(start.unproven(true), None);
     }
 }

@@ -139,3 +139,27 @@ async fn a_channel_that_halts_sends_what_is_behind_a_dead_letter_after_its_redri
         assert_eq!(sent(&sink)[before..], ["1a", "1b"]);
     }
 }
+
+/// So many that a claim looks at a part of them, and they are not all due: none is forgotten, and each keeps its order.
+#[tokio::test]
+async fn messages_of_very_many_ordering_keys_are_all_delivered_in_the_order_of_each() {
+    const KEYS: usize = 1_200;
+    for outbox in outboxes::migrated().await {
+        let sink = Sink::start().await;
+        let program = program(&outbox, &sink, "");
+        let of = |key: usize, turn: &str| message(&format!("{key}-{turn}"), "/good").ordering_key(key.to_string());
+        let later = std::time::Duration::from_hours(1);
+        let keys: Vec<_> = (0..KEYS).flat_map(|key| [of(key, "a"), of(key, "b")]).collect();
+        let waiting: Vec<_> = (KEYS..2 * KEYS).map(|key| of(key, "a").delay(later)).collect();
+        outbox.enqueue(&keys).await;
+        outbox.enqueue(&waiting).await;
+        program.deliver().await;
+        let sent = sent(&sink);
+        assert_eq!(sent.len(), 2 * KEYS);
+        let place = |key: String| sent.iter().position(|one| *one == key);
+        assert!((0..KEYS).all(|key| {
+            let places = (place(format!("{key}-a")), place(format!("{key}-b")));
+            places.0.is_some() && places.0 < places.1
+        }));
+    }
+}

@@ -1,0 +1,112 @@
+//! Of which ordering keys the next claim looks at the heads.
+//!
+//! A claim looks at each ordering key that has messages waiting, due or not, which takes some microseconds for each. Where
+//! very many wait, it would look at little else, and a destination that is down would slow down all others with the keys that
+//! wait for it. So they are divided into stretches, and claims take turns over these.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use outbox_schema::{KeyStretch, OrderingKey, Shard, Store, StoreError};
+use tokio::time::Instant;
+
+use crate::term::Term;
+
+/// Keys of a stretch. Where there are not more in all, each claim looks at all of them.
+const STRETCH: u32 = 512;
+
+/// After the keys were divided they are left for so long, and for so many times as long as it took.
+const REST: Duration = Duration::from_secs(10);
+const RESTS: u32 = 20;
+
+/// The ordering keys with messages waiting, as they were when somebody last looked. Stretches grow and shrink until then,
+/// but whatever keys there are, each is in one of them.
+#[derive(Debug)]
+pub struct OrderingKeys {
+    store: Arc<dyn Store>,
+    division: Mutex<Arc<Division>>,
+    turn: AtomicUsize,
+}
+
+/// Stretches that make up all ordering keys: the first key of each but the first.
+#[derive(Debug, Default)]
+pub struct Division(Vec<OrderingKey>);
+
+impl Division {
+    /// How many stretches there are: one at least.
+    pub fn stretches(&self) -> usize {
+        self.0.len() + 1
+    }
+
+    fn stretch(&self, number: usize) -> KeyStretch<'_> {
+        KeyStretch { from: number.checked_sub(1).and_then(|before| self.0.get(before)), until: self.0.get(number) }
+    }
+}
+
+impl OrderingKeys {
+    /// Those of the outbox behind `store`, not divided yet.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, division: Mutex::default(), turn: AtomicUsize::new(0) }
+    }
+
+    /// Divides them now and then, in a task of its own, while `term` lasts.
+    pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
+        let (keys, term) = (self.clone(), term.clone());
+        tokio::spawn(async move { keys.keep_divided(&term).await });
+    }
+
+    /// The present division.
+    pub fn division(&self) -> Arc<Division> {
+        self.division.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The stretch whose turn it is.
+    pub fn next<'a>(&self, division: &'a Division) -> KeyStretch<'a> {
+        division.stretch(self.turn.fetch_add(1, Ordering::Relaxed) % division.stretches())
+    }
+
+    async fn keep_divided(&self, term: &Term) {
+        while term.is_on() {
+            let began = Instant::now();
+            match self.divide(term.id.shard, term).await {
+                Ok(division) => *self.division.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(division),
+                Err(error) => tracing::warn!(%error, "ordering_keys.failed: they stay divided as they were"),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(REST.max(began.elapsed() * RESTS)) => {}
+                () = term.ended() => {}
+            }
+        }
+    }
+
+    /// Steps from stretch to stretch, each a short query: a claim beside it is not kept waiting.
+    async fn divide(&self, shard: Shard, term: &Term) -> Result<Division, StoreError> {
+        let mut division = Division::default();
+        while let Some(first) = self.store.key_behind(shard, division.0.last(), STRETCH).await? {
+            division.0.push(first);
+            if !term.is_on() {
+                break;
+            }
+        }
+        Ok(division)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(ordering_key: &str) -> OrderingKey {
+        OrderingKey { channel: "http".to_owned(), ordering_key: ordering_key.to_owned() }
+    }
+
+    #[test]
+    fn the_stretches_of_a_division_lie_side_by_side_and_leave_nothing_out() {
+        let division = Division(["b", "m", "t"].map(key).to_vec());
+        let stretches: Vec<_> = (0..division.stretches()).map(|number| division.stretch(number)).collect();
+        assert_eq!(stretches.first().map(|first| first.from), Some(None));
+        assert_eq!(stretches.last().map(|last| last.until), Some(None));
+        assert!(stretches.windows(2).all(|pair| pair[0].until.is_some() && pair[0].until == pair[1].from));
+    }
+}
