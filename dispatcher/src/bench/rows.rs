@@ -14,6 +14,8 @@ pub(super) enum Rows {
     Due,
     /// Due now, in turn with so many ordering keys.
     Keyed(usize),
+    /// Due in a day, each with an ordering key of its own.
+    KeyedTomorrow,
     /// Delivered so many days ago.
     Delivered {
         /// How many days.
@@ -49,6 +51,7 @@ pub(super) async fn insert(database: &Database, kind: Rows, count: usize, target
         Rows::Push => format!("'fcm', 'token:bench', '{}'{values}", push_payload()),
         Rows::Due
         | Rows::Keyed(_)
+        | Rows::KeyedTomorrow
         | Rows::Delivered { .. }
         | Rows::Tomorrow
         | Rows::Waiting
@@ -101,6 +104,10 @@ impl Rows {
         match self {
             Self::Due | Self::Push => ("", String::new()),
             Self::Keyed(keys) => (", ordering_key", format!(", {}", concatenated(dialect, &format!("i % {keys}")))),
+            Self::KeyedTomorrow => {
+                let (key, then) = (concatenated(dialect, "i"), from_now(dialect, 86_400));
+                (", ordering_key, available_at", format!(", {key}, {then}"))
+            }
             Self::Delivered { days } => {
                 let then = from_now(dialect, -i64::from(days) * 86_400);
                 let columns = ", status, attempts, revision, available_at, created_at, finished_at";

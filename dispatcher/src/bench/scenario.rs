@@ -22,7 +22,8 @@ pub enum Scenario {
     Backlog,
     /// FCM: TLS, HTTP/2, 100 ms to an answer, 100 streams to a connection.
     Fcm,
-    /// 1,000 ordering keys of 100 rows; then one halted key of 100,000 beside unordered rows.
+    /// 1,000 ordering keys of 100 rows, and 100,000 of one; then one halted key of 100,000, and 100,000 that wait, beside
+    /// unordered rows.
     Ordered,
     /// What an application pays: one row in its transaction, and 1,000 at once.
     Enqueue,
@@ -114,8 +115,12 @@ pub(super) enum Measure {
     Fcm,
     /// Ordering keys, of unordered rows.
     OrderedKeys,
+    /// As many ordering keys as rows, of unordered rows.
+    OrderedKeysOfOne,
     /// Beside a halted key, of without.
     OrderedHalted,
+    /// Beside many ordering keys whose rows are not due, of without.
+    OrderedWaiting,
     /// Statements to enqueue one message.
     EnqueueStatements,
     /// 1,000 messages at once, of a bare insert of so many rows.
@@ -154,6 +159,7 @@ impl Measure {
             Self::BacklogMemory => at_most(1.1),
             Self::Fcm | Self::EnqueueBatch | Self::Destinations => at_least(0.8),
             Self::OrderedKeys => at_least(0.5),
+            Self::OrderedKeysOfOne | Self::OrderedWaiting => None,
             Self::EnqueueStatements => at_most(1.0),
             Self::IdleCommands | Self::IdleCommits => at_most(1.2),
             Self::IdleCpu => at_most(0.002),

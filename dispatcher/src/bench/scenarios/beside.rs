@@ -40,16 +40,26 @@ pub(super) async fn future(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result
     compare(bench, rows, &Condition { name, measure, held: &held, due: Rows::Due, manner, removes: false }).await
 }
 
-/// With ordering keys; then without, beside one that is halted.
+/// With ordering keys; then without, beside keys whose rows wait.
 pub(super) async fn ordered(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
-    let manner = Manner::plain(bench.plan.in_flight);
-    let (name, measure, due) = ("in 100 to each ordering key", Measure::OrderedKeys, Rows::Keyed(rows.div_ceil(100)));
-    let keys = Condition { name, measure, held: &[], due, manner: manner.clone(), removes: true };
-    let mut figures = compare(bench, rows, &keys).await?;
-    let held = [(Rows::Halting, 1), (Rows::Halted, bench.plan.scaled(100_000))];
-    let (name, measure) = ("beside a halted ordering key", Measure::OrderedHalted);
-    let halted = Condition { name, measure, held: &held, due: Rows::Due, manner, removes: false };
-    figures.extend(compare(bench, rows, &halted).await?);
+    let plan = bench.plan;
+    let manner = Manner::plain(plan.in_flight);
+    let mut figures = Vec::new();
+    for (name, measure, due) in [
+        ("in 100 to each ordering key", Measure::OrderedKeys, Rows::Keyed(rows.div_ceil(100))),
+        ("in an ordering key for each", Measure::OrderedKeysOfOne, Rows::Keyed(rows)),
+    ] {
+        let keys = Condition { name, measure, held: &[], due, manner: manner.clone(), removes: true };
+        figures.extend(compare(bench, rows, &keys).await?);
+    }
+    let many = plan.scaled(100_000);
+    for (name, measure, held) in [
+        ("beside a halted ordering key", Measure::OrderedHalted, &[(Rows::Halting, 1), (Rows::Halted, many)][..]),
+        ("beside ordering keys that wait", Measure::OrderedWaiting, &[(Rows::KeyedTomorrow, many)]),
+    ] {
+        let beside = Condition { name, measure, held, due: Rows::Due, manner: manner.clone(), removes: false };
+        figures.extend(compare(bench, rows, &beside).await?);
+    }
     Ok(figures)
 }
 
