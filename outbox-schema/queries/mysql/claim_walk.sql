@@ -7,12 +7,8 @@
 -- could be put first and the order of the index be lost. Each branch begins behind the row that it is given, if any: see
 -- WalkStart. No start is younger than a second, because transactions that began a moment ago may be committing still.
 --
--- The heads of ordering keys, of the stretch that is asked for (see KeyStretch), come from the index, which is skipped
--- through from key to key where all its leading columns are grouped by, though two of them are constant; the status in the
--- collation of its column, or MariaDB takes it for none and sorts all that it read (1.4 s for 100,000 keys, 0.2 in order).
--- Stepping as the other dialects do is worse here: a range whose start is a column of an outer query is not a range to this
--- optimizer (6 s for 100 keys). A key with a row in flight has its turn: a redriven row of it that goes before waits for
--- that one.
+-- The heads of ordering keys are given: see claim_heads.sql. A key with a row in flight has its turn: a redriven row of it
+-- that goes before waits for that one.
 SELECT walked.claimed,
        o.id, o.revision, o.idempotency_key, o.channel, o.target, o.destination,
        IF(walked.claimed, CAST(o.payload AS CHAR), '') AS payload, CAST(o.headers AS CHAR) AS headers,
@@ -92,10 +88,8 @@ FROM (
          ORDER BY available_at, id LIMIT ?)
         UNION ALL
         (SELECT o.id, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
-         FROM (SELECT MIN(id) AS id FROM outbox FORCE INDEX (outbox_ordered)
-               WHERE status = 'PENDING' COLLATE utf8mb4_bin AND shard = ? AND ordering_key >= ? AND ordering_key < ?
-               GROUP BY status, shard, ordering_key, channel) head
-         STRAIGHT_JOIN outbox o ON o.id = head.id
+         FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) head
+         STRAIGHT_JOIN outbox o ON o.id = head.id AND o.status = 'PENDING'
          LEFT JOIN (SELECT DISTINCT x.channel, x.ordering_key
                     FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) e STRAIGHT_JOIN outbox x ON x.id = e.id
                     WHERE x.ordering_key IS NOT NULL) busy

@@ -10,7 +10,7 @@ mod step;
 mod term;
 
 use async_trait::async_trait;
-use sqlx::MySqlPool;
+use sqlx::{FromRow, MySqlPool};
 
 use crate::mark::MarkReport;
 use crate::steps::DIVIDING;
@@ -64,13 +64,13 @@ impl Store for MySqlStore {
         from: Option<&OrderingKey>,
         keys: u32,
     ) -> Result<Option<OrderingKey>, StoreError> {
-        sqlx::query_as(include_str!("../../queries/mysql/key_behind.sql"))
-            .bind(shard.0)
-            .bind(claim::lowest(from))
-            .bind(keys)
-            .fetch_optional(&self.pool)
-            .await
-            .map_err(|error| refused(DIVIDING, error))
+        let statement = claim::spelled_out(
+            include_str!("../../queries/mysql/key_behind.sql"),
+            &[shard.0.to_string(), claim::text(&claim::lowest(from)), keys.to_string()],
+        );
+        let row =
+            sqlx::raw_sql(statement).fetch_optional(&self.pool).await.map_err(|error| refused(DIVIDING, error))?;
+        row.map(|row| OrderingKey::from_row(&row)).transpose().map_err(|error| refused(DIVIDING, error))
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
