@@ -170,3 +170,51 @@ fn without_foreign_texts(mark: &mut Mark) {
         *receipt = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::fixtures::{KeyedStore, SteppedClock, mark, message, metrics, term_of};
+    use outbox_schema::ClaimId;
+
+    const SLOTS: i64 = 64;
+
+    /// How long the first result of a group waits for others, with so many slots taken.
+    async fn waited(taken: i64, results: i64, ordered: bool) -> Duration {
+        let (in_flight, wakeup) = (Arc::new(InFlight::new(64, 1_000)), Arc::<Notify>::default());
+        let claim = ClaimId::mint();
+        let messages: Vec<_> = (0..taken).map(message).collect();
+        in_flight.admit(claim, &messages);
+        let marker = Marker {
+            store: KeyedStore::new(None),
+            suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone(), Duration::from_mins(1))),
+            in_flight,
+            wakeup,
+            metrics: metrics(),
+        };
+        let clock = SteppedClock::new();
+        let term = term_of(&clock, clock.now().after(Duration::from_mins(1)));
+        let (sender, mut sent) = mpsc::unbounded_channel();
+        for id in 0..results {
+            assert!(sender.send(Sent { mark: mark(claim, id), term: term.clone(), ordered }).is_ok());
+        }
+        let began = Instant::now();
+        let mut group = Vec::new();
+        marker.gather(&mut sent, &mut group).await;
+        assert_eq!(group.len(), usize::try_from(results).unwrap_or_default());
+        began.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_group_waits_less_while_most_slots_are_taken() {
+        assert_eq!(waited(SLOTS / 2, 1, false).await, LINGER);
+        assert_eq!(waited(SLOTS / 2 + 1, 1, false).await, LINGER_WHEN_BUSY);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_group_that_is_worth_a_round_trip_or_frees_an_ordering_key_does_not_wait() {
+        assert_eq!(waited(SLOTS, SLOTS / 4, false).await, Duration::ZERO);
+        assert_eq!(waited(SLOTS, 1, true).await, Duration::ZERO);
+    }
+}
