@@ -3,9 +3,9 @@
 -- takes it for none and sorts all that it read (1.4 s for 100,000 keys, 0.2 in order). Stepping as the other dialects do is
 -- worse here: a range whose start is a column of an outer query is not a range to this optimizer (6 s for 100 keys).
 --
--- A statement of its own, and never one that is prepared and kept: once MariaDB (10.11) has opened the table anew, which it does by itself
--- under load, a kept statement reads the rows too, so that nothing is skipped. Then 100,000 rows behind one key
--- took 80 ms of each claim.
+-- A statement of its own, and never one that is prepared and kept: once MariaDB (10.11) has opened the table anew, which it
+-- does by itself under load, a kept statement reads the rows too, so that nothing is skipped. Then 100,000 rows behind one
+-- key took 80 ms of each claim.
 SELECT MIN(id) FROM outbox FORCE INDEX (outbox_ordered)
 WHERE status = 'PENDING' COLLATE utf8mb4_bin AND shard = ? AND ordering_key >= ? AND ordering_key < ?
 GROUP BY status, shard, ordering_key, channel

@@ -7,10 +7,9 @@
 -- waiting for the lock of the file still.
 --
 -- The heads of ordering keys, of the stretch that is asked for (see KeyStretch), are found by stepping from key to key in the
--- index: asking for each row whether one is
--- before it reads all that waits behind a key. One comparison of (channel, ordering_key) would step on channel alone. A
--- key with a row in flight has its turn: a redriven row of it that goes before waits for that one. What is due is
--- materialised, or the sort of the windows would be pushed below its LIMIT.
+-- index: asking for each row whether one is before it reads all that waits behind a key. One comparison of (channel,
+-- ordering_key) would step on channel alone. A key with a row in flight has its turn: a redriven row of it that goes before
+-- waits for that one. What is due is materialised, or the sort of the windows would be pushed below its LIMIT.
 --
 -- The rows come in the order of the window (by `claimed`, then by place), through a join that keeps it. To sort them once
 -- more, with their bodies, would hold all bodies in memory once more.
