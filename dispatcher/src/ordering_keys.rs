@@ -17,7 +17,7 @@ use crate::term::Term;
 const STRETCH: u32 = 512;
 
 /// After the keys were divided they are left for so long, and for so many times as long as it took.
-const REST: Duration = Duration::from_secs(10);
+const REST: Duration = Duration::from_secs(20);
 const RESTS: u32 = 20;
 
 /// The ordering keys with messages waiting, as they were when somebody last looked. Stretches grow and shrink until then,
