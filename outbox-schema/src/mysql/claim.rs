@@ -1,6 +1,6 @@
 //! Claims: made, and read again where the answer was lost.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use sqlx::{AssertSqlSafe, Row};
 
@@ -86,11 +86,9 @@ impl Asked<'_> {
         let keyed = self.undisturbed(step).await?;
         let undisturbed = keyed.is_some();
         let heads = if keyed == Some(false) { Vec::new() } else { self.heads(step).await? };
-        let heads = as_json(DOING, &heads)?;
         let mut excluded = self.request.excluded.to_vec();
         loop {
-            let mut rows =
-                self.walk(step, &as_json(DOING, &excluded)?, &heads).await.map_err(|error| refused(DOING, error))?;
+            let mut rows = self.walk(step, &excluded, &heads).await?;
             let walked: Vec<_> = rows.iter().map(|row| row.message.id()).collect();
             if undisturbed || walked.is_empty() {
                 return Ok(rows);
@@ -115,27 +113,36 @@ impl Asked<'_> {
     }
 
     /// The heads of the ordering keys that are asked for, due or not.
-    async fn heads(&self, step: &mut Step) -> Result<Vec<i64>, StoreError> {
+    async fn heads(&self, step: &mut Step) -> Result<Vec<MessageId>, StoreError> {
         let (from, until) = key_range(self.request.keys);
         let statement = spelled_out(
             include_str!("../../queries/mysql/claim_heads.sql"),
             &[self.term.shard.0.to_string(), text(&from), text(&until)],
         );
         let rows = sqlx::raw_sql(statement).fetch_all(&mut **step).await.map_err(|error| refused(DOING, error))?;
-        rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>().map_err(|error| refused(DOING, error))
+        let ids = rows.iter().map(|row| row.try_get(0).map(MessageId)).collect::<Result<_, _>>();
+        ids.map_err(|error| refused(DOING, error))
     }
 
-    async fn walk(&self, step: &mut Step, excluded: &str, heads: &str) -> Result<Vec<ClaimedRow>, sqlx::Error> {
+    async fn walk(
+        &self,
+        step: &mut Step,
+        excluded: &[MessageId],
+        heads: &[MessageId],
+    ) -> Result<Vec<ClaimedRow>, StoreError> {
+        let (heads, others) = undecided(heads, excluded);
+        let (heads, others) = (as_json(DOING, &heads)?, as_json(DOING, &others)?);
+        let excluded = as_json(DOING, excluded)?;
         let mut walk = sqlx::query_as(include_str!("../../queries/mysql/claim_walk.sql"));
         // A branch for each priority, the highest first.
         for start in self.request.from.places().into_iter().rev() {
             walk = walk.bind(self.term.shard.0);
             let (at, id) = start.map_or((BEGINNING_US, 0), |place| (place.us, place.id));
-            walk = walk.bind(at).bind(at).bind(id).bind(excluded).bind(&self.closed).bind(&self.closed);
+            walk = walk.bind(at).bind(at).bind(id).bind(excluded.clone()).bind(&self.closed).bind(&self.closed);
             walk = walk.bind(self.request.limit);
         }
         // The heads of ordering keys.
-        walk = walk.bind(heads).bind(excluded).bind(&self.closed).bind(&self.closed).bind(&self.channels);
+        walk = walk.bind(heads).bind(others).bind(&self.closed).bind(&self.closed).bind(&self.channels);
         walk.bind(self.request.limit)
             .bind(&self.channels)
             .bind(&self.rooms)
@@ -143,6 +150,7 @@ impl Asked<'_> {
             .bind(self.request.oversize)
             .fetch_all(&mut **step)
             .await
+            .map_err(|error| refused(DOING, error))
     }
 
     async fn insert(&self, step: &mut Step, batch: Batch) -> Result<(), StoreError> {
@@ -187,6 +195,19 @@ impl Asked<'_> {
             .map_err(|error| refused(DOING, error))?;
         Ok(by_channel(met.into_values()))
     }
+}
+
+/// What is left to be looked up: the heads that are not excluded themselves, and the excluded rows that may be of their keys.
+/// An excluded head is not among either: its key has its turn, and no other head.
+fn undecided(heads: &[MessageId], excluded: &[MessageId]) -> (Vec<MessageId>, Vec<MessageId>) {
+    let free = without(heads, excluded);
+    let others = if free.is_empty() { Vec::new() } else { without(excluded, heads) };
+    (free, others)
+}
+
+fn without(these: &[MessageId], those: &[MessageId]) -> Vec<MessageId> {
+    let those: HashSet<_> = those.iter().collect();
+    these.iter().filter(|id| !those.contains(id)).copied().collect()
 }
 
 /// The first key of a stretch and the first behind it, as the column compares them: by code points, and short keys as if they
