@@ -205,7 +205,7 @@ impl Intake {
     ) -> Option<Claimed> {
         self.suspects.give_up_overdue();
         let excluded = self.in_flight.excluded();
-        let Admission { closed, rooms } = self.destinations.admission();
+        let Admission { closed, closed_channels, rooms } = self.destinations.admission();
         let request = ClaimRequest {
             claim,
             limit: u32::try_from(room.messages).unwrap_or(u32::MAX),
@@ -216,6 +216,7 @@ impl Intake {
             keys,
             channels: &self.channels,
             closed: &closed,
+            closed_channels: &closed_channels,
             rooms: &rooms,
             unknown_channel_delay: UNKNOWN_CHANNEL_DELAY,
             lease_ttl: self.lease_ttl,

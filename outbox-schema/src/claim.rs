@@ -1,6 +1,7 @@
 //! Claims: the committed record, made before any send, that a term may send these rows.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
@@ -68,8 +69,10 @@ pub struct ClaimRequest<'a> {
     pub keys: KeyStretch<'a>,
     /// The configured channels. Due rows of other channels are deferred, not claimed.
     pub channels: &'a [ChannelTerms],
-    /// Destinations and channels whose rows are passed over.
+    /// Destinations whose rows are passed over.
     pub closed: &'a [String],
+    /// Channels whose rows are passed over, wherever they go.
+    pub closed_channels: &'a [String],
     /// How many rows of these destinations are claimed at most; of others it is [`ChannelTerms::room`].
     pub rooms: &'a [Room],
     /// How long rows of an unknown channel are deferred.
@@ -78,6 +81,15 @@ pub struct ClaimRequest<'a> {
     pub lease_ttl: Duration,
     /// Added to the longest request timeout of the batch: time for the last mark to land.
     pub margin: Duration,
+}
+
+impl ClaimRequest<'_> {
+    /// The channels of which nothing that is in doubt is sent again. The claim keeps them, for a poller that does not know
+    /// them may settle it.
+    pub(crate) fn at_most_once(&self) -> Vec<&str> {
+        let careful = self.channels.iter().filter(|channel| channel.in_doubt == InDoubtPolicy::DeadLetter);
+        careful.map(|channel| channel.name.as_str()).collect()
+    }
 }
 
 /// What one claim brought.
@@ -162,7 +174,7 @@ pub struct KeyStretch<'a> {
 }
 
 /// A claimed row.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Clone, sqlx::FromRow)]
 pub struct Message {
     /// Primary key.
     pub id: i64,
@@ -222,5 +234,48 @@ impl Message {
     /// The revision that a mark of this claim must find.
     pub fn revision(&self) -> Revision {
         Revision(self.revision)
+    }
+}
+
+/// Says which message it is; bodies, headers and targets stay out of logs.
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("id", &self.id)
+            .field("revision", &self.revision)
+            .field("idempotency_key", &self.idempotency_key)
+            .field("channel", &self.channel)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_body_headers_and_target_of_a_message_are_in_no_debug_output() {
+        let message = Message {
+            id: 7,
+            revision: 0,
+            idempotency_key: "order-4711".to_owned(),
+            channel: "hook".to_owned(),
+            target: "https://shop.example/s3cret".to_owned(),
+            destination: "https://shop.example:443".to_owned(),
+            payload: "\"s3cret\"".to_owned(),
+            headers: Some("{\"X-Api-Key\": \"s3cret\"}".to_owned()),
+            attempts: 0,
+            max_attempts: None,
+            expires_in_ms: None,
+            retrying_for_ms: None,
+            waited_ms: 0,
+            created_ms: None,
+            ordering_key: None,
+            target_is_gone: false,
+            traceparent: None,
+            tracestate: None,
+        };
+        let shown = format!("{message:?}");
+        assert!(shown.contains("order-4711") && !shown.contains("s3cret"), "{shown}");
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Batch {
     pub(crate) revisions: String,
     pub(crate) settling_ms: i64,
     pub(crate) settling_closed_ms: i64,
+    /// JSON array.
+    pub(crate) at_most_once: String,
 }
 
 impl Batch {
@@ -70,6 +72,7 @@ impl Batch {
             revisions: as_json(doing, &messages.iter().map(|message| message.revision).collect::<Vec<_>>())?,
             settling_ms: millis_i64(closed.saturating_add(request.lease_ttl)),
             settling_closed_ms: millis_i64(closed),
+            at_most_once: as_json(doing, &request.at_most_once())?,
         }))
     }
 }

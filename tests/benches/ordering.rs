@@ -102,6 +102,7 @@ async fn measure(name: &str, store: &dyn Store) {
             keys: KeyStretch::default(),
             channels: &channels,
             closed: &[],
+            closed_channels: &[],
             rooms: &[],
             unknown_channel_delay: Duration::from_mins(5),
             lease_ttl: Duration::from_secs(10),

@@ -66,6 +66,18 @@ pub(super) enum Closed {
     },
 }
 
+impl Closed {
+    /// Whether it holds all of a channel that bears the name of this destination, or only what names no URL. Who pauses a
+    /// channel, or refuses its credential, means all of it; a server behind its `base_url` that is down, slow or busy holds up
+    /// no other.
+    pub(super) fn holds_a_channel(&self) -> bool {
+        match self {
+            Self::Paused { .. } => true,
+            Self::Broken { .. } | Self::Probing | Self::OverRate { .. } | Self::Slow { .. } => false,
+        }
+    }
+}
+
 impl Standing {
     /// When it changes by itself for claims.
     pub(super) fn opens_in(&self) -> Option<Duration> {
@@ -235,6 +247,7 @@ impl Destination {
     /// Whether its rows are to be put aside, and how far.
     pub(super) fn aside(&mut self, name: &str, at: &Moment) -> Option<Aside> {
         let Standing::Closed(closed) = self.standing(at) else { return None };
+        let whole_channel = closed.holds_a_channel();
         let (from, step, reason) = match closed {
             Closed::Paused { kind: PauseKind::Hand, remaining } => (remaining, Duration::ZERO, None),
             Closed::Paused { remaining, .. } | Closed::Broken { remaining } => (remaining, AFTER_A_PAUSE, None),
@@ -251,7 +264,7 @@ impl Destination {
         };
         let behind_the_last = self.aside_until.saturating_duration_since(at.now);
         let from = if step.is_zero() { from } else { from.max(behind_the_last) };
-        Some(Aside { destination: name.to_owned(), from, step, most: FAR, reason })
+        Some(Aside { destination: name.to_owned(), whole_channel, from, step, most: FAR, reason })
     }
 
     pub(super) fn put_aside(&mut self, aside: &Aside, moved: u64, now: Instant) {

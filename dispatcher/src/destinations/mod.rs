@@ -66,8 +66,10 @@ struct State {
 /// What a claim must know of destinations.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Admission {
-    /// Destinations and channels that take nothing for now.
+    /// Destinations that take nothing for now.
     pub closed: Vec<String>,
+    /// Channels that take nothing for now, wherever it goes.
+    pub closed_channels: Vec<String>,
     /// How many of these the others take. One that is not named here takes what its channel says.
     pub rooms: Vec<Room>,
 }
@@ -132,7 +134,12 @@ impl Destinations {
         let mut admission = Admission::default();
         self.survey(|name, destination, at| {
             let room = match destination.standing(at) {
-                Standing::Closed(_) => return admission.closed.push(name.to_owned()),
+                Standing::Closed(closed) => {
+                    if closed.holds_a_channel() {
+                        admission.closed_channels.push(name.to_owned());
+                    }
+                    return admission.closed.push(name.to_owned());
+                }
                 Standing::Full { .. } => 0,
                 Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
             };

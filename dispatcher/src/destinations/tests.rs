@@ -172,6 +172,19 @@ async fn a_credential_that_is_refused_closes_the_channel() {
     let ruling = destinations.send("a", &answer(Outcome::Defer { scope: Scope::Channel, until }), QUICK);
     assert_eq!(ruling.pause.map(|pause| pause.destination).as_deref(), Some("hook"));
     assert!(destinations.is_closed("hook") && !destinations.is_closed("a"));
+    assert_eq!(destinations.admission().closed_channels, ["hook"]);
+}
+
+/// As targets that are a path under the channel's `base_url` go there.
+#[tokio::test(start_paused = true)]
+async fn a_destination_that_bears_its_channels_name_does_not_close_the_channel_by_failing() {
+    let destinations = destinations(Limits::default());
+    for _ in 0..5 {
+        destinations.send("hook", &failed(), QUICK);
+    }
+    assert!(destinations.is_closed("hook"));
+    assert!(destinations.admission().closed_channels.is_empty());
+    assert!(destinations.aside().iter().all(|aside| !aside.whole_channel));
 }
 
 #[tokio::test(start_paused = true)]

@@ -122,6 +122,9 @@ CREATE TABLE IF NOT EXISTS outbox_claim (
     settling_ms        bigint NOT NULL,
     -- The same without the lease's ttl, for a holder that has said that its gate is closed.
     settling_closed_ms bigint NOT NULL,
+    -- An array of the channels of which its claimer sends nothing again that is in doubt: for whoever settles it without
+    -- knowing them.
+    at_most_once       json NOT NULL,
     gate_closed_at     datetime(6),
     superseded_at      datetime(6)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

@@ -175,6 +175,8 @@ CREATE TABLE outbox_claim (
     settling_ms        bigint NOT NULL,
     -- The same without the lease's ttl, for a holder that has said that its gate is closed.
     settling_closed_ms bigint NOT NULL,
+    -- The channels of which its claimer sends nothing again that is in doubt: for whoever settles it without knowing them.
+    at_most_once       varchar[] NOT NULL DEFAULT '{}',
     gate_closed_at     timestamptz,
     superseded_at      timestamptz
 ) WITH (toast_tuple_target = 8160);
@@ -388,8 +390,8 @@ $$;
 CREATE FUNCTION outbox_claim_due(
     p_shard smallint, p_epoch bigint, p_holder varchar, p_claim uuid,
     p_limit integer, p_max_bytes bigint, p_oversize boolean, p_excluded bigint[],
-    p_channels varchar[], p_timeouts_ms bigint[], p_rooms integer[], p_halting varchar[],
-    p_closed varchar[], p_limited varchar[], p_limits integer[],
+    p_channels varchar[], p_timeouts_ms bigint[], p_rooms integer[], p_halting varchar[], p_at_most_once varchar[],
+    p_closed varchar[], p_closed_channels varchar[], p_limited varchar[], p_limits integer[],
     p_unknown_ms bigint, p_ttl_ms bigint, p_margin_ms bigint, p_from_us bigint[], p_from_id bigint[],
     p_keys_from bigint, p_keys_until bigint
 ) RETURNS SETOF outbox_met
@@ -437,14 +439,15 @@ BEGIN
                       -- Hashed once; the elements of an array would be compared one by one.
                       AND o.id NOT IN (SELECT unnest(p_excluded))
                       AND o.destination NOT IN (SELECT unnest(p_closed))
-                      AND o.channel NOT IN (SELECT unnest(p_closed))
+                      AND o.channel NOT IN (SELECT unnest(p_closed_channels))
                     ORDER BY o.available_at, o.id LIMIT p_limit) branch
                 UNION ALL
                 -- A key with a row in flight has its turn: a redriven row of it that goes before waits for that one.
                 SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at, NULL
                 FROM outbox_ordered_heads(p_shard, p_halting, p_keys_from, p_keys_until) o
                 WHERE o.available_at <= now()
-                  AND o.destination <> ALL (p_closed) AND o.channel <> ALL (p_closed) AND (o.channel, o.ordering_key) NOT IN (
+                  AND o.destination <> ALL (p_closed) AND o.channel <> ALL (p_closed_channels)
+                  AND (o.channel, o.ordering_key) NOT IN (
                     SELECT x.channel, x.ordering_key FROM outbox x
                     WHERE x.id = ANY (p_excluded) AND x.ordering_key IS NOT NULL)
             ) branches ORDER BY priority DESC, available_at, id LIMIT p_limit
@@ -490,9 +493,9 @@ BEGIN
 
     IF ids IS NOT NULL THEN
         INSERT INTO outbox_claim (id, shard, epoch, holder, message_ids, revisions, claimed_at,
-                                  settling_ms, settling_closed_ms)
+                                  settling_ms, settling_closed_ms, at_most_once)
         VALUES (p_claim, p_shard, p_epoch, p_holder, ids, revisions, clock_timestamp(),
-                p_ttl_ms + longest + p_margin_ms, longest + p_margin_ms);
+                p_ttl_ms + longest + p_margin_ms, longest + p_margin_ms, p_at_most_once);
         RETURN QUERY SELECT o.* FROM outbox_claimed(p_claim, CASE WHEN met IS NULL THEN nths END) o;
     END IF;
     IF met IS NOT NULL THEN
@@ -680,8 +683,9 @@ BEGIN
     RETURN QUERY
     WITH doubt AS MATERIALIZED (
         SELECT o.id, o.attempts + 1 AS number, c.epoch, c.holder, c.claimed_at, c.gate_closed_at IS NULL AS crashed,
-               coalesce(policy.resend, true) AS resend,
-               o.attempts + 1 >= coalesce(o.max_attempts, policy.max_attempts, 10) AS used_up
+               -- Of a channel that is not known here, its claimer knew.
+               coalesce(policy.resend, o.channel <> ALL (c.at_most_once)) AS resend,
+               coalesce(o.attempts + 1 >= coalesce(o.max_attempts, policy.max_attempts), false) AS used_up
         FROM outbox_claim c
         CROSS JOIN LATERAL unnest(c.message_ids, c.revisions) AS sent(id, revision)
         JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'

@@ -139,6 +139,9 @@ CREATE TABLE outbox_claim (
     settling_ms        INTEGER NOT NULL,
     -- The same without the lease's ttl, for a holder that has said that its gate is closed.
     settling_closed_ms INTEGER NOT NULL,
+    -- A JSON array of the channels of which its claimer sends nothing again that is in doubt: for whoever settles it
+    -- without knowing them.
+    at_most_once       TEXT NOT NULL,
     gate_closed_at     INTEGER,
     superseded_at      INTEGER
 );

@@ -5,6 +5,6 @@ WHERE o.shard = ?1 AND o.status = 'PENDING' AND o.ordering_key IS NULL AND o.pri
   AND o.id NOT IN (SELECT x.id FROM JSON_TABLE(?3, '$[*]' COLUMNS (id bigint PATH '$')) x)
   AND (o.destination IN (SELECT c.name FROM JSON_TABLE(?2, '$[*]' COLUMNS (
                              name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
-       OR o.channel IN (SELECT c.name FROM JSON_TABLE(?2, '$[*]' COLUMNS (
+       OR o.channel IN (SELECT c.name FROM JSON_TABLE(?5, '$[*]' COLUMNS (
                             name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c))
 LIMIT ?4 FOR UPDATE SKIP LOCKED

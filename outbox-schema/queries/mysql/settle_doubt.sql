@@ -1,8 +1,9 @@
 -- Rows in doubt and what their channel's policy makes of them. Locked, so that they are as committed now.
 SELECT o.id AS message_id, o.destination, o.attempts + 1 AS number, c.id AS claim, c.epoch, c.holder,
        c.gate_closed_at IS NULL AS crashed,
-       COALESCE(policy.resend, true) AS by_policy,
-       o.attempts + 1 >= COALESCE(o.max_attempts, policy.max_attempts, 10) AS used_up
+       -- Of a channel that is not known here, its claimer knew.
+       COALESCE(policy.resend, NOT JSON_CONTAINS(c.at_most_once, JSON_QUOTE(o.channel))) AS by_policy,
+       COALESCE(o.attempts + 1 >= COALESCE(o.max_attempts, policy.max_attempts), FALSE) AS used_up
 FROM JSON_TABLE(?, '$[*]' COLUMNS (id char(36) CHARACTER SET utf8mb4 PATH '$')) named
 STRAIGHT_JOIN outbox_claim c ON c.id = named.id
 STRAIGHT_JOIN JSON_TABLE(c.message_ids, '$[*]' COLUMNS (place FOR ORDINALITY, id bigint PATH '$')) sent

@@ -18,7 +18,7 @@ SELECT claimed, id, revision, idempotency_key, channel, target, destination,
        CASE WHEN isfinite(available_at)
             THEN round(date_part('epoch', least(available_at, now() - interval '1 s')) * 1e6)::bigint END AS start_us,
        nth
-FROM outbox_claim_due($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-                      $17, $18, $19, $20,
+FROM outbox_claim_due($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+                      $19, $20, $21, $22,
                       -- As the index of ordering keys has it.
-                      hashtextextended($22, hashtextextended($21, 0)), hashtextextended($24, hashtextextended($23, 0))) due
+                      hashtextextended($24, hashtextextended($23, 0)), hashtextextended($26, hashtextextended($25, 0))) due

@@ -8,7 +8,7 @@ SELECT t.epoch, t.holder,
                  AND (o.available_at, o.id) > (coalesce(start.value ->> 0, -9e999), coalesce(start.value ->> 1, 0))
                  AND o.id NOT IN (SELECT value FROM json_each(?3))
                  AND o.destination NOT IN (SELECT value FROM json_each(?4))
-                 AND o.channel NOT IN (SELECT value FROM json_each(?4)))
+                 AND o.channel NOT IN (SELECT value FROM json_each(?6)))
        OR EXISTS (SELECT 1 FROM outbox o INDEXED BY outbox_ordered
                   WHERE o.shard = ?1 AND o.status = 'PENDING' AND o.ordering_key IS NOT NULL) AS due
 FROM outbox_term t WHERE t.shard = ?1

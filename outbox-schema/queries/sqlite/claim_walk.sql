@@ -47,7 +47,7 @@ start(priority, ms, id) AS MATERIALIZED (
           AND priority = 3 AND available_at <= (SELECT ms FROM now)
           AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 3)
           AND id NOT IN (SELECT value FROM json_each(?2))
-          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?5))
+          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?14))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
@@ -56,7 +56,7 @@ start(priority, ms, id) AS MATERIALIZED (
           AND priority = 2 AND available_at <= (SELECT ms FROM now)
           AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 2)
           AND id NOT IN (SELECT value FROM json_each(?2))
-          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?5))
+          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?14))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
@@ -65,7 +65,7 @@ start(priority, ms, id) AS MATERIALIZED (
           AND priority = 1 AND available_at <= (SELECT ms FROM now)
           AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 1)
           AND id NOT IN (SELECT value FROM json_each(?2))
-          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?5))
+          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?14))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
@@ -74,14 +74,14 @@ start(priority, ms, id) AS MATERIALIZED (
           AND priority = 0 AND available_at <= (SELECT ms FROM now)
           AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 0)
           AND id NOT IN (SELECT value FROM json_each(?2))
-          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?5))
+          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?14))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT o.id, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
     FROM head CROSS JOIN outbox o ON o.id = head.id
     WHERE o.available_at <= (SELECT ms FROM now) AND (o.channel, o.ordering_key) NOT IN (SELECT * FROM busy)
       AND (?12 IS NULL OR (o.channel, o.ordering_key) < (?12, ?13))
-      AND o.destination NOT IN (SELECT value FROM json_each(?5)) AND o.channel NOT IN (SELECT value FROM json_each(?5))
+      AND o.destination NOT IN (SELECT value FROM json_each(?5)) AND o.channel NOT IN (SELECT value FROM json_each(?14))
       AND (o.channel NOT IN (SELECT value ->> 'name' FROM json_each(?4) WHERE value ->> 'halt')
            OR NOT EXISTS (
                SELECT 1 FROM outbox dead INDEXED BY outbox_halting

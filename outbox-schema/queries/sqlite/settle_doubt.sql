@@ -1,8 +1,9 @@
 -- Rows in doubt and what their channel's policy makes of them.
 SELECT o.id AS message_id, o.destination, o.attempts + 1 AS number, c.id AS claim, c.epoch, c.holder,
        c.gate_closed_at IS NULL AS crashed,
-       coalesce(policy.value ->> 'resend', 1) AS by_policy,
-       o.attempts + 1 >= coalesce(o.max_attempts, policy.value ->> 'max_attempts', 10) AS used_up
+       -- Of a channel that is not known here, its claimer knew.
+       coalesce(policy.value ->> 'resend', o.channel NOT IN (SELECT value FROM json_each(c.at_most_once))) AS by_policy,
+       coalesce(o.attempts + 1 >= coalesce(o.max_attempts, policy.value ->> 'max_attempts'), 0) AS used_up
 FROM outbox_claim c
 CROSS JOIN json_each(c.message_ids) sent
 CROSS JOIN outbox o ON o.id = sent.value AND o.revision = c.revisions ->> sent.key AND o.status = 'PENDING'

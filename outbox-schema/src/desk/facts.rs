@@ -126,7 +126,9 @@ async fn read(
     let mut pauses: Vec<PausedDestination> = Vec::new();
     if pending {
         pauses = connection.rows(&PAUSED_DESTINATIONS, &[]).await?;
-        pauses.retain(|pause| pause.destination == message.destination || pause.destination == message.channel);
+        pauses.retain(|pause| {
+            pause.destination == message.destination || (pause.destination == message.channel && pause.holds_a_channel())
+        });
     }
     let aside = if pending { aside(connection, &message).await? } else { None };
     let dead = message.status == Status::Dead.as_str();

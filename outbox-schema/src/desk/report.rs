@@ -8,7 +8,7 @@ use sqlx::FromRow;
 
 use super::Cursor;
 use crate::steps::CRASHED;
-use crate::{MessageId, Outcome};
+use crate::{MessageId, Outcome, PauseKind};
 
 /// How an outbox does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +90,13 @@ pub struct PausedDestination {
     pub reason: Option<String>,
     /// Times it was paused for a failure.
     pub failures: i32,
+}
+
+impl PausedDestination {
+    /// Whether it holds all of a channel that bears its name. A breaker holds only what names no URL: it knows of no others.
+    pub fn holds_a_channel(&self) -> bool {
+        self.pause_kind.as_deref() != Some(PauseKind::Breaker.as_str())
+    }
 }
 
 /// A term, present or past.

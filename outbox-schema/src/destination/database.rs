@@ -58,9 +58,12 @@ impl DestinationStore for Database {
     ) -> Result<Vec<u64>, StoreError> {
         const DOING: &str = "putting rows aside";
         let names = as_json(DOING, &aside.iter().map(|one| &one.destination).collect::<Vec<_>>())?;
+        let channels = aside.iter().filter(|one| one.whole_channel).map(|one| &one.destination);
+        let channels = as_json(DOING, &channels.collect::<Vec<_>>())?;
         let excluded = ids_as_json(excluded);
         let mut transaction = begin(self, DOING, term).await?;
-        let free = [i64::from(term.shard.0).into(), (&names).into(), (&excluded).into(), i64::from(limit).into()];
+        let shard = i64::from(term.shard.0);
+        let free = [shard.into(), (&names).into(), (&excluded).into(), i64::from(limit).into(), (&channels).into()];
         let moved = put(&mut transaction.connection(), aside, &free).await.map_err(unavailable(DOING))?;
         transaction.commit().await.map_err(unavailable(DOING))?;
         Ok(moved)
@@ -109,8 +112,8 @@ async fn put(connection: &mut AnyConnection<'_>, aside: &[Aside], free: &[Value<
     let mut puts = Vec::with_capacity(free.len());
     for (id, destination, channel) in &free {
         // What holds up the whole channel goes before what holds up the destination.
-        let place = places.get(channel.as_str()).or_else(|| places.get(destination.as_str()));
-        let Some(&place) = place else { continue };
+        let of_channel = places.get(channel.as_str()).filter(|place| aside[**place].whole_channel);
+        let Some(&place) = of_channel.or_else(|| places.get(destination.as_str())) else { continue };
         puts.push(Put { id: *id, ms: due_in(&aside[place], moved[place]) });
         moved[place] += 1;
     }

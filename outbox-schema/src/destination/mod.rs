@@ -89,6 +89,8 @@ pub struct Room {
 pub struct Aside {
     /// A destination, or the name of a channel.
     pub destination: String,
+    /// Whether that is a channel of which all rows are meant, wherever they go.
+    pub whole_channel: bool,
     /// When the first is due again, from now.
     pub from: Duration,
     /// Time between one and the next.

@@ -26,6 +26,7 @@ struct Asked<'a> {
     request: &'a ClaimRequest<'a>,
     channels: String,
     closed: String,
+    closed_channels: String,
     rooms: String,
 }
 
@@ -40,6 +41,7 @@ impl MySqlStore {
             request,
             channels: as_json(DOING, &ChannelRow::all(request.channels))?,
             closed: as_json(DOING, request.closed)?,
+            closed_channels: as_json(DOING, request.closed_channels)?,
             rooms: as_json(DOING, request.rooms)?,
         };
         let mut step = self.begin(DOING).await?;
@@ -138,11 +140,12 @@ impl Asked<'_> {
         for start in self.request.from.places().into_iter().rev() {
             walk = walk.bind(self.term.shard.0);
             let (at, id) = start.map_or((BEGINNING_US, 0), |place| (place.us, place.id));
-            walk = walk.bind(at).bind(at).bind(id).bind(excluded.clone()).bind(&self.closed).bind(&self.closed);
+            walk = walk.bind(at).bind(at).bind(id).bind(excluded.clone());
+            walk = walk.bind(&self.closed).bind(&self.closed_channels);
             walk = walk.bind(self.request.limit);
         }
         // The heads of ordering keys.
-        walk = walk.bind(heads).bind(others).bind(&self.closed).bind(&self.closed).bind(&self.channels);
+        walk = walk.bind(heads).bind(others).bind(&self.closed).bind(&self.closed_channels).bind(&self.channels);
         walk.bind(self.request.limit)
             .bind(&self.channels)
             .bind(&self.rooms)
@@ -163,6 +166,7 @@ impl Asked<'_> {
             .bind(batch.revisions)
             .bind(batch.settling_ms)
             .bind(batch.settling_closed_ms)
+            .bind(batch.at_most_once)
             .execute(&mut **step)
             .await
             .map(drop)

@@ -29,6 +29,7 @@ struct Asked<'a> {
     excluded: String,
     channels: String,
     closed: String,
+    closed_channels: String,
     rooms: String,
     /// For each priority, the milliseconds and the id behind which the walk begins.
     starts: String,
@@ -46,6 +47,7 @@ impl SqliteStore {
             excluded: as_json(DOING, request.excluded)?,
             channels: as_json(DOING, &ChannelRow::all(request.channels))?,
             closed: as_json(DOING, request.closed)?,
+            closed_channels: as_json(DOING, request.closed_channels)?,
             rooms: as_json(DOING, request.rooms)?,
             starts: as_json(DOING, &starts(request.from))?,
         };
@@ -84,6 +86,7 @@ impl SqliteStore {
             .bind(&asked.excluded)
             .bind(&asked.closed)
             .bind(&asked.starts)
+            .bind(&asked.closed_channels)
             .fetch_optional(&self.pool)
             .await
             .map_err(|error| refused(DOING, error))?;
@@ -123,6 +126,7 @@ impl Asked<'_> {
             .bind(self.request.keys.from.map(|key| &key.ordering_key))
             .bind(self.request.keys.until.map(|key| &key.channel))
             .bind(self.request.keys.until.map(|key| &key.ordering_key))
+            .bind(&self.closed_channels)
             .fetch_all(&mut **tx)
             .await
     }
@@ -137,6 +141,7 @@ impl Asked<'_> {
             .bind(batch.revisions)
             .bind(batch.settling_ms)
             .bind(batch.settling_closed_ms)
+            .bind(batch.at_most_once)
             .execute(&mut **tx)
             .await
             .map(drop)

@@ -32,7 +32,7 @@ async fn enqueue(outbox: &Outbox, target: &str, count: usize) {
 /// Puts the due rows of a destination aside, as a poller does.
 async fn put_aside(outbox: &Outbox, poller: &Poller<'_>, destination: &str, from: Duration, step: Duration) -> u64 {
     let reason = (!step.is_zero()).then(|| "it takes 2.0 s to answer".to_owned());
-    let aside = Aside { destination: destination.to_owned(), from, step, most: Duration::from_mins(5), reason };
+    let aside = Aside { destination: destination.to_owned(), whole_channel: false, from, step, most: Duration::from_mins(5), reason };
     outbox.database.put_aside(&poller.term, &[aside], &[], 10_000).await.unwrap()[0]
 }
 

@@ -276,7 +276,7 @@ async fn destinations(outbox: &Outbox) {
     let poller = Poller::begin(&*store, "three").await;
     let (from, step, most) = (Duration::from_secs(10), Duration::from_secs(1), Duration::from_mins(5));
     let reason = Some("it is slow".to_owned());
-    let aside = [Aside { destination: DESTINATION.to_owned(), from, step, most, reason }];
+    let aside = [Aside { destination: DESTINATION.to_owned(), whole_channel: false, from, step, most, reason }];
     assert_eq!(database.put_aside(&poller.term, &aside, &[], 1).await.unwrap(), [1]);
     assert_eq!(database.bring_back(&poller.term, DESTINATION, 9).await.unwrap(), 1);
     database.remember_ramp(DESTINATION, from).await.unwrap();

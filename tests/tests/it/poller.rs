@@ -41,6 +41,7 @@ impl<'a> Poller<'a> {
             keys: KeyStretch::default(),
             channels: &self.channels,
             closed: &[],
+            closed_channels: &[],
             rooms: &[],
             unknown_channel_delay: Duration::from_mins(1),
             lease_ttl: Duration::from_secs(10),

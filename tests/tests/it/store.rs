@@ -100,6 +100,14 @@ async fn rows_of_a_closed_destination_are_passed_over() {
 }
 
 #[tokio::test]
+async fn rows_that_go_elsewhere_are_claimed_where_a_destination_that_bears_their_channels_name_is_closed() {
+    on_every_database(
+        claims::rows_that_go_elsewhere_are_claimed_where_a_destination_that_bears_their_channels_name_is_closed,
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn no_more_rows_of_a_destination_are_claimed_than_there_is_room_for() {
     on_every_database(claims::no_more_rows_of_a_destination_are_claimed_than_there_is_room_for).await;
 }
@@ -112,6 +120,14 @@ async fn rows_that_are_put_aside_come_back_one_after_the_other() {
 #[tokio::test]
 async fn only_due_rows_that_nobody_has_in_hand_are_put_aside() {
     on_every_database(destinations::only_due_rows_that_nobody_has_in_hand_are_put_aside).await;
+}
+
+#[tokio::test]
+async fn rows_that_go_elsewhere_stay_where_a_destination_that_bears_their_channels_name_is_put_aside() {
+    on_every_database(
+        destinations::rows_that_go_elsewhere_stay_where_a_destination_that_bears_their_channels_name_is_put_aside,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -297,6 +313,14 @@ async fn later_terms_do_not_start_the_settling_time_anew() {
 #[tokio::test]
 async fn rows_in_doubt_go_by_the_policy_of_their_channel() {
     on_every_database(settling::rows_in_doubt_go_by_the_policy_of_their_channel).await;
+}
+
+#[tokio::test]
+async fn rows_in_doubt_of_a_channel_that_is_not_known_here_go_by_the_policy_of_their_claimer() {
+    on_every_database(
+        settling::rows_in_doubt_of_a_channel_that_is_not_known_here_go_by_the_policy_of_their_claimer,
+    )
+    .await;
 }
 
 #[tokio::test]

@@ -100,11 +100,32 @@ pub async fn rows_of_a_closed_destination_are_passed_over(outbox: &Outbox) {
     }
     outbox.insert(&[("channel", "'once'"), ("priority", "2")]).await;
     let free = outbox.insert(&[]).await;
-    let closed = ["https://down.example:443", "once"].map(str::to_owned);
-    let ask = ClaimRequest { limit: 2, closed: &closed, ..request(&channels) };
+    let closed = ["https://down.example:443".to_owned()];
+    let closed_channels = ["once".to_owned()];
+    let ask = ClaimRequest { limit: 2, closed: &closed, closed_channels: &closed_channels, ..request(&channels) };
     let claimed = outbox.store.claim(&term, &ask).await.unwrap();
     assert_eq!((ids(&claimed.messages), claimed.deferred), (vec![free.0], BTreeMap::new()));
     assert_eq!(outbox.count("outbox WHERE deferred_from IS NOT NULL").await, 0);
+}
+
+/// What names no URL goes to the destination that bears the channel's name: it may be closed without the channel.
+pub async fn rows_that_go_elsewhere_are_claimed_where_a_destination_that_bears_their_channels_name_is_closed(
+    outbox: &Outbox,
+) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    for key in ["NULL", "'a'"] {
+        outbox.insert(&[("target", "'/path'"), ("ordering_key", key)]).await;
+    }
+    let mut elsewhere = Vec::new();
+    for key in ["NULL", "'b'"] {
+        elsewhere.push(outbox.insert(&[("target", "'https://shop.example/'"), ("ordering_key", key)]).await.0);
+    }
+    let closed = ["http".to_owned()];
+    let ask = ClaimRequest { closed: &closed, ..request(&channels) };
+    let mut claimed = ids(&outbox.store.claim(&term, &ask).await.unwrap().messages);
+    claimed.sort_unstable();
+    assert_eq!(claimed, elsewhere);
 }
 
 /// Of a destination that is named as many as are said, else as many as its channel says; ordered rows count as well.

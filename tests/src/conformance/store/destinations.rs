@@ -13,6 +13,7 @@ const SLOW: &str = "https://slow.example:443";
 fn aside(destination: &str) -> Aside {
     Aside {
         destination: destination.to_owned(),
+        whole_channel: false,
         from: Duration::from_secs(10),
         step: Duration::from_secs(1),
         most: Duration::from_mins(5),
@@ -81,7 +82,8 @@ pub async fn only_due_rows_that_nobody_has_in_hand_are_put_aside(outbox: &Outbox
     let ordered = outbox.insert(&[target, ("ordering_key", "'k'")]).await;
     let channel = outbox.insert(&[("channel", "'once'"), ("priority", "3")]).await;
     let database = outbox.database();
-    let asked = [aside(SLOW), Aside { from: Duration::from_hours(1), step: Duration::ZERO, ..aside("once") }];
+    let hour = Duration::from_hours(1);
+    let asked = [aside(SLOW), Aside { whole_channel: true, from: hour, step: Duration::ZERO, ..aside("once") }];
     let excluded = [rows[0]];
     let mut moved = [0, 0];
     for _ in 0..3 {
@@ -93,6 +95,19 @@ pub async fn only_due_rows_that_nobody_has_in_hand_are_put_aside(outbox: &Outbox
     assert!(due_in(outbox, rows[0]).await <= 0 && due_in(outbox, ordered).await <= 0);
     assert!(due_in(outbox, waiting).await <= 1_000);
     assert!((3_590_000..=3_600_000).contains(&due_in(outbox, channel).await));
+}
+
+/// A server behind the `base_url` of a channel that is down holds up what names no URL.
+pub async fn rows_that_go_elsewhere_stay_where_a_destination_that_bears_their_channels_name_is_put_aside(outbox: &Outbox) {
+    let term = outbox.term(&[http()]).await;
+    let path = outbox.insert(&[("target", "'/path'")]).await;
+    let elsewhere = outbox.insert(&[("target", "'https://shop.example/'")]).await;
+    let database = outbox.database();
+    assert_eq!(database.put_aside(&term, &[aside("http")], &[], 100).await.unwrap(), [1]);
+    assert!(due_in(outbox, path).await > 0 && due_in(outbox, elsewhere).await <= 0);
+    let all = Aside { whole_channel: true, ..aside("http") };
+    assert_eq!(database.put_aside(&term, &[all], &[], 100).await.unwrap(), [1]);
+    assert!(due_in(outbox, elsewhere).await > 0);
 }
 
 /// And the pause that put them there is over, for good.

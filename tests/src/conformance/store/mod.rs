@@ -65,6 +65,7 @@ pub fn request(channels: &[ChannelTerms]) -> ClaimRequest<'_> {
         keys: KeyStretch::default(),
         channels,
         closed: &[],
+        closed_channels: &[],
         rooms: &[],
         unknown_channel_delay: Duration::from_mins(1),
         lease_ttl: Duration::from_mins(5),

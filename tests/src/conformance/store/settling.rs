@@ -109,6 +109,28 @@ pub async fn rows_in_doubt_go_by_the_policy_of_their_channel(outbox: &Outbox) {
     assert_eq!(ids(&claimed.messages), [resent.0]);
 }
 
+/// As while a release that adds a channel is rolled out, or once one was taken away.
+pub async fn rows_in_doubt_of_a_channel_that_is_not_known_here_go_by_the_policy_of_their_claimer(outbox: &Outbox) {
+    let channels = [http(), once()];
+    let term = outbox.term(&channels).await;
+    let dead = outbox.insert(&[("channel", "'once'")]).await;
+    let own_budget = outbox.insert(&[("max_attempts", "1")]).await;
+    let budget = outbox.insert(&[("attempts", "99"), ("max_attempts", "NULL")]).await;
+    outbox.store.claim(&term, &ClaimRequest { limit: 3, ..request(&channels) }).await.unwrap();
+    let later = outbox.term(&[]).await;
+    outbox.age_claims(Duration::from_hours(1)).await;
+    outbox.store.settle(&later, &[]).await.unwrap();
+    for (id, status, reason) in [
+        (dead, "DEAD", Some("in_doubt")),
+        (own_budget, "DEAD", Some("exhausted")),
+        // Whoever knows the channel knows whether these were too many.
+        (budget, "PENDING", None),
+    ] {
+        let row = outbox.message(id).await;
+        assert_eq!((row.status.as_str(), row.dead_reason.as_deref()), (status, reason), "{row:?}");
+    }
+}
+
 /// Two terms must not both decide.
 pub async fn an_older_term_settles_nothing(outbox: &Outbox) {
     let channels = [http()];

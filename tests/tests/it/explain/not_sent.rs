@@ -344,7 +344,7 @@ async fn rows_that_were_put_aside_say_why_how_many_they_are_and_until_when() {
         let free = insert(outbox, &[]).await;
         let reason = Some("it takes 2.0 s to answer".to_owned());
         let (from, step, most) = (Duration::from_mins(1), Duration::from_mins(2), Duration::from_mins(5));
-        let aside = Aside { destination: SLOW.to_owned(), from, step, most, reason };
+        let aside = Aside { destination: SLOW.to_owned(), whole_channel: false, from, step, most, reason };
         assert_eq!(outbox.database().put_aside(&leader.term, &[aside], &[], 9).await.unwrap(), [2]);
         assert_eq!(why(outbox, first).await, ["put_aside"]);
         assert_eq!(why(outbox, free).await, ["due"]);
