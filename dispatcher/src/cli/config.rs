@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::text::print;
+use super::text::print_as;
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
@@ -19,7 +19,6 @@ pub(super) enum ConfigCommand {
 
 pub(super) fn config(config: &Config, command: &ConfigCommand) -> anyhow::Result<ExitCode> {
     let ConfigCommand::Show { json } = command;
-    let text = if *json { format!("{:#}", config.to_json()) } else { config.to_toml() };
-    print(&text)?;
+    print_as(*json, &config.to_json(), |_| config.to_toml())?;
     Ok(ExitCode::SUCCESS)
 }

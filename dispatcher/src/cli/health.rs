@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::text::print;
+use crate::client;
 use crate::config::Config;
 
 /// Longest wait for the answer.
@@ -30,7 +31,10 @@ pub(super) struct HealthArgs {
 
 pub(super) async fn health(config: &Config, url: Option<&str>, args: &HealthArgs) -> anyhow::Result<ExitCode> {
     let page = if args.ready { "readyz" } else { "healthz" };
-    let base = url.map_or_else(|| format!("http://{}", reachable(config.admin.listen)), str::to_owned);
+    let base = match url {
+        Some(url) => client::base(url)?.to_string(),
+        None => format!("http://{}", reachable(config.admin.listen)),
+    };
     let url = format!("{}/{page}", base.trim_end_matches('/'));
     outbox_adapters::ensure_crypto_provider();
     let client = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;

@@ -22,6 +22,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::client::ReplicaSetupError;
 use crate::config::{Config, ConfigError, Sources, parse_assignment};
 
 /// Delivers what applications commit to their outbox.
@@ -123,10 +124,15 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             text::error_line(&error);
-            // Wrong settings are wrong usage.
-            ExitCode::from(if error.is::<ConfigError>() || error.is::<session::Misuse>() { 2 } else { 1 })
+            ExitCode::from(if is_misuse(&error) { 2 } else { 1 })
         }
     }
+}
+
+/// Wrong settings are wrong usage, and so is a wrong --url.
+fn is_misuse(error: &anyhow::Error) -> bool {
+    let of_replica = error.downcast_ref::<ReplicaSetupError>();
+    error.is::<ConfigError>() || error.is::<session::Misuse>() || of_replica.is_some_and(ReplicaSetupError::is_misuse)
 }
 
 fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
@@ -213,6 +219,13 @@ mod tests {
             }
             assert!(read > 5, "{page} has {read} commands");
         }
+    }
+
+    #[test]
+    fn a_wrong_url_of_a_replica_is_wrong_usage() {
+        let refused = crate::client::base("x").map_err(anyhow::Error::from);
+        assert!(refused.is_err_and(|error| is_misuse(&error)));
+        assert!(!is_misuse(&anyhow::anyhow!("the replica does not answer")));
     }
 
     #[test]

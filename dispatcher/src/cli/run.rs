@@ -25,8 +25,10 @@ use crate::store_health::StoreHealth;
 use crate::telemetry::Telemetry;
 use crate::wiring;
 
-/// Claims, marks, settling, a term's end, the hints, what is removed, and two for probes and scrapes; one to spare, and
-/// those of the admin API.
+/// Of the pool. One each for the loop (terms and claims), marks, settling, the destinations' keeper, the division of
+/// the ordering keys, what is removed, what the database says of itself, the causes of `/readyz`, and the same causes
+/// for OTLP; and those of the admin API. On PostgreSQL the loop and the hints have connections of their own beside the
+/// pool, so that one is to spare. docs/settings.md says how many that makes in all.
 const CONNECTIONS: u32 = 9 + QUESTIONS_AT_ONCE + CHANGES_AT_ONCE;
 
 #[derive(Debug, Args)]
@@ -44,6 +46,7 @@ const CLOSING_LIMIT: Duration = Duration::from_secs(2);
 /// or a renewal of the lease, would else queue behind the answers of hundreds of receivers.
 pub(super) async fn run(config: Config, args: RunArgs) -> anyhow::Result<ExitCode> {
     let telemetry = session::telemetry(&config)?;
+    tokio::spawn(outlive_hang_ups());
     let wire = Handle::current();
     let the_loop = Builder::new_current_thread().enable_all().build()?;
     let dispatching = tokio::task::spawn_blocking(move || {
@@ -151,5 +154,20 @@ async fn stop_on_signals(shutdown: CancellationToken, at_once: CancellationToken
             _ = interrupt.recv() => tracing::info!(signal = "SIGINT", "run.stopping"),
         }
         token.cancel();
+    }
+}
+
+/// SIGHUP asks many programs to read their settings anew. This one does not, and must not die of being asked.
+async fn outlive_hang_ups() {
+    let Ok(mut hang_up) = signal(SignalKind::hangup()) else {
+        tracing::error!("run.no_signal_handler: SIGHUP ends this process at once");
+        return;
+    };
+    while hang_up.recv().await.is_some() {
+        tracing::warn!(
+            signal = "SIGHUP",
+            "run.settings_not_reloaded: they are read at the start only; restart this replica to have them read anew \
+             (SIGTERM hands over)"
+        );
     }
 }

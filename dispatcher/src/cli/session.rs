@@ -140,7 +140,7 @@ pub(super) fn confirmed(question: &str) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         return Err(Misuse::new("standard input is no terminal, so nobody can be asked: say --yes").into());
     }
-    write!(io::stderr().lock(), "{question} [y/N] ")?;
+    write!(io::stderr().lock(), "{} [y/N] ", text::visible(question))?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

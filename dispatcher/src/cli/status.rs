@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
-use outbox_schema::Database;
 use outbox_schema::desk::{TermEntry, Vitals};
+use outbox_schema::{Database, channel_name};
 
 use super::session::Reached;
-use super::text::{print_as, shortened, span, table, to_the_second};
+use super::text::{in_one_line, print_as, shortened, span, table, to_the_second};
 use crate::config::Config;
 use crate::status::{ShardStatus, State, Status};
 use crate::wiring;
@@ -41,10 +41,8 @@ fn in_words(status: &Status) -> String {
     text.push('\n');
     text.push_str(&channels(&status.vitals));
     for channel in &status.not_configured {
-        let _ = writeln!(
-            text,
-            "not configured: channel {channel:?}: its messages wait until [channels.{channel}] is there"
-        );
+        let (name, fate) = (in_one_line(channel), what_it_waits_for(channel));
+        let _ = writeln!(text, "not configured: channel \"{name}\": {fate}");
     }
     for pause in &status.vitals.paused {
         let until = match pause.remaining_ms {
@@ -52,7 +50,8 @@ fn in_words(status: &Status) -> String {
             None => "somebody resumes it",
         };
         let reason = pause.reason.as_deref().unwrap_or("no reason given");
-        let _ = writeln!(text, "paused: {} until {until}: {reason}", pause.destination);
+        let line = format!("paused: {} until {until}: {reason}", pause.destination);
+        let _ = writeln!(text, "{}", in_one_line(&line));
     }
     if status.vitals.unsettled_claims > 0 {
         let _ = writeln!(text, "claims of earlier terms being settled: {}", status.vitals.unsettled_claims);
@@ -60,6 +59,18 @@ fn in_words(status: &Status) -> String {
     text.push('\n');
     text.push_str(&terms(&status.last_terms, &status.shards));
     text
+}
+
+/// What becomes of the messages of a channel that is not configured.
+fn what_it_waits_for(channel: &str) -> String {
+    match channel_name::check(channel) {
+        Ok(()) => format!("its messages wait until [channels.{channel}] is there"),
+        Err(why) => format!(
+            "no channel can be called so ({why}; allowed is {}): cancel its messages (outbox messages cancel), and have \
+             them inserted for another channel",
+            channel_name::ALLOWED
+        ),
+    }
 }
 
 fn pollers(shards: &[ShardStatus]) -> String {
@@ -87,7 +98,7 @@ fn pollers(shards: &[ShardStatus]) -> String {
     let mut text = table(["SHARD", "POLLER", "EPOCH", "SINCE", "FOR", "TRUSTED FOR"], &rows);
     for shard in shards {
         let _ = match (shard.state, &shard.error) {
-            (State::Unknown, Some(error)) => writeln!(text, "shard {}: {error}", shard.shard),
+            (State::Unknown, Some(error)) => writeln!(text, "shard {}: {}", shard.shard, in_one_line(error)),
             (State::Idle, _) => {
                 writeln!(text, "shard {}: nobody holds the lease. Is a replica running (outbox run)?", shard.shard)
             }
@@ -143,4 +154,17 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> String {
         })
         .collect();
     table(["SHARD", "EPOCH", "HOLDER", "BEGAN", "ENDED", "BECAUSE", "CLAIMED", "DELIVERED", "FAILED"], &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_that_no_settings_can_have_is_not_waited_for() {
+        assert_eq!(what_it_waits_for("hooks"), "its messages wait until [channels.hooks] is there");
+        for name in ["HTTP", "a.b"] {
+            assert!(what_it_waits_for(name).starts_with("no channel can be called so (it contains "), "{name}");
+        }
+    }
 }

@@ -1,12 +1,18 @@
 //! What the commands write: text for people, or JSON.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use serde::Serialize;
 
-/// Writes `text` and ends the line. A reader that has gone away (`outbox … | head`) is not an error.
+/// Writes `text` for people, its control characters [`visible`], and ends the line.
 pub(crate) fn print(text: &str) -> io::Result<()> {
+    write_out(&visible(text))
+}
+
+/// A reader that has gone away (`outbox … | head`) is not an error.
+fn write_out(text: &str) -> io::Result<()> {
     match writeln!(io::stdout().lock(), "{}", text.trim_end_matches('\n')) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
@@ -19,8 +25,34 @@ pub(crate) fn print_as<T: Serialize + ?Sized>(
     value: &T,
     in_words: impl FnOnce(&T) -> String,
 ) -> anyhow::Result<()> {
-    let text = if json { serde_json::to_string_pretty(value)? } else { in_words(value) };
-    Ok(print(&text)?)
+    let written = if json { write_out(&serde_json::to_string_pretty(value)?) } else { print(&in_words(value)) };
+    Ok(written?)
+}
+
+/// Text with its control characters as `\u{1b}`, all but line breaks. Anybody who may insert a row writes what is shown
+/// here, and a terminal obeys control characters.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c.is_control() && c != '\n')
+}
+
+/// The same in one line: a value with a line break must not look like two.
+pub(crate) fn in_one_line(text: &str) -> Cow<'_, str> {
+    escaped(text, char::is_control)
+}
+
+fn escaped(text: &str, unfit: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&unfit) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if unfit(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
 }
 
 /// Writes an error with its causes to standard error.
@@ -33,24 +65,25 @@ pub(crate) fn error_line(error: &anyhow::Error) {
             let _ = write!(text, ": {cause}");
         }
     }
-    let _ = writeln!(io::stderr().lock(), "outbox: {text}");
+    let _ = writeln!(io::stderr().lock(), "outbox: {}", visible(&text));
 }
 
 /// Writes a warning to standard error.
 pub(crate) fn warning(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "outbox: {text}");
+    let _ = writeln!(io::stderr().lock(), "outbox: {}", visible(text));
 }
 
 /// Rows as a table with aligned columns, under a heading.
 pub(crate) fn table<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
     let mut widths = heading.map(|word| word.chars().count());
-    for row in rows {
+    let rows: Vec<_> = rows.iter().map(|row| row.each_ref().map(|cell| in_one_line(cell))).collect();
+    for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
         }
     }
     let mut text = String::new();
-    for row in std::iter::once(&heading.map(str::to_owned)).chain(rows) {
+    for row in std::iter::once(&heading.map(Cow::Borrowed)).chain(&rows) {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(widths) {
             let _ = write!(line, "{cell:width$}  ");
@@ -102,6 +135,21 @@ mod tests {
         let text =
             table(["id", "reason"], &[["1".to_owned(), "permanent".to_owned()], ["23".to_owned(), String::new()]]);
         assert_eq!(text, "id  reason\n1   permanent\n23\n");
+    }
+
+    #[test]
+    fn control_characters_of_a_cell_are_shown_and_the_columns_stay_aligned() {
+        let cell = |text: &str| [text.to_owned(), "1".to_owned()];
+        let text = table(["target", "n"], &[cell("a\x1b]0;x\x07"), cell("b\nc")]);
+        assert_eq!(text, "target            n\na\\u{1b}]0;x\\u{7}  1\nb\\nc              1\n");
+    }
+
+    #[test]
+    fn no_control_character_but_a_line_break_reaches_a_terminal() {
+        assert_eq!(visible("a\r\n\tb\x1b[2J\u{9b}2J\x7f\0"), "a\\r\n\\tb\\u{1b}[2J\\u{9b}2J\\u{7f}\\u{0}");
+        assert_eq!(in_one_line("a\nb"), "a\\nb");
+        let plain = "ünd \"quoted\" \\ …\n";
+        assert!(matches!(visible(plain), Cow::Borrowed(same) if same == plain));
     }
 
     #[test]

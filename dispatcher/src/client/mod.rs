@@ -67,11 +67,11 @@ pub enum ReplicaError {
 /// The URL or the token cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplicaSetupError {
-    /// Not a URL of a replica.
-    #[error("--url {url:?}: it must be where admin.listen of a replica is reached, such as http://127.0.0.1:8640")]
+    /// Not a URL of a replica. It is not repeated: it may hold a password.
+    #[error("--url: {reason}; it must be where admin.listen of a replica is reached, such as http://127.0.0.1:8640")]
     Url {
-        /// As given.
-        url: String,
+        /// What is wrong.
+        reason: String,
     },
     /// Not to be sent in a header.
     #[error("admin.token has characters that no HTTP header can carry")]
@@ -81,16 +81,37 @@ pub enum ReplicaSetupError {
     Client(#[from] reqwest::Error),
 }
 
+impl ReplicaSetupError {
+    /// Whether what was given is wrong, and not this machine.
+    pub fn is_misuse(&self) -> bool {
+        match self {
+            Self::Url { .. } | Self::Token => true,
+            Self::Client(_) => false,
+        }
+    }
+}
+
+/// The URL of a replica, which paths are appended to.
+pub(crate) fn base(url: &str) -> Result<Url, ReplicaSetupError> {
+    let wrong = |reason: &str| ReplicaSetupError::Url { reason: reason.to_owned() };
+    let mut base = Url::parse(url).map_err(|why| wrong(&format!("this is not a URL: {why}")))?;
+    if !matches!(base.scheme(), "http" | "https") {
+        return Err(wrong("it does not begin with http:// or https://"));
+    }
+    if !base.username().is_empty() || base.password().is_some() {
+        return Err(wrong("it has a user or a password in it, and a replica asks for admin.token instead"));
+    }
+    if base.query().is_some() || base.fragment().is_some() {
+        return Err(wrong("it has a query or a fragment, and paths are appended to it"));
+    }
+    base.set_path(base.path().trim_end_matches('/').to_owned().as_str());
+    Ok(base)
+}
+
 impl Replica {
     /// The replica that is reached at `url`, with `token` where it asks for one.
     pub fn new(url: &str, token: Option<&str>) -> Result<Self, ReplicaSetupError> {
-        let wrong = || ReplicaSetupError::Url { url: url.to_owned() };
-        let mut base = Url::parse(url).map_err(|_| wrong())?;
-        let is_plain = base.query().is_none() && base.fragment().is_none() && base.username().is_empty();
-        if !matches!(base.scheme(), "http" | "https") || !base.has_host() || !is_plain {
-            return Err(wrong());
-        }
-        base.set_path(base.path().trim_end_matches('/').to_owned().as_str());
+        let base = base(url)?;
         let token = match token.map(|token| HeaderValue::try_from(format!("Bearer {token}"))) {
             Some(Ok(mut token)) => {
                 token.set_sensitive(true);
@@ -196,5 +217,38 @@ fn if_there<T>(answer: Result<T, ReplicaError>) -> Result<Option<T>, DeskError> 
         Ok(found) => Ok(Some(found)),
         Err(ReplicaError::Refused { problem, .. }) if problem.kind == Kind::NotThere => Ok(None),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_that_cannot_be_of_a_replica_is_refused_and_not_repeated() {
+        for (url, said) in [
+            ("http://me:s3cret@host", "a user or a password"),
+            ("http://:s3cret@host", "a user or a password"),
+            ("http://s3cret@host", "a user or a password"),
+            ("me:s3cret@host", "does not begin with http"),
+            ("http://me:s3/cret@host", "not a URL"),
+            ("http://host?token=s3cret", "a query or a fragment"),
+            ("s3cret", "not a URL"),
+        ] {
+            let refused = Replica::new(url, None).map_err(|error| (error.is_misuse(), error.to_string()));
+            let is_right = |(misuse, why): &(bool, String)| *misuse && why.contains(said) && !why.contains("s3cret");
+            assert!(refused.as_ref().is_err_and(is_right), "{url}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn paths_are_appended_to_the_url_of_a_replica() {
+        for (url, asked) in [
+            ("http://127.0.0.1:8640", "http://127.0.0.1:8640/api/v1/status"),
+            ("https://proxy/outbox/", "https://proxy/outbox/api/v1/status"),
+        ] {
+            let asks = Replica::new(url, None).map(|replica| replica.url("status").to_string());
+            assert!(asks.as_ref().is_ok_and(|asks| asks == asked), "{asks:?}");
+        }
     }
 }

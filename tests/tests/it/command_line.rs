@@ -3,7 +3,7 @@
 
 use outbox_schema::Dialect;
 use outbox_tests::servers;
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process};
 use serde_json::json;
 
 use crate::outboxes;
@@ -40,6 +40,9 @@ async fn what_is_asked_wrongly_ends_with_2_and_says_what_was_meant() {
         (&["status", "--set", "lease.ttl"], "is not KEY=VALUE"),
         (&["status", "--database", "oracle://db"], "database.url"),
         (&["--config", "nowhere.toml", "config", "show"], "nowhere.toml: the settings file cannot be read"),
+        (&["status", "--url", "x"], "admin.listen of a replica"),
+        (&["health", "--url", "http://me:s3cret@host"], "a user or a password"),
+        (&["dead-letters", "edit", "1", "--move-target", "=http://a/"], "nothing before the ="),
         (&["dead-letters", "list", "--reason", "bored"], "permanent, exhausted, expired, in_doubt, cancelled"),
     ] {
         let error = program.run(arguments).await.misused();
@@ -361,6 +364,40 @@ async fn a_check_finds_a_lease_store_that_is_down_and_says_what_a_crash_costs() 
     assert!(unreachable.stdout.contains("cannot connect to the outbox database"), "{}", unreachable.stdout);
 }
 
+/// Whoever may insert a row may write into it what a terminal would obey.
+#[tokio::test]
+async fn control_characters_of_a_row_are_shown_and_not_obeyed() {
+    let outbox = &outboxes::migrated().await[2];
+    let program = Program::new(&outbox.test.url, HTTP);
+    let wild = "char(27) || ']0;title' || char(7) || char(10)";
+    outbox
+        .sql(&format!(
+            "INSERT INTO outbox (channel, target, idempotency_key, ordering_key, payload, status, dead_reason) \
+             VALUES ('c' || {wild}, 'http://x/' || {wild}, 'k' || {wild}, 'o' || {wild}, '{{' || char(10, 9) || '}}', \
+                     'DEAD', 'permanent'), \
+                    ('c' || {wild}, '/' || {wild}, 'l' || {wild}, 'o' || {wild}, '{{}}', 'PENDING', NULL)"
+        ))
+        .await;
+    for arguments in [
+        &["messages", "show", "1"] as &[&str],
+        &["messages", "explain", "1"],
+        &["messages", "explain", "2"],
+        &["messages", "list"],
+        &["dead-letters", "show", "1"],
+        &["dead-letters", "list"],
+        &["dead-letters", "list", "--ungrouped"],
+        &["status"],
+    ] {
+        let text = program.run(arguments).await.done();
+        assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{arguments:?}: {text:?}");
+        assert!(text.contains("\\u{1b}]0;title\\u{7}") || text.contains(" ]0;title"), "{arguments:?}: {text}");
+    }
+    let shown = program.run(&["messages", "show", "1"]).await.done();
+    assert!(shown.contains("http://x/\\u{1b}]0;title\\u{7}\\n\n") && shown.contains("{\n\\t}\n"), "{shown}");
+    let json = program.run(&["messages", "show", "1", "--json"]).await.json();
+    assert_eq!(json["target"], "http://x/\u{1b}]0;title\u{7}\n");
+}
+
 #[tokio::test]
 async fn the_listener_tells_of_health_readiness_and_numbers_also_on_a_follower() {
     let outbox = &outboxes::migrated().await[0];
@@ -394,6 +431,17 @@ async fn the_listener_tells_of_health_readiness_and_numbers_also_on_a_follower()
     assert_eq!(code, Some(0));
     assert!(log.contains("run.stopping") && log.contains("run.stopped"), "{log}");
     assert!(program.run(&["health", "--url", &other]).await.failed().contains("does not answer"));
+}
+
+#[tokio::test]
+async fn a_hang_up_leaves_a_replica_running_and_says_that_settings_are_not_read_anew() {
+    let program = small().await;
+    let mut replica = program.start();
+    let address = replica.listener().await;
+    kill_process(replica.pid(), Signal::HUP).unwrap();
+    replica.says("run.settings_not_reloaded").await;
+    assert_eq!(program.run(&["health", "--url", &address]).await.done(), "ok\n");
+    assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
 }
 
 async fn get(address: &str, path: &str) -> (u16, String) {

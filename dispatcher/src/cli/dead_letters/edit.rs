@@ -18,6 +18,10 @@ use crate::cli::messages::find;
 use crate::cli::session::{AuthorArgs, Misuse, confirmed, read};
 use crate::cli::text::{print, print_as};
 
+/// Of a --move-target.
+const AMBIGUOUS: &str = "it is ambiguous: of several = exactly one must be directly before http://, https:// or /; \
+     leave queries out, or edit the messages one by one with --target";
+
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
 pub(in crate::cli) struct EditArgs {
@@ -32,8 +36,9 @@ pub(in crate::cli) struct EditArgs {
     /// The new target.
     #[arg(long, group = "change")]
     target: Option<String>,
-    /// Where targets begin with FROM, let them begin with TO.
-    #[arg(long, value_name = "FROM=TO", value_parser = pair, group = "change", conflicts_with = "target")]
+    /// Where targets begin with FROM, let them begin with TO. Where there is more than one =, it is split at the one
+    /// before http://, https:// or /.
+    #[arg(long, value_name = "FROM=TO", value_parser = move_of_targets, group = "change", conflicts_with = "target")]
     move_target: Option<(String, String)>,
     /// A header to add or to set. May be repeated.
     #[arg(long = "header", value_name = "NAME=VALUE", value_parser = pair, group = "change")]
@@ -199,5 +204,59 @@ fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
         None => Err("it has no =".to_owned()),
+    }
+}
+
+/// FROM and TO. A URL may hold a = of its own, in its query: where to split is found, and never guessed.
+fn move_of_targets(text: &str) -> Result<(String, String), String> {
+    let (from, to) = match text.matches('=').count() {
+        0 | 1 => pair(text)?,
+        _ => split_before_target(text)?,
+    };
+    if from.is_empty() {
+        return Err("there is nothing before the =, and every target begins with nothing".to_owned());
+    }
+    Ok((from, to))
+}
+
+fn split_before_target(text: &str) -> Result<(String, String), String> {
+    let begins = |rest: &str| ["http://", "https://", "/"].iter().any(|start| rest.starts_with(start));
+    let splits = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
+    let splits: Vec<_> = splits.filter(|(_, rest)| begins(rest)).collect();
+    match splits[..] {
+        [(from, to)] => Ok((from.trim().to_owned(), to.trim().to_owned())),
+        _ => Err(AMBIGUOUS.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_move_is_split_where_the_new_beginning_begins() {
+        for (text, from, to) in [
+            ("http://a/v1/=http://a/v2/", "http://a/v1/", "http://a/v2/"),
+            ("token-1=token-2", "token-1", "token-2"),
+            ("http://a/?shop=1=https://b/?shop=2", "http://a/?shop=1", "https://b/?shop=2"),
+            ("/hook?shop=1=/other", "/hook?shop=1", "/other"),
+        ] {
+            assert_eq!(move_of_targets(text), Ok((from.to_owned(), to.to_owned())));
+        }
+    }
+
+    #[test]
+    fn a_move_that_is_ambiguous_is_refused() {
+        for text in ["http://a/?next=/b=/c", "/a?b=1=c", "/a = /b?c=1", "http://a/?next=http://b/=http://c/"] {
+            assert!(move_of_targets(text).is_err_and(|why| why.contains("ambiguous")), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_move_from_nothing_or_without_an_equals_sign_is_refused() {
+        for text in ["=http://a/", " =http://a/", "=/a?shop=1"] {
+            assert!(move_of_targets(text).is_err_and(|why| why.contains("nothing before the =")), "{text}");
+        }
+        assert_eq!(move_of_targets("http://a/"), Err("it has no =".to_owned()));
     }
 }

@@ -7,7 +7,7 @@ use outbox_schema::MessageId;
 
 use super::find;
 use crate::cli::session::Reached;
-use crate::cli::text::print_as;
+use crate::cli::text::{in_one_line, print_as};
 use crate::explain::{Explanation, Said};
 
 pub(super) async fn explain(outbox: &Reached, message: &str, json: bool) -> anyhow::Result<()> {
@@ -18,16 +18,17 @@ pub(super) async fn explain(outbox: &Reached, message: &str, json: bool) -> anyh
 
 fn in_words(explanation: &Explanation) -> String {
     let Explanation { id, idempotency_key, channel, status, attempts, sent_twice, .. } = explanation;
-    let mut text = format!("message {id} ({idempotency_key}) of channel {channel}: {status}, attempts: {attempts}\n");
+    let head = format!("message {id} ({idempotency_key}) of channel {channel}: {status}, attempts: {attempts}");
+    let mut text = format!("{}\n", in_one_line(&head));
     text.push_str("\nWhy has it not been sent?\n");
     listed(&mut text, &explanation.not_sent);
-    let _ = write!(text, "\nWhy was it sent twice?\n  {}\n", sent_twice.sentence);
+    let _ = write!(text, "\nWhy was it sent twice?\n  {}\n", in_one_line(&sent_twice.sentence));
     listed(&mut text, &sent_twice.causes);
     text
 }
 
 fn listed<C>(text: &mut String, said: &[Said<C>]) {
     for Said { sentence, .. } in said {
-        let _ = writeln!(text, "  - {sentence}");
+        let _ = writeln!(text, "  - {}", in_one_line(sentence));
     }
 }

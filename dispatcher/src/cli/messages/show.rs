@@ -7,7 +7,7 @@ use outbox_schema::desk::MessageRecord;
 
 use super::find;
 use crate::cli::session::Reached;
-use crate::cli::text::print_as;
+use crate::cli::text::{in_one_line, print_as};
 use crate::explain::life;
 
 /// Prints a message, found by its id or by its key.
@@ -22,7 +22,7 @@ pub(in crate::cli) async fn show(outbox: &Reached, message: &str, json: bool) ->
 fn head(message: &MessageRecord) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
-        let _ = writeln!(text, "{name:<16} {value}");
+        let _ = writeln!(text, "{name:<16} {}", in_one_line(value));
     };
     let state = match &message.dead_reason {
         Some(reason) => format!("{} ({reason})", message.status),
@@ -55,7 +55,8 @@ fn head(message: &MessageRecord) -> String {
             line(name, value);
         }
     }
-    line("payload", &message.payload);
+    // Its line breaks are kept: it may be in lines so that it can be read.
+    let _ = writeln!(text, "{:<16} {}", "payload", message.payload);
     text
 }
 
@@ -64,11 +65,11 @@ fn time_line(message: &MessageRecord, now: &str) -> String {
     let width = events.iter().filter_map(|event| event.at.as_ref()).map(String::len).max().unwrap_or_default();
     let mut text = String::new();
     for event in events {
-        let _ = writeln!(text, "{:<width$}  {}", event.at.as_deref().unwrap_or("-"), event.what);
+        let _ = writeln!(text, "{:<width$}  {}", event.at.as_deref().unwrap_or("-"), in_one_line(&event.what));
         if let Some(more) = event.more {
-            let _ = writeln!(text, "{:width$}  {more}", "");
+            let _ = writeln!(text, "{:width$}  {}", "", in_one_line(&more));
         }
     }
-    let _ = writeln!(text, "{:<width$}  {now}", "now");
+    let _ = writeln!(text, "{:<width$}  {}", "now", in_one_line(now));
     text
 }
