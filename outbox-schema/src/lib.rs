@@ -4,12 +4,14 @@
 //! three columns suffice). A dispatcher reads and marks it through the [`Store`] port. The database is the
 //! authority: its clock says what is due, and its rows say who may send.
 
+pub mod channel_name;
 pub mod claim;
 pub mod database;
 pub mod desk;
 pub mod destination;
 pub mod enqueue;
 pub mod fingerprint;
+mod lossy;
 pub mod mark;
 pub mod message;
 pub mod migrate;

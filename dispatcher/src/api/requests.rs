@@ -297,9 +297,61 @@ impl<F: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Filtered<F> {
     }
 }
 
-/// Those parameters of a query that are `meant`.
+/// Those parameters of a query that are `meant`. What cannot be understood is named. So is what holds NUL: nothing is called
+/// so, and PostgreSQL refuses it as no text.
 fn parameters<T: DeserializeOwned>(query: &str, meant: impl Fn(&str) -> bool) -> Result<T, Problem> {
-    let pairs = url::form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| meant(name));
-    let chosen = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
-    serde_urlencoded::from_str(&chosen).map_err(|error| Problem::new(Kind::BadRequest, error.to_string()))
+    let pairs = || url::form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| meant(name));
+    let wrong = |detail: String| Problem::new(Kind::BadRequest, detail);
+    if let Some((name, value)) = pairs().find(|(_, value)| value.contains('\0')) {
+        return Err(wrong(format!("{name} = {value:?}: it holds NUL (%00), and nothing is called so")));
+    }
+    let chosen = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs()).finish();
+    let read = serde_urlencoded::Deserializer::new(url::form_urlencoded::parse(chosen.as_bytes()));
+    serde_path_to_error::deserialize(read).map_err(|error| {
+        let (place, error) = (error.path().to_string(), error.inner());
+        match pairs().find(|(name, _)| *name == place) {
+            Some((name, value)) => wrong(format!("{name} = {value:?}: {error}")),
+            // A parameter is missing, and the error has its name.
+            None => wrong(error.to_string()),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+    use outbox_schema::desk::{DeadLetterFilter, MessageFilter};
+
+    use super::*;
+
+    /// What is said of a query.
+    fn refused<T: DeserializeOwned + std::fmt::Debug>(query: &str) -> String {
+        let problem = parameters::<T>(query, |_| true).unwrap_err();
+        assert_eq!((problem.kind, problem.status), (Kind::BadRequest, 400), "{query}");
+        problem.detail
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_parameter_is_said_with_its_name() {
+        for (said, begins) in [
+            (refused::<Page>("limit=abc"), "limit = \"abc\": "),
+            (refused::<Page>("after=1&limit=-1"), "limit = \"-1\": "),
+            (refused::<MessageFilter>("priority=-1"), "priority = \"-1\": "),
+            (refused::<MessageFilter>("status=x"), "status = \"x\": "),
+            (refused::<DeadLetterFilter>("status_code=abc"), "status_code = \"abc\": "),
+            (refused::<DeadLetterFilter>("channel=http&since=x"), "since = \"x\": "),
+            (refused::<ByKey>("key=a%00b"), "key = \"a\\0b\": it holds NUL"),
+            (refused::<ByKey>(""), "missing field `key`"),
+            (refused::<ByKey>("key=a&chanel=b"), "chanel = \"b\": unknown field"),
+        ] {
+            assert!(said.starts_with(begins), "{said}");
+        }
+    }
+
+    #[test]
+    fn parameters_that_are_not_meant_are_for_somebody_else() {
+        let page: Page = parameters("channel=%00&limit=7", |name| name == "limit").unwrap();
+        assert_eq!(page.limit, Some(7));
+    }
 }

@@ -1,7 +1,7 @@
 //! The longer sentences about why a message has not been sent.
 
-use outbox_schema::MessageId;
 use outbox_schema::desk::COUNTED;
+use outbox_schema::{MessageId, channel_name};
 
 use super::words::{known, said};
 use super::{NotSent, Said};
@@ -70,10 +70,17 @@ pub(super) fn not_configured(channel: &str, put_off_until: Option<&String>) -> S
     let put_off = put_off_until.map_or_else(String::new, |until| {
         format!("; it is put off until {} and looked at again then", to_the_second(until))
     });
-    format!(
-        "Its channel {channel:?} is not configured here{put_off}. Add [channels.{channel}] to the settings of the \
-         replicas."
-    )
+    match channel_name::check(channel) {
+        Ok(()) => format!(
+            "Its channel {channel:?} is not configured here{put_off}. Add [channels.{channel}] to the settings of the \
+             replicas."
+        ),
+        Err(why) => format!(
+            "Its channel {channel:?} is not configured here{put_off}. No channel can be called so: {why}; allowed is {}. \
+             Cancel it (`outbox messages cancel`), and have it inserted for another channel.",
+            channel_name::ALLOWED
+        ),
+    }
 }
 
 pub(super) fn halted(ordering_key: &str, behind: MessageId, dead_reason: Option<&String>) -> String {
@@ -250,4 +257,18 @@ pub(super) fn backlog(ahead: i64, oldest_ms: Option<i64>) -> String {
     format!(
         "It is due, and {ahead}{more} due messages without an ordering key are before it, those in flight among them{oldest}."
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_that_no_settings_can_have_is_not_asked_for() {
+        assert!(not_configured("hooks", None).contains("Add [channels.hooks] to the settings"));
+        for name in ["HTTP", "a.b", ""] {
+            let sentence = not_configured(name, None);
+            assert!(sentence.contains("No channel can be called so") && !sentence.contains("[channels."), "{sentence}");
+        }
+    }
 }

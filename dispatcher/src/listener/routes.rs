@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{any, get};
 use axum::{Json, Router, middleware};
 use serde::Serialize;
 
@@ -58,7 +58,7 @@ pub(super) fn router(shown: Shown, office: Office, tokens: &Tokens) -> Router {
     Router::new()
         .nest(api::PREFIX, api)
         .merge(probes)
-        .fallback(get(not_here).layer(reads()))
+        .fallback(any(not_here).layer(reads()))
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES))
 }

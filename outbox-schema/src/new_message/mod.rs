@@ -1,6 +1,7 @@
 //! A message before it is a row: what an application says of it, checked before the database sees it.
 
 mod fcm;
+mod jsonb;
 mod validate;
 
 use std::borrow::Cow;

@@ -2,14 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use serde_json::Value;
 use url::Url;
 
-use super::{Kind, Moment, NewMessage, fcm};
+use super::{Kind, Moment, NewMessage, fcm, jsonb};
+use crate::channel_name;
 use crate::trace::TRACESTATE_BYTES;
-
-/// Longest name of a channel.
-const CHANNEL_BYTES: usize = 64;
 
 /// Longest idempotency or ordering key, in characters.
 const KEY_CHARS: usize = 255;
@@ -47,14 +44,13 @@ impl NewMessage {
     }
 
     fn check_channel(&self) -> Result<(), InvalidMessage> {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        if self.channel.is_empty() || self.channel.len() > CHANNEL_BYTES || !self.channel.bytes().all(allowed) {
-            return Err(InvalidMessage::new(
+        channel_name::check(&self.channel).map_err(|why| {
+            let allowed = channel_name::ALLOWED;
+            InvalidMessage::new(
                 "channel",
-                format!("{:?} is not a channel's name: 1 to {CHANNEL_BYTES} letters, digits and - _ .", self.channel),
-            ));
-        }
-        Ok(())
+                format!("no channel can be called {:?}: {why}; allowed is {allowed}", self.channel),
+            )
+        })
     }
 
     fn check_keys(&self) -> Result<(), InvalidMessage> {
@@ -83,11 +79,8 @@ impl NewMessage {
         let not_json = |error| InvalidMessage::new("payload", format!("it is not JSON: {error}"));
         // Bodies can be large: only what must be looked into is taken apart.
         serde_json::from_str::<serde::de::IgnoredAny>(&text).map_err(not_json)?;
-        if text.contains("\\u0000") && holds_nul(&serde_json::from_str(&text).map_err(not_json)?) {
-            return Err(InvalidMessage::new(
-                "payload",
-                "a text in it holds NUL (\\u0000), which PostgreSQL cannot keep",
-            ));
+        if let Some(problem) = jsonb::problem(&text) {
+            return Err(InvalidMessage::new("payload", problem));
         }
         match self.kind {
             Kind::Fcm => fcm::check(&self.target, &serde_json::from_str(&text).map_err(not_json)?),
@@ -206,15 +199,6 @@ fn is_traceparent(text: &str) -> bool {
     parts.len() == 4 && parts.iter().map(|part| part.len()).eq([2, 32, 16, 2]) && parts.iter().all(|part| hex(part))
 }
 
-fn holds_nul(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.contains('\0'),
-        Value::Array(values) => values.iter().any(holds_nul),
-        Value::Object(fields) => fields.iter().any(|(name, value)| name.contains('\0') || holds_nul(value)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
@@ -238,7 +222,7 @@ mod tests {
     #[test]
     fn a_message_that_says_everything_is_valid() {
         let message = valid()
-            .channel("Partner-hooks.v2")
+            .channel("partner-hooks_2")
             .header("X-Tenant", "7")
             .idempotency_key("order-1")
             .ordering_key("order")
@@ -256,6 +240,8 @@ mod tests {
         assert_eq!(refused(&valid().channel("")), "channel");
         assert_eq!(refused(&valid().channel("a".repeat(65))), "channel");
         assert_eq!(refused(&valid().channel("two words")), "channel");
+        assert_eq!(refused(&valid().channel("HTTP")), "channel");
+        assert_eq!(refused(&valid().channel("a.b")), "channel");
         assert_eq!(refused(&valid().idempotency_key("k".repeat(256))), "idempotency_key");
         assert_eq!(valid().idempotency_key("ü".repeat(255)).validate(), Ok(()));
         assert_eq!(refused(&valid().idempotency_key("")), "idempotency_key");
@@ -274,6 +260,9 @@ mod tests {
         assert_eq!(refused(&NewMessage::new("http", "/hook", "{")), "payload");
         assert_eq!(refused(&NewMessage::new("http", "/hook", r#"{"a":["\u0000"]}"#)), "payload");
         assert_eq!(NewMessage::new("http", "/hook", r#"{"a":"\\u0000"}"#).validate(), Ok(()));
+        assert_eq!(refused(&NewMessage::new("http", "/hook", r#"{"a":"\ud800"}"#)), "payload");
+        assert_eq!(refused(&NewMessage::new("http", "/hook", r#"{"a":1e999999}"#)), "payload");
+        assert_eq!(NewMessage::new("http", "/hook", r#"{"a":[1e400,"\ud83d\ude00"]}"#).validate(), Ok(()));
         assert_eq!(refused(&valid().json(&f64_keyed())), "payload");
     }
 

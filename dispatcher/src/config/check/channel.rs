@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use axum::http::{HeaderName, HeaderValue};
 use ipnet::IpNet;
 use outbox_adapters::fcm;
 use outbox_adapters::http::{self, CloudEvents, IdempotencyKey, Method};
-use outbox_schema::{InDoubtPolicy, OnDeadOrdered};
+use outbox_schema::{InDoubtPolicy, OnDeadOrdered, channel_name};
 
 use super::{DAY, HOUR, SECOND, auth, of_letters};
 use crate::config::channel::{ChannelConfig, ChannelKind, RetryConfig};
@@ -30,9 +29,6 @@ const FCM_LONGEST_AGE: Duration = HOUR;
 
 const NETWORKS: &str = "a list of networks such as \"10.0.0.0/8\" or \"::1/128\"";
 
-/// Headers that the client writes by itself, or that say something else on every request.
-const RESERVED: [&str; 5] = ["connection", "content-length", "host", "idempotency-key", "transfer-encoding"];
-
 pub(super) fn channels(settings: &Settings, problems: &mut Vec<Problem>) -> Option<BTreeMap<String, ChannelConfig>> {
     let read = |name: String| {
         let mut read = Reader::new(settings, &mut *problems, Key::of_channel(&name));
@@ -44,11 +40,7 @@ pub(super) fn channels(settings: &Settings, problems: &mut Vec<Problem>) -> Opti
 }
 
 fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
-    let named = match of_letters(name, 64, "_-", false) {
-        Ok(()) if !name.is_empty() => Some(()),
-        Ok(()) => refuse_name(read, "it is empty"),
-        Err(why) => refuse_name(read, &why),
-    };
+    let named = channel_name::check(name).map_err(|why| refuse_name(read, &why)).ok();
     let in_doubt =
         read.word("in_doubt", &[("resend", InDoubtPolicy::Resend), ("dead_letter", InDoubtPolicy::DeadLetter)]);
     let on_dead_ordered =
@@ -80,10 +72,9 @@ fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
     })
 }
 
-fn refuse_name(read: &mut Reader<'_>, why: &str) -> Option<()> {
-    let allowed = "1 to 64 lower-case letters, digits, \"_\" or \"-\"";
+fn refuse_name(read: &mut Reader<'_>, why: &str) {
+    let allowed = channel_name::ALLOWED;
     read.refuse("kind", &format!("the name of this channel is not allowed: {why}; allowed is {allowed}"));
-    None
 }
 
 /// The keys of `[retry]`, there or on a channel.
@@ -107,13 +98,14 @@ pub(super) fn retry(read: &mut Reader<'_>, shortest: Duration, longest_age: Dura
 fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
     let base_url = read.checked("base_url", urls::BASE, urls::base);
     let method = read.word("method", &[("POST", Method::Post), ("PUT", Method::Put), ("PATCH", Method::Patch)]);
-    let headers = headers(read);
-    let auth = auth::auth(read);
-    let signing_keys = auth::signing_keys(read);
     let idempotency_key = read.word(
         "idempotency_key",
         &[("quoted", IdempotencyKey::Quoted), ("bare", IdempotencyKey::Bare), ("off", IdempotencyKey::Off)],
     );
+    // Where that is wrong, it is not known whether a header contradicts it.
+    let headers = headers(read, idempotency_key.unwrap_or(IdempotencyKey::Off));
+    let auth = auth::auth(read);
+    let signing_keys = auth::signing_keys(read);
     let cloudevents = read.word("cloudevents", &[("off", CloudEvents::Off), ("binary", CloudEvents::Binary)]);
     let allow_networks = read.list("allow_networks", NETWORKS, network);
     let tls_ca = read.text("tls_ca");
@@ -155,17 +147,17 @@ fn fcm_settings(read: &mut Reader<'_>) -> Option<fcm::Settings> {
     })
 }
 
-fn headers(read: &mut Reader<'_>) -> Option<BTreeMap<String, String>> {
+fn headers(read: &mut Reader<'_>, idempotency_key: IdempotencyKey) -> Option<BTreeMap<String, String>> {
     let table = read.table("headers", "a table of texts, such as { \"X-Source\" = \"shop\" }")?;
     let mut headers = BTreeMap::new();
     let mut fine = true;
     for (name, value) in table {
-        match header(&name, value.as_str()) {
+        match header(&name, value.as_str(), idempotency_key) {
             Ok(value) => {
                 headers.insert(name, value.to_owned());
             }
             Err(why) => {
-                read.refuse_in_table("headers", &name, why);
+                read.refuse_in_table("headers", &name, &why);
                 fine = false;
             }
         }
@@ -173,18 +165,9 @@ fn headers(read: &mut Reader<'_>) -> Option<BTreeMap<String, String>> {
     fine.then_some(headers)
 }
 
-fn header<'v>(name: &str, value: Option<&'v str>) -> Result<&'v str, &'static str> {
+fn header<'v>(name: &str, value: Option<&'v str>, idempotency_key: IdempotencyKey) -> Result<&'v str, String> {
     let value = value.ok_or("the value of a header is a text in quotes")?;
-    if HeaderName::from_bytes(name.as_bytes()).is_err() {
-        return Err("this is no name of a header; allowed are letters, digits and hyphens");
-    }
-    if RESERVED.contains(&name.to_lowercase().as_str()) {
-        return Err("this header is written by outbox itself");
-    }
-    if HeaderValue::from_str(value).is_err() {
-        return Err("a header cannot carry line breaks and control characters");
-    }
-    Ok(value)
+    http::check_header(name, value, idempotency_key).map(|()| value)
 }
 
 /// A network, or a single address.

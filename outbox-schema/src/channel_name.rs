@@ -1,0 +1,37 @@
+//! What a channel may be called: one rule for the settings and for messages, so that none waits for a channel that cannot
+//! be. A variable of the environment can name a channel, and those do not keep the case of letters.
+
+/// The rule in words.
+pub const ALLOWED: &str = "1 to 64 lower-case letters, digits, _ or -";
+
+/// Longest name, in bytes.
+const LONGEST: usize = 64;
+
+/// Checks that a channel can have this name.
+///
+/// # Errors
+/// Why it cannot.
+pub fn check(name: &str) -> Result<(), String> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
+    match name.chars().find(|c| !allowed(*c)) {
+        Some(other) => Err(format!("it contains {other:?}")),
+        None if name.is_empty() => Err("it is empty".to_owned()),
+        None if name.len() > LONGEST => Err(format!("it has {} characters", name.len())),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_of_lower_case_letters_digits_and_two_signs() {
+        for name in ["http", "partner-hooks_2", "7", &"a".repeat(64)] {
+            assert_eq!(check(name), Ok(()), "{name}");
+        }
+        for name in ["", "HTTP", "a.b", "two words", "ä", "a\0", &"a".repeat(65)] {
+            assert!(check(name).is_err(), "{name:?}");
+        }
+    }
+}
