@@ -1,5 +1,6 @@
 //! The port of everything a message can be delivered to.
 
+use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -7,7 +8,7 @@ use outbox_schema::Outcome;
 
 /// A way out: the code of one kind of channel, set up for one configured channel.
 #[async_trait]
-pub trait Adapter: Send + Sync + std::fmt::Debug {
+pub trait Adapter: Send + Sync + fmt::Debug {
     /// Makes one attempt and reports its closed outcome. It retries nothing by itself, and it ends within the
     /// channel's `timeout` whatever the other side does. Whatever may be wrong with the row (its target, its
     /// headers, its payload) is an [`Outcome::Dead`] that says what to fix, never a panic.
@@ -19,7 +20,7 @@ pub trait Adapter: Send + Sync + std::fmt::Debug {
 }
 
 /// What one attempt needs to know of a message.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Delivery {
     /// Same on every attempt.
     pub idempotency_key: String,
@@ -35,6 +36,13 @@ pub struct Delivery {
     pub traceparent: Option<String>,
     /// Vendor part of the trace context.
     pub tracestate: Option<String>,
+}
+
+/// Says which message it is; bodies, headers and targets stay out of logs.
+impl fmt::Debug for Delivery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delivery").field("idempotency_key", &self.idempotency_key).finish_non_exhaustive()
+    }
 }
 
 /// What came of an attempt.
@@ -78,3 +86,23 @@ pub const RESPONSE_BYTES: usize = 64 * 1024;
 
 /// Longest `Retry-After` that is honoured.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_body_headers_and_target_of_a_delivery_are_in_no_debug_output() {
+        let delivery = Delivery {
+            idempotency_key: "order-4711".to_owned(),
+            target: "https://shop.example/s3cret".to_owned(),
+            payload: "\"s3cret\"".to_owned(),
+            headers: Some("{\"X-Api-Key\": \"s3cret\"}".to_owned()),
+            created_at: None,
+            traceparent: None,
+            tracestate: None,
+        };
+        let shown = format!("{delivery:?}");
+        assert!(shown.contains("order-4711") && !shown.contains("s3cret"), "{shown}");
+    }
+}

@@ -16,6 +16,9 @@ use crate::term::Term;
 /// Rows that their poller has marked meanwhile are let go this often, without waiting for the settling time.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// Between two looks, however soon the next claim may be settled.
+const SHORTEST_WAIT: Duration = Duration::from_millis(10);
+
 /// Settles what a term finds.
 #[derive(Debug)]
 pub struct Settling {
@@ -48,22 +51,19 @@ impl Settling {
 
     async fn settle(&self, term: &Term) {
         loop {
-            let wait = match tokio::time::timeout(STATEMENT_LIMIT, self.store.settle(&term.id, &self.channels)).await {
+            let error = match tokio::time::timeout(STATEMENT_LIMIT, self.store.settle(&term.id, &self.channels)).await {
                 Ok(Ok(settlement)) => {
                     self.take(term, &settlement);
-                    match settlement.next {
-                        None => return,
-                        Some(next) => next.min(LOOK_AGAIN),
-                    }
+                    let Some(next) = settlement.next else { return };
+                    tokio::time::sleep(next.clamp(SHORTEST_WAIT, LOOK_AGAIN)).await;
+                    continue;
                 }
                 Ok(Err(StoreError::Fenced { .. })) => return term.end(TermEnd::Fenced),
-                Ok(Err(error)) => {
-                    tracing::warn!(epoch = %term.id.epoch, %error, "settle.failed");
-                    LOOK_AGAIN
-                }
-                Err(_) => LOOK_AGAIN,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("no answer within {STATEMENT_LIMIT:?}"),
             };
-            tokio::time::sleep(wait.max(Duration::from_millis(10))).await;
+            tracing::warn!(epoch = %term.id.epoch, error, "settle.failed");
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 

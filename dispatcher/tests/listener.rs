@@ -243,6 +243,11 @@ async fn what_is_asked_wrongly_is_said_in_the_form_of_a_problem() {
         ("/api/v1/dead-letters?after=there", 400, "after"),
         ("/api/v1/dead-letters?since=yesterday", 400, "2h"),
         ("/api/v1/dead-letters?reason=bored", 400, "bored"),
+        ("/api/v1/dead-letters?limit=abc", 400, "limit = "),
+        ("/api/v1/dead-letters?status_code=abc", 400, "status_code = "),
+        ("/api/v1/messages?priority=-1", 400, "priority = "),
+        ("/api/v1/messages/by-key?key=%00", 400, "key = "),
+        ("/api/v1/invalid-targets?channel=%00", 400, "channel = "),
         // The database has no tables.
         ("/api/v1/dead-letters", 503, "no such table"),
     ] {
@@ -252,6 +257,45 @@ async fn what_is_asked_wrongly_is_said_in_the_form_of_a_problem() {
         assert_eq!(problem["status"], status, "{path}");
         assert!(problem["type"].as_str().unwrap().starts_with("urn:outbox:problem:"), "{problem}");
         assert!(problem["detail"].as_str().unwrap().contains(said), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_path_is_not_there_by_any_method_and_a_known_one_wants_its_own() {
+    let running = Setup { token: Some(TOKEN), ..Setup::default() }.start().await;
+    let bearer = format!("Bearer {TOKEN}");
+    for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE] {
+        for path in ["/nothing", "/api/v1/nothing", "/api/v1/messages/1/nothing"] {
+            let answer = running.request(method.clone(), path, Some(&bearer)).await;
+            assert_eq!(
+                (answer.status().as_u16(), &answer.headers()["content-type"]),
+                (404, &PROBLEM),
+                "{method} {path}"
+            );
+            assert!(answer.text().await.unwrap().contains("openapi.json"), "{method} {path}");
+            let answer = running.request(method.clone(), path, None).await;
+            assert_eq!(answer.status().as_u16(), 401, "{method} {path}");
+        }
+    }
+    for path in ["/healthz", "/api/v1/status", "/api/v1/messages/1"] {
+        let answer = running.request(Method::POST, path, Some(&bearer)).await;
+        assert_eq!((answer.status().as_u16(), &answer.headers()["content-type"]), (405, &PROBLEM), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_destination_that_cannot_be_is_not_paused() {
+    let running = Setup::default().start().await;
+    for name in
+        ["https%3A%2F%2Fx%00y", "a%00", "https%3A%2F%2Fa%20b", "https%3A%2F%2Fx%3A99999", "https%3A%2F%2F%5B%3A%3A1"]
+    {
+        let url = format!("http://{}/api/v1/destinations/{name}/pause", running.address);
+        let body = r#"{"author": {"by": "ada", "why": "they move"}}"#;
+        let asked = running.client.post(url).header("content-type", "application/json").body(body);
+        let answer = asked.send().await.unwrap();
+        assert_eq!((answer.status().as_u16(), &answer.headers()["content-type"]), (404, &PROBLEM), "{name}");
+        let said = answer.text().await.unwrap();
+        assert!(said.contains("is neither a configured channel"), "{said}");
     }
 }
 
@@ -339,6 +383,14 @@ async fn an_address_beyond_loopback_needs_a_token_and_an_empty_one_is_none() {
     for enough in [tokens(Some(TOKEN), None), tokens(None, Some(READ_TOKEN))] {
         assert!(Listener::bind(everywhere, &enough, shown(&setup), office().await).await.is_ok());
     }
+}
+
+#[tokio::test]
+async fn loopback_of_ipv4_that_is_written_as_one_of_ipv6_needs_no_token() {
+    let mapped = "[::ffff:127.0.0.1]:0".parse().unwrap();
+    let bound = Listener::bind(mapped, &Tokens::default(), shown(&Setup::default()), office().await).await;
+    // A machine may be without IPv6; it is not refused for want of a token.
+    assert!(!matches!(bound, Err(ListenError::Exposed { .. })));
 }
 
 #[tokio::test]

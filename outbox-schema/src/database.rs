@@ -1,5 +1,6 @@
 //! Which database an outbox lives in, and how its connections are made.
 
+use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +46,7 @@ pub enum Dialect {
 }
 
 /// Where the outbox is, and how much of the database may be used.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ConnectOptions<'a> {
     /// `postgres://`, `mysql://`, `mariadb://` or `sqlite://`.
     pub url: &'a str,
@@ -53,6 +54,16 @@ pub struct ConnectOptions<'a> {
     pub schema: Option<&'a str>,
     /// Connections of the pool at most. On PostgreSQL the loop and the listener of a poller have one each besides.
     pub connections: u32,
+}
+
+/// Without the URL, which may hold a password.
+impl fmt::Debug for ConnectOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectOptions")
+            .field("schema", &self.schema)
+            .field("connections", &self.connections)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The database could not be reached, or its URL cannot be read.
@@ -183,4 +194,16 @@ async fn sqlite(options: &ConnectOptions<'_>) -> Result<SqlitePool, sqlx::Error>
         .acquire_timeout(STATEMENT_LIMIT)
         .connect_with(connect)
         .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_password_of_a_database_is_in_no_debug_output() {
+        let options = ConnectOptions { url: "postgres://app:s3cret@db/shop", schema: Some("outbox"), connections: 4 };
+        let shown = format!("{options:?}");
+        assert!(shown.contains("schema: Some(\"outbox\")") && !shown.contains("s3cret"), "{shown}");
+    }
 }

@@ -21,7 +21,8 @@ use outbox_schema::{DeadReason, Outcome, Scope};
 use tokio::time::Instant;
 use url::Url;
 
-use self::response::{CHANNEL_WAIT, Fault, RETRY_FLOOR};
+pub use self::response::RETRY_FLOOR;
+use self::response::{CHANNEL_WAIT, Fault};
 pub use self::settings::Settings;
 use self::target::Kind;
 use self::token::{KeyFile, Source, Token, Tokens};

@@ -29,8 +29,9 @@ pub(super) struct Composed {
 /// The body for a message; else what is wrong with its row and what to do about it.
 pub(super) fn compose(delivery: &Delivery) -> Result<Composed, String> {
     let target = Target::parse(&delivery.target)?;
-    let payload = serde_json::from_str(&delivery.payload)
+    let mut payload = serde_json::from_str(&delivery.payload)
         .map_err(|error| format!("the payload is not JSON that can be read: {error}"))?;
+    drop_unset(&mut payload);
     let Value::Object(mut message) = payload else {
         return Err("the payload is not a JSON object: write FCM's Message without its target".to_owned());
     };
@@ -47,6 +48,16 @@ pub(super) fn compose(delivery: &Delivery) -> Result<Composed, String> {
     message.insert(target.kind.field().to_owned(), target.value.into());
     let body = Value::Object(Map::from_iter([("message".to_owned(), Value::Object(message))]));
     Ok(Composed { body: body.to_string().into_bytes(), kind: target.kind })
+}
+
+/// Drops fields that are null from the objects that are looked into: the JSON of protocol buffers means by it that a field is
+/// unset (<https://protobuf.dev/programming-guides/json/>). Elsewhere, as in what `apns.payload` holds, null is a value.
+fn drop_unset(payload: &mut Value) {
+    for place in ["", "/android", "/android/notification", "/apns", "/webpush"] {
+        if let Some(Value::Object(fields)) = payload.pointer_mut(place) {
+            fields.retain(|_, value| !value.is_null());
+        }
+    }
 }
 
 fn check(message: &Fields) -> Result<(), String> {
@@ -271,6 +282,36 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_field_that_is_null_is_as_good_as_absent() {
+        let absent = composed("abc", UUID, "{}").unwrap();
+        for payload in [
+            r#"{"data": null}"#,
+            r#"{"notification": null}"#,
+            r#"{"token": null}"#,
+            r#"{"android": null, "webpush": null}"#,
+            r#"{"apns": null}"#,
+            r#"{"apns": {"headers": null}, "webpush": {"headers": null}}"#,
+        ] {
+            assert_eq!(composed("abc", UUID, payload).as_ref(), Ok(&absent), "{payload}");
+        }
+        for android in [json!({"ttl": null}), json!({"notification": null}), json!({"collapse_key": null})] {
+            let body = composed("abc", UUID, &json!({ "android": android }).to_string()).unwrap();
+            assert_eq!(body["message"]["android"], json!({}), "{android}");
+        }
+        let unset = r#"{"android": {"collapseKey": null, "notification": {"tag": null}}}"#;
+        let set = json!({"collapse_key": UUID, "notification": {"tag": UUID}});
+        assert_eq!(composed("abc", UUID, unset).unwrap()["message"]["android"], set);
+    }
+
+    #[test]
+    fn null_stays_where_it_is_a_value() {
+        let payload = r#"{"apns": {"payload": {"aps": {}, "order": null}}}"#;
+        let body = composed("abc", UUID, payload).unwrap();
+        assert_eq!(body["message"]["apns"]["payload"], json!({"aps": {}, "order": null}));
+        assert!(composed("abc", UUID, r#"{"data": {"n": null}}"#).unwrap_err().contains("not a string"));
+    }
+
     /// JSON of any shape, with the names that are looked at strewn in.
     fn json_value() -> impl Strategy<Value = Value> {
         let name = "data|notification|android|apns|webpush|headers|ttl|tag|collapse_key|idempotency_key|[a-z]{0,3}";
@@ -306,11 +347,14 @@ mod tests {
         }
     }
 
-    /// Whether everything of `part` is in `whole`.
+    /// Whether everything of `part` is in `whole`, but for what is null.
     fn holds(whole: &Value, part: &Value) -> bool {
         match (whole, part) {
             (Value::Object(whole), Value::Object(part)) => {
-                part.iter().all(|(name, value)| whole.get(name).is_some_and(|found| holds(found, value)))
+                let kept = |(name, value): (&String, &Value)| {
+                    value.is_null() || whole.get(name).is_some_and(|found| holds(found, value))
+                };
+                part.iter().all(kept)
             }
             _ => whole == part,
         }

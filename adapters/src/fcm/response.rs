@@ -14,7 +14,7 @@ use crate::exchange::Read;
 use crate::retry_after::{deferral, retry_after};
 
 /// FCM asks for at least that long before a retry (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
-pub(super) const RETRY_FLOOR: Duration = Duration::from_secs(10);
+pub const RETRY_FLOOR: Duration = Duration::from_secs(10);
 
 /// How long a channel waits that is at fault, or over its quota, and was not told how long.
 pub(super) const CHANNEL_WAIT: Duration = Duration::from_mins(1);

@@ -3,6 +3,10 @@
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
+use super::settings::IdempotencyKey;
+
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
 /// Headers of the connection and of the message's framing (RFC 9110, 7.6.1): the client's own business.
 const FRAMING: &[&str] = &[
     "connection",
@@ -30,6 +34,29 @@ pub(super) fn parse(name: &str, value: &str) -> Result<(HeaderName, HeaderValue)
     let value = HeaderValue::from_bytes(value.as_bytes())
         .map_err(|_| format!("the value of the header {parsed} holds a control character (as CR or LF): remove it"))?;
     Ok((parsed, value))
+}
+
+/// Checks a header of the settings of a channel, which writes the idempotency key of each message in the way given.
+///
+/// # Errors
+/// What is wrong with it, without its value, which may be a secret.
+pub fn check_header(name: &str, value: &str, idempotency_key: IdempotencyKey) -> Result<(), String> {
+    of_channel(name, value, idempotency_key).map(drop)
+}
+
+/// Reads a header of a channel's settings, as [`parse`] does.
+pub(super) fn of_channel(
+    name: &str,
+    value: &str,
+    idempotency_key: IdempotencyKey,
+) -> Result<(HeaderName, HeaderValue), String> {
+    let (name, value) = parse(name, value)?;
+    if name == IDEMPOTENCY_KEY && idempotency_key != IdempotencyKey::Off {
+        let problem = "the header idempotency-key is set from each message: leave it out, or set \
+                       idempotency_key = \"off\"";
+        return Err(problem.to_owned());
+    }
+    Ok((name, value))
 }
 
 /// Puts the headers of a row, a JSON object of strings, over those of the channel. `taken` says of a name who sets it already.

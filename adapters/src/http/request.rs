@@ -8,6 +8,7 @@ use bytes::Bytes;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
+use super::headers::IDEMPOTENCY_KEY;
 use super::settings::{Auth, CloudEvents, IdempotencyKey, Method, Settings};
 use super::signing::{self, Signer};
 use super::{cloudevents, headers};
@@ -16,7 +17,6 @@ use crate::destination::Delivery;
 use crate::network::Guard;
 use crate::setup::{Setup, SetupError, origin};
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
@@ -67,12 +67,8 @@ impl Composer {
         };
         let mut channel_headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         for (name, value) in &settings.headers {
-            let (name, value) = headers::parse(name, value).map_err(|problem| setup.error("headers", problem))?;
-            if name == IDEMPOTENCY_KEY && settings.idempotency_key != IdempotencyKey::Off {
-                let problem = "the header idempotency-key is set from each message: leave it out, or set \
-                               idempotency_key = \"off\"";
-                return Err(setup.error("headers", problem));
-            }
+            let (name, value) = headers::of_channel(name, value, settings.idempotency_key)
+                .map_err(|problem| setup.error("headers", problem))?;
             channel_headers.insert(name, value);
         }
         let credential = settings.auth.as_ref().map(|auth| credential(setup, auth)).transpose()?;

@@ -28,8 +28,7 @@ pub(super) struct Grounds {
     made: Mutex<Vec<String>>,
 }
 
-/// An outbox of its own, empty at first.
-#[derive(Debug)]
+/// An outbox of its own, empty at first. No `Debug`: a password must not get into a log.
 pub(super) struct Site {
     /// Of the schema, the database or the file.
     name: String,

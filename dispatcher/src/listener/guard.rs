@@ -1,5 +1,6 @@
 //! What stands before the routes: the bearer tokens, and the patience with an answer.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub(super) enum Role {
 }
 
 /// The tokens that give a role. With none of them at all, whoever reaches the listener may do everything.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Tokens {
     /// `admin.token`: reads and operates.
     pub operate: Option<Arc<str>>,
@@ -51,6 +52,16 @@ impl Tokens {
             (false, true) => Some(Role::Read),
             (false, false) => None,
         }
+    }
+}
+
+/// Says which of them there are; what they are stays out of logs.
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokens")
+            .field("operate", &self.operate.is_some())
+            .field("read", &self.read.is_some())
+            .finish_non_exhaustive()
     }
 }
 
@@ -123,5 +134,17 @@ pub(super) async fn be_patient(State(patience): State<Patience>, request: Reques
         )
         .into_response(),
         Err(_) => Problem::new(Kind::Busy, format!("no answer within {:?}", patience.limit)).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_in_no_debug_output() {
+        let tokens = Tokens { operate: Some("s3cret".into()), read: Some("s3cret too".into()) };
+        let shown = format!("{tokens:?}");
+        assert!(shown.contains("operate: true") && !shown.contains("s3cret"), "{shown}");
     }
 }

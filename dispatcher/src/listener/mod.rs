@@ -47,6 +47,12 @@ pub struct Listener {
     router: Router,
 }
 
+/// Whether a listener there is reached from this machine alone. The address may be of IPv4 and written as one of IPv6:
+/// `::ffff:127.0.0.1`.
+pub fn is_on_loopback(listen: SocketAddr) -> bool {
+    listen.ip().to_canonical().is_loopback()
+}
+
 /// The listener cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
@@ -79,7 +85,7 @@ impl Listener {
         if [&tokens.operate, &tokens.read].into_iter().flatten().any(|token| token.is_empty()) {
             return Err(ListenError::EmptyToken);
         }
-        if !tokens.needed() && !listen.ip().is_loopback() {
+        if !tokens.needed() && !is_on_loopback(listen) {
             return Err(ListenError::Exposed { listen });
         }
         let bound = TcpListener::bind(listen).await.and_then(|socket| Ok((socket.local_addr()?, socket)));

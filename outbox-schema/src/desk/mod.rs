@@ -140,7 +140,8 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
     /// again when they were.
     async fn resume(&self, destination: &str, author: &Author) -> Result<Resumed, DeskError>;
 
-    /// Forgets targets that are known to be gone. Messages to them are sent either way.
+    /// Forgets targets that are known to be gone. Until then messages to them are dead letters without an attempt;
+    /// those stay so until somebody redrives them.
     async fn clear_invalid_targets(
         &self,
         selection: &InvalidTargetSelection,

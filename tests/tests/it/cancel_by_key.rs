@@ -16,6 +16,12 @@ const DOCUMENTED: &str = include_str!("../../../docs/enqueue.md");
 /// The key in the documented SQL.
 const KEY: &str = "order-4711-reminder";
 
+/// So often a message is taken back while it is claimed; if one side never came first by then, up to [`MOST_ROUNDS`] times.
+const ROUNDS: u64 = 150;
+
+/// By then each side has been so late now and then that the other must have come first, on whatever machine.
+const MOST_ROUNDS: u64 = 10 * ROUNDS;
+
 /// Much longer than a claim takes, and much shorter than a transaction is kept open.
 const PROMPTLY: Duration = Duration::from_secs(3);
 
@@ -246,6 +252,13 @@ async fn an_open_transaction_that_takes_messages_back_holds_up_nothing_but_those
     }
 }
 
+/// How long the one who takes back waits in a round, and the one who claims: one of them nothing, the other up to 3 ms
+/// and, the longer one side has not come first, up to 30 ms.
+fn waits(round: u64) -> (Duration, Duration) {
+    let wait = Duration::from_micros(round / 2 % 15 * 200 * (1 + round / ROUNDS));
+    if round.is_multiple_of(2) { (wait, Duration::ZERO) } else { (Duration::ZERO, wait) }
+}
+
 /// Whatever comes first: a message is taken back, or claimed, and never both.
 #[tokio::test]
 async fn a_message_is_taken_back_or_claimed_and_never_both() {
@@ -253,26 +266,37 @@ async fn a_message_is_taken_back_or_claimed_and_never_both() {
         let store = shop.outbox.database.store();
         let poller = Poller::begin(&*store, "one").await;
         let mut application = shop.connect().await;
-        let (mut taken, mut claimed) = (0, 0);
-        for round in 0..150_u64 {
+        let (mut round, mut taken, mut claimed) = (0, 0, 0);
+        while round < ROUNDS || ((taken == 0 || claimed == 0) && round < MOST_ROUNDS) {
+            let (before_taking, before_claiming) = waits(round);
             let key = format!("round-{round}");
             shop.enqueue(&[&key]).await;
             let take_back = async {
-                tokio::time::sleep(Duration::from_micros(round % 15 * 200)).await;
+                tokio::time::sleep(before_taking).await;
                 application.begin().await;
                 let yes = application.cancel(&key).await;
                 application.run("COMMIT").await.unwrap();
                 // The file is somebody else's.
                 yes.unwrap_or_else(|error| panic!("{error}"))
             };
-            let (yes, (claim, messages)) = tokio::join!(take_back, poller.claim());
+            let claim = async {
+                tokio::time::sleep(before_claiming).await;
+                poller.claim().await
+            };
+            let (yes, (claim, messages)) = tokio::join!(take_back, claim);
             assert_eq!(yes, messages.is_empty(), "round {round} on {:?}", shop.outbox.dialect());
             poller.mark(claim, &messages, &Verdict::Success { receipt: None }).await;
             let status = shop.record(&key).await.status;
             assert_eq!(status, if yes { "DEAD" } else { "SUCCESS" }, "round {round}");
-            if yes { taken += 1 } else { claimed += 1 }
+            if yes {
+                taken += 1;
+            } else {
+                claimed += 1;
+            }
+            round += 1;
         }
-        eprintln!("{:?}: {taken} taken back, {claimed} claimed", shop.outbox.dialect());
+        let came_first = format!("{taken} taken back and {claimed} claimed in {round} rounds");
+        assert!(taken > 0 && claimed > 0, "no race on {:?}: {came_first}", shop.outbox.dialect());
     }
 }
 
@@ -287,8 +311,8 @@ async fn a_claim_that_is_being_made_is_seen_on_postgres() {
     let epoch = poller.term.epoch.0;
     let claim = format!(
         "SET search_path = {SCHEMA}; BEGIN; SELECT FROM outbox_claim_due(0::smallint, {epoch}, '{}', \
-         gen_random_uuid(), 10, 1000, true, '{{}}', '{{http}}', '{{1000}}', '{{10}}', '{{}}', '{{}}', '{{}}', '{{}}', \
-         1, 1, 1, '{{}}', '{{}}', NULL, NULL)",
+         gen_random_uuid(), 10, 1000, true, '{{}}', '{{http}}', '{{1000}}', '{{10}}', \
+         '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', 1, 1, 1, '{{}}', '{{}}', NULL, NULL)",
         poller.term.holder.as_str()
     );
     sqlx::raw_sql(AssertSqlSafe(claim)).execute(&mut claimer).await.unwrap();

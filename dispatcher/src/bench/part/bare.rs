@@ -14,8 +14,8 @@ use uuid::Uuid;
 use crate::bench::number::float;
 use crate::bench::usage::Usage;
 
-/// Where, and how much.
-#[derive(Debug, Serialize, Deserialize)]
+/// Where, and how much. No `Debug`: a password must not get into a log.
+#[derive(Serialize, Deserialize)]
 pub(in crate::bench) struct Orders {
     /// The database, with its password.
     pub(in crate::bench) url: String,

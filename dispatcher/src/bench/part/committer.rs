@@ -19,8 +19,8 @@ use crate::bench::number::Percentiles;
 /// The member of a body that says when it was committed: microseconds since 1970.
 const COMMITTED: &str = "\"committed_us\"";
 
-/// What to commit, and how fast.
-#[derive(Debug, Serialize, Deserialize)]
+/// What to commit, and how fast. No `Debug`: a password must not get into a log.
+#[derive(Serialize, Deserialize)]
 pub(in crate::bench) struct Orders {
     /// The database, with its password.
     pub(in crate::bench) url: String,

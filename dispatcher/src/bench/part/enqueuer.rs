@@ -20,8 +20,8 @@ const AT_ONCE: usize = 1_000;
 /// Of so many messages that are enqueued at once, one is enqueued alone.
 const ALONE: usize = 100;
 
-/// Where, and how much.
-#[derive(Debug, Serialize, Deserialize)]
+/// Where, and how much. No `Debug`: a password must not get into a log.
+#[derive(Serialize, Deserialize)]
 pub(in crate::bench) struct Orders {
     /// The database, with its password.
     pub(in crate::bench) url: String,

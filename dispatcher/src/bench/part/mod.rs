@@ -21,8 +21,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 
-/// What a part is to do.
-#[derive(Debug, Serialize, Deserialize)]
+/// What a part is to do. No `Debug`: some orders hold a password.
+#[derive(Serialize, Deserialize)]
 pub(super) enum Orders {
     /// Receive, count, and say what came when.
     Receive(receiver::Kind),

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use axum::http::HeaderName;
-use outbox_adapters::http::{Auth, Kept, Secret};
+use outbox_adapters::http::{Auth, IdempotencyKey, Kept, Secret, check_header};
 use toml::{Table, Value};
 
 use crate::config::read::Reader;
@@ -49,8 +48,8 @@ fn parse(table: &Table) -> Result<Option<Auth>, String> {
         "header" => {
             let [name, value] = pair("header", value, ["name", "value"])?;
             let name = plain("name", name)?;
-            HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| format!("has {name:?}, which is no name of a header"))?;
+            // The value may not be at hand yet, and a credential may be called what it likes otherwise.
+            check_header(&name, "", IdempotencyKey::Off)?;
             Auth::Header { name, value: secret("value", value)? }
         }
         other => return Err(format!("has {other:?}, which is no way to authenticate")),

@@ -18,6 +18,7 @@ use super::{
     AdminConfig, Config, DatabaseConfig, Dialect, DispatchConfig, LeaseConfig, LeaseProvider, LogFormat,
     RetentionConfig, TelemetryConfig, Wakeup, urls,
 };
+use crate::listener::is_on_loopback;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
@@ -144,7 +145,7 @@ fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
     });
     let (token, read_token) = (read.secret("token"), read.secret("read_token"));
     let (listen, token, read_token) = (listen?, token?, read_token?);
-    if token.is_none() && read_token.is_none() && !listen.ip().to_canonical().is_loopback() {
+    if token.is_none() && read_token.is_none() && !is_on_loopback(listen) {
         read.refuse(
             "listen",
             "beyond loopback the listener needs admin.token (OUTBOX_ADMIN__TOKEN) or admin.read_token; or listen on 127.0.0.1",

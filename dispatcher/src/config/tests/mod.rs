@@ -166,6 +166,22 @@ fn everything_an_http_channel_has_is_read() {
 }
 
 #[test]
+fn a_channel_that_does_not_write_the_idempotency_key_may_have_that_header_itself() {
+    let config = from_file(
+        "[channels.hook]\nkind = \"http\"\nidempotency_key = \"off\"\nheaders = { Idempotency-Key = \"always the same\" }",
+    );
+    assert_eq!(http(&config, "hook").headers["Idempotency-Key"], "always the same");
+}
+
+#[test]
+fn without_a_token_every_way_to_write_a_loopback_address_is_allowed() {
+    for listen in ["127.0.0.1:8640", "127.8.8.8:8640", "[::1]:8640", "[::ffff:127.0.0.1]:8640"] {
+        let config = from_file(&format!("[admin]\nlisten = \"{listen}\""));
+        assert_eq!(config.admin.listen.to_string(), listen);
+    }
+}
+
+#[test]
 fn the_environment_can_say_lists_tables_and_secrets_of_a_channel_with_a_hyphen() {
     let environment = [
         ("OUTBOX_CHANNELS__MY_HOOK__ALLOW_NETWORKS", "10.0.0.0/8, ::1/128"),
