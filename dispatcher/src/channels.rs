@@ -39,6 +39,8 @@ pub struct Retry {
     pub factor: f64,
     /// The ceiling's ceiling.
     pub max: Duration,
+    /// The shortest wait, whatever came of the attempt.
+    pub floor: Duration,
     /// Counted from the first attempt; older messages are not tried again.
     pub max_age: Duration,
 }

@@ -17,7 +17,7 @@ use crate::mark::Sent;
 use crate::metrics::Metrics;
 use crate::telemetry::spans;
 use crate::term::Term;
-use crate::verdict::{budget, decide};
+use crate::verdict::{budget, decide, is_too_old};
 
 /// An adapter ends within its channel's timeout; should it not, the attempt ends this much later all the same.
 const GRACE: Duration = Duration::from_secs(1);
@@ -168,6 +168,11 @@ fn unsendable(channel: &Channel, message: &Message) -> Option<(DeadReason, Strin
         Err(wrong) => Some((DeadReason::Permanent, wrong)),
         Ok(budget) if message.attempts.unsigned_abs() >= budget => {
             Some((DeadReason::Exhausted, format!("all {budget} attempts were made before")))
+        }
+        Ok(_) if is_too_old(channel, message) => {
+            let max_age = channel.retry.max_age;
+            let error = format!("its first attempt is longer ago than the max_age of its channel, {max_age:?}");
+            Some((DeadReason::Exhausted, error))
         }
         Ok(_) => None,
     }

@@ -60,7 +60,8 @@ fn asked(channel: &Channel, wait: Option<Duration>) -> Duration {
     wait.unwrap_or_default().min(channel.retry.max)
 }
 
-fn is_too_old(channel: &Channel, message: &Message) -> bool {
+/// Whether `message` is retried no more: its first attempt is longer ago than its channel goes on trying.
+pub fn is_too_old(channel: &Channel, message: &Message) -> bool {
     message.retrying_for() >= channel.retry.max_age
 }
 
@@ -71,7 +72,7 @@ fn try_again(channel: &Channel, message: &Message, number: u32, not_before: Dura
     }
     // Full jitter: anywhere up to the ceiling, so that what failed together does not come back together.
     let wait = retry.ceiling(number).mul_f64(rand::random::<f64>());
-    Verdict::Retry { after: wait.max(not_before) }
+    Verdict::Retry { after: wait.max(not_before).max(retry.floor) }
 }
 
 #[cfg(test)]
@@ -102,7 +103,14 @@ mod tests {
 
     fn channel(in_doubt: InDoubtPolicy) -> Channel {
         let seconds = Duration::from_secs;
-        let retry = Retry { max_attempts: 3, base: seconds(5), factor: 2.0, max: seconds(60), max_age: seconds(600) };
+        let retry = Retry {
+            max_attempts: 3,
+            base: seconds(5),
+            factor: 2.0,
+            max: seconds(60),
+            floor: Duration::ZERO,
+            max_age: seconds(600),
+        };
         Channel {
             name: "hook".to_owned(),
             adapter: Arc::new(NoAdapter),
@@ -149,6 +157,17 @@ mod tests {
         assert!(is_retry(&of(&Outcome::InDoubt, InDoubtPolicy::Resend, 1)));
         let parked = Verdict::Dead { reason: DeadReason::InDoubt, attempted: true, invalid_target: false };
         assert_eq!(of(&Outcome::InDoubt, InDoubtPolicy::DeadLetter, 1), parked);
+    }
+
+    #[test]
+    fn nothing_is_tried_again_sooner_than_its_channel_allows() {
+        let mut channel = channel(InDoubtPolicy::Resend);
+        channel.retry.floor = Duration::from_secs(10);
+        for outcome in [Outcome::InDoubt, Outcome::Retry { not_before: None }] {
+            // The backoff draws from less.
+            let verdict = decide(&outcome, &channel, &message(None, None), 1, None);
+            assert_eq!(verdict, Verdict::Retry { after: Duration::from_secs(10) });
+        }
     }
 
     #[test]

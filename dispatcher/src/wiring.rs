@@ -59,10 +59,19 @@ fn channel(config: &ChannelConfig) -> Result<Channel, SetupError> {
             base: retry.base,
             factor: retry.factor,
             max: retry.max,
+            floor: floor(&config.kind),
             max_age: retry.max_age,
         },
         limits: limits(config),
     })
+}
+
+/// FCM wants no retry sooner, whatever the backoff draws.
+fn floor(kind: &ChannelKind) -> Duration {
+    match kind {
+        ChannelKind::Http(_) => Duration::ZERO,
+        ChannelKind::Fcm(_) => fcm::RETRY_FLOOR,
+    }
 }
 
 /// FCM wants to be approached slowly after a rest, whatever the rate.
@@ -80,4 +89,19 @@ fn adapter(config: &ChannelConfig, timeout: Duration) -> Result<Arc<dyn Adapter>
         ChannelKind::Http(settings) => Arc::new(http::HttpChannel::new(&config.name, settings, timeout, at_most_once)?),
         ChannelKind::Fcm(settings) => Arc::new(fcm::FcmChannel::new(&config.name, settings, timeout, at_most_once)?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Sources;
+
+    #[test]
+    fn fcm_is_given_ten_seconds_before_any_retry() {
+        let file = "[channels.hook]\nkind = \"http\"\n[channels.push]\nkind = \"fcm\"\nproject_id = \"shop\"";
+        let sources = Sources { file: Some(("outbox.toml".into(), file.to_owned())), ..Sources::default() };
+        let config = Config::load(&sources).expect("the settings are valid");
+        assert_eq!(floor(&config.channels["push"].kind), Duration::from_secs(10));
+        assert_eq!(floor(&config.channels["hook"].kind), Duration::ZERO);
+    }
 }

@@ -50,8 +50,8 @@ pub(super) fn compose(delivery: &Delivery) -> Result<Composed, String> {
     Ok(Composed { body: body.to_string().into_bytes(), kind: target.kind })
 }
 
-/// Drops fields that are null from the objects that are looked into: the JSON of protocol buffers means by it that a field is
-/// unset (<https://protobuf.dev/programming-guides/json/>). Elsewhere, as in what `apns.payload` holds, null is a value.
+/// Drops fields that are null from the objects that are looked into: in the JSON of protocol buffers they are unset
+/// (<https://protobuf.dev/programming-guides/json/>). Elsewhere, as in what `apns.payload` holds, null is a value.
 fn drop_unset(payload: &mut Value) {
     for place in ["", "/android", "/android/notification", "/apns", "/webpush"] {
         if let Some(Value::Object(fields)) = payload.pointer_mut(place) {

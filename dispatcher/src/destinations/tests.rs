@@ -95,10 +95,39 @@ async fn messages_that_always_fail_do_not_close_a_destination_that_takes_others(
 async fn a_refused_message_is_no_sign_that_its_destination_is_down() {
     let destinations = destinations(Limits::default());
     for outcome in [Outcome::Dead { reason: DeadReason::Permanent }, Outcome::DeadTarget, Outcome::Unsent] {
+        let refused = Answer { status_code: Some(400), ..answer(outcome) };
         for _ in 0..20 {
-            assert_eq!(destinations.send("up", &answer(outcome.clone()), QUICK), Ruling::default());
+            assert_eq!(destinations.send("up", &refused, QUICK), Ruling::default());
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_is_refused_before_it_is_sent_is_no_sign_that_its_destination_works() {
+    let destinations = destinations(Limits::default());
+    let refused = answer(Outcome::Dead { reason: DeadReason::Permanent });
+    let opened = (0..5).find_map(|_| destinations.send("down", &failed(), QUICK).pause).expect("the breaker opens");
+    tokio::time::advance(opened.remaining).await;
+    assert_eq!(destinations.room_at("down"), Some(3), "it is probed");
+    destinations.send("down", &refused, QUICK);
+    assert_eq!(destinations.room_at("down"), Some(3), "another one goes in its place");
+    assert!(destinations.recovered().is_empty());
+    destinations.send("down", &Answer { status_code: Some(400), ..refused }, QUICK);
+    assert_eq!(destinations.recovered(), ["down"]);
+}
+
+/// And is tried carefully after that.
+#[tokio::test(start_paused = true)]
+async fn a_destination_that_opens_its_breaker_and_asks_for_longer_is_paused_for_as_long_as_it_asks() {
+    let opened_by = |asks| {
+        let destinations = destinations(Limits::default());
+        assert_eq!((0..4).find_map(|_| destinations.send("down", &failed(), QUICK).pause), None);
+        let busy = Answer { busy_for: Some(Duration::from_secs(asks)), ..failed() };
+        destinations.send("down", &busy, QUICK).pause.expect("the breaker opens")
+    };
+    let longer = opened_by(600);
+    assert_eq!((longer.remaining, longer.kind), (Duration::from_mins(10), PauseKind::Breaker));
+    assert!(opened_by(1).remaining >= Duration::from_secs(10));
 }
 
 #[tokio::test(start_paused = true)]
