@@ -7,7 +7,7 @@ use outbox_schema::database::STATEMENT_LIMIT;
 use outbox_schema::mark::MarkReport;
 use outbox_schema::{InDoubtPolicy, Mark, Outcome, Store, StoreError, TermEnd, Verdict};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::in_flight::InFlight;
 use crate::leadership::patience;
@@ -26,6 +26,9 @@ const LINGER_WHEN_BUSY: Duration = Duration::from_millis(2);
 /// How often it is looked meanwhile whether it is.
 const LOOK: Duration = Duration::from_millis(1);
 
+/// When a mark is tried again that the database refuses by itself, whatever it says.
+const REFUSED_AGAIN: Duration = Duration::from_mins(1);
+
 /// The result of an attempt on its way to the database.
 #[derive(Debug)]
 pub struct Sent {
@@ -36,6 +39,9 @@ pub struct Sent {
     /// Whether another message may have waited for this one.
     pub ordered: bool,
 }
+
+/// Marks that are written together, and the term of each.
+type Group = (Vec<Mark>, Vec<Arc<Term>>);
 
 /// Writes the results of attempts. There is one for the process, and it goes on until they have all landed.
 #[derive(Debug)]
@@ -56,15 +62,29 @@ impl Marker {
     /// Marks what comes through `sent` until every sender is gone.
     pub async fn run(self, mut sent: mpsc::UnboundedReceiver<Sent>) {
         let mut group = Vec::with_capacity(GROUP);
-        while sent.recv_many(&mut group, GROUP).await > 0 {
+        let mut refused: Vec<Group> = Vec::new();
+        let mut again = tokio::time::interval_at(Instant::now() + REFUSED_AGAIN, REFUSED_AGAIN);
+        again.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let received = tokio::select! {
+                received = sent.recv_many(&mut group, GROUP) => received,
+                _ = again.tick(), if !refused.is_empty() => {
+                    refused = self.write(refused).await;
+                    continue;
+                }
+            };
+            if received == 0 {
+                break;
+            }
             self.gather(&mut sent, &mut group).await;
             let ordered = group.iter().any(|sent| sent.ordered);
-            let (marks, terms) = group.drain(..).map(|sent| (sent.mark, sent.term)).unzip();
-            self.write(marks, terms).await;
+            let marks = group.drain(..).map(|sent| (sent.mark, sent.term)).unzip();
+            refused.extend(self.write(vec![marks]).await);
             if ordered {
                 self.wakeup.notify_one();
             }
         }
+        self.write(refused).await;
     }
 
     /// Adds to a group until it is worth a round trip. Nobody waits for a mark but the slots, and the next
@@ -87,10 +107,11 @@ impl Marker {
         }
     }
 
-    /// Writes one group, however long it takes; one that the database refuses for its data is split until the
-    /// bad row is alone, which then loses the texts that came from outside.
-    async fn write(&self, marks: Vec<Mark>, terms: Vec<Arc<Term>>) {
-        let mut groups = vec![(marks, terms)];
+    /// Writes groups, however long it takes; one that the database refuses for its data is split until the bad row is
+    /// alone, which then loses the texts that came from outside. What is refused all the same, as by a trigger of somebody's,
+    /// is given back: it must not keep the others waiting. Its slot stays taken, so that it is not sent again.
+    async fn write(&self, mut groups: Vec<Group>) -> Vec<Group> {
+        let mut refused = Vec::new();
         let mut troubles = patience();
         while let Some((mut marks, mut terms)) = groups.pop() {
             let finished = self.in_flight.finished_by(&marks);
@@ -107,8 +128,12 @@ impl Marker {
                     continue;
                 }
                 Ok(Err(error @ StoreError::Refused { .. })) => {
-                    marks.iter_mut().for_each(without_foreign_texts);
-                    error.to_string()
+                    let lost_texts = marks.iter_mut().any(without_foreign_texts);
+                    let message_id = marks.first().map(|mark| mark.id.0);
+                    tracing::error!(message_id, %error, lost_texts, "mark.refused");
+                    let again = if lost_texts { &mut groups } else { &mut refused };
+                    again.push((marks, terms));
+                    continue;
                 }
                 Ok(Err(error @ (StoreError::Unavailable { .. } | StoreError::Fenced { .. }))) => error.to_string(),
                 Err(_) => format!("no answer within {STATEMENT_LIMIT:?}"),
@@ -122,6 +147,7 @@ impl Marker {
             tokio::time::sleep(troubles.next().unwrap_or(Duration::from_secs(1))).await;
             groups.push((marks, terms));
         }
+        refused
     }
 
     fn landed(&self, marks: &[Mark], terms: &[Arc<Term>], report: &MarkReport) {
@@ -162,13 +188,15 @@ fn policy_of(verdict: &Verdict) -> InDoubtPolicy {
     }
 }
 
-fn without_foreign_texts(mark: &mut Mark) {
-    mark.error = mark.error.is_some().then(|| "the database refused the text of the error; see the log".to_owned());
-    mark.status_code = None;
-    mark.attempt.excerpt = None;
-    if let Verdict::Success { receipt } = &mut mark.verdict {
-        *receipt = None;
-    }
+/// Takes away what came from outside, and says whether there was any.
+fn without_foreign_texts(mark: &mut Mark) -> bool {
+    const LOST: &str = "the database refused the text of the error; see the log";
+    let receipt = if let Verdict::Success { receipt } = &mut mark.verdict { receipt.take() } else { None };
+    let error = mark.error.as_deref().is_some_and(|error| error != LOST);
+    let lost = receipt.is_some() || error || mark.status_code.is_some() || mark.attempt.excerpt.is_some();
+    mark.error = mark.error.is_some().then(|| LOST.to_owned());
+    (mark.status_code, mark.attempt.excerpt) = (None, None);
+    lost
 }
 
 #[cfg(test)]

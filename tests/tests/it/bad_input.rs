@@ -2,9 +2,11 @@
 //! delivered.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use outbox_schema::desk::MessageRecord;
 use outbox_schema::{Desk, Dialect};
+use outbox_tests::eventually;
 
 use crate::outboxes::{self, Outbox};
 use crate::program::Program;
@@ -362,6 +364,8 @@ async fn what_no_row_can_be_is_refused_by_the_database() {
             row("priority", "9"),
             row("max_attempts", "2147483648"),
             row("max_attempts", "'many'"),
+            row("revision", "2147483647"),
+            row("revision", "-1"),
             Row::new("no json", "hooks", "http://127.0.0.1/").payload("{"),
         ];
         if outbox.dialect() == Dialect::Sqlite {
@@ -410,5 +414,37 @@ async fn an_answer_that_no_database_takes_does_not_break_the_marks() {
         }
         assert_eq!(outbox.number("SELECT count(*) FROM outbox_invalid_target").await, 1);
         assert_eq!(outbox.number("SELECT count(*) FROM outbox_claim").await, 0);
+    }
+}
+
+/// As by a trigger of somebody's. It was delivered, so it must not be sent again.
+#[tokio::test]
+async fn a_mark_that_the_database_always_refuses_keeps_no_other_waiting() {
+    for outbox in outboxes::migrated().await {
+        let sink = Sink::start().await;
+        let refuse = match outbox.dialect() {
+            Dialect::Postgres | Dialect::MySql => {
+                "ALTER TABLE outbox ADD CONSTRAINT refused CHECK (idempotency_key <> 'bad' OR revision = 0)"
+            }
+            Dialect::Sqlite => {
+                "CREATE TRIGGER refused BEFORE UPDATE ON outbox WHEN old.idempotency_key = 'bad'
+                 BEGIN SELECT RAISE(ABORT, 'not this one'); END"
+            }
+        };
+        outbox.sql(refuse).await;
+        let row = |key: &str| Row::new(key, "hooks", sink.url("/fine"));
+        insert(&outbox, &[row("good"), row("bad"), row("better")]).await;
+        let program = program(&outbox, &sink, "");
+        let _replica = program.start();
+        for (delivered, next) in [(2, "best"), (3, "last"), (4, "")] {
+            let count = "SELECT count(*) FROM outbox WHERE status = 'SUCCESS'";
+            let all = async || (outbox.number(count).await == delivered).then_some(());
+            eventually("the others are marked", Duration::from_secs(30), all).await;
+            if !next.is_empty() {
+                insert(&outbox, &[row(next)]).await;
+            }
+        }
+        assert_eq!(record(&outbox, "bad").await.status, "PENDING");
+        assert_eq!(sink.keys().get("bad"), Some(&1));
     }
 }
