@@ -1,6 +1,7 @@
 //! Marks: a group is written as a whole or not at all.
 
 use super::MySqlStore;
+use super::claim::{spelled_out, text};
 use super::errors::refused;
 use super::step::Step;
 use crate::mark::MarkReport;
@@ -42,8 +43,7 @@ impl MySqlStore {
     async fn deliver(&self, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<bool, StoreError> {
         let mut step = self.begin(DOING).await?;
         let standing = lock_claims(&mut step, group, finished).await?;
-        let rows = DeliveryRow::all(&group.under(&standing));
-        let taken = execute(&mut step, include_str!("../../queries/mysql/mark_delivered.sql"), &rows).await?;
+        let taken = mark_delivered(&mut step, &group.under(&standing)).await?;
         let all = taken == group.len() as u64;
         if all {
             execute(&mut step, include_str!("../../queries/mysql/claims_delete.sql"), finished).await?;
@@ -73,9 +73,39 @@ async fn take(step: &mut Step, group: &MarkGroup<'_>, standing: &[String]) -> Re
         .await
         .map_err(|error| refused(DOING, error))?;
     let (delivered, others): (Vec<_>, Vec<_>) = group.split(&accepted).0.into_iter().partition(|row| row.is_delivery());
-    execute(step, include_str!("../../queries/mysql/mark_delivered.sql"), &DeliveryRow::all(&delivered)).await?;
+    mark_delivered(step, &delivered).await?;
     execute(step, include_str!("../../queries/mysql/mark.sql"), &others).await?;
     Ok(accepted)
+}
+
+/// Marks plain deliveries; says how many it found.
+async fn mark_delivered(step: &mut Step, rows: &[&MarkRow<'_>]) -> Result<u64, StoreError> {
+    if rows.is_empty() {
+        return Ok(0);
+    }
+    let ids = list(rows, |row| Some(row.id.to_string()));
+    let statement = spelled_out(
+        include_str!("../../queries/mysql/mark_delivered.sql"),
+        &[
+            ids.clone(),
+            list(rows, |row| Some(row.started_ms.to_string())),
+            ids.clone(),
+            list(rows, |row| row.receipt.as_deref().map(text)),
+            ids.clone(),
+            list(rows, |row| row.status_code.map(|code| code.to_string())),
+            ids.clone(),
+            ids,
+            list(rows, |row| Some(row.revision.to_string())),
+        ],
+    );
+    let done = sqlx::raw_sql(statement).execute(&mut **step).await;
+    done.map(|done| done.rows_affected()).map_err(|error| refused(DOING, error))
+}
+
+/// A value of each row as a literal.
+fn list<'a>(rows: &[&'a MarkRow<'_>], value: impl Fn(&'a MarkRow<'_>) -> Option<String>) -> String {
+    let values: Vec<_> = rows.iter().map(|row| value(row).unwrap_or_else(|| "NULL".to_owned())).collect();
+    values.join(", ")
 }
 
 /// Refused marks that are not merely repeated.
