@@ -107,7 +107,6 @@ impl Dispatcher {
                 interval: settings.term,
                 lease,
                 store: store.clone(),
-                channels: terms.clone(),
                 clock,
                 metrics: metrics.clone(),
                 campaigned: AtomicBool::new(false),

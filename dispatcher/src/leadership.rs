@@ -9,7 +9,7 @@ use std::time::Duration;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use outbox_adapters::Lease;
 use outbox_schema::store::OpenedTerm;
-use outbox_schema::{ChannelTerms, Holder, Shard, Store, TermEnd};
+use outbox_schema::{Holder, Shard, Store, TermEnd};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -42,8 +42,6 @@ pub struct Leadership {
     pub lease: Arc<dyn Lease>,
     /// The outbox database.
     pub store: Arc<dyn Store>,
-    /// The configured channels, as the store must know them.
-    pub channels: Arc<[ChannelTerms]>,
     /// Where time comes from.
     pub clock: Arc<dyn Clock>,
     /// Where terms are counted.
@@ -144,7 +142,7 @@ impl Leadership {
     }
 
     async fn mint(&self, holder: &Holder) -> Result<OpenedTerm, String> {
-        let minting = self.store.begin_term(self.shard, holder, &self.channels);
+        let minting = self.store.begin_term(self.shard, holder);
         match self.clock.within(self.ttl, minting).await {
             Some(Ok(opened)) => Ok(opened),
             Some(Err(error)) => Err(error.to_string()),

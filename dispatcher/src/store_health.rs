@@ -39,13 +39,8 @@ fn is_trouble(error: &StoreError) -> bool {
 
 #[async_trait]
 impl Store for StoreHealth {
-    async fn begin_term(
-        &self,
-        shard: Shard,
-        holder: &Holder,
-        channels: &[ChannelTerms],
-    ) -> Result<OpenedTerm, StoreError> {
-        self.answering.watch(self.store.begin_term(shard, holder, channels), is_trouble).await
+    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
+        self.answering.watch(self.store.begin_term(shard, holder), is_trouble).await
     }
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
 use crate::destination::Room;
+use crate::lossy::Lossy;
 use crate::{InDoubtPolicy, MessageId, Revision};
 
 /// Chosen by the replica before the claim is made, so that a claim whose COMMIT went unanswered can be
@@ -181,16 +182,22 @@ pub struct Message {
     /// The revision that the claim recorded.
     pub revision: i32,
     /// The same on every attempt.
+    #[sqlx(try_from = "Lossy<String>")]
     pub idempotency_key: String,
     /// The name of a configured channel.
+    #[sqlx(try_from = "Lossy<String>")]
     pub channel: String,
     /// What the row addresses, as the application wrote it.
+    #[sqlx(try_from = "Lossy<String>")]
     pub target: String,
     /// The unit that is paused, limited and counted.
+    #[sqlx(try_from = "Lossy<String>")]
     pub destination: String,
     /// JSON as the database returns it; never re-serialised.
+    #[sqlx(try_from = "Lossy<String>")]
     pub payload: String,
     /// Extra HTTP headers: a JSON object as text.
+    #[sqlx(try_from = "Lossy<Option<String>>")]
     pub headers: Option<String>,
     /// Attempts counted so far.
     pub attempts: i32,
@@ -205,12 +212,15 @@ pub struct Message {
     /// `created_at` in milliseconds since 1970, by the database's clock; none where it is no moment (`infinity`).
     pub created_ms: Option<i64>,
     /// Messages of the channel with the same key go out one at a time: the next is due once this one has an outcome.
+    #[sqlx(try_from = "Lossy<Option<String>>")]
     pub ordering_key: Option<String>,
     /// Whether the channel's target is in `outbox_invalid_target`.
     pub target_is_gone: bool,
     /// W3C trace context of the enqueuing request.
+    #[sqlx(try_from = "Lossy<Option<String>>")]
     pub traceparent: Option<String>,
     /// Vendor part of the trace context.
+    #[sqlx(try_from = "Lossy<Option<String>>")]
     pub tracestate: Option<String>,
 }
 

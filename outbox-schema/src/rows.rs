@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::claim::{PRIORITIES, Place};
 use crate::destination::{DestinationState, PauseKind, Ramp};
+use crate::lossy::Lossy;
 use crate::store::Decided;
 use crate::{Claimed, Message, MessageId, WalkStart};
 
@@ -35,7 +36,7 @@ impl ClaimedRow {
     }
 
     /// Behind the last row of each priority before which none was left. Heads of ordering keys are found in another way.
-    fn reached(rows: &[Self], from: WalkStart) -> Option<WalkStart> {
+    pub(crate) fn reached(rows: &[Self], from: WalkStart) -> Option<WalkStart> {
         if rows.iter().any(|row| !row.claimed || (row.nth.is_none() && row.message.ordering_key.is_none())) {
             return None;
         }
@@ -90,6 +91,7 @@ impl UnsettledRow {
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct DecidedRow {
     message_id: i64,
+    #[sqlx(try_from = "Lossy<String>")]
     destination: String,
     crashed: bool,
     resend: bool,

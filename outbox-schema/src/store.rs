@@ -16,14 +16,8 @@ use crate::{
 #[async_trait]
 pub trait Store: Send + Sync + std::fmt::Debug {
     /// Mints the next epoch of `shard` for `holder` and freezes the claims that earlier terms left.
-    /// Repeated for the same holder, it gives the same epoch. Rows deferred for a channel that is configured
-    /// now, and neither paused nor put aside, become due again.
-    async fn begin_term(
-        &self,
-        shard: Shard,
-        holder: &Holder,
-        channels: &[ChannelTerms],
-    ) -> Result<OpenedTerm, StoreError>;
+    /// Repeated for the same holder, it gives the same epoch.
+    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError>;
 
     /// Records on the term's claims that its gate is closed, and in the term log how it ended.
     /// Idempotent; works also when later terms have begun.

@@ -87,7 +87,7 @@ async fn measure(name: &str, store: &dyn Store) {
         room: LIMIT,
     }];
     let holder = Holder::new("bench", &Uuid::new_v4().to_string());
-    let opened = store.begin_term(Shard(0), &holder, &channels).await.unwrap();
+    let opened = store.begin_term(Shard(0), &holder).await.unwrap();
     let term = TermId { shard: Shard(0), epoch: opened.epoch, holder };
     let (mut claims, mut rows, began) = (Vec::new(), 0, Instant::now());
     // One key goes one by one: a look at it is enough.

@@ -1,5 +1,6 @@
 //! What is done about destinations beside the loop while a term lasts: hear what people paused and resumed, put rows aside that
-//! would stand in the way, bring them back, and save how far rates have risen.
+//! would stand in the way, bring them back, those too whose channel nobody had configured before, and save how far rates have
+//! risen.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,7 +83,7 @@ impl Keeper {
             }
             self.destinations.prune();
         }
-        let back = self.bring_back(term).await?.then_some(PAUSES_BACK);
+        let back = (self.bring_back_configured(term).await? | self.bring_back(term).await?).then_some(PAUSES_BACK);
         let aside = self.put_aside(term).await?.then_some(PAUSES_ASIDE);
         Ok(back.or(aside))
     }
@@ -98,6 +99,23 @@ impl Keeper {
             tracing::info!(destination = one.destination, messages, reason = one.reason, "destination.put_aside");
         }
         Ok(moved.iter().sum::<u64>() >= u64::from(BATCH))
+    }
+
+    /// Not before the term began, however many they are: nothing is polled before that.
+    async fn bring_back_configured(&self, term: &Term) -> Result<bool, StoreError> {
+        if !self.destinations.awaits_configured() {
+            return Ok(false);
+        }
+        let back = self.store.bring_back_configured(&term.id, &self.destinations.channels(), BATCH).await?;
+        if back > 0 {
+            tracing::info!(messages = back, "channels.brought_back");
+            self.wakeup.notify_one();
+        }
+        let more = back >= u64::from(BATCH);
+        if !more {
+            self.destinations.configured_are_back();
+        }
+        Ok(more)
     }
 
     async fn bring_back(&self, term: &Term) -> Result<bool, StoreError> {
@@ -150,6 +168,10 @@ mod tests {
         }
 
         async fn bring_back(&self, _: &TermId, _: &str, _: u32) -> Result<u64, StoreError> {
+            Ok(0)
+        }
+
+        async fn bring_back_configured(&self, _: &TermId, _: &[&str], _: u32) -> Result<u64, StoreError> {
             Ok(0)
         }
 

@@ -61,6 +61,8 @@ struct State {
     known: HashMap<String, Destination>,
     /// The last change by hand that was heard of, by destination.
     by_hand: HashMap<String, i64>,
+    /// Rows may wait that were deferred because nobody had configured their channel.
+    awaits_configured: bool,
 }
 
 /// What a claim must know of destinations.
@@ -116,6 +118,7 @@ impl Destinations {
     pub fn take_over(&self, states: &[DestinationState]) {
         let now = Instant::now();
         let mut state = self.state();
+        state.awaits_configured = true;
         for destination in state.known.values_mut() {
             destination.forget(now);
         }
@@ -179,7 +182,7 @@ impl Destinations {
         let mut ruling = Ruling::default();
         let slots = self.slots(&state);
         if let Some(destination) = state.known.get_mut(&message.destination) {
-            ruling = destination.answered(&message.destination, sign(message, &answer.outcome), took, slots, now);
+            ruling = destination.answered(&message.destination, sign(message, answer), took, slots, now);
             if destination.comes_back() {
                 self.recovery.notify_one();
             }
@@ -189,7 +192,11 @@ impl Destinations {
             let known = &mut state.known;
             let held = known.entry(asked.destination.clone()).or_insert_with(|| Destination::new(limits, 0, now));
             held.pause(asked.kind, asked.remaining, now);
-            ruling.pause.get_or_insert(asked);
+            ruling.pause = Some(match ruling.pause.take() {
+                // It is tried carefully, but no sooner than it asked for.
+                Some(opened) => Pause { remaining: opened.remaining.max(asked.remaining), ..opened },
+                None => asked,
+            });
         }
         drop(state);
         self.answered.notify_waiters();
@@ -226,9 +233,24 @@ impl Destinations {
 
     /// Whether rows wait for their turn at a destination that works: they are put off, and nothing is wrong.
     pub fn holds_back(&self) -> bool {
-        let mut holds_back = false;
+        let mut holds_back = self.awaits_configured();
         self.survey(|_, destination, at| holds_back |= destination.holds_back(at));
         holds_back
+    }
+
+    /// The names of the configured channels.
+    fn channels(&self) -> Vec<&str> {
+        self.channels.keys().map(String::as_str).collect()
+    }
+
+    /// Whether rows may wait that were deferred because nobody had configured their channel.
+    fn awaits_configured(&self) -> bool {
+        self.state().awaits_configured
+    }
+
+    /// None do any more, in this term.
+    fn configured_are_back(&self) {
+        self.state().awaits_configured = false;
     }
 
     /// What is to be put aside, so that it does not stand in the way of others.
@@ -337,8 +359,10 @@ impl Destinations {
     }
 }
 
-fn sign(message: &Message, outcome: &Outcome) -> Sign {
-    match outcome {
+fn sign(message: &Message, answer: &Answer) -> Sign {
+    match &answer.outcome {
+        // Refused here: nothing was asked of the destination.
+        Outcome::Dead { .. } | Outcome::DeadTarget if answer.status_code.is_none() => Sign::None,
         Outcome::Delivered { .. } | Outcome::Dead { .. } | Outcome::DeadTarget => Sign::Good,
         Outcome::Retry { .. } | Outcome::InDoubt => Sign::Bad { trying_for: message.retrying_for() },
         Outcome::Defer { .. } | Outcome::Unsent => Sign::None,

@@ -51,7 +51,6 @@ pub(super) fn leadership(
         interval,
         lease: lease.clone(),
         store: store.clone(),
-        channels: Arc::new([]),
         clock: clock.clone(),
         metrics: metrics(),
         campaigned: AtomicBool::new(false),

@@ -44,6 +44,7 @@ CREATE TABLE IF NOT EXISTS outbox (
     ordering_key     varchar(255),
     priority         smallint NOT NULL DEFAULT 0,
     shard            smallint NOT NULL DEFAULT 0,
+    -- Room to rise: a row of which the revision cannot rise could be sent, and never be marked.
     revision         integer NOT NULL DEFAULT 0,
     status           varchar(16) NOT NULL DEFAULT 'PENDING',
     dead_reason      varchar(32),
@@ -74,7 +75,10 @@ CREATE TABLE IF NOT EXISTS outbox (
                          IF(status = 'DEAD',
                             CONCAT(channel, '/', COALESCE(dead_reason, '-'), '/', COALESCE(last_status_code, '-'), '/',
                                    COALESCE(error_hash, '-')), NULL)) STORED,
+    -- One of `http ` would be taken for one of `http`, and stand before it in their ordering key.
+    CONSTRAINT outbox_channel_ends_in_no_space CHECK (channel NOT LIKE '% '),
     CONSTRAINT outbox_priority CHECK (priority BETWEEN 0 AND 3),
+    CONSTRAINT outbox_revision CHECK (revision BETWEEN 0 AND 2000000000),
     CONSTRAINT outbox_status CHECK (status IN ('PENDING', 'SUCCESS', 'DEAD')),
     UNIQUE KEY outbox_idempotency_key (idempotency_key),
     -- There are no partial indexes: the status comes first instead, so that finished rows lie in a stretch of

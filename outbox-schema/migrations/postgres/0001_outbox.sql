@@ -85,7 +85,9 @@ CREATE TABLE outbox (
     ordering_key     varchar(255) COLLATE "C",
     priority         smallint NOT NULL DEFAULT 0 CONSTRAINT outbox_priority CHECK (priority BETWEEN 0 AND 3),
     shard            smallint NOT NULL DEFAULT 0,
-    revision         integer NOT NULL DEFAULT 0,
+    -- Room to rise: a row of which the revision cannot rise could be sent, and never be marked.
+    revision         integer NOT NULL DEFAULT 0
+                     CONSTRAINT outbox_revision CHECK (revision BETWEEN 0 AND 2000000000),
     status           varchar(16) NOT NULL DEFAULT 'PENDING'
                      CONSTRAINT outbox_status CHECK (status IN ('PENDING', 'SUCCESS', 'DEAD')),
     dead_reason      varchar(32),
@@ -250,14 +252,15 @@ CREATE TABLE outbox_lease (
 
 -- A hint of a transaction that inserts, at most one, and only where a poller is asleep: commits that notify wait for each
 -- other. Asleep it holds this advisory lock, shared. Here the lock is had and let go within one expression, so that no
--- statement that is cancelled leaves it behind. To do without hints: ALTER TABLE outbox DISABLE TRIGGER outbox_wakeup.
+-- statement that is cancelled leaves it behind. What is notified is named by the number of the table: with the name of its
+-- schema it could be too long. To do without hints: ALTER TABLE outbox DISABLE TRIGGER outbox_wakeup.
 CREATE FUNCTION outbox_wakeup() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
 BEGIN
     IF NOT (pg_catalog.pg_try_advisory_lock(-(TG_RELID::bigint << 16))
             AND pg_catalog.pg_advisory_unlock(-(TG_RELID::bigint << 16))) THEN
-        PERFORM pg_catalog.pg_notify('outbox_' || TG_TABLE_SCHEMA, '');
+        PERFORM pg_catalog.pg_notify('outbox_' || TG_RELID, '');
     END IF;
     RETURN NULL;
 END
@@ -403,7 +406,10 @@ AS $$
 DECLARE
     -- Held until this claim has committed: whoever is to cancel waits for that. Not had: a cancellation is open.
     undisturbed boolean;
+    -- What the walk came by, and of that what it found to claim.
+    seen        bigint[];
     walked      bigint[];
+    free        bigint[];
     ids         bigint[];
     revisions   integer[];
     longest     bigint;
@@ -469,8 +475,9 @@ BEGIN
             ORDER BY priority DESC, available_at, id -- as they come from the window: nothing is sorted again
         )
         SELECT array_agg(fitting.id), array_agg(fitting.revision), max(fitting.timeout_ms), array_agg(fitting.nth),
-               (SELECT array_agg(due.id) FROM due WHERE due.channel <> ALL (p_channels))
-        INTO walked, revisions, longest, nths, met
+               (SELECT array_agg(due.id) FROM due WHERE due.channel <> ALL (p_channels)),
+               (SELECT array_agg(due.id) FROM due WHERE NOT undisturbed)
+        INTO walked, revisions, longest, nths, met, seen
         FROM fitting;
         IF walked IS NULL AND met IS NULL THEN
             RETURN; -- nothing is due, and nothing was written: not even a lock
@@ -482,13 +489,28 @@ BEGIN
         nths := NULL; -- some of these may be left
         -- A row that is being cancelled is locked, and left alone; one that is locked here is not cancelled before this
         -- claim has committed, and then no more. Only now, because these locks are written to disk.
-        SELECT array_agg(o.id ORDER BY place), array_agg(o.revision ORDER BY place) INTO ids, revisions
-        FROM (SELECT o.id, o.revision, sent.place
-              FROM unnest(walked, revisions) WITH ORDINALITY AS sent(id, revision, place)
-              JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'
+        SELECT array_agg(o.id) INTO free
+        FROM (SELECT o.id FROM unnest(seen) AS s(id) JOIN outbox o ON o.id = s.id AND o.status = 'PENDING'
               FOR SHARE OF o SKIP LOCKED) o;
+        SELECT array_agg(o.id ORDER BY place), array_agg(o.revision ORDER BY place) INTO ids, revisions
+        FROM unnest(walked, revisions) WITH ORDINALITY AS sent(id, revision, place)
+        JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'
+        WHERE sent.id = ANY (free);
         EXIT WHEN ids IS NOT NULL;
-        p_excluded := p_excluded || walked; -- all of them: what waits behind them is not to wait for their transaction
+        -- What waits behind those that are locked is not to wait for their transaction. Where all are, the next walk begins
+        -- behind them, however many that transaction holds.
+        p_excluded := p_excluded || ARRAY(SELECT unnest(seen) EXCEPT SELECT unnest(free));
+        IF free IS NULL THEN
+            SELECT array_agg(coalesce(last.us, start.us) ORDER BY start.priority),
+                   array_agg(coalesce(last.id, start.id) ORDER BY start.priority)
+            INTO p_from_us, p_from_id
+            FROM unnest('{0,1,2,3}'::smallint[], p_from_us, p_from_id) AS start(priority, us, id)
+            LEFT JOIN LATERAL (
+                SELECT round(date_part('epoch', o.available_at) * 1e6)::bigint AS us, o.id
+                FROM unnest(seen) AS s(id) JOIN outbox o ON o.id = s.id
+                WHERE o.priority = start.priority AND o.ordering_key IS NULL AND isfinite(o.available_at)
+                ORDER BY o.available_at DESC, o.id DESC LIMIT 1) last ON true;
+        END IF;
     END LOOP;
 
     IF ids IS NOT NULL THEN
@@ -640,11 +662,20 @@ BEGIN
     ), paused AS (
         INSERT INTO outbox_destination (destination, paused_until, paused_by, pause_kind, reason, failures)
         SELECT m.paused, max(clock_timestamp() + m.paused_ms * interval '1 ms'), 'dispatcher', max(m.pause_kind),
-               max(m.error), 1
+               max(m.error), max((m.pause_kind = 'breaker')::integer)
         FROM mark m WHERE m.paused IS NOT NULL GROUP BY m.paused ORDER BY m.paused
+        -- Of two pauses the one that ends later counts; a breaker stays one until it closes, or nobody would try it
+        -- carefully.
         ON CONFLICT (destination) DO UPDATE
-        SET paused_until = excluded.paused_until, paused_by = excluded.paused_by, pause_kind = excluded.pause_kind,
-            reason = excluded.reason, failures = outbox_destination.failures + 1
+        SET paused_until = greatest(outbox_destination.paused_until, excluded.paused_until),
+            paused_by = CASE WHEN outbox_destination.paused_until > excluded.paused_until
+                             THEN outbox_destination.paused_by ELSE excluded.paused_by END,
+            pause_kind = CASE WHEN 'breaker' IN (outbox_destination.pause_kind, excluded.pause_kind) THEN 'breaker'
+                              WHEN outbox_destination.paused_until > excluded.paused_until
+                              THEN outbox_destination.pause_kind ELSE excluded.pause_kind END,
+            reason = CASE WHEN outbox_destination.paused_until > excluded.paused_until
+                          THEN outbox_destination.reason ELSE excluded.reason END,
+            failures = outbox_destination.failures + excluded.failures
         -- What somebody paused by hand stays paused.
         WHERE outbox_destination.pause_kind IS DISTINCT FROM 'hand'
            OR outbox_destination.paused_until IS NULL OR outbox_destination.paused_until <= clock_timestamp()
@@ -682,7 +713,7 @@ BEGIN
 
     RETURN QUERY
     WITH doubt AS MATERIALIZED (
-        SELECT o.id, o.attempts + 1 AS number, c.epoch, c.holder, c.claimed_at, c.gate_closed_at IS NULL AS crashed,
+        SELECT o.id, least(o.attempts + 1, 32767) AS number, c.epoch, c.holder, c.claimed_at, c.gate_closed_at IS NULL AS crashed,
                -- Of a channel that is not known here, its claimer knew.
                coalesce(policy.resend, o.channel <> ALL (c.at_most_once)) AS resend,
                coalesce(o.attempts + 1 >= coalesce(o.max_attempts, policy.max_attempts), false) AS used_up

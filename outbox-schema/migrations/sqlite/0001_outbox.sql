@@ -43,8 +43,10 @@ CREATE TABLE outbox (
                                 OR (typeof(ordering_key) = 'text' AND length(ordering_key) <= 255)),
     priority         INTEGER NOT NULL DEFAULT 0 CONSTRAINT outbox_priority CHECK (priority IN (0, 1, 2, 3)),
     shard            INTEGER NOT NULL DEFAULT 0 CHECK (typeof(shard) = 'integer'),
+    -- Room to rise: a row of which the revision cannot rise could be sent, and never be marked.
     revision         INTEGER NOT NULL DEFAULT 0
-                     CHECK (typeof(revision) = 'integer' AND revision BETWEEN 0 AND 2147483647),
+                     CONSTRAINT outbox_revision
+                     CHECK (typeof(revision) = 'integer' AND revision BETWEEN 0 AND 2000000000),
     status           TEXT NOT NULL DEFAULT 'PENDING'
                      CONSTRAINT outbox_status CHECK (status IN ('PENDING', 'SUCCESS', 'DEAD')),
     dead_reason      TEXT,

@@ -5,7 +5,8 @@
 -- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog. The indexes are
 -- forced because an optimizer that misjudges them scans the history. What is excluded is a NOT IN, a filter: a join
 -- could be put first and the order of the index be lost. Each branch begins behind the row that it is given, if any: see
--- WalkStart. No start is younger than a second, because transactions that began a moment ago may be committing still.
+-- WalkStart. No start is younger than a second, because transactions that began a moment ago may be committing still. Without
+-- one there is no bound, for 0000-00-00 comes before every moment. Neither it nor 2026-00-00 is one: TIMESTAMPDIFF says NULL.
 --
 -- The heads of ordering keys are given: see claim_heads.sql. A key with a row in flight has its turn: a redriven row of it
 -- that goes before waits for that one.
@@ -15,7 +16,7 @@ SELECT walked.claimed,
        o.attempts, o.max_attempts,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), o.expires_at) DIV 1000 AS expires_in_ms,
        TIMESTAMPDIFF(MICROSECOND, o.first_attempt_at, UTC_TIMESTAMP(6)) DIV 1000 AS retrying_for_ms,
-       TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)) DIV 1000 AS waited_ms,
+       COALESCE(TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)) DIV 1000, 0) AS waited_ms,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', o.created_at) DIV 1000 AS created_ms,
        o.ordering_key, o.traceparent, o.tracestate,
        -- Asked of each row only where there are any.
@@ -42,7 +43,7 @@ FROM (
         (SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox FORCE INDEX (outbox_due)
          WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
            AND priority = 3 AND available_at <= UTC_TIMESTAMP(6)
-           AND (available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
+           AND (? OR available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
                 OR (available_at = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND AND id > ?))
            AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
            AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
@@ -54,7 +55,7 @@ FROM (
         (SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox FORCE INDEX (outbox_due)
          WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
            AND priority = 2 AND available_at <= UTC_TIMESTAMP(6)
-           AND (available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
+           AND (? OR available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
                 OR (available_at = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND AND id > ?))
            AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
            AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
@@ -66,7 +67,7 @@ FROM (
         (SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox FORCE INDEX (outbox_due)
          WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
            AND priority = 1 AND available_at <= UTC_TIMESTAMP(6)
-           AND (available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
+           AND (? OR available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
                 OR (available_at = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND AND id > ?))
            AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
            AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
@@ -78,7 +79,7 @@ FROM (
         (SELECT id, channel, destination, payload_bytes, priority, available_at FROM outbox FORCE INDEX (outbox_due)
          WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
            AND priority = 0 AND available_at <= UTC_TIMESTAMP(6)
-           AND (available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
+           AND (? OR available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
                 OR (available_at = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND AND id > ?))
            AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
            AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
@@ -107,10 +108,9 @@ FROM (
                                AND d.channel = o.channel AND COALESCE(d.dead_reason, '') <> 'cancelled'
                              ORDER BY d.id LIMIT 1), o.id) >= o.id))
         ) branches ORDER BY priority DESC, available_at, id LIMIT ?) due
-        -- The lengths, because `http ` equals `http` to the collation.
         LEFT JOIN JSON_TABLE(?, '$[*]' COLUMNS (
                       name varchar(64) CHARACTER SET utf8mb4 PATH '$.name', room int PATH '$.room')) known
-               ON known.name = due.channel AND CHAR_LENGTH(known.name) = CHAR_LENGTH(due.channel)
+               ON known.name = due.channel
         LEFT JOIN JSON_TABLE(?, '$[*]' COLUMNS (
                       destination varchar(255) CHARACTER SET utf8mb4 PATH '$.destination', room int PATH '$.room')) limited
                ON limited.destination = due.destination

@@ -5,7 +5,7 @@ SELECT true AS claimed,
        o.attempts, o.max_attempts,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), o.expires_at) DIV 1000 AS expires_in_ms,
        TIMESTAMPDIFF(MICROSECOND, o.first_attempt_at, UTC_TIMESTAMP(6)) DIV 1000 AS retrying_for_ms,
-       TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)) DIV 1000 AS waited_ms,
+       COALESCE(TIMESTAMPDIFF(MICROSECOND, o.created_at, UTC_TIMESTAMP(6)) DIV 1000, 0) AS waited_ms,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', o.created_at) DIV 1000 AS created_ms,
        o.ordering_key, o.traceparent, o.tracestate,
        -- Asked of each row only where there are any.

@@ -1,5 +1,5 @@
 -- Rows in doubt and what their channel's policy makes of them. Locked, so that they are as committed now.
-SELECT o.id AS message_id, o.destination, o.attempts + 1 AS number, c.id AS claim, c.epoch, c.holder,
+SELECT o.id AS message_id, o.destination, LEAST(o.attempts + 1, 32767) AS number, c.id AS claim, c.epoch, c.holder,
        c.gate_closed_at IS NULL AS crashed,
        -- Of a channel that is not known here, its claimer knew.
        COALESCE(policy.resend, NOT JSON_CONTAINS(c.at_most_once, JSON_QUOTE(o.channel))) AS by_policy,

@@ -6,7 +6,8 @@ SELECT claimed, id, revision, idempotency_key, channel, target, destination,
        attempts::integer AS attempts, max_attempts::integer AS max_attempts,
        CASE WHEN isfinite(expires_at) THEN (date_part('epoch', expires_at - clock_timestamp()) * 1000)::bigint
             WHEN expires_at = '-infinity' THEN 0 END AS expires_in_ms,
-       (date_part('epoch', clock_timestamp() - first_attempt_at) * 1000)::bigint AS retrying_for_ms,
+       CASE WHEN isfinite(first_attempt_at)
+            THEN (date_part('epoch', clock_timestamp() - first_attempt_at) * 1000)::bigint END AS retrying_for_ms,
        CASE WHEN isfinite(created_at)
             THEN (date_part('epoch', clock_timestamp() - created_at) * 1000)::bigint ELSE 0 END AS waited_ms,
        CASE WHEN isfinite(created_at) THEN floor(round(date_part('epoch', created_at) * 1e6) / 1000)::bigint END AS created_ms,

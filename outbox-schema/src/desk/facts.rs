@@ -127,7 +127,8 @@ async fn read(
     if pending {
         pauses = connection.rows(&PAUSED_DESTINATIONS, &[]).await?;
         pauses.retain(|pause| {
-            pause.destination == message.destination || (pause.destination == message.channel && pause.holds_a_channel())
+            pause.destination == message.destination
+                || (pause.destination == message.channel && pause.holds_a_channel())
         });
     }
     let aside = if pending { aside(connection, &message).await? } else { None };

@@ -10,6 +10,7 @@ use sqlx::FromRow;
 use super::Moment;
 use super::dead::{as_json, now_us};
 use super::statements::{IDS_BELOW, IDS_DEAD, IDS_PENDING, MESSAGES};
+use crate::lossy::Lossy;
 use crate::sql::{AnyConnection, AnyTransaction, Statement, Value};
 use crate::{Database, MessageId, Status};
 
@@ -59,10 +60,15 @@ pub struct MessageFilter {
 #[allow(missing_docs, reason = "columns of the table `outbox`")]
 pub struct MessageSummary {
     pub id: i64,
+    #[sqlx(try_from = "Lossy<String>")]
     pub idempotency_key: String,
+    #[sqlx(try_from = "Lossy<String>")]
     pub channel: String,
+    #[sqlx(try_from = "Lossy<String>")]
     pub target: String,
+    #[sqlx(try_from = "Lossy<String>")]
     pub destination: String,
+    #[sqlx(try_from = "Lossy<Option<String>>")]
     pub ordering_key: Option<String>,
     pub priority: i32,
     pub status: String,

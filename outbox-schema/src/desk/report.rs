@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
 use super::Cursor;
+use crate::lossy::Lossy;
 use crate::steps::CRASHED;
 use crate::{MessageId, Outcome, PauseKind};
 
@@ -36,6 +37,7 @@ impl Vitals {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChannelVitals {
     /// As rows say it; nobody need have configured it.
+    #[sqlx(try_from = "Lossy<String>")]
     pub channel: String,
     /// Rows that are `PENDING`.
     pub pending: i64,
@@ -129,14 +131,21 @@ pub struct TermEntry {
 #[allow(missing_docs, reason = "the columns of the table `outbox`")]
 pub struct MessageRecord {
     pub id: i64,
+    #[sqlx(try_from = "Lossy<String>")]
     pub idempotency_key: String,
+    #[sqlx(try_from = "Lossy<String>")]
     pub channel: String,
+    #[sqlx(try_from = "Lossy<String>")]
     pub target: String,
+    #[sqlx(try_from = "Lossy<String>")]
     pub destination: String,
     /// JSON text, as the database returns it.
+    #[sqlx(try_from = "Lossy<String>")]
     pub payload: String,
     /// JSON text, as the database returns it.
+    #[sqlx(try_from = "Lossy<Option<String>>")]
     pub headers: Option<String>,
+    #[sqlx(try_from = "Lossy<Option<String>>")]
     pub ordering_key: Option<String>,
     pub priority: i32,
     pub shard: i32,
@@ -150,7 +159,9 @@ pub struct MessageRecord {
     pub deferred_from: Option<String>,
     pub expires_at: Option<String>,
     pub first_attempt_at: Option<String>,
+    #[sqlx(try_from = "Lossy<Option<String>>")]
     pub traceparent: Option<String>,
+    #[sqlx(try_from = "Lossy<Option<String>>")]
     pub tracestate: Option<String>,
     pub last_error: Option<String>,
     pub last_status_code: Option<i32>,
@@ -254,9 +265,13 @@ pub struct AuditEntry {
 #[allow(missing_docs, reason = "columns of the table `outbox`")]
 pub struct DeadLetter {
     pub id: i64,
+    #[sqlx(try_from = "Lossy<String>")]
     pub idempotency_key: String,
+    #[sqlx(try_from = "Lossy<String>")]
     pub channel: String,
+    #[sqlx(try_from = "Lossy<String>")]
     pub target: String,
+    #[sqlx(try_from = "Lossy<String>")]
     pub destination: String,
     pub dead_reason: Option<String>,
     pub attempts: i32,

@@ -8,11 +8,12 @@ use serde::Serialize;
 use sqlx::FromRow;
 
 use super::statements::{
-    ASIDE_CLEAR, ASIDE_FREE, ASIDE_KEEP, ASIDE_PUT, BRING_BACK, BRING_BACK_FREE, BY_HAND, RAMP, TERM_SHARED,
+    ASIDE_CLEAR, ASIDE_FREE, ASIDE_KEEP, ASIDE_PUT, BRING_BACK, BRING_BACK_FREE, BY_HAND, CONFIGURED_FREE, RAMP,
+    TERM_SHARED,
 };
 use super::{Aside, ByHandChange, DestinationStore};
 use crate::desk::{as_json as ids_as_json, read};
-use crate::sql::{AnyConnection, AnyTransaction, Value};
+use crate::sql::{AnyConnection, AnyTransaction, Statement, Value};
 use crate::steps::TermRow;
 use crate::wire::{as_json, millis_i64};
 use crate::{Database, MessageId, Shard, StoreError, TermId};
@@ -76,6 +77,17 @@ impl DestinationStore for Database {
             bring_back(&mut transaction.connection(), term, destination, limit).await.map_err(unavailable(DOING))?;
         transaction.commit().await.map_err(unavailable(DOING))?;
         Ok(back)
+    }
+
+    async fn bring_back_configured(&self, term: &TermId, channels: &[&str], limit: u32) -> Result<u64, StoreError> {
+        const DOING: &str = "bringing rows back whose channel was not configured";
+        let channels = as_json(DOING, channels)?;
+        let free = [i64::from(term.shard.0).into(), (&channels).into(), i64::from(limit).into()];
+        let mut transaction = begin(self, DOING, term).await?;
+        let back = bring_back_those(&mut transaction.connection(), &CONFIGURED_FREE, &free).await;
+        let back = back.map_err(unavailable(DOING))?;
+        transaction.commit().await.map_err(unavailable(DOING))?;
+        Ok(back as u64)
     }
 
     async fn changes_by_hand(&self) -> Result<Vec<ByHandChange>, StoreError> {
@@ -164,7 +176,16 @@ pub(crate) async fn bring_back_rows(
 ) -> sqlx::Result<usize> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let values = [Value::Number(shard.map(|shard| shard.0.into())), destination.into(), limit.into()];
-    let free: Vec<(i64,)> = connection.rows(&BRING_BACK_FREE, &values).await?;
+    bring_back_those(connection, &BRING_BACK_FREE, &values).await
+}
+
+/// Makes rows due again when they were, those that `free` finds; gives how many.
+async fn bring_back_those(
+    connection: &mut AnyConnection<'_>,
+    free: &'static Statement,
+    values: &[Value<'_>],
+) -> sqlx::Result<usize> {
+    let free: Vec<(i64,)> = connection.rows(free, values).await?;
     if !free.is_empty() {
         let ids: Vec<_> = free.iter().map(|(id,)| MessageId(*id)).collect();
         connection.rows::<()>(&BRING_BACK, &[ids_as_json(&ids).as_str().into()]).await?;

@@ -136,6 +136,13 @@ pub trait DestinationStore: Send + Sync + std::fmt::Debug {
     /// [`StoreError::Fenced`] where `term` is no longer the current one.
     async fn bring_back(&self, term: &TermId, destination: &str, limit: u32) -> Result<u64, StoreError>;
 
+    /// Makes rows due again when they were that were deferred because nobody had configured their channel, where `channels` has it
+    /// now, and that are neither paused nor put aside; `limit` at most. Gives how many. Repeat it while there are any.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`] where `term` is no longer the current one.
+    async fn bring_back_configured(&self, term: &TermId, channels: &[&str], limit: u32) -> Result<u64, StoreError>;
+
     /// What people paused and resumed within the last minute.
     async fn changes_by_hand(&self) -> Result<Vec<ByHandChange>, StoreError>;
 

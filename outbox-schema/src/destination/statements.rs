@@ -38,6 +38,12 @@ pub(super) const BRING_BACK_FREE: Statement = Statement {
     sqlite: include_str!("../../queries/sqlite/bring_back_free.sql"),
 };
 
+pub(super) const CONFIGURED_FREE: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/configured_free.sql"),
+    mysql: include_str!("../../queries/mysql/configured_free.sql"),
+    sqlite: include_str!("../../queries/sqlite/configured_free.sql"),
+};
+
 pub(super) const BRING_BACK: Statement = Statement {
     postgres: include_str!("../../queries/postgres/bring_back.sql"),
     mysql: include_str!("../../queries/mysql/bring_back.sql"),

@@ -18,6 +18,15 @@ pub enum SchemaError {
          database, on SQLite another file"
     )]
     Foreign,
+    /// A PostgreSQL database that takes texts which nobody can read, or not every text.
+    #[error(
+        "the database has the encoding {found}, and the outbox needs UTF8: with SQL_ASCII a message that is no UTF-8 \
+         would stop all others. Make a database with `CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8'`"
+    )]
+    Encoding {
+        /// What it has.
+        found: String,
+    },
     /// A migration broke off.
     #[error(
         "the outbox tables are incomplete: `outbox_meta` has no row, so a migration broke off or the row was deleted. \

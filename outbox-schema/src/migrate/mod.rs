@@ -100,6 +100,7 @@ impl Database {
     /// Safe: PostgreSQL and SQLite undo all of it; MySQL keeps what was made, and the next call goes on from there.
     pub async fn migrate(&self, environment: &str) -> Result<Migrated, MigrateError> {
         check_name(environment)?;
+        self.require_utf8().await?;
         match self {
             Self::Postgres(pool) => {
                 let mut transaction = pool.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
@@ -141,11 +142,19 @@ impl Database {
     /// What `run` needs: tables of exactly this version, of this environment.
     pub async fn require(&self, environment: &str) -> Result<Meta, SchemaError> {
         check_name(environment)?;
+        self.require_utf8().await?;
         let meta = usable(self.schema_state().await?)?.ok_or(SchemaError::Absent)?;
         if meta.schema_version < SCHEMA_VERSION {
             return Err(SchemaError::Older { found: meta.schema_version });
         }
         of_environment(meta, environment)
+    }
+
+    async fn require_utf8(&self) -> Result<(), SchemaError> {
+        let Self::Postgres(pool) = self else { return Ok(()) };
+        let found: String =
+            sqlx::query_scalar(include_str!("../../queries/postgres/encoding.sql")).fetch_one(pool).await?;
+        if found == "UTF8" { Ok(()) } else { Err(SchemaError::Encoding { found }) }
     }
 
     /// Says that this outbox is `environment`'s from now on: an operator's word for a restored copy (`outbox migrate

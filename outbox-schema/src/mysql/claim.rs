@@ -10,12 +10,9 @@ use super::step::Step;
 use crate::rows::{ClaimedRow, Met, by_channel};
 use crate::steps::{Batch, ClaimTermRow, TermRow};
 use crate::wire::{ChannelRow, as_json, millis_i64};
-use crate::{ClaimRequest, Claimed, KeyStretch, MessageId, OrderingKey, StoreError, TermId};
+use crate::{ClaimRequest, Claimed, KeyStretch, MessageId, OrderingKey, StoreError, TermId, WalkStart};
 
 const DOING: &str = "claiming due messages";
-
-/// The year 1: before every `DATETIME`, whose documented range begins with the year 1000.
-const BEGINNING_US: i64 = -62_135_596_800_000_000;
 
 /// What a key can have of characters, and more.
 const LONGEST_KEY: usize = 256;
@@ -88,18 +85,25 @@ impl Asked<'_> {
         let keyed = self.undisturbed(step).await?;
         let undisturbed = keyed.is_some();
         let heads = if keyed == Some(false) { Vec::new() } else { self.heads(step).await? };
-        let mut excluded = self.request.excluded.to_vec();
+        let (mut from, mut excluded) = (self.request.from, self.request.excluded.to_vec());
         loop {
-            let mut rows = self.walk(step, &excluded, &heads).await?;
+            let mut rows = self.walk(step, from, &excluded, &heads).await?;
             let walked: Vec<_> = rows.iter().map(|row| row.message.id()).collect();
             if undisturbed || walked.is_empty() {
                 return Ok(rows);
             }
             let free = lock_free(step, &walked).await?;
+            let passed = ClaimedRow::reached(&rows, from);
             rows.retain(|row| free.get(&row.message.id) == Some(&row.message.revision));
             if !rows.is_empty() {
+                // Where the next walk may begin is not known: what was passed over lies before these.
+                for row in &mut rows {
+                    row.nth = None;
+                }
                 return Ok(rows);
             }
+            // However many that transaction holds: behind them, and not past each of them again.
+            from = passed.unwrap_or(from);
             excluded.extend(walked);
         }
     }
@@ -129,6 +133,7 @@ impl Asked<'_> {
     async fn walk(
         &self,
         step: &mut Step,
+        from: WalkStart,
         excluded: &[MessageId],
         heads: &[MessageId],
     ) -> Result<Vec<ClaimedRow>, StoreError> {
@@ -137,10 +142,10 @@ impl Asked<'_> {
         let excluded = as_json(DOING, excluded)?;
         let mut walk = sqlx::query_as(include_str!("../../queries/mysql/claim_walk.sql"));
         // A branch for each priority, the highest first.
-        for start in self.request.from.places().into_iter().rev() {
+        for start in from.places().into_iter().rev() {
             walk = walk.bind(self.term.shard.0);
-            let (at, id) = start.map_or((BEGINNING_US, 0), |place| (place.us, place.id));
-            walk = walk.bind(at).bind(at).bind(id).bind(excluded.clone());
+            let (at, id) = start.map_or((0, 0), |place| (place.us, place.id));
+            walk = walk.bind(start.is_none()).bind(at).bind(at).bind(id).bind(excluded.clone());
             walk = walk.bind(&self.closed).bind(&self.closed_channels);
             walk = walk.bind(self.request.limit);
         }
@@ -209,9 +214,9 @@ fn undecided(heads: &[MessageId], excluded: &[MessageId]) -> (Vec<MessageId>, Ve
     (free, others)
 }
 
-fn without(these: &[MessageId], those: &[MessageId]) -> Vec<MessageId> {
-    let those: HashSet<_> = those.iter().collect();
-    these.iter().filter(|id| !those.contains(id)).copied().collect()
+fn without(ids: &[MessageId], those: &[MessageId]) -> Vec<MessageId> {
+    let taken: HashSet<_> = those.iter().collect();
+    ids.iter().filter(|id| !taken.contains(id)).copied().collect()
 }
 
 /// The first key of a stretch and the first behind it, as the column compares them: by code points, and short keys as if they
@@ -265,6 +270,7 @@ mod tests {
         for (statement, values) in [
             (include_str!("../../queries/mysql/claim_heads.sql"), 3),
             (include_str!("../../queries/mysql/key_behind.sql"), 3),
+            (include_str!("../../queries/mysql/mark_delivered.sql"), 9),
         ] {
             assert_eq!(statement.matches('?').count(), values, "{statement}");
         }

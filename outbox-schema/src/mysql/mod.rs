@@ -41,13 +41,8 @@ impl MySqlStore {
 
 #[async_trait]
 impl Store for MySqlStore {
-    async fn begin_term(
-        &self,
-        shard: Shard,
-        holder: &Holder,
-        channels: &[ChannelTerms],
-    ) -> Result<OpenedTerm, StoreError> {
-        self.begin_term_in_steps(shard, holder, channels).await
+    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
+        self.begin_term_in_steps(shard, holder).await
     }
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {

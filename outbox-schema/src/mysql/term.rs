@@ -7,23 +7,15 @@ use super::step::Step;
 use crate::rows::DestinationRow;
 use crate::steps::TermRow;
 use crate::store::{OpenedTerm, TermCounts};
-use crate::wire::{ChannelRow, as_json};
-use crate::{ChannelTerms, Epoch, Holder, Shard, StoreError, TermEnd, TermId};
+use crate::{Epoch, Holder, Shard, StoreError, TermEnd, TermId};
 
 impl MySqlStore {
-    pub(super) async fn begin_term_in_steps(
-        &self,
-        shard: Shard,
-        holder: &Holder,
-        channels: &[ChannelTerms],
-    ) -> Result<OpenedTerm, StoreError> {
+    pub(super) async fn begin_term_in_steps(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
         let doing = "beginning a term";
         let mut step = self.begin(doing).await?;
         let epoch = mint(&mut step, shard, holder).await.map_err(|error| refused(doing, error))?;
         step.commit().await.map_err(|error| refused(doing, error))?;
 
-        let channels = as_json(doing, &ChannelRow::all(channels))?;
-        while resume(&mut step, shard, &channels).await.map_err(|error| refused(doing, error))? {}
         let destinations: Vec<DestinationRow> =
             sqlx::query_as(include_str!("../../queries/mysql/destinations_known.sql"))
                 .fetch_all(&mut *step)
@@ -67,24 +59,6 @@ impl MySqlStore {
         step.finish();
         Ok(())
     }
-}
-
-/// Makes some of the rows due again that waited for their channel to be configured; says whether there were any.
-async fn resume(step: &mut Step, shard: Shard, channels: &str) -> Result<bool, sqlx::Error> {
-    sqlx::raw_sql("BEGIN").execute(&mut **step).await?;
-    let ids: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/mysql/resumable.sql"))
-        .bind(shard.0)
-        .bind(channels)
-        .fetch_all(&mut **step)
-        .await?;
-    if !ids.is_empty() {
-        sqlx::query(include_str!("../../queries/mysql/bring_back.sql"))
-            .bind(serde_json::json!(ids).to_string())
-            .execute(&mut **step)
-            .await?;
-    }
-    step.commit().await?;
-    Ok(!ids.is_empty())
 }
 
 /// Mints the next epoch, then freezes the claims that earlier terms left. Claimers hold the term row shared, so once it is

@@ -50,24 +50,13 @@ async fn unsettled(
 
 #[async_trait]
 impl Store for PostgresStore {
-    async fn begin_term(
-        &self,
-        shard: Shard,
-        holder: &Holder,
-        channels: &[ChannelTerms],
-    ) -> Result<OpenedTerm, StoreError> {
+    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
         let doing = "beginning a term";
         let mut connection = self.of_the_loop.take().await.map_err(|error| refused(doing, error))?;
         let epoch: i64 = sqlx::query_scalar(include_str!("../../queries/postgres/begin_term.sql"))
             .bind(shard.0)
             .bind(holder.as_str())
             .fetch_one(&mut connection)
-            .await
-            .map_err(|error| refused(doing, error))?;
-        sqlx::query(include_str!("../../queries/postgres/resume_configured.sql"))
-            .bind(shard.0)
-            .bind(names(channels))
-            .execute(&mut connection)
             .await
             .map_err(|error| refused(doing, error))?;
         let destinations: Vec<DestinationRow> =

@@ -22,7 +22,7 @@ pub(super) struct PostgresWakeups {
 
 impl PostgresWakeups {
     pub(super) async fn listen(pool: &PgPool) -> Result<Self, StoreError> {
-        let schema: String = sqlx::query_scalar(include_str!("../../queries/postgres/current_schema.sql"))
+        let hints: String = sqlx::query_scalar(include_str!("../../queries/postgres/wakeup_channel.sql"))
             .fetch_one(pool)
             .await
             .map_err(|error| refused(DOING, error))?;
@@ -34,7 +34,7 @@ impl PostgresWakeups {
         let mut listener = PgListener::connect_with(&own).await.map_err(|error| refused(DOING, error))?;
         // A connection of which nobody knows what it has said is of no use.
         listener.eager_reconnect(false);
-        listener.listen(&format!("outbox_{schema}")).await.map_err(|error| refused(DOING, error))?;
+        listener.listen(&hints).await.map_err(|error| refused(DOING, error))?;
         Ok(Self { listener })
     }
 }

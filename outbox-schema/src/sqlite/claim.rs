@@ -7,6 +7,7 @@ use sqlx::SqliteTransaction;
 use super::SqliteStore;
 use super::errors::refused;
 use crate::claim::PRIORITIES;
+use crate::lossy::Lossy;
 use crate::rows::{ClaimedRow, Met, by_channel};
 use crate::steps::{Batch, ClaimTermRow, TermRow};
 use crate::wire::{ChannelRow, as_json, millis_i64};
@@ -154,14 +155,14 @@ impl Asked<'_> {
         tx: &mut SqliteTransaction<'static>,
         mut met: Met,
     ) -> Result<BTreeMap<String, u64>, StoreError> {
-        let behind: Vec<(i64, String)> = sqlx::query_as(include_str!("../../queries/sqlite/defer_behind.sql"))
+        let behind: Vec<(i64, Lossy<String>)> = sqlx::query_as(include_str!("../../queries/sqlite/defer_behind.sql"))
             .bind(self.term.shard.0)
             .bind(&self.excluded)
             .bind(&self.channels)
             .fetch_all(&mut **tx)
             .await
             .map_err(|error| refused(DOING, error))?;
-        met.extend(behind);
+        met.extend(behind.into_iter().map(|(id, channel)| (id, channel.into())));
         sqlx::query(include_str!("../../queries/sqlite/defer.sql"))
             .bind(as_json(DOING, &met.keys().collect::<Vec<_>>())?)
             .bind(millis_i64(self.request.unknown_channel_delay))

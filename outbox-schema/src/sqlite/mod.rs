@@ -40,13 +40,8 @@ impl SqliteStore {
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn begin_term(
-        &self,
-        shard: Shard,
-        holder: &Holder,
-        channels: &[ChannelTerms],
-    ) -> Result<OpenedTerm, StoreError> {
-        self.begin_term_in_steps(shard, holder, channels).await
+    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
+        self.begin_term_in_steps(shard, holder).await
     }
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {

@@ -7,27 +7,15 @@ use super::errors::refused;
 use crate::rows::DestinationRow;
 use crate::steps::TermRow;
 use crate::store::{OpenedTerm, TermCounts};
-use crate::wire::{ChannelRow, as_json};
-use crate::{ChannelTerms, Epoch, Holder, Shard, StoreError, TermEnd, TermId};
+use crate::{Epoch, Holder, Shard, StoreError, TermEnd, TermId};
 
 impl SqliteStore {
-    pub(super) async fn begin_term_in_steps(
-        &self,
-        shard: Shard,
-        holder: &Holder,
-        channels: &[ChannelTerms],
-    ) -> Result<OpenedTerm, StoreError> {
+    pub(super) async fn begin_term_in_steps(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
         let doing = "beginning a term";
         let mut tx = self.begin(doing).await?;
         let epoch = mint(&mut tx, shard, holder).await.map_err(|error| refused(doing, error))?;
         tx.commit().await.map_err(|error| refused(doing, error))?;
 
-        sqlx::query(include_str!("../../queries/sqlite/resume_configured.sql"))
-            .bind(shard.0)
-            .bind(as_json(doing, &ChannelRow::all(channels))?)
-            .execute(&self.pool)
-            .await
-            .map_err(|error| refused(doing, error))?;
         let destinations: Vec<DestinationRow> =
             sqlx::query_as(include_str!("../../queries/sqlite/destinations_known.sql"))
                 .fetch_all(&self.pool)

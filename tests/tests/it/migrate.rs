@@ -72,6 +72,18 @@ async fn beside_a_table_of_somebody_else_ours_lie_in_a_schema_that_is_made() {
 }
 
 #[tokio::test]
+async fn a_postgres_database_that_takes_any_bytes_for_a_text_is_refused() {
+    let [outbox, _, _] = outboxes::empty().await;
+    let name = format!("{}_bytes", outbox.test.name);
+    outbox.sql(&format!("CREATE DATABASE {name} TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'")).await;
+    let bytes = connect(&format!("{}_bytes", outbox.test.url), None).await;
+    let told = bytes.migrate("default").await.unwrap_err();
+    assert!(matches!(&told, MigrateError::Schema(SchemaError::Encoding { found }) if found == "SQL_ASCII"), "{told}");
+    assert!(told.to_string().contains("ENCODING 'UTF8'"), "{told}");
+    assert!(matches!(bytes.require("default").await, Err(SchemaError::Encoding { .. })));
+}
+
+#[tokio::test]
 async fn a_newer_schema_is_refused_by_an_older_program() {
     for outbox in outboxes::migrated().await {
         outbox.sql("UPDATE outbox_meta SET schema_version = 999").await;

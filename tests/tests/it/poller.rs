@@ -25,7 +25,7 @@ impl<'a> Poller<'a> {
             room: 1_000,
         }];
         let holder = Holder::new("replica", nonce);
-        let epoch = store.begin_term(Shard(0), &holder, &channels).await.unwrap().epoch;
+        let epoch = store.begin_term(Shard(0), &holder).await.unwrap().epoch;
         Self { store, term: TermId { shard: Shard(0), epoch, holder }, channels }
     }
 

@@ -1,7 +1,8 @@
 //! Every store does the same: each behaviour, on every database.
 
 use outbox_tests::conformance::store::{
-    Dialect, claims, defaults, destinations, halting, marks, on, on_every_database, ordering, settling, starts, terms,
+    Dialect, claims, defaults, destinations, halting, marks, odd_rows, on, on_every_database, ordering, settling,
+    starts, terms,
 };
 
 #[tokio::test]
@@ -143,6 +144,16 @@ async fn a_term_that_is_over_moves_no_row() {
 #[tokio::test]
 async fn a_later_term_is_told_what_matters_of_destinations() {
     on_every_database(destinations::a_later_term_is_told_what_matters_of_destinations).await;
+}
+
+#[tokio::test]
+async fn of_two_pauses_the_later_end_counts_and_a_breaker_stays_one() {
+    on_every_database(destinations::of_two_pauses_the_later_end_counts_and_a_breaker_stays_one).await;
+}
+
+#[tokio::test]
+async fn a_breaker_whose_pause_is_over_stays_one_until_it_closes() {
+    on_every_database(destinations::a_breaker_whose_pause_is_over_stays_one_until_it_closes).await;
 }
 
 #[tokio::test]
@@ -317,10 +328,8 @@ async fn rows_in_doubt_go_by_the_policy_of_their_channel() {
 
 #[tokio::test]
 async fn rows_in_doubt_of_a_channel_that_is_not_known_here_go_by_the_policy_of_their_claimer() {
-    on_every_database(
-        settling::rows_in_doubt_of_a_channel_that_is_not_known_here_go_by_the_policy_of_their_claimer,
-    )
-    .await;
+    on_every_database(settling::rows_in_doubt_of_a_channel_that_is_not_known_here_go_by_the_policy_of_their_claimer)
+        .await;
 }
 
 #[tokio::test]
@@ -416,4 +425,24 @@ async fn a_dead_letter_halts_only_those_behind_it() {
 #[tokio::test]
 async fn halted_keys_do_not_stand_in_the_way_of_others() {
     on_every_database(halting::halted_keys_do_not_stand_in_the_way_of_others).await;
+}
+
+#[tokio::test]
+async fn a_time_that_is_no_moment_keeps_no_row_from_being_claimed() {
+    on_every_database(odd_rows::a_time_that_is_no_moment_keeps_no_row_from_being_claimed).await;
+}
+
+#[tokio::test]
+async fn a_row_that_is_due_since_before_all_time_is_claimed() {
+    on_every_database(odd_rows::a_row_that_is_due_since_before_all_time_is_claimed).await;
+}
+
+#[tokio::test]
+async fn a_channel_whose_name_ends_in_a_space_blocks_no_key_of_the_one_without() {
+    on_every_database(odd_rows::a_channel_whose_name_ends_in_a_space_blocks_no_key_of_the_one_without).await;
+}
+
+#[tokio::test]
+async fn a_text_that_is_not_utf8_keeps_no_row_from_being_claimed_on_sqlite() {
+    on(Dialect::Sqlite, odd_rows::a_text_that_is_not_utf8_keeps_no_row_from_being_claimed).await;
 }

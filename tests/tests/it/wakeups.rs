@@ -7,8 +7,8 @@ use outbox_tests::eventually;
 use outbox_tests::fleet::{Fleet, PATIENCE, Settings};
 use outbox_tests::servers;
 use outbox_tests::stage::Stage;
-use sqlx::PgPool;
 use sqlx::postgres::PgListener;
+use sqlx::{AssertSqlSafe, PgPool};
 
 use crate::outboxes;
 
@@ -36,6 +36,12 @@ async fn asleep(pool: &PgPool) {
     eventually("the poller is asleep", PATIENCE, async || (sleepers(pool).await == 1).then_some(())).await;
 }
 
+/// What the trigger notifies in a schema.
+async fn hints(pool: &PgPool, schema: &str) -> String {
+    let name = "SELECT 'outbox_' || oid FROM pg_class WHERE relname = 'outbox' AND relnamespace = $1::regnamespace";
+    sqlx::query_scalar(name).bind(schema).fetch_one(pool).await.unwrap()
+}
+
 async fn arrived(stage: &Stage, messages: usize) {
     eventually("they arrive", PATIENCE, async || (stage.receiver.count() == messages).then_some(())).await;
 }
@@ -45,18 +51,44 @@ async fn commits_give_hints_only_while_they_are_wanted() {
     let [outbox, _, _] = outboxes::migrated().await;
     let Database::Postgres(pool) = outboxes::connect(&outbox.test.url, None).await else { panic!("it is PostgreSQL") };
     let mut heard = PgListener::connect_with(&pool).await.unwrap();
-    heard.listen("outbox_public").await.unwrap();
+    let hints = hints(&pool, "public").await;
+    heard.listen(&hints).await.unwrap();
     let store = outbox.database.store();
     let mut wakeups = store.wakeups().await.unwrap().unwrap();
     for wanted in [false, true, false, true] {
         wakeups.want(wanted).await.unwrap();
         outbox.sql(INSERT).await;
-        outbox.sql("NOTIFY outbox_public, 'the next'").await;
+        outbox.sql(&format!("NOTIFY {hints}, 'the next'")).await;
         if wanted {
             assert_eq!(heard.recv().await.unwrap().payload(), "");
             wakeups.wait().await.unwrap();
         }
         assert_eq!(heard.recv().await.unwrap().payload(), "the next");
+    }
+}
+
+/// The name of what is notified may be no longer than that of a schema.
+#[tokio::test]
+async fn a_commit_in_a_schema_with_a_long_name_gives_its_hint_there_only() {
+    let [outbox, _, _] = outboxes::migrated().await;
+    let mut sleepers = Vec::new();
+    let schemas = ["a", "b"].map(|last| "s".repeat(59) + last);
+    for schema in &schemas {
+        let database = outboxes::connect(&outbox.test.url, Some(schema)).await;
+        database.migrate("default").await.unwrap();
+        let mut wakeups = database.store().wakeups().await.unwrap().unwrap();
+        wakeups.want(true).await.unwrap();
+        sleepers.push(wakeups);
+    }
+    let Database::Postgres(pool) = &outbox.database else { panic!("it is PostgreSQL") };
+    let mut heard = PgListener::connect_with(pool).await.unwrap();
+    for schema in &schemas {
+        heard.listen(&hints(pool, schema).await).await.unwrap();
+    }
+    for (schema, wakeups) in schemas.iter().zip(&mut sleepers) {
+        outbox.sql(&INSERT.replace("outbox", &format!("{schema}.outbox"))).await;
+        wakeups.wait().await.unwrap();
+        assert_eq!(heard.recv().await.unwrap().channel(), hints(pool, schema).await);
     }
 }
 
@@ -103,10 +135,11 @@ async fn a_transaction_that_saw_the_poller_awake_and_outlasts_it_is_found() {
         // The transaction takes its time: by now the poller has looked everywhere.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let mut heard = PgListener::connect_with(&pool).await.unwrap();
-        heard.listen("outbox_public").await.unwrap();
+        let hints = hints(&pool, "public").await;
+        heard.listen(&hints).await.unwrap();
         slow.commit().await.unwrap();
         arrived(&stage, committed).await;
-        sqlx::query("NOTIFY outbox_public, 'no hint'").execute(&pool).await.unwrap();
+        sqlx::query(AssertSqlSafe(format!("NOTIFY {hints}, 'no hint'"))).execute(&pool).await.unwrap();
         // On a machine that is held up the poller may have been asleep in between: once more.
         if heard.recv().await.unwrap().payload() == "no hint" {
             break;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_schema::destination::{Aside, DestinationState, DestinationStore, Ramp};
-use outbox_schema::{Holder, MessageId, PauseKind, StoreError, TermId, Verdict};
+use outbox_schema::{Holder, MessageId, Pause, PauseKind, Shard, StoreError, TermId, Verdict};
 
 use super::{Outbox, http, ids, mark, once, pause, request};
 
@@ -36,8 +36,10 @@ async fn due_in(outbox: &Outbox, id: MessageId) -> i64 {
 
 async fn left_behind(outbox: &Outbox, nonce: &str) -> Vec<DestinationState> {
     let holder = Holder::new("later", nonce);
-    let channels = [http(), once()];
-    let mut left = outbox.store.begin_term(outbox_schema::Shard(0), &holder, &channels).await.unwrap().destinations;
+    let opened = outbox.store.begin_term(Shard(0), &holder).await.unwrap();
+    let term = TermId { shard: Shard(0), epoch: opened.epoch, holder };
+    outbox.database().bring_back_configured(&term, &["http", "once"], 100).await.unwrap();
+    let mut left = opened.destinations;
     left.sort_by(|a, b| a.destination.cmp(&b.destination));
     left
 }
@@ -98,7 +100,9 @@ pub async fn only_due_rows_that_nobody_has_in_hand_are_put_aside(outbox: &Outbox
 }
 
 /// A server behind the `base_url` of a channel that is down holds up what names no URL.
-pub async fn rows_that_go_elsewhere_stay_where_a_destination_that_bears_their_channels_name_is_put_aside(outbox: &Outbox) {
+pub async fn rows_that_go_elsewhere_stay_where_a_destination_that_bears_their_channels_name_is_put_aside(
+    outbox: &Outbox,
+) {
     let term = outbox.term(&[http()]).await;
     let path = outbox.insert(&[("target", "'/path'")]).await;
     let elsewhere = outbox.insert(&[("target", "'https://shop.example/'")]).await;
@@ -175,6 +179,50 @@ pub async fn a_later_term_is_told_what_matters_of_destinations(outbox: &Outbox) 
     assert!((30..=60).contains(&rising_for.as_secs()) && unused_for < Duration::from_secs(30), "{fcm:?}");
     assert!((1..=11).contains(&slow.aside.as_secs()) && slow.pause.is_none(), "{slow:?}");
     assert!(due_in(outbox, rows[0]).await > 0, "they stay where they were put");
+}
+
+/// What a later term is told once a failure with this error has paused it: kind, whole minutes and failures; and the reason.
+async fn paused(outbox: &Outbox, kind: PauseKind, secs: u64, error: &str) -> (PauseKind, u64, u32, String) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    slow_rows(outbox, 1).await;
+    let ask = request(&channels);
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let later = Verdict::Deferred { until: Duration::from_hours(1) };
+    let mut failed = mark(&term, ask.claim, &claimed[0], later, "retry");
+    failed.pause = Some(Pause { destination: SLOW.to_owned(), remaining: Duration::from_secs(secs), kind });
+    failed.error = Some(error.to_owned());
+    outbox.store.mark(&[failed], &[ask.claim]).await.unwrap();
+    let told = left_behind(outbox, error).await.remove(0);
+    let (kind, remaining) = told.pause.unwrap();
+    let reason = outbox.strings(&["reason"], "outbox_destination").await.remove(0).remove(0).unwrap();
+    (kind, remaining.as_secs().div_ceil(60), told.failures, reason)
+}
+
+/// A short pause of its breaker does not shorten what it asked for. Nothing that it asks for hides that its breaker is open:
+/// it would get all at once when the pause is over. And only what opens the breaker is counted.
+pub async fn of_two_pauses_the_later_end_counts_and_a_breaker_stays_one(outbox: &Outbox) {
+    const ASKED: PauseKind = PauseKind::Asked;
+    const BREAKER: PauseKind = PauseKind::Breaker;
+    for (kind, secs, error, expected) in [
+        (ASKED, 600, "busy", (ASKED, 10, 0, "busy")),
+        (ASKED, 60, "busy again", (ASKED, 10, 0, "busy")),
+        (BREAKER, 60, "down", (BREAKER, 10, 1, "busy")),
+        (ASKED, 1_200, "busier", (BREAKER, 20, 1, "busier")),
+        (BREAKER, 1_800, "still down", (BREAKER, 30, 2, "still down")),
+    ] {
+        let (told, minutes, failures, reason) = expected;
+        let expected = (told, minutes, failures, reason.to_owned());
+        assert_eq!(paused(outbox, kind, secs, error).await, expected, "after {error}");
+    }
+}
+
+/// Who asks for a pause while it is being tried has not shown that it works.
+pub async fn a_breaker_whose_pause_is_over_stays_one_until_it_closes(outbox: &Outbox) {
+    let tried = paused(outbox, PauseKind::Breaker, 0, "down").await;
+    assert_eq!(tried, (PauseKind::Breaker, 0, 1, "down".to_owned()));
+    let asked = paused(outbox, PauseKind::Asked, 600, "busy").await;
+    assert_eq!(asked, (PauseKind::Breaker, 10, 1, "busy".to_owned()));
 }
 
 /// Neither by what a destination asks for, nor by its recovery.

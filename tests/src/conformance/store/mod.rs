@@ -5,6 +5,7 @@ pub mod defaults;
 pub mod destinations;
 pub mod halting;
 pub mod marks;
+pub mod odd_rows;
 pub mod ordering;
 mod outbox;
 pub mod settling;

@@ -100,7 +100,7 @@ pub async fn those_behind_a_message_in_doubt_wait_until_it_is_settled(outbox: &O
         if orderly {
             outbox.store.end_term(&earlier, TermEnd::Interval, TermCounts::default()).await.unwrap();
         }
-        let (term, opened) = begin(outbox, &channels).await;
+        let (term, opened) = begin(outbox).await;
         assert_eq!(opened.unsettled, [first]);
         let ask = ClaimRequest { excluded: &opened.unsettled, ..request(&channels) };
         assert!(outbox.store.claim(&term, &ask).await.unwrap().messages.is_empty());
@@ -148,9 +148,9 @@ pub(super) async fn deliver_all(outbox: &Outbox, term: &TermId, channels: &[Chan
     }
 }
 
-async fn begin(outbox: &Outbox, channels: &[ChannelTerms]) -> (TermId, OpenedTerm) {
+async fn begin(outbox: &Outbox) -> (TermId, OpenedTerm) {
     let holder = Holder::new("test", &uuid::Uuid::new_v4().to_string());
-    let opened = outbox.store.begin_term(Shard(0), &holder, channels).await.unwrap();
+    let opened = outbox.store.begin_term(Shard(0), &holder).await.unwrap();
     (TermId { shard: Shard(0), epoch: opened.epoch, holder }, opened)
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use outbox_schema::destination::DestinationStore as _;
 use outbox_schema::mysql::MySqlStore;
 use outbox_schema::postgres::PostgresStore;
 use outbox_schema::sqlite::SqliteStore;
@@ -108,11 +109,14 @@ impl Outbox {
         self.database.close().await;
     }
 
-    /// Begins a term of shard 0 for a new holder.
+    /// Begins a term of shard 0 for a new holder, and brings back what waited for these channels to be configured.
     pub async fn term(&self, channels: &[ChannelTerms]) -> TermId {
         let holder = Holder::new("test", &Uuid::new_v4().to_string());
-        let opened = self.store.begin_term(Shard(0), &holder, channels).await.unwrap();
-        TermId { shard: Shard(0), epoch: opened.epoch, holder }
+        let opened = self.store.begin_term(Shard(0), &holder).await.unwrap();
+        let term = TermId { shard: Shard(0), epoch: opened.epoch, holder };
+        let channels: Vec<_> = channels.iter().map(|channel| channel.name.as_str()).collect();
+        self.database.bring_back_configured(&term, &channels, 1_000).await.unwrap();
+        term
     }
 
     /// Runs statements.

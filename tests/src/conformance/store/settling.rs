@@ -19,7 +19,7 @@ pub async fn rows_of_an_earlier_term_wait_for_their_settling_time(outbox: &Outbo
     outbox.store.mark(&[delivered(&term, ask.claim, done)], &[]).await.unwrap();
 
     let holder = Holder::new("test", "later");
-    let opened = outbox.store.begin_term(Shard(0), &holder, &channels).await.unwrap();
+    let opened = outbox.store.begin_term(Shard(0), &holder).await.unwrap();
     assert_eq!(opened.unsettled, [out]);
     let later = outbox_schema::TermId { shard: Shard(0), epoch: opened.epoch, holder };
     let settlement = outbox.store.settle(&later, &channels).await.unwrap();
@@ -152,7 +152,7 @@ pub async fn a_term_does_not_settle_its_own_claims(outbox: &Outbox) {
     outbox.insert(&[]).await;
     let ask = ClaimRequest { lease_ttl: Duration::ZERO, margin: Duration::ZERO, ..request(&channels) };
     outbox.store.claim(&term, &ask).await.unwrap();
-    outbox.store.begin_term(Shard(0), &term.holder, &channels).await.unwrap();
+    outbox.store.begin_term(Shard(0), &term.holder).await.unwrap();
     let settlement = outbox.store.settle(&term, &channels).await.unwrap();
     assert!(settlement.decided.is_empty() && settlement.unsettled.is_empty());
     assert_eq!(outbox.count("outbox_claim").await, 1);

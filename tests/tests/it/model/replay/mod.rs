@@ -104,7 +104,7 @@ async fn a_claim_that_locked_nothing_would_be_made_behind_the_back_of_the_next_t
     );
     claimer.execute(sqlx::raw_sql(AssertSqlSafe(claim))).await.unwrap();
     let next = Holder::new("test", "next");
-    let minting = outbox.store.begin_term(Shard(0), &next, &channels);
+    let minting = outbox.store.begin_term(Shard(0), &next);
     let opened = tokio::time::timeout(Duration::from_secs(10), minting).await.unwrap().unwrap();
     assert!(opened.unsettled.is_empty(), "the claim was found after all");
     claimer.execute("COMMIT").await.unwrap();

@@ -118,10 +118,10 @@ impl<'a> Replicas<'a> {
 
     async fn begin_term(&mut self, replica: usize) -> Said {
         let holder = Holder::new(&replica.to_string(), &self.terms.len().to_string());
-        let (store, channels) = (self.outbox.store.clone(), self.channels.clone());
+        let store = self.outbox.store.clone();
         let beginning = tokio::spawn({
             let holder = holder.clone();
-            async move { store.begin_term(Shard(0), &holder, &channels).await }
+            async move { store.begin_term(Shard(0), &holder).await }
         });
         let claim_is_parked = self.parking.is_possible() && self.fleet.iter().any(|other| other.claiming.is_some());
         if claim_is_parked {

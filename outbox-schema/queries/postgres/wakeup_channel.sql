@@ -1,0 +1,2 @@
+-- What outbox_wakeup notifies.
+SELECT 'outbox_' || 'outbox'::regclass::oid
