@@ -44,7 +44,7 @@ pub fn budget(message: &Message, retry: &Retry) -> Result<u32, String> {
         None => Ok(retry.max_attempts),
         Some(Ok(budget @ 1..)) => Ok(budget),
         Some(Ok(0) | Err(_)) => Err(format!(
-            "max_attempts of the row is {}; it must be 1 or more, or null for the {} of the channel",
+            "max_attempts of the row is {}; it must be 1 or more, or null for the {} of the channel: set it so by SQL",
             message.max_attempts.unwrap_or_default(),
             retry.max_attempts
         )),

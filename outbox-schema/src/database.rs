@@ -157,18 +157,32 @@ async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, sqlx::Error> {
     if let Some(schema) = options.schema {
         connect = connect.options([("search_path", format!("\"{}\"", schema.replace('"', "\"\"")))]);
     }
-    PgPoolOptions::new()
+    let pool = PgPoolOptions::new()
         .max_connections(options.connections)
         .acquire_timeout(CONNECTION_LIMIT)
-        .connect_with(connect)
-        .await
+        .connect_with(connect.clone());
+    or_cause(pool.await, &connect).await
+}
+
+/// What a pool was made of, or why not: by itself it says only that it waited in vain, one connection has the server's words.
+async fn or_cause<P, C>(pool: sqlx::Result<P>, connect: &C) -> sqlx::Result<P>
+where
+    C: sqlx::ConnectOptions<Connection: Sized>,
+{
+    match pool {
+        Err(sqlx::Error::PoolTimedOut) => match tokio::time::timeout(CONNECTION_LIMIT, connect.connect()).await {
+            Ok(Err(cause)) => Err(cause),
+            Ok(Ok(_)) | Err(_) => Err(sqlx::Error::PoolTimedOut),
+        },
+        made => made,
+    }
 }
 
 async fn mysql(options: &ConnectOptions<'_>) -> Result<MySqlPool, sqlx::Error> {
     // MariaDB's own scheme means the same protocol.
     let url = options.url.replacen("mariadb:", "mysql:", 1);
     let connect = MySqlConnectOptions::from_str(&url)?.timezone("+00:00".to_owned()).charset("utf8mb4");
-    MySqlPoolOptions::new()
+    let pool = MySqlPoolOptions::new()
         .max_connections(options.connections)
         .acquire_timeout(CONNECTION_LIMIT)
         .after_connect(|connection, _| {
@@ -177,8 +191,8 @@ async fn mysql(options: &ConnectOptions<'_>) -> Result<MySqlPool, sqlx::Error> {
                 Ok(())
             })
         })
-        .connect_with(connect)
-        .await
+        .connect_with(connect.clone());
+    or_cause(pool.await, &connect).await
 }
 
 async fn sqlite(options: &ConnectOptions<'_>) -> Result<SqlitePool, sqlx::Error> {

@@ -83,9 +83,10 @@ impl Keeper {
             }
             self.destinations.prune();
         }
-        let back = (self.bring_back_configured(term).await? | self.bring_back(term).await?).then_some(PAUSES_BACK);
+        let back = self.bring_back(term).await?;
         let aside = self.put_aside(term).await?.then_some(PAUSES_ASIDE);
-        Ok(back.or(aside))
+        let back = self.bring_back_configured(term).await? || back;
+        Ok(back.then_some(PAUSES_BACK).or(aside))
     }
 
     async fn put_aside(&self, term: &Term) -> Result<bool, StoreError> {

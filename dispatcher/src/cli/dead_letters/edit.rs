@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 use outbox_schema::desk::{Author, Edited, MessageRecord, Revised};
 use outbox_schema::{ByHand, DeadLetterFilter, Desk, MessageId};
+use serde_json::Value;
 
 use super::edit_many;
 use super::filter::FilterArgs;
@@ -138,7 +139,7 @@ impl Change {
         let payload = self.payload.as_deref().unwrap_or(&before.payload);
         let headers = headers(before, &self.headers, &self.drop_headers)?;
         let difference = difference(
-            &shown(&before.target, &before.payload, &headers_of(before)?),
+            &shown(&before.target, &before.payload, &all_headers(before)),
             &shown(&target, payload, &headers),
         );
         let revised = Revised::new(&before.channel, &target, payload.trim(), headers)?;
@@ -164,10 +165,22 @@ fn in_words(edited: &Edited) -> String {
     }
 }
 
-fn headers_of(message: &MessageRecord) -> anyhow::Result<BTreeMap<String, String>> {
-    let text = message.headers.as_deref().unwrap_or("{}");
-    let headers: Option<_> = serde_json::from_str(text).context("the headers of the row are not an object of texts")?;
-    Ok(headers.unwrap_or_default())
+/// The headers of a row: those that are texts, and what else stands there. No request can carry that, and an edit leaves it out.
+fn headers_of(message: &MessageRecord) -> (BTreeMap<String, String>, BTreeMap<String, Value>) {
+    let (mut texts, mut others) = (BTreeMap::new(), BTreeMap::new());
+    match message.headers.as_deref().map(serde_json::from_str) {
+        None | Some(Ok(Value::Null) | Err(_)) => {}
+        Some(Ok(Value::Object(headers))) => {
+            for (name, value) in headers {
+                match value {
+                    Value::String(text) => drop(texts.insert(name, text)),
+                    other => drop(others.insert(name, other)),
+                }
+            }
+        }
+        Some(Ok(no_object)) => drop(others.insert("(no name)".to_owned(), no_object)),
+    }
+    (texts, others)
 }
 
 fn headers(
@@ -175,11 +188,11 @@ fn headers(
     set: &[(String, String)],
     dropped: &[String],
 ) -> anyhow::Result<BTreeMap<String, String>> {
-    let mut headers = headers_of(before)?;
+    let (mut headers, others) = headers_of(before);
     for name in dropped {
         let length = headers.len();
         headers.retain(|header, _| !header.eq_ignore_ascii_case(name));
-        if headers.len() == length {
+        if headers.len() == length && !others.keys().any(|header| header.eq_ignore_ascii_case(name)) {
             bail!("the message has no header {name}");
         }
     }
@@ -189,6 +202,13 @@ fn headers(
         headers.insert(name.clone(), value.clone());
     }
     Ok(headers)
+}
+
+/// Those of a row, for people.
+fn all_headers(message: &MessageRecord) -> BTreeMap<String, String> {
+    let (texts, others) = headers_of(message);
+    let others = others.into_iter().map(|(name, value)| (name, format!("{value} (not a text)")));
+    texts.into_iter().chain(others).collect()
 }
 
 /// What of a message can be edited, as lines.
