@@ -279,7 +279,7 @@ async fn headers_that_no_request_can_carry_are_mended() {
             let edited = program.run(&[&["dead-letters", "edit", key, "--yes"], &change[..]].concat()).await.done();
             assert!(edited.contains(shown), "{edited}");
         }
-        program.run(&["dead-letters", "redrive", "--all", "--yes"]).await.done();
+        program.run(&["dead-letters", "redrive", "--all"]).await.done();
         program.deliver().await;
         assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await, 3);
     }
