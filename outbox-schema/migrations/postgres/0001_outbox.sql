@@ -713,7 +713,8 @@ BEGIN
 
     RETURN QUERY
     WITH doubt AS MATERIALIZED (
-        SELECT o.id, least(o.attempts + 1, 32767) AS number, c.epoch, c.holder, c.claimed_at, c.gate_closed_at IS NULL AS crashed,
+        SELECT o.id, least(o.attempts + 1, 32767) AS number, c.epoch, c.holder, c.claimed_at,
+               c.gate_closed_at IS NULL AS crashed,
                -- Of a channel that is not known here, its claimer knew.
                coalesce(policy.resend, o.channel <> ALL (c.at_most_once)) AS resend,
                coalesce(o.attempts + 1 >= coalesce(o.max_attempts, policy.max_attempts), false) AS used_up

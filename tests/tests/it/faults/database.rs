@@ -161,6 +161,12 @@ async fn break_and_mend<B>(
         let setup = setup(server.database().await, 16).await;
         let mut run = Run::begin(setup, |settings| Settings { term: TERM, ..settings }).await;
         let pool = PgPoolOptions::new().max_connections(1).connect(&run.stage.database.url).await.unwrap();
+        // One that has not begun to listen yet ends where its database is broken.
+        let listen = async || {
+            let listens = |place| !run.fleet.lines(place, "listening").is_empty();
+            run.fleet.running().into_iter().all(listens).then_some(())
+        };
+        eventually("every replica listens", PATIENCE, listen).await;
         for _ in 0..2 {
             let poller = run.poller_at_work().await;
             run.strikes(&poller);
