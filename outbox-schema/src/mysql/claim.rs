@@ -145,7 +145,7 @@ impl Asked<'_> {
         for start in from.places().into_iter().rev() {
             walk = walk.bind(self.term.shard.0);
             let (at, id) = start.map_or((0, 0), |place| (place.us, place.id));
-            walk = walk.bind(start.is_none()).bind(at).bind(at).bind(id).bind(excluded.clone());
+            walk = walk.bind(start.is_none()).bind(at).bind(at).bind(id).bind(&excluded);
             walk = walk.bind(&self.closed).bind(&self.closed_channels);
             walk = walk.bind(self.request.limit);
         }
