@@ -11,10 +11,11 @@ use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
 
 use crate::channels::{Channel, Channels};
-use crate::claim::{Intake, SETTLING_MARGIN};
+use crate::claim::Intake;
 use crate::clock::Clock;
 use crate::destinations::{Destinations, Keeper};
 use crate::in_flight::InFlight;
+use crate::in_force::InForce;
 use crate::leadership::Leadership;
 use crate::mark::Marker;
 use crate::metrics::Metrics;
@@ -42,7 +43,7 @@ pub struct Parts {
     /// Where it is counted.
     pub metrics: Arc<Metrics>,
     /// Removes what is old, and how old that is; none: nothing is removed.
-    pub retention: Option<(Arc<dyn Pruning>, Retention)>,
+    pub retention: Option<(Arc<dyn Pruning>, InForce<Retention>)>,
     /// Where attempts are made.
     pub wire: Handle,
     /// Its numbers.
@@ -80,14 +81,13 @@ impl Dispatcher {
             wire,
             settings,
         } = parts;
-        let channels = Channels::new(channels);
-        let terms = channels.terms(settings.max_in_flight);
+        let slots = settings.max_in_flight;
+        let channels = Channels::new(channels, slots);
         let wakeup = Arc::new(Notify::new());
-        let in_flight = Arc::new(InFlight::new(settings.max_in_flight, settings.max_bytes));
-        let destinations = Arc::new(Destinations::new(settings.max_in_flight, channels.limits()));
-        let longest_request = terms.iter().map(|channel| channel.timeout).max().unwrap_or_default();
-        let round_limit = longest_request + SETTLING_MARGIN + settings.poll_interval;
-        let suspects = Arc::new(Suspects::new(in_flight.clone(), wakeup.clone(), round_limit));
+        let in_flight = Arc::new(InFlight::new(slots, settings.max_bytes));
+        let destinations = Arc::new(Destinations::new(slots, channels.limits()));
+        let channels = InForce::new(channels);
+        let suspects = Arc::new(Suspects::new(in_flight.clone(), wakeup.clone()));
         let (marks, sent) = mpsc::unbounded_channel();
         let marker = Marker {
             store: store.clone(),
@@ -116,7 +116,7 @@ impl Dispatcher {
                 store: store.clone(),
                 in_flight: in_flight.clone(),
                 suspects: suspects.clone(),
-                channels: terms.clone(),
+                channels: channels.clone(),
                 wakeup: wakeup.clone(),
                 metrics: metrics.clone(),
             }),
@@ -125,7 +125,7 @@ impl Dispatcher {
                 store,
                 in_flight: in_flight.clone(),
                 suspects,
-                channels: terms,
+                channels,
                 destinations: destinations.clone(),
                 start: Start::default(),
                 wakeup: wakeup.clone(),
@@ -135,11 +135,12 @@ impl Dispatcher {
                 lease_ttl: settings.lease_ttl,
                 metrics: metrics.clone(),
             },
-            sender: Arc::new(Sender { channels, destinations: destinations.clone(), marks, metrics }),
+            sender: Arc::new(Sender { destinations: destinations.clone(), marks, metrics }),
             keeper: Arc::new(Keeper { store: destination_store, destinations, in_flight: in_flight.clone(), wakeup }),
             in_flight,
             wire,
             settings: settings.run,
+            slots,
             leading: Arc::default(),
             pulse: Arc::default(),
             pruner,

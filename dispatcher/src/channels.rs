@@ -54,42 +54,56 @@ impl Retry {
     }
 }
 
-/// The channels by name.
+/// The channels by name. A claim takes them along, so that its messages are sent by the settings they were claimed under.
 #[derive(Debug, Default)]
-pub struct Channels(HashMap<String, Arc<Channel>>);
+pub struct Channels {
+    by_name: HashMap<String, Channel>,
+    terms: Vec<ChannelTerms>,
+}
 
 impl Channels {
-    /// These channels.
-    pub fn new(channels: impl IntoIterator<Item = Channel>) -> Self {
-        Self(channels.into_iter().map(|channel| (channel.name.clone(), Arc::new(channel))).collect())
+    /// These channels, where there are so many slots.
+    pub fn new(channels: impl IntoIterator<Item = Channel>, slots: usize) -> Self {
+        let by_name: HashMap<_, _> = channels.into_iter().map(|channel| (channel.name.clone(), channel)).collect();
+        let terms = by_name.values().map(|channel| channel.terms(slots)).collect();
+        Self { by_name, terms }
     }
 
     /// The channel of that name.
-    pub fn get(&self, name: &str) -> Option<&Arc<Channel>> {
-        self.0.get(name)
+    pub fn get(&self, name: &str) -> Option<&Channel> {
+        self.by_name.get(name)
     }
 
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Channel>> {
-        self.0.values()
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
     }
 
     /// What each channel allows its destinations.
     pub fn limits(&self) -> HashMap<String, Limits> {
-        self.iter().map(|channel| (channel.name.clone(), channel.limits)).collect()
+        self.by_name.iter().map(|(name, channel)| (name.clone(), channel.limits)).collect()
     }
 
-    /// What the store must know of them, where there are so many slots.
-    pub fn terms(&self, slots: usize) -> Arc<[ChannelTerms]> {
-        self.iter()
-            .map(|channel| ChannelTerms {
-                name: channel.name.clone(),
-                timeout: channel.timeout,
-                max_attempts: channel.retry.max_attempts,
-                in_doubt: channel.in_doubt,
-                on_dead_ordered: channel.on_dead_ordered,
-                room: channel.limits.first_room(slots),
-            })
-            .collect()
+    /// What the store must know of them.
+    pub fn terms(&self) -> &[ChannelTerms] {
+        &self.terms
+    }
+
+    /// Longest that a request of any of them may take.
+    pub fn longest_request(&self) -> Duration {
+        self.terms.iter().map(|channel| channel.timeout).max().unwrap_or_default()
+    }
+}
+
+impl Channel {
+    fn terms(&self, slots: usize) -> ChannelTerms {
+        ChannelTerms {
+            name: self.name.clone(),
+            timeout: self.timeout,
+            max_attempts: self.retry.max_attempts,
+            in_doubt: self.in_doubt,
+            on_dead_ordered: self.on_dead_ordered,
+            room: self.limits.first_room(slots),
+        }
     }
 }

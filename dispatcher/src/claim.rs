@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use outbox_schema::database::STATEMENT_LIMIT;
-use outbox_schema::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, KeyStretch, Message, Store, StoreError, TermEnd, WalkStart,
-};
+use outbox_schema::{ClaimId, ClaimRequest, Claimed, KeyStretch, Message, Store, StoreError, TermEnd, WalkStart};
 use tokio::sync::Notify;
 
 use crate::attention::Attention;
+use crate::channels::Channels;
 use crate::destinations::{Admission, Destinations};
 use crate::in_flight::{InFlight, Room};
+use crate::in_force::InForce;
 use crate::leadership::patience;
 use crate::metrics::Metrics;
 use crate::ordering_keys::OrderingKeys;
@@ -45,8 +45,8 @@ pub struct Intake {
     pub in_flight: Arc<InFlight>,
     /// Rows that are resent singly.
     pub suspects: Arc<Suspects>,
-    /// The configured channels, as the store must know them.
-    pub channels: Arc<[ChannelTerms]>,
+    /// The configured channels.
+    pub channels: InForce<Channels>,
     /// What each destination may be sent.
     pub destinations: Arc<Destinations>,
     /// Where walks begin.
@@ -72,6 +72,8 @@ pub struct Intake {
 pub struct Batch {
     /// The claim that was committed.
     pub claim: ClaimId,
+    /// The channels that were in force: their longest timeout is in the claim's settling time.
+    pub channels: Arc<Channels>,
     /// Its rows.
     pub messages: Vec<Message>,
 }
@@ -123,9 +125,9 @@ impl Intake {
                 self.start.forget();
             }
             let from = self.start.next(term.id.epoch);
-            let claim = ClaimId::mint();
+            let (claim, channels) = (ClaimId::mint(), self.channels.current());
             let began = Instant::now();
-            let Some(claimed) = self.claim(term, claim, room, from, self.keys.next(&division)).await else {
+            let Some(claimed) = self.claim(term, claim, &channels, room, from, self.keys.next(&division)).await else {
                 return Polled::TermOver;
             };
             self.metrics.polled(began.elapsed());
@@ -138,7 +140,7 @@ impl Intake {
                 self.destinations.admitted(&claimed.messages);
                 self.in_flight.admit(claim, &claimed.messages);
                 self.metrics.in_flight(self.in_flight.count());
-                return Polled::Batch(Batch { claim, messages: claimed.messages });
+                return Polled::Batch(Batch { claim, channels, messages: claimed.messages });
             }
             if !claimed.deferred.is_empty() {
                 seen = Seen { quiet: seen.quiet, ..Seen::default() };
@@ -199,11 +201,12 @@ impl Intake {
         &self,
         term: &Term,
         claim: ClaimId,
+        channels: &Channels,
         room: Room,
         from: WalkStart,
         keys: KeyStretch<'_>,
     ) -> Option<Claimed> {
-        self.suspects.give_up_overdue();
+        self.suspects.give_up_overdue(channels.longest_request() + SETTLING_MARGIN + self.poll_interval);
         let excluded = self.in_flight.excluded();
         let Admission { closed, closed_channels, rooms } = self.destinations.admission();
         let request = ClaimRequest {
@@ -214,7 +217,7 @@ impl Intake {
             excluded: &excluded,
             from,
             keys,
-            channels: &self.channels,
+            channels: channels.terms(),
             closed: &closed,
             closed_channels: &closed_channels,
             rooms: &rooms,
@@ -263,9 +266,9 @@ mod tests {
         let term = term_of(&clock, clock.now().after(Duration::from_mins(1)));
         let intake = Intake {
             store: store.clone(),
-            suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone(), Duration::from_mins(1))),
+            suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),
             in_flight,
-            channels: Arc::from([]),
+            channels: InForce::new(Channels::default()),
             destinations: Arc::new(Destinations::new(8, std::collections::HashMap::new())),
             start: Start::default(),
             keys: Arc::new(OrderingKeys::new(store.clone())),

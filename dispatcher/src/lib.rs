@@ -23,6 +23,7 @@ pub mod fault_point;
 mod fixtures;
 pub mod gate;
 pub mod in_flight;
+pub mod in_force;
 pub mod leadership;
 pub mod lease_health;
 pub mod listener;

@@ -216,7 +216,7 @@ mod tests {
         in_flight.admit(claim, &messages);
         let marker = Marker {
             store: KeyedStore::new(None),
-            suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone(), Duration::from_mins(1))),
+            suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),
             in_flight,
             wakeup,
             metrics: metrics(),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use crate::channels::{Channel, Channels};
 use crate::claim::{Batch, Intake, Polled};
 use crate::destinations::Keeper;
 use crate::fault_point::{self, Point};
@@ -32,6 +33,8 @@ pub struct Dispatcher {
     /// Where attempts are made, apart from the loop.
     pub(crate) wire: Handle,
     pub(crate) settings: LoopSettings,
+    /// `dispatch.max_in_flight`.
+    pub(crate) slots: usize,
     pub(crate) leading: Arc<AtomicBool>,
     pub(crate) pulse: Arc<Pulse>,
     /// None: nothing is removed.
@@ -79,6 +82,16 @@ impl Dispatcher {
         Drained { left_in_doubt: if drained.is_ok() { 0 } else { self.in_flight.count() } }
     }
 
+    /// From the next claim on these channels are in force. What is claimed goes on by those it was claimed under.
+    pub fn reconfigure(&self, channels: impl IntoIterator<Item = Channel>) {
+        let Intake { channels: in_force, destinations, metrics, wakeup, .. } = &self.intake;
+        let channels = Channels::new(channels, self.slots);
+        metrics.reconfigure(channels.names());
+        destinations.reconfigure(channels.limits());
+        in_force.replace(channels);
+        wakeup.notify_one();
+    }
+
     /// Whether this replica polls at the moment.
     pub fn leading(&self) -> Arc<AtomicBool> {
         self.leading.clone()
@@ -119,7 +132,7 @@ impl Dispatcher {
         let (sender, term) = (self.sender.clone(), term.clone());
         self.wire.spawn(async move {
             for message in batch.messages {
-                tokio::spawn(sender.clone().attempt(term.clone(), batch.claim, message));
+                tokio::spawn(sender.clone().attempt(term.clone(), batch.channels.clone(), batch.claim, message));
             }
         });
     }

@@ -12,6 +12,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::in_flight::InFlight;
+use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::term::Term;
 
@@ -38,7 +39,7 @@ const LONGEST_AFTER_WORK: Duration = Duration::from_hours(3);
 #[derive(Debug)]
 pub struct Pruner {
     pruning: Arc<dyn Pruning>,
-    retention: Retention,
+    retention: InForce<Retention>,
     in_flight: Arc<InFlight>,
     metrics: Arc<Metrics>,
     /// Held by the term that prunes: the batch of an earlier one comes to its end first.
@@ -67,7 +68,7 @@ impl Pruner {
     /// Will keep to `retention`.
     pub fn new(
         pruning: Arc<dyn Pruning>,
-        retention: Retention,
+        retention: InForce<Retention>,
         in_flight: Arc<InFlight>,
         metrics: Arc<Metrics>,
     ) -> Arc<Self> {
@@ -116,16 +117,17 @@ impl Pruner {
         if walk.messages_are_through {
             return Ok(!self.pruning.prune_terms().await?);
         }
-        let stretch = self.pruning.overdue(&self.retention, walk.after).await?;
-        let removed = self.remove(&stretch).await?;
+        let retention = self.retention.current();
+        let stretch = self.pruning.overdue(&retention, walk.after).await?;
+        let removed = self.remove(&retention, &stretch).await?;
         walk.removed.add(&removed);
         walk.after = stretch.through;
         walk.messages_are_through = stretch.last;
         Ok(false)
     }
 
-    async fn remove(&self, stretch: &Stretch) -> Result<Vec<Overdue>, DeskError> {
-        let removed = self.pruning.remove(&self.retention, stretch).await;
+    async fn remove(&self, retention: &Retention, stretch: &Stretch) -> Result<Vec<Overdue>, DeskError> {
+        let removed = self.pruning.remove(retention, stretch).await;
         // What stays because it must is not behind: a dead letter that halts its key, a row that is being changed.
         let behind = removed.as_ref().map_or(&stretch.overdue, |removed| removed);
         if let Some(longest) = behind.iter().map(|one| one.by).max() {
@@ -146,7 +148,7 @@ impl Pruner {
             tracing::info!(success, dead, "retention.pruned");
         }
         self.metrics.retention_behind(Duration::ZERO);
-        let share = self.retention.shortest().map_or(LONGEST_REST, |shortest| shortest / REST_SHARE);
+        let share = self.retention.current().shortest().map_or(LONGEST_REST, |shortest| shortest / REST_SHARE);
         let rest = share.clamp(SHORTEST_REST, LONGEST_REST).max((walk.work * REST_PER_WORK).min(LONGEST_AFTER_WORK));
         *walk = Walk::after(Some(Instant::now() + rest));
         rest
@@ -212,6 +214,7 @@ mod tests {
         let metrics = Metrics::new(["http"], &[Shard(0)], Resource::builder_empty().build(), None);
         let metrics = Arc::new(metrics.unwrap_or_else(|error| panic!("{error}")));
         let retention = Retention { success: Some(Duration::from_hours(24)), ..Retention::default() };
+        let retention = InForce::new(retention);
         let in_flight = Arc::new(InFlight::new(8, 1024));
         let pruner = Pruner::new(stretches.clone(), retention, in_flight, metrics.clone());
         Pruned { stretches, pruner, metrics }

@@ -25,8 +25,6 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Makes attempts.
 #[derive(Debug)]
 pub struct Sender {
-    /// The configured channels.
-    pub channels: Channels,
     /// What is known of destinations.
     pub destinations: Arc<Destinations>,
     /// Where results go to be marked.
@@ -36,9 +34,15 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Makes one attempt to deliver a claimed message and hands its result over to be marked.
-    pub async fn attempt(self: Arc<Self>, term: Arc<Term>, claim: ClaimId, mut message: Message) {
-        let Some(channel) = self.channels.get(&message.channel) else {
+    /// Makes one attempt to deliver a message claimed under these channels, and hands its result over to be marked.
+    pub async fn attempt(
+        self: Arc<Self>,
+        term: Arc<Term>,
+        channels: Arc<Channels>,
+        claim: ClaimId,
+        mut message: Message,
+    ) {
+        let Some(channel) = channels.get(&message.channel) else {
             // The claim asked for configured channels only.
             self.destinations.released(&message);
             tracing::error!(message_id = message.id, channel = message.channel, "attempt.channel_unknown");

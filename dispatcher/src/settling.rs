@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use outbox_schema::database::STATEMENT_LIMIT;
 use outbox_schema::store::Settlement;
-use outbox_schema::{ChannelTerms, InDoubtPolicy, Store, StoreError, TermEnd};
+use outbox_schema::{InDoubtPolicy, Store, StoreError, TermEnd};
 use tokio::sync::Notify;
 
+use crate::channels::Channels;
 use crate::in_flight::InFlight;
+use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::suspects::Suspects;
 use crate::term::Term;
@@ -28,8 +30,8 @@ pub struct Settling {
     pub in_flight: Arc<InFlight>,
     /// Where the rows of crashed terms go.
     pub suspects: Arc<Suspects>,
-    /// The configured channels, as the store must know them.
-    pub channels: Arc<[ChannelTerms]>,
+    /// The configured channels.
+    pub channels: InForce<Channels>,
     /// Given when rows have become due.
     pub wakeup: Arc<Notify>,
     /// Where rows in doubt are counted.
@@ -51,7 +53,9 @@ impl Settling {
 
     async fn settle(&self, term: &Term) {
         loop {
-            let error = match tokio::time::timeout(STATEMENT_LIMIT, self.store.settle(&term.id, &self.channels)).await {
+            let channels = self.channels.current();
+            let settling = self.store.settle(&term.id, channels.terms());
+            let error = match tokio::time::timeout(STATEMENT_LIMIT, settling).await {
                 Ok(Ok(settlement)) => {
                     self.take(term, &settlement);
                     let Some(next) = settlement.next else { return };

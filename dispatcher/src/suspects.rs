@@ -16,8 +16,6 @@ use crate::in_flight::InFlight;
 pub struct Suspects {
     in_flight: Arc<InFlight>,
     wakeup: Arc<Notify>,
-    /// A round that has not come back by then (its rows were cancelled, say, or deferred) is not waited for.
-    round_limit: Duration,
     lines: Mutex<HashMap<String, Line>>,
 }
 
@@ -32,8 +30,8 @@ struct Line {
 
 impl Suspects {
     /// No suspects. `wakeup` is given when some are let out.
-    pub fn new(in_flight: Arc<InFlight>, wakeup: Arc<Notify>, round_limit: Duration) -> Self {
-        Self { in_flight, wakeup, round_limit, lines: Mutex::default() }
+    pub fn new(in_flight: Arc<InFlight>, wakeup: Arc<Notify>) -> Self {
+        Self { in_flight, wakeup, lines: Mutex::default() }
     }
 
     /// Takes up the rows of crashed terms that are to be resent, and lets out the first of each destination.
@@ -59,13 +57,13 @@ impl Suspects {
         self.advance(&mut lines);
     }
 
-    /// Goes on without the rounds that did not come back.
-    pub fn give_up_overdue(&self) {
+    /// Goes on without the rounds that did not come back within `limit`: their rows were cancelled, say, or deferred.
+    pub fn give_up_overdue(&self, limit: Duration) {
         let mut lines = self.lines();
         if lines.is_empty() {
             return;
         }
-        for line in lines.values_mut().filter(|line| line.began.elapsed() > self.round_limit) {
+        for line in lines.values_mut().filter(|line| line.began.elapsed() > limit) {
             line.out.retain(|id| self.in_flight.contains(*id));
         }
         self.advance(&mut lines);
@@ -111,9 +109,9 @@ mod tests {
 
     use super::*;
 
-    fn suspects(limit: Duration) -> (Arc<InFlight>, Suspects) {
+    fn suspects() -> (Arc<InFlight>, Suspects) {
         let in_flight = Arc::new(InFlight::new(100, 1000));
-        (in_flight.clone(), Suspects::new(in_flight, Arc::new(Notify::new()), limit))
+        (in_flight.clone(), Suspects::new(in_flight, Arc::new(Notify::new())))
     }
 
     fn decided(id: i64, destination: &str, crashed: bool) -> Decided {
@@ -132,7 +130,7 @@ mod tests {
 
     #[test]
     fn suspects_go_out_singly_per_destination_and_twice_as_many_after_each_round() {
-        let (in_flight, suspects) = suspects(Duration::from_mins(1));
+        let (in_flight, suspects) = suspects();
         let rows: Vec<_> = (1..=5).map(|id| decided(id, "a", true)).chain([decided(9, "b", true)]).collect();
         suspects.add(&rows);
         assert_eq!(held(&in_flight), [2, 3, 4, 5]);
@@ -146,17 +144,19 @@ mod tests {
 
     #[test]
     fn rows_of_a_term_that_closed_its_gate_are_no_suspects() {
-        let (in_flight, suspects) = suspects(Duration::from_mins(1));
+        let (in_flight, suspects) = suspects();
         suspects.add(&[decided(1, "a", false), decided(2, "a", false)]);
         assert!(in_flight.excluded().is_empty());
     }
 
     #[test]
     fn a_round_that_never_comes_back_does_not_hold_the_others_for_ever() {
-        let (in_flight, suspects) = suspects(Duration::ZERO);
+        let (in_flight, suspects) = suspects();
         suspects.add(&[decided(1, "a", true), decided(2, "a", true)]);
         assert_eq!(held(&in_flight), [2]);
-        suspects.give_up_overdue();
+        suspects.give_up_overdue(Duration::from_mins(1));
+        assert_eq!(held(&in_flight), [2], "it may still come");
+        suspects.give_up_overdue(Duration::ZERO);
         assert!(in_flight.excluded().is_empty());
     }
 }

@@ -8,8 +8,9 @@ use outbox_adapters::{Adapter, Lease, RedisLease, SetupError, TableLease, fcm, h
 use outbox_schema::{ConnectOptions, Database, InDoubtPolicy, OnDeadOrdered, Retention};
 
 use crate::channels::{Channel, Retry};
-use crate::config::{ChannelConfig, ChannelKind, Config, LeaseProvider};
+use crate::config::{ChannelConfig, ChannelKind, Config, LeaseProvider, SecretText};
 use crate::destinations::{Limits, RateLimit};
+use crate::listener::Tokens;
 
 /// Connections of a lease in a table: one to campaign or renew, one to look at it.
 const TABLE_LEASE_CONNECTIONS: u32 = 2;
@@ -39,6 +40,12 @@ pub fn retention(config: &Config) -> Retention {
     let continues = |channel: &&ChannelConfig| channel.on_dead_ordered == OnDeadOrdered::Continue;
     let continuing = config.channels.values().filter(continues).map(|channel| channel.name.clone()).collect();
     Retention { success: config.retention.success, dead: config.retention.dead, continuing }
+}
+
+/// Who may ask the listener, by the settings.
+pub fn tokens(config: &Config) -> Tokens {
+    let token = |token: &Option<SecretText>| token.as_ref().map(|token| Arc::from(token.expose()));
+    Tokens { operate: token(&config.admin.token), read: token(&config.admin.read_token) }
 }
 
 /// The channels of the settings.

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use outbox_adapters::TableLease;
 use outbox_dispatcher::api::Office;
 use outbox_dispatcher::explain::Configured;
+use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::listener::{ListenError, Listener, Shown, Tokens};
 use outbox_dispatcher::metrics::{Metrics, Name};
 use outbox_dispatcher::readiness::{LeaseTimes, Readiness};
@@ -103,13 +104,13 @@ async fn office() -> Office {
     Office {
         database,
         lease: Arc::new(TableLease::Sqlite(pool)),
-        configured: Arc::new(Configured { channels: BTreeMap::new(), lease }),
-        retention: outbox_schema::Retention::default(),
+        configured: InForce::new(Configured { channels: BTreeMap::new(), lease }),
+        retention: InForce::new(outbox_schema::Retention::default()),
     }
 }
 
-fn tokens(operate: Option<&str>, read: Option<&str>) -> Tokens {
-    Tokens { operate: operate.map(Arc::from), read: read.map(Arc::from) }
+fn tokens(operate: Option<&str>, read: Option<&str>) -> InForce<Tokens> {
+    InForce::new(Tokens { operate: operate.map(Arc::from), read: read.map(Arc::from) })
 }
 
 fn loopback() -> SocketAddr {
@@ -364,7 +365,8 @@ async fn readiness_names_what_is_wrong_and_asks_once() {
 async fn an_address_that_is_taken_is_refused_by_the_name_of_its_setting() {
     let setup = Setup::default();
     let running = setup.start().await;
-    let refused = Listener::bind(running.address, &Tokens::default(), shown(&setup), office().await).await.unwrap_err();
+    let refused =
+        Listener::bind(running.address, &tokens(None, None), shown(&setup), office().await).await.unwrap_err();
     assert!(matches!(refused, ListenError::Bind { .. }));
     let words = refused.to_string();
     assert!(words.starts_with(&format!("admin.listen = \"{}\" cannot be listened on: ", running.address)), "{words}");
@@ -374,7 +376,7 @@ async fn an_address_that_is_taken_is_refused_by_the_name_of_its_setting() {
 async fn an_address_beyond_loopback_needs_a_token_and_an_empty_one_is_none() {
     let everywhere = "0.0.0.0:0".parse().unwrap();
     let setup = Setup::default();
-    let refused = Listener::bind(everywhere, &Tokens::default(), shown(&setup), office().await).await;
+    let refused = Listener::bind(everywhere, &tokens(None, None), shown(&setup), office().await).await;
     assert!(matches!(refused, Err(ListenError::Exposed { .. })));
     for empty in [tokens(Some(""), None), tokens(Some(TOKEN), Some(""))] {
         let refused = Listener::bind(everywhere, &empty, shown(&setup), office().await).await;
@@ -388,7 +390,7 @@ async fn an_address_beyond_loopback_needs_a_token_and_an_empty_one_is_none() {
 #[tokio::test]
 async fn loopback_of_ipv4_that_is_written_as_one_of_ipv6_needs_no_token() {
     let mapped = "[::ffff:127.0.0.1]:0".parse().unwrap();
-    let bound = Listener::bind(mapped, &Tokens::default(), shown(&Setup::default()), office().await).await;
+    let bound = Listener::bind(mapped, &tokens(None, None), shown(&Setup::default()), office().await).await;
     // A machine may be without IPv6; it is not refused for want of a token.
     assert!(!matches!(bound, Err(ListenError::Exposed { .. })));
 }

@@ -70,7 +70,7 @@ pub(super) async fn resume(
 }
 
 fn named(office: &Office, name: &str) -> Result<String, Problem> {
-    meant(name, &office.configured).map_err(|error| Problem::new(Kind::NotThere, error.to_string()))
+    meant(name, &office.configured.current()).map_err(|error| Problem::new(Kind::NotThere, error.to_string()))
 }
 
 /// The name in the path.

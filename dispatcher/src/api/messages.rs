@@ -36,7 +36,7 @@ pub(super) async fn list(
     Problem,
 ))]
 pub(super) async fn explain(State(office): State<Office>, Id(id): Id) -> Answer<Explanation> {
-    let explained = explain::explain(&office.database, &office.configured, MessageId(id)).await?;
+    let explained = explain::explain(&office.database, &office.configured.current(), MessageId(id)).await?;
     explained.map(Json).ok_or_else(|| Problem::no_message(id))
 }
 

@@ -20,6 +20,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::explain::Configured;
+use crate::in_force::InForce;
 
 pub use destinations::Which;
 pub use invalid_targets::InvalidTargetFilter;
@@ -39,9 +40,9 @@ pub struct Office {
     /// Who polls.
     pub lease: Arc<dyn Lease>,
     /// What the settings say of channels.
-    pub configured: Arc<Configured>,
+    pub configured: InForce<Configured>,
     /// How long what is finished is kept, by the settings.
-    pub retention: Retention,
+    pub retention: InForce<Retention>,
 }
 
 type Answer<T> = Result<Json<T>, Problem>;

@@ -28,7 +28,8 @@ pub(super) struct Limit {
     Problem,
 ))]
 pub(super) async fn status(State(office): State<Office>) -> Answer<Status> {
-    let known = |name: &str| office.configured.channels.contains_key(name);
+    let configured = office.configured.current();
+    let known = |name: &str| configured.channels.contains_key(name);
     Ok(Json(Status::of(&office.database, office.lease.as_ref(), known).await?))
 }
 

@@ -15,7 +15,7 @@ use super::{Answer, Office, Problem};
     Problem,
 ))]
 pub(super) async fn count(State(office): State<Office>, Body(body): Body<PruneBody>) -> Answer<Pruned> {
-    let retention = body.retention(&office.retention)?;
+    let retention = body.retention(&office.retention.current())?;
     Ok(Json(office.database.past_retention(&retention).await?))
 }
 
@@ -26,6 +26,6 @@ pub(super) async fn count(State(office): State<Office>, Body(body): Body<PruneBo
     Problem,
 ))]
 pub(super) async fn prune(State(office): State<Office>, Body(body): Body<PruneBody>) -> Answer<Pruned> {
-    let retention = body.retention(&office.retention)?;
+    let retention = body.retention(&office.retention.current())?;
     Ok(Json(office.database.prune(&retention, &body.author.into_author(), &|_| ()).await?))
 }

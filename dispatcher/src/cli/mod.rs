@@ -12,6 +12,7 @@ mod invalid_targets;
 mod messages;
 mod migrate;
 mod prune;
+mod reload;
 mod run;
 mod session;
 mod status;
@@ -19,6 +20,7 @@ pub(crate) mod text;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -37,7 +39,7 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 struct Global {
     /// Settings file [default: outbox.toml, if there is one].
     #[arg(long, global = true, value_name = "FILE", env = "OUTBOX_CONFIG")]
@@ -148,7 +150,10 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
     }
     runtime.block_on(async {
         match command {
-            Command::Run(args) => run::run(settings(&global)?, args).await,
+            Command::Run(args) => {
+                let global = global.clone();
+                run::run(Arc::new(move || settings(&global)), args).await
+            }
             Command::Migrate(args) => migrate::migrate(settings(&global)?, &args).await,
             Command::Enqueue(args) => enqueue::enqueue(settings(&global)?, args).await,
             Command::Status(args) => status::status(settings(&global)?, url, &args).await,

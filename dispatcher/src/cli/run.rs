@@ -5,19 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use outbox_schema::{Database, Shard};
+use outbox_schema::Shard;
 use tokio::runtime::{Builder, Handle};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::reload::{ReadSettings, Reload};
 use super::session;
 use crate::api::Office;
 use crate::assemble::{Parts, Settings};
 use crate::clock::BootClock;
-use crate::config::{Config, SecretText, Wakeup};
+use crate::config::{Config, Wakeup};
 use crate::explain::Configured;
+use crate::in_force::InForce;
 use crate::lease_health::LeaseHealth;
-use crate::listener::{CHANGES_AT_ONCE, Listener, QUESTIONS_AT_ONCE, Shown, Tokens};
+use crate::listener::{CHANGES_AT_ONCE, Listener, QUESTIONS_AT_ONCE, Shown};
 use crate::metrics::Metrics;
 use crate::poll::{Dispatcher, Drained, LoopSettings};
 use crate::replica::Replica;
@@ -44,13 +46,13 @@ const CLOSING_LIMIT: Duration = Duration::from_secs(2);
 
 /// The loop has a thread of its own, and attempts have those of this runtime: what the loop waits for, the database's answer
 /// or a renewal of the lease, would else queue behind the answers of hundreds of receivers.
-pub(super) async fn run(config: Config, args: RunArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(read: ReadSettings, args: RunArgs) -> anyhow::Result<ExitCode> {
+    let config = read()?;
     let telemetry = session::telemetry(&config)?;
-    tokio::spawn(outlive_hang_ups());
     let wire = Handle::current();
     let the_loop = Builder::new_current_thread().enable_all().build()?;
     let dispatching = tokio::task::spawn_blocking(move || {
-        the_loop.block_on(dispatch(&config, &args, &telemetry, wire)).map(|metrics| (telemetry, metrics))
+        the_loop.block_on(dispatch(config, read, &args, &telemetry, wire)).map(|metrics| (telemetry, metrics))
     });
     let (telemetry, metrics) = dispatching.await??;
     telemetry.shutdown(&metrics).await;
@@ -58,38 +60,48 @@ pub(super) async fn run(config: Config, args: RunArgs) -> anyhow::Result<ExitCod
 }
 
 async fn dispatch(
-    config: &Config,
+    config: Config,
+    read: ReadSettings,
     args: &RunArgs,
     telemetry: &Telemetry,
     wire: Handle,
 ) -> anyhow::Result<Arc<Metrics>> {
-    let database = wiring::database(config, CONNECTIONS).await?;
-    let outbox = session::require_or_create(config, &database).await?;
-    let lease = Arc::new(LeaseHealth::new(wiring::lease(config, &outbox.outbox_id.to_string()).await?));
-    let channels = wiring::channels(config)?;
-    let names: Vec<String> = channels.iter().map(|channel| channel.name.clone()).collect();
-    let metrics = Arc::new(telemetry.metrics(names.iter().map(String::as_str), &[Shard::default()])?);
+    // One that comes before all is ready is answered then.
+    let hang_ups = signal(SignalKind::hangup())?;
+    let database = wiring::database(&config, CONNECTIONS).await?;
+    let outbox = session::require_or_create(&config, &database).await?;
+    let lease = Arc::new(LeaseHealth::new(wiring::lease(&config, &outbox.outbox_id.to_string()).await?));
+    let channels = wiring::channels(&config)?;
+    let metrics = Arc::new(telemetry.metrics(config.channels.keys().map(String::as_str), &[Shard::default()])?);
     let store = Arc::new(StoreHealth::new(database.store()));
-    let replica = Arc::new(Replica::new(&database, store.clone(), lease.clone(), config));
-    let office = office(config, &database, &lease);
-    let dispatcher = Dispatcher::assemble(Parts {
+    let replica = Arc::new(Replica::new(&database, store.clone(), lease.clone(), &config));
+    let configured = InForce::new(Configured::of(&config));
+    let retention = InForce::new(wiring::retention(&config));
+    let tokens = InForce::new(wiring::tokens(&config));
+    let office = Office {
+        database: database.clone(),
+        lease: lease.clone(),
+        configured: configured.clone(),
+        retention: retention.clone(),
+    };
+    let dispatcher = Arc::new(Dispatcher::assemble(Parts {
         store,
         destinations: Arc::new(database.clone()),
         lease,
         channels,
         clock: Arc::new(BootClock),
         metrics: metrics.clone(),
-        retention: Some((database.pruning(), wiring::retention(config))),
+        retention: Some((database.pruning(), retention.clone())),
         wire,
-        settings: numbers(config, args),
-    });
+        settings: numbers(&config, args),
+    }));
     let shown = Shown {
         metrics: metrics.clone(),
         vitals: replica.vitals.clone(),
         pulse: dispatcher.pulse(),
         readiness: replica.clone(),
     };
-    let listener = Listener::bind(config.admin.listen, &tokens(config), shown, office).await?;
+    let listener = Listener::bind(config.admin.listen, &tokens, shown, office).await?;
 
     let (shutdown, at_once) = (CancellationToken::new(), CancellationToken::new());
     tokio::spawn(stop_on_signals(shutdown.clone(), at_once.clone()));
@@ -98,6 +110,8 @@ async fn dispatch(
     if config.telemetry.otlp_endpoint.is_some() {
         tokio::spawn(replica.refresh_vitals(metrics.clone(), dispatcher.leading()));
     }
+    let reload = Reload { read, started: config, dispatcher: dispatcher.clone(), configured, retention, tokens };
+    tokio::spawn(reload.at_each(hang_ups));
     let drained = at_once.run_until_cancelled(dispatcher.run(shutdown)).await;
     match drained {
         Some(Drained { left_in_doubt: 0 }) => tracing::info!("run.stopped"),
@@ -109,20 +123,6 @@ async fn dispatch(
     stop_listening.cancel();
     let _ = tokio::time::timeout(CLOSING_LIMIT, async { tokio::join!(listening, database.close()) }).await;
     Ok(metrics)
-}
-
-fn tokens(config: &Config) -> Tokens {
-    let token = |token: &Option<SecretText>| token.as_ref().map(|token| Arc::from(token.expose()));
-    Tokens { operate: token(&config.admin.token), read: token(&config.admin.read_token) }
-}
-
-fn office(config: &Config, database: &Database, lease: &Arc<LeaseHealth>) -> Office {
-    Office {
-        database: database.clone(),
-        lease: lease.clone(),
-        configured: Arc::new(Configured::of(config)),
-        retention: wiring::retention(config),
-    }
 }
 
 fn numbers(config: &Config, args: &RunArgs) -> Settings {
@@ -154,20 +154,5 @@ async fn stop_on_signals(shutdown: CancellationToken, at_once: CancellationToken
             _ = interrupt.recv() => tracing::info!(signal = "SIGINT", "run.stopping"),
         }
         token.cancel();
-    }
-}
-
-/// SIGHUP asks many programs to read their settings anew. This one does not, and must not die of being asked.
-async fn outlive_hang_ups() {
-    let Ok(mut hang_up) = signal(SignalKind::hangup()) else {
-        tracing::error!("run.no_signal_handler: SIGHUP ends this process at once");
-        return;
-    };
-    while hang_up.recv().await.is_some() {
-        tracing::warn!(
-            signal = "SIGHUP",
-            "run.settings_not_reloaded: they are read at the start only; restart this replica to have them read anew \
-             (SIGTERM hands over)"
-        );
     }
 }

@@ -59,6 +59,12 @@ impl Key {
         self.0 == [CHANNELS]
     }
 
+    /// Whether it can change while a replica runs.
+    pub(super) fn is_reloadable(&self) -> bool {
+        let parts: Vec<&str> = self.0.iter().map(String::as_str).collect();
+        matches!(parts.as_slice(), [CHANNELS | "retry" | "retention", ..] | ["admin", "token" | "read_token"])
+    }
+
     /// The parts of this key below `section`; none where it is not within it (or is the section itself).
     pub(super) fn below(&self, section: &Self) -> Option<&[String]> {
         self.0.strip_prefix(section.0.as_slice()).filter(|rest| !rest.is_empty())

@@ -56,6 +56,17 @@ pub struct Config {
 }
 
 impl Config {
+    /// The keys by which `anew` differs, and which are read at the start only. What follows from another setting is not
+    /// named beside it.
+    pub fn needs_restart(&self, anew: &Self) -> Vec<String> {
+        let differs = |setting: &&merge::Setting| {
+            let before = self.settings.get(&setting.key).map(|before| &before.value);
+            let follows = matches!(setting.origin, merge::Origin::Follows(_));
+            !follows && !setting.key.is_reloadable() && before != Some(&setting.value)
+        };
+        anew.settings.iter().filter(differs).map(|setting| setting.key.to_string()).collect()
+    }
+
     /// Puts the sources over the defaults and checks the whole.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! One destination: its window, its breaker, its rate, its pauses, and whether it takes anything now.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use outbox_schema::destination::{Aside, DestinationState, Ramp};
@@ -96,6 +97,9 @@ impl Standing {
 /// A destination, or a channel that was paused as a whole.
 #[derive(Debug)]
 pub(super) struct Destination {
+    /// Those whose messages go there.
+    channels: Vec<String>,
+    /// The strictest of what these allow.
     limits: Limits,
     window: Window,
     breaker: Breaker,
@@ -110,18 +114,49 @@ pub(super) struct Destination {
 }
 
 impl Destination {
-    /// One of which nothing is known, and which may be sent so many at once.
-    pub(super) fn new(limits: Limits, burst: usize, now: Instant) -> Self {
-        Self {
-            limits,
+    /// One of which nothing is known, for messages of `channel`. Where that has a rate, so many may go at once.
+    pub(super) fn of(channel: &str, allowed: &HashMap<String, Limits>, burst: usize, now: Instant) -> Self {
+        let mut destination = Self {
+            channels: Vec::new(),
+            limits: Limits::default(),
             window: Window::new(now),
             breaker: Breaker::new(now),
-            bucket: limits.rate.map(|rate| Bucket::new(rate, burst, Duration::ZERO, now)),
+            bucket: None,
             paused: None,
             aside_until: now,
             comes_back: false,
             used: now,
             rise_saved: None,
+        };
+        destination.serve(channel, allowed, burst, now);
+        destination
+    }
+
+    /// Messages of `channel` go there too.
+    fn serve(&mut self, channel: &str, allowed: &HashMap<String, Limits>, burst: usize, now: Instant) {
+        if !self.channels.iter().any(|known| known == channel) {
+            self.channels.push(channel.to_owned());
+            self.keep_to(allowed, burst, now);
+        }
+    }
+
+    /// Its channels may be allowed something else from now on. Rows that were put aside by the old measure come back.
+    pub(super) fn reconfigure(&mut self, allowed: &HashMap<String, Limits>, now: Instant) {
+        let before = self.limits;
+        self.keep_to(allowed, 0, now);
+        self.comes_back |= self.limits != before && self.aside_until > now;
+    }
+
+    /// Keeps to the strictest of what its channels are allowed.
+    fn keep_to(&mut self, allowed: &HashMap<String, Limits>, burst: usize, now: Instant) {
+        self.limits = Limits::default();
+        for limits in self.channels.iter().filter_map(|channel| allowed.get(channel)) {
+            self.limits.tighten(limits);
+        }
+        match (self.limits.rate, &mut self.bucket) {
+            (Some(rate), Some(bucket)) => bucket.keep_to(rate, now),
+            (Some(rate), None) => self.bucket = Some(Bucket::new(rate, burst, Duration::ZERO, now)),
+            (None, _) => self.bucket = None,
         }
     }
 
@@ -165,13 +200,11 @@ impl Destination {
         self.comes_back = true;
     }
 
-    pub(super) fn admitted(&mut self, limits: &Limits, now: Instant) {
-        self.limits.tighten(limits);
+    /// A message of `channel` was claimed.
+    pub(super) fn admitted(&mut self, channel: &str, allowed: &HashMap<String, Limits>, now: Instant) {
+        self.serve(channel, allowed, 1, now);
         self.window.admitted(1, now);
         self.breaker.let_through();
-        if let (Some(rate), None) = (self.limits.rate, &self.bucket) {
-            self.bucket = Some(Bucket::new(rate, 1, Duration::ZERO, now));
-        }
         if let Some(bucket) = &mut self.bucket {
             bucket.take(1, now);
         }

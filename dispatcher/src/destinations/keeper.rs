@@ -107,14 +107,16 @@ impl Keeper {
         if !self.destinations.awaits_configured() {
             return Ok(false);
         }
-        let back = self.store.bring_back_configured(&term.id, &self.destinations.channels(), BATCH).await?;
+        let channels = self.destinations.channels();
+        let names: Vec<&str> = channels.iter().map(String::as_str).collect();
+        let back = self.store.bring_back_configured(&term.id, &names, BATCH).await?;
         if back > 0 {
             tracing::info!(messages = back, "channels.brought_back");
             self.wakeup.notify_one();
         }
         let more = back >= u64::from(BATCH);
         if !more {
-            self.destinations.configured_are_back();
+            self.destinations.configured_are_back(&channels);
         }
         Ok(more)
     }

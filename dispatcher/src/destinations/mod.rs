@@ -49,7 +49,6 @@ pub struct Limits {
 #[derive(Debug)]
 pub struct Destinations {
     slots: usize,
-    channels: HashMap<String, Limits>,
     state: Mutex<State>,
     answered: Notify,
     /// Given when rows are to be brought back.
@@ -58,6 +57,8 @@ pub struct Destinations {
 
 #[derive(Debug, Default)]
 struct State {
+    /// What each configured channel allows its destinations.
+    allowed: HashMap<String, Limits>,
     known: HashMap<String, Destination>,
     /// The last change by hand that was heard of, by destination.
     by_hand: HashMap<String, i64>,
@@ -110,8 +111,23 @@ impl Limits {
 
 impl Destinations {
     /// None known yet, of channels with these limits; `slots` is `dispatch.max_in_flight`.
-    pub fn new(slots: usize, channels: HashMap<String, Limits>) -> Self {
-        Self { slots, channels, state: Mutex::default(), answered: Notify::new(), recovery: Notify::new() }
+    pub fn new(slots: usize, allowed: HashMap<String, Limits>) -> Self {
+        let state = Mutex::new(State { allowed, ..State::default() });
+        Self { slots, state, answered: Notify::new(), recovery: Notify::new() }
+    }
+
+    /// From now on these are the channels. Rows that waited for one of them come back.
+    pub fn reconfigure(&self, allowed: HashMap<String, Limits>) {
+        let now = Instant::now();
+        let mut state = self.state();
+        for destination in state.known.values_mut() {
+            destination.reconfigure(&allowed, now);
+        }
+        state.allowed = allowed;
+        state.awaits_configured = true;
+        drop(state);
+        self.recovery.notify_one();
+        self.answered.notify_waiters();
     }
 
     /// Goes on with what earlier terms, and people, left in the database.
@@ -123,12 +139,7 @@ impl Destinations {
             destination.forget(now);
         }
         for left in states {
-            let limits = self.channels.get(&left.destination).copied().unwrap_or_default();
-            let known = &mut state.known;
-            known
-                .entry(left.destination.clone())
-                .or_insert_with(|| Destination::new(limits, 0, now))
-                .take_over(left, now);
+            state.destination(&left.destination, now).take_over(left, now);
         }
     }
 
@@ -162,15 +173,16 @@ impl Destinations {
     pub fn admitted(&self, messages: &[Message]) {
         let now = Instant::now();
         let mut state = self.state();
-        for message in messages {
-            let limits = self.channels.get(&message.channel).copied().unwrap_or_default();
-            if !state.known.contains_key(&message.destination) {
-                let first = limits.first_room(self.slots) as usize;
-                state.known.insert(message.destination.clone(), Destination::new(limits, first, now));
+        let State { allowed, known, .. } = &mut *state;
+        for Message { channel, destination, .. } in messages {
+            if let Some(known) = known.get_mut(destination) {
+                known.admitted(channel, allowed, now);
+                continue;
             }
-            if let Some(destination) = state.known.get_mut(&message.destination) {
-                destination.admitted(&limits, now);
-            }
+            let first = allowed.get(channel).copied().unwrap_or_default().first_room(self.slots);
+            let mut new = Destination::of(channel, allowed, first as usize, now);
+            new.admitted(channel, allowed, now);
+            known.insert(destination.clone(), new);
         }
     }
 
@@ -188,10 +200,7 @@ impl Destinations {
             }
         }
         if let Some(asked) = asked(message, answer, longest) {
-            let limits = self.channels.get(&asked.destination).copied().unwrap_or_default();
-            let known = &mut state.known;
-            let held = known.entry(asked.destination.clone()).or_insert_with(|| Destination::new(limits, 0, now));
-            held.pause(asked.kind, asked.remaining, now);
+            state.destination(&asked.destination, now).pause(asked.kind, asked.remaining, now);
             ruling.pause = Some(match ruling.pause.take() {
                 // It is tried carefully, but no sooner than it asked for.
                 Some(opened) => Pause { remaining: opened.remaining.max(asked.remaining), ..opened },
@@ -239,8 +248,8 @@ impl Destinations {
     }
 
     /// The names of the configured channels.
-    fn channels(&self) -> Vec<&str> {
-        self.channels.keys().map(String::as_str).collect()
+    fn channels(&self) -> Vec<String> {
+        self.state().allowed.keys().cloned().collect()
     }
 
     /// Whether rows may wait that were deferred because nobody had configured their channel.
@@ -248,9 +257,10 @@ impl Destinations {
         self.state().awaits_configured
     }
 
-    /// None do any more, in this term.
-    fn configured_are_back(&self) {
-        self.state().awaits_configured = false;
+    /// None do any more, in this term, for one of these channels.
+    fn configured_are_back(&self, channels: &[String]) {
+        let mut state = self.state();
+        state.awaits_configured = state.allowed.keys().any(|channel| !channels.contains(channel));
     }
 
     /// What is to be put aside, so that it does not stand in the way of others.
@@ -303,8 +313,7 @@ impl Destinations {
                 continue;
             }
             tracing::info!(destination = name, paused = paused.is_some(), "destination.changed_by_hand");
-            let limits = self.channels.get(&name).copied().unwrap_or_default();
-            let destination = state.known.entry(name).or_insert_with(|| Destination::new(limits, 0, now));
+            let destination = state.destination(&name, now);
             match paused {
                 Some(remaining) => destination.pause(PauseKind::Hand, remaining, now),
                 None => destination.resume(now),
@@ -356,6 +365,14 @@ impl Destinations {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// That of this name, which may be a channel's.
+    fn destination(&mut self, name: &str, now: Instant) -> &mut Destination {
+        let Self { allowed, known, .. } = self;
+        known.entry(name.to_owned()).or_insert_with(|| Destination::of(name, allowed, 0, now))
     }
 }
 

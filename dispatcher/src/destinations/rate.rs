@@ -35,6 +35,12 @@ impl RateLimit {
         self.per_second * (begun.as_secs_f64() / rise.as_secs_f64()).min(1.0)
     }
 
+    /// For how long it has been rising where it allows so many messages a second.
+    fn rising_for(&self, per_second: f64) -> Duration {
+        let rise = self.rise.unwrap_or_default().mul_f64((per_second / self.per_second).min(1.0));
+        rise.saturating_sub(Duration::from_secs(1))
+    }
+
     /// What may be sent at once to a destination of which nothing is known.
     pub(super) fn burst(&self) -> usize {
         whole(self.after(Duration::ZERO).max(1.0))
@@ -71,6 +77,17 @@ impl Bucket {
         self.available(now);
         self.tokens -= messages;
         self.used = now;
+    }
+
+    /// Keeps to another limit from now on. Where that rises, it goes on from what is allowed at the moment.
+    pub(super) fn keep_to(&mut self, limit: RateLimit, now: Instant) {
+        if self.limit == limit {
+            return;
+        }
+        self.available(now);
+        let reached = self.limit.after(now - self.rising_since);
+        self.limit = limit;
+        self.rising_since = now.checked_sub(limit.rising_for(reached)).unwrap_or(now);
     }
 
     /// How long one message takes at the full rate.
@@ -144,6 +161,22 @@ mod tests {
         let full = sent(&mut bucket, now + Duration::from_mins(1), 1);
         assert!((5_900..=6_000).contains(&full), "{full}");
         assert_eq!(bucket.available(now + Duration::from_mins(3)), RISING.burst());
+    }
+
+    #[test]
+    fn another_limit_goes_on_from_the_rate_that_was_reached() {
+        let now = Instant::now();
+        let mut bucket = Bucket::new(STEADY, 0, Duration::ZERO, now);
+        bucket.keep_to(RateLimit { per_second: 10.0, ..STEADY }, now);
+        assert!((9..=10).contains(&sent(&mut bucket, now, 1)));
+        bucket.keep_to(RISING, now + Duration::from_secs(1));
+        let second = sent(&mut bucket, now + Duration::from_secs(1), 1);
+        assert!((90..=210).contains(&second), "{second}");
+        let later = now + Duration::from_secs(2);
+        let mut risen = Bucket::new(RISING, 0, Duration::from_mins(1), later);
+        risen.keep_to(RateLimit { per_second: 60_000.0, ..RISING }, later);
+        let second = sent(&mut risen, later, 1);
+        assert!((5_900..=7_100).contains(&second), "{second}");
     }
 
     #[test]

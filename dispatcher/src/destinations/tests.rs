@@ -288,3 +288,53 @@ async fn a_destination_that_is_at_rest_is_forgotten() {
     let known: Vec<_> = destinations.admission().rooms.into_iter().map(|room| room.destination).collect();
     assert_eq!(known, ["in-flight"]);
 }
+
+fn with_rate(per_second: f64) -> Limits {
+    Limits { rate: Some(RateLimit { per_second, rise: None }), max_in_flight: None }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_destination_of_two_channels_keeps_to_the_slower_rate() {
+    let allowed = [("hook", 100.0), ("slower", 10.0)].map(|(name, rate)| (name.to_owned(), with_rate(rate)));
+    let destinations = Destinations::new(SLOTS, HashMap::from(allowed));
+    let slower = Message { channel: "slower".to_owned(), ..to("a") };
+    destinations.admitted(&[to("a"), slower]);
+    for message in [to("a"), to("a")] {
+        destinations.answered(&message, &delivered(), QUICK, LONGEST);
+    }
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(destinations.room_at("a"), Some(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_channel_allows_can_change_while_its_messages_are_in_flight() {
+    let destinations = destinations(with_rate(1.0));
+    destinations.admitted(&[to("a"), to("a"), to("b")]);
+    destinations.put_aside(&destinations.aside(), &[100, 100]);
+    assert!(destinations.is_closed("a") && destinations.recovered().is_empty());
+
+    let own = Limits { max_in_flight: Some(5), rate: None };
+    destinations.reconfigure(HashMap::from([("hook".to_owned(), own)]));
+    assert_eq!(destinations.room_at("a"), Some(3), "two are in flight");
+    let mut recovered = destinations.recovered();
+    recovered.sort();
+    assert_eq!(recovered, ["a", "b"], "what was put aside at the old rate comes back");
+
+    destinations.reconfigure(HashMap::new());
+    assert!(destinations.room_at("a") > Some(3), "nobody limits it");
+    destinations.reconfigure(HashMap::from([("hook".to_owned(), with_rate(2.0))]));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(destinations.room_at("a"), Some(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_of_a_channel_that_is_added_while_others_are_brought_back_are_not_forgotten() {
+    let destinations = destinations(Limits::default());
+    destinations.take_over(&[]);
+    let before = destinations.channels();
+    destinations.reconfigure(["hook", "new"].map(|name| (name.to_owned(), Limits::default())).into());
+    destinations.configured_are_back(&before);
+    assert!(destinations.awaits_configured());
+    destinations.configured_are_back(&destinations.channels());
+    assert!(!destinations.awaits_configured());
+}

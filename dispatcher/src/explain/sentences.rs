@@ -73,7 +73,7 @@ pub(super) fn not_configured(channel: &str, put_off_until: Option<&String>) -> S
     match channel_name::check(channel) {
         Ok(()) => format!(
             "Its channel {channel:?} is not configured here{put_off}. Add [channels.{channel}] to the settings of the \
-             replicas."
+             replicas, and have them read it (SIGHUP)."
         ),
         Err(why) => format!(
             "Its channel {channel:?} is not configured here{put_off}. No channel can be called so: {why}; allowed is {}. \

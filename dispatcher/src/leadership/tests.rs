@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::channels::Channels;
 use crate::fixtures::{Asked, LeaseStore, Network, Rival, SteppedClock, TermStore, metrics};
 use crate::in_flight::InFlight;
+use crate::in_force::InForce;
 use crate::settling::Settling;
 use crate::suspects::Suspects;
 use crate::watchdog::trust_margin;
@@ -208,9 +210,9 @@ async fn a_term_that_the_database_refuses_is_fenced() {
     let (in_flight, wakeup) = (Arc::new(InFlight::new(1, 1)), Arc::default());
     let settling = Arc::new(Settling {
         store: stage.store.clone(),
-        suspects: Arc::new(Suspects::new(in_flight.clone(), Arc::clone(&wakeup), TTL)),
+        suspects: Arc::new(Suspects::new(in_flight.clone(), Arc::clone(&wakeup))),
         in_flight,
-        channels: Arc::new([]),
+        channels: InForce::new(Channels::default()),
         wakeup,
         metrics: metrics(),
     });

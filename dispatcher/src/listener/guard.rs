@@ -1,7 +1,7 @@
 //! What stands before the routes: the bearer tokens, and the patience with an answer.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,9 @@ use axum::response::{IntoResponse, Response};
 use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 
+use super::ListenError;
 use crate::api::{Kind, Problem};
+use crate::in_force::InForce;
 
 /// What a client may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +36,20 @@ pub struct Tokens {
 }
 
 impl Tokens {
+    /// Whether they guard a listener at this address.
+    ///
+    /// # Errors
+    /// One that is empty, or none where other machines reach the listener.
+    pub fn guard(&self, listen: SocketAddr) -> Result<(), ListenError> {
+        if [&self.operate, &self.read].into_iter().flatten().any(|token| token.is_empty()) {
+            return Err(ListenError::EmptyToken);
+        }
+        if !self.needed() && !super::is_on_loopback(listen) {
+            return Err(ListenError::Exposed { listen });
+        }
+        Ok(())
+    }
+
     /// Whether anybody needs one.
     pub fn needed(&self) -> bool {
         self.operate.is_some() || self.read.is_some()
@@ -71,12 +87,12 @@ fn credentials(authorization: &[u8]) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"Bearer ").then_some(credentials)
 }
 
-pub(super) async fn require_read(State(tokens): State<Tokens>, request: Request, next: Next) -> Response {
-    require(&tokens, Role::Read, request, next).await
+pub(super) async fn require_read(State(tokens): State<InForce<Tokens>>, request: Request, next: Next) -> Response {
+    require(&tokens.current(), Role::Read, request, next).await
 }
 
-pub(super) async fn require_operate(State(tokens): State<Tokens>, request: Request, next: Next) -> Response {
-    require(&tokens, Role::Operate, request, next).await
+pub(super) async fn require_operate(State(tokens): State<InForce<Tokens>>, request: Request, next: Next) -> Response {
+    require(&tokens.current(), Role::Operate, request, next).await
 }
 
 async fn require(tokens: &Tokens, needed: Role, request: Request, next: Next) -> Response {

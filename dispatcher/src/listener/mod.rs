@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Office;
+use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::pulse::Pulse;
 use crate::readiness::Readiness;
@@ -81,13 +82,13 @@ pub enum ListenError {
 impl Listener {
     /// Listens on `admin.listen`, any free port where it says 0. With a token, all but `/healthz` and `/readyz`
     /// ask for one as `Authorization: Bearer`.
-    pub async fn bind(listen: SocketAddr, tokens: &Tokens, shown: Shown, office: Office) -> Result<Self, ListenError> {
-        if [&tokens.operate, &tokens.read].into_iter().flatten().any(|token| token.is_empty()) {
-            return Err(ListenError::EmptyToken);
-        }
-        if !tokens.needed() && !is_on_loopback(listen) {
-            return Err(ListenError::Exposed { listen });
-        }
+    pub async fn bind(
+        listen: SocketAddr,
+        tokens: &InForce<Tokens>,
+        shown: Shown,
+        office: Office,
+    ) -> Result<Self, ListenError> {
+        tokens.current().guard(listen)?;
         let bound = TcpListener::bind(listen).await.and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) = bound.map_err(|source| ListenError::Bind { listen, source })?;
         tracing::info!(%address, "listening");

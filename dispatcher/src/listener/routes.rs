@@ -14,6 +14,7 @@ use super::Shown;
 use super::guard::{self, Patience, Tokens};
 use crate::api::{self, Kind, Office, Problem};
 use crate::cached::Cached;
+use crate::in_force::InForce;
 
 /// How long causes are good for: probes of many kinds may ask at once.
 const CAUSES_MAX_AGE: Duration = Duration::from_secs(5);
@@ -39,7 +40,7 @@ struct Routes {
     causes: Arc<Cached<Vec<String>>>,
 }
 
-pub(super) fn router(shown: Shown, office: Office, tokens: &Tokens) -> Router {
+pub(super) fn router(shown: Shown, office: Office, tokens: &InForce<Tokens>) -> Router {
     let routes = Routes { shown, causes: Arc::new(Cached::new(CAUSES_MAX_AGE)) };
     let reads = || middleware::from_fn_with_state(tokens.clone(), guard::require_read);
     let operates = || middleware::from_fn_with_state(tokens.clone(), guard::require_operate);

@@ -1,6 +1,7 @@
 //! Label sets built once: attempts come by the ten thousand a second.
 
 use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use opentelemetry::KeyValue;
 
@@ -9,7 +10,7 @@ const OUTCOMES: [&str; 7] = ["delivered", "retry", "dead", "dead_target", "defer
 
 /// The label sets of the configured channels.
 #[derive(Debug)]
-pub(super) struct Channels(HashMap<String, Labels>);
+pub(super) struct Channels(RwLock<HashMap<String, Labels>>);
 
 #[derive(Debug)]
 struct Labels {
@@ -18,21 +19,18 @@ struct Labels {
 }
 
 impl Channels {
-    pub(super) fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let labels = |name: &str| Labels {
-            channel: channel_labels(name),
-            outcomes: OUTCOMES.map(|outcome| (outcome, outcome_labels(name, outcome))),
-        };
-        Self(names.into_iter().map(|name| (name.to_owned(), labels(name))).collect())
+    pub(super) fn new(names: &[String]) -> Self {
+        Self(RwLock::new(all_labels(names)))
     }
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+    /// From now on these are the channels.
+    pub(super) fn replace(&self, names: &[String]) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = all_labels(names);
     }
 
     /// Calls `measure` with the labels of `channel`.
     pub(super) fn with(&self, channel: &str, measure: impl FnOnce(&[KeyValue])) {
-        match self.0.get(channel) {
+        match self.labels().get(channel) {
             Some(labels) => measure(&labels.channel),
             None => measure(&channel_labels(channel)),
         }
@@ -40,7 +38,8 @@ impl Channels {
 
     /// Calls `measure` with the labels of `channel` and `outcome`.
     pub(super) fn with_outcome(&self, channel: &str, outcome: &'static str, measure: impl FnOnce(&[KeyValue])) {
-        let built = self.0.get(channel).and_then(|labels| labels.outcomes.iter().find(|(word, _)| *word == outcome));
+        let labels = self.labels();
+        let built = labels.get(channel).and_then(|labels| labels.outcomes.iter().find(|(word, _)| *word == outcome));
         match built {
             Some((_, labels)) => measure(labels),
             None => measure(&outcome_labels(channel, outcome)),
@@ -49,10 +48,22 @@ impl Channels {
 
     /// Calls `measure` with the labels of each channel and outcome.
     pub(super) fn each_outcome(&self, measure: impl Fn(&[KeyValue])) {
-        for (_, labels) in self.0.values().flat_map(|labels| &labels.outcomes) {
+        for (_, labels) in self.labels().values().flat_map(|labels| &labels.outcomes) {
             measure(labels);
         }
     }
+
+    fn labels(&self) -> RwLockReadGuard<'_, HashMap<String, Labels>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn all_labels(names: &[String]) -> HashMap<String, Labels> {
+    let labels = |name: &str| Labels {
+        channel: channel_labels(name),
+        outcomes: OUTCOMES.map(|outcome| (outcome, outcome_labels(name, outcome))),
+    };
+    names.iter().map(|name| (name.clone(), labels(name))).collect()
 }
 
 fn channel_labels(channel: &str) -> [KeyValue; 1] {

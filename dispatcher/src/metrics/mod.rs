@@ -76,11 +76,11 @@ impl Metrics {
         }
         let provider = provider.build();
         let meter = provider.meter("outbox");
-        let channels = Channels::new(channels);
+        let names: Vec<String> = channels.into_iter().map(str::to_owned).collect();
         let metrics = Self {
             registry,
-            observed: Observed::register(&meter, &channels, shards),
-            channels,
+            channels: Channels::new(&names),
+            observed: Observed::register(&meter, names, shards),
             attempts: counter(&meter, Name::Attempts),
             attempt_duration: histogram(&meter, Name::AttemptDuration, &SECONDS),
             delivery_latency: histogram(&meter, Name::DeliveryLatency, &DELIVERY_SECONDS),
@@ -94,6 +94,14 @@ impl Metrics {
         };
         metrics.begin_at_zero(shards);
         Ok(metrics)
+    }
+
+    /// From now on these are the channels. What was counted for others stays.
+    pub fn reconfigure<'a>(&self, channels: impl IntoIterator<Item = &'a str>) {
+        let names: Vec<String> = channels.into_iter().map(str::to_owned).collect();
+        self.channels.replace(&names);
+        self.observed.reconfigure(names);
+        self.attempts_begin_at_zero();
     }
 
     /// An attempt of `channel` ended with `outcome` ([`outbox_schema::Outcome::as_str`]).
@@ -172,7 +180,7 @@ impl Metrics {
     }
 
     fn begin_at_zero(&self, shards: &[Shard]) {
-        self.channels.each_outcome(|labels| self.attempts.add(0, labels));
+        self.attempts_begin_at_zero();
         for shard in shards {
             for end in TermEnd::ALL {
                 self.terms.add(0, &term_labels(*shard, end));
@@ -183,6 +191,10 @@ impl Metrics {
         self.in_doubt(InDoubtPolicy::DeadLetter, 0);
         self.in_flight(0);
         self.pruned(Pruned::default());
+    }
+
+    fn attempts_begin_at_zero(&self) {
+        self.channels.each_outcome(|labels| self.attempts.add(0, labels));
     }
 }
 

@@ -9,7 +9,6 @@ use opentelemetry::metrics::{AsyncInstrument, Meter};
 use outbox_schema::{Shard, Status};
 
 use super::Name;
-use super::labels::Channels;
 use crate::term::Term;
 use crate::vitals::{ChannelVitals, Vitals};
 
@@ -18,12 +17,13 @@ const VITALS_SHOWN: Duration = Duration::from_secs(90);
 
 #[derive(Debug)]
 pub(super) struct Observed {
-    channels: Vec<String>,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
+    /// The configured channels.
+    channels: Vec<String>,
     /// The last term of each shard that this process led, perhaps ended; none before the first.
     terms: BTreeMap<Shard, Option<Arc<Term>>>,
     vitals: Option<(Instant, Arc<Vitals>)>,
@@ -32,12 +32,9 @@ struct State {
 }
 
 impl Observed {
-    pub(super) fn register(meter: &Meter, channels: &Channels, shards: &[Shard]) -> Arc<Self> {
+    pub(super) fn register(meter: &Meter, channels: Vec<String>, shards: &[Shard]) -> Arc<Self> {
         let terms = shards.iter().map(|shard| (*shard, None)).collect();
-        let observed = Arc::new(Self {
-            channels: channels.names().map(str::to_owned).collect(),
-            state: Mutex::new(State { terms, ..State::default() }),
-        });
+        let observed = Arc::new(Self { state: Mutex::new(State { channels, terms, ..State::default() }) });
         observed.gauge(meter, Name::LeaseHeld, Self::show_lease_held);
         observed.gauge(meter, Name::Epoch, Self::show_epoch);
         observed.gauge(meter, Name::DestinationPaused, Self::show_paused);
@@ -59,6 +56,10 @@ impl Observed {
         let this = Arc::clone(self);
         let gauge = meter.f64_observable_gauge(name.as_str()).with_description(name.help()).with_unit("s");
         gauge.with_callback(move |instrument| show(&this, instrument)).build();
+    }
+
+    pub(super) fn reconfigure(&self, channels: Vec<String>) {
+        self.state().channels = channels;
     }
 
     pub(super) fn term_began(&self, term: &Arc<Term>) {
@@ -141,7 +142,7 @@ impl Observed {
     fn each_channel(&self, show: impl Fn(&ChannelVitals)) {
         let Some(vitals) = self.recent_vitals() else { return };
         vitals.channels.iter().for_each(&show);
-        for name in &self.channels {
+        for name in &self.state().channels {
             if !vitals.channels.iter().any(|channel| channel.channel == *name) {
                 show(&ChannelVitals { channel: name.clone(), ..ChannelVitals::default() });
             }

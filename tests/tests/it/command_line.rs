@@ -3,7 +3,7 @@
 
 use outbox_schema::Dialect;
 use outbox_tests::servers;
-use rustix::process::{Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::outboxes;
@@ -459,17 +459,6 @@ async fn the_listener_tells_of_health_readiness_and_numbers_also_on_a_follower()
     assert_eq!(code, Some(0));
     assert!(log.contains("run.stopping") && log.contains("run.stopped"), "{log}");
     assert!(program.run(&["health", "--url", &other]).await.failed().contains("does not answer"));
-}
-
-#[tokio::test]
-async fn a_hang_up_leaves_a_replica_running_and_says_that_settings_are_not_read_anew() {
-    let program = small().await;
-    let mut replica = program.start();
-    let address = replica.listener().await;
-    kill_process(replica.pid(), Signal::HUP).unwrap();
-    replica.says("run.settings_not_reloaded").await;
-    assert_eq!(program.run(&["health", "--url", &address]).await.done(), "ok\n");
-    assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
 }
 
 async fn get(address: &str, path: &str) -> (u16, String) {

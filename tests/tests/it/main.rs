@@ -42,6 +42,7 @@ mod poller;
 mod program;
 mod readiness;
 mod receivers;
+mod reload;
 mod retention;
 mod servers;
 mod sink;

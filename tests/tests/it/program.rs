@@ -59,8 +59,13 @@ impl Program {
     /// `settings` is TOML, without the sections `database` and `admin`.
     pub(crate) fn new(database: &str, settings: &str) -> Self {
         let program = Self { home: tempfile::tempdir().unwrap(), database: database.to_owned() };
-        program.write("outbox.toml", &format!("[admin]\nlisten = \"127.0.0.1:0\"\n{settings}"));
+        program.set(settings);
         program
+    }
+
+    /// Writes other settings, which a replica that runs does not read by itself.
+    pub(crate) fn set(&self, settings: &str) {
+        self.write("outbox.toml", &format!("[admin]\nlisten = \"127.0.0.1:0\"\n{settings}"));
     }
 
     /// Writes a file into the directory that it runs in, and gives its path.
@@ -172,6 +177,11 @@ impl Replica {
     pub(crate) async fn listener(&mut self) -> String {
         let line = self.says("listening").await;
         format!("http://{}", line.split_once("address=").unwrap().1.trim())
+    }
+
+    /// Has it read its settings anew.
+    pub(crate) fn hang_up(&self) {
+        kill_process(self.pid(), Signal::HUP).unwrap();
     }
 
     pub(crate) fn pid(&self) -> Pid {
