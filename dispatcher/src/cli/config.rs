@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::text::print_as;
-use crate::config::Config;
+use crate::config::{Config, ConfigError, schema};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
@@ -15,10 +15,25 @@ pub(super) enum ConfigCommand {
         #[arg(long)]
         json: bool,
     },
+    /// A JSON Schema of the settings file, for editors.
+    Schema {
+        /// It is JSON anyway.
+        #[arg(long, hide = true)]
+        json: bool,
+    },
 }
 
-pub(super) fn config(config: &Config, command: &ConfigCommand) -> anyhow::Result<ExitCode> {
-    let ConfigCommand::Show { json } = command;
-    print_as(*json, &config.to_json(), |_| config.to_toml())?;
+pub(super) fn config(
+    settings: impl Fn() -> Result<Config, ConfigError>,
+    command: &ConfigCommand,
+) -> anyhow::Result<ExitCode> {
+    match command {
+        ConfigCommand::Show { json } => {
+            let config = settings()?;
+            print_as(*json, &config.to_json(), |_| config.to_toml())?;
+        }
+        // Also where those settings are wrong that it helps to write.
+        ConfigCommand::Schema { .. } => print_as(true, &schema(), |_| String::new())?,
+    }
     Ok(ExitCode::SUCCESS)
 }

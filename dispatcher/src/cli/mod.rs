@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod completions;
 mod config;
 mod dead_letters;
 mod destinations;
@@ -89,6 +90,8 @@ enum Command {
     Health(health::HealthArgs),
     /// What this reaches on your own servers, beside what they reach by themselves.
     Bench(bench::BenchArgs),
+    /// What a shell must know to complete these commands, as a script.
+    Completions(completions::CompletionsArgs),
     /// A part of a bench, which starts it.
     #[command(hide = true)]
     BenchPart,
@@ -113,6 +116,7 @@ impl Command {
             | Self::Config(_)
             | Self::Check(_)
             | Self::Bench(_)
+            | Self::Completions(_)
             | Self::BenchPart
             | Self::Demo(_) => false,
         }
@@ -164,10 +168,11 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
                 invalid_targets::invalid_targets(settings(&global)?, url, command).await
             }
             Command::Prune(args) => prune::prune(settings(&global)?, url, args).await.map(|()| ExitCode::SUCCESS),
-            Command::Config(command) => config::config(&settings(&global)?, &command),
+            Command::Config(command) => config::config(|| settings(&global), &command),
             Command::Check(args) => check::check(settings(&global)?, &args).await,
             Command::Health(args) => health::health(&settings(&global)?, url, &args).await,
             Command::Bench(args) => bench::bench(settings(&global)?, args).await,
+            Command::Completions(args) => completions::completions::<Cli>(&args),
             Command::BenchPart => crate::bench::part::work().await,
             Command::Demo(args) => crate::demo::demo(args).await,
         }

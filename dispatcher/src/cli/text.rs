@@ -8,11 +8,12 @@ use serde::Serialize;
 
 /// Writes `text` for people, its control characters [`visible`], and ends the line.
 pub(crate) fn print(text: &str) -> io::Result<()> {
-    write_out(&visible(text))
+    print_as_it_is(&visible(text))
 }
 
-/// A reader that has gone away (`outbox … | head`) is not an error.
-fn write_out(text: &str) -> io::Result<()> {
+/// Writes what this program made itself and a program reads. A reader that has gone away (`outbox … | head`) is not an
+/// error.
+pub(crate) fn print_as_it_is(text: &str) -> io::Result<()> {
     match writeln!(io::stdout().lock(), "{}", text.trim_end_matches('\n')) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
@@ -25,7 +26,7 @@ pub(crate) fn print_as<T: Serialize + ?Sized>(
     value: &T,
     in_words: impl FnOnce(&T) -> String,
 ) -> anyhow::Result<()> {
-    let written = if json { write_out(&serde_json::to_string_pretty(value)?) } else { print(&in_words(value)) };
+    let written = if json { print_as_it_is(&serde_json::to_string_pretty(value)?) } else { print(&in_words(value)) };
     Ok(written?)
 }
 

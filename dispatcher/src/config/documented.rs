@@ -4,47 +4,20 @@
 
 use std::fmt::Write as _;
 
+use super::described::described;
 use super::known::{KNOWN, Kind, TEMPLATES};
-use super::{Config, DEFAULTS, Sources};
+use super::{Config, Sources};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/settings.md");
 const BEGIN: &str = "<!-- settings: begin -->\n";
 const END: &str = "<!-- settings: end -->";
 
-/// A key of the default file as it is written there.
-struct Documented {
-    section: String,
-    name: String,
-    default: String,
-    comment: String,
-}
-
-/// The keys of the default file with the comments above them.
-fn documented() -> Vec<Documented> {
-    let (mut keys, mut section, mut comment) = (Vec::new(), String::new(), Vec::new());
-    for line in DEFAULTS.lines() {
-        if let Some(text) = line.strip_prefix('#') {
-            comment.push(text.trim());
-        } else if let Some(name) = line.strip_prefix('[') {
-            section = name.trim_end_matches(']').to_owned();
-            comment.clear();
-        } else if let Some((name, default)) = line.split_once(" = ") {
-            let comment = std::mem::take(&mut comment).join(" ");
-            keys.push(Documented { section: section.clone(), name: name.into(), default: default.into(), comment });
-        } else {
-            comment.clear();
-        }
-    }
-    keys.retain(|key| key.section != "channels.http");
-    keys
-}
-
 #[test]
 fn every_setting_is_documented_in_the_default_file() {
     let templates: usize = Kind::ALL.into_iter().map(|kind| KNOWN.template(kind).len()).sum();
-    let documented = documented();
-    assert_eq!(documented.len(), KNOWN.fixed.len() + templates);
-    for key in documented {
+    let described = described();
+    assert_eq!(described.len(), KNOWN.fixed.len() + templates);
+    for key in described {
         assert!(key.comment.len() > 20, "{}.{} says too little: {:?}", key.section, key.name, key.comment);
     }
 }
@@ -52,12 +25,11 @@ fn every_setting_is_documented_in_the_default_file() {
 #[test]
 fn what_the_default_file_says_is_allowed_is_what_the_checks_say() {
     let mut compared = 0;
-    for key in documented() {
-        let Some((_, allowed)) = key.comment.split_once("Allowed: ") else { continue };
-        let allowed = allowed.split(';').next().unwrap().trim_end_matches('.');
+    for key in described() {
+        let Some(allowed) = key.allowed() else { continue };
         let (section, kind) = match key.section.strip_prefix(&format!("{TEMPLATES}.")) {
             Some(kind) => ("channels.x", Some(("channels.x.kind".to_owned(), kind.to_owned()))),
-            None => (key.section.as_str(), None),
+            None => (key.section, None),
         };
         let wrong = (format!("{section}.{}", key.name), "\u{1}wrong".to_owned());
         let flags = kind.into_iter().chain([wrong.clone()]).collect();
@@ -70,8 +42,8 @@ fn what_the_default_file_says_is_allowed_is_what_the_checks_say() {
 }
 
 fn table() -> String {
-    let (mut table, mut section) = (String::new(), String::new());
-    for key in documented() {
+    let (mut table, mut section) = (String::new(), "");
+    for key in described() {
         if key.section != section {
             let title = match key.section.strip_prefix(&format!("{TEMPLATES}.")) {
                 Some(kind) => format!("`[channels.NAME]` with `kind = \"{kind}\"`"),
@@ -79,7 +51,7 @@ fn table() -> String {
             };
             let gap = if section.is_empty() { "" } else { "\n" };
             let _ = write!(table, "{gap}### {title}\n\n| key | default | what it is |\n|---|---|---|\n");
-            section.clone_from(&key.section);
+            section = key.section;
         }
         let default = if key.default == "\"\"" { "none".to_owned() } else { format!("`{}`", key.default) };
         let _ = writeln!(table, "| `{}` | {default} | {} |", key.name, key.comment.replace('|', "\\|"));

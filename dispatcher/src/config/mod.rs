@@ -5,11 +5,13 @@
 
 pub mod channel;
 mod check;
+mod described;
 mod key;
 mod known;
 mod merge;
 mod problem;
 mod read;
+mod schema;
 mod secret;
 mod show;
 mod source;
@@ -30,6 +32,7 @@ pub use channel::{ChannelConfig, ChannelKind, RetryConfig};
 pub use known::DEFAULTS;
 pub use outbox_schema::Dialect;
 pub use problem::{ConfigError, Problem};
+pub use schema::schema;
 pub use secret::{SecretText, SecretUrl};
 
 pub use crate::telemetry::LogFormat;

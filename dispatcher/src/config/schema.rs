@@ -1,0 +1,122 @@
+//! The settings file as a JSON Schema, for editors that complete and check TOML by one. It knows what the default file
+//! knows; what has to fit together, only the program does.
+
+use serde_json::{Map, Value, json};
+use toml::Table;
+
+use super::described::{Described, described};
+use super::known::{KNOWN, Kind, TEMPLATES};
+
+/// JSON Schema, draft 2020-12, of `outbox.toml`.
+pub fn schema() -> Value {
+    let keys = described();
+    let mut sections = Map::new();
+    for key in keys.iter().filter(|key| !key.section.starts_with(TEMPLATES)) {
+        let section = sections.entry(key.section).or_insert_with(|| table(&Map::new()));
+        section["properties"][key.name] = property(key);
+    }
+    let kinds: Vec<Value> = Kind::ALL.into_iter().map(|kind| channel(kind, &keys)).collect();
+    let channels = json!({
+        "description": "The ways out, by the names that rows give.",
+        "type": "object",
+        "propertyNames": { "pattern": "^[a-z0-9_-]{1,64}$" },
+        "additionalProperties": { "oneOf": kinds },
+    });
+    sections.insert("channels".to_owned(), channels);
+    let mut schema = table(&sections);
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("Settings of outbox");
+    schema
+}
+
+/// A table with these keys and no others.
+fn table(properties: &Map<String, Value>) -> Value {
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+/// A channel of one kind, with the keys that it takes from `[retry]` where it has none of its own.
+fn channel(kind: Kind, keys: &[Described]) -> Value {
+    let template = format!("{TEMPLATES}.{}", kind.as_str());
+    let mut properties = Map::new();
+    properties.insert("kind".to_owned(), json!({ "description": "How it is reached.", "const": kind.as_str() }));
+    let own = keys.iter().filter(|key| key.section == template);
+    let inherited: Vec<&str> = KNOWN.inherited(kind).collect();
+    let inherited = keys.iter().filter(|key| key.section == "retry" && inherited.contains(&key.name));
+    properties.extend(own.chain(inherited).map(|key| (key.name.to_owned(), property(key))));
+    let mut channel = table(&properties);
+    channel["required"] = json!(["kind"]);
+    channel
+}
+
+fn property(key: &Described) -> Value {
+    // A line of a file that every test reads.
+    let line: Table = format!("default = {}", key.default).parse().expect("a line of defaults.toml is TOML");
+    let default = &line["default"];
+    let mut property = shape(default, key);
+    property["description"] = json!(key.comment);
+    property["default"] = json!(default);
+    property
+}
+
+/// The type is that of the default; what is allowed of it, its comment says.
+fn shape(default: &toml::Value, key: &Described) -> Value {
+    use toml::Value as Toml;
+    let range = key.allowed().and_then(range);
+    match (default, range, key.name) {
+        (_, _, "auth") => auth(),
+        (_, _, "headers") => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        (_, _, "signing_keys") => json!({ "type": "array", "items": secret() }),
+        (Toml::Integer(_), Some((low, high)), _) => json!({ "type": "integer", "minimum": low, "maximum": high }),
+        (Toml::Float(_), Some((low, high)), _) => json!({ "type": "number", "minimum": low, "maximum": high }),
+        (Toml::Integer(_), None, _) => json!({ "type": "integer" }),
+        (Toml::Float(_), None, _) => json!({ "type": "number" }),
+        (Toml::Boolean(_), ..) => json!({ "type": "boolean" }),
+        (Toml::Array(_), ..) => json!({ "type": "array", "items": { "type": "string" } }),
+        (Toml::Table(_), ..) => json!({ "type": "object" }),
+        (Toml::String(text), ..) => match key.allowed().and_then(words) {
+            Some(mut words) => {
+                words.extend(Some(text.as_str()).filter(|text| text.is_empty()));
+                json!({ "enum": words })
+            }
+            None => json!({ "type": "string" }),
+        },
+        (Toml::Datetime(_), ..) => json!({ "type": "string" }),
+    }
+}
+
+/// A text, or where one is kept.
+fn secret() -> Value {
+    let text = json!({ "type": "string" });
+    json!({ "oneOf": [text, record(&[("env", &text)]), record(&[("file", &text)])] })
+}
+
+fn auth() -> Value {
+    let text = json!({ "type": "string" });
+    let mut auth = table(&Map::from_iter([
+        ("bearer".to_owned(), secret()),
+        ("basic".to_owned(), record(&[("user", &text), ("password", &secret())])),
+        ("header".to_owned(), record(&[("name", &text), ("value", &secret())])),
+    ]));
+    auth["maxProperties"] = json!(1);
+    auth
+}
+
+/// A table that has all of these keys.
+fn record(fields: &[(&str, &Value)]) -> Value {
+    let mut record = table(&fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).clone())).collect());
+    record["required"] = fields.iter().map(|(name, _)| *name).collect();
+    record
+}
+
+/// Of `a whole number from 1 to 9`.
+fn range(allowed: &str) -> Option<(i64, i64)> {
+    let bounds = allowed.strip_prefix("a whole number from ").or_else(|| allowed.strip_prefix("a number from "))?;
+    let (low, high) = bounds.split_once(" to ")?;
+    Some((low.parse().ok()?, high.parse().ok()?))
+}
+
+/// Of `"one", "another" or "a third"`.
+fn words(allowed: &str) -> Option<Vec<&str>> {
+    let word = |text| str::strip_suffix(str::strip_prefix(text, '"')?, '"');
+    allowed.split(" or ").flat_map(|part| part.split(", ")).map(word).collect()
+}
