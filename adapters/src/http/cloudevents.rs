@@ -1,19 +1,26 @@
-//! `CloudEvents` 1.0 in binary mode: the attributes of an event as headers, its data as the body
-//! (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md>, 3.1).
+//! Messages as events of `CloudEvents` 1.0
+//! (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md>): in binary mode (3.1)
+//! the attributes of an event are headers and its data is the body, in structured mode (3.2) all of it is one body of JSON.
 //!
-//! Attributes come from the row's headers and below them from the channel's, as plain text: `ce-type`, `ce-source`,
-//! `ce-subject` and any extension. What the outbox knows itself is added here.
+//! In both, attributes come from the row's headers and below them from the channel's, as plain text: `ce-type`,
+//! `ce-source`, `ce-subject` and any extension. What the outbox knows itself is added here.
 
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
 
 const PREFIX: &str = "ce-";
 const ID: HeaderName = HeaderName::from_static("ce-id");
 const SPECVERSION: HeaderName = HeaderName::from_static("ce-specversion");
 const TIME: HeaderName = HeaderName::from_static("ce-time");
 const DATACONTENTTYPE: &str = "ce-datacontenttype";
+const DATA: &str = "ce-data";
+const VERSION: &str = "1.0";
+
+/// Of an event in one body, as the binding's example has it (3.2.1.3).
+const STRUCTURED: HeaderValue = HeaderValue::from_static("application/cloudevents+json; charset=utf-8");
 
 /// What an event must say and the outbox cannot know.
 const GIVEN: [HeaderName; 2] = [HeaderName::from_static("ce-source"), HeaderName::from_static("ce-type")];
@@ -28,6 +35,9 @@ pub(super) fn check(headers: &HeaderMap) -> Result<(), String> {
         if name == DATACONTENTTYPE {
             return Err(format!("the header {name} must not be sent beside Content-Type: leave it out"));
         }
+        if name == DATA {
+            return Err(format!("the header {name} is no attribute: the data of an event is the payload"));
+        }
         if attribute.is_empty() || !attribute.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
             return Err(format!(
                 "the header {name} is no attribute of an event: after \"ce-\" use letters and digits alone"
@@ -39,37 +49,86 @@ pub(super) fn check(headers: &HeaderMap) -> Result<(), String> {
     }
     match headers.get(CONTENT_TYPE) {
         Some(media) if media.as_bytes().to_ascii_lowercase().starts_with(b"application/cloudevents") => {
-            Err("the Content-Type says that the event is in the body: leave it out, or set cloudevents = \"off\""
-                .to_owned())
+            let problem = "the Content-Type is that of an event, and the channel's cloudevents makes one of the payload: \
+                           say what the payload is, or set cloudevents = \"off\"";
+            Err(problem.to_owned())
         }
         Some(_) | None => Ok(()),
     }
 }
 
-/// Makes an event of the headers of a message with that idempotency key; else says what its row lacks.
-/// `channel` is `channels.NAME`.
-pub(super) fn complete(
-    headers: &mut HeaderMap,
-    key: &str,
-    created_at: Option<SystemTime>,
-    channel: &str,
-) -> Result<(), String> {
+/// What the outbox knows of an event.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'a> {
+    /// The idempotency key of the message.
+    pub(super) key: &'a str,
+    pub(super) created_at: Option<SystemTime>,
+    /// `channels.NAME`, for what to mend.
+    pub(super) channel: &'a str,
+}
+
+/// Makes an event in binary mode of the headers of a message; else says what its row lacks.
+pub(super) fn binary(headers: &mut HeaderMap, known: Known<'_>) -> Result<(), String> {
+    complete(headers, known)?;
+    for (_, value) in headers.iter_mut().filter(|(name, _)| name.as_str().starts_with(PREFIX)) {
+        *value = encoded(value.as_bytes());
+    }
+    headers.insert(ID, encoded(known.key.as_bytes()));
+    headers.insert(SPECVERSION, HeaderValue::from_static(VERSION));
+    Ok(())
+}
+
+/// Makes an event in structured mode of a message, and gives its body: the payload, as it is, with the attributes that
+/// were headers; else says what its row lacks, or that the payload is not the JSON that it is.
+pub(super) fn structured(headers: &mut HeaderMap, payload: &str, known: Known<'_>) -> Result<String, String> {
+    complete(headers, known)?;
+    let text = |value: HeaderValue| Value::String(String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let mut event = Map::new();
+    let names: Vec<HeaderName> = headers.keys().filter(|name| name.as_str().starts_with(PREFIX)).cloned().collect();
+    for name in names {
+        let attribute = name.as_str().trim_start_matches(PREFIX).to_owned();
+        event.extend(headers.remove(&name).map(|value| (attribute, text(value))));
+    }
+    if let Some(media) = headers.insert(CONTENT_TYPE, STRUCTURED) {
+        if !is_json(&media) {
+            let problem =
+                "the Content-Type is not JSON, and the payload is: leave it out, or set cloudevents = \"binary\"";
+            return Err(problem.to_owned());
+        }
+        event.insert("datacontenttype".to_owned(), text(media));
+    }
+    event.insert("id".to_owned(), known.key.into());
+    event.insert("specversion".to_owned(), VERSION.into());
+    let mut body = Value::Object(event).to_string();
+    // Behind the last attribute: the payload is not parsed, and so goes out as it is.
+    body.pop();
+    body.reserve(payload.len() + r#","data":}"#.len());
+    body.push_str(r#","data":"#);
+    body.push_str(payload);
+    body.push('}');
+    Ok(body)
+}
+
+/// Sees to the attributes that an event must have, and to when the message was written.
+fn complete(headers: &mut HeaderMap, known: Known<'_>) -> Result<(), String> {
     check(headers)?;
     if let Some(missing) = GIVEN.iter().find(|name| !headers.contains_key(*name)) {
+        let channel = known.channel;
         return Err(format!(
             "the event has no {missing}: write it into the row's headers, or for all into {channel}.headers"
         ));
     }
-    if let (false, Some(created_at)) = (headers.contains_key(TIME), created_at) {
+    if let (false, Some(created_at)) = (headers.contains_key(TIME), known.created_at) {
         headers.insert(TIME, encoded(humantime::format_rfc3339_millis(created_at).to_string().as_bytes()));
     }
-    headers.insert(ID, encoded(key.as_bytes()));
-    headers.insert(SPECVERSION, HeaderValue::from_static("1.0"));
-    let attributes = headers.iter_mut().filter(|(name, _)| name.as_str().starts_with(PREFIX));
-    for (_, value) in attributes.filter(|(name, _)| **name != ID) {
-        *value = encoded(value.as_bytes());
-    }
     Ok(())
+}
+
+/// Whether a media type is JSON, or something written in JSON (RFC 6839, 3.1).
+fn is_json(media: &HeaderValue) -> bool {
+    let media = String::from_utf8_lossy(media.as_bytes()).to_ascii_lowercase();
+    let essence = media.split(';').next().unwrap_or_default().trim();
+    essence.ends_with("/json") || essence.ends_with("+json")
 }
 
 /// Percent-encoded as the binding says (3.1.3.2): space, quote, percent and all that is not printable ASCII.
@@ -94,12 +153,28 @@ mod tests {
     use super::super::headers::overlay;
     use super::*;
 
-    fn event(row: &serde_json::Value, key: &str) -> Result<HeaderMap, String> {
+    fn known(key: &str) -> Known<'_> {
+        let created_at = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
+        Known { key, created_at: Some(created_at), channel: "channels.hooks" }
+    }
+
+    fn headers(row: &serde_json::Value) -> Result<HeaderMap, String> {
         let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         overlay(&mut headers, &row.to_string(), |_| None)?;
-        let created_at = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
-        complete(&mut headers, key, Some(created_at), "channels.hooks")?;
         Ok(headers)
+    }
+
+    fn event(row: &serde_json::Value, key: &str) -> Result<HeaderMap, String> {
+        let mut headers = headers(row)?;
+        binary(&mut headers, known(key))?;
+        Ok(headers)
+    }
+
+    /// The headers that are left, and the body.
+    fn whole(row: &serde_json::Value, key: &str, payload: &str) -> Result<(HeaderMap, String), String> {
+        let mut headers = headers(row)?;
+        let body = structured(&mut headers, payload, known(key))?;
+        Ok((headers, body))
     }
 
     fn minimal() -> serde_json::Value {
@@ -140,6 +215,36 @@ mod tests {
     }
 
     #[test]
+    fn in_structured_mode_all_of_the_event_is_in_the_body_and_the_payload_is_as_it_was() {
+        let mut row = minimal();
+        row["ce-subject"] = "100% \"Zoë\" 😀".into();
+        row["x-other"] = "stays".into();
+        let (headers, body) = whole(&row, "ключ \"1\"", "{ \"b\":1.0, \"b\" : 1e400 }").unwrap();
+        assert_eq!(
+            body,
+            "{\"datacontenttype\":\"application/json\",\"id\":\"ключ \\\"1\\\"\",\"source\":\"/shop\",\"specversion\":\"1.0\",\
+             \"subject\":\"100% \\\"Zoë\\\" 😀\",\"time\":\"2023-11-14T22:13:20.123Z\",\"type\":\"order.placed\",\
+             \"data\":{ \"b\":1.0, \"b\" : 1e400 }}"
+        );
+        assert_eq!(headers[CONTENT_TYPE], "application/cloudevents+json; charset=utf-8");
+        assert_eq!((headers.len(), &headers["x-other"]), (2, &HeaderValue::from_static("stays")));
+    }
+
+    #[test]
+    fn in_structured_mode_the_content_type_is_that_of_the_data_and_json() {
+        let mut row = minimal();
+        for media in ["application/vnd.shop.v1+JSON", "text/json; charset=utf-8"] {
+            row["content-type"] = media.into();
+            let (_, body) = whole(&row, "a", "1").unwrap();
+            assert!(body.contains(&format!("\"datacontenttype\":\"{media}\"")), "{body}");
+        }
+        row["content-type"] = "application/xml".into();
+        let refused = whole(&row, "a", "1").unwrap_err();
+        assert!(refused.contains("is not JSON"), "{refused}");
+        assert!(event(&row, "a").is_ok(), "in binary mode it is the sender's business");
+    }
+
+    #[test]
     fn what_would_be_no_event_is_refused_with_what_to_do() {
         for (name, value, said) in [
             ("ce-id", "1", "set by the channel's cloudevents"),
@@ -148,12 +253,14 @@ mod tests {
             ("ce-my-thing", "1", "letters and digits alone"),
             ("ce-", "1", "letters and digits alone"),
             ("ce-type", "", "is empty"),
-            ("content-type", "Application/CloudEvents+json", "the event is in the body"),
+            ("ce-data", "1", "the data of an event is the payload"),
+            ("content-type", "Application/CloudEvents+json", "say what the payload is"),
         ] {
             let mut row = minimal();
             row[name] = value.into();
             let refused = event(&row, "a").expect_err(name);
             assert!(refused.contains(said), "{name}: {refused}");
+            assert_eq!(whole(&row, "a", "1").unwrap_err(), refused);
         }
         for (row, missing) in [(r#"{"ce-type": "a"}"#, "ce-source"), (r#"{"ce-source": "a"}"#, "ce-type")] {
             let refused = event(&serde_json::from_str(row).unwrap(), "a").unwrap_err();

@@ -86,7 +86,7 @@ impl Composer {
         }
         match settings.cloudevents {
             CloudEvents::Off => (),
-            CloudEvents::Binary => {
+            CloudEvents::Binary | CloudEvents::Structured => {
                 cloudevents::check(&channel_headers).map_err(|problem| setup.error("headers", problem))?;
             }
         }
@@ -121,11 +121,16 @@ impl Composer {
         if let Some(row) = &delivery.headers {
             headers::overlay(&mut headers, row, |name| self.owner(name))?;
         }
+        let known = cloudevents::Known {
+            key: &delivery.idempotency_key,
+            created_at: delivery.created_at,
+            channel: &self.channel,
+        };
+        let mut body = delivery.payload;
         match self.cloudevents {
             CloudEvents::Off => (),
-            CloudEvents::Binary => {
-                cloudevents::complete(&mut headers, &delivery.idempotency_key, delivery.created_at, &self.channel)?;
-            }
+            CloudEvents::Binary => cloudevents::binary(&mut headers, known)?,
+            CloudEvents::Structured => body = cloudevents::structured(&mut headers, &body, known)?,
         }
         if let Some(credential) = credential {
             headers.insert(credential.name.clone(), credential.value.clone());
@@ -134,8 +139,7 @@ impl Composer {
             headers.insert(IDEMPOTENCY_KEY, key);
         }
         if let Some(signer) = &self.signer {
-            let body = delivery.payload.as_bytes();
-            signer.sign(&mut headers, &delivery.idempotency_key, SystemTime::now(), body)?;
+            signer.sign(&mut headers, &delivery.idempotency_key, SystemTime::now(), body.as_bytes())?;
         }
         // A trace context that is no header value is no reason not to deliver.
         for (name, value) in [(TRACEPARENT, &delivery.traceparent), (TRACESTATE, &delivery.tracestate)] {
@@ -143,7 +147,7 @@ impl Composer {
                 headers.insert(name, value);
             }
         }
-        let request = Request { method: self.method.clone(), url, headers, body: Bytes::from(delivery.payload) };
+        let request = Request { method: self.method.clone(), url, headers, body: Bytes::from(body) };
         Ok(Composed { request, authorized: credential.is_some() })
     }
 

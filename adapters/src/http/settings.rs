@@ -92,6 +92,8 @@ pub enum CloudEvents {
     Off,
     /// In binary mode: the payload is the body, the attributes of the event are headers.
     Binary,
+    /// In structured mode: the body is the whole event in JSON, with the payload as its data.
+    Structured,
 }
 
 /// The credential of a channel.

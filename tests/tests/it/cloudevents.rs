@@ -12,6 +12,20 @@ use crate::sink::{Request, Sink};
 
 #[tokio::test]
 async fn a_receiver_reads_messages_as_events_with_the_attributes_of_row_and_channel() {
+    events_are_read("binary").await;
+}
+
+#[tokio::test]
+async fn a_receiver_reads_the_same_events_where_all_of_them_is_in_the_body() {
+    for request in events_are_read("structured").await {
+        assert_eq!(request.headers["content-type"], "application/cloudevents+json; charset=utf-8");
+        assert!(!request.headers.keys().any(|name| name.as_str().starts_with("ce-")), "{:?}", request.headers);
+    }
+}
+
+/// Has events sent in this mode from each database, and gives the last requests.
+async fn events_are_read(mode: &str) -> Vec<Request> {
+    let mut sent = Vec::new();
     for outbox in outboxes::migrated().await {
         let sink = Sink::start().await;
         let data = json!({ "order": 4711, "by": "Zoë" });
@@ -25,14 +39,16 @@ async fn a_receiver_reads_messages_as_events_with_the_attributes_of_row_and_chan
                     .header("ce-time", "2026-01-01T00:00:00+09:00"),
             ])
             .await;
-        let settings = "[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\ncloudevents = \"binary\"\n\
-             headers = { ce-source = \"https://shop.example/orders\", ce-type = \"com.example.order\", ce-team = \"Kiosk Süd\" }";
-        Program::new(&outbox.test.url, settings).deliver().await;
+        let settings = format!(
+            "[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\ncloudevents = \"{mode}\"\n\
+             headers = {{ ce-source = \"https://shop.example/orders\", ce-type = \"com.example.order\", ce-team = \"Kiosk Süd\" }}"
+        );
+        Program::new(&outbox.test.url, &settings).deliver().await;
 
-        let mut requests = sink.requests();
-        requests.sort_by_key(|request| request.headers["ce-type"].to_str().unwrap().to_owned());
-        assert!(requests.iter().all(|request| !request.headers.contains_key("ce-datacontenttype")));
-        let requests: Vec<Value> = requests.iter().map(Request::to_json).collect();
+        sent = sink.requests();
+        sent.sort_by_key(|request| request.headers["idempotency-key"].to_str().unwrap().to_owned());
+        assert!(sent.iter().all(|request| !request.headers.contains_key("ce-datacontenttype")));
+        let requests: Vec<Value> = sent.iter().map(Request::to_json).collect();
         let events = judged_by("cloudevents_http.py", &json!(requests)).await;
         let expected = |id: &str, kind: &str, time: &Value| {
             json!({
@@ -45,14 +61,15 @@ async fn a_receiver_reads_messages_as_events_with_the_attributes_of_row_and_chan
                 "datacontenttype": "application/json",
             })
         };
-        let written = &events[0]["attributes"]["time"];
+        let written = &events[1]["attributes"]["time"];
         let age = SystemTime::now().duration_since(moment(written)).unwrap();
         assert!(age < Duration::from_mins(2), "written {age:?} ago, by {written}");
         let first = expected("order.4711/placed", "com.example.order", written);
         let mut second = expected("order-4712", "com.example.order.changed", &json!("2026-01-01T00:00:00+09:00"));
         second["subject"] = json!("100% Zoë \u{1F600}");
-        assert_eq!(events, json!([{ "attributes": first, "data": data }, { "attributes": second, "data": data }]));
+        assert_eq!(events, json!([{ "attributes": second, "data": data }, { "attributes": first, "data": data }]));
     }
+    sent
 }
 
 #[tokio::test]

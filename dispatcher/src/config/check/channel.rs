@@ -106,7 +106,8 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
     let headers = headers(read, idempotency_key.unwrap_or(IdempotencyKey::Off));
     let auth = auth::auth(read);
     let signing_keys = auth::signing_keys(read);
-    let cloudevents = read.word("cloudevents", &[("off", CloudEvents::Off), ("binary", CloudEvents::Binary)]);
+    let modes = [("off", CloudEvents::Off), ("binary", CloudEvents::Binary), ("structured", CloudEvents::Structured)];
+    let cloudevents = read.word("cloudevents", &modes);
     let allow_networks = read.list("allow_networks", NETWORKS, network);
     let tls_ca = read.text("tls_ca");
     Some(http::Settings {

@@ -86,7 +86,7 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[channels.hook]\nkind = \"http\"\nbase_url = \"https://u:p@x\"", &["credentials belong in `auth`"]),
     ("[channels.hook]\nkind = \"http\"\nbase_url = \"https://x/?a=b\"", &["a query or a fragment"]),
     ("[channels.hook]\nkind = \"http\"\nmethod = \"GET\"", &["\"POST\", \"PUT\" or \"PATCH\""]),
-    ("[channels.hook]\nkind = \"http\"\ncloudevents = \"structured\"", &["\"off\" or \"binary\""]),
+    ("[channels.hook]\nkind = \"http\"\ncloudevents = \"batched\"", &["\"off\", \"binary\" or \"structured\""]),
     ("[channels.hook]\nkind = \"http\"\nin_doubt = \"drop\"", &["\"resend\" or \"dead_letter\""]),
     ("[channels.hook]\nkind = \"http\"\non_dead_ordered = \"stop\"", &["\"continue\" or \"halt\""]),
     ("[channels.hook]\nkind = \"http\"\nallow_networks = [\"10.0.0.0/64\"]", &["\"10.0.0.0/64\" is not a network"]),
