@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::pki_types::CertificateDer;
+use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 use url::{Position, Url};
@@ -99,20 +101,45 @@ impl Setup<'_> {
         Ok(config)
     }
 
+    /// The same with the certificate of the PEM file `cert`, whose private key is in the file `key`. It takes up no session that
+    /// was begun without it, and leaves none to be taken up without it.
+    pub(crate) fn certified(self, plain: &ClientConfig, cert: &str, key: &str) -> Result<ClientConfig, SetupError> {
+        let chain = self.certificates("tls_cert", cert)?;
+        let pem = self.read("tls_key", key)?;
+        // What the parser says may quote the file.
+        let secret = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| {
+            self.error(
+                "tls_key",
+                format!("the file {key:?} holds no private key: give the PEM of one without a password"),
+            )
+        })?;
+        let certified = CertifiedKey::from_der(chain, secret, plain.crypto_provider()).map_err(|error| {
+            self.error("tls_key", format!("the key of {key:?} does not go with the certificate of {cert:?}: {error}"))
+        })?;
+        let mut config = plain.clone();
+        config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(certified));
+        config.resumption = Resumption::default();
+        Ok(config)
+    }
+
     fn extra_roots(self, tls_ca: &str) -> Result<Vec<CertificateDer<'static>>, SetupError> {
-        if tls_ca.is_empty() {
-            return Ok(Vec::new());
-        }
-        let refuse = |problem: String| self.error("tls_ca", problem);
-        let pem =
-            std::fs::read(tls_ca).map_err(|error| refuse(format!("the file {tls_ca:?} cannot be read: {error}")))?;
-        let roots = CertificateDer::pem_slice_iter(&pem)
+        if tls_ca.is_empty() { Ok(Vec::new()) } else { self.certificates("tls_ca", tls_ca) }
+    }
+
+    /// The certificates of a PEM file: at least one.
+    fn certificates(self, key: &'static str, file: &str) -> Result<Vec<CertificateDer<'static>>, SetupError> {
+        let pem = self.read(key, file)?;
+        let certificates = CertificateDer::pem_slice_iter(&pem)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| refuse(format!("the file {tls_ca:?} is not PEM: {error}")))?;
-        if roots.is_empty() {
-            return Err(refuse(format!("the file {tls_ca:?} holds no certificate: give the PEM of the authority")));
+            .map_err(|error| self.error(key, format!("the file {file:?} is not PEM: {error}")))?;
+        if certificates.is_empty() {
+            return Err(self.error(key, format!("the file {file:?} holds no certificate: give the PEM of one")));
         }
-        Ok(roots)
+        Ok(certificates)
+    }
+
+    fn read(self, key: &'static str, file: &str) -> Result<Vec<u8>, SetupError> {
+        std::fs::read(file).map_err(|error| self.error(key, format!("the file {file:?} cannot be read: {error}")))
     }
 }
 

@@ -16,15 +16,14 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::HeaderMap;
 use hyper::{Method, Response, StatusCode};
-use rustls::ClientConfig;
 use tokio::time::Instant;
-use tokio_rustls::TlsConnector;
 use url::Url;
 
 use self::origin::{Lent, Origin};
 use crate::exchange::{self, HeadAlone, NoAnswer, Read};
 use crate::network::Guard;
 use crate::network::dial::Dialer;
+use crate::network::tls::Tls;
 use crate::setup::origin as origin_of;
 
 /// How often connections are looked through for those that nobody has used for long.
@@ -49,7 +48,7 @@ impl std::fmt::Debug for Request {
 pub(crate) struct Connections {
     head_alone: HeadAlone,
     guard: Arc<Guard>,
-    tls: TlsConnector,
+    tls: Tls,
     patience: Duration,
     origins: Arc<Origins>,
 }
@@ -58,8 +57,13 @@ type Origins = Mutex<HashMap<String, Arc<Origin>>>;
 
 impl Connections {
     /// Connections to what `guard` permits. `patience` is for making one.
-    pub(crate) fn new(head_alone: HeadAlone, guard: Arc<Guard>, tls: ClientConfig, patience: Duration) -> Self {
-        Self { head_alone, guard, tls: TlsConnector::from(Arc::new(tls)), patience, origins: Arc::default() }
+    pub(crate) fn new(head_alone: HeadAlone, guard: Arc<Guard>, tls: Tls, patience: Duration) -> Self {
+        Self { head_alone, guard, tls, patience, origins: Arc::default() }
+    }
+
+    /// Whether the origin of `url` is shown the channel's certificate, should it ask for one.
+    pub(crate) fn shows_certificate(&self, url: &Url) -> bool {
+        self.tls.shows_certificate(url)
     }
 
     /// Sends `request` and waits for the status and the headers of its answer.
@@ -79,7 +83,7 @@ impl Connections {
         if origins.is_empty() {
             tokio::spawn(sweep(Arc::downgrade(&self.origins)));
         }
-        let dialer = Dialer::new(url, Arc::clone(&self.guard), &self.tls, self.patience);
+        let dialer = Dialer::new(url, Arc::clone(&self.guard), self.tls.to(url), self.patience);
         let origin = Arc::new(Origin::new(dialer));
         origins.insert(origin_of(url).to_owned(), Arc::clone(&origin));
         origin
@@ -177,7 +181,7 @@ mod tests {
         Connections::new(
             HeadAlone::MayBeActedUpon,
             Arc::new(guard),
-            setup.tls("", &[]).unwrap(),
+            Tls::new(setup.tls("", &[]).unwrap()),
             Duration::from_secs(10),
         )
     }

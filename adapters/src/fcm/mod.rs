@@ -30,6 +30,7 @@ use crate::connections::{Connections, Request};
 use crate::destination::{Adapter, Answer, Delivery};
 use crate::exchange::{HeadAlone, NoAnswer, Read};
 use crate::network::Guard;
+use crate::network::tls::Tls;
 use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, connect_patience};
 
@@ -64,7 +65,7 @@ impl FcmChannel {
         let base = setup.base_url(&settings.base_url, &guard)?;
         let send_url = format!("{}/v1/projects/{project}/messages:send", base.as_str().trim_end_matches('/'));
         let send_url = Url::parse(&send_url).map_err(|error| setup.error("base_url", error.to_string()))?;
-        let tls = setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?;
+        let tls = Tls::new(setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?);
         let connections = Connections::new(HeadAlone::MeansNothing, guard, tls, connect_patience(timeout));
         Ok(Self { connections, send_url, project, tokens: Tokens::new(source), timeout, at_most_once })
     }

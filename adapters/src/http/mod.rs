@@ -25,6 +25,7 @@ use crate::destination::{Adapter, Answer, Delivery};
 use crate::exchange::HeadAlone;
 use crate::network::Guard;
 use crate::network::resolver::Resolver;
+use crate::network::tls::Tls;
 use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, connect_patience, origin};
 
@@ -48,7 +49,13 @@ impl HttpChannel {
         let setup = Setup { channel: name };
         let guard = Arc::new(Guard::new(name, &settings.allow_networks));
         let composer = request::Composer::new(setup, settings, &guard)?;
-        let tls = setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?;
+        let plain = setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?;
+        let tls = if settings.tls_cert.is_empty() {
+            Tls::new(plain)
+        } else {
+            let certified = setup.certified(&plain, &settings.tls_cert, &settings.tls_key)?;
+            Tls::new(plain).with_certificate(certified, composer.base().cloned())
+        };
         let connections =
             Connections::new(HeadAlone::MayBeActedUpon, Arc::clone(&guard), tls, connect_patience(timeout));
         Ok(Self { connections, guard, composer, timeout, at_most_once })
@@ -74,7 +81,8 @@ impl Adapter for HttpChannel {
         }
         let read = answered.read(deadline).await;
         let to = origin(&composed.request.url);
-        let (outcome, error) = response::judge(&read, to, composed.authorized, self.at_most_once);
+        let authorized = composed.authorized || self.connections.shows_certificate(&composed.request.url);
+        let (outcome, error) = response::judge(&read, to, authorized, self.at_most_once);
         Answer {
             busy_for: busy_for(&outcome, &read.headers),
             outcome,

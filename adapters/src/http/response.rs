@@ -40,11 +40,12 @@ fn outcome(read: &Read, to: &str, authorized: bool, at_most_once: bool) -> (Outc
         }
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if authorized => (
             Outcome::Defer { scope: Scope::Channel, until: deferral(&read.headers, REFUSED_CREDENTIAL) },
-            "it refuses the channel's auth; the channel waits: check the credential".to_owned(),
+            "it refuses the channel's auth, or its tls_cert; the channel waits: check the credential".to_owned(),
         ),
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            (DEAD, "it wants a credential and this request carried none: set auth (sent to base_url only)".to_owned())
-        }
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => (
+            DEAD,
+            "it wants a credential and this request carried none: set auth or tls_cert (for base_url only)".to_owned(),
+        ),
         status if status.is_redirection() => (DEAD, redirect(read, to)),
         status if status.is_client_error() => {
             (DEAD, "it will not take this message: check its target, headers and payload".to_owned())

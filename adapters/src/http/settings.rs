@@ -29,6 +29,11 @@ pub struct Settings {
     pub allow_networks: Vec<IpNet>,
     /// A PEM file of certificate authorities trusted besides the system's. Empty: none.
     pub tls_ca: String,
+    /// A PEM file of the channel's certificate, and of those between it and its authority. With a `base_url` it is shown to the
+    /// origin of that only. Empty: none.
+    pub tls_cert: String,
+    /// The PEM file of its private key.
+    pub tls_key: String,
 }
 
 impl fmt::Debug for Settings {
@@ -44,6 +49,8 @@ impl fmt::Debug for Settings {
             cloudevents,
             allow_networks,
             tls_ca,
+            tls_cert,
+            tls_key,
         } = self;
         f.debug_struct("Settings")
             .field("base_url", base_url)
@@ -55,6 +62,8 @@ impl fmt::Debug for Settings {
             .field("cloudevents", cloudevents)
             .field("allow_networks", allow_networks)
             .field("tls_ca", tls_ca)
+            .field("tls_cert", tls_cert)
+            .field("tls_key", tls_key)
             .finish()
     }
 }

@@ -7,6 +7,7 @@
 pub(crate) mod dial;
 mod ranges;
 pub(crate) mod resolver;
+pub(crate) mod tls;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -25,6 +25,8 @@ pub(crate) fn settings_json() -> Value {
         "cloudevents": "off",
         "allow_networks": ["127.0.0.0/8", "::1/128"],
         "tls_ca": "",
+        "tls_cert": "",
+        "tls_key": "",
     })
 }
 

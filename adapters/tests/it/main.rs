@@ -6,6 +6,7 @@ mod fcm_connections;
 mod fcm_table;
 mod http;
 mod http2;
+mod http_certificate;
 mod http_guard;
 mod http_setup;
 mod http_signed;

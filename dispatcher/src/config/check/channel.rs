@@ -110,6 +110,13 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
     let cloudevents = read.word("cloudevents", &modes);
     let allow_networks = read.list("allow_networks", NETWORKS, network);
     let tls_ca = read.text("tls_ca");
+    let (tls_cert, tls_key) = (read.text("tls_cert"), read.text("tls_key"));
+    let given = |file: &Option<String>| file.as_ref().is_some_and(|file| !file.is_empty());
+    match (given(&tls_cert), given(&tls_key)) {
+        (true, false) => read.refuse("tls_cert", "tls_key is missing: the PEM file of its private key"),
+        (false, true) => read.refuse("tls_key", "tls_cert is missing: the PEM file of the certificate it belongs to"),
+        (true, true) | (false, false) => {}
+    }
     Some(http::Settings {
         base_url: base_url?,
         method: method?,
@@ -120,6 +127,8 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
         cloudevents: cloudevents?,
         allow_networks: allow_networks?,
         tls_ca: tls_ca?,
+        tls_cert: tls_cert?,
+        tls_key: tls_key?,
     })
 }
 

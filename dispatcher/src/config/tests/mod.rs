@@ -148,13 +148,14 @@ fn everything_an_http_channel_has_is_read() {
     let config = from_file(
         "[channels.hook]\nkind = \"http\"\nbase_url = \"https://hooks.example/v1\"\nmethod = \"PUT\"\n\
          idempotency_key = \"bare\"\ncloudevents = \"binary\"\nallow_networks = [\"10.0.0.0/8\", \"192.168.1.7\"]\ntls_ca = \"ca.pem\"\n\
-         headers = { X-Source = \"shop\" }\nauth = { basic = { user = \"me\", password = { env = \"HOOK\" } } }\n\
+         tls_cert = \"me.pem\"\ntls_key = \"me.key\"\nheaders = { X-Source = \"shop\" }\nauth = { basic = { user = \"me\", password = { env = \"HOOK\" } } }\n\
          signing_keys = [\"whsec_a\", { env = \"NEXT\" }, { file = \"old\" }]",
     );
     let hook = http(&config, "hook");
     assert_eq!((hook.base_url.as_str(), hook.method), ("https://hooks.example/v1", Method::Put));
     assert_eq!(hook.cloudevents, CloudEvents::Binary);
     assert_eq!((hook.idempotency_key, hook.tls_ca.as_str()), (IdempotencyKey::Bare, "ca.pem"));
+    assert_eq!((hook.tls_cert.as_str(), hook.tls_key.as_str()), ("me.pem", "me.key"));
     assert_eq!(
         hook.allow_networks.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["10.0.0.0/8", "192.168.1.7/32"]

@@ -86,6 +86,14 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[channels.hook]\nkind = \"http\"\nbase_url = \"https://u:p@x\"", &["credentials belong in `auth`"]),
     ("[channels.hook]\nkind = \"http\"\nbase_url = \"https://x/?a=b\"", &["a query or a fragment"]),
     ("[channels.hook]\nkind = \"http\"\nmethod = \"GET\"", &["\"POST\", \"PUT\" or \"PATCH\""]),
+    (
+        "[channels.hook]\nkind = \"http\"\ntls_cert = \"a.pem\"",
+        &["channels.hook.tls_cert = \"a.pem\"", "tls_key is missing"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\ntls_key = \"a.pem\"",
+        &["channels.hook.tls_key = \"a.pem\"", "tls_cert is missing"],
+    ),
     ("[channels.hook]\nkind = \"http\"\ncloudevents = \"batched\"", &["\"off\", \"binary\" or \"structured\""]),
     ("[channels.hook]\nkind = \"http\"\nin_doubt = \"drop\"", &["\"resend\" or \"dead_letter\""]),
     ("[channels.hook]\nkind = \"http\"\non_dead_ordered = \"stop\"", &["\"continue\" or \"halt\""]),
