@@ -1,9 +1,10 @@
 //! Header names and values that come from settings and rows.
 
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
-use super::settings::IdempotencyKey;
+use super::settings::{Auth, CloudEvents, IdempotencyKey, Settings};
+use super::{cloudevents, signing};
 
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -41,11 +42,46 @@ pub(super) fn parse(name: &str, value: &str) -> Result<(HeaderName, HeaderValue)
 /// # Errors
 /// What is wrong with it, without its value, which may be a secret.
 pub fn check_header(name: &str, value: &str, idempotency_key: IdempotencyKey) -> Result<(), String> {
-    of_channel(name, value, idempotency_key).map(drop)
+    one_of_channel(name, value, idempotency_key).map(drop)
+}
+
+/// Checks the headers of the settings of a channel beside its other settings.
+///
+/// # Errors
+/// Which of them another setting sets already, or what keeps them from being those of an event.
+pub fn check_headers(settings: &Settings) -> Result<(), String> {
+    of_channel(settings).map(drop)
+}
+
+/// The headers of every request of a channel, but for those that other settings add.
+pub(super) fn of_channel(settings: &Settings) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    for (name, value) in &settings.headers {
+        let (name, value) = one_of_channel(name, value, settings.idempotency_key)?;
+        headers.insert(name, value);
+    }
+    let of_auth = match &settings.auth {
+        Some(Auth::Bearer(_) | Auth::Basic { .. }) => Some(AUTHORIZATION),
+        // One that cannot be read is refused with `auth`.
+        Some(Auth::Header { name, .. }) => HeaderName::try_from(name.as_str()).ok(),
+        None => None,
+    };
+    if let Some(name) = of_auth.filter(|name| headers.contains_key(name)) {
+        return Err(format!("the header {name} is set by auth already: leave it out of headers"));
+    }
+    let signs = !settings.signing_keys.is_empty();
+    if let Some(name) = signing::HEADERS.iter().find(|name| signs && headers.contains_key(*name)) {
+        return Err(format!("the header {name} is set by signing_keys already: leave it out of headers"));
+    }
+    match settings.cloudevents {
+        CloudEvents::Off => {}
+        CloudEvents::Binary | CloudEvents::Structured => cloudevents::check(&headers)?,
+    }
+    Ok(headers)
 }
 
 /// Reads a header of a channel's settings, as [`parse`] does.
-pub(super) fn of_channel(
+fn one_of_channel(
     name: &str,
     value: &str,
     idempotency_key: IdempotencyKey,

@@ -18,7 +18,7 @@ use outbox_schema::{DeadReason, Outcome};
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-pub use self::headers::check_header;
+pub use self::headers::{check_header, check_headers};
 pub use self::settings::{Auth, CloudEvents, IdempotencyKey, Kept, Method, Secret, Settings};
 use crate::connections::Connections;
 use crate::destination::{Adapter, Answer, Delivery};

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
 use super::headers::IDEMPOTENCY_KEY;
@@ -65,31 +65,9 @@ impl Composer {
             "" => None,
             text => Some(setup.base_url(text, guard)?),
         };
-        let mut channel_headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
-        for (name, value) in &settings.headers {
-            let (name, value) = headers::of_channel(name, value, settings.idempotency_key)
-                .map_err(|problem| setup.error("headers", problem))?;
-            channel_headers.insert(name, value);
-        }
+        let headers = headers::of_channel(settings).map_err(|problem| setup.error("headers", problem))?;
         let credential = settings.auth.as_ref().map(|auth| credential(setup, auth)).transpose()?;
-        if let Some(credential) =
-            credential.as_ref().filter(|credential| channel_headers.contains_key(&credential.name))
-        {
-            let problem = format!("the header {} is set by auth already: leave it out of headers", credential.name);
-            return Err(setup.error("headers", problem));
-        }
         let signer = Signer::new(&settings.signing_keys).map_err(|problem| setup.error("signing_keys", problem))?;
-        if let Some(name) = signing::HEADERS.iter().find(|name| signer.is_some() && channel_headers.contains_key(*name))
-        {
-            let problem = format!("the header {name} is set by signing_keys already: leave it out of headers");
-            return Err(setup.error("headers", problem));
-        }
-        match settings.cloudevents {
-            CloudEvents::Off => (),
-            CloudEvents::Binary | CloudEvents::Structured => {
-                cloudevents::check(&channel_headers).map_err(|problem| setup.error("headers", problem))?;
-            }
-        }
         let method = match settings.method {
             Method::Post => hyper::Method::POST,
             Method::Put => hyper::Method::PUT,
@@ -97,7 +75,7 @@ impl Composer {
         };
         let (idempotency_key, channel) = (settings.idempotency_key, format!("channels.{}", setup.channel));
         let cloudevents = settings.cloudevents;
-        Ok(Self { method, base, headers: channel_headers, credential, signer, idempotency_key, cloudevents, channel })
+        Ok(Self { method, base, headers, credential, signer, idempotency_key, cloudevents, channel })
     }
 
     /// What a target that is not a URL is resolved under.

@@ -117,7 +117,7 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
         (false, true) => read.refuse("tls_key", "tls_cert is missing: the PEM file of the certificate it belongs to"),
         (true, true) | (false, false) => {}
     }
-    Some(http::Settings {
+    let settings = http::Settings {
         base_url: base_url?,
         method: method?,
         headers: headers?,
@@ -129,7 +129,11 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
         tls_ca: tls_ca?,
         tls_cert: tls_cert?,
         tls_key: tls_key?,
-    })
+    };
+    if let Err(problem) = http::check_headers(&settings) {
+        read.refuse_table("headers", format!("cannot be sent: {problem}"));
+    }
+    Some(settings)
 }
 
 fn fcm_settings(read: &mut Reader<'_>) -> Option<fcm::Settings> {

@@ -94,6 +94,18 @@ const BAD_FILES: &[(&str, &[&str])] = &[
         "[channels.hook]\nkind = \"http\"\ntls_key = \"a.pem\"",
         &["channels.hook.tls_key = \"a.pem\"", "tls_cert is missing"],
     ),
+    (
+        "[channels.hook]\nkind = \"http\"\nheaders = { Authorization = \"a\" }\nauth = { bearer = \"s3cret\" }",
+        &["outbox.toml:3", "channels.hook.headers cannot be sent: the header authorization is set by auth already"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\nheaders = { webhook-id = \"a\" }\nsigning_keys = [{ env = \"A\" }]",
+        &["webhook-id is set by signing_keys already"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\nheaders = { ce-id = \"a\" }\ncloudevents = \"binary\"",
+        &["ce-id is set by the channel's cloudevents"],
+    ),
     ("[channels.hook]\nkind = \"http\"\ncloudevents = \"batched\"", &["\"off\", \"binary\" or \"structured\""]),
     ("[channels.hook]\nkind = \"http\"\nin_doubt = \"drop\"", &["\"resend\" or \"dead_letter\""]),
     ("[channels.hook]\nkind = \"http\"\non_dead_ordered = \"stop\"", &["\"continue\" or \"halt\""]),
