@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::future::poll_fn;
-use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -11,10 +10,10 @@ use hyper::StatusCode;
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_ENCODING, HeaderMap};
 use outbox_schema::{DeadReason, Outcome};
-use rustls::AlertDescription;
 use tokio::time::{Instant, timeout_at};
 
 use crate::destination::{Answer, EXCERPT_BYTES, RESPONSE_BYTES};
+use crate::network::tls::is_refused_certificate;
 
 /// Why there is no answer, in words, by what it proves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,8 +60,8 @@ pub(crate) fn unanswered(error: &hyper::Error, to: &str, unsent: bool, head_alon
     let chain = || std::iter::successors(Some(error as &(dyn Error + 'static)), |cause| (**cause).source());
     let cause = chain().last().map_or_else(|| "unknown cause".to_owned(), ToString::to_string);
     let gone_away = chain().any(went_away);
-    if chain().any(refused_certificate) {
-        return NoAnswer::NotSent(format!("{to} did not take the certificate it was shown, or wants one: {cause}"));
+    if chain().filter_map(|cause| cause.downcast_ref()).any(is_refused_certificate) {
+        return NoAnswer::NotSent(format!("{to} ended the handshake: {cause}"));
     }
     let refused = chain().any(refused_unread)
         || match head_alone {
@@ -87,32 +86,6 @@ fn refused_unread(cause: &(dyn Error + 'static)) -> bool {
     cause.downcast_ref::<h2::Error>().is_some_and(|error| {
         error.is_remote() && error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM)
     })
-}
-
-/// What a server says of the certificate of a client, or of its signature: all of it ends a handshake (RFC 8446, 6.2).
-const OF_CERTIFICATES: [AlertDescription; 9] = [
-    AlertDescription::AccessDenied,
-    AlertDescription::BadCertificate,
-    AlertDescription::CertificateExpired,
-    AlertDescription::CertificateRequired,
-    AlertDescription::CertificateRevoked,
-    AlertDescription::CertificateUnknown,
-    AlertDescription::DecryptError,
-    AlertDescription::UnknownCA,
-    AlertDescription::UnsupportedCertificate,
-];
-
-/// Proof that the server read nothing: it ended the handshake over the certificate. Since TLS 1.3 a client hears of that only
-/// after it has begun to write (RFC 8446, 4.4.2.4).
-fn refused_certificate(cause: &(dyn Error + 'static)) -> bool {
-    let of_h2 = cause.downcast_ref::<h2::Error>().and_then(h2::Error::get_io);
-    let Some(inner) = cause.downcast_ref::<io::Error>().or(of_h2).and_then(io::Error::get_ref) else { return false };
-    let alerts = OF_CERTIFICATES.map(rustls::Error::AlertReceived);
-    match inner.downcast_ref::<rustls::Error>() {
-        Some(error) => alerts.contains(error),
-        // h2 keeps the words alone.
-        None => alerts.iter().any(|alert| alert.to_string() == inner.to_string()),
-    }
 }
 
 /// The server goes away in good order, and says which streams it has taken.

@@ -114,7 +114,11 @@ impl Setup<'_> {
             )
         })?;
         let certified = CertifiedKey::from_der(chain, secret, plain.crypto_provider()).map_err(|error| {
-            self.error("tls_key", format!("the key of {key:?} does not go with the certificate of {cert:?}: {error}"))
+            let problem = match error {
+                rustls::Error::InconsistentKeys(_) => "it is not the key of that certificate".to_owned(),
+                other => format!("{other}; allowed are certificates of X.509 version 3 with keys of RSA (2,048 bits or more), ECDSA (P-256, P-384) or Ed25519"),
+            };
+            self.error("tls_key", format!("{key:?} cannot be used with {cert:?}: {problem}"))
         })?;
         let mut config = plain.clone();
         config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(certified));
@@ -131,7 +135,13 @@ impl Setup<'_> {
         let pem = self.read(key, file)?;
         let certificates = CertificateDer::pem_slice_iter(&pem)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| self.error(key, format!("the file {file:?} is not PEM: {error}")))?;
+            // What the parser says may quote the file.
+            .map_err(|_| {
+                self.error(
+                    key,
+                    format!("the file {file:?} is not PEM: give certificates as \"-----BEGIN CERTIFICATE-----\""),
+                )
+            })?;
         if certificates.is_empty() {
             return Err(self.error(key, format!("the file {file:?} holds no certificate: give the PEM of one")));
         }

@@ -61,11 +61,6 @@ impl Connections {
         Self { head_alone, guard, tls, patience, origins: Arc::default() }
     }
 
-    /// Whether the origin of `url` is shown the channel's certificate, should it ask for one.
-    pub(crate) fn shows_certificate(&self, url: &Url) -> bool {
-        self.tls.shows_certificate(url)
-    }
-
     /// Sends `request` and waits for the status and the headers of its answer.
     ///
     /// # Cancel safety

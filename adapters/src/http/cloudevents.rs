@@ -11,6 +11,8 @@ use std::time::SystemTime;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
+use super::settings::CloudEvents;
+
 const PREFIX: &str = "ce-";
 const ID: HeaderName = HeaderName::from_static("ce-id");
 const SPECVERSION: HeaderName = HeaderName::from_static("ce-specversion");
@@ -26,7 +28,7 @@ const STRUCTURED: HeaderValue = HeaderValue::from_static("application/cloudevent
 const GIVEN: [HeaderName; 2] = [HeaderName::from_static("ce-source"), HeaderName::from_static("ce-type")];
 
 /// Checks attributes that somebody wrote; else says what is wrong with them and what to do.
-pub(super) fn check(headers: &HeaderMap) -> Result<(), String> {
+pub(super) fn check(headers: &HeaderMap, mode: CloudEvents) -> Result<(), String> {
     for (name, value) in headers {
         let Some(attribute) = name.as_str().strip_prefix(PREFIX) else { continue };
         if *name == ID || *name == SPECVERSION {
@@ -46,11 +48,19 @@ pub(super) fn check(headers: &HeaderMap) -> Result<(), String> {
         if value.is_empty() {
             return Err(format!("the header {name} is empty: give it a value, or leave it out"));
         }
+        if holds_control_characters(&text(value)) {
+            return Err(format!("the header {name} holds a control character, which no attribute may: remove it"));
+        }
     }
     match headers.get(CONTENT_TYPE) {
         Some(media) if media.as_bytes().to_ascii_lowercase().starts_with(b"application/cloudevents") => {
             let problem = "the Content-Type is that of an event, and the channel's cloudevents makes one of the payload: \
                            say what the payload is, or set cloudevents = \"off\"";
+            Err(problem.to_owned())
+        }
+        Some(media) if mode == CloudEvents::Structured && !is_json(media) => {
+            let problem = "the Content-Type is not JSON, and the payload in the event is: leave it out, or set \
+                           cloudevents = \"binary\"";
             Err(problem.to_owned())
         }
         Some(_) | None => Ok(()),
@@ -69,7 +79,7 @@ pub(super) struct Known<'a> {
 
 /// Makes an event in binary mode of the headers of a message; else says what its row lacks.
 pub(super) fn binary(headers: &mut HeaderMap, known: Known<'_>) -> Result<(), String> {
-    complete(headers, known)?;
+    complete(headers, known, CloudEvents::Binary)?;
     for (_, value) in headers.iter_mut().filter(|(name, _)| name.as_str().starts_with(PREFIX)) {
         *value = encoded(value.as_bytes());
     }
@@ -79,23 +89,18 @@ pub(super) fn binary(headers: &mut HeaderMap, known: Known<'_>) -> Result<(), St
 }
 
 /// Makes an event in structured mode of a message, and gives its body: the payload, as it is, with the attributes that
-/// were headers; else says what its row lacks, or that the payload is not the JSON that it is.
+/// were headers; else says what its row lacks.
 pub(super) fn structured(headers: &mut HeaderMap, payload: &str, known: Known<'_>) -> Result<String, String> {
-    complete(headers, known)?;
-    let text = |value: HeaderValue| Value::String(String::from_utf8_lossy(value.as_bytes()).into_owned());
+    complete(headers, known, CloudEvents::Structured)?;
     let mut event = Map::new();
     let names: Vec<HeaderName> = headers.keys().filter(|name| name.as_str().starts_with(PREFIX)).cloned().collect();
     for name in names {
-        let attribute = name.as_str().trim_start_matches(PREFIX).to_owned();
-        event.extend(headers.remove(&name).map(|value| (attribute, text(value))));
+        if let (Some(attribute), Some(value)) = (name.as_str().strip_prefix(PREFIX), headers.remove(&name)) {
+            event.insert(attribute.to_owned(), text(&value).into());
+        }
     }
     if let Some(media) = headers.insert(CONTENT_TYPE, STRUCTURED) {
-        if !is_json(&media) {
-            let problem =
-                "the Content-Type is not JSON, and the payload is: leave it out, or set cloudevents = \"binary\"";
-            return Err(problem.to_owned());
-        }
-        event.insert("datacontenttype".to_owned(), text(media));
+        event.insert("datacontenttype".to_owned(), text(&media).into());
     }
     event.insert("id".to_owned(), known.key.into());
     event.insert("specversion".to_owned(), VERSION.into());
@@ -110,8 +115,13 @@ pub(super) fn structured(headers: &mut HeaderMap, payload: &str, known: Known<'_
 }
 
 /// Sees to the attributes that an event must have, and to when the message was written.
-fn complete(headers: &mut HeaderMap, known: Known<'_>) -> Result<(), String> {
-    check(headers)?;
+fn complete(headers: &mut HeaderMap, known: Known<'_>, mode: CloudEvents) -> Result<(), String> {
+    check(headers, mode)?;
+    if known.key.is_empty() || holds_control_characters(known.key) {
+        return Err(
+            "the idempotency key cannot be the id of an event: it is empty, or holds a control character".to_owned()
+        );
+    }
     if let Some(missing) = GIVEN.iter().find(|name| !headers.contains_key(*name)) {
         let channel = known.channel;
         return Err(format!(
@@ -124,9 +134,19 @@ fn complete(headers: &mut HeaderMap, known: Known<'_>) -> Result<(), String> {
     Ok(())
 }
 
+/// Of a header whose value came from JSON or TOML.
+fn text(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
+}
+
+/// No value of an event may (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md#type-system>).
+fn holds_control_characters(text: &str) -> bool {
+    text.contains(char::is_control)
+}
+
 /// Whether a media type is JSON, or something written in JSON (RFC 6839, 3.1).
 fn is_json(media: &HeaderValue) -> bool {
-    let media = String::from_utf8_lossy(media.as_bytes()).to_ascii_lowercase();
+    let media = text(media).to_ascii_lowercase();
     let essence = media.split(';').next().unwrap_or_default().trim();
     essence.ends_with("/json") || essence.ends_with("+json")
 }
@@ -205,11 +225,11 @@ mod tests {
     fn values_are_percent_encoded_as_the_specification_says() {
         let mut row = minimal();
         row["ce-subject"] = "Euro € 😀".into();
-        row["ce-note"] = "100% \"sure\"\t~!".into();
+        row["ce-note"] = "100% \"sure\" ~!".into();
         row["x-other"] = "100% ü".into();
         let headers = event(&row, "ключ 1").unwrap();
         assert_eq!(headers["ce-subject"], "Euro%20%E2%82%AC%20%F0%9F%98%80");
-        assert_eq!(headers["ce-note"], "100%25%20%22sure%22%09~!");
+        assert_eq!(headers["ce-note"], "100%25%20%22sure%22%20~!");
         assert_eq!(headers["ce-id"], "%D0%BA%D0%BB%D1%8E%D1%87%201");
         assert_eq!(headers["x-other"], "100% ü".as_bytes(), "no other header is touched");
     }
@@ -253,6 +273,8 @@ mod tests {
             ("ce-my-thing", "1", "letters and digits alone"),
             ("ce-", "1", "letters and digits alone"),
             ("ce-type", "", "is empty"),
+            ("ce-note", "a\tb", "holds a control character"),
+            ("ce-note", "a\u{85}b", "holds a control character"),
             ("ce-data", "1", "the data of an event is the payload"),
             ("content-type", "Application/CloudEvents+json", "say what the payload is"),
         ] {
@@ -261,6 +283,10 @@ mod tests {
             let refused = event(&row, "a").expect_err(name);
             assert!(refused.contains(said), "{name}: {refused}");
             assert_eq!(whole(&row, "a", "1").unwrap_err(), refused);
+        }
+        for key in ["", "a\u{7f}"] {
+            let refused = event(&minimal(), key).unwrap_err();
+            assert!(refused.contains("cannot be the id of an event"), "{refused}");
         }
         for (row, missing) in [(r#"{"ce-type": "a"}"#, "ce-source"), (r#"{"ce-source": "a"}"#, "ce-type")] {
             let refused = event(&serde_json::from_str(row).unwrap(), "a").unwrap_err();

@@ -75,7 +75,7 @@ pub(super) fn of_channel(settings: &Settings) -> Result<HeaderMap, String> {
     }
     match settings.cloudevents {
         CloudEvents::Off => {}
-        CloudEvents::Binary | CloudEvents::Structured => cloudevents::check(&headers)?,
+        mode @ (CloudEvents::Binary | CloudEvents::Structured) => cloudevents::check(&headers, mode)?,
     }
     Ok(headers)
 }

@@ -81,8 +81,7 @@ impl Adapter for HttpChannel {
         }
         let read = answered.read(deadline).await;
         let to = origin(&composed.request.url);
-        let authorized = composed.authorized || self.connections.shows_certificate(&composed.request.url);
-        let (outcome, error) = response::judge(&read, to, authorized, self.at_most_once);
+        let (outcome, error) = response::judge(&read, to, composed.authorized, self.at_most_once);
         Answer {
             busy_for: busy_for(&outcome, &read.headers),
             outcome,

@@ -30,6 +30,8 @@ pub(super) struct Composer {
     base: Option<Url>,
     headers: HeaderMap,
     credential: Option<Credential>,
+    /// Whether the origin of `base` is shown a certificate.
+    certified: bool,
     signer: Option<Signer>,
     idempotency_key: IdempotencyKey,
     cloudevents: CloudEvents,
@@ -55,7 +57,7 @@ impl std::fmt::Debug for Credential {
 #[derive(Debug)]
 pub(super) struct Composed {
     pub(super) request: Request,
-    /// Whether it carries the channel's credential.
+    /// Whether it carries the channel's credential, or goes to whom its certificate is for.
     pub(super) authorized: bool,
 }
 
@@ -74,8 +76,8 @@ impl Composer {
             Method::Patch => hyper::Method::PATCH,
         };
         let (idempotency_key, channel) = (settings.idempotency_key, format!("channels.{}", setup.channel));
-        let cloudevents = settings.cloudevents;
-        Ok(Self { method, base, headers, credential, signer, idempotency_key, cloudevents, channel })
+        let (cloudevents, certified) = (settings.cloudevents, !settings.tls_cert.is_empty());
+        Ok(Self { method, base, headers, credential, certified, signer, idempotency_key, cloudevents, channel })
     }
 
     /// What a target that is not a URL is resolved under.
@@ -126,7 +128,9 @@ impl Composer {
             }
         }
         let request = Request { method: self.method.clone(), url, headers, body: Bytes::from(body) };
-        Ok(Composed { request, authorized: credential.is_some() })
+        // Without a base_url anybody may be asked, and few ask for a certificate.
+        let certified = self.certified && self.base.is_some() && self.trusts(&request.url);
+        Ok(Composed { request, authorized: credential.is_some() || certified })
     }
 
     /// Where the channel has a `base_url`, its credential is for the origin of that alone: a row must not be able

@@ -44,7 +44,7 @@ fn outcome(read: &Read, to: &str, authorized: bool, at_most_once: bool) -> (Outc
         ),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => (
             DEAD,
-            "it wants a credential and this request carried none: set auth or tls_cert (for base_url only)".to_owned(),
+            "it wants a credential and this request carried none: set auth, or tls_cert with base_url".to_owned(),
         ),
         status if status.is_redirection() => (DEAD, redirect(read, to)),
         status if status.is_client_error() => {

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
-use super::Guard;
 use super::resolver::{Lookup, ResolveError, Resolver, System};
+use super::{Guard, tls};
 use crate::exchange::NoAnswer;
 use crate::setup::origin;
 
@@ -100,12 +100,12 @@ impl<L: Lookup> Dialer<L> {
     }
 
     async fn encrypt(&self, wire: TcpStream) -> io::Result<Dialled> {
-        let Some(tls) = &self.tls else { return Ok(Dialled { wire: Box::new(wire), http2: false }) };
+        let Some(connector) = &self.tls else { return Ok(Dialled { wire: Box::new(wire), http2: false }) };
         let host = self.url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let name = ServerName::try_from(host).map_err(io::Error::other)?;
-        let wire = tls.connect(name, wire).await?;
+        let wire = connector.connect(name, wire).await?;
         let http2 = wire.get_ref().1.alpn_protocol() == Some(b"h2");
-        Ok(Dialled { wire: Box::new(wire), http2 })
+        Ok(Dialled { wire: tls::wire(wire), http2 })
     }
 
     fn unreachable(&self, cause: &dyn ToString) -> NoAnswer {

@@ -1,10 +1,19 @@
-//! How origins are spoken to over TLS: all alike, but for the certificate that some are shown.
+//! How origins are spoken to over TLS: all alike, but for the certificate that some are shown; and what a server proves that
+//! takes none.
 
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
-use rustls::ClientConfig;
+use rustls::{AlertDescription, ClientConfig, Error, ProtocolVersion};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use url::Url;
+
+use super::dial::Wire;
 
 /// The TLS of a channel.
 pub(crate) struct Tls {
@@ -34,14 +43,131 @@ impl Tls {
         self.certified(url).map_or(&self.plain, |certified| &certified.tls)
     }
 
-    /// Whether the origin of `url` is shown a certificate, should it ask for one.
-    pub(crate) fn shows_certificate(&self, url: &Url) -> bool {
-        url.scheme() == "https" && self.certified(url).is_some()
-    }
-
     fn certified(&self, url: &Url) -> Option<&Certified> {
         let certified = self.certified.as_ref()?;
         let may_see = certified.only_to.as_ref().is_none_or(|only| only.origin() == url.origin());
         may_see.then_some(certified)
+    }
+}
+
+/// Begins what is said of a server that ended the handshake over the certificate of the client.
+const REFUSED: &str = "it did not take the certificate it was shown, or wants one";
+
+/// What servers say of the certificate of a client and of its signature, while they shake hands and at no other time (RFC 8446, 6.2).
+const OF_CERTIFICATES: [AlertDescription; 8] = [
+    AlertDescription::BadCertificate,
+    AlertDescription::CertificateExpired,
+    AlertDescription::CertificateRequired,
+    AlertDescription::CertificateRevoked,
+    AlertDescription::CertificateUnknown,
+    AlertDescription::DecryptError,
+    AlertDescription::UnknownCA,
+    AlertDescription::UnsupportedCertificate,
+];
+
+/// What is spoken over `stream`, whose handshake is over on this side.
+pub(crate) fn wire(stream: TlsStream<TcpStream>) -> Box<dyn Wire> {
+    match stream.get_ref().1.protocol_version() {
+        Some(ProtocolVersion::TLSv1_3) => Box::new(Unheard { stream, heard: false }),
+        // Before 1.3 the server has taken the certificate by then.
+        Some(_) | None => Box::new(stream),
+    }
+}
+
+/// Whether this came of a server that ended the handshake over a certificate: then it has read nothing.
+pub(crate) fn is_refused_certificate(error: &io::Error) -> bool {
+    // By its words: HTTP/2 keeps those alone.
+    error.get_ref().is_some_and(|inner| inner.to_string().starts_with(REFUSED))
+}
+
+/// Since TLS 1.3 a client may write before the server has judged its certificate, and hears of that when it reads (RFC 8446,
+/// 4.4.2.4). This is a connection that the server may have said nothing on yet: an alert over the certificate is the
+/// end of the handshake then, and not of something later.
+struct Unheard<S> {
+    stream: S,
+    heard: bool,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Unheard<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = ready!(Pin::new(&mut self.stream).poll_read(cx, buffer));
+        self.heard |= buffer.filled().len() > before;
+        let read = read.map_err(|error| match of_certificate(&error) {
+            Some(alert) if !self.heard => io::Error::new(error.kind(), format!("{REFUSED}: {alert:?}")),
+            Some(_) | None => error,
+        });
+        Poll::Ready(read)
+    }
+}
+
+fn of_certificate(error: &io::Error) -> Option<AlertDescription> {
+    match error.get_ref()?.downcast_ref()? {
+        Error::AlertReceived(alert) => OF_CERTIFICATES.contains(alert).then_some(*alert),
+        _ => None,
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Unheard<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    /// What a server says: some bytes, and then an alert.
+    struct Says(&'static [u8], AlertDescription);
+
+    impl AsyncRead for Says {
+        fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+            if self.0.is_empty() {
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, Error::AlertReceived(self.1))));
+            }
+            buffer.put_slice(std::mem::take(&mut self.0));
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    async fn proves_that_nothing_was_read(says: Says) -> bool {
+        let mut wire = Unheard { stream: says, heard: false };
+        let error = wire.read_to_end(&mut Vec::new()).await.unwrap_err();
+        is_refused_certificate(&error)
+    }
+
+    #[tokio::test]
+    async fn an_alert_over_the_certificate_is_proof_as_long_as_the_server_has_said_nothing_else() {
+        for alert in OF_CERTIFICATES {
+            assert!(proves_that_nothing_was_read(Says(b"", alert)).await, "{alert:?}");
+            assert!(!proves_that_nothing_was_read(Says(b"HTTP/1.1 200 OK", alert)).await, "{alert:?}");
+        }
+        for alert in [AlertDescription::AccessDenied, AlertDescription::InternalError, AlertDescription::CloseNotify] {
+            assert!(!proves_that_nothing_was_read(Says(b"", alert)).await, "{alert:?}");
+        }
     }
 }

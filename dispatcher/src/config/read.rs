@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::key::Key;
 use super::merge::{Origin, Settings};
 use super::problem::Problem;
-use super::secret::{SecretText, SecretUrl};
+use super::secret::{self, SecretText, SecretUrl};
 use super::units;
 
 /// Reads the keys of one section. Every method gives none after it has reported why.
@@ -69,9 +69,14 @@ impl<'a> Reader<'a> {
         setting.is_some_and(|setting| matches!(setting.origin, Origin::Follows(_)))
     }
 
-    /// A text, perhaps empty.
-    pub(super) fn text(&mut self, name: &str) -> Option<String> {
-        self.read(name, "a text in quotes", |value| text_of(value).map(str::to_owned))
+    /// The path of a file, or an empty text.
+    pub(super) fn file(&mut self, name: &str) -> Option<String> {
+        self.checked(name, "the path of a file", |text| {
+            if secret::is_pem(text) || text.contains('\n') {
+                return Err("this is what belongs into the file, not its path".to_owned());
+            }
+            Ok(())
+        })
     }
 
     /// A text that `check` accepts, or an empty one.

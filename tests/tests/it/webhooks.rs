@@ -6,7 +6,7 @@ use outbox_schema::NewMessage;
 use outbox_tests::python::judged_by;
 use serde_json::{Value, json};
 
-use crate::outboxes;
+use crate::outboxes::{self, Outbox};
 use crate::program::Program;
 use crate::sink::{Request, Sink};
 
@@ -29,6 +29,24 @@ async fn verified(secret: &str, requests: &[Request]) -> Vec<Value> {
     let requests: Vec<Value> = requests.iter().map(Request::to_json).collect();
     let answer = judged_by("webhooks.py", &json!({ "secret": secret, "requests": requests })).await;
     answer.as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn an_event_in_one_body_is_signed_as_it_is_sent() {
+    let outbox = Outbox::open(outbox_tests::servers::sqlite()).await;
+    outbox.database.migrate("default").await.unwrap();
+    let sink = Sink::start().await;
+    outbox.enqueue(&[NewMessage::http(sink.url("/hook")).json(&bodies()[1]).idempotency_key("order-1")]).await;
+    let program = Program::new(
+        &outbox.test.url,
+        &format!(
+            "[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\ncloudevents = \"structured\"\n\
+             headers = {{ ce-type = \"order\", ce-source = \"/shop\" }}\nsigning_keys = [\"{OLD}\"]\n"
+        ),
+    );
+    program.deliver().await;
+    let verified = verified(OLD, &sink.requests()).await;
+    assert_eq!((&verified[0]["id"], &verified[0]["data"]), (&json!("order-1"), &bodies()[1]));
 }
 
 #[tokio::test]

@@ -109,13 +109,20 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
     let modes = [("off", CloudEvents::Off), ("binary", CloudEvents::Binary), ("structured", CloudEvents::Structured)];
     let cloudevents = read.word("cloudevents", &modes);
     let allow_networks = read.list("allow_networks", NETWORKS, network);
-    let tls_ca = read.text("tls_ca");
-    let (tls_cert, tls_key) = (read.text("tls_cert"), read.text("tls_key"));
-    let given = |file: &Option<String>| file.as_ref().is_some_and(|file| !file.is_empty());
-    match (given(&tls_cert), given(&tls_key)) {
-        (true, false) => read.refuse("tls_cert", "tls_key is missing: the PEM file of its private key"),
-        (false, true) => read.refuse("tls_key", "tls_cert is missing: the PEM file of the certificate it belongs to"),
-        (true, true) | (false, false) => {}
+    let tls_ca = read.file("tls_ca");
+    let (tls_cert, tls_key) = (read.file("tls_cert"), read.file("tls_key"));
+    if let (Some(cert), Some(key)) = (&tls_cert, &tls_key) {
+        match (cert.is_empty(), key.is_empty()) {
+            (false, true) => read.refuse("tls_cert", "tls_key is missing: the PEM file of its private key"),
+            (true, false) => read.refuse("tls_key", "tls_cert is missing: the PEM file of its certificate"),
+            (false, false) if base_url.as_ref().is_some_and(|url| url.starts_with("http:")) => {
+                read.refuse(
+                    "tls_cert",
+                    "a base_url that begins with http:// is never shown a certificate: use https://",
+                );
+            }
+            (false, false) | (true, true) => {}
+        }
     }
     let settings = http::Settings {
         base_url: base_url?,
@@ -140,13 +147,13 @@ fn fcm_settings(read: &mut Reader<'_>) -> Option<fcm::Settings> {
     let project_id = read.checked("project_id", "lower-case letters, digits, \"-\", \".\" and \":\"", |id| {
         of_letters(id, 128, "-.:", false)
     });
-    let credentials = read.text("credentials");
+    let credentials = read.file("credentials");
     let base_url = read.read("base_url", urls::BASE, |value| {
         let url = text_of(value)?;
         urls::base(url).map(|()| url.to_owned())
     });
     let allow_networks = read.list("allow_networks", NETWORKS, network);
-    let tls_ca = read.text("tls_ca");
+    let tls_ca = read.file("tls_ca");
     let (project_id, credentials) = (project_id?, credentials?);
     if project_id.is_empty() && credentials.is_empty() {
         read.refuse("project_id", "an fcm channel needs its project_id, or the credentials file of a service account");

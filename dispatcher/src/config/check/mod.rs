@@ -94,7 +94,7 @@ fn of_letters(text: &str, longest: usize, others: &str, capitals: bool) -> Resul
 
 fn lease(read: &mut Reader<'_>) -> Option<LeaseConfig> {
     let url = read.url("url", REDIS_URL, check_redis_url);
-    let tls_ca = read.text("tls_ca");
+    let tls_ca = read.file("tls_ca");
     let redis = read.word("provider", &[("table", false), ("redis", true)]);
     let ttl = read.time("ttl", SECOND..=10 * MINUTE);
     let term = read.time("term", SECOND..=DAY);

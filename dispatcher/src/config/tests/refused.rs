@@ -95,6 +95,22 @@ const BAD_FILES: &[(&str, &[&str])] = &[
         &["channels.hook.tls_key = \"a.pem\"", "tls_cert is missing"],
     ),
     (
+        "[channels.hook]\nkind = \"http\"\nbase_url = \"http://x\"\ntls_cert = \"a.pem\"\ntls_key = \"a.pem\"",
+        &["channels.hook.tls_cert = \"a.pem\"", "use https://"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\ntls_cert = \"a.pem\"\ntls_key = \"-----BEGIN PRIVATE KEY-----\\ns3cret\"",
+        &["channels.hook.tls_key = \"***\"", "what belongs into the file"],
+    ),
+    (
+        "[channels.push]\nkind = \"fcm\"\ncredentials = '{\"private_key\": \"s3cret\"}'",
+        &["channels.push.credentials = \"***\"", "what belongs into the file"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\nheaders = { Content-Type = \"application/xml\" }\ncloudevents = \"structured\"",
+        &["channels.hook.headers cannot be sent: the Content-Type is not JSON"],
+    ),
+    (
         "[channels.hook]\nkind = \"http\"\nheaders = { Authorization = \"a\" }\nauth = { bearer = \"s3cret\" }",
         &["outbox.toml:3", "channels.hook.headers cannot be sent: the header authorization is set by auth already"],
     ),
