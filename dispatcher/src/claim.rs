@@ -133,6 +133,7 @@ impl Intake {
             self.metrics.polled(began.elapsed());
             self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
             report_deferred(&claimed.deferred);
+            self.destinations.configured_meanwhile(claimed.deferred.keys());
             if !claimed.messages.is_empty() {
                 self.attention.rouse();
                 self.took_all.store(claimed.messages.len() < room.messages, Ordering::Relaxed);

@@ -54,11 +54,12 @@ struct Walk {
     messages_are_through: bool,
     removed: Pruned,
     work: Duration,
-    rests_until: Option<Instant>,
+    /// And by what it is so long.
+    rests_until: Option<(Instant, Arc<Retention>)>,
 }
 
 impl Walk {
-    fn after(rests_until: Option<Instant>) -> Self {
+    fn after(rests_until: Option<(Instant, Arc<Retention>)>) -> Self {
         let (removed, work) = (Pruned::default(), Duration::ZERO);
         Self { after: BEGINNING, messages_are_through: false, removed, work, rests_until }
     }
@@ -96,8 +97,11 @@ impl Pruner {
     /// Takes one step, where the rest is over, and says how long to wait for the next.
     async fn step(&self, walk: &mut Walk) -> Duration {
         let began = Instant::now();
-        if let Some(rest) = walk.rests_until.map(|until| until.duration_since(began)).filter(|rest| !rest.is_zero()) {
-            return rest;
+        if let Some((until, by)) = &walk.rests_until {
+            let rest = until.duration_since(began);
+            if !rest.is_zero() && *by == self.retention.current() {
+                return rest;
+            }
         }
         walk.rests_until = None;
         let through = match self.batch(walk).await {
@@ -148,9 +152,10 @@ impl Pruner {
             tracing::info!(success, dead, "retention.pruned");
         }
         self.metrics.retention_behind(Duration::ZERO);
-        let share = self.retention.current().shortest().map_or(LONGEST_REST, |shortest| shortest / REST_SHARE);
+        let by = self.retention.current();
+        let share = by.shortest().map_or(LONGEST_REST, |shortest| shortest / REST_SHARE);
         let rest = share.clamp(SHORTEST_REST, LONGEST_REST).max((walk.work * REST_PER_WORK).min(LONGEST_AFTER_WORK));
-        *walk = Walk::after(Some(Instant::now() + rest));
+        *walk = Walk::after(Some((Instant::now() + rest, by)));
         rest
     }
 
@@ -245,6 +250,21 @@ mod tests {
         tokio::time::sleep(Duration::from_mins(14)).await;
         assert_eq!(outbox.passes(), 1);
         tokio::time::sleep(Duration::from_mins(1)).await;
+        assert_eq!(outbox.passes(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rest_ends_with_the_retention_it_was_for() {
+        let outbox = pruner(Stretches { left: AtomicU64::new(1), ..Stretches::default() });
+        let first = term();
+        outbox.pruner.begin(&first);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(outbox.passes(), 1);
+        let shorter = Retention { success: Some(Duration::from_secs(1)), ..Retention::default() };
+        outbox.pruner.retention.replace(shorter);
+        first.end(TermEnd::Interval);
+        outbox.pruner.begin(&term());
+        tokio::time::sleep(Duration::from_millis(100)).await;
         assert_eq!(outbox.passes(), 2);
     }
 

@@ -86,7 +86,7 @@ pub struct ClaimRequest<'a> {
 
 impl ClaimRequest<'_> {
     /// The channels of which nothing that is in doubt is sent again. The claim keeps them, for a poller that does not know
-    /// them may settle it.
+    /// them, or has other settings, may settle it.
     pub(crate) fn at_most_once(&self) -> Vec<&str> {
         let careful = self.channels.iter().filter(|channel| channel.in_doubt == InDoubtPolicy::DeadLetter);
         careful.map(|channel| channel.name.as_str()).collect()

@@ -17,8 +17,8 @@ pub(super) enum ConfigCommand {
     },
     /// A JSON Schema of the settings file, for editors.
     Schema {
-        /// It is JSON anyway.
-        #[arg(long, hide = true)]
+        /// As JSON, which it is without it too.
+        #[arg(long)]
         json: bool,
     },
 }

@@ -1,8 +1,9 @@
 //! SIGHUP: channels with their secrets, how long things are kept, and the tokens of the listener are read anew.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use outbox_schema::Retention;
 use tokio::signal::unix::Signal;
 
@@ -13,6 +14,9 @@ use crate::in_force::InForce;
 use crate::listener::Tokens;
 use crate::poll::Dispatcher;
 use crate::wiring;
+
+/// How long reading the settings, and the files that they name, may take.
+const READING_LIMIT: Duration = Duration::from_secs(30);
 
 /// Reads the settings of this process from where they are.
 pub(super) type ReadSettings = Arc<dyn Fn() -> Result<Config, ConfigError> + Send + Sync>;
@@ -46,7 +50,13 @@ impl Reload {
             let channels = wiring::channels(&config)?;
             Ok((config, channels))
         });
-        let (config, channels) = reading.await.context("reading the settings failed")??;
+        let reading = tokio::time::timeout(READING_LIMIT, reading).await;
+        let reading =
+            reading.with_context(|| format!("a file of the settings was not read within {READING_LIMIT:?}"))?;
+        let (config, channels) = reading.context("reading the settings failed")??;
+        if self.started.comes_from_a_file() && !config.comes_from_a_file() {
+            bail!("the settings file is gone or empty, and all of it would be back at its defaults");
+        }
         let tokens = wiring::tokens(&config);
         tokens.guard(self.started.admin.listen)?;
 

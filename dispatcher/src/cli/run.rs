@@ -52,7 +52,10 @@ pub(super) async fn run(read: ReadSettings, args: RunArgs) -> anyhow::Result<Exi
     let wire = Handle::current();
     let the_loop = Builder::new_current_thread().enable_all().build()?;
     let dispatching = tokio::task::spawn_blocking(move || {
-        the_loop.block_on(dispatch(config, read, &args, &telemetry, wire)).map(|metrics| (telemetry, metrics))
+        let dispatched = the_loop.block_on(dispatch(config, read, &args, &telemetry, wire));
+        // Whoever reads a file that never comes is not waited for.
+        the_loop.shutdown_background();
+        dispatched.map(|metrics| (telemetry, metrics))
     });
     let (telemetry, metrics) = dispatching.await??;
     telemetry.shutdown(&metrics).await;

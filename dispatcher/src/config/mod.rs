@@ -59,15 +59,23 @@ pub struct Config {
 }
 
 impl Config {
-    /// The keys by which `anew` differs, and which are read at the start only. What follows from another setting is not
+    /// The keys by which `anew` differs, and which are read at the start only. What follows from another of them is not
     /// named beside it.
     pub fn needs_restart(&self, anew: &Self) -> Vec<String> {
-        let differs = |setting: &&merge::Setting| {
-            let before = self.settings.get(&setting.key).map(|before| &before.value);
-            let follows = matches!(setting.origin, merge::Origin::Follows(_));
-            !follows && !setting.key.is_reloadable() && before != Some(&setting.value)
+        let differs = |key: &key::Key| {
+            let value = |config: &Self| config.settings.get(key).map(|setting| setting.value.clone());
+            value(self) != value(anew)
         };
-        anew.settings.iter().filter(differs).map(|setting| setting.key.to_string()).collect()
+        let needs = |setting: &&merge::Setting| {
+            let follows = matches!(&setting.origin, merge::Origin::Follows(decider) if differs(decider));
+            !follows && !setting.key.is_reloadable() && differs(&setting.key)
+        };
+        anew.settings.iter().filter(needs).map(|setting| setting.key.to_string()).collect()
+    }
+
+    /// Whether any setting comes from a file.
+    pub fn comes_from_a_file(&self) -> bool {
+        self.settings.iter().any(|setting| matches!(setting.origin, merge::Origin::File { .. }))
     }
 
     /// Puts the sources over the defaults and checks the whole.

@@ -65,13 +65,16 @@ fn shape(default: &toml::Value, key: &Described) -> Value {
     match (default, range, key.name) {
         (_, _, "auth") => auth(),
         (_, _, "headers") => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
-        (_, _, "signing_keys") => one_or_more(&secret()),
+        (_, _, "signing_keys") => json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": secret() }] }),
         (Toml::Integer(_), Some((low, high)), _) => json!({ "type": "integer", "minimum": low, "maximum": high }),
         (Toml::Float(_), Some((low, high)), _) => json!({ "type": "number", "minimum": low, "maximum": high }),
         (Toml::Integer(_), None, _) => json!({ "type": "integer" }),
         (Toml::Float(_), None, _) => json!({ "type": "number" }),
         (Toml::Boolean(_), ..) => json!({ "type": "boolean" }),
-        (Toml::Array(_), ..) => one_or_more(&json!({ "type": "string" })),
+        (Toml::Array(_), ..) => {
+            let text = json!({ "type": "string" });
+            json!({ "anyOf": [text, { "type": "array", "items": text }] })
+        }
         (Toml::Table(_), ..) => json!({ "type": "object" }),
         (Toml::String(text), ..) => match key.allowed().and_then(words) {
             Some(mut words) => {
@@ -82,10 +85,6 @@ fn shape(default: &toml::Value, key: &Described) -> Value {
         },
         (Toml::Datetime(_), ..) => json!({ "type": "string" }),
     }
-}
-
-fn one_or_more(one: &Value) -> Value {
-    json!({ "anyOf": [one, { "type": "array", "items": one }] })
 }
 
 /// A text, or where one is kept.

@@ -130,6 +130,15 @@ impl Destinations {
         self.answered.notify_waiters();
     }
 
+    /// Rows were put off because nobody had configured their channel, and meanwhile somebody has.
+    pub fn configured_meanwhile<'a>(&self, put_off: impl IntoIterator<Item = &'a String>) {
+        let mut state = self.state();
+        if put_off.into_iter().any(|channel| state.allowed.contains_key(channel)) {
+            state.awaits_configured = true;
+            self.recovery.notify_one();
+        }
+    }
+
     /// Goes on with what earlier terms, and people, left in the database.
     pub fn take_over(&self, states: &[DestinationState]) {
         let now = Instant::now();
@@ -332,7 +341,12 @@ impl Destinations {
     /// Forgets those of which nothing is to be remembered.
     fn prune(&self) {
         let now = Instant::now();
-        self.state().known.retain(|_, destination| !destination.is_forgettable(now));
+        let mut state = self.state();
+        let State { allowed, known, .. } = &mut *state;
+        known.retain(|_, destination| !destination.is_forgettable(now));
+        for destination in known.values_mut() {
+            destination.forget_channels(allowed, now);
+        }
     }
 
     fn waits_for_answers(&self) -> bool {

@@ -338,3 +338,60 @@ async fn rows_of_a_channel_that_is_added_while_others_are_brought_back_are_not_f
     destinations.configured_are_back(&destinations.channels());
     assert!(!destinations.awaits_configured());
 }
+
+#[tokio::test(start_paused = true)]
+async fn another_limit_brings_nothing_back_to_a_destination_that_is_down() {
+    let destinations = destinations(Limits::default());
+    for _ in 0..5 {
+        destinations.send("down", &failed(), QUICK);
+    }
+    let aside = destinations.aside();
+    destinations.put_aside(&aside, &[5_000]);
+    destinations.reconfigure(HashMap::from([("hook".to_owned(), with_rate(5.0))]));
+    assert!(destinations.is_closed("down") && destinations.recovered().is_empty());
+    assert_eq!(destinations.aside().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_brought_back_is_not_put_aside_again_meanwhile() {
+    let destinations = destinations(with_rate(1.0));
+    destinations.admitted(&[to("a"), to("a")]);
+    destinations.put_aside(&destinations.aside(), &[5_000]);
+    destinations.reconfigure(HashMap::from([("hook".to_owned(), with_rate(2.0))]));
+    assert!(destinations.is_closed("a"), "it is over its rate");
+    assert_eq!((destinations.recovered(), destinations.aside()), (vec!["a".to_owned()], Vec::new()));
+    destinations.brought_back("a");
+    assert_eq!(destinations.aside().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_channel_that_sends_no_more_limits_no_other_for_long_and_was_never_owed_more_than_a_second() {
+    let allowed = [("hook", 500.0), ("slow", 1.0)].map(|(name, rate)| (name.to_owned(), with_rate(rate)));
+    let destinations = Destinations::new(SLOTS, HashMap::from(allowed));
+    let of_slow = Message { channel: "slow".to_owned(), ..to("a") };
+    destinations.admitted(&[to("a")]);
+    destinations.admitted(&vec![of_slow; 300]);
+    for _ in 0..=300 {
+        destinations.answered(&to("a"), &delivered(), QUICK, LONGEST);
+    }
+    assert!(destinations.is_closed("a"));
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert!(!destinations.is_closed("a"));
+    for _ in 0..70 {
+        tokio::time::advance(Duration::from_secs(1)).await;
+        destinations.send("a", &delivered(), QUICK);
+        destinations.prune();
+    }
+    tokio::time::advance(Duration::from_millis(100)).await;
+    let state = destinations.admission();
+    assert!(state.rooms.iter().any(|room| room.destination == "a" && room.room > 40), "{state:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_that_a_claim_put_off_while_their_channel_was_configured_come_back() {
+    let destinations = destinations(Limits::default());
+    destinations.configured_meanwhile(&["nobody".to_owned()]);
+    assert!(!destinations.awaits_configured());
+    destinations.configured_meanwhile(&["nobody".to_owned(), "hook".to_owned()]);
+    assert!(destinations.awaits_configured());
+}

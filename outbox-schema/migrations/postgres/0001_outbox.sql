@@ -715,8 +715,8 @@ BEGIN
     WITH doubt AS MATERIALIZED (
         SELECT o.id, least(o.attempts + 1, 32767) AS number, c.epoch, c.holder, c.claimed_at,
                c.gate_closed_at IS NULL AS crashed,
-               -- Of a channel that is not known here, its claimer knew.
-               coalesce(policy.resend, o.channel <> ALL (c.at_most_once)) AS resend,
+               -- Only where both its claimer and this poller would; one of them may not know the channel.
+               coalesce(policy.resend, true) AND o.channel <> ALL (c.at_most_once) AS resend,
                coalesce(o.attempts + 1 >= coalesce(o.max_attempts, policy.max_attempts), false) AS used_up
         FROM outbox_claim c
         CROSS JOIN LATERAL unnest(c.message_ids, c.revisions) AS sent(id, revision)

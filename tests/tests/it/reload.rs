@@ -154,8 +154,13 @@ async fn wrong_settings_are_named_and_change_nothing() {
         (format!("{HTTP}timeout = \"soon\"\n"), "channels.http.timeout"),
         (hook(&sink.url(""), "tls_ca = \"not-there.pem\""), "not-there.pem"),
         ("no toml".to_owned(), "outbox.toml:3"),
+        (String::new(), "the settings file is gone or empty"),
     ] {
-        program.set(&wrong);
+        if wrong.is_empty() {
+            std::fs::remove_file(program.path("outbox.toml")).unwrap();
+        } else {
+            program.set(&wrong);
+        }
         replica.hang_up();
         let refused = replica.says("settings.not_reloaded").await;
         assert!(refused.contains(named), "{refused}");

@@ -327,6 +327,11 @@ async fn rows_in_doubt_go_by_the_policy_of_their_channel() {
 }
 
 #[tokio::test]
+async fn rows_in_doubt_of_a_channel_whose_policy_was_changed_go_by_the_stricter() {
+    on_every_database(settling::rows_in_doubt_of_a_channel_whose_policy_was_changed_go_by_the_stricter).await;
+}
+
+#[tokio::test]
 async fn rows_in_doubt_of_a_channel_that_is_not_known_here_go_by_the_policy_of_their_claimer() {
     on_every_database(settling::rows_in_doubt_of_a_channel_that_is_not_known_here_go_by_the_policy_of_their_claimer)
         .await;

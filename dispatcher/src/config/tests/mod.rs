@@ -295,3 +295,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_needs_a_restart_is_named_once_and_nothing_else_is() {
+    let started = from_file("[database]\nurl = \"postgres://db/a\"\n[lease]\nurl = \"redis://cache\"");
+    let needs = |file: &str| started.needs_restart(&from_file(file));
+    let same = "[database]\nurl = \"postgres://db/a\"\n[lease]\nurl = \"redis://cache\"\n";
+    assert_eq!(needs(same), [""; 0]);
+    let reloaded =
+        "[retry]\nbase = \"1s\"\n[retention]\nsuccess = \"1d\"\n[admin]\ntoken = \"a\"\n[channels.a]\nkind = \"http\"";
+    assert_eq!(needs(&format!("{same}{reloaded}")), [""; 0]);
+    assert_eq!(
+        needs(&format!("{same}term = \"7s\"\n[admin]\nlisten = \"127.0.0.1:1\"")),
+        ["lease.term", "admin.listen"]
+    );
+    assert_eq!(needs("[database]\nurl = \"postgres://db/a\""), ["lease.url"], "and provider follows from it");
+    let chosen = from_file(&format!("{same}provider = \"table\""));
+    assert_eq!(chosen.needs_restart(&from_file(same)), ["lease.provider"]);
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_schema::store::{Decided, TermCounts};
-use outbox_schema::{ClaimRequest, Holder, Shard, StoreError, TermEnd};
+use outbox_schema::{ChannelTerms, ClaimRequest, Holder, InDoubtPolicy, Shard, StoreError, TermEnd};
 
 use super::{Outbox, delivered, http, ids, once, request};
 
@@ -128,6 +128,22 @@ pub async fn rows_in_doubt_of_a_channel_that_is_not_known_here_go_by_the_policy_
     ] {
         let row = outbox.message(id).await;
         assert_eq!((row.status.as_str(), row.dead_reason.as_deref()), (status, reason), "{row:?}");
+    }
+}
+
+/// As while new settings are taken up by one replica after the other, in either direction.
+pub async fn rows_in_doubt_of_a_channel_whose_policy_was_changed_go_by_the_stricter(outbox: &Outbox) {
+    let resending = ChannelTerms { in_doubt: InDoubtPolicy::Resend, ..once() };
+    for (claimer, settler) in [(once(), resending.clone()), (resending, once())] {
+        let term = outbox.term(std::slice::from_ref(&claimer)).await;
+        let row = outbox.insert(&[("channel", "'once'")]).await;
+        let claimed = outbox.store.claim(&term, &request(std::slice::from_ref(&claimer))).await.unwrap();
+        assert_eq!(ids(&claimed.messages), [row.0]);
+        let later = outbox.term(std::slice::from_ref(&settler)).await;
+        outbox.age_claims(Duration::from_hours(1)).await;
+        let settlement = outbox.store.settle(&later, std::slice::from_ref(&settler)).await.unwrap();
+        assert!(!settlement.decided[0].resend, "{settlement:?}");
+        assert_eq!(outbox.message(row).await.dead_reason.as_deref(), Some("in_doubt"));
     }
 }
 
