@@ -54,14 +54,15 @@ struct Walk {
     messages_are_through: bool,
     removed: Pruned,
     work: Duration,
-    /// And by what it is so long.
-    rests_until: Option<(Instant, Arc<Retention>)>,
+    /// What it began with.
+    by: Arc<Retention>,
+    rests_until: Option<Instant>,
 }
 
 impl Walk {
-    fn after(rests_until: Option<(Instant, Arc<Retention>)>) -> Self {
+    fn after(rests_until: Option<Instant>, by: Arc<Retention>) -> Self {
         let (removed, work) = (Pruned::default(), Duration::ZERO);
-        Self { after: BEGINNING, messages_are_through: false, removed, work, rests_until }
+        Self { after: BEGINNING, messages_are_through: false, removed, work, by, rests_until }
     }
 }
 
@@ -73,7 +74,8 @@ impl Pruner {
         in_flight: Arc<InFlight>,
         metrics: Arc<Metrics>,
     ) -> Arc<Self> {
-        Arc::new(Self { pruning, retention, in_flight, metrics, walk: Mutex::new(Walk::after(None)) })
+        let walk = Mutex::new(Walk::after(None, retention.current()));
+        Arc::new(Self { pruning, retention, in_flight, metrics, walk })
     }
 
     /// Goes on with the walk, in a task of its own, until `term` ends; a batch that is under way is finished.
@@ -97,11 +99,9 @@ impl Pruner {
     /// Takes one step, where the rest is over, and says how long to wait for the next.
     async fn step(&self, walk: &mut Walk) -> Duration {
         let began = Instant::now();
-        if let Some((until, by)) = &walk.rests_until {
-            let rest = until.duration_since(began);
-            if !rest.is_zero() && *by == self.retention.current() {
-                return rest;
-            }
+        let rest = walk.rests_until.map(|until| until.duration_since(began)).filter(|rest| !rest.is_zero());
+        if let Some(rest) = rest.filter(|_| walk.by == self.retention.current()) {
+            return rest;
         }
         walk.rests_until = None;
         let through = match self.batch(walk).await {
@@ -122,6 +122,9 @@ impl Pruner {
             return Ok(!self.pruning.prune_terms().await?);
         }
         let retention = self.retention.current();
+        if walk.after == BEGINNING {
+            walk.by = retention.clone();
+        }
         let stretch = self.pruning.overdue(&retention, walk.after).await?;
         let removed = self.remove(&retention, &stretch).await?;
         walk.removed.add(&removed);
@@ -152,10 +155,9 @@ impl Pruner {
             tracing::info!(success, dead, "retention.pruned");
         }
         self.metrics.retention_behind(Duration::ZERO);
-        let by = self.retention.current();
-        let share = by.shortest().map_or(LONGEST_REST, |shortest| shortest / REST_SHARE);
+        let share = walk.by.shortest().map_or(LONGEST_REST, |shortest| shortest / REST_SHARE);
         let rest = share.clamp(SHORTEST_REST, LONGEST_REST).max((walk.work * REST_PER_WORK).min(LONGEST_AFTER_WORK));
-        *walk = Walk::after(Some((Instant::now() + rest, by)));
+        *walk = Walk::after(Some(Instant::now() + rest), walk.by.clone());
         rest
     }
 

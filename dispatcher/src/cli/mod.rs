@@ -152,7 +152,7 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
         )
         .into());
     }
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         match command {
             Command::Run(args) => {
                 let global = global.clone();
@@ -176,7 +176,10 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::BenchPart => crate::bench::part::work().await,
             Command::Demo(args) => crate::demo::demo(args).await,
         }
-    })
+    });
+    // Whoever reads a file that never comes is not waited for.
+    runtime.shutdown_background();
+    outcome
 }
 
 fn settings(global: &Global) -> Result<Config, ConfigError> {

@@ -74,9 +74,10 @@ pub(super) fn is_secret(key: &Key) -> bool {
     }
 }
 
-/// Whether a text is a key or a certificate, which people will put where the path of its file belongs.
-pub(super) fn is_pem(text: &str) -> bool {
-    text.contains("-----BEGIN") || text.contains("\"private_key\"")
+/// Whether a text may be a key, in plain or in base64, which people will put where the path of its file belongs.
+pub(super) fn is_key(text: &str) -> bool {
+    let encoded = "LS0tLS1CRUdJTi";
+    text.contains('\n') || text.contains("-----BEGIN") || text.contains("\"private_key\"") || text.starts_with(encoded)
 }
 
 /// The value as TOML, with everything secret hidden.
@@ -91,7 +92,7 @@ pub(super) fn shown(key: &Key, value: &Value) -> Value {
         return Value::String(HIDDEN.to_owned());
     }
     match value {
-        Value::String(text) if is_pem(text) => Value::String(HIDDEN.to_owned()),
+        Value::String(text) if is_key(text) => Value::String(HIDDEN.to_owned()),
         Value::String(text) => Value::String(without_password(text)),
         Value::Array(items) => Value::Array(items.iter().map(|item| shown(key, item)).collect()),
         Value::Table(items) => {

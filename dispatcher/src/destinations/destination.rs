@@ -97,8 +97,8 @@ impl Standing {
 /// A destination, or a channel that was paused as a whole.
 #[derive(Debug)]
 pub(super) struct Destination {
-    /// Those whose messages go there, and when the last of each was claimed.
-    channels: Vec<(String, Instant)>,
+    /// Those whose messages go there.
+    channels: Vec<String>,
     /// The strictest of what these allow.
     limits: Limits,
     window: Window,
@@ -134,32 +134,15 @@ impl Destination {
 
     /// Messages of `channel` go there too.
     fn serve(&mut self, channel: &str, allowed: &HashMap<String, Limits>, burst: usize, now: Instant) {
-        if let Some((_, used)) = self.channels.iter_mut().find(|(known, _)| known == channel) {
-            *used = now;
-            return;
-        }
-        self.channels.push((channel.to_owned(), now));
-        self.keep_to(allowed, burst, now);
-    }
-
-    /// Forgets channels whose messages go there no more, as long as those of others do.
-    pub(super) fn forget_channels(&mut self, allowed: &HashMap<String, Limits>, now: Instant) {
-        let before = self.channels.len();
-        let newest = self.channels.iter().map(|(_, used)| *used).max();
-        self.channels.retain(|(_, used)| now - *used < FORGOTTEN || Some(*used) == newest);
-        if self.channels.len() < before {
-            self.keep_to(allowed, 0, now);
+        if !self.channels.iter().any(|known| known == channel) {
+            self.channels.push(channel.to_owned());
+            self.keep_to(allowed, burst, now);
         }
     }
 
-    /// Its channels may be allowed something else from now on. Rows that were put aside by the old measure come back.
+    /// Its channels may be allowed something else from now on.
     pub(super) fn reconfigure(&mut self, allowed: &HashMap<String, Limits>, now: Instant) {
-        let before = self.limits;
         self.keep_to(allowed, 0, now);
-        // What is closed for another reason stays aside until it opens.
-        let paused = self.paused.is_some_and(|(_, until)| until > now);
-        let held_up = paused || !self.breaker.is_closed() || self.window.is_slow(now);
-        self.comes_back |= self.limits != before && self.aside_until > now && !held_up;
         // A rise that was saved is that of the old rate.
         self.rise_saved = None;
     }
@@ -167,7 +150,7 @@ impl Destination {
     /// Keeps to the strictest of what its channels are allowed.
     fn keep_to(&mut self, allowed: &HashMap<String, Limits>, burst: usize, now: Instant) {
         self.limits = Limits::default();
-        for limits in self.channels.iter().filter_map(|(channel, _)| allowed.get(channel)) {
+        for limits in self.channels.iter().filter_map(|channel| allowed.get(channel)) {
             self.limits.tighten(limits);
         }
         match (self.limits.rate, &mut self.bucket) {
@@ -297,10 +280,6 @@ impl Destination {
     /// Whether its rows are to be put aside, and how far.
     pub(super) fn aside(&mut self, name: &str, at: &Moment) -> Option<Aside> {
         let Standing::Closed(closed) = self.standing(at) else { return None };
-        // Else they would go to and fro.
-        if self.comes_back {
-            return None;
-        }
         let whole_channel = closed.holds_a_channel();
         let (from, step, reason) = match closed {
             Closed::Paused { kind: PauseKind::Hand, remaining } => (remaining, Duration::ZERO, None),
@@ -334,7 +313,10 @@ impl Destination {
         let closed = matches!(self.standing(at), Standing::Closed(_));
         let works = !closed && self.breaker.probes_left().is_none() && !self.window.is_slow(at.now);
         let wait_for_their_turn = self.bucket.as_ref().is_some_and(|bucket| bucket.step() >= SLOW_RATE);
-        self.comes_back || (works && self.aside_until > at.now && !wait_for_their_turn)
+        // Bringing rows back forgets, in the database, why they were aside: not while that holds again.
+        let paused = self.paused.is_some_and(|(_, until)| until > at.now);
+        let may_come = self.comes_back && !paused && self.breaker.is_closed();
+        may_come || (works && self.aside_until > at.now && !wait_for_their_turn)
     }
 
     /// Whether what was put aside is to be brought back whatever else is known.

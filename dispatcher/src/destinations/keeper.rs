@@ -104,10 +104,7 @@ impl Keeper {
 
     /// Not before the term began, however many they are: nothing is polled before that.
     async fn bring_back_configured(&self, term: &Term) -> Result<bool, StoreError> {
-        if !self.destinations.awaits_configured() {
-            return Ok(false);
-        }
-        let channels = self.destinations.channels();
+        let Some((as_of, channels)) = self.destinations.configured() else { return Ok(false) };
         let names: Vec<&str> = channels.iter().map(String::as_str).collect();
         let back = self.store.bring_back_configured(&term.id, &names, BATCH).await?;
         if back > 0 {
@@ -116,7 +113,7 @@ impl Keeper {
         }
         let more = back >= u64::from(BATCH);
         if !more {
-            self.destinations.configured_are_back(&channels);
+            self.destinations.configured_are_back(as_of);
         }
         Ok(more)
     }

@@ -8,6 +8,7 @@
 mod breaker;
 mod destination;
 mod keeper;
+mod limits;
 mod rate;
 mod window;
 
@@ -24,6 +25,7 @@ use tokio::time::Instant;
 use self::breaker::Sign;
 use self::destination::{Closed, Destination, Moment, Standing};
 pub use self::keeper::{Keeper, LISTEN};
+pub use self::limits::Limits;
 pub use self::rate::RateLimit;
 use self::window::Slots;
 
@@ -35,15 +37,6 @@ const FORGOTTEN: Duration = Duration::from_mins(1);
 
 /// The same where something has failed: what it took since tells a message at fault from a destination that is down.
 const FAILURES_FORGOTTEN: Duration = Duration::from_mins(10);
-
-/// What a channel allows each of its destinations.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Limits {
-    /// In flight at most; none: by shares (see `window`).
-    pub max_in_flight: Option<usize>,
-    /// None: as fast as it answers.
-    pub rate: Option<RateLimit>,
-}
 
 /// Every destination that this process has to do with.
 #[derive(Debug)]
@@ -62,8 +55,10 @@ struct State {
     known: HashMap<String, Destination>,
     /// The last change by hand that was heard of, by destination.
     by_hand: HashMap<String, i64>,
-    /// Rows may wait that were deferred because nobody had configured their channel.
-    awaits_configured: bool,
+    /// How often rows may have begun to wait that were deferred because nobody had configured their channel.
+    configured: u64,
+    /// As of which of these times they have been brought back.
+    brought_back: u64,
 }
 
 /// What a claim must know of destinations.
@@ -86,29 +81,6 @@ pub struct Ruling {
     pub pause: Option<Pause>,
 }
 
-impl Limits {
-    /// What a destination is sent before anything is known of it.
-    pub fn first_room(&self, slots: usize) -> u32 {
-        let burst = self.rate.map_or(usize::MAX, |rate| rate.burst());
-        let first = window::FIRST.min(Slots { all: slots, alone: false }.share(self.max_in_flight, false)).min(burst);
-        u32::try_from(first).unwrap_or(u32::MAX)
-    }
-
-    /// The stricter of both.
-    fn tighten(&mut self, other: &Self) {
-        self.max_in_flight = match (self.max_in_flight, other.max_in_flight) {
-            (Some(one), Some(another)) => Some(one.min(another)),
-            (one, another) => one.or(another),
-        };
-        let slower =
-            |one: RateLimit, another: RateLimit| if one.per_second <= another.per_second { one } else { another };
-        self.rate = match (self.rate, other.rate) {
-            (Some(one), Some(another)) => Some(slower(one, another)),
-            (one, another) => one.or(another),
-        };
-    }
-}
-
 impl Destinations {
     /// None known yet, of channels with these limits; `slots` is `dispatch.max_in_flight`.
     pub fn new(slots: usize, allowed: HashMap<String, Limits>) -> Self {
@@ -124,7 +96,7 @@ impl Destinations {
             destination.reconfigure(&allowed, now);
         }
         state.allowed = allowed;
-        state.awaits_configured = true;
+        state.configured += 1;
         drop(state);
         self.recovery.notify_one();
         self.answered.notify_waiters();
@@ -134,7 +106,7 @@ impl Destinations {
     pub fn configured_meanwhile<'a>(&self, put_off: impl IntoIterator<Item = &'a String>) {
         let mut state = self.state();
         if put_off.into_iter().any(|channel| state.allowed.contains_key(channel)) {
-            state.awaits_configured = true;
+            state.configured += 1;
             self.recovery.notify_one();
         }
     }
@@ -143,7 +115,7 @@ impl Destinations {
     pub fn take_over(&self, states: &[DestinationState]) {
         let now = Instant::now();
         let mut state = self.state();
-        state.awaits_configured = true;
+        state.configured += 1;
         for destination in state.known.values_mut() {
             destination.forget(now);
         }
@@ -251,25 +223,21 @@ impl Destinations {
 
     /// Whether rows wait for their turn at a destination that works: they are put off, and nothing is wrong.
     pub fn holds_back(&self) -> bool {
-        let mut holds_back = self.awaits_configured();
+        let mut holds_back = self.configured().is_some();
         self.survey(|_, destination, at| holds_back |= destination.holds_back(at));
         holds_back
     }
 
-    /// The names of the configured channels.
-    fn channels(&self) -> Vec<String> {
-        self.state().allowed.keys().cloned().collect()
+    /// The configured channels, and as of when, while rows may wait that were deferred because nobody had configured theirs.
+    fn configured(&self) -> Option<(u64, Vec<String>)> {
+        let state = self.state();
+        let waits = state.configured > state.brought_back;
+        waits.then(|| (state.configured, state.allowed.keys().cloned().collect()))
     }
 
-    /// Whether rows may wait that were deferred because nobody had configured their channel.
-    fn awaits_configured(&self) -> bool {
-        self.state().awaits_configured
-    }
-
-    /// None do any more, in this term, for one of these channels.
-    fn configured_are_back(&self, channels: &[String]) {
-        let mut state = self.state();
-        state.awaits_configured = state.allowed.keys().any(|channel| !channels.contains(channel));
+    /// Those that waited as of then are back.
+    fn configured_are_back(&self, as_of: u64) {
+        self.state().brought_back = as_of;
     }
 
     /// What is to be put aside, so that it does not stand in the way of others.
@@ -341,12 +309,7 @@ impl Destinations {
     /// Forgets those of which nothing is to be remembered.
     fn prune(&self) {
         let now = Instant::now();
-        let mut state = self.state();
-        let State { allowed, known, .. } = &mut *state;
-        known.retain(|_, destination| !destination.is_forgettable(now));
-        for destination in known.values_mut() {
-            destination.forget_channels(allowed, now);
-        }
+        self.state().known.retain(|_, destination| !destination.is_forgettable(now));
     }
 
     fn waits_for_answers(&self) -> bool {

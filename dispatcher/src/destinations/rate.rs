@@ -75,9 +75,7 @@ impl Bucket {
         #[expect(clippy::cast_precision_loss, reason = "a number of messages")]
         let messages = messages as f64;
         self.available(now);
-        // A second's worth at most is owed: more than there were tokens for went only before the limit was known.
-        let most = self.limit.after(now - self.rising_since).max(1.0);
-        self.tokens = (self.tokens - messages).max(-most);
+        self.tokens -= messages;
         self.used = now;
     }
 

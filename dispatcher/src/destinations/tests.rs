@@ -328,15 +328,24 @@ async fn what_a_channel_allows_can_change_while_its_messages_are_in_flight() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rows_of_a_channel_that_is_added_while_others_are_brought_back_are_not_forgotten() {
+async fn rows_that_begin_to_wait_for_their_channel_while_others_are_brought_back_are_not_forgotten() {
     let destinations = destinations(Limits::default());
-    destinations.take_over(&[]);
-    let before = destinations.channels();
-    destinations.reconfigure(["hook", "new"].map(|name| (name.to_owned(), Limits::default())).into());
-    destinations.configured_are_back(&before);
-    assert!(destinations.awaits_configured());
-    destinations.configured_are_back(&destinations.channels());
-    assert!(!destinations.awaits_configured());
+    let begins: [fn(&Destinations); 3] = [
+        |destinations| destinations.take_over(&[]),
+        |destinations| destinations.reconfigure(HashMap::from([("new".to_owned(), Limits::default())])),
+        |destinations| destinations.configured_meanwhile(&["new".to_owned()]),
+    ];
+    for begin in begins {
+        destinations.take_over(&[]);
+        let (before, _) = destinations.configured().expect("a term begins");
+        begin(&destinations);
+        destinations.configured_are_back(before);
+        let (now, _) = destinations.configured().expect("others wait");
+        destinations.configured_are_back(now);
+        assert_eq!(destinations.configured(), None);
+    }
+    destinations.configured_meanwhile(&["nobody".to_owned()]);
+    assert_eq!(destinations.configured(), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -353,45 +362,17 @@ async fn another_limit_brings_nothing_back_to_a_destination_that_is_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_brought_back_is_not_put_aside_again_meanwhile() {
-    let destinations = destinations(with_rate(1.0));
-    destinations.admitted(&[to("a"), to("a")]);
-    destinations.put_aside(&destinations.aside(), &[5_000]);
-    destinations.reconfigure(HashMap::from([("hook".to_owned(), with_rate(2.0))]));
-    assert!(destinations.is_closed("a"), "it is over its rate");
-    assert_eq!((destinations.recovered(), destinations.aside()), (vec!["a".to_owned()], Vec::new()));
-    destinations.brought_back("a");
-    assert_eq!(destinations.aside().len(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_channel_that_sends_no_more_limits_no_other_for_long_and_was_never_owed_more_than_a_second() {
-    let allowed = [("hook", 500.0), ("slow", 1.0)].map(|(name, rate)| (name.to_owned(), with_rate(rate)));
-    let destinations = Destinations::new(SLOTS, HashMap::from(allowed));
-    let of_slow = Message { channel: "slow".to_owned(), ..to("a") };
-    destinations.admitted(&[to("a")]);
-    destinations.admitted(&vec![of_slow; 300]);
-    for _ in 0..=300 {
-        destinations.answered(&to("a"), &delivered(), QUICK, LONGEST);
-    }
-    assert!(destinations.is_closed("a"));
-    tokio::time::advance(Duration::from_secs(2)).await;
-    assert!(!destinations.is_closed("a"));
-    for _ in 0..70 {
-        tokio::time::advance(Duration::from_secs(1)).await;
-        destinations.send("a", &delivered(), QUICK);
-        destinations.prune();
-    }
-    tokio::time::advance(Duration::from_millis(100)).await;
-    let state = destinations.admission();
-    assert!(state.rooms.iter().any(|room| room.destination == "a" && room.room > 40), "{state:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn rows_that_a_claim_put_off_while_their_channel_was_configured_come_back() {
+async fn rows_come_back_to_a_destination_that_closes_again_only_once_it_is_open() {
     let destinations = destinations(Limits::default());
-    destinations.configured_meanwhile(&["nobody".to_owned()]);
-    assert!(!destinations.awaits_configured());
-    destinations.configured_meanwhile(&["nobody".to_owned(), "hook".to_owned()]);
-    assert!(destinations.awaits_configured());
+    let opened = (0..5).find_map(|_| destinations.send("a", &failed(), QUICK).pause).expect("the breaker opens");
+    tokio::time::advance(opened.remaining).await;
+    destinations.send("a", &delivered(), QUICK);
+    assert_eq!(destinations.recovered(), ["a"]);
+    let asked = Answer { busy_for: Some(Duration::from_mins(1)), ..failed() };
+    destinations.send("a", &asked, QUICK);
+    assert_eq!(destinations.recovered(), [""; 0], "the pause would be forgotten");
+    tokio::time::advance(Duration::from_mins(1)).await;
+    assert_eq!(destinations.recovered(), ["a"]);
+    while destinations.send("a", &failed(), QUICK).pause.is_none() {}
+    assert_eq!(destinations.recovered(), [""; 0], "the breaker would be forgotten");
 }

@@ -1,0 +1,36 @@
+//! What a channel allows its destinations.
+
+use super::rate::RateLimit;
+use super::window::{self, Slots};
+
+/// What a channel allows each of its destinations.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Limits {
+    /// In flight at most; none: by shares (see `window`).
+    pub max_in_flight: Option<usize>,
+    /// None: as fast as it answers.
+    pub rate: Option<RateLimit>,
+}
+
+impl Limits {
+    /// What a destination is sent before anything is known of it.
+    pub fn first_room(&self, slots: usize) -> u32 {
+        let burst = self.rate.map_or(usize::MAX, |rate| rate.burst());
+        let first = window::FIRST.min(Slots { all: slots, alone: false }.share(self.max_in_flight, false)).min(burst);
+        u32::try_from(first).unwrap_or(u32::MAX)
+    }
+
+    /// The stricter of both.
+    pub(super) fn tighten(&mut self, other: &Self) {
+        self.max_in_flight = match (self.max_in_flight, other.max_in_flight) {
+            (Some(one), Some(another)) => Some(one.min(another)),
+            (one, another) => one.or(another),
+        };
+        let slower =
+            |one: RateLimit, another: RateLimit| if one.per_second <= another.per_second { one } else { another };
+        self.rate = match (self.rate, other.rate) {
+            (Some(one), Some(another)) => Some(slower(one, another)),
+            (one, another) => one.or(another),
+        };
+    }
+}
