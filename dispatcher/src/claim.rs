@@ -153,7 +153,8 @@ impl Intake {
                 continue;
             }
             match self.start.unproven(seen.from_the_beginning) {
-                None if seen.quiet => return Polled::Empty,
+                // Rows may have been put off while a claim ran that did not see them.
+                None if seen.quiet && !self.destinations.holds_back() => return Polled::Empty,
                 None => return Polled::Nothing { look_again: None },
                 Some(Duration::ZERO) => {}
                 Some(later) => return Polled::Nothing { look_again: Some(later) },
@@ -303,6 +304,14 @@ mod tests {
         let mut all = all_stretches();
         all.sort();
         assert_eq!(asked, all);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_taken_to_be_due_where_a_destination_began_to_hold_back_while_claims_ran() {
+        let store = KeyedStore::new(None);
+        let (intake, term) = poller(&store).await;
+        store.fill_while_claiming(&intake.destinations);
+        assert!(matches!(intake.poll(&term).await, Polled::Nothing { .. }));
     }
 
     #[tokio::test(start_paused = true)]

@@ -94,8 +94,13 @@ impl Keeper {
         if aside.is_empty() {
             return Ok(false);
         }
-        let moved = self.store.put_aside(&term.id, &aside, &self.in_flight.excluded(), BATCH).await?;
-        self.destinations.put_aside(&aside, &moved);
+        self.destinations.moving(true);
+        let moved = self.store.put_aside(&term.id, &aside, &self.in_flight.excluded(), BATCH).await;
+        if let Ok(moved) = &moved {
+            self.destinations.put_aside(&aside, moved);
+        }
+        self.destinations.moving(false);
+        let moved = moved?;
         for (one, messages) in aside.iter().zip(&moved).filter(|(_, moved)| **moved > 0) {
             tracing::info!(destination = one.destination, messages, reason = one.reason, "destination.put_aside");
         }
@@ -150,8 +155,11 @@ mod tests {
     use crate::fixtures::{SteppedClock, term_of};
 
     /// An outbox in which ever more rows of a paused destination are due; it counts the batches that are put aside.
-    #[derive(Debug, Default)]
-    struct Endless(AtomicU64);
+    #[derive(Debug)]
+    struct Endless {
+        batches: AtomicU64,
+        destinations: Arc<Destinations>,
+    }
 
     #[async_trait]
     impl DestinationStore for Endless {
@@ -163,7 +171,8 @@ mod tests {
             limit: u32,
         ) -> Result<Vec<u64>, StoreError> {
             tokio::time::sleep(Duration::from_millis(10)).await;
-            self.0.fetch_add(1, Ordering::SeqCst);
+            self.batches.fetch_add(1, Ordering::SeqCst);
+            assert!(self.destinations.holds_back(), "nobody may take these rows to be gone");
             Ok(vec![limit.into(); aside.len()])
         }
 
@@ -186,14 +195,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn rows_are_put_aside_a_twentieth_of_the_time() {
-        let store = Arc::new(Endless::default());
-        let in_flight = Arc::new(InFlight::new(8, 1024));
         let destinations = Arc::new(Destinations::new(8, HashMap::new()));
+        let store = Arc::new(Endless { batches: AtomicU64::default(), destinations: destinations.clone() });
+        let in_flight = Arc::new(InFlight::new(8, 1024));
         let keeper = Keeper { store: store.clone(), destinations, in_flight, wakeup: Arc::new(Notify::new()) };
         let clock = SteppedClock::new();
         Arc::new(keeper).begin(&term_of(&clock, clock.now().after(Duration::from_hours(1))));
         tokio::time::sleep(Duration::from_secs(10)).await;
-        let batches = store.0.load(Ordering::SeqCst);
+        let batches = store.batches.load(Ordering::SeqCst);
         assert!((45..=48).contains(&batches), "{batches} batches of 10 ms in 10 s");
     }
 }

@@ -59,6 +59,8 @@ struct State {
     configured: u64,
     /// As of which of these times they have been brought back.
     brought_back: u64,
+    /// Rows are being put aside, and it is not known yet until when.
+    moving: bool,
 }
 
 /// What a claim must know of destinations.
@@ -223,7 +225,7 @@ impl Destinations {
 
     /// Whether rows wait for their turn at a destination that works: they are put off, and nothing is wrong.
     pub fn holds_back(&self) -> bool {
-        let mut holds_back = self.configured().is_some();
+        let mut holds_back = self.configured().is_some() || self.state().moving;
         self.survey(|_, destination, at| holds_back |= destination.holds_back(at));
         holds_back
     }
@@ -245,6 +247,11 @@ impl Destinations {
         let mut aside = Vec::new();
         self.survey(|name, destination, at| aside.extend(destination.aside(name, at)));
         aside
+    }
+
+    /// Rows are being put aside, or no more.
+    fn moving(&self, moving: bool) {
+        self.state().moving = moving;
     }
 
     /// So many rows of each were put aside.
