@@ -24,6 +24,7 @@ mod explain;
 mod faults;
 mod fcm;
 mod fleet;
+mod frozen_transactions;
 mod grants;
 mod guarantees;
 mod idle;
