@@ -58,6 +58,8 @@ pub struct Answer {
     pub excerpt: Option<String>,
     /// How long the destination asks to be left alone, by whatever message.
     pub busy_for: Option<Duration>,
+    /// The message dies of how its channel is set up: others will too, and somebody must be told.
+    pub misconfigured: bool,
 }
 
 impl Answer {
@@ -69,12 +71,20 @@ impl Answer {
             error: None,
             excerpt: None,
             busy_for: None,
+            misconfigured: false,
         }
     }
 
     /// A failure before anything was sent, or without a response.
     pub fn failed(outcome: Outcome, error: impl Into<String>) -> Self {
-        Self { outcome, status_code: None, error: Some(error.into()), excerpt: None, busy_for: None }
+        Self {
+            outcome,
+            status_code: None,
+            error: Some(error.into()),
+            excerpt: None,
+            busy_for: None,
+            misconfigured: false,
+        }
     }
 }
 

@@ -29,11 +29,11 @@ pub(crate) enum NoAnswer {
 }
 
 impl NoAnswer {
-    /// What becomes of the message, where a retry waits for `floor`.
-    pub(crate) fn into_answer(self, floor: Option<Duration>) -> Answer {
+    /// What becomes of the message.
+    pub(crate) fn into_answer(self) -> Answer {
         match self {
             Self::Impossible(error) => Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, error),
-            Self::NotSent(error) | Self::Refused(error) => Answer::failed(Outcome::Retry { not_before: floor }, error),
+            Self::NotSent(error) | Self::Refused(error) => Answer::failed(Outcome::Retry { not_before: None }, error),
             Self::InDoubt(error) => Answer::failed(Outcome::InDoubt, error),
         }
     }
@@ -184,7 +184,63 @@ impl Read {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+    use hyper::client::conn::http1;
+    use hyper_util::rt::TokioIo;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+
     use super::*;
+
+    /// What is read of an answer with these headers and this body, which comes in small chunks, and whether that was all of it.
+    async fn read_of(headers: &str, body: &[u8]) -> (Read, bool) {
+        let mut answer = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n{headers}\r\n").into_bytes();
+        for chunk in body.chunks(100) {
+            answer.extend([format!("{:x}\r\n", chunk.len()).as_bytes(), chunk, b"\r\n"].concat());
+        }
+        answer.extend(b"0\r\n\r\n");
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let wire = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut server, _) = listener.accept().await.unwrap();
+        tokio::spawn(async move {
+            assert!(server.read(&mut [0; 1024]).await.unwrap() > 0);
+            // Who has read enough hangs up.
+            let _ = server.write_all(&answer).await;
+        });
+        let (mut sender, connection) = http1::handshake(TokioIo::new(wire)).await.unwrap();
+        tokio::spawn(connection);
+        let response = sender.send_request(hyper::Request::new(String::new())).await.unwrap();
+        let (head, mut body) = response.into_parts();
+        let (bytes, whole) = read(&mut body, Instant::now() + Duration::from_secs(20)).await;
+        (Read { status: head.status, headers: head.headers, body: bytes }, whole)
+    }
+
+    #[tokio::test]
+    async fn of_a_body_as_much_is_read_as_the_cap_allows_not_counting_how_it_is_framed() {
+        assert_eq!(RESPONSE_BYTES, 65_536);
+        for (length, kept) in [
+            (RESPONSE_BYTES - 1, RESPONSE_BYTES - 1),
+            (RESPONSE_BYTES, RESPONSE_BYTES),
+            (RESPONSE_BYTES + 1, RESPONSE_BYTES),
+            (3 * RESPONSE_BYTES, RESPONSE_BYTES),
+        ] {
+            let body: Vec<u8> = (0..251).cycle().take(length).collect();
+            let (read, whole) = read_of("", &body).await;
+            assert!(read.body == body[..kept], "{} bytes of {length}", read.body.len());
+            assert_eq!(whole, length == kept, "{length}");
+        }
+    }
+
+    /// No request asks for it, and some servers do it all the same.
+    #[tokio::test]
+    async fn a_compressed_body_is_not_unpacked_and_makes_no_excerpt() {
+        // `printf 'as it is' | gzip -n`
+        let packed = b"\x1f\x8b\x08\0\0\0\0\0\x02\xffK,V\xc8,Q\xc8,\x06\0\xb3$N\x96\x08\0\0\0";
+        let (read, whole) = read_of("content-encoding: gzip\r\n", packed).await;
+        assert!(whole && read.body == packed && read.excerpt(&[]).is_none(), "{read:?}");
+        let (read, _) = read_of("content-encoding: identity\r\n", b"as it is").await;
+        assert_eq!(read.excerpt(&[]).as_deref(), Some("as it is"));
+    }
 
     fn excerpt(body: &[u8], secrets: &[&str]) -> Option<String> {
         Read { status: StatusCode::OK, headers: HeaderMap::new(), body: body.to_vec() }.excerpt(secrets)

@@ -58,6 +58,9 @@ impl Sender {
             let answer = self.deliver(&term, channel, &mut message, number).await;
             let Ruling { deferred, pause } = self.ruling(channel, &message, &answer, started.elapsed());
             let verdict = decide(&answer.outcome, channel, &message, number, deferred);
+            if answer.misconfigured {
+                self.metrics.misconfigured(&message.channel);
+            }
             (answer, verdict, pause)
         };
         let duration = started.elapsed();

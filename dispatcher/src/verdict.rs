@@ -71,8 +71,8 @@ fn try_again(channel: &Channel, message: &Message, number: u32, not_before: Dura
         return dead(DeadReason::Exhausted, false);
     }
     // Full jitter: anywhere up to the ceiling, so that what failed together does not come back together.
-    let wait = retry.ceiling(number).mul_f64(rand::random::<f64>());
-    Verdict::Retry { after: wait.max(not_before).max(retry.floor) }
+    let wait = retry.floor + retry.ceiling(number).mul_f64(rand::random::<f64>());
+    Verdict::Retry { after: wait.min(retry.max.max(retry.floor)).max(not_before) }
 }
 
 #[cfg(test)]
@@ -160,13 +160,21 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_tried_again_sooner_than_its_channel_allows() {
+    fn nothing_is_tried_again_sooner_than_its_channel_allows_nor_all_of_it_at_once() {
+        let seconds = Duration::from_secs;
         let mut channel = channel(InDoubtPolicy::Resend);
-        channel.retry.floor = Duration::from_secs(10);
+        (channel.retry.floor, channel.retry.base) = (seconds(10), seconds(10));
         for outcome in [Outcome::InDoubt, Outcome::Retry { not_before: None }] {
-            // The backoff draws from less.
-            let verdict = decide(&outcome, &channel, &message(None, None), 1, None);
-            assert_eq!(verdict, Verdict::Retry { after: Duration::from_secs(10) });
+            let mut waits: Vec<_> = (0..100)
+                .map(|_| match decide(&outcome, &channel, &message(None, None), 1, None) {
+                    Verdict::Retry { after } => after,
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert!(waits.iter().all(|wait| (seconds(10)..=seconds(20)).contains(wait)), "{waits:?}");
+            waits.sort();
+            waits.dedup();
+            assert!(waits.len() > 90, "{waits:?}");
         }
     }
 

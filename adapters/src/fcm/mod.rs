@@ -106,10 +106,16 @@ impl FcmChannel {
         if read.status.is_success() {
             return Answer::delivered(status_code, receipt(&read.body));
         }
-        let (outcome, error) = response::judge(read, response::classify(read), kind, self.at_most_once);
-        let excerpt = read.excerpt(&[&token.secret]);
-        let busy_for = busy_for(&outcome, &read.headers);
-        Answer { outcome, status_code: Some(status_code), error: Some(error), excerpt, busy_for }
+        let fault = response::classify(read);
+        let (outcome, error) = response::judge(read, fault, kind, self.at_most_once);
+        Answer {
+            busy_for: busy_for(&outcome, &read.headers),
+            outcome,
+            status_code: Some(status_code),
+            error: Some(error),
+            excerpt: read.excerpt(&[&token.secret]),
+            misconfigured: fault.is_of_the_project(),
+        }
     }
 }
 
@@ -145,7 +151,7 @@ fn unanswered(no_answer: NoAnswer) -> Answer {
         NoAnswer::Impossible(error) => {
             Answer::failed(Outcome::Defer { scope: Scope::Channel, until: CHANNEL_WAIT }, error)
         }
-        NoAnswer::NotSent(_) | NoAnswer::Refused(_) | NoAnswer::InDoubt(_) => no_answer.into_answer(Some(RETRY_FLOOR)),
+        NoAnswer::NotSent(_) | NoAnswer::Refused(_) | NoAnswer::InDoubt(_) => no_answer.into_answer(),
     }
 }
 

@@ -74,12 +74,10 @@ fn check(message: &Fields) -> Result<(), String> {
             return Err(format!("{name} is not a JSON object"));
         }
     }
-    for (key, value) in objects(message, "data") {
-        if key == "from" || key == "gcm" || key.starts_with("gcm.") || key.starts_with("google") {
-            return Err(format!("data holds the key {key:?}, which FCM keeps for itself: choose another"));
-        }
-        if !value.is_string() {
-            return Err(format!("the value of {key:?} in data is not a string: write it in quotes"));
+    check_data("data", message)?;
+    for platform in ["android", "webpush"] {
+        if let Some(Value::Object(platform_fields)) = message.get(platform) {
+            check_data(&format!("{platform}.data"), platform_fields)?;
         }
     }
     match message.get("android").and_then(|android| android.get("ttl")) {
@@ -88,6 +86,22 @@ fn check(message: &Fields) -> Result<(), String> {
         }
         Some(_) | None => Ok(()),
     }
+}
+
+/// Of the message, or of a platform, whose data take the place of the message's there.
+fn check_data(name: &str, holder: &Fields) -> Result<(), String> {
+    if holder.get("data").is_some_and(|data| !data.is_object()) {
+        return Err(format!("{name} is not a JSON object"));
+    }
+    for (key, value) in objects(holder, "data") {
+        if key == "from" || key == "gcm" || key.starts_with("gcm.") || key.starts_with("google") {
+            return Err(format!("{name} holds the key {key:?}, which FCM keeps for itself: choose another"));
+        }
+        if !value.is_string() {
+            return Err(format!("the value of {key:?} in {name} is not a string: write it in quotes"));
+        }
+    }
+    Ok(())
 }
 
 fn objects<'a>(message: &'a Fields, name: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
@@ -267,6 +281,9 @@ mod tests {
             (r#"{"data": {"from": "x"}}"#, "\"from\""),
             (r#"{"data": {"gcm": "x"}}"#, "\"gcm\""),
             (r#"{"data": {"google.x": "x"}}"#, "\"google.x\""),
+            (r#"{"android": {"data": {"n": 1}}}"#, "\"n\" in android.data is not a string"),
+            (r#"{"webpush": {"data": {"from": "x"}}}"#, "webpush.data holds the key \"from\""),
+            (r#"{"android": {"data": 1}}"#, "android.data is not a JSON object"),
             (r#"{"notification": "x"}"#, "notification is not a JSON object"),
             (r#"{"apns": {"headers": 1}}"#, "headers is not a JSON object"),
             (r#"{"android": {"ttl": "2419201s"}}"#, "android.ttl"),

@@ -48,6 +48,13 @@ pub(super) enum Fault {
     Refused,
 }
 
+impl Fault {
+    /// Whether messages die of it that nothing is wrong with: the project, or what Firebase holds of it, must be mended.
+    pub(super) fn is_of_the_project(self) -> bool {
+        matches!(self, Self::SenderIdMismatch | Self::ThirdPartyAuth)
+    }
+}
+
 pub(super) fn classify(read: &Read) -> Fault {
     let body: Value = serde_json::from_slice(&read.body).unwrap_or_default();
     let error = &body["error"];
@@ -127,10 +134,7 @@ pub(super) fn judge(read: &Read, fault: Fault, kind: Kind, at_most_once: bool) -
         Fault::Redirect => (defer, "it redirects, which FCM does not; the channel waits: check base_url"),
         Fault::Refused => (dead, "it refuses the request: mend the payload"),
         Fault::Unavailable if at_most_once => (Outcome::InDoubt, "it failed and may have accepted the message"),
-        Fault::Unavailable => {
-            let not_before = Some(retry_after(&read.headers).unwrap_or_default().max(RETRY_FLOOR));
-            (Outcome::Retry { not_before }, "it failed")
-        }
+        Fault::Unavailable => (Outcome::Retry { not_before: retry_after(&read.headers) }, "it failed"),
     };
     (outcome, format!("FCM answered {} ({fault:?}): {advice}", read.status))
 }

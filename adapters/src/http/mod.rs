@@ -72,7 +72,7 @@ impl Adapter for HttpChannel {
         };
         let answered = match self.connections.send(&composed.request, deadline).await {
             Ok(answered) => answered,
-            Err(no_answer) => return no_answer.into_answer(None),
+            Err(no_answer) => return no_answer.into_answer(),
         };
         let status = answered.status();
         if status.is_success() {
@@ -88,6 +88,7 @@ impl Adapter for HttpChannel {
             status_code: Some(status.as_u16()),
             error: Some(error),
             excerpt: read.excerpt(&self.composer.secrets()),
+            misconfigured: false,
         }
     }
 

@@ -11,6 +11,9 @@ use crate::stand_in::reply;
 
 const DEAD: Outcome = Outcome::Dead { reason: DeadReason::Permanent };
 
+/// As soon as the channel's backoff says.
+const SOON: Outcome = Outcome::Retry { not_before: None };
+
 fn later(seconds: u64) -> Outcome {
     Outcome::Retry { not_before: Some(Duration::from_secs(seconds)) }
 }
@@ -88,14 +91,14 @@ fn rows() -> Vec<Row> {
         row(429, quota.clone(), defer(60), "quota"),
         Row { headers: "Retry-After: 90\r\n", ..row(429, quota, defer(90), "") },
         row(429, "", defer(60), ""),
-        row(503, fcm_error("UNAVAILABLE", "UNAVAILABLE", ""), later(10), "it failed"),
+        row(503, fcm_error("UNAVAILABLE", "UNAVAILABLE", ""), SOON, "it failed"),
         Row { headers: "Retry-After: 30\r\n", ..row(503, fcm_error("UNAVAILABLE", "UNAVAILABLE", ""), later(30), "") },
-        Row { headers: "Retry-After: 2\r\n", ..row(503, "", later(10), "") },
-        row(500, fcm_error("INTERNAL", "INTERNAL", ""), later(10), ""),
-        row(500, fcm_error("UNSPECIFIED_ERROR", "", ""), later(10), ""),
-        row(502, html, later(10), ""),
-        row(504, html, later(10), ""),
-        row(599, html, later(10), ""),
+        Row { headers: "Retry-After: 2\r\n", ..row(503, "", later(2), "") },
+        row(500, fcm_error("INTERNAL", "INTERNAL", ""), SOON, ""),
+        row(500, fcm_error("UNSPECIFIED_ERROR", "", ""), SOON, ""),
+        row(502, html, SOON, ""),
+        row(504, html, SOON, ""),
+        row(599, html, SOON, ""),
         row(302, "", defer(60), "check base_url"),
         row(413, html, DEAD, ""),
     ]
@@ -109,6 +112,9 @@ async fn table_holds(rows: Vec<Row>, at_most_once: bool) {
         let answer = fcm.channel(Duration::from_secs(20), at_most_once).deliver(delivery(row.target)).await;
         assert_eq!(answer.outcome, row.outcome, "{name}: {answer:?}");
         assert_eq!(answer.status_code, Some(row.status), "{name}");
+        let of_the_project =
+            ["SENDER_ID_MISMATCH", "THIRD_PARTY_AUTH_ERROR"].iter().any(|code| row.body.contains(code));
+        assert_eq!(answer.misconfigured, of_the_project, "{name}");
         let error = answer.error.unwrap();
         assert!(error.contains(&row.status.to_string()) && error.contains(row.said), "{name}: {error}");
     }

@@ -46,6 +46,13 @@ impl Channels {
         }
     }
 
+    /// Calls `measure` with the labels of each channel.
+    pub(super) fn each(&self, measure: impl Fn(&[KeyValue])) {
+        for labels in self.labels().values() {
+            measure(&labels.channel);
+        }
+    }
+
     /// Calls `measure` with the labels of each channel and outcome.
     pub(super) fn each_outcome(&self, measure: impl Fn(&[KeyValue])) {
         for (_, labels) in self.labels().values().flat_map(|labels| &labels.outcomes) {

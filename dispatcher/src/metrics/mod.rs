@@ -44,6 +44,7 @@ pub struct Metrics {
     attempts: Counter<u64>,
     attempt_duration: Histogram<f64>,
     delivery_latency: Histogram<f64>,
+    misconfigured: Counter<u64>,
     in_flight: Gauge<u64>,
     terms: Counter<u64>,
     fenced_marks: Counter<u64>,
@@ -84,6 +85,7 @@ impl Metrics {
             attempts: counter(&meter, Name::Attempts),
             attempt_duration: histogram(&meter, Name::AttemptDuration, &SECONDS),
             delivery_latency: histogram(&meter, Name::DeliveryLatency, &DELIVERY_SECONDS),
+            misconfigured: counter(&meter, Name::Misconfigured),
             in_flight: meter.u64_gauge(Name::InFlight.as_str()).with_description(Name::InFlight.help()).build(),
             terms: counter(&meter, Name::Terms),
             fenced_marks: counter(&meter, Name::FencedMarks),
@@ -113,6 +115,11 @@ impl Metrics {
     /// The other side accepted a message of `channel`, `latency` after it was created.
     pub fn delivered(&self, channel: &str, latency: Duration) {
         self.channels.with(channel, |labels| self.delivery_latency.record(latency.as_secs_f64(), labels));
+    }
+
+    /// A message of `channel` died of how that is set up.
+    pub fn misconfigured(&self, channel: &str) {
+        self.channels.with(channel, |labels| self.misconfigured.add(1, labels));
     }
 
     /// So many messages are claimed here and not yet marked.
@@ -194,6 +201,7 @@ impl Metrics {
     }
 
     fn attempts_begin_at_zero(&self) {
+        self.channels.each(|labels| self.misconfigured.add(0, labels));
         self.channels.each_outcome(|labels| self.attempts.add(0, labels));
     }
 }

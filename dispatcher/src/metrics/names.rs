@@ -11,6 +11,8 @@ pub enum Name {
     DeliveryLatency,
     /// Rows by channel and status.
     Messages,
+    /// Messages that died of how their channel is set up.
+    Misconfigured,
     /// Age of the oldest due message, by channel.
     Lag,
     /// Messages claimed here and not yet marked.
@@ -41,11 +43,12 @@ pub enum Name {
 
 impl Name {
     /// Every metric.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Attempts,
         Self::AttemptDuration,
         Self::DeliveryLatency,
         Self::Messages,
+        Self::Misconfigured,
         Self::Lag,
         Self::InFlight,
         Self::LeaseHeld,
@@ -68,6 +71,7 @@ impl Name {
             Self::AttemptDuration => "outbox_attempt_duration_seconds",
             Self::DeliveryLatency => "outbox_delivery_latency_seconds",
             Self::Messages => "outbox_messages",
+            Self::Misconfigured => "outbox_misconfigured_total",
             Self::Lag => "outbox_lag_seconds",
             Self::InFlight => "outbox_in_flight",
             Self::LeaseHeld => "outbox_lease_held",
@@ -91,6 +95,7 @@ impl Name {
             Self::AttemptDuration => "From the gate to the last byte of the answer.",
             Self::DeliveryLatency => "From created_at to the other side's acceptance.",
             Self::Messages => "Rows of the outbox that are PENDING, and those that are DEAD.",
+            Self::Misconfigured => "Messages that died of how their channel is set up, not of what is in them.",
             Self::Lag => "Age of the oldest due message.",
             Self::InFlight => "Messages claimed by this process and not yet marked.",
             Self::LeaseHeld => "1 while this process holds the shard's lease, else 0.",

@@ -25,6 +25,7 @@ fn term(clock: &Arc<SteppedClock>) -> Arc<Term> {
 fn touch_everything(metrics: &Metrics) {
     metrics.attempt("http", "delivered", Duration::from_millis(3));
     metrics.delivered("http", Duration::from_millis(20));
+    metrics.misconfigured("fcm");
     metrics.in_flight(7);
     metrics.fenced(2);
     metrics.in_doubt(InDoubtPolicy::Resend, 5);
@@ -82,6 +83,8 @@ async fn the_labels_are_those_of_the_contract() {
         r#"outbox_messages{channel="http",status="PENDING"} 9"#,
         r#"outbox_messages{channel="http",status="DEAD"} 1"#,
         r#"outbox_messages{channel="fcm",status="DEAD"} 0"#,
+        r#"outbox_misconfigured_total{channel="fcm"} 1"#,
+        r#"outbox_misconfigured_total{channel="http"} 0"#,
         r#"outbox_lag_seconds{channel="http"} 2"#,
         "outbox_in_flight 7",
         r#"outbox_lease_held{shard="0"} 0"#,
