@@ -18,6 +18,11 @@ use crate::{ByHand, Desk, Pruning, Store};
 /// Longest that a statement may take on the server.
 pub const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
 
+/// Longest that a session on PostgreSQL may pause within a transaction. No transaction here waits for anybody, so whoever does
+/// is frozen or gone, and must not keep the next poller from its term with what it has locked. Those of MariaDB and MySQL
+/// are in `queries/mysql/session.sql`.
+const PAUSE_LIMIT: &str = "2s";
+
 /// Longest that anybody waits for a connection to a server. Also bounds how late a server that was down is noticed to be
 /// back: the pool asks again after up to a fifth of this, and the marks that wait for it should not come too late.
 pub(crate) const CONNECTION_LIMIT: Duration = Duration::from_secs(5);
@@ -150,7 +155,7 @@ async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, sqlx::Error> {
         ("default_transaction_isolation", "read committed"),
         ("statement_timeout", limit.as_str()),
         ("lock_timeout", "5s"),
-        ("idle_in_transaction_session_timeout", limit.as_str()),
+        ("idle_in_transaction_session_timeout", PAUSE_LIMIT),
         // With a million rows due the server would take a claim to be dear, and compile it each time: 100 ms, where it runs for 2.
         ("jit", "off"),
     ]);

@@ -1,7 +1,9 @@
 SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
 -- A value that does not fit is an error, whatever the server's own mode; but a date that is no moment, such as
 -- 0000-00-00, is taken as the application wrote it, or no statement could move the row. MariaDB and MySQL limit
--- statements each in its own way (and MySQL no statement that writes), and take the other's way for a comment. MariaDB also
--- ends the transaction of whoever is frozen within it, so that the next poller can begin its term.
+-- statements each in its own way (and MySQL no statement that writes), and take the other's way for a comment. Whoever is
+-- frozen within a transaction must not keep the next poller from its term: MariaDB ends the transaction, MySQL knows only
+-- how to end a connection on which nothing was asked for so long, within a transaction or not.
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,PIPES_AS_CONCAT', SESSION innodb_lock_wait_timeout = 5
-    /*M!100600 , SESSION max_statement_time = 15, SESSION idle_transaction_timeout = 3 */ /*!80000 , SESSION max_execution_time = 15000 */
+    /*M!100600 , SESSION max_statement_time = 15, SESSION idle_transaction_timeout = 2 */
+    /*!80000 , SESSION max_execution_time = 15000, SESSION wait_timeout = 20 */

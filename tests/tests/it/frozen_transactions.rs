@@ -1,28 +1,38 @@
-//! A replica that stands still within a transaction.
+//! A replica, or a command, that stands still within a transaction.
 
 use outbox_schema::{Database, Holder, Shard};
+use sqlx::AssertSqlSafe;
 
 use crate::outboxes::{self, Outbox};
 
 /// Begins a term while somebody holds the term row and says no more.
-async fn a_term_begins(outbox: &Outbox) {
+async fn a_term_begins(outbox: &Outbox, held: &str) {
     let begun = outbox.database.store().begin_term(Shard(0), &Holder::new("b", "2")).await;
     // Without an end to the other's transaction it would wait for as long as a statement may, and be refused.
-    assert!(begun.is_ok(), "{:?}: {begun:?}", outbox.dialect());
+    assert!(begun.is_ok(), "{:?}, {held}: {begun:?}", outbox.dialect());
 }
 
 #[tokio::test]
 async fn one_that_is_frozen_while_it_holds_the_term_row_keeps_no_other_from_its_term() {
     let [postgres, mariadb, _] = outboxes::migrated().await;
     let Database::Postgres(pool) = &postgres.database else { panic!("the first is PostgreSQL") };
-    let mut frozen = pool.begin().await.unwrap();
-    let held = include_str!("../../../outbox-schema/queries/postgres/term_lock_shared.sql");
-    sqlx::query(held).bind(0_i64).execute(&mut *frozen).await.unwrap();
-    a_term_begins(&postgres).await;
+    // As who settles or keeps destinations, and as who changes messages by hand.
+    for held in ["FOR SHARE", "FOR UPDATE"] {
+        let mut frozen = pool.begin().await.unwrap();
+        sqlx::query(AssertSqlSafe(format!("SELECT epoch FROM outbox_term {held}")))
+            .execute(&mut *frozen)
+            .await
+            .unwrap();
+        a_term_begins(&postgres, held).await;
+    }
 
     let Database::MySql(pool) = &mariadb.database else { panic!("the second is MariaDB") };
-    let mut frozen = pool.begin().await.unwrap();
-    let held = include_str!("../../../outbox-schema/queries/mysql/term_lock_shared.sql");
-    sqlx::query(held).bind(0_i64).execute(&mut *frozen).await.unwrap();
-    a_term_begins(&mariadb).await;
+    for held in ["LOCK IN SHARE MODE", "FOR UPDATE"] {
+        let mut frozen = pool.begin().await.unwrap();
+        sqlx::query(AssertSqlSafe(format!("SELECT epoch FROM outbox_term {held}")))
+            .execute(&mut *frozen)
+            .await
+            .unwrap();
+        a_term_begins(&mariadb, held).await;
+    }
 }
