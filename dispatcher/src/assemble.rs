@@ -141,7 +141,6 @@ impl Dispatcher {
             wire,
             settings: settings.run,
             slots,
-            leading: Arc::default(),
             pulse: Arc::default(),
             pruner,
         }

@@ -154,10 +154,10 @@ impl Marker {
         self.in_flight.release(marks);
         self.metrics.in_flight(self.in_flight.count());
         self.suspects.survived(marks);
-        for mark in marks {
-            if mark.attempt.outcome == Outcome::InDoubt.as_str() {
-                self.metrics.in_doubt(policy_of(&mark.verdict), 1);
-            }
+        // What is fenced was settled, and counted, by somebody else.
+        let in_doubt = marks.iter().filter(|mark| mark.attempt.outcome == Outcome::InDoubt.as_str());
+        for mark in in_doubt.filter(|mark| !report.fenced.contains(&mark.id)) {
+            self.metrics.in_doubt(policy_of(&mark.verdict), 1);
         }
         if report.fenced.is_empty() {
             return;
@@ -204,12 +204,12 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::fixtures::{KeyedStore, SteppedClock, mark, message, metrics, term_of};
-    use outbox_schema::ClaimId;
+    use outbox_schema::{ClaimId, MessageId};
 
     const SLOTS: i64 = 64;
 
-    /// How long the first result of a group waits for others, with so many slots taken.
-    async fn waited(taken: i64, results: i64, ordered: bool) -> Duration {
+    /// With so many slots taken, under a claim of a term.
+    fn marker(taken: i64) -> (Marker, ClaimId, Arc<Term>) {
         let (in_flight, wakeup) = (Arc::new(InFlight::new(64, 1_000)), Arc::<Notify>::default());
         let claim = ClaimId::mint();
         let messages: Vec<_> = (0..taken).map(message).collect();
@@ -222,7 +222,12 @@ mod tests {
             metrics: metrics(),
         };
         let clock = SteppedClock::new();
-        let term = term_of(&clock, clock.now().after(Duration::from_mins(1)));
+        (marker, claim, term_of(&clock, clock.now().after(Duration::from_mins(1))))
+    }
+
+    /// How long the first result of a group waits for others, with so many slots taken.
+    async fn waited(taken: i64, results: i64, ordered: bool) -> Duration {
+        let (marker, claim, term) = marker(taken);
         let (sender, mut sent) = mpsc::unbounded_channel();
         for id in 0..results {
             assert!(sender.send(Sent { mark: mark(claim, id), term: term.clone(), ordered }).is_ok());
@@ -232,6 +237,21 @@ mod tests {
         marker.gather(&mut sent, &mut group).await;
         assert_eq!(group.len(), usize::try_from(results).unwrap_or_default());
         began.elapsed()
+    }
+
+    #[test]
+    fn a_doubt_that_somebody_else_has_settled_is_not_counted_again() {
+        let (marker, claim, term) = marker(2);
+        let in_doubt = |id| {
+            let mut mark = mark(claim, id);
+            mark.attempt.outcome = Outcome::InDoubt.as_str();
+            mark
+        };
+        let fenced = MarkReport { fenced: vec![MessageId(1)] };
+        marker.landed(&[in_doubt(0), in_doubt(1)], &[term.clone(), term], &fenced);
+        let shown = marker.metrics.render().unwrap_or_default();
+        assert!(shown.contains("outbox_in_doubt_total{policy=\"resend\"} 1"), "{shown}");
+        assert!(shown.contains("outbox_fenced_marks_total 1"), "{shown}");
     }
 
     #[tokio::test(start_paused = true)]

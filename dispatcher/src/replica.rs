@@ -1,7 +1,6 @@
 //! What a replica can tell of itself and of the fleet: the sources behind `/metrics` and `/readyz`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -79,14 +78,12 @@ impl Replica {
         }
     }
 
-    /// Refreshes what `metrics` says of the database while this replica leads, for a collector that is sent
-    /// metrics and never asks.
-    pub async fn refresh_vitals(self: Arc<Self>, metrics: Arc<Metrics>, leading: Arc<AtomicBool>) {
+    /// Refreshes what `metrics` says of the database, for a collector that is sent metrics and never asks. Each replica does:
+    /// what ages while nobody leads is what the collector must hear of.
+    pub async fn refresh_vitals(self: Arc<Self>, metrics: Arc<Metrics>) {
         loop {
-            if leading.load(Ordering::Relaxed) {
-                metrics.vitals(self.vitals.get().await.ok());
-                metrics.ready(self.causes().await.is_empty());
-            }
+            metrics.vitals(self.vitals.get().await.ok());
+            metrics.ready(self.causes().await.is_empty());
             tokio::time::sleep(REFRESH).await;
         }
     }

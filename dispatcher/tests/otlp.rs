@@ -194,3 +194,29 @@ fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
     digits.map(|digit| char::from_digit(digit.into(), 16).unwrap()).collect()
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_is_sent_also_while_nobody_leads() {
+    let (collector, home) = (Collector::default(), tempfile::tempdir().unwrap());
+    let mut replica = tokio::process::Command::new(env!("CARGO_BIN_EXE_outbox"))
+        .arg("run")
+        .current_dir(home.path())
+        .env_clear()
+        .env("OUTBOX_TELEMETRY__OTLP_ENDPOINT", collector.start().await)
+        .env("OTEL_METRIC_EXPORT_INTERVAL", "100")
+        .env("OUTBOX_ADMIN__LISTEN", "127.0.0.1:0")
+        // Nobody is there, and so nobody gets the lease.
+        .env("OUTBOX_LEASE__URL", "redis://127.0.0.1:1")
+        .stderr(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let all_are_sent = async {
+        let state = [Name::Messages, Name::Lag, Name::Ready];
+        while !state.iter().all(|name| collector.metrics().iter().any(|sent| sent == name.as_str())) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), all_are_sent).await.unwrap();
+    replica.kill().await.unwrap();
+}

@@ -111,7 +111,7 @@ async fn dispatch(
     let stop_listening = CancellationToken::new();
     let listening = tokio::spawn(listener.serve(stop_listening.clone()));
     if config.telemetry.otlp_endpoint.is_some() {
-        tokio::spawn(replica.refresh_vitals(metrics.clone(), dispatcher.leading()));
+        tokio::spawn(replica.refresh_vitals(metrics.clone()));
     }
     let reload = Reload { read, started: config, dispatcher: dispatcher.clone(), configured, retention, tokens };
     tokio::spawn(reload.at_each(hang_ups));

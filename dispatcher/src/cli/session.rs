@@ -94,8 +94,7 @@ pub(super) async fn require_or_create(config: &Config, database: &Database) -> a
 /// Logs, and traces and metrics where an endpoint is set.
 pub(super) fn telemetry(config: &Config) -> Result<Telemetry, TelemetryError> {
     let settings = &config.telemetry;
-    // gcp_auth logs the bodies of failed token requests.
-    let level = format!("{},gcp_auth=error", settings.log_level);
+    let level = settings.log_level.to_string();
     telemetry::start(&telemetry::Settings {
         log_format: settings.log_format,
         log_level: Some(&level),

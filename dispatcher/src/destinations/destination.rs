@@ -313,15 +313,14 @@ impl Destination {
         let closed = matches!(self.standing(at), Standing::Closed(_));
         let works = !closed && self.breaker.probes_left().is_none() && !self.window.is_slow(at.now);
         let wait_for_their_turn = self.bucket.as_ref().is_some_and(|bucket| bucket.step() >= SLOW_RATE);
-        // Bringing rows back forgets, in the database, why they were aside: not while that holds again.
-        let paused = self.paused.is_some_and(|(_, until)| until > at.now);
-        let may_come = self.comes_back && !paused && self.breaker.is_closed();
-        may_come || (works && self.aside_until > at.now && !wait_for_their_turn)
+        self.comes_back_now(at.now) || (works && self.aside_until > at.now && !wait_for_their_turn)
     }
 
-    /// Whether what was put aside is to be brought back whatever else is known.
-    pub(super) fn comes_back(&self) -> bool {
-        self.comes_back
+    /// Whether what was put aside is to be brought back at once. Bringing rows back forgets, in the database, why they were
+    /// aside: not while that holds again.
+    pub(super) fn comes_back_now(&self, now: Instant) -> bool {
+        let paused = self.paused.is_some_and(|(_, until)| until > now);
+        self.comes_back && !paused && self.breaker.is_closed()
     }
 
     pub(super) fn brought_back(&mut self) {

@@ -94,12 +94,12 @@ impl Keeper {
         if aside.is_empty() {
             return Ok(false);
         }
-        self.destinations.moving(true);
+        let moving = self.destinations.moving();
         let moved = self.store.put_aside(&term.id, &aside, &self.in_flight.excluded(), BATCH).await;
         if let Ok(moved) = &moved {
             self.destinations.put_aside(&aside, moved);
         }
-        self.destinations.moving(false);
+        drop(moving);
         let moved = moved?;
         for (one, messages) in aside.iter().zip(&moved).filter(|(_, moved)| **moved > 0) {
             tracing::info!(destination = one.destination, messages, reason = one.reason, "destination.put_aside");

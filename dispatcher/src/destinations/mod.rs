@@ -59,8 +59,9 @@ struct State {
     configured: u64,
     /// As of which of these times they have been brought back.
     brought_back: u64,
-    /// Rows are being put aside, and it is not known yet until when.
-    moving: bool,
+    /// By how many rows are being put aside, of which it is not known yet until when: a term's keeper may be at its last step
+    /// while that of the next is at its first.
+    moving: u32,
 }
 
 /// What a claim must know of destinations.
@@ -178,7 +179,7 @@ impl Destinations {
         let slots = self.slots(&state);
         if let Some(destination) = state.known.get_mut(&message.destination) {
             ruling = destination.answered(&message.destination, sign(message, answer), took, slots, now);
-            if destination.comes_back() {
+            if destination.comes_back_now(now) {
                 self.recovery.notify_one();
             }
         }
@@ -225,7 +226,7 @@ impl Destinations {
 
     /// Whether rows wait for their turn at a destination that works: they are put off, and nothing is wrong.
     pub fn holds_back(&self) -> bool {
-        let mut holds_back = self.configured().is_some() || self.state().moving;
+        let mut holds_back = self.state().moves();
         self.survey(|_, destination, at| holds_back |= destination.holds_back(at));
         holds_back
     }
@@ -233,8 +234,7 @@ impl Destinations {
     /// The configured channels, and as of when, while rows may wait that were deferred because nobody had configured theirs.
     fn configured(&self) -> Option<(u64, Vec<String>)> {
         let state = self.state();
-        let waits = state.configured > state.brought_back;
-        waits.then(|| (state.configured, state.allowed.keys().cloned().collect()))
+        (state.configured > state.brought_back).then(|| (state.configured, state.allowed.keys().cloned().collect()))
     }
 
     /// Those that waited as of then are back.
@@ -249,9 +249,10 @@ impl Destinations {
         aside
     }
 
-    /// Rows are being put aside, or no more.
-    fn moving(&self, moving: bool) {
-        self.state().moving = moving;
+    /// Rows are being put aside, until this is dropped.
+    fn moving(&self) -> Moving<'_> {
+        self.state().moving += 1;
+        Moving(self)
     }
 
     /// So many rows of each were put aside.
@@ -352,7 +353,21 @@ impl Destinations {
     }
 }
 
+/// Rows are being put aside as long as it lives.
+struct Moving<'a>(&'a Destinations);
+
+impl Drop for Moving<'_> {
+    fn drop(&mut self) {
+        self.0.state().moving -= 1;
+    }
+}
+
 impl State {
+    /// Whether rows are on their way aside, or back to a channel that was configured.
+    fn moves(&self) -> bool {
+        self.moving > 0 || self.configured > self.brought_back
+    }
+
     /// That of this name, which may be a channel's.
     fn destination(&mut self, name: &str, now: Instant) -> &mut Destination {
         let Self { allowed, known, .. } = self;

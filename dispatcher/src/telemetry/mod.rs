@@ -183,7 +183,8 @@ fn log_layer(settings: &Settings<'_>) -> Result<BoxedLayer, TelemetryError> {
 fn level(environment: Option<String>, configured: Option<&str>) -> Result<EnvFilter, TelemetryError> {
     let environment = environment.filter(|value| !value.is_empty());
     let value = environment.as_deref().or(configured).unwrap_or(DEFAULT_LEVEL);
-    EnvFilter::try_new(value)
+    // gcp_auth logs the bodies of failed token requests.
+    EnvFilter::try_new(format!("{value},gcp_auth=error"))
         .map_err(|error| TelemetryError::Level { value: value.to_owned(), reason: error.to_string() })
 }
 
@@ -213,9 +214,14 @@ mod tests {
 
     #[test]
     fn the_environment_comes_before_the_settings_and_an_empty_one_is_none() {
-        assert_eq!(level(Some("debug".to_owned()), Some("warn")).unwrap().to_string(), "debug");
-        assert_eq!(level(Some(String::new()), Some("warn")).unwrap().to_string(), "warn");
-        assert_eq!(level(None, None).unwrap().to_string(), "info");
+        let filter = |environment: Option<&str>, configured| {
+            level(environment.map(str::to_owned), configured).unwrap().to_string()
+        };
+        // And neither has the bodies of token requests logged.
+        assert_eq!(filter(Some("debug"), Some("warn")), "gcp_auth=error,debug");
+        assert_eq!(filter(Some("gcp_auth=trace"), Some("warn")), "gcp_auth=error");
+        assert_eq!(filter(Some(""), Some("warn")), "gcp_auth=error,warn");
+        assert_eq!(filter(None, None), "gcp_auth=error,info");
     }
 
     #[test]
