@@ -104,6 +104,7 @@ impl Channel {
             in_doubt: self.in_doubt,
             on_dead_ordered: self.on_dead_ordered,
             room: self.limits.first_room(slots),
+            most: self.limits.most(),
         }
     }
 }

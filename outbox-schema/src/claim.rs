@@ -37,6 +37,9 @@ pub struct ChannelTerms {
     pub on_dead_ordered: OnDeadOrdered,
     /// Rows of one destination that a claim takes at most, where it says nothing else of that destination.
     pub room: u32,
+    /// Rows of one destination that a claim takes at most, whatever it says of that destination, where other channels may send
+    /// more to it: 0 to `i32::MAX`.
+    pub most: u32,
 }
 
 /// What becomes of the messages behind a dead letter in its ordering key.

@@ -85,6 +85,7 @@ async fn measure(name: &str, store: &dyn Store) {
         in_doubt: InDoubtPolicy::Resend,
         on_dead_ordered: if name.contains("halted") { OnDeadOrdered::Halt } else { OnDeadOrdered::Continue },
         room: LIMIT,
+        most: 1_000_000,
     }];
     let holder = Holder::new("bench", &Uuid::new_v4().to_string());
     let opened = store.begin_term(Shard(0), &holder).await.unwrap();

@@ -20,6 +20,13 @@ impl Limits {
         u32::try_from(first).unwrap_or(u32::MAX)
     }
 
+    /// What a claim takes for a destination at most, however much more others are allowed there.
+    pub fn most(&self) -> u32 {
+        let burst = self.rate.map_or(usize::MAX, |rate| rate.burst_at_most());
+        let most = self.max_in_flight.unwrap_or(usize::MAX).min(burst);
+        u32::try_from(most).unwrap_or(u32::MAX).min(i32::MAX.unsigned_abs())
+    }
+
     /// The stricter of both.
     pub(super) fn tighten(&mut self, other: &Self) {
         self.max_in_flight = match (self.max_in_flight, other.max_in_flight) {
@@ -32,5 +39,22 @@ impl Limits {
             (Some(one), Some(another)) => Some(slower(one, another)),
             (one, another) => one.or(another),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_takes_its_own_limit_at_most_and_no_more_than_a_second_of_its_rate() {
+        let most = |max_in_flight, per_second: Option<f64>| {
+            let rate = per_second.map(|per_second| RateLimit { per_second, rise: None });
+            Limits { max_in_flight, rate }.most()
+        };
+        assert_eq!(most(None, None), i32::MAX.unsigned_abs());
+        assert_eq!(most(Some(2), None), 2);
+        assert_eq!(most(None, Some(0.1)), 1);
+        assert_eq!(most(Some(1_000), Some(50.0)), 50);
     }
 }

@@ -45,6 +45,11 @@ impl RateLimit {
     pub(super) fn burst(&self) -> usize {
         whole(self.after(Duration::ZERO).max(1.0))
     }
+
+    /// What may be sent at once to one that was not sent to for a while, when the rate has risen.
+    pub(super) fn burst_at_most(&self) -> usize {
+        whole(self.per_second.max(1.0))
+    }
 }
 
 impl Bucket {

@@ -393,7 +393,7 @@ $$;
 CREATE FUNCTION outbox_claim_due(
     p_shard smallint, p_epoch bigint, p_holder varchar, p_claim uuid,
     p_limit integer, p_max_bytes bigint, p_oversize boolean, p_excluded bigint[],
-    p_channels varchar[], p_timeouts_ms bigint[], p_rooms integer[], p_halting varchar[], p_at_most_once varchar[],
+    p_channels varchar[], p_timeouts_ms bigint[], p_rooms integer[], p_mosts integer[], p_halting varchar[], p_at_most_once varchar[],
     p_closed varchar[], p_closed_channels varchar[], p_limited varchar[], p_limits integer[],
     p_unknown_ms bigint, p_ttl_ms bigint, p_margin_ms bigint, p_from_us bigint[], p_from_id bigint[],
     p_keys_from bigint, p_keys_until bigint
@@ -458,11 +458,11 @@ BEGIN
                     WHERE x.id = ANY (p_excluded) AND x.ordering_key IS NOT NULL)
             ) branches ORDER BY priority DESC, available_at, id LIMIT p_limit
         ), known AS (
-            SELECT due.*, channel.timeout_ms, coalesce(limited.room, channel.room) AS room,
+            SELECT due.*, channel.timeout_ms, least(coalesce(limited.room, channel.room), channel.most) AS room,
                    row_number() OVER (PARTITION BY due.destination
                                       ORDER BY due.priority DESC, due.available_at, due.id) AS place_there
             FROM due
-            JOIN unnest(p_channels, p_timeouts_ms, p_rooms) AS channel(name, timeout_ms, room)
+            JOIN unnest(p_channels, p_timeouts_ms, p_rooms, p_mosts) AS channel(name, timeout_ms, room, most)
               ON channel.name = due.channel
             LEFT JOIN unnest(p_limited, p_limits) AS limited(destination, room)
                    ON limited.destination = due.destination

@@ -34,7 +34,7 @@ FROM (
                                         ROWS UNBOUNDED PRECEDING) AS bytes_so_far
     FROM (
         SELECT due.id, due.payload_bytes, due.priority, due.available_at,
-               known.name IS NOT NULL AS claimed, COALESCE(limited.room, known.room) AS room,
+               known.name IS NOT NULL AS claimed, LEAST(COALESCE(limited.room, known.room), known.most) AS room,
                ROW_NUMBER() OVER (PARTITION BY known.name IS NOT NULL, due.destination
                                   ORDER BY due.priority DESC, due.available_at, due.id) AS place_there,
                ROW_NUMBER() OVER (PARTITION BY known.name IS NOT NULL, due.priority
@@ -109,7 +109,8 @@ FROM (
                              ORDER BY d.id LIMIT 1), o.id) >= o.id))
         ) branches ORDER BY priority DESC, available_at, id LIMIT ?) due
         LEFT JOIN JSON_TABLE(?, '$[*]' COLUMNS (
-                      name varchar(64) CHARACTER SET utf8mb4 PATH '$.name', room int PATH '$.room')) known
+                      name varchar(64) CHARACTER SET utf8mb4 PATH '$.name', room int PATH '$.room',
+                      most int PATH '$.most')) known
                ON known.name = due.channel
         LEFT JOIN JSON_TABLE(?, '$[*]' COLUMNS (
                       destination varchar(255) CHARACTER SET utf8mb4 PATH '$.destination', room int PATH '$.room')) limited

@@ -20,6 +20,6 @@ SELECT claimed, id, revision, idempotency_key, channel, target, destination,
             THEN round(date_part('epoch', least(available_at, now() - interval '1 s')) * 1e6)::bigint END AS start_us,
        nth
 FROM outbox_claim_due($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-                      $19, $20, $21, $22,
+                      $19, $20, $21, $22, $23,
                       -- As the index of ordering keys has it.
-                      hashtextextended($24, hashtextextended($23, 0)), hashtextextended($26, hashtextextended($25, 0))) due
+                      hashtextextended($25, hashtextextended($24, 0)), hashtextextended($27, hashtextextended($26, 0))) due

@@ -90,7 +90,7 @@ start(priority, ms, id) AS MATERIALIZED (
     ORDER BY priority DESC, available_at, id LIMIT ?3
 ), met AS (
     SELECT due.*, known.value IS NOT NULL AS claimed,
-           coalesce(limited.value ->> 'room', known.value ->> 'room') AS room,
+           min(coalesce(limited.value ->> 'room', known.value ->> 'room'), known.value ->> 'most') AS room,
            row_number() OVER (PARTITION BY known.value IS NOT NULL, due.destination
                               ORDER BY due.priority DESC, due.available_at, due.id) AS place_there,
            row_number() OVER (PARTITION BY known.value IS NOT NULL, due.priority

@@ -113,6 +113,7 @@ impl Store for PostgresStore {
             .bind(names(request.channels))
             .bind(request.channels.iter().map(|channel| millis_i64(channel.timeout)).collect::<Vec<_>>())
             .bind(request.channels.iter().map(|channel| channel.room.cast_signed()).collect::<Vec<_>>())
+            .bind(request.channels.iter().map(|channel| channel.most.cast_signed()).collect::<Vec<_>>())
             .bind(halting(request.channels))
             .bind(request.at_most_once())
             .bind(request.closed)

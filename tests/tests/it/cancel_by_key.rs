@@ -311,7 +311,7 @@ async fn a_claim_that_is_being_made_is_seen_on_postgres() {
     let epoch = poller.term.epoch.0;
     let claim = format!(
         "SET search_path = {SCHEMA}; BEGIN; SELECT FROM outbox_claim_due(0::smallint, {epoch}, '{}', \
-         gen_random_uuid(), 10, 1000, true, '{{}}', '{{http}}', '{{1000}}', '{{10}}', \
+         gen_random_uuid(), 10, 1000, true, '{{}}', '{{http}}', '{{1000}}', '{{10}}', '{{10}}', \
          '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', 1, 1, 1, '{{}}', '{{}}', NULL, NULL)",
         poller.term.holder.as_str()
     );

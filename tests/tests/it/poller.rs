@@ -23,6 +23,7 @@ impl<'a> Poller<'a> {
             in_doubt: InDoubtPolicy::Resend,
             on_dead_ordered: OnDeadOrdered::Continue,
             room: 1_000,
+            most: 1_000_000,
         }];
         let holder = Holder::new("replica", nonce);
         let epoch = store.begin_term(Shard(0), &holder).await.unwrap().epoch;

@@ -114,6 +114,11 @@ async fn no_more_rows_of_a_destination_are_claimed_than_there_is_room_for() {
 }
 
 #[tokio::test]
+async fn no_channel_takes_more_of_a_destination_than_it_may_whatever_others_may_take_there() {
+    on_every_database(claims::no_channel_takes_more_of_a_destination_than_it_may_whatever_others_may_take_there).await;
+}
+
+#[tokio::test]
 async fn rows_that_are_put_aside_come_back_one_after_the_other() {
     on_every_database(destinations::rows_that_are_put_aside_come_back_one_after_the_other).await;
 }

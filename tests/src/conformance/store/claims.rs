@@ -155,6 +155,23 @@ pub async fn no_more_rows_of_a_destination_are_claimed_than_there_is_room_for(ou
     assert_eq!(claimed, expected);
 }
 
+/// A channel that is new there, with a limit of its own, is not sent what others have been found to be good for.
+pub async fn no_channel_takes_more_of_a_destination_than_it_may_whatever_others_may_take_there(outbox: &Outbox) {
+    let channels = [http(), ChannelTerms { most: 2, ..once() }];
+    let term = outbox.term(&channels).await;
+    let mut of_each = [Vec::new(), Vec::new()];
+    for (channel, rows) in ["'once'", "'http'"].into_iter().zip(&mut of_each) {
+        for _ in 0..4 {
+            rows.push(outbox.insert(&[("target", "'https://shared.example/'"), ("channel", channel)]).await.0);
+        }
+    }
+    let rooms = [Room { destination: "https://shared.example:443".to_owned(), room: 100 }];
+    let ask = ClaimRequest { rooms: &rooms, ..request(&channels) };
+    let mut claimed = ids(&outbox.store.claim(&term, &ask).await.unwrap().messages);
+    claimed.sort_unstable();
+    assert_eq!(claimed, [&of_each[0][..2], &of_each[1][..]].concat());
+}
+
 /// And within one priority, what has been due for longest.
 pub async fn higher_priorities_go_first(outbox: &Outbox) {
     let channels = [http()];

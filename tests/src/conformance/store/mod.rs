@@ -46,6 +46,7 @@ pub fn http() -> ChannelTerms {
         in_doubt: InDoubtPolicy::Resend,
         on_dead_ordered: OnDeadOrdered::Continue,
         room: 1_000,
+        most: 1_000_000,
     }
 }
 
