@@ -94,8 +94,8 @@ pub const EXCERPT_BYTES: usize = 1024;
 /// Longest response that is read, in decoded bytes; the rest is dropped with the connection.
 pub const RESPONSE_BYTES: usize = 64 * 1024;
 
-/// Longest `Retry-After` that is honoured.
-pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
+/// Longest `Retry-After` that is understood. What a channel waits for of it is up to its `retry.max`, which is no longer.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(30 * 24);
 
 #[cfg(test)]
 mod tests {
