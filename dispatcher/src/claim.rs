@@ -132,8 +132,10 @@ impl Intake {
             };
             self.metrics.polled(began.elapsed());
             self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
-            report_deferred(&claimed.deferred);
-            self.destinations.configured_meanwhile(claimed.deferred.keys());
+            if !claimed.deferred.is_empty() {
+                report_deferred(&claimed.deferred);
+                self.destinations.configured_meanwhile(claimed.deferred.keys());
+            }
             if !claimed.messages.is_empty() {
                 self.attention.rouse();
                 self.took_all.store(claimed.messages.len() < room.messages, Ordering::Relaxed);
@@ -259,6 +261,7 @@ fn report_deferred(deferred: &BTreeMap<String, u64>) {
 mod tests {
     use super::*;
     use crate::clock::Clock;
+    use crate::destinations::Limits;
     use crate::fixtures::{KeyedStore, SteppedClock, Stretch, metrics, term_of};
 
     /// A poller of that outbox, whose keys are divided.
@@ -312,6 +315,21 @@ mod tests {
         let (intake, term) = poller(&store).await;
         store.fill_while_claiming(&intake.destinations);
         assert!(matches!(intake.poll(&term).await, Polled::Nothing { .. }));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_claim_puts_off_though_its_channel_has_been_configured_meanwhile_is_to_be_brought_back() {
+        for (configured, brought_back) in [(Some("hook"), true), (None, false)] {
+            let store = KeyedStore::new(None);
+            let (intake, term) = poller(&store).await;
+            // What was put off before is back already; the claim was begun before there was such a channel.
+            let allowed = configured.map(|channel| (channel.to_owned(), Limits::default())).into_iter().collect();
+            let intake = Intake { destinations: Arc::new(Destinations::new(8, allowed)), ..intake };
+            store.put_off("hook");
+            let polled = intake.poll(&term).await;
+            assert_eq!(intake.destinations.holds_back(), brought_back, "{configured:?}");
+            assert_eq!(matches!(polled, Polled::Nothing { .. }), brought_back, "{polled:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,11 +2,11 @@
 //! marked in `mark`. The four overlap: while a batch is on the wire the next is being claimed and the last is
 //! being marked.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::{Channel, Channels};
@@ -20,6 +20,9 @@ use crate::retention::Pruner;
 use crate::send::Sender;
 use crate::settling::Settling;
 use crate::term::Term;
+
+/// For a hand-over, at least, however short the time to drain: a claim, the end of the term and the release of its lease.
+const HAND_OVER_LIMIT: Duration = Duration::from_secs(2);
 
 /// One replica's dispatcher of one shard.
 #[derive(Debug)]
@@ -35,7 +38,6 @@ pub struct Dispatcher {
     pub(crate) settings: LoopSettings,
     /// `dispatch.max_in_flight`.
     pub(crate) slots: usize,
-    pub(crate) leading: Arc<AtomicBool>,
     pub(crate) pulse: Arc<Pulse>,
     /// None: nothing is removed.
     pub(crate) pruner: Option<Arc<Pruner>>,
@@ -44,7 +46,7 @@ pub struct Dispatcher {
 /// How the loop runs.
 #[derive(Debug, Clone, Copy)]
 pub struct LoopSettings {
-    /// Longest wait, at the end, for what is on the wire.
+    /// Longest wait, once asked to stop, for the hand-over and for what is on the wire.
     pub drain_timeout: Duration,
     /// Whether to listen for the database's hints.
     pub wakeup: bool,
@@ -60,26 +62,39 @@ pub struct Drained {
 }
 
 impl Dispatcher {
-    /// Polls whenever it leads, until `shutdown`; then finishes and marks what is in flight.
+    /// Polls whenever it leads, until `shutdown`; then hands over, and finishes and marks what is in flight.
     pub async fn run(&self, shutdown: CancellationToken) -> Drained {
         self.listen_while(&shutdown);
-        while let Some(term) = self.leadership.next_term(&shutdown).await {
-            self.leading.store(true, Ordering::Relaxed);
+        let asked = OnceLock::new();
+        let out_of_time = async {
+            shutdown.cancelled().await;
+            let _ = asked.set(Instant::now());
+            tokio::time::sleep(self.settings.drain_timeout.max(HAND_OVER_LIMIT)).await;
+        };
+        tokio::select! {
+            () = self.poll_in_terms(&shutdown) => {}
+            () = out_of_time => tracing::warn!("run.not_handed_over: the database or the lease store did not answer in time"),
+        }
+        let until = asked.get().copied().unwrap_or_else(Instant::now) + self.settings.drain_timeout;
+        let drained = tokio::time::timeout_at(until, self.in_flight.drained()).await;
+        Drained { left_in_doubt: if drained.is_ok() { 0 } else { self.in_flight.count() } }
+    }
+
+    /// Polls whenever it leads, and hands each term over.
+    async fn poll_in_terms(&self, shutdown: &CancellationToken) {
+        while let Some(term) = self.leadership.next_term(shutdown).await {
             let in_term = self.pulse.enter(&term, self.leadership.ttl);
             self.settling.begin(&term);
             self.keeper.begin(&term);
             self.intake.keys.begin(&term);
             self.prune_during(&term);
-            while let Some(batch) = self.next_batch(&term, &shutdown).await {
+            while let Some(batch) = self.next_batch(&term, shutdown).await {
                 self.send(&term, batch);
             }
             drop(in_term);
             self.intake.attention.rouse();
             self.leadership.hand_over(&term).await;
-            self.leading.store(false, Ordering::Relaxed);
         }
-        let drained = tokio::time::timeout(self.settings.drain_timeout, self.in_flight.drained()).await;
-        Drained { left_in_doubt: if drained.is_ok() { 0 } else { self.in_flight.count() } }
     }
 
     /// From the next claim on these channels are in force. What is claimed goes on by those it was claimed under.
@@ -90,11 +105,6 @@ impl Dispatcher {
         destinations.reconfigure(channels.limits());
         in_force.replace(channels);
         wakeup.notify_one();
-    }
-
-    /// Whether this replica polls at the moment.
-    pub fn leading(&self) -> Arc<AtomicBool> {
-        self.leading.clone()
     }
 
     /// Whether the loop is alive.
@@ -146,3 +156,6 @@ impl Dispatcher {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

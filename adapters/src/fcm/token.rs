@@ -249,8 +249,18 @@ impl KeyFile {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use tokio::time::advance;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_for_an_hour_is_replaced_four_minutes_before_its_end() {
+        let token = Token::new("token".to_owned(), Duration::from_hours(1));
+        advance(Duration::from_millis(56 * 60_000 - 1)).await;
+        assert!(token.is_fresh());
+        advance(Duration::from_millis(1)).await;
+        assert_eq!((token.is_fresh(), token.remaining()), (false, Duration::from_mins(4)));
+    }
 
     proptest! {
         #[test]

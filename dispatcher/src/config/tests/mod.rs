@@ -42,18 +42,27 @@ fn with_no_setting_at_all_there_is_a_file_a_table_lease_and_a_channel_to_this_ma
     let config = load("", &[], &[]).unwrap();
     assert_eq!(config.database.url.expose(), "sqlite://outbox.db");
     assert_eq!(config.database.dialect, Dialect::Sqlite);
-    assert_eq!(config.database.schema, None);
+    assert_eq!((config.database.schema, config.database.environment.as_str()), (None, "default"));
     assert_eq!(config.lease.provider, LeaseProvider::Table);
     assert_eq!((config.lease.ttl, config.lease.term), (Duration::from_secs(10), Duration::from_secs(20)));
     assert_eq!(config.dispatch.wakeup, Wakeup::Off);
     assert_eq!((config.dispatch.max_in_flight, config.dispatch.max_bytes), (512, 64 << 20));
+    let (poll_interval, drain_timeout) = (config.dispatch.poll_interval, config.dispatch.drain_timeout);
+    assert_eq!((poll_interval, drain_timeout), (Duration::from_secs(1), Duration::from_secs(25)));
     let days = |days: u64| Some(Duration::from_hours(24 * days));
     assert_eq!((config.retention.success, config.retention.dead), (days(7), days(90)));
     assert_eq!((config.admin.listen.port(), config.admin.token), (8640, None));
     assert_eq!(config.channels.keys().collect::<Vec<_>>(), ["http"]);
     let channel = &config.channels["http"];
     assert_eq!((channel.timeout, channel.in_doubt), (Duration::from_secs(15), InDoubtPolicy::Resend));
-    assert_eq!((channel.retry.max_attempts, channel.retry.max_age), (10, Duration::from_hours(72)));
+    let retry = RetryConfig {
+        max_attempts: 10,
+        base: Duration::from_secs(5),
+        factor: 2.0,
+        max: Duration::from_hours(1),
+        max_age: Duration::from_hours(72),
+    };
+    assert_eq!(channel.retry, retry);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_tests::eventually;
-use outbox_tests::fcm::Behaviour;
+use outbox_tests::fcm::{Behaviour, Places};
 use rustix::process::Signal;
 
 use super::{all_went_well, each_was_accepted_once, ends, push, revoke, stand_in};
@@ -63,4 +63,18 @@ async fn pushes_flow_while_the_token_server_is_down_as_long_as_the_token_holds()
     ends(&outbox, pushed + 110, "status = 'SUCCESS' AND attempts = 1").await;
     each_was_accepted_once(&outbox, &stand_in).await;
     assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
+}
+
+#[tokio::test]
+async fn without_credentials_in_the_settings_they_are_those_that_the_environment_names() {
+    let (outbox, stand_in) = (super::outbox().await, stand_in(Duration::ZERO));
+    let Places { credentials, project_id, .. } = stand_in.places();
+    let channel = stand_in.channel("push").replace(&credentials.display().to_string(), "");
+    push(&outbox, "push", devices("device", 1)).await;
+    let program = Program::new(&outbox.test.url, &format!("{channel}project_id = \"{project_id}\"\n"));
+    let mut replica = program.command(&["run", "--until-empty"]);
+    let ran = replica.env("GOOGLE_APPLICATION_CREDENTIALS", credentials).output().await.unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    all_went_well(&outbox).await;
+    each_was_accepted_once(&outbox, &stand_in).await;
 }
