@@ -60,9 +60,8 @@ impl Reload {
         let tokens = wiring::tokens(&config);
         tokens.guard(self.started.admin.listen)?;
 
-        let Configured { channels: configured, .. } = Configured::of(&config);
         let lease = self.configured.current().lease;
-        self.configured.replace(Configured { channels: configured, lease });
+        self.configured.replace(Configured { lease, ..Configured::of(&config) });
         self.retention.replace(wiring::retention(&config));
         self.tokens.replace(tokens);
         self.dispatcher.reconfigure(channels);
