@@ -38,6 +38,8 @@ pub struct Settings {
     pub max_in_flight: u32,
     /// The channel's `timeout`.
     pub timeout: Duration,
+    /// `retry.max_attempts`.
+    pub max_attempts: usize,
     /// Whether the channel's `in_doubt` is `dead_letter`.
     pub at_most_once: bool,
     /// Further lines of the settings file, as `retry.base = "1s"`.
@@ -48,7 +50,7 @@ impl Settings {
     /// What they allow.
     pub fn limits(&self) -> Limits {
         let max_in_flight = usize::try_from(self.max_in_flight).unwrap();
-        Limits { max_in_flight, at_most_once: self.at_most_once, ..Limits::default() }
+        Limits { max_in_flight, max_attempts: self.max_attempts, at_most_once: self.at_most_once }
     }
 
     /// The settings file of one replica, which says in each request which one it is.
@@ -63,6 +65,7 @@ impl Settings {
         set("lease.ttl", milliseconds(self.ttl));
         set("lease.term", milliseconds(self.term));
         set("dispatch.max_in_flight", self.max_in_flight.to_string());
+        set("retry.max_attempts", self.max_attempts.to_string());
         set("admin.listen", "\"127.0.0.1:0\"".to_owned());
         set("telemetry.log_format", "\"json\"".to_owned());
         set("channels.http.kind", "\"http\"".to_owned());

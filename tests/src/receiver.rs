@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -58,6 +58,8 @@ pub struct Request {
     pub replica: Option<usize>,
     /// When it had been read.
     pub arrived: Instant,
+    /// The same by the clock that databases and logs go by.
+    pub wall_clock: SystemTime,
     /// The status that it was answered with, or is going to be; none where it gets no answer.
     pub status: Option<u16>,
     /// When it was answered, or its connection was lost or closed; none as long as it is open.
@@ -195,7 +197,8 @@ impl Shared {
             Manner::Slow(_) | Manner::Trickle(Trickle::Body) => Some(200),
             Manner::Drop | Manner::Hang | Manner::Trickle(Trickle::Head) => None,
         };
-        state.requests.push(Request { key, path, replica, arrived: Instant::now(), status, left: None });
+        let (arrived, wall_clock) = (Instant::now(), SystemTime::now());
+        state.requests.push(Request { key, path, replica, arrived, wall_clock, status, left: None });
         state.open += 1;
         state.most_open = state.most_open.max(state.open);
         (state.requests.len() - 1, manner, state.latency)

@@ -44,6 +44,7 @@ impl Stage {
             term: Duration::from_secs(2),
             max_in_flight: 32,
             timeout: Duration::from_secs(15),
+            max_attempts: 10,
             at_most_once: false,
             more: String::new(),
         }
@@ -77,6 +78,7 @@ impl Stage {
             newest: Some(self.tables.newest_term().await),
             requests: self.receiver.requests(),
             led: fleet.map(Fleet::led).unwrap_or_default(),
+            led_by_this_clock: fleet.is_some(),
             limits: fleet.map(|fleet| fleet.settings().limits()).unwrap_or_default(),
         }
     }

@@ -1,5 +1,7 @@
 //! What the tables of an outbox say, the same for each database.
 
+use std::time::{Duration, SystemTime};
+
 use outbox_schema::{ConnectOptions, Database};
 use sqlx::mysql::MySqlRow;
 use sqlx::postgres::PgRow;
@@ -82,6 +84,8 @@ pub struct ClaimRow {
     pub holder: String,
     /// `message_ids`.
     pub message_ids: Vec<i64>,
+    /// When it was written, by the wall clock; it was committed after that.
+    pub written: SystemTime,
 }
 
 /// The newest term.
@@ -118,17 +122,21 @@ impl Tables {
     /// From now on keeps a copy of each claim, for [`Self::claims`]: a claim goes with its last row.
     pub async fn keep_claims(&self) {
         let table = "CREATE TABLE kept_claim (epoch bigint NOT NULL, holder varchar(255) NOT NULL, \
-                     message_ids text NOT NULL)";
-        let copy = "INSERT INTO kept_claim (epoch, holder, message_ids) VALUES (NEW.epoch, NEW.holder, ";
+                     message_ids text NOT NULL, written_ms bigint NOT NULL)";
+        let copy = "INSERT INTO kept_claim (epoch, holder, message_ids, written_ms) VALUES (NEW.epoch, NEW.holder, ";
         let row = "CREATE TRIGGER keep_claim AFTER INSERT ON outbox_claim FOR EACH ROW";
         let trigger = match &self.database {
             Database::Postgres(_) => format!(
                 "CREATE FUNCTION keep_claim() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-                 {copy} array_to_json(NEW.message_ids)); RETURN NULL; END $$; \
+                 {copy} array_to_json(NEW.message_ids), floor(1000 * extract(epoch FROM clock_timestamp()))); \
+                 RETURN NULL; END $$; \
                  {row} EXECUTE FUNCTION keep_claim()"
             ),
-            Database::MySql(_) => format!("{row} {copy} NEW.message_ids)"),
-            Database::Sqlite(_) => format!("{row} BEGIN {copy} NEW.message_ids); END"),
+            Database::MySql(_) => format!("{row} {copy} NEW.message_ids, floor(1000 * unix_timestamp(sysdate(3))))"),
+            // In days since the noon of long ago.
+            Database::Sqlite(_) => {
+                format!("{row} BEGIN {copy} NEW.message_ids, round(86400000 * (julianday('now') - 2440587.5))); END")
+            }
         };
         for statement in [table, &trigger] {
             self.execute(statement).await;
@@ -137,11 +145,13 @@ impl Tables {
 
     /// Every claim since [`Self::keep_claims`].
     pub async fn claims(&self) -> Vec<ClaimRow> {
-        let rows: Vec<(i64, String, String)> = self.rows("SELECT epoch, holder, message_ids FROM kept_claim").await;
-        let claim = |(epoch, holder, ids): (i64, String, String)| ClaimRow {
+        let rows: Vec<(i64, String, String, i64)> =
+            self.rows("SELECT epoch, holder, message_ids, written_ms FROM kept_claim").await;
+        let claim = |(epoch, holder, ids, written_ms): (i64, String, String, i64)| ClaimRow {
             epoch,
             holder,
             message_ids: serde_json::from_str(&ids).unwrap(),
+            written: SystemTime::UNIX_EPOCH + Duration::from_millis(written_ms.unsigned_abs()),
         };
         rows.into_iter().map(claim).collect()
     }

@@ -1,20 +1,56 @@
-//! Figures of a scenario: shown by `--nocapture`, and by a soak.
+//! Figures of a scenario, shown by `--nocapture` and by a soak, and the bounds that they are held to.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::time::Duration;
+
+/// As many say something of a machine that is only late now and then.
+const ENOUGH: usize = 5;
 
 /// Measurements by name, over all runs of a scenario.
 #[derive(Debug, Default)]
 pub struct Figures {
     times: BTreeMap<String, Vec<Duration>>,
     counts: BTreeMap<String, Vec<usize>>,
+    bounds: BTreeMap<String, Duration>,
 }
 
 impl Figures {
     /// Notes a time. What it is, and the bound on it if there is one, is its name.
     pub fn time(&mut self, what: impl Into<String>, time: Duration) {
         self.times.entry(what.into()).or_default().push(time);
+    }
+
+    /// Notes a time, and asserts that it is within its bound, to which the lateness of the machine is added.
+    pub fn within(&mut self, what: &str, time: Duration, bound: Duration, lateness: Duration) {
+        let allowed = bound + self.allowed(lateness);
+        assert!(time <= allowed, "{what}: {time:?}; {allowed:?} is allowed");
+        self.time(what, time);
+    }
+
+    /// The same, and [`Self::assert_medians`] will add nothing.
+    pub fn bounded(&mut self, what: &str, time: Duration, bound: Duration, lateness: Duration) {
+        self.within(what, time, bound, lateness);
+        self.bounds.insert(what.to_owned(), bound);
+    }
+
+    /// Notes what is added to a bound because the machine is late.
+    pub fn allowed(&mut self, lateness: Duration) -> Duration {
+        self.time("allowed for the machine, beyond a bound", lateness);
+        lateness
+    }
+
+    /// Asserts that the median of what has a bound is within it, whatever the machine was allowed: where it is late with
+    /// everything, one time in two is not.
+    ///
+    /// # Panics
+    /// Where a median of enough times is above its bound.
+    pub fn assert_medians(&self) {
+        for (what, bound) in &self.bounds {
+            let times = &self.times[what];
+            let [_, median, _] = spread(times);
+            assert!(times.len() < ENOUGH || median <= *bound, "{what}: {median:?} is the median of {times:?}");
+        }
     }
 
     /// Notes a number.
@@ -44,4 +80,42 @@ fn spread<T: Ord + Copy>(values: &[T]) -> [T; 3] {
     let mut values = values.to_vec();
     values.sort_unstable();
     [values[0], values[values.len() / 2], values[values.len() - 1]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUND: Duration = Duration::from_millis(200);
+
+    /// So many times, each of which is allowed.
+    fn late(times: usize, by: Duration) -> Figures {
+        let mut figures = Figures::default();
+        for _ in 0..times {
+            figures.bounded("late", BOUND + by, BOUND, by);
+        }
+        figures
+    }
+
+    #[test]
+    fn a_median_within_its_bound_passes_whatever_the_latest() {
+        let mut figures = late(ENOUGH, Duration::from_secs(1));
+        for _ in 0..=ENOUGH {
+            figures.bounded("late", BOUND, BOUND, Duration::ZERO);
+        }
+        figures.assert_medians();
+        late(ENOUGH - 1, Duration::from_secs(1)).assert_medians();
+    }
+
+    #[test]
+    #[should_panic(expected = "late: 201ms is the median of")]
+    fn a_median_above_its_bound_is_convicted_whatever_the_machine_was_allowed() {
+        late(ENOUGH, Duration::from_millis(1)).assert_medians();
+    }
+
+    #[test]
+    #[should_panic(expected = "late: 202ms; 201ms is allowed")]
+    fn a_time_above_what_is_allowed_is_convicted_by_itself() {
+        Figures::default().bounded("late", Duration::from_millis(202), BOUND, Duration::from_millis(1));
+    }
 }

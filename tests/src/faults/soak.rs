@@ -38,6 +38,7 @@ pub async fn repeat(what: &str, scenario: impl AsyncFn(&mut Dice, &mut Figures))
         // Shown where the test fails.
         eprintln!("{what}: {SEED}={seed} repeats this run");
         scenario(&mut Dice(StdRng::seed_from_u64(seed)), &mut figures).await;
+        figures.assert_medians();
         if Instant::now() >= until {
             break;
         }

@@ -6,8 +6,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::time::SystemTime;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::fleet::{Led, Place};
 use crate::receiver::Request;
@@ -34,6 +33,8 @@ pub struct Accounts {
     pub newest: Option<Newest>,
     /// The terms as the replicas' logs tell them; empty where nobody asks who sent what.
     pub led: Vec<Led>,
+    /// Whether these logs were written by the clock of this machine.
+    pub led_by_this_clock: bool,
     /// What the settings allow.
     pub limits: Limits,
 }
@@ -95,9 +96,15 @@ impl Report {
 
 /// How often a poller handed over while it had messages in flight, and the next one had work too.
 pub fn hand_overs_under_load(terms: &[TermRow]) -> usize {
+    changes_under_load(terms, &BTreeSet::new())
+}
+
+/// The same, and how often another followed a poller of these epochs, which a fault struck with messages in flight.
+pub fn changes_under_load(terms: &[TermRow], struck: &BTreeSet<i64>) -> usize {
     let loaded = |term: &TermRow| term.in_flight_at_end() > 0;
     let takes_over = |term: &TermRow| term.claimed.unwrap_or_default() > 0;
-    terms.windows(2).filter(|pair| loaded(&pair[0]) && takes_over(&pair[1])).count()
+    let hands_over = |pair: &[TermRow]| loaded(&pair[0]) && takes_over(&pair[1]);
+    terms.windows(2).filter(|pair| struck.contains(&pair[0].epoch) || hands_over(pair)).count()
 }
 
 /// How many processes led a term in which they claimed something.
@@ -190,11 +197,6 @@ impl<'a> Trail<'a> {
     fn attempts(&self, message: &MessageRow) -> impl Iterator<Item = &'a AttemptRow> {
         self.attempts.get(&message.id).into_iter().flatten().copied()
     }
-}
-
-/// A moment of the receiver's clock, by the clock that the replicas' logs are written with.
-fn wall_clock(request: &Request) -> SystemTime {
-    SystemTime::now() - request.arrived.elapsed()
 }
 
 /// Which replica each process was, by the random id that its holders begin with.

@@ -1,13 +1,16 @@
 //! The rules, in the order and by the numbers of docs/guarantees.md.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use super::{Accounts, Trail, instance, places, wall_clock};
+use super::{Accounts, Trail, instance, places};
 use crate::tables::{AttemptRow, MessageRow};
 
 /// From the gate to the receiver's log: a busy machine takes its time. What is sent in another's term comes later.
 const ON_ITS_WAY: Duration = Duration::from_secs(1);
+
+/// Claims are dated in milliseconds.
+const RESOLUTION: Duration = Duration::from_millis(1);
 
 /// 1: epochs strictly increase, each has one holder, and no term is newer than the term row.
 pub(super) fn epochs_increase(accounts: &Accounts, breaches: &mut Vec<String>) {
@@ -31,25 +34,30 @@ pub(super) fn epochs_increase(accounts: &Accounts, breaches: &mut Vec<String>) {
     }
 }
 
-/// 2: each replica has claimed a message at least as often as it sent it.
+/// 2: whenever a replica sends a message, it has claimed it before, as often as it has sent it by then.
 pub(super) fn claimed_before_sent(accounts: &Accounts, trail: &Trail<'_>, breaches: &mut Vec<String>) {
     let places = places(&accounts.led);
-    let mut claimed: HashMap<_, usize> = HashMap::new();
+    let mut claimed: HashMap<_, Vec<SystemTime>> = HashMap::new();
     for claim in &accounts.claims {
         let Some(place) = places.get(instance(&claim.holder)) else { continue };
         for id in &claim.message_ids {
-            *claimed.entry((*place, *id)).or_default() += 1;
+            claimed.entry((*place, *id)).or_default().push(claim.written);
         }
     }
     for message in &accounts.messages {
-        let senders: HashSet<_> = trail.requests(message).iter().filter_map(|request| request.replica).collect();
-        for place in senders.into_iter().filter(|_| !accounts.led.is_empty()) {
-            let sent = trail.requests(message).iter().filter(|request| request.replica == Some(place)).count();
-            let claimed = claimed.get(&(place, message.id)).copied().unwrap_or_default();
-            if sent > claimed {
+        let mut sent: HashMap<_, usize> = HashMap::new();
+        for request in trail.requests(message).iter().filter(|_| !accounts.led.is_empty()) {
+            let Some(place) = request.replica else { continue };
+            let sent = sent.entry(place).or_default();
+            *sent += 1;
+            // Of these each request used up one, in the order of arrival: what came too late for one is no use to it.
+            let claims = claimed.get(&(place, message.id)).into_iter().flatten();
+            let claimed = claims.filter(|written| **written <= request.wall_clock + RESOLUTION).count();
+            if *sent > claimed {
                 let key = &message.idempotency_key;
-                breaches
-                    .push(format!("{key} was sent {sent} times by replica {place}, which claimed it {claimed} times"));
+                breaches.push(format!(
+                    "{key} was sent {sent} times by replica {place}, which had claimed it {claimed} times"
+                ));
             }
         }
     }
@@ -106,11 +114,17 @@ pub(super) fn sends_are_counted(accounts: &Accounts, trail: &Trail<'_>, breaches
     }
 }
 
-/// 6: deliveries beyond the first are explained by attempts in doubt, of which a change of poller leaves a bounded
-/// number; where a channel asks for it, there are none.
+/// 6: sends beyond the first are explained by attempts on record, and deliveries beyond the first by attempts in doubt, of
+/// which a change of poller leaves a bounded number; where a channel asks for it, there are none.
 pub(super) fn duplicates_are_explained_and_bounded(accounts: &Accounts, trail: &Trail<'_>, breaches: &mut Vec<String>) {
     for message in &accounts.messages {
         let (key, accepted) = (&message.idempotency_key, trail.accepted(message));
+        // A delivery whose mark was refused is on record beside the doubt that it was settled as.
+        let recorded = trail.attempts(message).filter(|attempt| attempt.outcome != "delivered_fenced").count();
+        let sent = trail.sent(message);
+        if sent > recorded + 1 {
+            breaches.push(format!("{key} was sent {sent} times, and {recorded} attempts on record explain it"));
+        }
         let doubts = trail.attempts(message).filter(|attempt| attempt.is_in_doubt()).count();
         if accepted > doubts + 1 {
             breaches.push(format!("{key} was accepted {accepted} times, and {doubts} attempts were in doubt"));
@@ -131,9 +145,9 @@ pub(super) fn duplicates_are_explained_and_bounded(accounts: &Accounts, trail: &
 
 /// 7: a replica starts no send but in a term of its own.
 pub(super) fn only_the_poller_sends(accounts: &Accounts, breaches: &mut Vec<String>) {
-    for request in accounts.requests.iter().filter(|_| !accounts.led.is_empty()) {
+    for request in accounts.requests.iter().filter(|_| accounts.led_by_this_clock) {
         let Some(place) = request.replica else { continue };
-        let arrived = wall_clock(request);
+        let arrived = request.wall_clock;
         let led = accounts.led.iter().filter(|term| term.place == place).any(|term| {
             // The log line is written when the epoch is there; the first claim comes after it.
             term.began <= arrived + ON_ITS_WAY && term.ended.is_none_or(|ended| arrived <= ended + ON_ITS_WAY)

@@ -4,9 +4,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::*;
 
+/// Longer than a check takes.
+const MOMENT: Duration = Duration::from_secs(30);
+
 fn request(key: &str, status: Option<u16>) -> Request {
     let (key, path, arrived) = (key.to_owned(), "/".to_owned(), Instant::now());
-    Request { key, path, replica: Some(0), arrived, status, left: Some(arrived) }
+    Request { key, path, replica: Some(0), arrived, wall_clock: SystemTime::now(), status, left: Some(arrived) }
 }
 
 fn message(id: i64, key: &str, status: &str, dead_reason: Option<&str>, attempts: i64) -> MessageRow {
@@ -46,18 +49,21 @@ fn sound() -> Accounts {
         claims: vec![claim(1, &[1, 2]), claim(2, &[2, 3])],
         newest: Some(Newest { epoch: 2, holder: "a.2".to_owned() }),
         led: vec![led(1), led(2)],
+        led_by_this_clock: true,
         limits: Limits::default(),
     }
 }
 
+/// Before any request.
 fn claim(epoch: i64, message_ids: &[i64]) -> ClaimRow {
-    ClaimRow { epoch, holder: format!("a.{epoch}"), message_ids: message_ids.to_vec() }
+    let written = SystemTime::now() - MOMENT;
+    ClaimRow { epoch, holder: format!("a.{epoch}"), message_ids: message_ids.to_vec(), written }
 }
 
 /// By replica 0, for a minute since half a minute.
 fn led(epoch: i64) -> Led {
-    let (now, half) = (SystemTime::now(), Duration::from_secs(30));
-    Led { place: 0, holder: format!("a.{epoch}"), began: now - half, ended: Some(now + half) }
+    let now = SystemTime::now();
+    Led { place: 0, holder: format!("a.{epoch}"), began: now - MOMENT, ended: Some(now + MOMENT) }
 }
 
 /// Gives the messages 1 and 2 one ordering key; the first request of message 1 is answered when the first of 2 comes.
@@ -84,9 +90,32 @@ fn messages_of_one_key_that_take_turns_pass() {
 }
 
 #[test]
+fn what_replicas_of_another_clock_claimed_is_asked_and_not_when_they_led() {
+    let mut run = sound();
+    run.led.iter_mut().for_each(|term| term.ended = Some(term.began));
+    run.led_by_this_clock = false;
+    assert_eq!(breaches(&run), Vec::<String>::new());
+    run.claims.remove(0);
+    assert!(!breaches(&run).is_empty());
+}
+
+#[test]
+fn a_poller_that_was_struck_counts_once_and_where_another_followed() {
+    let ended = |(epoch, in_flight): (i64, Option<i64>)| TermRow {
+        claimed: in_flight.map(|in_flight| in_flight + 100),
+        delivered: in_flight.map(|_| 100),
+        ..term(epoch)
+    };
+    let terms: Vec<_> = [(1, None), (2, Some(7)), (3, Some(0)), (4, Some(7)), (5, Some(7))].map(ended).into();
+    assert_eq!(hand_overs_under_load(&terms), 2);
+    let changes = |struck: &[i64]| changes_under_load(&terms, &struck.iter().copied().collect());
+    assert_eq!((changes(&[]), changes(&[1]), changes(&[2, 4]), changes(&[5])), (2, 3, 2, 2));
+}
+
+#[test]
 fn each_breach_is_convicted() {
     type Breach = fn(&mut Accounts);
-    let convicted: [(Breach, &str); 21] = [
+    let convicted: [(Breach, &str); 25] = [
         (|run| drop(run.messages.pop()), "late was committed, and the outbox does not have it"),
         (|run| run.committed.retain(|key| key != "late"), "late is in the outbox, and was not committed"),
         (|run| run.requests.push(request("undone", Some(200))), "\"undone\" was rolled back, and was sent"),
@@ -103,7 +132,26 @@ fn each_breach_is_convicted() {
             "an attempt of message 2 names epoch 1 of b.1, which never was",
         ),
         (|run| run.attempts[0] = in_doubt(2, 2), "message 2 was settled as in doubt of epoch 2, which is the newest"),
-        (|run| run.claims[1].message_ids = vec![3], "twice was sent 2 times by replica 0, which claimed it 1 times"),
+        (
+            |run| {
+                run.requests.push(request("dead", Some(400)));
+                run.messages[2].attempts = 2;
+            },
+            "dead was sent 2 times, and 0 attempts on record explain it",
+        ),
+        (
+            |run| run.attempts[0].outcome = "delivered_fenced".to_owned(),
+            "twice was sent 2 times, and 0 attempts on record explain it",
+        ),
+        (
+            |run| run.claims[1].message_ids = vec![3],
+            "twice was sent 2 times by replica 0, which had claimed it 1 times",
+        ),
+        (|run| run.claims[0].written += 2 * MOMENT, "once was sent 1 times by replica 0, which had claimed it 0 times"),
+        (
+            |run| run.claims[1].written += 2 * MOMENT,
+            "twice was sent 2 times by replica 0, which had claimed it 1 times",
+        ),
         (|run| run.limits.max_attempts = 1, "twice has 2 attempts, and a budget of 1"),
         (|run| run.limits.max_in_flight = 0, "epoch 1 left 1 messages in doubt, and 0 may be in flight"),
         (|run| run.limits.at_most_once = true, "twice was accepted 2 times, and its channel sends at most once"),

@@ -8,7 +8,7 @@ use outbox_tests::faults::{CHANGES, Figures, Run, Setup, repeat};
 use outbox_tests::fleet::{PATIENCE, Settings};
 use outbox_tests::receiver::Manner;
 
-use super::{IN_FLIGHT, mariadb_and_redis, postgres_and_redis, sqlite_and_table};
+use super::{IN_FLIGHT, MEASURED, mariadb_and_redis, postgres_and_redis, sqlite_and_table};
 
 /// With a short lease, so that a crash costs little.
 const SHORT: Duration = Duration::from_secs(2);
@@ -37,13 +37,13 @@ async fn kill_pollers(what: &str, setup: impl AsyncFn(u32) -> Setup, in_flight: 
 
 #[tokio::test]
 async fn killed_pollers_lose_nothing_and_explain_each_repeat() {
-    kill_pollers("pollers killed, PostgreSQL and Redis", postgres_and_redis, &IN_FLIGHT, SHORT, 10).await;
+    kill_pollers("pollers killed, PostgreSQL and Redis", postgres_and_redis, &IN_FLIGHT, SHORT, MEASURED).await;
 }
 
 #[tokio::test]
 async fn killed_pollers_cost_no_more_than_the_default_lease() {
-    let ttl = Duration::from_secs(10);
-    kill_pollers("pollers killed, default lease, PostgreSQL and Redis", postgres_and_redis, &[16], ttl, CHANGES).await;
+    let (what, ttl) = ("pollers killed, default lease, PostgreSQL and Redis", Duration::from_secs(10));
+    kill_pollers(what, postgres_and_redis, &IN_FLIGHT, ttl, MEASURED).await;
 }
 
 #[tokio::test]
@@ -123,7 +123,8 @@ async fn a_kill_between_acceptance_and_mark_is_a_dead_letter_at_most_once_on_mar
 async fn a_message_that_kills_the_process_ends_dead_within_its_budget_and_its_neighbours_are_delivered() {
     const BUDGET: usize = 3;
     let mut run = Run::begin(postgres_and_redis(16).await, |settings| Settings {
-        more: format!("retry.max_attempts = {BUDGET}\nretry.base = \"10ms\""),
+        max_attempts: BUDGET,
+        more: "retry.base = \"10ms\"".to_owned(),
         ..settings
     })
     .await;

@@ -6,9 +6,10 @@ use outbox_dispatcher::fault_point::Point;
 use outbox_tests::eventually;
 use outbox_tests::faults::{CHANGES, Run, Setup, repeat};
 use outbox_tests::fleet::{PATIENCE, Settings};
+use outbox_tests::tables::AttemptRow;
 use rustix::process::Signal;
 
-use super::{IN_FLIGHT, postgres_and_redis};
+use super::{IN_FLIGHT, MEASURED, postgres_and_redis};
 
 const LATENCY: Duration = Duration::from_millis(50);
 
@@ -20,24 +21,30 @@ const TIMEOUT: Duration = Duration::from_secs(4);
 
 #[tokio::test]
 async fn a_poller_frozen_for_longer_than_its_lease_starts_no_send_when_it_wakes() {
-    repeat("pollers frozen with requests in flight, PostgreSQL and Redis", async |dice, figures| {
+    repeat("pollers frozen with requests in flight, PostgreSQL and Redis", async |_, figures| {
         for in_flight in IN_FLIGHT {
-            let slots = usize::try_from(in_flight).unwrap();
             let mut run =
                 Run::begin(postgres_and_redis(in_flight).await, |settings| Settings { timeout: TIMEOUT, ..settings })
                     .await;
-            for _ in 0..CHANGES {
+            for nth in 0..MEASURED {
                 run.stage.receiver.set_latency(SLOW);
                 let poller = run.poller_at_work().await;
                 // With every slot on the wire, none of its messages is between its gate and its socket.
-                let full = async || (run.stage.receiver.open() == slots).then_some(());
+                let full = async || (run.stage.receiver.open() == run.in_flight()).then_some(());
                 eventually("every slot is on the wire", PATIENCE, full).await;
                 run.strikes(&poller);
                 run.fleet.signal(poller.place, Signal::STOP);
                 run.stage.receiver.set_latency(LATENCY);
                 run.taken_over_in_time(figures).await;
-                // Sometimes before what it sent is settled, so that its marks land, sometimes after, so that they are fenced.
-                tokio::time::sleep(dice.one_of(&[Duration::ZERO, 2 * TIMEOUT])).await;
+                // In turn before what it sent is settled, so that its marks land, and after, so that they are fenced.
+                if nth % 2 == 1 {
+                    let settled = async || {
+                        let attempts = run.stage.tables.attempts().await;
+                        let of_it = |attempt: &AttemptRow| attempt.epoch == poller.epoch && attempt.settled == 1;
+                        attempts.iter().any(of_it).then_some(())
+                    };
+                    eventually("what it sent is settled", PATIENCE, settled).await;
+                }
 
                 let thawed = Instant::now();
                 run.fleet.signal(poller.place, Signal::CONT);

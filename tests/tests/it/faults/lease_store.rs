@@ -8,7 +8,7 @@ use outbox_tests::fleet::{PATIENCE, Poller, Settings};
 use outbox_tests::proxy::{Passage, Proxy};
 use outbox_tests::servers::{self, Redis, Sentinels};
 
-use super::IN_FLIGHT;
+use super::{IN_FLIGHT, MEASURED};
 
 /// From Redis' return to the next delivery.
 const RESUMED: Duration = Duration::from_secs(2);
@@ -52,7 +52,9 @@ async fn a_redis_that_forgets_gives_two_believers_for_a_renewal_and_one_valid_ep
                 note_believers(&run, &poller, figures).await;
             }
             let messages = run.stage.application.committed.len();
-            run.end(figures).await.assert_all_delivered(messages);
+            let report = run.end(figures).await;
+            report.assert_all_delivered(messages);
+            assert!(report.is_without_duplicates(), "{:?}", report.twice);
         }
     })
     .await;
@@ -72,8 +74,7 @@ async fn note_believers(run: &Run, loser: &Poller, figures: &mut Figures) {
     let (ended, began) = (of(loser).ended.expect("it has ended"), of(&winner).began);
     let both = ended.duration_since(began).unwrap_or_default();
     let renewal = run.fleet.settings().ttl / 3 + run.fleet.settings().ttl / 6;
-    figures.time(format!("two believers (a renewal: {renewal:.2?})"), both);
-    assert!(both <= renewal + run.machine.lateness(), "two replicas believed for {both:?}");
+    figures.bounded(&format!("two believers (a renewal: {renewal:.2?})"), both, renewal, run.machine.lateness());
 }
 
 /// How Redis is out of reach.
@@ -94,7 +95,7 @@ async fn without_redis_sends_stop_before_trust_ends_and_work_resumes_when_it_ret
             let setup = on_postgres(proxy.before(&redis.url()), in_flight).await;
             let mut run = Run::begin(setup, |settings| settings).await;
             let ways = [Silence::Hung, Silence::Unreachable, Silence::Refused, Silence::Late];
-            for nth in 0..CHANGES {
+            for nth in 0..MEASURED {
                 let poller = run.poller_at_work().await;
                 let struck = run.strikes(&poller);
                 let connections = proxy.connections();
@@ -103,10 +104,10 @@ async fn without_redis_sends_stop_before_trust_ends_and_work_resumes_when_it_ret
                 let reason = run.term_ended(&poller).await;
                 assert_eq!(reason, "renewal_failed");
                 // Enough to send for whoever would send.
-                run.stage.application.insert(4 * usize::try_from(in_flight).unwrap(), "/hook").await;
+                run.stage.application.insert(4 * run.in_flight(), "/hook").await;
                 let ttl = run.fleet.settings().ttl;
                 tokio::time::sleep(dice.up_to(2 * ttl)).await;
-                let trusted = struck + ttl + run.machine.lateness();
+                let trusted = struck + ttl + figures.allowed(run.machine.lateness());
                 let sent = run.stage.receiver.requests().iter().filter(|request| request.arrived > trusted).count();
                 assert_eq!(sent, 0, "{way:?}: sent without trust");
                 let (away, dialled) = (struck.elapsed(), proxy.connections() - connections);
@@ -122,8 +123,8 @@ async fn without_redis_sends_stop_before_trust_ends_and_work_resumes_when_it_ret
                     requests.into_iter().find(|request| request.arrived > back)
                 };
                 let resumed = eventually("deliveries go on", PATIENCE, next).await.arrived - back;
-                figures.time(format!("from the return of Redis to the next delivery (bound {RESUMED:?})"), resumed);
-                assert!(resumed <= RESUMED + run.machine.lateness(), "{way:?}: resumed after {resumed:?}");
+                let what = format!("from the return of Redis to the next delivery (bound {RESUMED:?})");
+                figures.bounded(&what, resumed, RESUMED, run.machine.lateness());
             }
             let messages = run.stage.application.committed.len();
             run.end(figures).await.assert_all_delivered(messages);
@@ -175,7 +176,9 @@ async fn a_replica_that_never_saw_the_lease_takes_the_place_of_its_primary() {
                 note_believers(&run, &poller, figures).await;
             }
             let messages = run.stage.application.committed.len();
-            run.end(figures).await.assert_all_delivered(messages);
+            let report = run.end(figures).await;
+            report.assert_all_delivered(messages);
+            assert!(report.is_without_duplicates(), "{:?}", report.twice);
         }
     })
     .await;

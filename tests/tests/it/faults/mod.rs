@@ -16,6 +16,9 @@ use outbox_tests::servers;
 /// Most messages in flight, in the runs of each scenario.
 const IN_FLIGHT: [u32; 2] = [16, 64];
 
+/// Faults of a setting where their cost is what is measured: with two settings, a figure is of twenty.
+const MEASURED: usize = 10;
+
 async fn postgres_and_redis(max_in_flight: u32) -> Setup {
     let (database, redis) = (servers::postgres().await.database().await, servers::redis().await.url());
     Setup { database, redis: Some(redis), max_in_flight, fault_points: false }

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use outbox_tests::eventually;
-use outbox_tests::faults::{Run, repeat};
+use outbox_tests::faults::{Machine, Run, repeat};
 use outbox_tests::fleet::{Fleet, PATIENCE, Settings};
-use outbox_tests::receiver::{ACCESS_TOKENS, Manner, Trickle};
+use outbox_tests::receiver::{ACCESS_TOKENS, Manner, Request, Trickle};
 use outbox_tests::servers;
 use outbox_tests::stage::Stage;
 
@@ -21,7 +21,8 @@ async fn late_lost_and_endless_answers_are_in_doubt_and_cost_no_memory() {
         let mut run = Run::begin(postgres_and_redis(16).await, |settings| Settings {
             term: Duration::from_secs(2),
             timeout: Duration::from_secs(1),
-            more: format!("retry.base = \"10ms\"\nretry.max_attempts = {BUDGET}"),
+            max_attempts: BUDGET,
+            more: "retry.base = \"10ms\"".to_owned(),
             ..settings
         })
         .await;
@@ -56,6 +57,12 @@ async fn late_lost_and_endless_answers_are_in_doubt_and_cost_no_memory() {
 /// What took FCM so long, and a lock of 30 s with it.
 const FCM: Duration = Duration::from_secs(35);
 
+/// What 200 messages of others may take beside it: little of that.
+const BESIDE: Duration = Duration::from_secs(5);
+
+/// Where pushes go.
+const PUSHES: &str = "/v1/projects/shop/messages:send";
+
 /// A service account that opens nothing, whose tokens come from the receiver.
 fn service_account(receiver: &str) -> tempfile::NamedTempFile {
     let key = include_str!("../../../../adapters/tests/it/service_account.pem");
@@ -78,7 +85,7 @@ async fn fcm_that_takes_35_seconds_delivers_once_and_delays_nobody() {
         let database = servers::postgres().await.database().await;
         let redis = servers::redis().await.url();
         let mut stage = Stage::set(database, Duration::from_millis(20)).await;
-        stage.receiver.behave("/v1/projects/shop/messages:send", Manner::Slow(FCM));
+        stage.receiver.behave(PUSHES, Manner::Slow(FCM));
         let (url, account) = (stage.receiver.url(), service_account(&stage.receiver.url()));
         let settings = Settings {
             ttl: Duration::from_secs(10),
@@ -91,19 +98,28 @@ async fn fcm_that_takes_35_seconds_delivers_once_and_delays_nobody() {
             ),
             ..stage.settings(Some(redis))
         };
-        let mut fleet = Fleet::start(&settings, 3);
+        let (mut fleet, machine) = (Fleet::start(&settings, 3), Machine::watch());
         stage.application.push(5).await;
         let open = async || (stage.receiver.open() == 5).then_some(());
         eventually("FCM has them", PATIENCE, open).await;
-        let asked = Instant::now();
-        while asked.elapsed() + Duration::from_secs(5) < FCM {
+        let asked = stage.receiver.requests()[0].arrived;
+        loop {
             let (began, before) = (Instant::now(), stage.receiver.count());
             stage.application.insert(200, "/hook").await;
             let arrived = async || (stage.receiver.count() == before + 200).then_some(());
             eventually("the messages of others are delivered", PATIENCE, arrived).await;
-            figures.time("200 messages of another channel, from before their insert to their last", began.elapsed());
+            let what =
+                format!("200 messages of another channel, from before their insert to their last (bound {BESIDE:?})");
+            figures.bounded(&what, began.elapsed(), BESIDE, machine.lateness());
+            let open = |request: &Request| request.path == PUSHES && request.left.is_none();
+            let pushes = stage.receiver.requests().into_iter().filter(open).count();
+            assert_eq!(pushes, 5, "FCM answered before the messages of others had arrived");
+            // Not so late that FCM may answer before the next are there.
+            if asked.elapsed() + BESIDE + machine.lateness() >= FCM {
+                break;
+            }
         }
-        assert_eq!(stage.receiver.count_at("/v1/projects/shop/messages:send"), 5);
+        assert_eq!(stage.receiver.count_at(PUSHES), 5);
         stage.settled().await;
         fleet.stop_all().await;
         let report = stage.check(&fleet).await;

@@ -61,15 +61,19 @@ fn note_gaps(run: &Run, figures: &mut Figures) {
     let beside_slow_sends = changes.filter(|pair| slow.iter().any(|slow| slow.was_open_at(pair[1].arrived)));
     let gaps: Vec<Duration> = beside_slow_sends.map(|pair| pair[1].arrived - pair[0].arrived).collect();
     assert!(!gaps.is_empty(), "no slow send was in flight at any hand-over");
-    for gap in &gaps {
-        figures.time(format!("from a poller's last send to the next's first (bound {GAP:?})"), *gap);
-    }
-    assert_cheap(run, &gaps);
+    assert_cheap(run, "from a poller's last send to the next's first", &gaps, figures);
 }
 
-fn assert_cheap(run: &Run, gaps: &[Duration]) {
-    let allowed = GAP + run.machine.lateness();
-    assert!(gaps.iter().all(|gap| *gap <= allowed), "hand-overs cost {gaps:?}; {allowed:?} is allowed");
+fn assert_cheap(run: &Run, what: &str, gaps: &[Duration], figures: &mut Figures) {
+    let (what, lateness) = (format!("{what} (bound {GAP:?})"), run.machine.lateness());
+    for gap in gaps {
+        if run.fleet.settings().database.starts_with("postgres") {
+            figures.bounded(&what, *gap, GAP, lateness);
+        } else {
+            // Elsewhere more of the steps wait for a disk, and how late that is, each time, nobody measures.
+            figures.within(&what, *gap, GAP, lateness);
+        }
+    }
 }
 
 #[tokio::test]
@@ -98,27 +102,32 @@ async fn rolling_restart(figures: &mut Figures, setup: Setup) {
         let poller = run.poller_at_work().await;
         let sent = async || (run.stage.receiver.count_at("/slow") > slow).then_some(());
         eventually("a slow send is in flight", PATIENCE, sent).await;
-        run.stage.application.insert(500, "/hook").await;
+        // More than can be sent until the pause is over: in each slot 20 a second, and that for two.
+        while run.waiting() < 40 * run.in_flight() {
+            run.stage.application.insert(60 * run.in_flight(), "/hook").await;
+        }
         let struck = run.strikes(&poller);
         let status = run.fleet.stop(poller.place).await;
         assert!(status.success(), "replica {} ended with {status}", poller.place);
         run.fleet.add(&[]);
-        let gap = longest_pause(&run, struck);
-        figures.time(format!("without a send around a SIGTERM, one send being slow (bound {GAP:?})"), gap);
-        gaps.push(gap);
+        gaps.push(longest_pause(&run, struck).await);
     }
-    assert_cheap(&run, &gaps);
+    assert_cheap(&run, "without a send around a SIGTERM, one send being slow", &gaps, figures);
     let messages = run.stage.application.committed.len();
     let report = run.end(figures).await;
     report.assert_all_delivered(messages);
     report.assert_nothing_in_doubt();
 }
 
-/// The longest time in the second after a moment in which nothing arrived.
-fn longest_pause(run: &Run, from: Instant) -> Duration {
+/// The longest time in which nothing arrived, from shortly before a moment to the first request a second after it. There
+/// must be enough to send for so long.
+async fn longest_pause(run: &Run, from: Instant) -> Duration {
+    let until = from + Duration::from_secs(1);
+    let after = async || run.stage.receiver.requests().into_iter().find(|request| request.arrived >= until);
+    let last = eventually("sends go on", PATIENCE, after).await.arrived;
     let requests = run.stage.receiver.requests();
     let around = requests.iter().map(|request| request.arrived).filter(|arrived| *arrived + GAP > from);
-    let around: Vec<_> = around.take_while(|arrived| *arrived < from + Duration::from_secs(1)).collect();
+    let around: Vec<_> = around.take_while(|arrived| *arrived <= last).collect();
     around.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default()
 }
 
