@@ -39,7 +39,7 @@ pub struct Retry {
     pub factor: f64,
     /// The ceiling's ceiling.
     pub max: Duration,
-    /// The shortest wait, whatever came of the attempt; what the backoff draws comes on top, up to `max`.
+    /// The shortest wait, whatever came of the attempt; what the backoff draws comes on top.
     pub floor: Duration,
     /// Counted from the first attempt; older messages are not tried again.
     pub max_age: Duration,

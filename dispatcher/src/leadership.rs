@@ -105,7 +105,7 @@ impl Leadership {
     async fn campaign(&self, shutdown: &CancellationToken) -> Option<(Holder, Moment)> {
         let mut holder = self.candidate();
         let mut first_sent = None;
-        // No call is given up half way for the sake of a shutdown: it could win a lease that nobody renews.
+        // No call is given up half way for the sake of a shutdown, but at its very end: it could win a lease that nobody renews.
         while shutdown.run_until_cancelled(self.turn()).await.is_some() {
             let sent = *first_sent.get_or_insert_with(|| self.clock.now());
             let (call, limit) = (self.lease.acquire(self.shard, &holder, self.ttl), call_limit(self.ttl));

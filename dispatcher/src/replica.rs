@@ -15,7 +15,7 @@ use crate::readiness::{LeaseTimes, NewestTerm, Observations, Readiness, causes};
 use crate::store_health::StoreHealth;
 use crate::vitals::{Vitals, VitalsCache, VitalsSource};
 
-/// How often the poller refreshes what is sent over OTLP without anybody asking.
+/// How often each replica refreshes what is sent over OTLP without anybody asking.
 const REFRESH: Duration = Duration::from_mins(1);
 
 /// How long the database has to refuse a connection, or to say who holds a snapshot.

@@ -17,7 +17,7 @@ pub fn decide(
 ) -> Verdict {
     match (outcome, deferred) {
         (Outcome::Retry { not_before }, Some(until)) if !is_too_old(channel, message) => {
-            Verdict::Deferred { until: until.max(asked(channel, *not_before)) }
+            Verdict::Deferred { until: until.max(asked(channel, *not_before)).max(channel.retry.floor) }
         }
         (outcome, _) => of_itself(outcome, channel, message, number),
     }
@@ -72,7 +72,7 @@ fn try_again(channel: &Channel, message: &Message, number: u32, not_before: Dura
     }
     // Full jitter: anywhere up to the ceiling, so that what failed together does not come back together.
     let wait = retry.floor + retry.ceiling(number).mul_f64(rand::random::<f64>());
-    Verdict::Retry { after: wait.min(retry.max.max(retry.floor)).max(not_before) }
+    Verdict::Retry { after: wait.max(not_before) }
 }
 
 #[cfg(test)]
@@ -163,7 +163,9 @@ mod tests {
     fn nothing_is_tried_again_sooner_than_its_channel_allows_nor_all_of_it_at_once() {
         let seconds = Duration::from_secs;
         let mut channel = channel(InDoubtPolicy::Resend);
-        (channel.retry.floor, channel.retry.base) = (seconds(10), seconds(10));
+        (channel.retry.floor, channel.retry.base, channel.retry.max) = (seconds(10), seconds(10), seconds(10));
+        let soon = decide(&Outcome::Retry { not_before: None }, &channel, &message(None, None), 1, Some(seconds(1)));
+        assert_eq!(soon, Verdict::Deferred { until: seconds(10) }, "a breaker is about to be tried again");
         for outcome in [Outcome::InDoubt, Outcome::Retry { not_before: None }] {
             let mut waits: Vec<_> = (0..100)
                 .map(|_| match decide(&outcome, &channel, &message(None, None), 1, None) {

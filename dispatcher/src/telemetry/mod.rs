@@ -14,7 +14,7 @@ use opentelemetry_sdk::error::OTelSdkError;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use outbox_schema::Shard;
 use tracing::level_filters::LevelFilter;
-use tracing::{Dispatch, Level};
+use tracing::{Dispatch, Level, Metadata};
 use tracing_subscriber::filter::{EnvFilter, FilterExt, Targets, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{Layer, Registry};
@@ -169,22 +169,26 @@ fn traces_layer(tracer: &SdkTracerProvider) -> BoxedLayer {
 }
 
 fn log_layer(settings: &Settings<'_>) -> Result<BoxedLayer, TelemetryError> {
-    // The spans of attempts are for traces. Logs leave them out, so that without traces nobody wants them and
-    // they cost nothing.
-    let untraced = filter_fn(|metadata| metadata.target() != spans::TARGET).with_max_level_hint(LevelFilter::TRACE);
+    let wanted = filter_fn(is_for_logs).with_max_level_hint(LevelFilter::TRACE);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let lines = match settings.log_format {
         LogFormat::Text => lines.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
-    Ok(lines.with_filter(level(env::var("RUST_LOG").ok(), settings.log_level)?.and(untraced)).boxed())
+    Ok(lines.with_filter(level(env::var("RUST_LOG").ok(), settings.log_level)?.and(wanted)).boxed())
+}
+
+/// The spans of attempts are for traces: logs leave them out, so that without traces nobody wants them and they cost nothing.
+/// And gcp_auth logs the bodies of failed token requests.
+fn is_for_logs(metadata: &Metadata<'_>) -> bool {
+    let holds_bodies = metadata.target().starts_with("gcp_auth") && *metadata.level() > Level::ERROR;
+    metadata.target() != spans::TARGET && !holds_bodies
 }
 
 fn level(environment: Option<String>, configured: Option<&str>) -> Result<EnvFilter, TelemetryError> {
     let environment = environment.filter(|value| !value.is_empty());
     let value = environment.as_deref().or(configured).unwrap_or(DEFAULT_LEVEL);
-    // gcp_auth logs the bodies of failed token requests.
-    EnvFilter::try_new(format!("{value},gcp_auth=error"))
+    EnvFilter::try_new(value)
         .map_err(|error| TelemetryError::Level { value: value.to_owned(), reason: error.to_string() })
 }
 
@@ -214,14 +218,20 @@ mod tests {
 
     #[test]
     fn the_environment_comes_before_the_settings_and_an_empty_one_is_none() {
-        let filter = |environment: Option<&str>, configured| {
-            level(environment.map(str::to_owned), configured).unwrap().to_string()
-        };
-        // And neither has the bodies of token requests logged.
-        assert_eq!(filter(Some("debug"), Some("warn")), "gcp_auth=error,debug");
-        assert_eq!(filter(Some("gcp_auth=trace"), Some("warn")), "gcp_auth=error");
-        assert_eq!(filter(Some(""), Some("warn")), "gcp_auth=error,warn");
-        assert_eq!(filter(None, None), "gcp_auth=error,info");
+        assert_eq!(level(Some("debug".to_owned()), Some("warn")).unwrap().to_string(), "debug");
+        assert_eq!(level(Some(String::new()), Some("warn")).unwrap().to_string(), "warn");
+        assert_eq!(level(None, None).unwrap().to_string(), "info");
+    }
+
+    #[test]
+    fn nobody_can_have_the_bodies_of_token_requests_logged() {
+        let asked_for = Settings { log_level: Some("trace,gcp_auth::types=trace"), ..SETTINGS };
+        let (_, dispatch) = prepare(&asked_for).unwrap();
+        tracing::dispatcher::with_default(&dispatch, || {
+            assert!(tracing::enabled!(target: "outbox", Level::TRACE));
+            assert!(tracing::enabled!(target: "gcp_auth::types", Level::ERROR));
+            assert!(!tracing::enabled!(target: "gcp_auth::types", Level::WARN));
+        });
     }
 
     #[test]

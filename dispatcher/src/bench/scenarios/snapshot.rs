@@ -80,6 +80,8 @@ impl Snapshot {
                 let mut connection = pool.acquire().await?;
                 let level = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
                 sqlx::raw_sql(level).execute(&mut *connection).await?;
+                let lasts = "SET SESSION wait_timeout = 28800 /*M!100600 , SESSION idle_transaction_timeout = 0 */";
+                sqlx::raw_sql(lasts).execute(&mut *connection).await?;
                 sqlx::raw_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT").execute(&mut *connection).await?;
                 sqlx::raw_sql(LOOK).execute(&mut *connection).await.map(drop)
             }
