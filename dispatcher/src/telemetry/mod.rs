@@ -179,7 +179,7 @@ fn log_layer(settings: &Settings<'_>) -> Result<BoxedLayer, TelemetryError> {
 }
 
 /// The spans of attempts are for traces: logs leave them out, so that without traces nobody wants them and they cost nothing.
-/// And gcp_auth logs the bodies of failed token requests.
+/// And `gcp_auth` logs the bodies of failed token requests.
 fn is_for_logs(metadata: &Metadata<'_>) -> bool {
     let holds_bodies = metadata.target().starts_with("gcp_auth") && *metadata.level() > Level::ERROR;
     metadata.target() != spans::TARGET && !holds_bodies
