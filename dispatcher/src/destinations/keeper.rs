@@ -94,7 +94,7 @@ impl Keeper {
         if aside.is_empty() {
             return Ok(false);
         }
-        let moving = self.destinations.moving();
+        let moving = Moving::begin(&self.destinations);
         let moved = self.store.put_aside(&term.id, &aside, &self.in_flight.excluded(), BATCH).await;
         if let Ok(moved) = &moved {
             self.destinations.put_aside(&aside, moved);
@@ -138,6 +138,22 @@ impl Keeper {
             }
         }
         Ok(more)
+    }
+}
+
+/// Rows are being put aside as long as it lives.
+struct Moving<'a>(&'a Destinations);
+
+impl<'a> Moving<'a> {
+    fn begin(destinations: &'a Destinations) -> Self {
+        destinations.state().moving += 1;
+        Self(destinations)
+    }
+}
+
+impl Drop for Moving<'_> {
+    fn drop(&mut self) {
+        self.0.state().moving -= 1;
     }
 }
 

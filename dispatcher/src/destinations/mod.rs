@@ -249,12 +249,6 @@ impl Destinations {
         aside
     }
 
-    /// Rows are being put aside, until this is dropped.
-    fn moving(&self) -> Moving<'_> {
-        self.state().moving += 1;
-        Moving(self)
-    }
-
     /// So many rows of each were put aside.
     fn put_aside(&self, aside: &[Aside], moved: &[u64]) {
         let now = Instant::now();
@@ -350,15 +344,6 @@ impl Destinations {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Rows are being put aside as long as it lives.
-struct Moving<'a>(&'a Destinations);
-
-impl Drop for Moving<'_> {
-    fn drop(&mut self) {
-        self.0.state().moving -= 1;
     }
 }
 
