@@ -13,7 +13,7 @@ use outbox_schema::store::Wakeups;
 use outbox_schema::{Store, StoreError};
 use tokio::sync::{Notify, watch};
 
-use crate::leadership::patience;
+use crate::pauses::Pauses;
 
 /// The wait after the first poll that finds nothing, and by what it grows with each that follows.
 const SOON: Duration = Duration::from_millis(1);
@@ -51,18 +51,18 @@ impl Attention {
     /// Turns the database's hints into wake-ups, for ever. A hint that is missed is made good by the next poll, so trouble
     /// is only logged.
     pub async fn listen(self: Arc<Self>, store: Arc<dyn Store>, wakeup: Arc<Notify>) {
-        let mut troubles = patience();
+        let mut pauses = Pauses::new();
         loop {
             let error = match store.wakeups().await {
                 Ok(None) => return,
                 Ok(Some(mut wakeups)) => {
-                    troubles = patience();
+                    pauses = Pauses::new();
                     self.hear(&mut *wakeups, &wakeup).await
                 }
                 Err(error) => error,
             };
             tracing::warn!(%error, "wakeup.lost");
-            tokio::time::sleep(troubles.next().unwrap_or(Duration::from_secs(1))).await;
+            tokio::time::sleep(pauses.next()).await;
         }
     }
 

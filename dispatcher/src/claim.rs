@@ -17,9 +17,9 @@ use crate::channels::Channels;
 use crate::destinations::{Admission, Destinations};
 use crate::in_flight::{InFlight, Room};
 use crate::in_force::InForce;
-use crate::leadership::patience;
 use crate::metrics::Metrics;
 use crate::ordering_keys::OrderingKeys;
+use crate::pauses::Pauses;
 use crate::start::Start;
 use crate::suspects::Suspects;
 use crate::term::Term;
@@ -94,12 +94,24 @@ pub enum Polled {
     TermOver,
 }
 
-/// What one poll has seen, and found nothing due there.
-#[derive(Debug, Default)]
+/// What one claim brought.
+enum Found {
+    /// Rows to be sent.
+    Due(Batch),
+    /// Rows that stood before others, and have been put aside.
+    InTheWay,
+    /// Nothing.
+    Nothing {
+        /// All rows without an ordering key were looked at, not only those behind the start of a walk.
+        from_the_beginning: bool,
+    },
+}
+
+/// Where one poll has found nothing due so far.
 struct Seen {
     /// Stretches of the ordering keys, one after the other.
     stretches: usize,
-    /// All rows without an ordering key, not only those behind the start of a walk.
+    /// All rows without an ordering key.
     from_the_beginning: bool,
     /// Nothing was in flight meanwhile, or held up.
     quiet: bool,
@@ -114,43 +126,24 @@ impl Intake {
             self.wait(term, None).await;
         }
         let division = self.keys.division();
-        let mut seen = Seen { quiet: true, ..Seen::default() };
+        let mut seen = Seen { stretches: 0, from_the_beginning: false, quiet: true };
         loop {
-            let full = self.destinations.is_full();
-            let Some(room) = self.room(term, full).await else { return Polled::TermOver };
+            let Some(room) = self.room(term).await else { return Polled::TermOver };
             // Asked before the claim: what is marked while it runs may be due again, or make room for a larger row,
             // and the claim did not see it.
             seen.quiet &= room.empty && self.in_flight.is_quiet() && !self.destinations.holds_back();
-            if self.in_flight.let_go() {
-                self.start.forget();
+            match self.find(term, room, self.keys.next(&division)).await {
+                None => return Polled::TermOver,
+                Some(Found::Due(batch)) => return Polled::Batch(batch),
+                Some(Found::InTheWay) => {
+                    (seen.stretches, seen.from_the_beginning) = (0, false);
+                    continue;
+                }
+                Some(Found::Nothing { from_the_beginning }) => {
+                    seen.stretches += 1;
+                    seen.from_the_beginning |= from_the_beginning;
+                }
             }
-            let from = self.start.next(term.id.epoch);
-            let (claim, channels) = (ClaimId::mint(), self.channels.current());
-            let began = Instant::now();
-            let Some(claimed) = self.claim(term, claim, &channels, room, from, self.keys.next(&division)).await else {
-                return Polled::TermOver;
-            };
-            self.metrics.polled(began.elapsed());
-            self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
-            if !claimed.deferred.is_empty() {
-                report_deferred(&claimed.deferred);
-                self.destinations.configured_meanwhile(claimed.deferred.keys());
-            }
-            if !claimed.messages.is_empty() {
-                self.attention.rouse();
-                self.took_all.store(claimed.messages.len() < room.messages, Ordering::Relaxed);
-                term.count_claimed(&claimed.messages);
-                self.destinations.admitted(&claimed.messages);
-                self.in_flight.admit(claim, &claimed.messages);
-                self.metrics.in_flight(self.in_flight.count());
-                return Polled::Batch(Batch { claim, channels, messages: claimed.messages });
-            }
-            if !claimed.deferred.is_empty() {
-                seen = Seen { quiet: seen.quiet, ..Seen::default() };
-                continue;
-            }
-            seen.stretches += 1;
-            seen.from_the_beginning |= from.is_beginning();
             if seen.stretches < division.stretches() {
                 continue;
             }
@@ -162,6 +155,34 @@ impl Intake {
                 Some(later) => return Polled::Nothing { look_again: Some(later) },
             }
         }
+    }
+
+    /// Makes one claim, and takes note of what it shows. None once the term is over.
+    async fn find(&self, term: &Term, room: Room, keys: KeyStretch<'_>) -> Option<Found> {
+        if self.in_flight.let_go() {
+            self.start.forget();
+        }
+        let from = self.start.next(term.id.epoch);
+        let (claim, channels, began) = (ClaimId::mint(), self.channels.current(), Instant::now());
+        let claimed = self.claim(term, claim, &channels, room, from, keys).await?;
+        self.metrics.polled(began.elapsed());
+        self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
+        let in_the_way = !claimed.deferred.is_empty();
+        if in_the_way {
+            report_deferred(&claimed.deferred);
+            self.destinations.configured_meanwhile(claimed.deferred.keys());
+        }
+        if claimed.messages.is_empty() {
+            let nothing = Found::Nothing { from_the_beginning: from.is_beginning() };
+            return Some(if in_the_way { Found::InTheWay } else { nothing });
+        }
+        self.attention.rouse();
+        self.took_all.store(claimed.messages.len() < room.messages, Ordering::Relaxed);
+        term.count_claimed(&claimed.messages);
+        self.destinations.admitted(&claimed.messages);
+        self.in_flight.admit(claim, &claimed.messages);
+        self.metrics.in_flight(self.in_flight.count());
+        Some(Found::Due(Batch { claim, channels, messages: claimed.messages }))
     }
 
     /// After a poll that left nothing, waits for a hint or for the next tick, `at_most` so long. A hint given since that poll
@@ -188,7 +209,9 @@ impl Intake {
         }
     }
 
-    async fn room(&self, term: &Term, full: bool) -> Option<Room> {
+    /// Waits until there is room. None once the term is over.
+    async fn room(&self, term: &Term) -> Option<Room> {
+        let full = self.destinations.is_full();
         loop {
             term.progress();
             tokio::select! {
@@ -229,7 +252,7 @@ impl Intake {
             lease_ttl: self.lease_ttl,
             margin: SETTLING_MARGIN,
         };
-        let mut troubles = patience();
+        let mut pauses = Pauses::new();
         loop {
             term.progress();
             let error = match tokio::time::timeout(STATEMENT_LIMIT, self.store.claim(&term.id, &request)).await {
@@ -242,10 +265,9 @@ impl Intake {
                 Err(_) => format!("no answer within {STATEMENT_LIMIT:?}"),
             };
             tracing::error!(epoch = %term.id.epoch, %error, "claim.failed");
-            let pause = troubles.next().unwrap_or(SIGN_OF_LIFE);
             tokio::select! {
                 () = term.ended() => return None,
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(pauses.next()) => {}
             }
         }
     }

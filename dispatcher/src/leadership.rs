@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use backon::{BackoffBuilder, ExponentialBuilder};
 use outbox_adapters::Lease;
 use outbox_schema::store::OpenedTerm;
 use outbox_schema::{Holder, Shard, Store, TermEnd};
@@ -15,6 +14,7 @@ use uuid::Uuid;
 
 use crate::clock::{Clock, Moment};
 use crate::metrics::Metrics;
+use crate::pauses::Pauses;
 use crate::term::Term;
 use crate::watchdog::{Watchdog, call_limit, trusted_until};
 
@@ -65,7 +65,7 @@ pub fn longest_campaign_pause(ttl: Duration) -> Duration {
 impl Leadership {
     /// Waits for the lease and begins the next term; none once `shutdown` is asked for.
     pub async fn next_term(&self, shutdown: &CancellationToken) -> Option<Arc<Term>> {
-        let mut troubles = patience();
+        let mut pauses = Pauses::new();
         loop {
             let (holder, sent) = self.campaign(shutdown).await?;
             match self.mint(&holder).await {
@@ -79,8 +79,7 @@ impl Leadership {
             }
             // Without the database nobody can poll, and without trust nobody may; another replica may fare better.
             self.give_up_lease(&holder).await;
-            let pause = troubles.next().unwrap_or(self.ttl);
-            shutdown.run_until_cancelled(self.clock.sleep(pause)).await?;
+            shutdown.run_until_cancelled(self.clock.sleep(pauses.next())).await?;
         }
     }
 
@@ -204,16 +203,6 @@ fn is_own_failure(why: TermEnd) -> bool {
         TermEnd::RenewalFailed | TermEnd::Wedged => true,
         TermEnd::Interval | TermEnd::Lost | TermEnd::Shutdown | TermEnd::Fenced => false,
     }
-}
-
-/// How long to wait after each failure in a row.
-pub(crate) fn patience() -> impl Iterator<Item = Duration> {
-    ExponentialBuilder::default()
-        .with_min_delay(Duration::from_millis(100))
-        .with_max_delay(Duration::from_secs(2))
-        .with_jitter()
-        .without_max_times()
-        .build()
 }
 
 #[cfg(test)]

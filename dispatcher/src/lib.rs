@@ -30,6 +30,7 @@ pub mod listener;
 pub mod mark;
 pub mod metrics;
 pub mod ordering_keys;
+mod pauses;
 
 pub mod poll;
 pub mod pulse;

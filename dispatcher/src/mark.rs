@@ -10,8 +10,8 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::in_flight::InFlight;
-use crate::leadership::patience;
 use crate::metrics::Metrics;
+use crate::pauses::Pauses;
 use crate::suspects::Suspects;
 use crate::term::Term;
 
@@ -112,7 +112,7 @@ impl Marker {
     /// is given back: it must not keep the others waiting. Its slot stays taken, so that it is not sent again.
     async fn write(&self, mut groups: Vec<Group>) -> Vec<Group> {
         let mut refused = Vec::new();
-        let mut troubles = patience();
+        let mut pauses = Pauses::new();
         while let Some((mut marks, mut terms)) = groups.pop() {
             let finished = self.in_flight.finished_by(&marks);
             let error = match tokio::time::timeout(STATEMENT_LIMIT, self.store.mark(&marks, &finished)).await {
@@ -144,7 +144,7 @@ impl Marker {
                 error,
                 "mark.failed"
             );
-            tokio::time::sleep(troubles.next().unwrap_or(Duration::from_secs(1))).await;
+            tokio::time::sleep(pauses.next()).await;
             groups.push((marks, terms));
         }
         refused
