@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
+use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Executor, MySqlPool, PgPool, SqlitePool};
+use sqlx::{ConnectOptions as _, Connection as _, Executor, MySqlPool, PgPool, SqlitePool};
 
 use crate::mysql::MySqlStore;
 use crate::postgres::PostgresStore;
@@ -26,6 +27,10 @@ const PAUSE_LIMIT: &str = "2s";
 /// Longest that anybody waits for a connection to a server. Also bounds how late a server that was down is noticed to be
 /// back: the pool asks again after up to a fifth of this, and the marks that wait for it should not come too late.
 pub(crate) const CONNECTION_LIMIT: Duration = Duration::from_secs(5);
+
+/// A connection that was used so recently is taken to hold still: to ask the server first would be a round trip more for each
+/// claim and each group of marks. Where it does not, the call fails, and is repeated as after any other failure.
+pub(crate) const HOLDS_STILL: Duration = Duration::from_millis(500);
 
 /// The connections to the database that holds an outbox.
 #[derive(Debug, Clone)]
@@ -162,11 +167,23 @@ async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, sqlx::Error> {
     if let Some(schema) = options.schema {
         connect = connect.options([("search_path", format!("\"{}\"", schema.replace('"', "\"\"")))]);
     }
-    let pool = PgPoolOptions::new()
+    let pool = asked_after_a_while(PgPoolOptions::new())
         .max_connections(options.connections)
         .acquire_timeout(CONNECTION_LIMIT)
         .connect_with(connect.clone());
     or_cause(pool.await, &connect).await
+}
+
+/// A pool that asks whether a connection still holds only where nobody has used it for a while.
+fn asked_after_a_while<DB: sqlx::Database>(options: PoolOptions<DB>) -> PoolOptions<DB> {
+    options.test_before_acquire(false).before_acquire(|connection, meta| {
+        Box::pin(async move {
+            if meta.idle_for > HOLDS_STILL {
+                connection.ping().await?;
+            }
+            Ok(true)
+        })
+    })
 }
 
 /// What a pool was made of, or why not: by itself it says only that it waited in vain, one connection has the server's words.
@@ -187,7 +204,7 @@ async fn mysql(options: &ConnectOptions<'_>) -> Result<MySqlPool, sqlx::Error> {
     // MariaDB's own scheme means the same protocol.
     let url = options.url.replacen("mariadb:", "mysql:", 1);
     let connect = MySqlConnectOptions::from_str(&url)?.timezone("+00:00".to_owned()).charset("utf8mb4");
-    let pool = MySqlPoolOptions::new()
+    let pool = asked_after_a_while(MySqlPoolOptions::new())
         .max_connections(options.connections)
         .acquire_timeout(CONNECTION_LIMIT)
         .after_connect(|connection, _| {

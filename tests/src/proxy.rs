@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -41,6 +41,9 @@ struct Shared {
     /// Raised to close every connection there is.
     cuts: watch::Sender<u64>,
     accepted: AtomicUsize,
+    /// Whether the last that passed was a question.
+    asked: AtomicBool,
+    round_trips: AtomicUsize,
 }
 
 impl Proxy {
@@ -56,6 +59,8 @@ impl Proxy {
             passage: watch::Sender::new(Passage::Open),
             cuts: watch::Sender::new(0),
             accepted: AtomicUsize::new(0),
+            asked: AtomicBool::new(false),
+            round_trips: AtomicUsize::new(0),
         });
         runtime.spawn(listen(listener, shared.clone()));
         Self { port, shared, runtime: Some(runtime) }
@@ -92,6 +97,11 @@ impl Proxy {
     /// Connections made so far.
     pub fn connections(&self) -> usize {
         self.shared.accepted.load(Ordering::SeqCst)
+    }
+
+    /// How often a question has followed an answer so far: round trips, where there is one connection.
+    pub fn round_trips(&self) -> usize {
+        self.shared.round_trips.load(Ordering::SeqCst)
     }
 }
 
@@ -132,6 +142,9 @@ async fn pass(client: TcpStream, shared: Arc<Shared>) {
 async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Shared, answers: bool) {
     let mut some = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut some).await {
+        if !shared.asked.swap(!answers, Ordering::SeqCst) && !answers {
+            shared.round_trips.fetch_add(1, Ordering::SeqCst);
+        }
         let passage = *shared.passage.borrow();
         match passage {
             Passage::Hole => continue,

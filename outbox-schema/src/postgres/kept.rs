@@ -2,16 +2,17 @@
 //! idle longest, and each of them would have to.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use sqlx::{Connection, PgConnection, PgPool};
 
-use crate::database::CONNECTION_LIMIT;
+use crate::database::{CONNECTION_LIMIT, HOLDS_STILL};
 
 /// A connection that is kept from one call to the next, for whoever makes one call at a time.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
     pool: PgPool,
-    connection: Arc<Mutex<Option<PgConnection>>>,
+    connection: Arc<Mutex<Option<(PgConnection, Instant)>>>,
 }
 
 impl Kept {
@@ -20,12 +21,12 @@ impl Kept {
         Self { pool, connection: Arc::default() }
     }
 
-    /// The connection, if it still holds, or a new one. Whoever is done with it hands it to [`Self::keep`]; after an error, or given
+    /// The connection, if it holds still, or a new one. Whoever is done with it hands it to [`Self::keep`]; after an error, or given
     /// up in the middle of a call, it is dropped instead, and so closed.
     pub(super) async fn take(&self) -> Result<PgConnection, sqlx::Error> {
         let kept = self.connection().take();
-        if let Some(mut connection) = kept
-            && let Ok(Ok(())) = tokio::time::timeout(CONNECTION_LIMIT, connection.ping()).await
+        if let Some((mut connection, used)) = kept
+            && (used.elapsed() <= HOLDS_STILL || answers(&mut connection).await)
         {
             return Ok(connection);
         }
@@ -34,10 +35,14 @@ impl Kept {
 
     /// For the next call.
     pub(super) fn keep(&self, connection: PgConnection) {
-        *self.connection() = Some(connection);
+        *self.connection() = Some((connection, Instant::now()));
     }
 
-    fn connection(&self) -> MutexGuard<'_, Option<PgConnection>> {
+    fn connection(&self) -> MutexGuard<'_, Option<(PgConnection, Instant)>> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+async fn answers(connection: &mut PgConnection) -> bool {
+    matches!(tokio::time::timeout(CONNECTION_LIMIT, connection.ping()).await, Ok(Ok(())))
 }

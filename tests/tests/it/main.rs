@@ -47,6 +47,7 @@ mod readiness;
 mod receivers;
 mod reload;
 mod retention;
+mod round_trips;
 mod servers;
 mod settings_schema;
 mod sink;
