@@ -146,7 +146,8 @@ pub(crate) struct DoubtRow {
     epoch: i64,
     holder: String,
     crashed: bool,
-    by_policy: bool,
+    /// Whether it may be sent again.
+    resend: bool,
     used_up: bool,
 }
 
@@ -163,6 +164,10 @@ const ENDED: &str = "claimed and never marked: its poller ended before the answe
 #[derive(Debug, Serialize)]
 pub(crate) struct Decision {
     message_id: i64,
+    #[serde(skip)]
+    destination: String,
+    #[serde(skip)]
+    crashed: bool,
     number: i64,
     claim: String,
     status: &'static str,
@@ -174,30 +179,32 @@ pub(crate) struct Decision {
     explanation: &'static str,
 }
 
-impl DoubtRow {
-    pub(crate) fn decision(&self) -> Decision {
-        let reason = match (self.by_policy, self.used_up) {
+impl From<DoubtRow> for Decision {
+    fn from(row: DoubtRow) -> Self {
+        let reason = match (row.resend, row.used_up) {
             (false, _) => Some(DeadReason::InDoubt),
             (true, true) => Some(DeadReason::Exhausted),
             (true, false) => None,
         };
-        Decision {
-            message_id: self.message_id,
-            number: self.number,
-            claim: self.claim.clone(),
+        Self {
+            message_id: row.message_id,
+            destination: row.destination,
+            crashed: row.crashed,
+            number: row.number,
+            claim: row.claim,
             status: if reason.is_some() { Status::Dead } else { Status::Pending }.as_str(),
             dead_reason: reason.map(DeadReason::as_str),
-            error: format!("in doubt: claimed by {} in epoch {} and never marked", self.holder, self.epoch),
+            error: format!("in doubt: claimed by {} in epoch {} and never marked", row.holder, row.epoch),
             error_hash: reason.map(|_| error_hash(DOUBT)),
-            explanation: if self.crashed { CRASHED } else { ENDED },
+            explanation: if row.crashed { CRASHED } else { ENDED },
         }
     }
 }
 
-impl From<DoubtRow> for Decided {
-    fn from(row: DoubtRow) -> Self {
-        let resend = row.by_policy && !row.used_up;
-        Self { id: MessageId(row.message_id), destination: row.destination, crashed: row.crashed, resend }
+impl From<Decision> for Decided {
+    fn from(decision: Decision) -> Self {
+        let Decision { message_id, destination, crashed, dead_reason, .. } = decision;
+        Self { id: MessageId(message_id), destination, crashed, resend: dead_reason.is_none() }
     }
 }
 

@@ -2,7 +2,7 @@
 SELECT o.id AS message_id, o.destination, LEAST(o.attempts + 1, 32767) AS number, c.id AS claim, c.epoch, c.holder,
        c.gate_closed_at IS NULL AS crashed,
        -- Only where both its claimer and this poller would; one of them may not know the channel.
-       COALESCE(policy.resend, TRUE) AND NOT JSON_CONTAINS(c.at_most_once, JSON_QUOTE(o.channel)) AS by_policy,
+       COALESCE(policy.resend, TRUE) AND NOT JSON_CONTAINS(c.at_most_once, JSON_QUOTE(o.channel)) AS resend,
        COALESCE(o.attempts + 1 >= COALESCE(o.max_attempts, policy.max_attempts), FALSE) AS used_up
 FROM JSON_TABLE(?, '$[*]' COLUMNS (id char(36) CHARACTER SET utf8mb4 PATH '$')) named
 STRAIGHT_JOIN outbox_claim c ON c.id = named.id

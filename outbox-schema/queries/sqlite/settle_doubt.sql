@@ -2,7 +2,7 @@
 SELECT o.id AS message_id, o.destination, min(o.attempts + 1, 32767) AS number, c.id AS claim, c.epoch, c.holder,
        c.gate_closed_at IS NULL AS crashed,
        -- Only where both its claimer and this poller would; one of them may not know the channel.
-       coalesce(policy.value ->> 'resend', 1) AND o.channel NOT IN (SELECT value FROM json_each(c.at_most_once)) AS by_policy,
+       coalesce(policy.value ->> 'resend', 1) AND o.channel NOT IN (SELECT value FROM json_each(c.at_most_once)) AS resend,
        coalesce(o.attempts + 1 >= coalesce(o.max_attempts, policy.value ->> 'max_attempts'), 0) AS used_up
 FROM outbox_claim c
 CROSS JOIN json_each(c.message_ids) sent

@@ -6,7 +6,7 @@ use super::MySqlStore;
 use super::errors::refused;
 use super::step::Step;
 use crate::rows::UnsettledRow;
-use crate::steps::{DoubtRow, TermRow};
+use crate::steps::{Decision, DoubtRow, TermRow};
 use crate::store::Settlement;
 use crate::wire::{ChannelRow, as_json};
 use crate::{ChannelTerms, MessageId, Shard, StoreError, TermId};
@@ -28,16 +28,16 @@ impl MySqlStore {
             .map_err(|error| refused(DOING, error))?;
         TermRow::require(locked.as_ref(), term)?;
 
-        let doubt = decide(&mut step, term.shard, &channels).await?;
+        let decisions = decide(&mut step, term.shard, &channels).await?;
         step.commit().await.map_err(|error| refused(DOING, error))?;
         let (unsettled, next) = unsettled(&mut step, term.shard).await?;
         step.finish();
-        Ok(Settlement { decided: doubt.into_iter().map(Into::into).collect(), unsettled, next })
+        Ok(Settlement { decided: decisions.into_iter().map(Into::into).collect(), unsettled, next })
     }
 }
 
-/// Decides the rows of the claims whose settling time is over, and ends those claims.
-async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Result<Vec<DoubtRow>, StoreError> {
+/// Decides the rows of the claims whose settling time is over, and ends those claims and those of which nothing is left.
+async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Result<Vec<Decision>, StoreError> {
     let over: Vec<String> = sqlx::query_scalar(include_str!("../../queries/mysql/settle_lock.sql"))
         .bind(shard.0)
         .fetch_all(&mut **step)
@@ -53,16 +53,16 @@ async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Result<Vec<Dou
         .fetch_all(&mut **step)
         .await
         .map_err(|error| refused(DOING, error))?;
-    let decisions: Vec<_> = doubt.iter().map(DoubtRow::decision).collect();
-    let decisions = as_json(DOING, &decisions)?;
+    let decisions: Vec<Decision> = doubt.into_iter().map(Into::into).collect();
+    let decided = as_json(DOING, &decisions)?;
     for (statement, argument) in [
-        (include_str!("../../queries/mysql/settle.sql"), &decisions),
-        (include_str!("../../queries/mysql/settle_record.sql"), &decisions),
+        (include_str!("../../queries/mysql/settle.sql"), &decided),
+        (include_str!("../../queries/mysql/settle_record.sql"), &decided),
         (include_str!("../../queries/mysql/claims_delete.sql"), &over),
     ] {
         sqlx::query(statement).bind(argument).execute(&mut **step).await.map_err(|error| refused(DOING, error))?;
     }
-    Ok(doubt)
+    Ok(decisions)
 }
 
 /// Rows of claims that wait for their settling time, and when the first of these is over.

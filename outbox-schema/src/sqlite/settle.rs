@@ -7,7 +7,7 @@ use sqlx::SqliteTransaction;
 use super::SqliteStore;
 use super::errors::refused;
 use crate::rows::UnsettledRow;
-use crate::steps::{DoubtRow, TermRow};
+use crate::steps::{Decision, DoubtRow, TermRow};
 use crate::store::Settlement;
 use crate::wire::{ChannelRow, as_json};
 use crate::{ChannelTerms, MessageId, Shard, StoreError, TermId};
@@ -38,19 +38,19 @@ impl SqliteStore {
             .map_err(|error| refused(DOING, error))?;
         TermRow::require(locked.as_ref(), term)?;
 
-        let doubt = decide(&mut tx, term.shard, &channels).await?;
+        let decisions = decide(&mut tx, term.shard, &channels).await?;
         tx.commit().await.map_err(|error| refused(DOING, error))?;
         let (unsettled, next) = self.unsettled(term.shard).await?;
-        Ok(Settlement { decided: doubt.into_iter().map(Into::into).collect(), unsettled, next })
+        Ok(Settlement { decided: decisions.into_iter().map(Into::into).collect(), unsettled, next })
     }
 }
 
-/// Decides the rows of the claims whose settling time is over, and ends those claims.
+/// Decides the rows of the claims whose settling time is over, and ends those claims and those of which nothing is left.
 async fn decide(
     tx: &mut SqliteTransaction<'static>,
     shard: Shard,
     channels: &str,
-) -> Result<Vec<DoubtRow>, StoreError> {
+) -> Result<Vec<Decision>, StoreError> {
     let over: Vec<String> = sqlx::query_scalar(include_str!("../../queries/sqlite/settle_over.sql"))
         .bind(shard.0)
         .fetch_all(&mut **tx)
@@ -66,14 +66,14 @@ async fn decide(
         .fetch_all(&mut **tx)
         .await
         .map_err(|error| refused(DOING, error))?;
-    let decisions: Vec<_> = doubt.iter().map(DoubtRow::decision).collect();
-    let decisions = as_json(DOING, &decisions)?;
+    let decisions: Vec<Decision> = doubt.into_iter().map(Into::into).collect();
+    let decided = as_json(DOING, &decisions)?;
     for (statement, argument) in [
-        (include_str!("../../queries/sqlite/settle.sql"), &decisions),
-        (include_str!("../../queries/sqlite/settle_record.sql"), &decisions),
+        (include_str!("../../queries/sqlite/settle.sql"), &decided),
+        (include_str!("../../queries/sqlite/settle_record.sql"), &decided),
         (include_str!("../../queries/sqlite/claims_delete.sql"), &over),
     ] {
         sqlx::query(statement).bind(argument).execute(&mut **tx).await.map_err(|error| refused(DOING, error))?;
     }
-    Ok(doubt)
+    Ok(decisions)
 }

@@ -317,6 +317,11 @@ async fn rows_of_an_earlier_term_wait_for_their_settling_time() {
 }
 
 #[tokio::test]
+async fn a_claim_of_an_earlier_term_ends_at_once_when_nothing_of_it_is_pending_any_more() {
+    on_every_database(settling::a_claim_of_an_earlier_term_ends_at_once_when_nothing_of_it_is_pending_any_more).await;
+}
+
+#[tokio::test]
 async fn a_closed_gate_saves_the_ttl() {
     on_every_database(settling::a_closed_gate_saves_the_ttl).await;
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use outbox_schema::store::{Decided, TermCounts};
-use outbox_schema::{ChannelTerms, ClaimRequest, Holder, InDoubtPolicy, Shard, StoreError, TermEnd};
+use outbox_schema::{ChannelTerms, ClaimRequest, Holder, InDoubtPolicy, Shard, StoreError, TermEnd, Verdict};
 
-use super::{Outbox, delivered, http, ids, once, request};
+use super::{Outbox, delivered, http, ids, mark, once, request};
 
 /// The rows stay out of the polls meanwhile; what was marked does not wait.
 pub async fn rows_of_an_earlier_term_wait_for_their_settling_time(outbox: &Outbox) {
@@ -33,6 +33,33 @@ pub async fn rows_of_an_earlier_term_wait_for_their_settling_time(outbox: &Outbo
     assert_eq!(settlement.decided.iter().map(|row| row.id).collect::<Vec<_>>(), [out]);
     assert!(settlement.unsettled.is_empty() && settlement.next.is_none());
     assert_eq!(outbox.count("outbox_claim").await, 0);
+}
+
+/// Nothing of it can be in doubt, so nobody waits for it, nor sees it as being settled.
+pub async fn a_claim_of_an_earlier_term_ends_at_once_when_nothing_of_it_is_pending_any_more(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let delivered_row = outbox.insert(&[]).await;
+    let retried_row = outbox.insert(&[]).await;
+    let over = request(&channels);
+    let messages = outbox.store.claim(&term, &over).await.unwrap().messages;
+    assert_eq!(ids(&messages), [delivered_row.0, retried_row.0]);
+    let out = outbox.insert(&[]).await;
+    let excluded = [delivered_row, retried_row];
+    let open = ClaimRequest { excluded: &excluded, ..request(&channels) };
+    assert_eq!(ids(&outbox.store.claim(&term, &open).await.unwrap().messages), [out.0]);
+    let retry = Verdict::Retry { after: Duration::from_hours(1) };
+    let marks = [delivered(&term, over.claim, &messages[0]), mark(&term, over.claim, &messages[1], retry, "retry")];
+    outbox.store.mark(&marks, &[]).await.unwrap();
+
+    let later = outbox.term(&channels).await;
+    let settlement = outbox.store.settle(&later, &channels).await.unwrap();
+    assert!(settlement.decided.is_empty(), "{settlement:?}");
+    assert_eq!((settlement.unsettled.as_slice(), settlement.next.is_some()), (&[out][..], true));
+    let left = outbox.strings(&["id"], "outbox_claim").await;
+    assert_eq!(left, [[Some(open.claim.0.to_string())]]);
+    assert!(outbox.attempts(delivered_row).await.is_empty());
+    assert_eq!((outbox.message(retried_row).await.revision, outbox.attempts(retried_row).await.len()), (1, 1));
 }
 
 /// A holder whose gate is closed starts no send, so its ttl need not be waited for.
