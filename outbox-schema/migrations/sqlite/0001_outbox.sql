@@ -1,13 +1,15 @@
 -- The outbox: an application inserts channel, target and payload; all else has defaults.
 --
--- Times are whole milliseconds since 1970, UTC. To read one: datetime(available_at / 1000, 'unixepoch'). The defaults
--- are evaluated by the application's SQLite, which may be as old as 3.35: no unixepoch(), no STRICT tables.
+-- Times are whole milliseconds since 1970, UTC. To read one: datetime(available_at / 1000, 'unixepoch').
+-- What is here is evaluated by the application's SQLite too, which may be as old as 3.35: no STRICT tables.
 -- Columns take any type that SQLite does not refuse, so the CHECKs say what a row must be: one row of another type
 -- would fail every claim that meets it.
 
 CREATE TABLE outbox (
     id               INTEGER PRIMARY KEY AUTOINCREMENT, -- an id is never used twice, also after a purge
-    -- A time-ordered UUID (RFC 9562, version 7): a random one would scatter the index.
+    -- A time-ordered UUID (RFC 9562, version 7): a random one would scatter the index. The application's SQLite may know no
+    -- unixepoch('subsec') (3.42), so it computes now in this way here, in the other defaults and in enqueue.sql. All other
+    -- statements run on the SQLite that is built into the program, and ask for it.
     idempotency_key  TEXT NOT NULL UNIQUE DEFAULT (lower(printf('%08x-%04x-7%s-8%s-%s',
                          CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) >> 16,
                          CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) & 65535,

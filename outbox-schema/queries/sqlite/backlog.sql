@@ -1,6 +1,6 @@
 -- Due messages of a priority, without an ordering key, that are before a message: all of them where its own is lower, else those longer due. How
 -- many, up to 10,000, and for how long the first has been due. Read from the index of the poll.
-WITH clock AS (SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now_ms)
+WITH clock AS (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) AS now_ms)
 SELECT count(*) AS ahead, CAST((SELECT now_ms FROM clock) - min(available_at) AS INTEGER) AS oldest_ms
 FROM (
     SELECT available_at FROM outbox INDEXED BY outbox_due

@@ -1,4 +1,4 @@
 UPDATE outbox
-SET status = 'DEAD', dead_reason = 'cancelled', revision = revision + 1, finished_at = CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER),
+SET status = 'DEAD', dead_reason = 'cancelled', revision = revision + 1, finished_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER),
     error_hash = NULL, deferred_from = NULL
 WHERE id = ?1

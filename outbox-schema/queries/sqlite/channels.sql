@@ -1,6 +1,6 @@
 -- Reads what the partial indexes hold, and no history. A deferred message has been due since before its deferral; one
 -- that was given a time in the past is no older than itself.
-WITH clock AS (SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now_ms)
+WITH clock AS (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) AS now_ms)
 SELECT channel, sum(pending) AS pending, sum(due) AS due, sum(deferred) AS deferred, sum(dead) AS dead,
        CAST((SELECT now_ms FROM clock) - min(oldest) AS INTEGER) AS lag_ms
 FROM (

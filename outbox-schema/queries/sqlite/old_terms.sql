@@ -2,5 +2,5 @@
 SELECT l.shard AS shard, min(l.epoch) AS first, max(l.epoch) AS last
 FROM outbox_term_log l JOIN outbox_term t ON t.shard = l.shard
 WHERE l.epoch <= t.epoch - 1000
-  AND l.started_at < CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) - 30 * 86400000
+  AND l.started_at < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) - 30 * 86400000
 GROUP BY l.shard

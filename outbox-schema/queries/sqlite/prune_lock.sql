@@ -3,9 +3,9 @@
 SELECT o.id, o.status FROM outbox o
 WHERE o.id IN (SELECT value FROM json_each(?1))
   AND (o.status = 'SUCCESS' AND coalesce(o.finished_at, o.created_at)
-           <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) - ?2
+           <= CAST(round(unixepoch('subsec') * 1000) AS INTEGER) - ?2
        OR o.status = 'DEAD' AND coalesce(o.finished_at, o.created_at)
-           <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) - ?3)
+           <= CAST(round(unixepoch('subsec') * 1000) AS INTEGER) - ?3)
   AND NOT (o.status = 'DEAD' AND o.dead_reason IS NOT 'cancelled'
            AND o.channel NOT IN (SELECT value FROM json_each(?4))
            AND EXISTS (SELECT 1 FROM outbox later

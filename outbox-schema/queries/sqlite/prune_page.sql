@@ -6,6 +6,6 @@ SELECT id, status,
        created_at <= now_ms AND created_at > now_ms - ?5 AS young
 FROM (SELECT id, status, created_at, now_ms, CAST(now_ms - coalesce(finished_at, created_at) AS INTEGER) AS age_ms
       FROM outbox,
-           (SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now_ms)
+           (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) AS now_ms)
       WHERE id > ?1 ORDER BY id LIMIT ?2)
 ORDER BY id

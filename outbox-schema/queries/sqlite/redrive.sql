@@ -5,6 +5,6 @@ SET status = 'PENDING', revision = o.revision + 1, attempts = 0, dead_reason = N
     available_at = max(asked.now_ms, asked.due_us / 1000),
     expires_at = CASE WHEN o.expires_at <= asked.now_ms THEN NULL ELSE o.expires_at END
 FROM (SELECT value ->> 'id' AS id, value ->> 'due_us' AS due_us,
-             CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now_ms
+             CAST(round(unixepoch('subsec') * 1000) AS INTEGER) AS now_ms
       FROM json_each(?1)) AS asked
 WHERE o.id = asked.id

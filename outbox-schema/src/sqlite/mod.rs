@@ -81,3 +81,20 @@ impl Store for SqliteStore {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn all_but_what_an_application_runs_asks_for_now_in_one_way() -> std::io::Result<()> {
+        for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/queries/sqlite"))? {
+            let file = file?;
+            let statement = std::fs::read_to_string(file.path())?;
+            let by_applications = file.file_name().to_string_lossy().starts_with("enqueue");
+            let other = if by_applications { "unixepoch" } else { "julianday" };
+            assert!(!statement.contains(other), "{} says {other}", file.path().display());
+            let whole = statement.matches("CAST(round(unixepoch('subsec') * 1000) AS INTEGER)").count();
+            assert_eq!(statement.matches("unixepoch('subsec')").count(), whole, "{}", file.path().display());
+        }
+        Ok(())
+    }
+}
