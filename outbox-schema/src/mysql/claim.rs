@@ -2,20 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use sqlx::{AssertSqlSafe, Row};
+use sqlx::Row;
 
 use super::MySqlStore;
 use super::errors::refused;
+use super::literal::{highest, lowest, spelled_out, text};
 use super::step::Step;
 use crate::rows::{ClaimedRow, Met, by_channel};
 use crate::steps::{Batch, ClaimTermRow, TermRow};
 use crate::wire::{ChannelRow, as_json, millis_i64};
-use crate::{ClaimRequest, Claimed, KeyStretch, MessageId, OrderingKey, StoreError, TermId, WalkStart};
+use crate::{ClaimRequest, Claimed, KeyStretch, MessageId, StoreError, TermId, WalkStart};
 
 const DOING: &str = "claiming due messages";
-
-/// What a key can have of characters, and more.
-const LONGEST_KEY: usize = 256;
 
 /// What a claim asks for, as the statements take it.
 struct Asked<'a> {
@@ -25,6 +23,17 @@ struct Asked<'a> {
     closed: String,
     closed_channels: String,
     rooms: String,
+}
+
+/// What applications may do beside a claim.
+enum Cancellations {
+    /// One is open, or may be.
+    Open,
+    /// They wait for the claim.
+    HeldBack {
+        /// Whether messages with an ordering key wait, which the same statement says.
+        keys_wait: bool,
+    },
 }
 
 impl MySqlStore {
@@ -82,14 +91,16 @@ impl Asked<'_> {
     /// Walks. Beside a cancellation it locks what it found until the claim has committed, so that nobody cancels it
     /// meanwhile. What somebody else has locked is left alone; where nothing else was found, the walk goes on behind it.
     async fn take(&self, step: &mut Step) -> Result<Vec<ClaimedRow>, StoreError> {
-        let keyed = self.undisturbed(step).await?;
-        let undisturbed = keyed.is_some();
-        let heads = if keyed == Some(false) { Vec::new() } else { self.heads(step).await? };
+        let cancellations = self.hold_back_cancellations(step).await?;
+        let heads = match cancellations {
+            Cancellations::HeldBack { keys_wait: false } => Vec::new(),
+            Cancellations::HeldBack { keys_wait: true } | Cancellations::Open => self.heads(step).await?,
+        };
         let (mut from, mut excluded) = (self.request.from, self.request.excluded.to_vec());
         loop {
             let mut rows = self.walk(step, from, &excluded, &heads).await?;
             let walked: Vec<_> = rows.iter().map(|row| row.message.id()).collect();
-            if undisturbed || walked.is_empty() {
+            if matches!(cancellations, Cancellations::HeldBack { .. }) || walked.is_empty() {
                 return Ok(rows);
             }
             let free = lock_free(step, &walked).await?;
@@ -108,22 +119,22 @@ impl Asked<'_> {
         }
     }
 
-    /// Keeps new cancellations waiting until the claim has committed, and says whether messages with an ordering key wait; none
-    /// where a cancellation is open already.
-    async fn undisturbed(&self, step: &mut Step) -> Result<Option<bool>, StoreError> {
-        sqlx::query_scalar(include_str!("../../queries/mysql/claim_undisturbed.sql"))
+    /// Keeps new cancellations waiting until the claim has committed, where none is open already.
+    async fn hold_back_cancellations(&self, step: &mut Step) -> Result<Cancellations, StoreError> {
+        let keyed: Option<bool> = sqlx::query_scalar(include_str!("../../queries/mysql/claim_undisturbed.sql"))
             .bind(self.term.shard.0)
             .fetch_optional(&mut **step)
             .await
-            .map_err(|error| refused(DOING, error))
+            .map_err(|error| refused(DOING, error))?;
+        Ok(keyed.map_or(Cancellations::Open, |keys_wait| Cancellations::HeldBack { keys_wait }))
     }
 
     /// The heads of the ordering keys that are asked for, due or not.
     async fn heads(&self, step: &mut Step) -> Result<Vec<MessageId>, StoreError> {
-        let (from, until) = key_range(self.request.keys);
+        let KeyStretch { from, until } = self.request.keys;
         let statement = spelled_out(
             include_str!("../../queries/mysql/claim_heads.sql"),
-            &[self.term.shard.0.to_string(), text(&from), text(&until)],
+            &[self.term.shard.0.to_string(), text(&lowest(from)), text(&highest(until))],
         );
         let rows = sqlx::raw_sql(statement).fetch_all(&mut **step).await.map_err(|error| refused(DOING, error))?;
         let ids = rows.iter().map(|row| row.try_get(0).map(MessageId)).collect::<Result<_, _>>();
@@ -219,32 +230,6 @@ fn without(ids: &[MessageId], those: &[MessageId]) -> Vec<MessageId> {
     ids.iter().filter(|id| !taken.contains(id)).copied().collect()
 }
 
-/// The first key of a stretch and the first behind it, as the column compares them: by code points, and short keys as if they
-/// were filled up with spaces, so that the lowest key is not the empty one.
-fn key_range(keys: KeyStretch<'_>) -> (String, String) {
-    let until = keys.until.map_or_else(|| char::MAX.to_string().repeat(LONGEST_KEY), |key| key.ordering_key.clone());
-    (lowest(keys.from), until)
-}
-
-/// A statement with its values in the place of its question marks: for one that must not be kept. (To prepare it for one
-/// use would take 40 ms: the client says that it is done with it, and its next packet then waits for an acknowledgement.)
-pub(super) fn spelled_out(statement: &str, values: &[String]) -> AssertSqlSafe<String> {
-    let mut values = values.iter();
-    let parts = statement.split('?').map(|part| [part, values.next().map_or("", String::as_str)].concat());
-    AssertSqlSafe(parts.collect())
-}
-
-/// A text as a literal that needs no quoting.
-pub(super) fn text(text: &str) -> String {
-    let digits = text.bytes().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"));
-    format!("_utf8mb4 X'{digits}'")
-}
-
-/// The first key from there on.
-pub(super) fn lowest(from: Option<&OrderingKey>) -> String {
-    from.map_or_else(|| "\0".repeat(LONGEST_KEY), |key| key.ordering_key.clone())
-}
-
 /// Locks those of `ids` that nobody else has locked, and gives the revision of each.
 pub(super) async fn lock_free(step: &mut Step, ids: &[MessageId]) -> Result<HashMap<i64, i32>, StoreError> {
     let free: Vec<(i64, i32)> = sqlx::query_as(include_str!("../../queries/mysql/lock_free.sql"))
@@ -253,26 +238,4 @@ pub(super) async fn lock_free(step: &mut Step, ids: &[MessageId]) -> Result<Hash
         .await
         .map_err(|error| refused(DOING, error))?;
     Ok(free.into_iter().collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_take_the_places_of_the_question_marks_in_their_order() {
-        let spelled = spelled_out("SELECT ? WHERE a >= ?\n", &["7".to_owned(), text("ä'?")]);
-        assert_eq!(spelled.0, "SELECT 7 WHERE a >= _utf8mb4 X'c3a4273f'\n");
-    }
-
-    #[test]
-    fn statements_that_are_spelled_out_have_a_place_for_each_value() {
-        for (statement, values) in [
-            (include_str!("../../queries/mysql/claim_heads.sql"), 3),
-            (include_str!("../../queries/mysql/key_behind.sql"), 3),
-            (include_str!("../../queries/mysql/mark_delivered.sql"), 9),
-        ] {
-            assert_eq!(statement.matches('?').count(), values, "{statement}");
-        }
-    }
 }

@@ -1,8 +1,8 @@
 //! Marks: a group is written as a whole or not at all.
 
 use super::MySqlStore;
-use super::claim::{spelled_out, text};
 use super::errors::refused;
+use super::literal::{spelled_out, text};
 use super::step::Step;
 use crate::mark::MarkReport;
 use crate::steps::{MarkGroup, attempts_to_record};

@@ -4,6 +4,7 @@
 
 mod claim;
 mod errors;
+mod literal;
 mod mark;
 mod settle;
 mod step;
@@ -20,6 +21,7 @@ use crate::{
 };
 
 use self::errors::refused;
+use self::literal::{lowest, spelled_out, text};
 use self::step::Step;
 
 /// The outbox in a MySQL or MariaDB database.
@@ -59,9 +61,9 @@ impl Store for MySqlStore {
         from: Option<&OrderingKey>,
         keys: u32,
     ) -> Result<Option<OrderingKey>, StoreError> {
-        let statement = claim::spelled_out(
+        let statement = spelled_out(
             include_str!("../../queries/mysql/key_behind.sql"),
-            &[shard.0.to_string(), claim::text(&claim::lowest(from)), keys.to_string()],
+            &[shard.0.to_string(), text(&lowest(from)), keys.to_string()],
         );
         let row =
             sqlx::raw_sql(statement).fetch_optional(&self.pool).await.map_err(|error| refused(DIVIDING, error))?;

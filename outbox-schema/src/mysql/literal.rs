@@ -1,0 +1,62 @@
+//! Statements that are sent as text, with their values in them.
+
+use sqlx::AssertSqlSafe;
+
+use crate::OrderingKey;
+
+/// What a key can have of characters, and more.
+const LONGEST_KEY: usize = 256;
+
+const HEX_DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+
+/// A statement with its values in the place of its question marks: for one that must not be kept. (To prepare it for one
+/// use would take 40 ms: the client says that it is done with it, and its next packet then waits for an acknowledgement.)
+pub(super) fn spelled_out(statement: &str, values: &[String]) -> AssertSqlSafe<String> {
+    let mut values = values.iter();
+    let parts = statement.split('?').map(|part| [part, values.next().map_or("", String::as_str)].concat());
+    AssertSqlSafe(parts.collect())
+}
+
+/// A text as a literal that needs no quoting.
+pub(super) fn text(text: &str) -> String {
+    let mut literal = String::with_capacity(2 * text.len() + "_utf8mb4 X''".len());
+    literal.push_str("_utf8mb4 X'");
+    for byte in text.bytes() {
+        literal.extend([byte >> 4, byte & 0xf].map(|digit| HEX_DIGITS[usize::from(digit)]));
+    }
+    literal.push('\'');
+    literal
+}
+
+/// The first key from there on, as the column compares keys: by code points, and short ones as if they were filled up with
+/// spaces, so that the lowest key is not the empty one.
+pub(super) fn lowest(from: Option<&OrderingKey>) -> String {
+    from.map_or_else(|| "\0".repeat(LONGEST_KEY), |key| key.ordering_key.clone())
+}
+
+/// The first key that is no longer meant.
+pub(super) fn highest(until: Option<&OrderingKey>) -> String {
+    until.map_or_else(|| char::MAX.to_string().repeat(LONGEST_KEY), |key| key.ordering_key.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_take_the_places_of_the_question_marks_in_their_order() {
+        let spelled = spelled_out("SELECT ? WHERE a >= ?\n", &["7".to_owned(), text("ä'?")]);
+        assert_eq!(spelled.0, "SELECT 7 WHERE a >= _utf8mb4 X'c3a4273f'\n");
+    }
+
+    #[test]
+    fn statements_that_are_spelled_out_have_a_place_for_each_value() {
+        for (statement, values) in [
+            (include_str!("../../queries/mysql/claim_heads.sql"), 3),
+            (include_str!("../../queries/mysql/key_behind.sql"), 3),
+            (include_str!("../../queries/mysql/mark_delivered.sql"), 9),
+        ] {
+            assert_eq!(statement.matches('?').count(), values, "{statement}");
+        }
+    }
+}
