@@ -143,3 +143,21 @@ pub enum StoreError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
+
+impl StoreError {
+    /// What the database's client reports of a statement. Whether an error of the database speaks of the statement's values, and
+    /// so would come again, is for each dialect to say.
+    pub(crate) fn of(
+        doing: &'static str,
+        error: sqlx::Error,
+        about_data: impl FnOnce(&dyn sqlx::error::DatabaseError) -> bool,
+    ) -> Self {
+        let about_data = match &error {
+            sqlx::Error::Database(database) => about_data(database.as_ref()),
+            sqlx::Error::Encode(_) => true,
+            _ => false,
+        };
+        let source = error.into();
+        if about_data { Self::Refused { doing, source } } else { Self::Unavailable { doing, source } }
+    }
+}

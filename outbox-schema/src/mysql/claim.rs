@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use sqlx::Row;
 
 use super::MySqlStore;
-use super::errors::refused;
+use super::errors::failed;
 use super::literal::{highest, lowest, spelled_out, text};
 use super::step::Step;
 use crate::rows::{ClaimedRow, Met, by_channel};
@@ -56,7 +56,7 @@ impl MySqlStore {
             .bind(term.shard.0)
             .fetch_optional(&mut *step)
             .await
-            .map_err(|error| refused(DOING, error))?;
+            .map_err(|error| failed(DOING, error))?;
         TermRow::require(locked.as_ref().map(|row| &row.term), term)?;
 
         let claimed = if locked.is_some_and(|row| row.made) {
@@ -65,12 +65,12 @@ impl MySqlStore {
                 .bind(request.claim.0.to_string())
                 .fetch_all(&mut *step)
                 .await
-                .map_err(|error| refused(DOING, error))?;
+                .map_err(|error| failed(DOING, error))?;
             ClaimedRow::split(rows, request.from)
         } else {
             asked.claim(&mut step).await?
         };
-        step.commit().await.map_err(|error| refused(DOING, error))?;
+        step.commit().await.map_err(|error| failed(DOING, error))?;
         step.finish();
         Ok(claimed)
     }
@@ -125,7 +125,7 @@ impl Asked<'_> {
             .bind(self.term.shard.0)
             .fetch_optional(&mut **step)
             .await
-            .map_err(|error| refused(DOING, error))?;
+            .map_err(|error| failed(DOING, error))?;
         Ok(keyed.map_or(Cancellations::Open, |keys_wait| Cancellations::HeldBack { keys_wait }))
     }
 
@@ -136,9 +136,9 @@ impl Asked<'_> {
             include_str!("../../queries/mysql/claim_heads.sql"),
             &[self.term.shard.0.to_string(), text(&lowest(from)), text(&highest(until))],
         );
-        let rows = sqlx::raw_sql(statement).fetch_all(&mut **step).await.map_err(|error| refused(DOING, error))?;
+        let rows = sqlx::raw_sql(statement).fetch_all(&mut **step).await.map_err(|error| failed(DOING, error))?;
         let ids = rows.iter().map(|row| row.try_get(0).map(MessageId)).collect::<Result<_, _>>();
-        ids.map_err(|error| refused(DOING, error))
+        ids.map_err(|error| failed(DOING, error))
     }
 
     async fn walk(
@@ -169,7 +169,7 @@ impl Asked<'_> {
             .bind(self.request.oversize)
             .fetch_all(&mut **step)
             .await
-            .map_err(|error| refused(DOING, error))
+            .map_err(|error| failed(DOING, error))
     }
 
     async fn insert(&self, step: &mut Step, batch: Batch) -> Result<(), StoreError> {
@@ -191,7 +191,7 @@ impl Asked<'_> {
                 Some(database) if database.is_unique_violation() => {
                     StoreError::Unavailable { doing: DOING, source: error.into() }
                 }
-                Some(_) | None => refused(DOING, error),
+                Some(_) | None => failed(DOING, error),
             })
     }
 
@@ -203,7 +203,7 @@ impl Asked<'_> {
             .bind(as_json(DOING, self.request.excluded)?)
             .fetch_all(&mut **step)
             .await
-            .map_err(|error| refused(DOING, error))?;
+            .map_err(|error| failed(DOING, error))?;
         let ids: Vec<_> = behind.iter().map(|(id, _)| MessageId(*id)).collect();
         let free = lock_free(step, &ids).await?;
         met.extend(behind.into_iter().filter(|(id, _)| free.contains_key(id)));
@@ -212,7 +212,7 @@ impl Asked<'_> {
             .bind(millis_i64(self.request.unknown_channel_delay))
             .execute(&mut **step)
             .await
-            .map_err(|error| refused(DOING, error))?;
+            .map_err(|error| failed(DOING, error))?;
         Ok(by_channel(met.into_values()))
     }
 }
@@ -236,6 +236,6 @@ pub(super) async fn lock_free(step: &mut Step, ids: &[MessageId]) -> Result<Hash
         .bind(as_json(DOING, ids)?)
         .fetch_all(&mut **step)
         .await
-        .map_err(|error| refused(DOING, error))?;
+        .map_err(|error| failed(DOING, error))?;
     Ok(free.into_iter().collect())
 }

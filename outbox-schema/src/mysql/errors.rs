@@ -10,15 +10,9 @@ use crate::StoreError;
 /// <https://mariadb.com/kb/en/mariadb-error-code-reference/>
 const ABOUT_DATA: [u16; 10] = [1048, 1062, 1153, 1264, 1292, 1366, 1406, 3140, 3819, 4025];
 
-pub(super) fn refused(doing: &'static str, error: sqlx::Error) -> StoreError {
-    let about_data = match &error {
-        sqlx::Error::Database(database) => {
-            let error = database.try_downcast_ref::<MySqlDatabaseError>();
-            error.is_some_and(|error| ABOUT_DATA.contains(&error.number()))
-        }
-        sqlx::Error::Encode(_) => true,
-        _ => false,
-    };
-    let source = error.into();
-    if about_data { StoreError::Refused { doing, source } } else { StoreError::Unavailable { doing, source } }
+pub(super) fn failed(doing: &'static str, error: sqlx::Error) -> StoreError {
+    StoreError::of(doing, error, |error| {
+        let error = error.try_downcast_ref::<MySqlDatabaseError>();
+        error.is_some_and(|error| ABOUT_DATA.contains(&error.number()))
+    })
 }

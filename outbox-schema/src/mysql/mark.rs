@@ -1,7 +1,7 @@
 //! Marks: a group is written as a whole or not at all.
 
 use super::MySqlStore;
-use super::errors::refused;
+use super::errors::failed;
 use super::literal::{spelled_out, text};
 use super::step::Step;
 use crate::mark::MarkReport;
@@ -34,7 +34,7 @@ impl MySqlStore {
         execute(&mut step, include_str!("../../queries/mysql/mark_invalid_target.sql"), &gone).await?;
         execute(&mut step, include_str!("../../queries/mysql/mark_pause.sql"), &group.pauses()).await?;
         execute(&mut step, include_str!("../../queries/mysql/claims_delete.sql"), &finished).await?;
-        step.commit().await.map_err(|error| super::refused(DOING, error))?;
+        step.commit().await.map_err(|error| failed(DOING, error))?;
         step.finish();
         Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
     }
@@ -47,9 +47,9 @@ impl MySqlStore {
         let all = taken == group.len() as u64;
         if all {
             execute(&mut step, include_str!("../../queries/mysql/claims_delete.sql"), finished).await?;
-            step.commit().await.map_err(|error| super::refused(DOING, error))?;
+            step.commit().await.map_err(|error| failed(DOING, error))?;
         } else {
-            step.roll_back().await.map_err(|error| super::refused(DOING, error))?;
+            step.roll_back().await.map_err(|error| failed(DOING, error))?;
         }
         step.finish();
         Ok(all)
@@ -62,7 +62,7 @@ async fn lock_claims(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uuid]) 
         .bind(as_json(DOING, &group.claims(finished))?)
         .fetch_all(&mut **step)
         .await
-        .map_err(|error| refused(DOING, error))
+        .map_err(|error| failed(DOING, error))
 }
 
 /// Locks the rows that may still be marked, then marks them; says which they are.
@@ -71,7 +71,7 @@ async fn take(step: &mut Step, group: &MarkGroup<'_>, standing: &[String]) -> Re
         .bind(as_json(DOING, &DeliveryRow::all(&group.under(standing)))?)
         .fetch_all(&mut **step)
         .await
-        .map_err(|error| refused(DOING, error))?;
+        .map_err(|error| failed(DOING, error))?;
     let (delivered, others): (Vec<_>, Vec<_>) = group.split(&accepted).0.into_iter().partition(|row| row.is_delivery());
     mark_delivered(step, &delivered).await?;
     execute(step, include_str!("../../queries/mysql/mark.sql"), &others).await?;
@@ -99,7 +99,7 @@ async fn mark_delivered(step: &mut Step, rows: &[&MarkRow<'_>]) -> Result<u64, S
         ],
     );
     let done = sqlx::raw_sql(statement).execute(&mut **step).await;
-    done.map(|done| done.rows_affected()).map_err(|error| refused(DOING, error))
+    done.map(|done| done.rows_affected()).map_err(|error| failed(DOING, error))
 }
 
 /// A value of each row as a literal.
@@ -117,7 +117,7 @@ async fn which_are_fenced(step: &mut Step, refused: &[&MarkRow<'_>]) -> Result<V
         .bind(as_json(DOING, refused)?)
         .fetch_all(&mut **step)
         .await
-        .map_err(|error| super::refused(DOING, error))
+        .map_err(|error| failed(DOING, error))
 }
 
 /// Runs a statement for the rows that concern it: none, no round trip. Says how many it found.
@@ -126,5 +126,5 @@ async fn execute<T: Serialize>(step: &mut Step, statement: &'static str, rows: &
         return Ok(0);
     }
     let done = sqlx::query(statement).bind(as_json(DOING, rows)?).execute(&mut **step).await;
-    done.map(|done| done.rows_affected()).map_err(|error| refused(DOING, error))
+    done.map(|done| done.rows_affected()).map_err(|error| failed(DOING, error))
 }

@@ -20,7 +20,7 @@ use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
 };
 
-use self::errors::refused;
+use self::errors::failed;
 use self::literal::{lowest, spelled_out, text};
 use self::step::Step;
 
@@ -37,7 +37,7 @@ impl MySqlStore {
     }
 
     async fn begin(&self, doing: &'static str) -> Result<Step, StoreError> {
-        Step::begin(&self.pool).await.map_err(|error| refused(doing, error))
+        Step::begin(&self.pool).await.map_err(|error| failed(doing, error))
     }
 }
 
@@ -65,9 +65,8 @@ impl Store for MySqlStore {
             include_str!("../../queries/mysql/key_behind.sql"),
             &[shard.0.to_string(), text(&lowest(from)), keys.to_string()],
         );
-        let row =
-            sqlx::raw_sql(statement).fetch_optional(&self.pool).await.map_err(|error| refused(DIVIDING, error))?;
-        row.map(|row| OrderingKey::from_row(&row)).transpose().map_err(|error| refused(DIVIDING, error))
+        let row = sqlx::raw_sql(statement).fetch_optional(&self.pool).await.map_err(|error| failed(DIVIDING, error))?;
+        row.map(|row| OrderingKey::from_row(&row)).transpose().map_err(|error| failed(DIVIDING, error))
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {

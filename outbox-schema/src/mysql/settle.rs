@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::MySqlStore;
-use super::errors::refused;
+use super::errors::failed;
 use super::step::Step;
 use crate::rows::UnsettledRow;
 use crate::steps::{Decision, DoubtRow, TermRow};
@@ -25,11 +25,11 @@ impl MySqlStore {
             .bind(term.shard.0)
             .fetch_optional(&mut *step)
             .await
-            .map_err(|error| refused(DOING, error))?;
+            .map_err(|error| failed(DOING, error))?;
         TermRow::require(locked.as_ref(), term)?;
 
         let decisions = decide(&mut step, term.shard, &channels).await?;
-        step.commit().await.map_err(|error| refused(DOING, error))?;
+        step.commit().await.map_err(|error| failed(DOING, error))?;
         let (unsettled, next) = unsettled(&mut step, term.shard).await?;
         step.finish();
         Ok(Settlement { decided: decisions.into_iter().map(Into::into).collect(), unsettled, next })
@@ -42,7 +42,7 @@ async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Result<Vec<Dec
         .bind(shard.0)
         .fetch_all(&mut **step)
         .await
-        .map_err(|error| refused(DOING, error))?;
+        .map_err(|error| failed(DOING, error))?;
     if over.is_empty() {
         return Ok(Vec::new());
     }
@@ -52,7 +52,7 @@ async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Result<Vec<Dec
         .bind(channels)
         .fetch_all(&mut **step)
         .await
-        .map_err(|error| refused(DOING, error))?;
+        .map_err(|error| failed(DOING, error))?;
     let decisions: Vec<Decision> = doubt.into_iter().map(Into::into).collect();
     let decided = as_json(DOING, &decisions)?;
     for (statement, argument) in [
@@ -60,7 +60,7 @@ async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Result<Vec<Dec
         (include_str!("../../queries/mysql/settle_record.sql"), &decided),
         (include_str!("../../queries/mysql/claims_delete.sql"), &over),
     ] {
-        sqlx::query(statement).bind(argument).execute(&mut **step).await.map_err(|error| refused(DOING, error))?;
+        sqlx::query(statement).bind(argument).execute(&mut **step).await.map_err(|error| failed(DOING, error))?;
     }
     Ok(decisions)
 }
@@ -71,6 +71,6 @@ pub(super) async fn unsettled(step: &mut Step, shard: Shard) -> Result<(Vec<Mess
         .bind(shard.0)
         .fetch_all(&mut **step)
         .await
-        .map_err(|error| refused("reading unsettled claims", error))?;
+        .map_err(|error| failed("reading unsettled claims", error))?;
     Ok(UnsettledRow::split(&rows))
 }

@@ -1,7 +1,7 @@
 //! Terms: minted, and ended.
 
 use super::MySqlStore;
-use super::errors::refused;
+use super::errors::failed;
 use super::settle::unsettled;
 use super::step::Step;
 use crate::rows::DestinationRow;
@@ -13,14 +13,14 @@ impl MySqlStore {
     pub(super) async fn begin_term_in_steps(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
         let doing = "beginning a term";
         let mut step = self.begin(doing).await?;
-        let epoch = mint(&mut step, shard, holder).await.map_err(|error| refused(doing, error))?;
-        step.commit().await.map_err(|error| refused(doing, error))?;
+        let epoch = mint(&mut step, shard, holder).await.map_err(|error| failed(doing, error))?;
+        step.commit().await.map_err(|error| failed(doing, error))?;
 
         let destinations: Vec<DestinationRow> =
             sqlx::query_as(include_str!("../../queries/mysql/destinations_known.sql"))
                 .fetch_all(&mut *step)
                 .await
-                .map_err(|error| refused(doing, error))?;
+                .map_err(|error| failed(doing, error))?;
         let (unsettled, _) = unsettled(&mut step, shard).await?;
         step.finish();
         Ok(OpenedTerm {
@@ -37,14 +37,14 @@ impl MySqlStore {
         counts: TermCounts,
     ) -> Result<(), StoreError> {
         let doing = "ending a term";
-        let mut step = Step::open(&self.pool).await.map_err(|error| refused(doing, error))?;
+        let mut step = Step::open(&self.pool).await.map_err(|error| failed(doing, error))?;
         sqlx::query(include_str!("../../queries/mysql/close_gate.sql"))
             .bind(term.shard.0)
             .bind(term.epoch.0)
             .bind(term.holder.as_str())
             .execute(&mut *step)
             .await
-            .map_err(|error| refused(doing, error))?;
+            .map_err(|error| failed(doing, error))?;
         sqlx::query(include_str!("../../queries/mysql/end_term.sql"))
             .bind(end.as_str())
             .bind(counts.claimed.cast_signed())
@@ -55,7 +55,7 @@ impl MySqlStore {
             .bind(term.holder.as_str())
             .execute(&mut *step)
             .await
-            .map_err(|error| refused(doing, error))?;
+            .map_err(|error| failed(doing, error))?;
         step.finish();
         Ok(())
     }

@@ -3,7 +3,8 @@
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{PostgresStore, refused};
+use super::PostgresStore;
+use super::errors::failed;
 use crate::mark::MarkReport;
 use crate::wire::{MarkRow, as_json};
 use crate::{ClaimId, Mark, MessageId, StoreError};
@@ -46,7 +47,7 @@ async fn deliver(pool: &PgPool, rows: &[MarkRow<'_>], claims: &[Uuid], finished:
         .bind(rows.iter().map(|row| row.receipt.as_deref()).collect::<Vec<_>>())
         .fetch_one(pool)
         .await
-        .map_err(|error| refused(DOING, error))
+        .map_err(|error| failed(DOING, error))
 }
 
 async fn mark(
@@ -61,6 +62,6 @@ async fn mark(
         .bind(finished)
         .fetch_all(pool)
         .await
-        .map_err(|error| refused(DOING, error))?;
+        .map_err(|error| failed(DOING, error))?;
     Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
 }

@@ -1,6 +1,7 @@
 //! The store on PostgreSQL 13 and later. Each step of the protocol is a PL/pgSQL function (see the migrations):
 //! one round trip, and every statement in it reads what was committed before it began, after the locks are held.
 
+mod errors;
 mod kept;
 mod mark;
 mod wakeup;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::{PgConnection, PgPool};
 
+use self::errors::{failed, fenced};
 use self::kept::Kept;
 use crate::mark::MarkReport;
 use crate::rows::{ClaimedRow, DecidedRow, DestinationRow, UnsettledRow};
@@ -44,7 +46,7 @@ async fn unsettled(
         .bind(shard.0)
         .fetch_all(connection)
         .await
-        .map_err(|error| refused("reading unsettled claims", error))?;
+        .map_err(|error| failed("reading unsettled claims", error))?;
     Ok(UnsettledRow::split(&rows))
 }
 
@@ -52,18 +54,18 @@ async fn unsettled(
 impl Store for PostgresStore {
     async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
         let doing = "beginning a term";
-        let mut connection = self.of_the_loop.take().await.map_err(|error| refused(doing, error))?;
+        let mut connection = self.of_the_loop.take().await.map_err(|error| failed(doing, error))?;
         let epoch: i64 = sqlx::query_scalar(include_str!("../../queries/postgres/begin_term.sql"))
             .bind(shard.0)
             .bind(holder.as_str())
             .fetch_one(&mut connection)
             .await
-            .map_err(|error| refused(doing, error))?;
+            .map_err(|error| failed(doing, error))?;
         let destinations: Vec<DestinationRow> =
             sqlx::query_as(include_str!("../../queries/postgres/destinations_known.sql"))
                 .fetch_all(&mut connection)
                 .await
-                .map_err(|error| refused(doing, error))?;
+                .map_err(|error| failed(doing, error))?;
         let (unsettled, _) = unsettled(&mut connection, shard).await?;
         self.of_the_loop.keep(connection);
         Ok(OpenedTerm {
@@ -75,14 +77,14 @@ impl Store for PostgresStore {
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
         let doing = "ending a term";
-        let mut connection = self.of_the_loop.take().await.map_err(|error| refused(doing, error))?;
+        let mut connection = self.of_the_loop.take().await.map_err(|error| failed(doing, error))?;
         sqlx::query(include_str!("../../queries/postgres/close_gate.sql"))
             .bind(term.shard.0)
             .bind(term.epoch.0)
             .bind(term.holder.as_str())
             .execute(&mut connection)
             .await
-            .map_err(|error| refused(doing, error))?;
+            .map_err(|error| failed(doing, error))?;
         sqlx::query(include_str!("../../queries/postgres/end_term.sql"))
             .bind(term.shard.0)
             .bind(term.epoch.0)
@@ -93,14 +95,14 @@ impl Store for PostgresStore {
             .bind(counts.failed.cast_signed())
             .execute(&mut connection)
             .await
-            .map_err(|error| refused(doing, error))?;
+            .map_err(|error| failed(doing, error))?;
         self.of_the_loop.keep(connection);
         Ok(())
     }
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         let doing = "claiming due messages";
-        let mut connection = self.of_the_loop.take().await.map_err(|error| refused(doing, error))?;
+        let mut connection = self.of_the_loop.take().await.map_err(|error| failed(doing, error))?;
         let rows: Vec<ClaimedRow> = sqlx::query_as(include_str!("../../queries/postgres/claim.sql"))
             .bind(term.shard.0)
             .bind(term.epoch.0)
@@ -155,7 +157,7 @@ impl Store for PostgresStore {
             .bind(i64::from(keys))
             .fetch_optional(&self.pool)
             .await
-            .map_err(|error| refused(DIVIDING, error))
+            .map_err(|error| failed(DIVIDING, error))
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
@@ -173,7 +175,7 @@ impl Store for PostgresStore {
             .fetch_all(&self.pool)
             .await
             .map_err(|error| fenced(term, "settling claims", error))?;
-        let mut connection = self.pool.acquire().await.map_err(|error| refused("reading unsettled claims", error))?;
+        let mut connection = self.pool.acquire().await.map_err(|error| failed("reading unsettled claims", error))?;
         let (unsettled, next) = unsettled(&mut connection, term.shard).await?;
         Ok(Settlement { decided: decided.into_iter().map(Into::into).collect(), unsettled, next })
     }
@@ -191,31 +193,4 @@ fn names(channels: &[ChannelTerms]) -> Vec<String> {
 fn halting(channels: &[ChannelTerms]) -> Vec<String> {
     let halting = channels.iter().filter(|channel| channel.on_dead_ordered == OnDeadOrdered::Halt);
     halting.map(|channel| channel.name.clone()).collect()
-}
-
-/// SQLSTATE classes that speak of the values of a statement: data exception, integrity constraint violation,
-/// program limit exceeded. All else (connection, resources, operator, deadlock, read-only) may pass.
-/// <https://www.postgresql.org/docs/current/errcodes-appendix.html>
-const CLASSES_ABOUT_DATA: [&str; 3] = ["22", "23", "54"];
-
-/// SQLSTATE that our functions raise where a later term exists.
-const FENCED: &str = "OB001";
-
-pub(crate) fn refused(doing: &'static str, error: sqlx::Error) -> StoreError {
-    let about_data = match &error {
-        sqlx::Error::Database(database) => {
-            database.code().is_some_and(|code| CLASSES_ABOUT_DATA.iter().any(|class| code.starts_with(class)))
-        }
-        sqlx::Error::Encode(_) => true,
-        _ => false,
-    };
-    let source = error.into();
-    if about_data { StoreError::Refused { doing, source } } else { StoreError::Unavailable { doing, source } }
-}
-
-fn fenced(term: &TermId, doing: &'static str, error: sqlx::Error) -> StoreError {
-    match error.as_database_error().and_then(sqlx::error::DatabaseError::code) {
-        Some(code) if code == FENCED => StoreError::Fenced { shard: term.shard, epoch: term.epoch },
-        Some(_) | None => refused(doing, error),
-    }
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use sqlx::PgPool;
 use sqlx::postgres::{PgListener, PgPoolOptions};
 
-use super::refused;
+use super::errors::failed;
 use crate::StoreError;
 use crate::database::CONNECTION_LIMIT;
 use crate::store::Wakeups;
@@ -25,16 +25,16 @@ impl PostgresWakeups {
         let hints: String = sqlx::query_scalar(include_str!("../../queries/postgres/wakeup_channel.sql"))
             .fetch_one(pool)
             .await
-            .map_err(|error| refused(DOING, error))?;
+            .map_err(|error| failed(DOING, error))?;
         // In a pool of its own: given back to the other, it would keep its lock.
         let own = PgPoolOptions::new()
             .max_connections(1)
             .acquire_timeout(CONNECTION_LIMIT)
             .connect_lazy_with((*pool.connect_options()).clone());
-        let mut listener = PgListener::connect_with(&own).await.map_err(|error| refused(DOING, error))?;
+        let mut listener = PgListener::connect_with(&own).await.map_err(|error| failed(DOING, error))?;
         // A connection of which nobody knows what it has said is of no use.
         listener.eager_reconnect(false);
-        listener.listen(&hints).await.map_err(|error| refused(DOING, error))?;
+        listener.listen(&hints).await.map_err(|error| failed(DOING, error))?;
         Ok(Self { listener })
     }
 }
@@ -47,11 +47,11 @@ impl Wakeups for PostgresWakeups {
         } else {
             include_str!("../../queries/postgres/want_no_wakeups.sql")
         };
-        sqlx::raw_sql(statement).execute(&mut self.listener).await.map(drop).map_err(|error| refused(DOING, error))
+        sqlx::raw_sql(statement).execute(&mut self.listener).await.map(drop).map_err(|error| failed(DOING, error))
     }
 
     async fn wait(&mut self) -> Result<(), StoreError> {
-        match self.listener.try_recv().await.map_err(|error| refused(DOING, error))? {
+        match self.listener.try_recv().await.map_err(|error| failed(DOING, error))? {
             Some(_) => Ok(()),
             None => Err(StoreError::Unavailable { doing: DOING, source: "the connection was lost".into() }),
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sqlx::SqliteTransaction;
 
 use super::SqliteStore;
-use super::errors::refused;
+use super::errors::failed;
 use crate::claim::PRIORITIES;
 use crate::lossy::Lossy;
 use crate::rows::{ClaimedRow, Met, by_channel};
@@ -61,7 +61,7 @@ impl SqliteStore {
             .bind(request.claim.0.to_string())
             .fetch_optional(&mut *tx)
             .await
-            .map_err(|error| refused(DOING, error))?;
+            .map_err(|error| failed(DOING, error))?;
         TermRow::require(locked.as_ref().map(|row| &row.term), term)?;
 
         let claimed = if locked.is_some_and(|row| row.made) {
@@ -70,12 +70,12 @@ impl SqliteStore {
                 .bind(request.claim.0.to_string())
                 .fetch_all(&mut *tx)
                 .await
-                .map_err(|error| refused(DOING, error))?;
+                .map_err(|error| failed(DOING, error))?;
             ClaimedRow::split(rows, request.from)
         } else {
             asked.claim(&mut tx).await?
         };
-        tx.commit().await.map_err(|error| refused(DOING, error))?;
+        tx.commit().await.map_err(|error| failed(DOING, error))?;
         Ok(claimed)
     }
 
@@ -90,7 +90,7 @@ impl SqliteStore {
             .bind(&asked.closed_channels)
             .fetch_optional(&self.pool)
             .await
-            .map_err(|error| refused(DOING, error))?;
+            .map_err(|error| failed(DOING, error))?;
         TermRow::require(peek.as_ref().map(|peek| &peek.claim.term), asked.term)?;
         Ok(peek.is_some_and(|peek| peek.due || peek.claim.made))
     }
@@ -103,7 +103,7 @@ fn starts(from: WalkStart) -> [Option<(i64, i64)>; PRIORITIES] {
 impl Asked<'_> {
     /// Walks, and writes what it found to claim and what it met in its way.
     async fn claim(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
-        let rows = self.walk(tx).await.map_err(|error| refused(DOING, error))?;
+        let rows = self.walk(tx).await.map_err(|error| failed(DOING, error))?;
         if let Some(batch) = Batch::of(DOING, &rows, self.request)? {
             self.insert(tx, batch).await?;
         }
@@ -146,7 +146,7 @@ impl Asked<'_> {
             .execute(&mut **tx)
             .await
             .map(drop)
-            .map_err(|error| refused(DOING, error))
+            .map_err(|error| failed(DOING, error))
     }
 
     /// Moves out of the way what the walk met, and what waits behind it; says how many rows of each channel that were.
@@ -161,14 +161,14 @@ impl Asked<'_> {
             .bind(&self.channels)
             .fetch_all(&mut **tx)
             .await
-            .map_err(|error| refused(DOING, error))?;
+            .map_err(|error| failed(DOING, error))?;
         met.extend(behind.into_iter().map(|(id, channel)| (id, channel.into())));
         sqlx::query(include_str!("../../queries/sqlite/defer.sql"))
             .bind(as_json(DOING, &met.keys().collect::<Vec<_>>())?)
             .bind(millis_i64(self.request.unknown_channel_delay))
             .execute(&mut **tx)
             .await
-            .map_err(|error| refused(DOING, error))?;
+            .map_err(|error| failed(DOING, error))?;
         Ok(by_channel(met.into_values()))
     }
 }

@@ -9,15 +9,9 @@ const ABOUT_DATA: [u32; 3] = [18, 19, 20];
 /// An extended result code holds its primary one in the lowest byte.
 const PRIMARY: u32 = 0xff;
 
-pub(super) fn refused(doing: &'static str, error: sqlx::Error) -> StoreError {
-    let about_data = match &error {
-        sqlx::Error::Database(database) => {
-            let code = database.code().and_then(|code| code.parse::<u32>().ok());
-            code.is_some_and(|code| ABOUT_DATA.contains(&(code & PRIMARY)))
-        }
-        sqlx::Error::Encode(_) => true,
-        _ => false,
-    };
-    let source = error.into();
-    if about_data { StoreError::Refused { doing, source } } else { StoreError::Unavailable { doing, source } }
+pub(super) fn failed(doing: &'static str, error: sqlx::Error) -> StoreError {
+    StoreError::of(doing, error, |error| {
+        let code = error.code().and_then(|code| code.parse::<u32>().ok());
+        code.is_some_and(|code| ABOUT_DATA.contains(&(code & PRIMARY)))
+    })
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use sqlx::SqliteTransaction;
 
 use super::SqliteStore;
-use super::errors::refused;
+use super::errors::failed;
 use crate::mark::MarkReport;
 use crate::steps::{MarkGroup, attempts_to_record};
 use crate::wire::{DeliveryRow, MarkRow, as_json};
@@ -21,7 +21,7 @@ impl SqliteStore {
             .bind(as_json(DOING, &group.claims(&finished))?)
             .fetch_all(&mut *tx)
             .await
-            .map_err(|error| refused(DOING, error))?;
+            .map_err(|error| failed(DOING, error))?;
         let (delivered, others): (Vec<_>, Vec<_>) =
             group.under(&standing).into_iter().partition(|row| row.is_delivery());
         let delivered = DeliveryRow::all(&delivered);
@@ -36,7 +36,7 @@ impl SqliteStore {
         execute(&mut tx, include_str!("../../queries/sqlite/mark_invalid_target.sql"), &gone).await?;
         execute(&mut tx, include_str!("../../queries/sqlite/mark_pause.sql"), &group.pauses()).await?;
         execute(&mut tx, include_str!("../../queries/sqlite/claims_delete.sql"), &finished).await?;
-        tx.commit().await.map_err(|error| super::refused(DOING, error))?;
+        tx.commit().await.map_err(|error| failed(DOING, error))?;
         Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
     }
 }
@@ -54,7 +54,7 @@ async fn take<T: Serialize>(
         .bind(as_json(DOING, rows)?)
         .fetch_all(&mut **tx)
         .await
-        .map_err(|error| refused(DOING, error))
+        .map_err(|error| failed(DOING, error))
 }
 
 /// Refused marks that are not merely repeated.
@@ -69,7 +69,7 @@ async fn which_are_fenced(
         .bind(as_json(DOING, refused)?)
         .fetch_all(&mut **tx)
         .await
-        .map_err(|error| super::refused(DOING, error))
+        .map_err(|error| failed(DOING, error))
 }
 
 /// Runs a statement for the rows that concern it: none, no round trip.
@@ -82,5 +82,5 @@ async fn execute<T: Serialize>(
         return Ok(());
     }
     let done = sqlx::query(statement).bind(as_json(DOING, rows)?).execute(&mut **tx).await;
-    done.map(drop).map_err(|error| refused(DOING, error))
+    done.map(drop).map_err(|error| failed(DOING, error))
 }

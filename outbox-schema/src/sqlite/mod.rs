@@ -18,7 +18,7 @@ use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
 };
 
-use self::errors::refused;
+use self::errors::failed;
 
 /// The outbox in an SQLite file.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ impl SqliteStore {
 
     /// Ends with a rollback where it is dropped before its commit.
     async fn begin(&self, doing: &'static str) -> Result<SqliteTransaction<'static>, StoreError> {
-        self.pool.begin_with("BEGIN IMMEDIATE").await.map_err(|error| refused(doing, error))
+        self.pool.begin_with("BEGIN IMMEDIATE").await.map_err(|error| failed(doing, error))
     }
 }
 
@@ -65,7 +65,7 @@ impl Store for SqliteStore {
             .bind(keys)
             .fetch_optional(&self.pool)
             .await
-            .map_err(|error| refused(DIVIDING, error))
+            .map_err(|error| failed(DIVIDING, error))
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {

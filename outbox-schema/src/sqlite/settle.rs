@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::SqliteTransaction;
 
 use super::SqliteStore;
-use super::errors::refused;
+use super::errors::failed;
 use crate::rows::UnsettledRow;
 use crate::steps::{Decision, DoubtRow, TermRow};
 use crate::store::Settlement;
@@ -20,7 +20,7 @@ impl SqliteStore {
             .bind(shard.0)
             .fetch_all(&self.pool)
             .await
-            .map_err(|error| refused("reading unsettled claims", error))?;
+            .map_err(|error| failed("reading unsettled claims", error))?;
         Ok(UnsettledRow::split(&rows))
     }
 
@@ -35,11 +35,11 @@ impl SqliteStore {
             .bind(term.shard.0)
             .fetch_optional(&mut *tx)
             .await
-            .map_err(|error| refused(DOING, error))?;
+            .map_err(|error| failed(DOING, error))?;
         TermRow::require(locked.as_ref(), term)?;
 
         let decisions = decide(&mut tx, term.shard, &channels).await?;
-        tx.commit().await.map_err(|error| refused(DOING, error))?;
+        tx.commit().await.map_err(|error| failed(DOING, error))?;
         let (unsettled, next) = self.unsettled(term.shard).await?;
         Ok(Settlement { decided: decisions.into_iter().map(Into::into).collect(), unsettled, next })
     }
@@ -55,7 +55,7 @@ async fn decide(
         .bind(shard.0)
         .fetch_all(&mut **tx)
         .await
-        .map_err(|error| refused(DOING, error))?;
+        .map_err(|error| failed(DOING, error))?;
     if over.is_empty() {
         return Ok(Vec::new());
     }
@@ -65,7 +65,7 @@ async fn decide(
         .bind(channels)
         .fetch_all(&mut **tx)
         .await
-        .map_err(|error| refused(DOING, error))?;
+        .map_err(|error| failed(DOING, error))?;
     let decisions: Vec<Decision> = doubt.into_iter().map(Into::into).collect();
     let decided = as_json(DOING, &decisions)?;
     for (statement, argument) in [
@@ -73,7 +73,7 @@ async fn decide(
         (include_str!("../../queries/sqlite/settle_record.sql"), &decided),
         (include_str!("../../queries/sqlite/claims_delete.sql"), &over),
     ] {
-        sqlx::query(statement).bind(argument).execute(&mut **tx).await.map_err(|error| refused(DOING, error))?;
+        sqlx::query(statement).bind(argument).execute(&mut **tx).await.map_err(|error| failed(DOING, error))?;
     }
     Ok(decisions)
 }

@@ -3,7 +3,7 @@
 use sqlx::SqliteTransaction;
 
 use super::SqliteStore;
-use super::errors::refused;
+use super::errors::failed;
 use crate::rows::DestinationRow;
 use crate::steps::TermRow;
 use crate::store::{OpenedTerm, TermCounts};
@@ -13,14 +13,14 @@ impl SqliteStore {
     pub(super) async fn begin_term_in_steps(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
         let doing = "beginning a term";
         let mut tx = self.begin(doing).await?;
-        let epoch = mint(&mut tx, shard, holder).await.map_err(|error| refused(doing, error))?;
-        tx.commit().await.map_err(|error| refused(doing, error))?;
+        let epoch = mint(&mut tx, shard, holder).await.map_err(|error| failed(doing, error))?;
+        tx.commit().await.map_err(|error| failed(doing, error))?;
 
         let destinations: Vec<DestinationRow> =
             sqlx::query_as(include_str!("../../queries/sqlite/destinations_known.sql"))
                 .fetch_all(&self.pool)
                 .await
-                .map_err(|error| refused(doing, error))?;
+                .map_err(|error| failed(doing, error))?;
         let (unsettled, _) = self.unsettled(shard).await?;
         Ok(OpenedTerm {
             epoch: Epoch(epoch),
@@ -42,7 +42,7 @@ impl SqliteStore {
             .bind(term.holder.as_str())
             .execute(&self.pool)
             .await
-            .map_err(|error| refused(doing, error))?;
+            .map_err(|error| failed(doing, error))?;
         sqlx::query(include_str!("../../queries/sqlite/end_term.sql"))
             .bind(term.shard.0)
             .bind(term.epoch.0)
@@ -53,7 +53,7 @@ impl SqliteStore {
             .bind(counts.failed.cast_signed())
             .execute(&self.pool)
             .await
-            .map_err(|error| refused(doing, error))?;
+            .map_err(|error| failed(doing, error))?;
         Ok(())
     }
 }

@@ -1,0 +1,25 @@
+//! Which errors speak of the values of a statement, and which of a later term.
+
+use crate::{StoreError, TermId};
+
+/// SQLSTATE classes: data exception, integrity constraint violation, program limit exceeded. All else (connection,
+/// resources, operator, deadlock, read-only) may pass.
+/// <https://www.postgresql.org/docs/current/errcodes-appendix.html>
+const ABOUT_DATA: [&str; 3] = ["22", "23", "54"];
+
+/// SQLSTATE that our functions raise where a later term exists.
+const FENCED: &str = "OB001";
+
+pub(super) fn failed(doing: &'static str, error: sqlx::Error) -> StoreError {
+    StoreError::of(doing, error, |error| {
+        error.code().is_some_and(|code| ABOUT_DATA.iter().any(|class| code.starts_with(class)))
+    })
+}
+
+/// The same of a function that asks whether `term` is still the shard's.
+pub(super) fn fenced(term: &TermId, doing: &'static str, error: sqlx::Error) -> StoreError {
+    match error.as_database_error().and_then(sqlx::error::DatabaseError::code) {
+        Some(code) if code == FENCED => StoreError::Fenced { shard: term.shard, epoch: term.epoch },
+        Some(_) | None => failed(doing, error),
+    }
+}
