@@ -1,5 +1,6 @@
-//! One statement in three dialects, run on whichever database there is: for migrating and for people's desk.
-//! (The poller's stores are written for their database each, and so is enqueuing.)
+//! One statement in three dialects, run on whichever database there is: for migrating, for people's desk, and for what a
+//! poller does beside its messages (destinations, retention). What is done for each message is written for its database:
+//! the stores, and enqueuing.
 
 use sqlx::mysql::MySqlRow;
 use sqlx::postgres::PgRow;
@@ -9,7 +10,7 @@ use sqlx::{
     SqliteConnection, Transaction, Type,
 };
 
-use crate::Database;
+use crate::{Database, DeskError};
 
 /// A statement as each database takes it: the same parameters in the same order, the same columns. MySQL has no
 /// numbered parameters; where one is needed twice, its file says `?1`, `?2` and so on, as SQLite's does.
@@ -258,6 +259,23 @@ impl AnyTransaction {
             Self::Sqlite(transaction) => transaction.commit().await,
         }
     }
+}
+
+/// Reads the rows of one statement, in a transaction of its own.
+pub(crate) async fn read<T: AnyRow>(
+    database: &Database,
+    statement: &'static Statement,
+    values: &[Value<'_>],
+) -> sqlx::Result<Vec<T>> {
+    let mut transaction = AnyTransaction::to_read(database).await?;
+    let rows = transaction.connection().rows(statement, values).await?;
+    transaction.commit().await?;
+    Ok(rows)
+}
+
+/// An error of the database, with what was asked of it.
+pub(crate) fn while_doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> DeskError {
+    move |source| DeskError::Database { doing, source }
 }
 
 #[cfg(test)]

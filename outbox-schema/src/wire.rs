@@ -7,7 +7,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::fingerprint::error_hash;
-use crate::{ChannelTerms, InDoubtPolicy, Mark, OnDeadOrdered, Status, StoreError, Verdict};
+use crate::{ChannelTerms, InDoubtPolicy, Mark, MessageId, OnDeadOrdered, Status, StoreError, Verdict};
 
 /// Longest error or excerpt that is kept, in bytes of UTF-8.
 const TEXT_BYTES: usize = 4096;
@@ -115,6 +115,11 @@ impl<'a> ChannelRow<'a> {
 /// One argument of a statement.
 pub(crate) fn as_json<T: Serialize + ?Sized>(doing: &'static str, value: &T) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|source| StoreError::Refused { doing, source: source.into() })
+}
+
+/// The list of messages that a statement is about.
+pub(crate) fn ids_as_json(ids: &[MessageId]) -> String {
+    ids.iter().map(|id| id.0).collect::<serde_json::Value>().to_string()
 }
 
 impl<'a> MarkRow<'a> {

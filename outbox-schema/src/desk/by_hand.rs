@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::database::while_doing;
 use super::operation::{Standing, audit, lock_terms};
 use super::statements::{CANCEL, MESSAGE};
 use super::{
@@ -13,7 +12,7 @@ use super::{
     redrive, undo,
 };
 use crate::retention::{Pruned, Retention};
-use crate::sql::AnyTransaction;
+use crate::sql::{AnyTransaction, while_doing};
 use crate::{Database, MessageId, Status};
 
 #[async_trait]

@@ -12,7 +12,7 @@ use super::{
     TermEntry, Vitals, dead, destinations, facts, held_back, invalid_targets, messages, prune,
 };
 use crate::retention::{Pruned, Retention};
-use crate::sql::{AnyConnection, AnyRow, AnyTransaction, Statement, Value};
+use crate::sql::{AnyConnection, AnyTransaction, read, while_doing};
 use crate::{Database, MessageId};
 
 #[async_trait]
@@ -101,21 +101,6 @@ impl Database {
             read(self, &DURABILITY, &[]).await.map_err(while_doing("reading the database's settings"))?;
         Ok(settings.iter().filter_map(|(name, setting)| warning(name, setting)).collect())
     }
-}
-
-pub(crate) fn while_doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> DeskError {
-    move |source| DeskError::Database { doing, source }
-}
-
-pub(crate) async fn read<T: AnyRow>(
-    database: &Database,
-    statement: &'static Statement,
-    values: &[Value<'_>],
-) -> sqlx::Result<Vec<T>> {
-    let mut transaction = AnyTransaction::to_read(database).await?;
-    let rows = transaction.connection().rows(statement, values).await?;
-    transaction.commit().await?;
-    Ok(rows)
 }
 
 async fn vitals(database: &Database) -> sqlx::Result<Vitals> {

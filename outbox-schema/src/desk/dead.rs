@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use super::database::read;
 use super::selection::Span;
 use super::statements::{
     CLOCK, DEAD_FINGERPRINT, DEAD_GROUP, DEAD_GROUP_CONTAINING, DEAD_LAST, DEAD_LETTERS, DEAD_PAGE,
@@ -11,7 +10,8 @@ use super::statements::{
 };
 use super::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Selection};
 use crate::fingerprint::pattern;
-use crate::sql::{AnyConnection, AnyTransaction, Value};
+use crate::sql::{AnyConnection, AnyTransaction, Value, read};
+use crate::wire::ids_as_json;
 use crate::{Database, MessageId};
 
 /// Groups that are counted at most, the ones that died last.
@@ -174,7 +174,7 @@ async fn newest(
 }
 
 async fn letters(connection: &mut AnyConnection<'_>, ids: &[MessageId]) -> sqlx::Result<Vec<DeadLetter>> {
-    connection.rows(&DEAD_LETTERS, &[(&as_json(ids)).into()]).await
+    connection.rows(&DEAD_LETTERS, &[(&ids_as_json(ids)).into()]).await
 }
 
 /// All letters that are meant, the lowest id first: so that those of one ordering key keep their order.
@@ -247,7 +247,7 @@ async fn counted(
 pub(super) async fn groups_of(database: &Database, ids: &[MessageId]) -> sqlx::Result<Vec<DeadGroup>> {
     let mut groups: BTreeMap<String, DeadGroup> = BTreeMap::new();
     for some in ids.chunks(CHUNK as usize) {
-        let letters: Vec<DeadLetter> = read(database, &DEAD_LETTERS, &[(&as_json(some)).into()]).await?;
+        let letters: Vec<DeadLetter> = read(database, &DEAD_LETTERS, &[(&ids_as_json(some)).into()]).await?;
         for letter in letters {
             match groups.get_mut(&letter.fingerprint) {
                 Some(group) => group.add(letter),
@@ -286,9 +286,4 @@ impl DeadGroup {
         self.first_seen = letter.dead_at;
         self.example = self.example.max(MessageId(letter.id));
     }
-}
-
-/// The array that statements take.
-pub(crate) fn as_json(ids: &[MessageId]) -> String {
-    ids.iter().map(|id| id.0).collect::<serde_json::Value>().to_string()
 }

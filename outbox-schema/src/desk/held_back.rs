@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 use sqlx::FromRow;
 
-use super::database::read;
 use super::statements::HELD_BACK;
+use crate::sql::read;
 use crate::{Database, Dialect};
 
 /// `ER_SPECIFIC_ACCESS_DENIED_ERROR`, as SQLSTATE.

@@ -5,11 +5,12 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
-use super::dead::{as_json, now_us};
+use super::dead::now_us;
 use super::operation::{BATCH, audit, pause};
 use super::statements::{INVALID_TARGETS, INVALID_TARGETS_CLEAR, INVALID_TARGETS_COUNT};
 use super::{Author, Moment};
 use crate::sql::{AnyConnection, AnyTransaction, Value};
+use crate::wire::ids_as_json;
 use crate::{Database, MessageId};
 
 /// Targets that the audit names at most.
@@ -153,7 +154,7 @@ pub(super) async fn clear(
         let mut connection = transaction.connection();
         let some = asked.below(&mut connection, after, batch).await?;
         let ids: Vec<_> = some.iter().map(|target| MessageId(target.id)).collect();
-        let ids = as_json(&ids);
+        let ids = ids_as_json(&ids);
         let values = [Value::from(&ids), Value::Number(asked.until_us)];
         done.cleared += connection.changed(&INVALID_TARGETS_CLEAR, &values).await?;
         transaction.commit().await?;

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
 use super::Moment;
-use super::dead::{as_json, now_us};
+use super::dead::now_us;
 use super::statements::{IDS_BELOW, IDS_DEAD, IDS_PENDING, MESSAGES};
 use crate::lossy::Lossy;
 use crate::sql::{AnyConnection, AnyTransaction, Statement, Value};
+use crate::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 
 /// Rows of one statement at most.
@@ -200,7 +201,7 @@ async fn meant(
     now_us: i64,
     limit: usize,
 ) -> sqlx::Result<Vec<MessageSummary>> {
-    let ids = as_json(ids);
+    let ids = ids_as_json(ids);
     let in_us = |moment: Option<Moment>| Value::Number(moment.map(|moment| moment.in_us(now_us)));
     let values = [
         Value::from(&ids),

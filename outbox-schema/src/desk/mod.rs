@@ -1,5 +1,6 @@
 //! What people, and the tools in their hands, ask of an outbox: how it does, what became of a message, and to cancel,
-//! mend and redrive by hand. Nothing here is on the path of a message.
+//! mend and redrive by hand. Nothing here is on the path of a message: what it shares with a poller's own work is in
+//! `sql.rs`, `wire.rs`, `destination/` and `retention/`.
 
 mod answers;
 mod by_hand;
@@ -28,8 +29,6 @@ use crate::MessageId;
 use crate::retention::{Pruned, Retention};
 
 pub use answers::{Cancelled, Edited, Purged, Redriven, Refusal, Skipped, Undone};
-pub(crate) use database::{read, while_doing};
-pub(crate) use dead::as_json;
 pub use destinations::{DestinationEntry, HeldUp, Paused, Resumed};
 pub use edit::Revised;
 pub use facts::{Backlog, COUNTED, Earlier, EarlierDead, MessageClock, MessageFacts};
@@ -41,7 +40,6 @@ pub use report::{
     NamingClaim, PausedDestination, TermEntry, Vitals,
 };
 pub use selection::{Cursor, DeadLetterFilter, Moment, Selection};
-pub(crate) use statements::{PURGE, PURGE_ATTEMPTS};
 
 /// What people ask of an outbox. [`Database`](crate::Database) answers for each of the three. Nothing of it writes.
 #[async_trait]

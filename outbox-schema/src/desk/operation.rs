@@ -3,11 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use super::dead::as_json;
 use super::statements::{AUDIT, AUDIT_EACH, LOCK_TERMS, NAMED, STANDING};
 use super::{Author, Refusal, Selection, Skipped};
 use crate::sql::{AnyConnection, AnyTransaction, Value};
-use crate::wire::storable;
+use crate::wire::{ids_as_json, storable};
 use crate::{Database, MessageId, Status};
 
 /// Rows of one transaction.
@@ -91,7 +90,7 @@ pub(super) struct Standing {
 impl Standing {
     /// Locks the rows, and then reads which of them a claim names. `ids` are in ascending order.
     pub(super) async fn lock(connection: &mut AnyConnection<'_>, ids: &[MessageId]) -> sqlx::Result<Self> {
-        let ids = as_json(ids);
+        let ids = ids_as_json(ids);
         let statuses: Vec<(i64, String)> = connection.rows(&STANDING, &[(&ids).into()]).await?;
         let named: Vec<(i64,)> = connection.rows(&NAMED, &[(&ids).into()]).await?;
         Ok(Self { statuses: statuses.into_iter().collect(), named: named.into_iter().map(|(id,)| id).collect() })

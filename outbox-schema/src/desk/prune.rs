@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use super::operation::{audit, pause};
-use super::{Author, DeskError, database::while_doing};
+use super::{Author, DeskError};
 use crate::Database;
 use crate::retention::{BEGINNING, Pruned, Pruning, Retention};
-use crate::sql::AnyTransaction;
+use crate::sql::{AnyTransaction, while_doing};
 use crate::wire::millis_i64;
 
 pub(super) async fn prune(

@@ -3,11 +3,13 @@
 use std::num::NonZeroU32;
 use std::time::Instant;
 
-use super::dead::{as_json, meant, now_us};
+use super::dead::{meant, now_us};
 use super::operation::{BATCH, Operation, Standing, pause, said_of};
-use super::statements::{PURGE, PURGE_ATTEMPTS, REDRIVE};
+use super::statements::REDRIVE;
 use super::{Author, Pace, Purged, Redriven, Selection, Skipped};
+use crate::retention::{PURGE, PURGE_ATTEMPTS};
 use crate::sql::{AnyConnection, AnyTransaction};
+use crate::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 
 pub(super) async fn redrive(
@@ -58,7 +60,7 @@ async fn redrive_batch(
     schedule: &mut Schedule,
 ) -> sqlx::Result<(Vec<MessageId>, Vec<Skipped>)> {
     let (fit, skipped) = Standing::lock(connection, batch).await?.split(batch, Status::Dead);
-    operation.audit_each(connection, &as_json(&fit)).await?;
+    operation.audit_each(connection, &ids_as_json(&fit)).await?;
     let due: serde_json::Value =
         fit.iter().map(|id| serde_json::json!({ "id": id, "due_us": schedule.next_us() })).collect();
     connection.rows::<()>(&REDRIVE, &[due.to_string().as_str().into()]).await?;
@@ -101,7 +103,7 @@ pub(super) async fn purge(database: &Database, selection: &Selection, author: &A
         let mut transaction = AnyTransaction::to_write(database).await?;
         let mut connection = transaction.connection();
         let (fit, skipped) = Standing::lock(&mut connection, batch).await?.split(batch, Status::Dead);
-        let gone = as_json(&fit);
+        let gone = ids_as_json(&fit);
         operation.audit_each(&mut connection, &gone).await?;
         connection.rows::<()>(&PURGE_ATTEMPTS, &[(&gone).into()]).await?;
         connection.rows::<()>(&PURGE, &[(&gone).into()]).await?;

@@ -230,18 +230,6 @@ pub(super) const UNDO: Statement = Statement {
     sqlite: include_str!("../../queries/sqlite/undo.sql"),
 };
 
-pub(crate) const PURGE_ATTEMPTS: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/purge_attempts.sql"),
-    mysql: include_str!("../../queries/mysql/purge_attempts.sql"),
-    sqlite: include_str!("../../queries/sqlite/purge_attempts.sql"),
-};
-
-pub(crate) const PURGE: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/purge.sql"),
-    mysql: include_str!("../../queries/mysql/purge.sql"),
-    sqlite: include_str!("../../queries/sqlite/purge.sql"),
-};
-
 pub(super) const CANCEL: Statement = Statement {
     postgres: include_str!("../../queries/postgres/cancel.sql"),
     mysql: include_str!("../../queries/mysql/cancel.sql"),

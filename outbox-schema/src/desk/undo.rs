@@ -2,12 +2,11 @@
 
 use std::time::Instant;
 
-use super::database::read;
-use super::dead::as_json;
 use super::operation::{BATCH, Operation, Standing, lock_terms, pause};
 use super::statements::{OPERATION, OPERATION_PAGE, UNDO, UNDOABLE};
 use super::{AuditEntry, Author, Undone};
-use crate::sql::{AnyConnection, AnyTransaction};
+use crate::sql::{AnyConnection, AnyTransaction, read};
+use crate::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 
 /// The entry of one message, and the message.
@@ -51,13 +50,13 @@ async fn undo_batch(
     let waiting: Vec<_> =
         entries.iter().filter(|(_, id)| standing.refusal(MessageId(*id), Status::Pending).is_none()).collect();
     let waiting: Vec<_> = waiting.iter().map(|(entry, _)| MessageId(*entry)).collect();
-    let undoable: Vec<Entry> = connection.rows(&UNDOABLE, &[as_json(&waiting).as_str().into()]).await?;
+    let undoable: Vec<Entry> = connection.rows(&UNDOABLE, &[ids_as_json(&waiting).as_str().into()]).await?;
 
     let (entries_back, mut back): (Vec<_>, Vec<_>) =
         undoable.iter().map(|(entry, id)| (MessageId(*entry), MessageId(*id))).unzip();
     back.sort_unstable();
-    operation.audit_each(connection, &as_json(&back)).await?;
-    connection.rows::<()>(&UNDO, &[as_json(&entries_back).as_str().into()]).await?;
+    operation.audit_each(connection, &ids_as_json(&back)).await?;
+    connection.rows::<()>(&UNDO, &[ids_as_json(&entries_back).as_str().into()]).await?;
 
     done.returned += back.len() as u64;
     for id in messages.into_iter().filter(|id| back.binary_search(id).is_err()) {

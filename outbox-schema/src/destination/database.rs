@@ -12,10 +12,9 @@ use super::statements::{
     TERM_SHARED,
 };
 use super::{Aside, ByHandChange, DestinationStore};
-use crate::desk::{as_json as ids_as_json, read};
-use crate::sql::{AnyConnection, AnyTransaction, Statement, Value};
+use crate::sql::{AnyConnection, AnyTransaction, Statement, Value, read};
 use crate::steps::TermRow;
-use crate::wire::{as_json, millis_i64};
+use crate::wire::{as_json, ids_as_json, millis_i64};
 use crate::{Database, MessageId, Shard, StoreError, TermId};
 
 /// A row on its way out of the way.

@@ -6,11 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::FromRow;
 
-use super::statements::{OLD_TERMS, ORPHANED_ATTEMPTS, PRUNE_LOCK, PRUNE_PAGE, PRUNE_TERMS};
+use super::statements::{OLD_TERMS, ORPHANED_ATTEMPTS, PRUNE_LOCK, PRUNE_PAGE, PRUNE_TERMS, PURGE, PURGE_ATTEMPTS};
 use super::{Overdue, Pruning, Retention, STRETCH, Stretch};
-use crate::desk::{PURGE, PURGE_ATTEMPTS, as_json, read, while_doing};
-use crate::sql::{AnyTransaction, Value};
-use crate::wire::millis_i64;
+use crate::sql::{AnyTransaction, Value, read, while_doing};
+use crate::wire::{ids_as_json, millis_i64};
 use crate::{Database, DeskError, MessageId, Status};
 
 /// Epochs of the term log that go in one transaction.
@@ -85,7 +84,7 @@ async fn remove(database: &Database, retention: &Retention, stretch: &Stretch) -
     if !gone.is_empty() {
         let gone: Vec<_> = gone.into_iter().map(|(id,)| MessageId(id)).collect();
         let mut transaction = AnyTransaction::to_write(database).await?;
-        transaction.connection().rows::<()>(&PURGE_ATTEMPTS, &[(&as_json(&gone)).into()]).await?;
+        transaction.connection().rows::<()>(&PURGE_ATTEMPTS, &[(&ids_as_json(&gone)).into()]).await?;
         transaction.commit().await?;
     }
     Ok(removed)
@@ -96,7 +95,7 @@ async fn remove_messages(
     retention: &Retention,
     overdue: &[Overdue],
 ) -> sqlx::Result<Vec<Overdue>> {
-    let asked = as_json(&overdue.iter().map(|one| one.id).collect::<Vec<_>>());
+    let asked = ids_as_json(&overdue.iter().map(|one| one.id).collect::<Vec<_>>());
     let continuing = serde_json::json!(retention.continuing).to_string();
     let mut transaction = AnyTransaction::to_write(database).await?;
     let mut connection = transaction.connection();
@@ -105,7 +104,7 @@ async fn remove_messages(
     let locked: HashSet<_> = locked.into_iter().map(|(id, _)| MessageId(id)).collect();
     let removed: Vec<_> = overdue.iter().filter(|one| locked.contains(&one.id)).copied().collect();
     if !removed.is_empty() {
-        let gone = as_json(&removed.iter().map(|one| one.id).collect::<Vec<_>>());
+        let gone = ids_as_json(&removed.iter().map(|one| one.id).collect::<Vec<_>>());
         connection.rows::<()>(&PURGE_ATTEMPTS, &[(&gone).into()]).await?;
         connection.rows::<()>(&PURGE, &[(&gone).into()]).await?;
     }

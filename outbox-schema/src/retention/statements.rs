@@ -31,3 +31,15 @@ pub(super) const PRUNE_TERMS: Statement = Statement {
     mysql: include_str!("../../queries/mysql/prune_terms.sql"),
     sqlite: include_str!("../../queries/sqlite/prune_terms.sql"),
 };
+
+pub(crate) const PURGE_ATTEMPTS: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/purge_attempts.sql"),
+    mysql: include_str!("../../queries/mysql/purge_attempts.sql"),
+    sqlite: include_str!("../../queries/sqlite/purge_attempts.sql"),
+};
+
+pub(crate) const PURGE: Statement = Statement {
+    postgres: include_str!("../../queries/postgres/purge.sql"),
+    mysql: include_str!("../../queries/mysql/purge.sql"),
+    sqlite: include_str!("../../queries/sqlite/purge.sql"),
+};
