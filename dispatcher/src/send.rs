@@ -157,7 +157,7 @@ impl Sender {
 /// fault, is a deferral.
 fn word_for(outcome: &Outcome, verdict: &Verdict) -> &'static str {
     match verdict {
-        Verdict::Deferred { until } => Outcome::Defer { scope: Scope::Destination, until: *until }.as_str(),
+        Verdict::Deferred { after } => Outcome::Defer { scope: Scope::Destination, until: *after }.as_str(),
         Verdict::Success { .. } | Verdict::Retry { .. } | Verdict::Dead { .. } | Verdict::Unsent => outcome.as_str(),
     }
 }

@@ -16,8 +16,8 @@ pub fn decide(
     deferred: Option<Duration>,
 ) -> Verdict {
     match (outcome, deferred) {
-        (Outcome::Retry { not_before }, Some(until)) if !is_too_old(channel, message) => {
-            Verdict::Deferred { until: until.max(asked(channel, *not_before)).max(channel.retry.floor) }
+        (Outcome::Retry { not_before }, Some(wait)) if !is_too_old(channel, message) => {
+            Verdict::Deferred { after: wait.max(asked(channel, *not_before)).max(channel.retry.floor) }
         }
         (outcome, _) => of_itself(outcome, channel, message, number),
     }
@@ -33,7 +33,7 @@ fn of_itself(outcome: &Outcome, channel: &Channel, message: &Message, number: u3
         },
         Outcome::Dead { reason } => dead(*reason, false),
         Outcome::DeadTarget => dead(DeadReason::Permanent, true),
-        Outcome::Defer { scope: _, until } => Verdict::Deferred { until: asked(channel, Some(*until)) },
+        Outcome::Defer { scope: _, until } => Verdict::Deferred { after: asked(channel, Some(*until)) },
         Outcome::Unsent => Verdict::Unsent,
     }
 }
@@ -65,14 +65,14 @@ pub fn is_too_old(channel: &Channel, message: &Message) -> bool {
     message.retrying_for() >= channel.retry.max_age
 }
 
-fn try_again(channel: &Channel, message: &Message, number: u32, not_before: Duration) -> Verdict {
+fn try_again(channel: &Channel, message: &Message, number: u32, at_least: Duration) -> Verdict {
     let retry = &channel.retry;
     if number >= budget(message, retry).unwrap_or(1) || is_too_old(channel, message) {
         return dead(DeadReason::Exhausted, false);
     }
     // Full jitter: anywhere up to the ceiling, so that what failed together does not come back together.
     let wait = retry.floor + retry.ceiling(number).mul_f64(rand::random::<f64>());
-    Verdict::Retry { after: wait.max(not_before) }
+    Verdict::Retry { after: wait.max(at_least) }
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
         let mut channel = channel(InDoubtPolicy::Resend);
         (channel.retry.floor, channel.retry.base, channel.retry.max) = (seconds(10), seconds(10), seconds(10));
         let soon = decide(&Outcome::Retry { not_before: None }, &channel, &message(None, None), 1, Some(seconds(1)));
-        assert_eq!(soon, Verdict::Deferred { until: seconds(10) }, "a breaker is about to be tried again");
+        assert_eq!(soon, Verdict::Deferred { after: seconds(10) }, "a breaker is about to be tried again");
         for outcome in [Outcome::InDoubt, Outcome::Retry { not_before: None }] {
             let mut waits: Vec<_> = (0..100)
                 .map(|_| match decide(&outcome, &channel, &message(None, None), 1, None) {
@@ -182,21 +182,21 @@ mod tests {
 
     #[test]
     fn a_deferral_counts_no_attempt_however_many_there_were() {
-        let until = Duration::from_mins(1);
+        let after = Duration::from_mins(1);
         for scope in [Scope::Destination, Scope::Channel] {
-            let verdict = of(&Outcome::Defer { scope, until }, InDoubtPolicy::Resend, 99);
-            assert_eq!(verdict, Verdict::Deferred { until });
+            let verdict = of(&Outcome::Defer { scope, until: after }, InDoubtPolicy::Resend, 99);
+            assert_eq!(verdict, Verdict::Deferred { after });
         }
     }
 
     #[test]
     fn while_the_destination_is_at_fault_a_failure_counts_no_attempt_but_doubt_does() {
-        let until = Duration::from_mins(1);
+        let after = Duration::from_mins(1);
         let decided = |outcome: &Outcome, age| {
-            decide(outcome, &channel(InDoubtPolicy::Resend), &message(None, age), 99, Some(until))
+            decide(outcome, &channel(InDoubtPolicy::Resend), &message(None, age), 99, Some(after))
         };
         let retry = Outcome::Retry { not_before: None };
-        assert_eq!(decided(&retry, None), Verdict::Deferred { until });
+        assert_eq!(decided(&retry, None), Verdict::Deferred { after });
         assert_eq!(decided(&retry, Some(600_000)), EXHAUSTED, "not for ever");
         assert_eq!(decided(&Outcome::InDoubt, None), EXHAUSTED);
         assert_eq!(decided(&Outcome::DeadTarget, None), of(&Outcome::DeadTarget, InDoubtPolicy::Resend, 1));

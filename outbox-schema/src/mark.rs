@@ -150,10 +150,10 @@ pub enum Verdict {
         /// Whether the target goes into `outbox_invalid_target`.
         invalid_target: bool,
     },
-    /// Stays `PENDING`, due again after `until`; counts no attempt.
+    /// Stays `PENDING`, due again after `after`; counts no attempt.
     Deferred {
         /// From the moment the mark is written, by the database's clock.
-        until: Duration,
+        after: Duration,
     },
     /// Stays `PENDING` and due: it was not sent. Counts no attempt.
     Unsent,

@@ -146,7 +146,7 @@ impl<'a> MarkRow<'a> {
             Verdict::Success { .. } => (Status::Success, true, None, None),
             Verdict::Retry { after } => (Status::Pending, true, None, Some(*after)),
             Verdict::Dead { reason, attempted, .. } => (Status::Dead, *attempted, Some(reason.as_str()), None),
-            Verdict::Deferred { until } => (Status::Pending, false, None, Some(*until)),
+            Verdict::Deferred { after } => (Status::Pending, false, None, Some(*after)),
             Verdict::Unsent => (Status::Pending, false, None, None),
         };
         let pause = mark.pause.as_ref();

@@ -58,7 +58,7 @@ async fn a_deferred_message_lags_since_it_was_due_and_its_pause_is_shown() {
         let poller = Poller::begin(&*store, "one").await;
         enqueue(&outbox, &[message("a")]).await;
         let (claim, messages) = poller.claim().await;
-        let pause = Verdict::Deferred { until: Duration::from_hours(1) };
+        let pause = Verdict::Deferred { after: Duration::from_hours(1) };
         poller.mark(claim, &messages, &pause).await;
 
         let vitals = outbox.database.vitals().await.unwrap();

@@ -67,7 +67,7 @@ async fn each_thing_that_holds_a_destination_up_has_its_own_state() {
 
         enqueue(&outbox, "/hook", 1).await;
         let (claim, messages) = poller.claim().await;
-        poller.mark(claim, &messages, &Verdict::Deferred { until: Duration::from_mins(1) }).await;
+        poller.mark(claim, &messages, &Verdict::Deferred { after: Duration::from_mins(1) }).await;
         let asked = entry(&outbox, "http").await.unwrap();
         let HeldUp::Asked { remaining_ms: 50_000..=60_000, .. } = asked.held else { panic!("{asked:?}") };
         // The channel counts its own and those of its destinations. Who asks to be left alone has not failed.

@@ -252,7 +252,7 @@ async fn a_life_of_messages(outbox: &Outbox, owner: &Outbox) {
     let (dead, deferred) = messages.split_at(messages.len() / 2);
     let gone = Verdict::Dead { reason: outbox_schema::DeadReason::Permanent, attempted: true, invalid_target: true };
     second.mark_some(claim, dead, &gone, &[]).await;
-    let pause = Verdict::Deferred { until: Duration::from_hours(1) };
+    let pause = Verdict::Deferred { after: Duration::from_hours(1) };
     second.mark(claim, deferred, &pause).await;
     store.wakeups().await.unwrap();
 

@@ -121,7 +121,7 @@ pub async fn rows_that_are_brought_back_are_due_when_they_were(outbox: &Outbox) 
     let rows = slow_rows(outbox, 5).await;
     let ask = request(&channels);
     let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
-    let mut failed = mark(&term, ask.claim, &claimed[0], Verdict::Deferred { until: Duration::from_mins(1) }, "retry");
+    let mut failed = mark(&term, ask.claim, &claimed[0], Verdict::Deferred { after: Duration::from_mins(1) }, "retry");
     failed.pause = pause(&failed.verdict, SLOW).map(|pause| outbox_schema::Pause { kind: PauseKind::Breaker, ..pause });
     outbox.store.mark(&[failed], &[]).await.unwrap();
     let database = outbox.database();
@@ -188,7 +188,7 @@ async fn paused(outbox: &Outbox, kind: PauseKind, secs: u64, error: &str) -> (Pa
     slow_rows(outbox, 1).await;
     let ask = request(&channels);
     let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
-    let later = Verdict::Deferred { until: Duration::from_hours(1) };
+    let later = Verdict::Deferred { after: Duration::from_hours(1) };
     let mut failed = mark(&term, ask.claim, &claimed[0], later, "retry");
     failed.pause = Some(Pause { destination: SLOW.to_owned(), remaining: Duration::from_secs(secs), kind });
     failed.error = Some(error.to_owned());
@@ -241,7 +241,7 @@ pub async fn a_pause_by_hand_is_ended_by_nobody_else(outbox: &Outbox) {
     slow_rows(outbox, 1).await;
     let ask = request(&channels);
     let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
-    let mut busy = mark(&term, ask.claim, &claimed[0], Verdict::Deferred { until: Duration::from_secs(1) }, "deferred");
+    let mut busy = mark(&term, ask.claim, &claimed[0], Verdict::Deferred { after: Duration::from_secs(1) }, "deferred");
     busy.pause = pause(&busy.verdict, SLOW);
     outbox.store.mark(&[busy], &[ask.claim]).await.unwrap();
     let database = outbox.database();

@@ -159,8 +159,7 @@ pub async fn a_message_to_a_target_that_is_gone_is_claimed_as_one(outbox: &Outbo
 pub async fn a_deferral_counts_no_attempt_and_pauses_the_destination(outbox: &Outbox) {
     for _ in 0..2 {
         let sent = Sent::one(outbox, &[("target", "'https://busy.example/'")]).await;
-        let until = Duration::from_mins(10);
-        let mut deferred = sent.mark(Verdict::Deferred { until }, "deferred");
+        let mut deferred = sent.mark(Verdict::Deferred { after: Duration::from_mins(10) }, "deferred");
         deferred.pause = pause(&deferred.verdict, "https://busy.example:443");
         deferred.error = Some("429".to_owned());
         outbox.store.mark(&[deferred], &[sent.claim]).await.unwrap();

@@ -77,8 +77,8 @@ pub fn request(channels: &[ChannelTerms]) -> ClaimRequest<'_> {
 
 /// The pause of `destination` that comes with a deferral.
 pub fn pause(verdict: &Verdict, destination: &str) -> Option<Pause> {
-    let Verdict::Deferred { until } = verdict else { return None };
-    Some(Pause { destination: destination.to_owned(), remaining: *until, kind: PauseKind::Asked })
+    let Verdict::Deferred { after } = verdict else { return None };
+    Some(Pause { destination: destination.to_owned(), remaining: *after, kind: PauseKind::Asked })
 }
 
 /// The mark of a first attempt that ended a moment ago.

@@ -28,7 +28,7 @@ async fn every_outcome_but_a_plain_success_and_an_unsent_row_is_on_record() {
         let later = Duration::from_hours(1);
         let dead = |reason| Verdict::Dead { reason, attempted: true, invalid_target: false };
         let gone = Verdict::Dead { reason: DeadReason::Permanent, attempted: true, invalid_target: true };
-        let deferred = Verdict::Deferred { until: later };
+        let deferred = Verdict::Deferred { after: later };
         for (verdict, outcome, code, counted) in [
             (Verdict::Retry { after: later }, "retry", Some(503), 1),
             (dead(DeadReason::Permanent), "dead", Some(400), 1),

@@ -93,7 +93,7 @@ async fn a_deferral_is_told_with_when_the_message_was_due() {
         let leader = Leader::begin(outbox).await;
         let (created, due) = (outbox.moment(-9_000), outbox.moment(-5_000));
         let id = insert(outbox, &[("created_at", &created), ("available_at", &due)]).await;
-        let pause = Verdict::Deferred { until: Duration::from_hours(1) };
+        let pause = Verdict::Deferred { after: Duration::from_hours(1) };
         leader.attempt(pause, "deferred", Some(429), "too many").await;
         let events = life(&record(outbox, id).await);
         is_told(&events, &["enqueued", "due, and put off until 2", "attempt 1 by "]);

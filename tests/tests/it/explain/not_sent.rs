@@ -269,7 +269,7 @@ async fn a_pause_says_until_when_by_whom_and_why() {
         let leader = Leader::begin(outbox).await;
         let id = insert(outbox, &[("target", "'https://busy.example/'")]).await;
         let (claim, message) = leader.claim_one().await;
-        let verdict = Verdict::Deferred { until: Duration::from_hours(1) };
+        let verdict = Verdict::Deferred { after: Duration::from_hours(1) };
         let pause = pause(&verdict, &message.destination);
         let error = Some("too many requests".to_owned());
         leader.write(Mark { pause, error, ..mark(&leader.term, claim, &message, verdict, "deferred") }).await;
@@ -302,7 +302,7 @@ async fn a_breaker_that_is_open_says_when_it_is_tried_again_and_a_pause_for_good
         let leader = Leader::begin(outbox).await;
         let id = insert(outbox, &[("target", "'https://down.example/'")]).await;
         let (claim, message) = leader.claim_one().await;
-        let verdict = Verdict::Deferred { until: Duration::from_mins(5) };
+        let verdict = Verdict::Deferred { after: Duration::from_mins(5) };
         let pause = pause(&verdict, &message.destination).map(|pause| Pause { kind: PauseKind::Breaker, ..pause });
         let error = Some("it answered 503.".to_owned());
         leader.write(Mark { pause, error, ..mark(&leader.term, claim, &message, verdict, "retry") }).await;
