@@ -118,10 +118,7 @@ pub(crate) struct DestinationRow {
 
 impl From<DestinationRow> for DestinationState {
     fn from(row: DestinationRow) -> Self {
-        let kind = PauseKind::ALL.into_iter().find(|kind| row.pause_kind.as_deref() == Some(kind.as_str()));
-        let remaining = duration(row.paused_ms.unwrap_or(0));
-        // A row that somebody wrote without a kind is as good as a pause by hand.
-        let pause = (kind.unwrap_or(PauseKind::Hand), remaining);
+        let pause = (PauseKind::of(row.pause_kind.as_deref()), duration(row.paused_ms.unwrap_or(0)));
         let ramp = row.ramp_ms.zip(row.unused_ms);
         Self {
             destination: row.destination,

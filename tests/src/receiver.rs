@@ -28,6 +28,8 @@ pub struct Receiver {
 pub enum Manner {
     /// Answers the nth request of each key with the nth status; the last one goes on.
     Answer(Vec<u16>),
+    /// Answers 503 and asks to be left alone for so long, in whole seconds.
+    Busy(Duration),
     /// Reads the whole request, then closes the connection without a word.
     Drop,
     /// Reads the whole request and never answers.
@@ -194,6 +196,7 @@ impl Shared {
         };
         let status = match &manner {
             Manner::Answer(statuses) => statuses.first().copied(),
+            Manner::Busy(_) => Some(503),
             Manner::Slow(_) | Manner::Trickle(Trickle::Body) => Some(200),
             Manner::Drop | Manner::Hang | Manner::Trickle(Trickle::Head) => None,
         };
@@ -233,16 +236,22 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         read.drain(..length);
         if head.path == ACCESS_TOKENS {
             let token = r#"{"access_token":"token","expires_in":3600,"token_type":"Bearer"}"#;
-            if answer(&mut stream, 200, token).await {
+            if answer(&mut stream, 200, "", token).await {
                 continue;
             }
             return;
         }
         let (place, manner, latency) = shared.enter(head);
+        let mut headers = String::new();
         let status = match manner {
             Manner::Answer(statuses) => {
                 tokio::time::sleep(latency).await;
                 statuses.first().copied()
+            }
+            Manner::Busy(left_alone_for) => {
+                headers = format!("retry-after: {}\r\n", left_alone_for.as_secs());
+                tokio::time::sleep(latency).await;
+                Some(503)
             }
             Manner::Slow(latency) => {
                 tokio::time::sleep(latency).await;
@@ -266,14 +275,15 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         // Before the answer is out: what its sender does upon it comes later by any clock.
         shared.leave(place);
         match status {
-            Some(status) if answer(&mut stream, status, "").await => {}
+            Some(status) if answer(&mut stream, status, &headers, "").await => {}
             Some(_) | None => return,
         }
     }
 }
 
-async fn answer(stream: &mut TcpStream, status: u16, body: &str) -> bool {
-    let answer = format!("HTTP/1.1 {status} Said\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+/// Each of the headers with its end of line.
+async fn answer(stream: &mut TcpStream, status: u16, headers: &str, body: &str) -> bool {
+    let answer = format!("HTTP/1.1 {status} Said\r\n{headers}content-length: {}\r\n\r\n{body}", body.len());
     stream.write_all(answer.as_bytes()).await.is_ok()
 }
 

@@ -8,6 +8,7 @@ use outbox_schema::{Pause, PauseKind};
 use tokio::time::Instant;
 
 use super::breaker::{Breaker, Sign, Turn};
+use super::pauses::Pauses;
 use super::rate::{Bucket, REST};
 use super::window::{Slots, Window};
 use super::{FAILURES_FORGOTTEN, FAR, FORGOTTEN, Limits, Ruling};
@@ -68,12 +69,11 @@ pub(super) enum Closed {
 }
 
 impl Closed {
-    /// Whether it holds all of a channel that bears the name of this destination, or only what names no URL. Who pauses a
-    /// channel, or refuses its credential, means all of it; a server behind its `base_url` that is down, slow or busy holds up
-    /// no other.
+    /// Whether it holds all of a channel that bears the name of this destination, or only what names no URL. A server behind
+    /// its `base_url` that is down, slow or busy holds up no other.
     pub(super) fn holds_a_channel(&self) -> bool {
         match self {
-            Self::Paused { .. } => true,
+            Self::Paused { kind, .. } => kind.holds_a_channel(),
             Self::Broken { .. } | Self::Probing | Self::OverRate { .. } | Self::Slow { .. } => false,
         }
     }
@@ -104,7 +104,7 @@ pub(super) struct Destination {
     window: Window,
     breaker: Breaker,
     bucket: Option<Bucket>,
-    paused: Option<(PauseKind, Instant)>,
+    paused: Pauses,
     /// When the last of the rows that were put aside is due.
     aside_until: Instant,
     /// They are to come back at once.
@@ -122,7 +122,7 @@ impl Destination {
             window: Window::new(now),
             breaker: Breaker::new(now),
             bucket: None,
-            paused: None,
+            paused: Pauses::default(),
             aside_until: now,
             comes_back: false,
             used: now,
@@ -162,7 +162,7 @@ impl Destination {
 
     /// Forgets what the database knows better: what is in flight here stays.
     pub(super) fn forget(&mut self, now: Instant) {
-        (self.paused, self.aside_until, self.comes_back) = (None, now, false);
+        (self.paused, self.aside_until, self.comes_back) = (Pauses::default(), now, false);
         if !self.breaker.is_closed() {
             self.breaker = Breaker::new(now);
         }
@@ -173,7 +173,9 @@ impl Destination {
             Some((PauseKind::Breaker, remaining)) => {
                 self.breaker = Breaker::taken_over(left.failures, remaining, now);
             }
-            Some((kind @ (PauseKind::Hand | PauseKind::Asked), remaining)) => self.pause(kind, remaining, now),
+            Some((kind @ (PauseKind::Hand | PauseKind::Asked | PauseKind::Barred), remaining)) => {
+                self.pause(kind, remaining, now);
+            }
             None => {}
         }
         self.aside_until = now + left.aside;
@@ -185,17 +187,12 @@ impl Destination {
     }
 
     pub(super) fn pause(&mut self, kind: PauseKind, remaining: Duration, now: Instant) {
-        let until = now + remaining;
-        let goes_on = self.paused.filter(|(held, end)| *end > now && (*held == PauseKind::Hand || *end >= until));
-        // A pause by hand goes before any other.
-        if goes_on.is_none() || kind == PauseKind::Hand {
-            self.paused = Some((kind, until));
-        }
+        self.paused.begin(kind, remaining, now);
     }
 
     /// Somebody resumed it: it is as good as new.
     pub(super) fn resume(&mut self, now: Instant) {
-        self.paused = None;
+        self.paused = Pauses::default();
         self.breaker = Breaker::new(now);
         self.comes_back = true;
     }
@@ -242,7 +239,7 @@ impl Destination {
 
     /// What it may be sent.
     pub(super) fn standing(&mut self, at: &Moment) -> Standing {
-        if let Some((kind, until)) = self.paused.filter(|(_, until)| *until > at.now) {
+        if let Some((kind, until)) = self.paused.on(at.now) {
             return Standing::Closed(Closed::Paused { kind, remaining: until - at.now });
         }
         if let Some(remaining) = self.breaker.open_for(at.now) {
@@ -319,8 +316,7 @@ impl Destination {
     /// Whether what was put aside is to be brought back at once. Bringing rows back forgets, in the database, why they were
     /// aside: not while that holds again.
     pub(super) fn comes_back_now(&self, now: Instant) -> bool {
-        let paused = self.paused.is_some_and(|(_, until)| until > now);
-        self.comes_back && !paused && self.breaker.is_closed()
+        self.comes_back && self.paused.on(now).is_none() && self.breaker.is_closed()
     }
 
     pub(super) fn brought_back(&mut self) {
@@ -351,9 +347,12 @@ impl Destination {
     }
 
     pub(super) fn is_forgettable(&self, now: Instant) -> bool {
-        let paused = self.paused.is_some_and(|(_, until)| until > now);
         let rest = if self.breaker.has_failed { FAILURES_FORGOTTEN } else { FORGOTTEN };
         let at_rest = self.window.in_flight == 0 && now - self.used >= rest;
-        at_rest && !paused && self.breaker.is_closed() && self.aside_until <= now && !self.comes_back
+        at_rest
+            && self.paused.on(now).is_none()
+            && self.breaker.is_closed()
+            && self.aside_until <= now
+            && !self.comes_back
     }
 }

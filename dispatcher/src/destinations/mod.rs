@@ -9,6 +9,7 @@ mod breaker;
 mod destination;
 mod keeper;
 mod limits;
+mod pauses;
 mod rate;
 mod window;
 
@@ -372,14 +373,13 @@ fn sign(message: &Message, answer: &Answer) -> Sign {
 
 /// The pause that the answer asks for, if any.
 fn asked(message: &Message, answer: &Answer, longest: Duration) -> Option<Pause> {
-    let (destination, remaining) = match (&answer.outcome, answer.busy_for) {
-        (Outcome::Defer { scope: Scope::Channel, until }, _) => (&message.channel, *until),
-        (Outcome::Defer { scope: Scope::Destination, until }, _) => (&message.destination, *until),
-        (_, Some(busy_for)) => (&message.destination, busy_for),
+    let (destination, kind, remaining) = match (&answer.outcome, answer.busy_for) {
+        (Outcome::Defer { scope: Scope::Channel, until }, _) => (&message.channel, PauseKind::Barred, *until),
+        (Outcome::Defer { scope: Scope::Destination, until }, _) => (&message.destination, PauseKind::Asked, *until),
+        (_, Some(busy_for)) => (&message.destination, PauseKind::Asked, busy_for),
         (_, None) => return None,
     };
-    let remaining = remaining.min(longest);
-    Some(Pause { destination: destination.clone(), remaining, kind: PauseKind::Asked })
+    Some(Pause { destination: destination.clone(), remaining: remaining.min(longest), kind })
 }
 
 #[cfg(test)]

@@ -199,9 +199,11 @@ async fn a_credential_that_is_refused_closes_the_channel() {
     let destinations = destinations(Limits::default());
     let until = Duration::from_mins(1);
     let ruling = destinations.send("a", &answer(Outcome::Defer { scope: Scope::Channel, until }), QUICK);
-    assert_eq!(ruling.pause.map(|pause| pause.destination).as_deref(), Some("hook"));
+    let pause = ruling.pause.expect("it is paused");
+    assert_eq!((pause.destination.as_str(), pause.kind), ("hook", PauseKind::Barred));
     assert!(destinations.is_closed("hook") && !destinations.is_closed("a"));
     assert_eq!(destinations.admission().closed_channels, ["hook"]);
+    assert!(destinations.aside().iter().all(|aside| aside.whole_channel));
 }
 
 /// As targets that are a path under the channel's `base_url` go there.
@@ -214,6 +216,36 @@ async fn a_destination_that_bears_its_channels_name_does_not_close_the_channel_b
     assert!(destinations.is_closed("hook"));
     assert!(destinations.admission().closed_channels.is_empty());
     assert!(destinations.aside().iter().all(|aside| !aside.whole_channel));
+}
+
+/// Nor by asking to be left alone: what it says of itself it does not say of other origins.
+#[tokio::test(start_paused = true)]
+async fn a_destination_that_bears_its_channels_name_does_not_close_the_channel_by_being_busy() {
+    let destinations = destinations(Limits::default());
+    let busy = Answer { busy_for: Some(Duration::from_mins(1)), ..failed() };
+    assert!(destinations.send("hook", &busy, QUICK).pause.is_some());
+    assert!(destinations.is_closed("hook"));
+    assert!(destinations.admission().closed_channels.is_empty());
+    assert!(destinations.aside().iter().all(|aside| !aside.whole_channel));
+}
+
+/// Whichever of the two was first: or all that goes elsewhere would be refused, message by message.
+#[tokio::test(start_paused = true)]
+async fn a_channel_stays_closed_for_its_credential_while_the_server_that_bears_its_name_is_busy_for_longer() {
+    let refused = answer(Outcome::Defer { scope: Scope::Channel, until: Duration::from_mins(1) });
+    let busy = Answer { busy_for: Some(Duration::from_mins(10)), ..failed() };
+    for [first, second] in [[&refused, &busy], [&busy, &refused]] {
+        let destinations = destinations(Limits::default());
+        destinations.send("hook", first, QUICK);
+        destinations.send("hook", second, QUICK);
+        assert_eq!(destinations.admission().closed_channels, ["hook"]);
+        assert_eq!(destinations.opens_in(), Some(Duration::from_mins(1)));
+        tokio::time::advance(Duration::from_mins(1)).await;
+        assert!(destinations.is_closed("hook") && destinations.admission().closed_channels.is_empty());
+        assert_eq!(destinations.opens_in(), Some(Duration::from_mins(9)));
+        tokio::time::advance(Duration::from_mins(9)).await;
+        assert!(!destinations.is_closed("hook"));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -206,7 +206,8 @@ CREATE TABLE outbox_destination (
     paused_until timestamptz,
     -- Who paused it: a person, or 'dispatcher'.
     paused_by    varchar(255),
-    -- 'hand', 'breaker' (too many failures), or 'asked' (it, or what stands before it, asked to be left alone).
+    -- 'hand', 'breaker' (too many failures), 'asked' (it asked to be left alone), or 'barred' (what stands before all of a
+    -- channel asked for that).
     pause_kind   varchar(16),
     reason       text,
     -- Pauses in a row that it has failed into.

@@ -171,7 +171,8 @@ CREATE TABLE outbox_destination (
     paused_until INTEGER,
     -- Who paused it: a person, or 'dispatcher'.
     paused_by    TEXT,
-    -- 'hand', 'breaker' (too many failures), or 'asked' (it, or what stands before it, asked to be left alone).
+    -- 'hand', 'breaker' (too many failures), 'asked' (it asked to be left alone), or 'barred' (what stands before all of a
+    -- channel asked for that).
     pause_kind   TEXT,
     reason       TEXT,
     -- Pauses in a row that it has failed into.

@@ -117,14 +117,15 @@ struct Deferred {
 
 impl Row {
     fn held(&self) -> HeldUp {
-        let kind = PauseKind::ALL.into_iter().find(|kind| Some(kind.as_str()) == self.pause_kind.as_deref());
+        let kind = PauseKind::of(self.pause_kind.as_deref());
         match (kind, self.paused_until.clone(), self.paused_ms) {
-            (Some(PauseKind::Breaker), Some(until), Some(remaining_ms)) if remaining_ms > 0 || self.failures > 0 => {
+            (PauseKind::Breaker, Some(until), Some(remaining_ms)) if remaining_ms > 0 || self.failures > 0 => {
                 HeldUp::Broken { until, remaining_ms }
             }
-            (Some(PauseKind::Asked), Some(until), Some(remaining_ms @ 1..)) => HeldUp::Asked { until, remaining_ms },
-            // A pause that was written by SQL need not say what kind it is.
-            (Some(PauseKind::Hand) | None, Some(until), Some(remaining_ms @ 1..)) => {
+            (PauseKind::Asked | PauseKind::Barred, Some(until), Some(remaining_ms @ 1..)) => {
+                HeldUp::Asked { until, remaining_ms }
+            }
+            (PauseKind::Hand, Some(until), Some(remaining_ms @ 1..)) => {
                 let ends = !self.for_good;
                 HeldUp::Paused {
                     by: self.paused_by.clone(),
@@ -132,7 +133,7 @@ impl Row {
                     remaining_ms: ends.then_some(remaining_ms),
                 }
             }
-            (Some(PauseKind::Hand | PauseKind::Breaker | PauseKind::Asked) | None, ..) => self.aside(),
+            (PauseKind::Hand | PauseKind::Breaker | PauseKind::Asked | PauseKind::Barred, ..) => self.aside(),
         }
     }
 

@@ -95,9 +95,9 @@ pub struct PausedDestination {
 }
 
 impl PausedDestination {
-    /// Whether it holds all of a channel that bears its name. A breaker holds only what names no URL: it knows of no others.
+    /// [`PauseKind::holds_a_channel`].
     pub fn holds_a_channel(&self) -> bool {
-        self.pause_kind.as_deref() != Some(PauseKind::Breaker.as_str())
+        PauseKind::of(self.pause_kind.as_deref()).holds_a_channel()
     }
 }
 

@@ -22,20 +22,39 @@ pub enum PauseKind {
     Hand,
     /// Too many attempts failed.
     Breaker,
-    /// It, or what stands before it, asked to be left alone: a quota, `Retry-After`, a refused credential.
+    /// It asked to be left alone: `Retry-After`.
     Asked,
+    /// What stands before all of a channel asked for that: it refused the credential, or a quota is used up.
+    Barred,
 }
 
 impl PauseKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Hand, Self::Breaker, Self::Asked];
+    pub const ALL: [Self; 4] = [Self::Hand, Self::Breaker, Self::Asked, Self::Barred];
 
-    /// The value of the column.
+    /// The value of the column. Of the pauses of one destination that are marked together the databases keep the last in the
+    /// alphabet: the breaker, and else what holds the most.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Hand => "hand",
             Self::Breaker => "breaker",
             Self::Asked => "asked",
+            Self::Barred => "barred",
+        }
+    }
+
+    /// That of the value. Where somebody wrote a row without one, or with another, it is as good as a pause by hand.
+    pub fn of(value: Option<&str>) -> Self {
+        Self::ALL.into_iter().find(|kind| Some(kind.as_str()) == value).unwrap_or(Self::Hand)
+    }
+
+    /// Whether it holds all of a channel that bears the name of what is paused, wherever it goes. Who pauses a channel, or
+    /// refuses its credential, means all of it; what a breaker or a server says, it says of one destination, and that of targets
+    /// which name no URL bears the channel's name.
+    pub fn holds_a_channel(self) -> bool {
+        match self {
+            Self::Hand | Self::Barred => true,
+            Self::Breaker | Self::Asked => false,
         }
     }
 }

@@ -122,6 +122,31 @@ async fn a_breaker_stays_open_when_the_poller_is_killed() {
     }
 }
 
+/// What names no URL goes there, and its destination bears the channel's name; the next poller knows that too.
+#[tokio::test]
+async fn a_server_behind_base_url_that_asks_to_be_left_alone_holds_up_nothing_that_goes_elsewhere() {
+    for outbox in outboxes::migrated().await {
+        let (busy, other) = (Receiver::start(Duration::ZERO), Receiver::start(Duration::ZERO));
+        busy.behave("/hook", Manner::Busy(Duration::from_hours(1)));
+        enqueue(&outbox, 3, "/hook").await;
+        let program = program(&outbox, &format!("base_url = \"{}\"", busy.url()));
+        for poller in 1..=2 {
+            let mut replica = program.start();
+            replica.says("term.began").await;
+            let paused = async || {
+                let sql =
+                    "SELECT count(*) FROM outbox_destination WHERE destination = 'http' AND paused_until IS NOT NULL";
+                (outbox.number(sql).await == 1).then_some(())
+            };
+            eventually("the pause is on record", PATIENCE, paused).await;
+            enqueue(&outbox, 20, &format!("{}/hook", other.url())).await;
+            delivered(&outbox, 20 * poller).await;
+            replica.stop(Signal::TERM).await;
+        }
+        assert_eq!(busy.count(), 3, "it is left alone");
+    }
+}
+
 #[tokio::test]
 async fn no_more_are_in_flight_to_a_destination_than_its_channel_allows() {
     for outbox in outboxes::migrated().await {

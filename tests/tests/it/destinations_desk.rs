@@ -72,6 +72,9 @@ async fn each_thing_that_holds_a_destination_up_has_its_own_state() {
         let HeldUp::Asked { remaining_ms: 50_000..=60_000, .. } = asked.held else { panic!("{asked:?}") };
         // The channel counts its own and those of its destinations. Who asks to be left alone has not failed.
         assert_eq!((asked.waiting, asked.failures), (4, 0));
+        outbox.sql("UPDATE outbox_destination SET pause_kind = 'barred' WHERE destination = 'http'").await;
+        let barred = entry(&outbox, "http").await.unwrap();
+        let HeldUp::Asked { remaining_ms: 50_000..=60_000, .. } = barred.held else { panic!("{barred:?}") };
 
         outbox.sql("UPDATE outbox_destination SET pause_kind = 'breaker' WHERE destination = 'http'").await;
         let broken = entry(&outbox, "http").await.unwrap();

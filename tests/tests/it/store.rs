@@ -157,6 +157,11 @@ async fn of_two_pauses_the_later_end_counts_and_a_breaker_stays_one() {
 }
 
 #[tokio::test]
+async fn of_pauses_that_are_marked_together_a_breaker_is_what_counts() {
+    on_every_database(destinations::of_pauses_that_are_marked_together_a_breaker_is_what_counts).await;
+}
+
+#[tokio::test]
 async fn a_breaker_whose_pause_is_over_stays_one_until_it_closes() {
     on_every_database(destinations::a_breaker_whose_pause_is_over_stays_one_until_it_closes).await;
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_schema::destination::{Aside, DestinationState, DestinationStore, Ramp};
-use outbox_schema::{Holder, MessageId, Pause, PauseKind, Shard, StoreError, TermId, Verdict};
+use outbox_schema::{Holder, Mark, MessageId, Pause, PauseKind, Shard, StoreError, TermId, Verdict};
 
 use super::{Outbox, http, ids, mark, once, pause, request};
 
@@ -199,12 +199,16 @@ async fn paused(outbox: &Outbox, kind: PauseKind, secs: u64, error: &str) -> (Pa
     (kind, remaining.as_secs().div_ceil(60), told.failures, reason)
 }
 
-/// A short pause of its breaker does not shorten what it asked for. Nothing that it asks for hides that its breaker is open:
-/// it would get all at once when the pause is over. And only what opens the breaker is counted.
+/// A pause says whether it holds all of a channel. A short pause of its breaker does not shorten what it asked for. Nothing
+/// that it asks for hides that its breaker is open: it would get all at once when the pause is over. And only what opens the
+/// breaker is counted.
 pub async fn of_two_pauses_the_later_end_counts_and_a_breaker_stays_one(outbox: &Outbox) {
     const ASKED: PauseKind = PauseKind::Asked;
+    const BARRED: PauseKind = PauseKind::Barred;
     const BREAKER: PauseKind = PauseKind::Breaker;
     for (kind, secs, error, expected) in [
+        (BARRED, 300, "refused", (BARRED, 5, 0, "refused")),
+        (ASKED, 60, "busy as well", (BARRED, 5, 0, "refused")),
         (ASKED, 600, "busy", (ASKED, 10, 0, "busy")),
         (ASKED, 60, "busy again", (ASKED, 10, 0, "busy")),
         (BREAKER, 60, "down", (BREAKER, 10, 1, "busy")),
@@ -214,6 +218,31 @@ pub async fn of_two_pauses_the_later_end_counts_and_a_breaker_stays_one(outbox: 
         let (told, minutes, failures, reason) = expected;
         let expected = (told, minutes, failures, reason.to_owned());
         assert_eq!(paused(outbox, kind, secs, error).await, expected, "after {error}");
+    }
+}
+
+/// Of two others, what holds all of a channel.
+pub async fn of_pauses_that_are_marked_together_a_breaker_is_what_counts(outbox: &Outbox) {
+    use PauseKind::{Asked, Barred, Breaker};
+    for (marked, expected) in
+        [(vec![Asked, Breaker, Asked], Breaker), (vec![Barred, Breaker], Breaker), (vec![Barred, Asked], Barred)]
+    {
+        outbox.execute("DELETE FROM outbox_destination").await;
+        let channels = [http()];
+        let term = outbox.term(&channels).await;
+        slow_rows(outbox, marked.len()).await;
+        let ask = request(&channels);
+        let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+        let remaining = Duration::from_hours(1);
+        let marks = claimed.iter().zip(&marked).map(|(message, kind)| {
+            let failed = mark(&term, ask.claim, message, Verdict::Deferred { until: remaining }, "deferred");
+            Mark { pause: Some(Pause { destination: SLOW.to_owned(), remaining, kind: *kind }), ..failed }
+        });
+        let marks: Vec<_> = marks.collect();
+        assert_eq!(marks.len(), marked.len());
+        outbox.store.mark(&marks, &[ask.claim]).await.unwrap();
+        let told = left_behind(outbox, &format!("{marked:?}")).await.remove(0);
+        assert_eq!(told.pause.map(|(kind, _)| kind), Some(expected), "of {marked:?}");
     }
 }
 

@@ -296,6 +296,28 @@ async fn a_pause_says_until_when_by_whom_and_why() {
     .await;
 }
 
+/// It bears the channel's name, and what names a URL does not go there.
+#[tokio::test]
+async fn a_server_behind_base_url_that_asks_to_be_left_alone_explains_only_what_goes_there() {
+    on_every_database(async |outbox| {
+        let leader = Leader::begin(outbox).await;
+        let there = insert(outbox, &[("target", "'/orders'")]).await;
+        let (claim, message) = leader.claim_one().await;
+        let verdict = Verdict::Retry { after: Duration::from_hours(1) };
+        let (destination, remaining) = (message.destination.clone(), Duration::from_hours(1));
+        let pause = Some(Pause { destination, remaining, kind: PauseKind::Asked });
+        leader.write(Mark { pause, ..mark(&leader.term, claim, &message, verdict, "retry") }).await;
+        let elsewhere = insert(outbox, &[("target", "'https://shop.example/'")]).await;
+        assert_eq!(why(outbox, there).await[0], "paused");
+        assert_eq!(why(outbox, elsewhere).await, ["due"]);
+
+        // What refuses its credential holds all of it.
+        outbox.execute("UPDATE outbox_destination SET pause_kind = 'barred'").await;
+        assert_eq!(why(outbox, elsewhere).await, ["paused"]);
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_breaker_that_is_open_says_when_it_is_tried_again_and_a_pause_for_good_says_who_ends_it() {
     on_every_database(async |outbox| {
