@@ -42,26 +42,22 @@ impl Sender {
         claim: ClaimId,
         mut message: Message,
     ) {
-        let Some(channel) = channels.get(&message.channel) else {
-            // The claim asked for configured channels only.
-            self.destinations.released(&message);
-            tracing::error!(message_id = message.id, channel = message.channel, "attempt.channel_unknown");
-            return;
-        };
         let number = message.attempts.unsigned_abs().saturating_add(1);
         let started = Instant::now();
-        let (answer, verdict, pause) = if let Some((reason, error)) = unsendable(channel, &message) {
-            let verdict = Verdict::Dead { reason, attempted: false, invalid_target: false };
-            self.destinations.released(&message);
-            (Answer::failed(Outcome::Dead { reason }, error), verdict, None)
-        } else {
-            let answer = self.deliver(&term, channel, &mut message, number).await;
-            let Ruling { deferred, pause } = self.ruling(channel, &message, &answer, started.elapsed());
-            let verdict = decide(&answer.outcome, channel, &message, number, deferred);
-            if answer.misconfigured {
-                self.metrics.misconfigured(&message.channel);
+        let (answer, verdict, pause) = match sendable(&channels, &message) {
+            Ok(channel) => {
+                let answer = self.deliver(&term, channel, &mut message, number).await;
+                let Ruling { deferred, pause } = self.ruling(channel, &message, &answer, started.elapsed());
+                let verdict = decide(&answer.outcome, channel, &message, number, deferred);
+                if answer.misconfigured {
+                    self.metrics.misconfigured(&message.channel);
+                }
+                (answer, verdict, pause)
             }
-            (answer, verdict, pause)
+            Err(NotSent { outcome, verdict, error }) => {
+                self.destinations.released(&message);
+                (Answer::failed(outcome, error), verdict, None)
+            }
         };
         let duration = started.elapsed();
         fault_point::reach(Point::BeforeMark).await;
@@ -122,8 +118,11 @@ impl Sender {
 
     fn report(&self, term: &Term, message: &Message, outcome: &Outcome, mark: &Mark) {
         let attempt = &mark.attempt;
-        term.count_attempt(outcome);
-        self.metrics.attempt(&message.channel, attempt.outcome, attempt.duration);
+        // What was dead before its turn says nothing of its destination, nor of how long that takes.
+        if !matches!(mark.verdict, Verdict::Dead { attempted: false, .. }) {
+            term.count_attempt(outcome);
+            self.metrics.attempt(&message.channel, attempt.outcome, attempt.duration);
+        }
         if let Outcome::Delivered { .. } = outcome {
             let waited = Duration::from_millis(u64::try_from(message.waited_ms).unwrap_or(0));
             self.metrics.delivered(&message.channel, waited + attempt.duration);
@@ -162,7 +161,30 @@ fn word_for(outcome: &Outcome, verdict: &Verdict) -> &'static str {
     }
 }
 
-/// Why a message must not be sent at all, if there is a reason.
+/// What becomes of a message that is not sent.
+struct NotSent {
+    outcome: Outcome,
+    verdict: Verdict,
+    error: String,
+}
+
+/// The channel by which a message is sent, unless there is a reason not to send it.
+fn sendable<'a>(channels: &'a Channels, message: &Message) -> Result<&'a Channel, NotSent> {
+    let Some(channel) = channels.get(&message.channel) else {
+        // The claim asked for configured channels only, so somebody has changed the row since. The next claim puts it off.
+        let error = format!("not sent: it was not claimed for its present channel, {}", message.channel);
+        return Err(NotSent { outcome: Outcome::Unsent, verdict: Verdict::Unsent, error });
+    };
+    match unsendable(channel, message) {
+        None => Ok(channel),
+        Some((reason, error)) => {
+            let verdict = Verdict::Dead { reason, attempted: false, invalid_target: false };
+            Err(NotSent { outcome: Outcome::Dead { reason }, verdict, error })
+        }
+    }
+}
+
+/// Why a message is dead before it is sent, if there is a reason.
 fn unsendable(channel: &Channel, message: &Message) -> Option<(DeadReason, String)> {
     if message.expires_in_ms.is_some_and(|left| left <= 0) {
         return Some((DeadReason::Expired, "expires_at passed before it was sent".to_owned()));
@@ -199,3 +221,6 @@ async fn guarded(channel: &Channel, delivery: Delivery, request: &Span) -> Answe
         Err(_) => Answer::failed(Outcome::InDoubt, format!("no answer within {limit:?}")),
     }
 }
+
+#[cfg(test)]
+mod tests;

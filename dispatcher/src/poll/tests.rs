@@ -4,15 +4,13 @@
 
 use async_trait::async_trait;
 use outbox_adapters::{Adapter, Answer, Delivery, TableLease};
-use outbox_schema::{ConnectOptions, Database, Holder, InDoubtPolicy, OnDeadOrdered, Shard};
+use outbox_schema::{ConnectOptions, Database, Holder, Shard};
 use tokio::sync::mpsc;
 
 use super::*;
 use crate::assemble::{Parts, Settings};
-use crate::channels::Retry;
 use crate::clock::{BootClock, Clock};
-use crate::destinations::Limits;
-use crate::fixtures::metrics;
+use crate::fixtures::{channel, metrics};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -29,25 +27,6 @@ impl Adapter for Telling {
 
     async fn check(&self) -> Result<String, String> {
         unreachable!("nobody asks")
-    }
-}
-
-fn hook(adapter: Telling) -> Channel {
-    Channel {
-        name: "hook".to_owned(),
-        adapter: Arc::new(adapter),
-        timeout: MINUTE,
-        in_doubt: InDoubtPolicy::Resend,
-        on_dead_ordered: OnDeadOrdered::Continue,
-        retry: Retry {
-            max_attempts: 1,
-            base: MINUTE,
-            factor: 1.0,
-            max: MINUTE,
-            floor: Duration::ZERO,
-            max_age: Duration::from_hours(1),
-        },
-        limits: Limits::default(),
     }
 }
 
@@ -84,7 +63,7 @@ async fn what_was_claimed_is_sent_by_a_channel_that_was_removed_before_its_attem
                   VALUES ('order', 'hook', 'https://shop.example/', '{}')";
     sqlx::query(insert).execute(pool).await.unwrap();
     let (telling, mut told) = mpsc::unbounded_channel();
-    let dispatcher = dispatcher(&database, TableLease::Sqlite(pool.clone()), hook(Telling(telling)));
+    let dispatcher = dispatcher(&database, TableLease::Sqlite(pool.clone()), channel(Arc::new(Telling(telling))));
     let holder = Holder::new("a", "1");
     let opened = database.store().begin_term(Shard(0), &holder).await.unwrap();
     let term = Term::begin(Shard(0), holder, opened, Arc::new(BootClock), BootClock.now().after(MINUTE));
