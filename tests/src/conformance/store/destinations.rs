@@ -235,7 +235,7 @@ pub async fn of_pauses_that_are_marked_together_a_breaker_is_what_counts(outbox:
         let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
         let remaining = Duration::from_hours(1);
         let marks = claimed.iter().zip(&marked).map(|(message, kind)| {
-            let failed = mark(&term, ask.claim, message, Verdict::Deferred { until: remaining }, "deferred");
+            let failed = mark(&term, ask.claim, message, Verdict::Deferred { after: remaining }, "deferred");
             Mark { pause: Some(Pause { destination: SLOW.to_owned(), remaining, kind: *kind }), ..failed }
         });
         let marks: Vec<_> = marks.collect();
