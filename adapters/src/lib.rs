@@ -14,4 +14,4 @@ pub use destination::{Adapter, Answer, Delivery};
 pub use lease::{
     Held, Lease, LeaseError, REDIS_RIGHTS, REDIS_URL, RedisLease, RedisSetupError, TableLease, check_redis_url,
 };
-pub use setup::{SetupError, ensure_crypto_provider};
+pub use setup::{BASE_URL, SetupError, base_url, ensure_crypto_provider};

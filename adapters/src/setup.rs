@@ -34,6 +34,28 @@ pub(crate) struct Setup<'a> {
 /// The longest that making a connection may take; a connection that was never made is known to carry nothing.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
+/// What [`base_url`] takes, in words.
+pub const BASE_URL: &str = "a URL with http:// or https://, without user, query and fragment";
+
+/// The URL that `text` is, where it is one that paths can be appended to.
+///
+/// # Errors
+/// What is wrong with it, without the URL: it may hold a password. `credentials` is where that belongs.
+pub fn base_url(text: &str, credentials: &str) -> Result<Url, String> {
+    let url =
+        Url::parse(text).map_err(|error| format!("it is not a URL ({error}): write one like https://host/path"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("it has the scheme {:?}: only http and https are spoken", url.scheme()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(format!("it has a user in it: credentials belong in {credentials}"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("it has a query or a fragment, and paths are appended to it".to_owned());
+    }
+    Ok(url)
+}
+
 /// Below the 3 minutes after which FCM closes idle connections
 /// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>), and below the usual 2 minutes of others.
 pub(crate) const POOL_IDLE: Duration = Duration::from_secs(90);
@@ -55,22 +77,10 @@ impl Setup<'_> {
         SetupError { channel: self.channel.to_owned(), key, problem: problem.into() }
     }
 
-    /// A `base_url`: without a query or a fragment, and its path without the slash at the end.
-    pub(crate) fn base_url(self, text: &str, guard: &Guard) -> Result<Url, SetupError> {
-        const KEY: &str = "base_url";
-        let refuse = |problem: String| self.error(KEY, problem);
-        let url = Url::parse(text)
-            .map_err(|error| refuse(format!("is not a URL ({error}): write one like \"https://host/path\"")))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(refuse(format!("has the scheme {:?}: only http and https are spoken", url.scheme())));
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(refuse("holds a user or a password: write them into `auth`".to_owned()));
-        }
-        if url.query().is_some() || url.fragment().is_some() {
-            let plain = &url[..Position::AfterPath];
-            return Err(refuse(format!("must end with its path: write {plain:?}")));
-        }
+    /// A `base_url` that this channel may reach; `credentials` is the key that takes them.
+    pub(crate) fn base_url(self, text: &str, credentials: &str, guard: &Guard) -> Result<Url, SetupError> {
+        let refuse = |problem: String| self.error("base_url", problem);
+        let url = base_url(text, credentials).map_err(refuse)?;
         if let Some(host) = url.host() {
             guard.check_host(&host).map_err(|forbidden| refuse(forbidden.to_string()))?;
         }

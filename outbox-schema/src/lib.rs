@@ -10,6 +10,8 @@ pub mod database;
 pub mod desk;
 pub mod destination;
 pub mod enqueue;
+pub mod environment;
+pub mod fcm;
 pub mod fingerprint;
 mod lossy;
 pub mod mark;
@@ -35,12 +37,13 @@ pub use database::{ConnectError, ConnectOptions, Database, Dialect};
 pub use desk::{ByHand, DeadLetterFilter, Desk, DeskError, Selection};
 pub use destination::{DestinationStore, Pause, PauseKind};
 pub use enqueue::{EnqueueError, Enqueued, OutboxConnection, enqueue, enqueue_all};
+pub use fcm::{FcmMessage, FcmTarget};
 pub use mark::{AttemptRecord, DeadReason, InDoubtPolicy, Mark, Outcome, Scope, Verdict};
 pub use message::{MessageId, Revision, Status};
 pub use migrate::{
     DEFAULT_ENVIRONMENT, Meta, MigrateError, Migrated, SCHEMA_VERSION, SchemaError, SchemaState, migrations_sql,
 };
-pub use new_message::{FcmTarget, InvalidMessage, NewMessage};
+pub use new_message::{InvalidMessage, NewMessage};
 pub use retention::{Pruning, Retention};
 pub use store::{Store, StoreError};
 pub use term::{Epoch, Holder, Shard, TermEnd, TermId};

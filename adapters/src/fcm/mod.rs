@@ -1,12 +1,12 @@
 //! Delivery over the FCM HTTP v1 API: `POST {base_url}/v1/projects/{project}/messages:send`
 //! (<https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send>).
 //!
-//! `request` makes the body, `token` keeps the access token, `response` decides what an answer means. FCM knows no idempotency key, so a repeat carries ids by which it replaces the first on the device.
+//! `request` makes the body, `token` keeps the access token, `response` decides what an answer means. FCM knows no
+//! idempotency key, so a repeat carries ids by which it replaces the first on the device.
 
 mod request;
 mod response;
 mod settings;
-mod target;
 mod token;
 
 use std::path::PathBuf;
@@ -17,14 +17,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use outbox_schema::{DeadReason, Outcome, Scope};
+use outbox_schema::{DeadReason, FcmTarget, Outcome, Scope};
 use tokio::time::Instant;
 use url::Url;
 
 pub use self::response::RETRY_FLOOR;
 use self::response::{CHANNEL_WAIT, Fault};
 pub use self::settings::Settings;
-use self::target::Kind;
 use self::token::{KeyFile, Source, Token, Tokens};
 use crate::connections::{Connections, Request};
 use crate::destination::{Adapter, Answer, Delivery};
@@ -62,7 +61,7 @@ impl FcmChannel {
         let setup = Setup { channel: name };
         let guard = Arc::new(Guard::new(name, &settings.allow_networks));
         let (source, project) = credentials(setup, settings)?;
-        let base = setup.base_url(&settings.base_url, &guard)?;
+        let base = setup.base_url(&settings.base_url, "`credentials`", &guard)?;
         let send_url = format!("{}/v1/projects/{project}/messages:send", base.as_str().trim_end_matches('/'));
         let send_url = Url::parse(&send_url).map_err(|error| setup.error("base_url", error.to_string()))?;
         let tls = Tls::new(setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?);
@@ -101,13 +100,13 @@ impl FcmChannel {
         })
     }
 
-    fn answer(&self, read: &Read, token: &Token, kind: Kind) -> Answer {
+    fn answer(&self, read: &Read, token: &Token, target: &FcmTarget) -> Answer {
         let status_code = read.status.as_u16();
         if read.status.is_success() {
             return Answer::delivered(status_code, receipt(&read.body));
         }
         let fault = response::classify(read);
-        let (outcome, error) = response::judge(read, fault, kind, self.at_most_once);
+        let (outcome, error) = response::judge(read, fault, target, self.at_most_once);
         Answer {
             busy_for: busy_for(&outcome, &read.headers),
             outcome,
@@ -128,7 +127,7 @@ impl Adapter for FcmChannel {
             Err(refused) => return Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, refused),
         };
         match self.send_with_token(&Bytes::from(composed.body), deadline).await {
-            Ok((read, token)) => self.answer(&read, &token, composed.kind),
+            Ok((read, token)) => self.answer(&read, &token, &composed.target),
             Err(answer) => answer,
         }
     }
@@ -178,16 +177,33 @@ fn credentials(setup: Setup<'_>, settings: &Settings) -> Result<(Source, String)
         }
         Source::KeyFile(path)
     };
-    // https://cloud.google.com/resource-manager/docs/creating-managing-projects, and the older `domain.com:project`.
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-.:".contains(&byte);
     if project.is_empty() {
         return Err(setup.error("project_id", "is not set, and no credentials file names one: give the project's id"));
     }
-    if !project.bytes().all(allowed) {
-        let problem = format!("{project:?} is not a project's id: use letters, digits and - . :");
-        return Err(setup.error("project_id", problem));
+    match check_project_id(&project) {
+        Ok(()) => Ok((source, project)),
+        Err(problem) => Err(setup.error("project_id", format!("{project:?}: {problem}; allowed is {PROJECT_ID}"))),
     }
-    Ok((source, project))
+}
+
+/// What [`check_project_id`] allows, in words.
+pub const PROJECT_ID: &str = "lower-case letters, digits, \"-\", \".\" and \":\"";
+
+/// Longer than any, in bytes.
+const PROJECT_ID_LONGEST: usize = 128;
+
+/// Whether a project of Google's can be called so, also by an older id as `domain.com:project`
+/// (<https://cloud.google.com/resource-manager/docs/creating-managing-projects>).
+///
+/// # Errors
+/// What it must not contain.
+pub fn check_project_id(id: &str) -> Result<(), String> {
+    let fits = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:".contains(*c);
+    match id.chars().find(|c| !fits(c)) {
+        Some(other) => Err(format!("it contains {other:?}")),
+        None if id.len() > PROJECT_ID_LONGEST => Err(format!("it has {} characters", id.len())),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

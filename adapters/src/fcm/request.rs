@@ -1,123 +1,27 @@
 //! From a message to the body of an FCM request: the payload, its target, and the ids by which a repeat replaces the
-//! first on the device. What cannot be valid is refused here: asking FCM would cost quota.
-//!
-//! The fields: <https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages>.
+//! first on the device. What cannot be valid is refused: `outbox_schema::fcm`.
 
+use outbox_schema::fcm::Fields;
+use outbox_schema::{FcmMessage, FcmTarget};
 use serde_json::{Map, Value};
 
-use super::target::{Kind, Target};
 use crate::destination::Delivery;
-
-/// Keys and values of `data` and `notification` together, in bytes.
-const PAYLOAD_BYTES: usize = 4096;
-
-/// The same for a message to topics.
-const TOPIC_PAYLOAD_BYTES: usize = 2048;
-
-/// Four weeks, in seconds.
-const TTL_MAX: f64 = 2_419_200.0;
-
-type Fields = Map<String, Value>;
 
 /// What is sent.
 #[derive(Debug)]
 pub(super) struct Composed {
     pub(super) body: Vec<u8>,
-    pub(super) kind: Kind,
+    pub(super) target: FcmTarget,
 }
 
 /// The body for a message; else what is wrong with its row and what to do about it.
 pub(super) fn compose(delivery: &Delivery) -> Result<Composed, String> {
-    let target = Target::parse(&delivery.target)?;
-    let mut payload = serde_json::from_str(&delivery.payload)
-        .map_err(|error| format!("the payload is not JSON that can be read: {error}"))?;
-    drop_unset(&mut payload);
-    let Value::Object(mut message) = payload else {
-        return Err("the payload is not a JSON object: write FCM's Message without its target".to_owned());
-    };
-    check(&message)?;
-    let limit = if target.kind.is_device() { PAYLOAD_BYTES } else { TOPIC_PAYLOAD_BYTES };
-    let size = size(&message);
-    if size > limit {
-        return Err(format!(
-            "data and notification are {size} bytes, {limit} are allowed to a {}",
-            target.kind.field()
-        ));
-    }
-    add_replacement_ids(&mut message, &delivery.idempotency_key, limit - size)?;
-    message.insert(target.kind.field().to_owned(), target.value.into());
-    let body = Value::Object(Map::from_iter([("message".to_owned(), Value::Object(message))]));
-    Ok(Composed { body: body.to_string().into_bytes(), kind: target.kind })
-}
-
-/// Drops fields that are null from the objects that are looked into: in the JSON of protocol buffers they are unset
-/// (<https://protobuf.dev/programming-guides/json/>). Elsewhere, as in what `apns.payload` holds, null is a value.
-fn drop_unset(payload: &mut Value) {
-    for place in ["", "/android", "/android/notification", "/apns", "/webpush"] {
-        if let Some(Value::Object(fields)) = payload.pointer_mut(place) {
-            fields.retain(|_, value| !value.is_null());
-        }
-    }
-}
-
-fn check(message: &Fields) -> Result<(), String> {
-    for kind in Kind::ALL {
-        if message.contains_key(kind.field()) {
-            return Err(format!("the payload holds {:?}: the row's target says whom it is for", kind.field()));
-        }
-    }
-    if message.contains_key("message") {
-        return Err("the payload holds \"message\": write what is within it".to_owned());
-    }
-    for name in ["data", "notification", "android", "apns", "webpush", "fcm_options"] {
-        if message.get(name).is_some_and(|value| !value.is_object()) {
-            return Err(format!("{name} is not a JSON object"));
-        }
-    }
-    check_data("data", message)?;
-    for platform in ["android", "webpush"] {
-        if let Some(Value::Object(platform_fields)) = message.get(platform) {
-            check_data(&format!("{platform}.data"), platform_fields)?;
-        }
-    }
-    match message.get("android").and_then(|android| android.get("ttl")) {
-        Some(ttl) if !valid_ttl(ttl) => {
-            Err("android.ttl is not between \"0s\" and \"2419200s\" (four weeks)".to_owned())
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
-/// Of the message, or of a platform, whose data take the place of the message's there.
-fn check_data(name: &str, holder: &Fields) -> Result<(), String> {
-    if holder.get("data").is_some_and(|data| !data.is_object()) {
-        return Err(format!("{name} is not a JSON object"));
-    }
-    for (key, value) in objects(holder, "data") {
-        if key == "from" || key == "gcm" || key.starts_with("gcm.") || key.starts_with("google") {
-            return Err(format!("{name} holds the key {key:?}, which FCM keeps for itself: choose another"));
-        }
-        if !value.is_string() {
-            return Err(format!("the value of {key:?} in {name} is not a string: write it in quotes"));
-        }
-    }
-    Ok(())
-}
-
-fn objects<'a>(message: &'a Fields, name: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
-    message.get(name).and_then(Value::as_object).into_iter().flatten()
-}
-
-/// Seconds with an `s` at the end, as `"3.5s"`.
-fn valid_ttl(ttl: &Value) -> bool {
-    let digits = ttl.as_str().and_then(|text| text.strip_suffix('s'));
-    let plain = digits.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'));
-    plain.and_then(|text| text.parse::<f64>().ok()).is_some_and(|seconds| seconds <= TTL_MAX)
-}
-
-fn size(message: &Fields) -> usize {
-    let sized = objects(message, "data").chain(objects(message, "notification"));
-    sized.map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum()
+    let target = FcmTarget::parse(&delivery.target)?;
+    let FcmMessage { mut fields, room } = FcmMessage::read(&delivery.payload, &target)?;
+    add_replacement_ids(&mut fields, &delivery.idempotency_key, room)?;
+    fields.insert(target.field().to_owned(), target.value().into());
+    let body = Value::Object(Map::from_iter([("message".to_owned(), Value::Object(fields))]));
+    Ok(Composed { body: body.to_string().into_bytes(), target })
 }
 
 /// Sets, where the payload does not, what makes a repeat take the place of the first.
@@ -260,73 +164,25 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_measured_with_its_keys_and_goes_without_the_extra_id_where_it_would_not_fit() {
+    fn a_message_that_is_nearly_too_long_goes_without_the_extra_id() {
         let data = |bytes: usize| json!({"data": {"k": "x".repeat(bytes - 1)}}).to_string();
         let full = composed("abc", UUID, &data(4096)).unwrap();
         assert_eq!(full["message"]["data"].get("idempotency_key"), None);
-        assert!(composed("abc", UUID, &data(4097)).unwrap_err().contains("4097 bytes, 4096 are allowed to a token"));
-        assert!(composed("topic:a", UUID, &data(2048)).is_ok());
-        assert!(composed("topic:a", UUID, &data(2049)).unwrap_err().contains("2048 are allowed"));
-    }
-
-    #[test]
-    fn a_message_that_cannot_be_valid_is_refused_with_what_to_mend() {
-        for (payload, said) in [
-            ("nonsense", "not JSON"),
-            ("[]", "not a JSON object"),
-            (r#"{"token": "x"}"#, "holds \"token\""),
-            (r#"{"message": {}}"#, "holds \"message\""),
-            (r#"{"data": []}"#, "data is not a JSON object"),
-            (r#"{"data": {"n": 1}}"#, "\"n\" in data is not a string"),
-            (r#"{"data": {"from": "x"}}"#, "\"from\""),
-            (r#"{"data": {"gcm": "x"}}"#, "\"gcm\""),
-            (r#"{"data": {"google.x": "x"}}"#, "\"google.x\""),
-            (r#"{"android": {"data": {"n": 1}}}"#, "\"n\" in android.data is not a string"),
-            (r#"{"webpush": {"data": {"from": "x"}}}"#, "webpush.data holds the key \"from\""),
-            (r#"{"android": {"data": 1}}"#, "android.data is not a JSON object"),
-            (r#"{"notification": "x"}"#, "notification is not a JSON object"),
-            (r#"{"apns": {"headers": 1}}"#, "headers is not a JSON object"),
-            (r#"{"android": {"ttl": "2419201s"}}"#, "android.ttl"),
-            (r#"{"android": {"ttl": "-1s"}}"#, "android.ttl"),
-            (r#"{"android": {"ttl": 60}}"#, "android.ttl"),
-            (r#"{"android": {"ttl": "60"}}"#, "android.ttl"),
-        ] {
-            let refused = composed("abc", UUID, payload).expect_err(payload);
-            assert!(refused.contains(said), "{payload}: {refused}");
-        }
-        for ttl in ["0s", "3.5s", "2419200s"] {
-            assert!(composed("abc", UUID, &json!({"android": {"ttl": ttl}}).to_string()).is_ok(), "{ttl}");
-        }
+        assert!(composed("abc", UUID, &data(4097)).unwrap_err().contains("4096 are allowed"));
     }
 
     #[test]
     fn a_field_that_is_null_is_as_good_as_absent() {
         let absent = composed("abc", UUID, "{}").unwrap();
         for payload in [
-            r#"{"data": null}"#,
-            r#"{"notification": null}"#,
-            r#"{"token": null}"#,
-            r#"{"android": null, "webpush": null}"#,
-            r#"{"apns": null}"#,
+            r#"{"token": null, "data": null, "android": null, "apns": null}"#,
             r#"{"apns": {"headers": null}, "webpush": {"headers": null}}"#,
         ] {
             assert_eq!(composed("abc", UUID, payload).as_ref(), Ok(&absent), "{payload}");
         }
-        for android in [json!({"ttl": null}), json!({"notification": null}), json!({"collapse_key": null})] {
-            let body = composed("abc", UUID, &json!({ "android": android }).to_string()).unwrap();
-            assert_eq!(body["message"]["android"], json!({}), "{android}");
-        }
         let unset = r#"{"android": {"collapseKey": null, "notification": {"tag": null}}}"#;
         let set = json!({"collapse_key": UUID, "notification": {"tag": UUID}});
         assert_eq!(composed("abc", UUID, unset).unwrap()["message"]["android"], set);
-    }
-
-    #[test]
-    fn null_stays_where_it_is_a_value() {
-        let payload = r#"{"apns": {"payload": {"aps": {}, "order": null}}}"#;
-        let body = composed("abc", UUID, payload).unwrap();
-        assert_eq!(body["message"]["apns"]["payload"], json!({"aps": {}, "order": null}));
-        assert!(composed("abc", UUID, r#"{"data": {"n": null}}"#).unwrap_err().contains("not a string"));
     }
 
     /// JSON of any shape, with the names that are looked at strewn in.

@@ -6,10 +6,9 @@
 use std::time::Duration;
 
 use hyper::StatusCode;
-use outbox_schema::{DeadReason, Outcome, Scope};
+use outbox_schema::{DeadReason, FcmTarget, Outcome, Scope};
 use serde_json::Value;
 
-use super::target::Kind;
 use crate::exchange::Read;
 use crate::retry_after::{deferral, retry_after};
 
@@ -111,9 +110,9 @@ fn is_about_token(error: &Value, details: &[Value]) -> bool {
 
 /// What becomes of the message, and why, for people. On a channel that is at most once, what leaves it open
 /// whether the message was accepted is in doubt.
-pub(super) fn judge(read: &Read, fault: Fault, kind: Kind, at_most_once: bool) -> (Outcome, String) {
+pub(super) fn judge(read: &Read, fault: Fault, target: &FcmTarget, at_most_once: bool) -> (Outcome, String) {
     let dead = Outcome::Dead { reason: DeadReason::Permanent };
-    let target_gone = if kind.is_device() { Outcome::DeadTarget } else { dead.clone() };
+    let target_gone = if target.is_device() { Outcome::DeadTarget } else { dead.clone() };
     let defer = Outcome::Defer { scope: Scope::Channel, until: deferral(&read.headers, CHANNEL_WAIT) };
     let (outcome, advice) = match fault {
         Fault::Unregistered => (target_gone, "the app is no longer installed there; send to this target no more"),

@@ -51,6 +51,9 @@ pub(super) fn check(headers: &HeaderMap, mode: CloudEvents) -> Result<(), String
         if holds_control_characters(&text(value)) {
             return Err(format!("the header {name} holds a control character, which no attribute may: remove it"));
         }
+        if *name == TIME && !is_time(&text(value)) {
+            return Err(format!("the header {name} is not a time of RFC 3339: write it as 2026-05-01T14:00:00Z"));
+        }
     }
     match headers.get(CONTENT_TYPE) {
         Some(media) if media.as_bytes().to_ascii_lowercase().starts_with(b"application/cloudevents") => {
@@ -142,6 +145,33 @@ fn text(value: &HeaderValue) -> String {
 /// No value of an event may (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md#type-system>).
 fn holds_control_characters(text: &str) -> bool {
     text.contains(char::is_control)
+}
+
+/// Whether it is a `date-time` of RFC 3339, 5.6. It may lie before 1970, and its second may be a leap one.
+fn is_time(text: &str) -> bool {
+    let shape = |text: &str, shape: &str| {
+        let fits = |(byte, shape)| if shape == b'0' { u8::is_ascii_digit(&byte) } else { byte == shape };
+        text.len() == shape.len() && text.bytes().zip(shape.bytes()).all(fits)
+    };
+    let within = |text: &str, range: std::ops::RangeInclusive<u8>| text.parse().is_ok_and(|it: u8| range.contains(&it));
+    let upper = text.to_ascii_uppercase();
+    let Some((date, time)) = upper.split_once('T') else { return false };
+    let (time, offset) = time.split_at(time.find(['Z', '+', '-']).unwrap_or(time.len()));
+    let (seconds, fraction) = time.split_once('.').unwrap_or((time, "0"));
+    let (hours, minutes) = (0..=23, 0..=59);
+    shape(date, "0000-00-00")
+        && within(&date[5..7], 1..=12)
+        && within(&date[8..], 1..=31)
+        && shape(seconds, "00:00:00")
+        && within(&seconds[..2], hours.clone())
+        && within(&seconds[3..5], minutes.clone())
+        && within(&seconds[6..], 0..=60)
+        && !fraction.is_empty()
+        && fraction.bytes().all(|byte| byte.is_ascii_digit())
+        && (offset == "Z"
+            || (shape(&offset.replace('-', "+"), "+00:00")
+                && within(&offset[1..3], hours)
+                && within(&offset[4..], minutes)))
 }
 
 /// Whether a media type is JSON, or something written in JSON (RFC 6839, 3.1).
@@ -265,6 +295,39 @@ mod tests {
     }
 
     #[test]
+    fn a_time_is_one_of_rfc_3339() {
+        for time in [
+            "1985-04-12T23:20:50.52Z",
+            "1996-12-19T16:39:57-08:00",
+            "1990-12-31t23:59:60z",
+            "0001-01-01T00:00:00+23:59",
+        ] {
+            assert!(is_time(time), "{time}");
+        }
+        for no_time in [
+            "",
+            "2026-05-01",
+            "2026-05-01 14:00:00Z",
+            "2026-05-01T14:00:00",
+            "2026-05-01T14:00Z",
+            "2026-05-01T14:00:00.Z",
+            "2026-05-01T14:00:00.5xZ",
+            "2026-13-01T14:00:00Z",
+            "2026-05-32T14:00:00Z",
+            "2026-05-01T24:00:00Z",
+            "2026-05-01T14:60:00Z",
+            "2026-05-01T14:00:61Z",
+            "2026-05-01T14:00:00+9:00",
+            "2026-05-01T14:00:00+24:00",
+            "2026-05-01T14:00:00Z+00:00",
+            "1777644000",
+            "2026-05-01T14:00:0üZ",
+        ] {
+            assert!(!is_time(no_time), "{no_time}");
+        }
+    }
+
+    #[test]
     fn what_would_be_no_event_is_refused_with_what_to_do() {
         for (name, value, said) in [
             ("ce-id", "1", "set by the channel's cloudevents"),
@@ -276,6 +339,7 @@ mod tests {
             ("ce-note", "a\tb", "holds a control character"),
             ("ce-note", "a\u{85}b", "holds a control character"),
             ("ce-data", "1", "the data of an event is the payload"),
+            ("ce-time", "yesterday", "not a time of RFC 3339"),
             ("content-type", "Application/CloudEvents+json", "say what the payload is"),
         ] {
             let mut row = minimal();

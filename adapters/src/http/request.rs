@@ -65,7 +65,7 @@ impl Composer {
     pub(super) fn new(setup: Setup<'_>, settings: &Settings, guard: &Guard) -> Result<Self, SetupError> {
         let base = match settings.base_url.as_str() {
             "" => None,
-            text => Some(setup.base_url(text, guard)?),
+            text => Some(setup.base_url(text, "`auth`", guard)?),
         };
         let headers = headers::of_channel(settings).map_err(|problem| setup.error("headers", problem))?;
         let credential = settings.auth.as_ref().map(|auth| credential(setup, auth)).transpose()?;

@@ -297,7 +297,7 @@ fn wrong_settings_are_refused_by_the_name_of_their_key() {
         ),
         (Settings { credentials: String::new(), ..good.clone() }, "project_id: is not set"),
         (Settings { project_id: "a/b".to_owned(), ..good.clone() }, "project_id: \"a/b\""),
-        (Settings { base_url: String::new(), ..good.clone() }, "base_url: is not a URL"),
+        (Settings { base_url: String::new(), ..good.clone() }, "base_url: it is not a URL"),
         (Settings { allow_networks: vec![], ..good.clone() }, "channels.push.allow_networks"),
         (Settings { tls_ca: "/nonexistent/ca".to_owned(), ..good.clone() }, "tls_ca: the file"),
     ] {

@@ -14,8 +14,8 @@ fn wrong_settings_are_refused_by_the_name_of_their_key() {
     for (key, value, said) in [
         ("base_url", json!("hooks.example.com"), "is not a URL"),
         ("base_url", json!("ftp://example.com"), "only http and https"),
-        ("base_url", json!("https://joe:s3cret@example.com"), "write them into `auth`"),
-        ("base_url", json!("https://example.com/v1?x=1"), "write \"https://example.com/v1\""),
+        ("base_url", json!("https://joe:s3cret@example.com"), "credentials belong in `auth`"),
+        ("base_url", json!("https://example.com/v1?x=1"), "a query or a fragment"),
         ("base_url", json!("http://10.0.0.1/"), "private network 10.0.0.0/8"),
         ("headers", json!({"X-A": "s3cret\r\n"}), "control character"),
         ("headers", json!({"Content-Length": "1"}), "belongs to the connection"),

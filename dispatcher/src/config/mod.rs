@@ -5,6 +5,7 @@
 
 pub mod channel;
 mod check;
+mod database_url;
 mod described;
 mod key;
 mod known;
@@ -17,7 +18,6 @@ mod show;
 mod source;
 mod units;
 mod unknown;
-mod urls;
 
 #[cfg(test)]
 mod documented;

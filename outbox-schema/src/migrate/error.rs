@@ -1,6 +1,7 @@
 //! Why tables cannot be used or made, and what to do.
 
 use super::SCHEMA_VERSION;
+use crate::environment::ALLOWED;
 
 /// The tables cannot be used as they are.
 #[derive(Debug, thiserror::Error)]
@@ -61,10 +62,12 @@ pub enum SchemaError {
         asked: String,
     },
     /// Not a name.
-    #[error("database.environment is {asked:?}; 1 to 64 letters, digits, `.`, `_` and `-` are allowed")]
+    #[error("database.environment is {asked:?}: {why}; allowed is {ALLOWED}")]
     EnvironmentName {
         /// What was asked for.
         asked: String,
+        /// What is wrong with it.
+        why: String,
     },
     /// The database did not answer, or refused to say.
     #[error("the outbox database cannot be asked for its schema: {0}")]

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::Database;
 use crate::database::Dialect;
+use crate::environment;
 use crate::sql::{AnyConnection, AnyTransaction, Statement};
 
 pub use error::{MigrateError, SchemaError};
@@ -237,11 +238,6 @@ fn of_environment(meta: Meta, environment: &str) -> Result<Meta, SchemaError> {
     }
 }
 
-/// The name becomes part of a script, so nothing but plain characters is let through.
 fn check_name(environment: &str) -> Result<(), SchemaError> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    if environment.is_empty() || environment.len() > 64 || !environment.bytes().all(plain) {
-        return Err(SchemaError::EnvironmentName { asked: environment.to_owned() });
-    }
-    Ok(())
+    environment::check(environment).map_err(|why| SchemaError::EnvironmentName { asked: environment.to_owned(), why })
 }

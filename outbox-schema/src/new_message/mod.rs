@@ -11,11 +11,10 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-pub use fcm::FcmTarget;
 pub use validate::InvalidMessage;
 
 use crate::TraceContext;
-use fcm::Fields;
+use crate::fcm::{FcmTarget, Fields};
 
 /// A message to [`enqueue`](crate::enqueue()). Only its channel, target and payload must be said.
 ///

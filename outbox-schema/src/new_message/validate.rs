@@ -4,8 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use url::Url;
 
-use super::{Kind, Moment, NewMessage, fcm, jsonb};
+use super::{Kind, Moment, NewMessage, jsonb};
 use crate::channel_name;
+use crate::fcm::{FcmMessage, FcmTarget};
 use crate::trace::TRACESTATE_BYTES;
 
 /// Longest idempotency or ordering key, in characters.
@@ -76,16 +77,22 @@ impl NewMessage {
 
     fn check_payload(&self) -> Result<(), InvalidMessage> {
         let text = self.payload_text()?;
-        let not_json = |error| InvalidMessage::new("payload", format!("it is not JSON: {error}"));
         // Bodies can be large: only what must be looked into is taken apart.
-        serde_json::from_str::<serde::de::IgnoredAny>(&text).map_err(not_json)?;
+        serde_json::from_str::<serde::de::IgnoredAny>(&text)
+            .map_err(|error| InvalidMessage::new("payload", format!("it is not JSON: {error}")))?;
         if let Some(problem) = jsonb::problem(&text) {
             return Err(InvalidMessage::new("payload", problem));
         }
         match self.kind {
-            Kind::Fcm => fcm::check(&self.target, &serde_json::from_str(&text).map_err(not_json)?),
+            Kind::Fcm => self.check_fcm(&text),
             Kind::Http | Kind::Any => Ok(()),
         }
+    }
+
+    fn check_fcm(&self, payload: &str) -> Result<(), InvalidMessage> {
+        let target = FcmTarget::parse(&self.target).map_err(|problem| InvalidMessage::new("target", problem))?;
+        FcmMessage::read(payload, &target).map_err(|problem| InvalidMessage::new("payload", problem))?;
+        Ok(())
     }
 
     fn check_target(&self) -> Result<(), InvalidMessage> {
@@ -204,7 +211,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
     use super::*;
-    use crate::{FcmTarget, TraceContext};
+    use crate::TraceContext;
 
     fn valid() -> NewMessage {
         NewMessage::http("https://shop.example/hook").json(&serde_json::json!({ "order": 1 }))
@@ -306,7 +313,10 @@ mod tests {
         assert_eq!(refused(&push(token.clone()).data("google.a", "1")), "payload");
         assert_eq!(refused(&push(token.clone()).data("big", "x".repeat(4096))), "payload");
         assert_eq!(refused(&push(FcmTarget::Topic("news".to_owned())).data("big", "x".repeat(2048))), "payload");
-        assert_eq!(refused(&push(token).json(&serde_json::json!({ "token": "other" }))), "payload");
+        assert_eq!(refused(&push(token.clone()).json(&serde_json::json!({ "token": "other" }))), "payload");
+        assert_eq!(refused(&push(token.clone()).json(&serde_json::json!({ "data": "no object" }))), "payload");
+        assert_eq!(push(token).json(&serde_json::json!({ "token": null })).validate(), Ok(()));
+        assert_eq!(refused(&push(FcmTarget::Token("/topics/news".to_owned()))), "target");
     }
 
     #[test]

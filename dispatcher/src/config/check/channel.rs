@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use outbox_adapters::fcm;
 use outbox_adapters::http::{self, CloudEvents, IdempotencyKey, Method};
+use outbox_adapters::{BASE_URL, base_url, fcm};
 use outbox_schema::{InDoubtPolicy, OnDeadOrdered, channel_name};
 
-use super::{DAY, HOUR, SECOND, auth, of_letters};
+use super::{DAY, HOUR, SECOND, auth};
 use crate::config::channel::{ChannelConfig, ChannelKind, RetryConfig};
 use crate::config::key::Key;
 use crate::config::known::Kind;
 use crate::config::merge::Settings;
 use crate::config::problem::Problem;
 use crate::config::read::{Reader, text_of};
-use crate::config::{units, urls};
+use crate::config::units;
 
 /// Least `base` of `[retry]`.
 pub(super) const SHORTEST_BASE: Duration = Duration::from_millis(1);
@@ -96,7 +96,7 @@ pub(super) fn retry(read: &mut Reader<'_>, shortest: Duration, longest_age: Dura
 }
 
 fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
-    let base_url = read.checked("base_url", urls::BASE, urls::base);
+    let base_url = read.checked("base_url", BASE_URL, |text| base_url(text, "`auth`").map(drop));
     let method = read.word("method", &[("POST", Method::Post), ("PUT", Method::Put), ("PATCH", Method::Patch)]);
     let idempotency_key = read.word(
         "idempotency_key",
@@ -144,13 +144,11 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
 }
 
 fn fcm_settings(read: &mut Reader<'_>) -> Option<fcm::Settings> {
-    let project_id = read.checked("project_id", "lower-case letters, digits, \"-\", \".\" and \":\"", |id| {
-        of_letters(id, 128, "-.:", false)
-    });
+    let project_id = read.checked("project_id", fcm::PROJECT_ID, fcm::check_project_id);
     let credentials = read.file("credentials");
-    let base_url = read.read("base_url", urls::BASE, |value| {
+    let base_url = read.read("base_url", BASE_URL, |value| {
         let url = text_of(value)?;
-        urls::base(url).map(|()| url.to_owned())
+        base_url(url, "`credentials`").map(|_| url.to_owned())
     });
     let allow_networks = read.list("allow_networks", NETWORKS, network);
     let tls_ca = read.file("tls_ca");

@@ -6,7 +6,8 @@ mod channel;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use outbox_adapters::{REDIS_URL, check_redis_url};
+use outbox_adapters::{BASE_URL, REDIS_URL, base_url, check_redis_url};
+use outbox_schema::environment;
 
 use super::key::Key;
 use super::known::retry_section;
@@ -16,7 +17,7 @@ use super::read::{Reader, text_of};
 use super::secret::SecretUrl;
 use super::{
     AdminConfig, Config, DatabaseConfig, Dialect, DispatchConfig, LeaseConfig, LeaseProvider, LogFormat,
-    RetentionConfig, TelemetryConfig, Wakeup, urls,
+    RetentionConfig, TelemetryConfig, Wakeup, database_url,
 };
 use crate::listener::is_on_loopback;
 
@@ -56,16 +57,15 @@ pub(super) fn config(settings: Settings, problems: &mut Vec<Problem>) -> Option<
 }
 
 fn database(read: &mut Reader<'_>) -> Option<DatabaseConfig> {
-    let url = read.read("url", urls::DATABASE, |value| {
+    let url = read.read("url", database_url::ALLOWED, |value| {
         let text = text_of(value)?;
-        urls::database(text).map(|dialect| (SecretUrl::new(text), dialect))
+        database_url::dialect(text).map(|dialect| (SecretUrl::new(text), dialect))
     });
     let schema = read.checked("schema", "a lower-case name of letters, digits and _, up to 63 characters", schema_name);
-    let environment =
-        read.read("environment", "1 to 64 letters, digits, \".\", \"_\" or \"-\"", |value| match text_of(value)? {
-            "" => Err(String::new()),
-            text => of_letters(text, 64, "._-", true).map(|()| text.to_owned()),
-        });
+    let environment = read.read("environment", environment::ALLOWED, |value| {
+        let text = text_of(value)?;
+        environment::check(text).map(|()| text.to_owned())
+    });
     if let (Some((_, Dialect::MySql | Dialect::Sqlite)), Some(false)) = (&url, schema.as_ref().map(String::is_empty)) {
         read.refuse("schema", "only PostgreSQL has schemas; on MySQL use another database, on SQLite another file");
     }
@@ -77,17 +77,10 @@ fn schema_name(text: &str) -> Result<(), String> {
     if text.starts_with(|first: char| first.is_ascii_digit()) {
         return Err("it begins with a digit".to_owned());
     }
-    of_letters(text, 63, "_", false)
-}
-
-/// Letters and digits of ASCII and `others`, up to `longest`.
-fn of_letters(text: &str, longest: usize, others: &str, capitals: bool) -> Result<(), String> {
-    let fits = |c: char| {
-        c.is_ascii_lowercase() || c.is_ascii_digit() || others.contains(c) || (capitals && c.is_ascii_uppercase())
-    };
-    match text.chars().find(|c| !fits(*c)) {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    match text.chars().find(|c| !allowed(*c)) {
         Some(other) => Err(format!("it contains {other:?}")),
-        None if text.len() > longest => Err(format!("it has {} characters", text.len())),
+        None if text.len() > 63 => Err(format!("it has {} characters", text.len())),
         None => Ok(()),
     }
 }
@@ -158,7 +151,8 @@ fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
 }
 
 fn telemetry(read: &mut Reader<'_>) -> Option<TelemetryConfig> {
-    let otlp_endpoint = read.url("otlp_endpoint", urls::WEB, |text| urls::web(text).map(|_| ()));
+    let otlp_endpoint =
+        read.url("otlp_endpoint", BASE_URL, |text| base_url(text, "OTEL_EXPORTER_OTLP_HEADERS").map(drop));
     let log_format = read.word("log_format", &[("text", LogFormat::Text), ("json", LogFormat::Json)]);
     let levels = [
         ("error", tracing::Level::ERROR),

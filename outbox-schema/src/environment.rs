@@ -1,0 +1,22 @@
+//! What an environment may be called: one rule for the settings and for the tables.
+
+/// The rule in words.
+pub const ALLOWED: &str = "1 to 64 letters, digits, \".\", \"_\" or \"-\"";
+
+/// Longest name, in bytes.
+const LONGEST: usize = 64;
+
+/// Checks that an environment can have this name. It becomes part of a script, so nothing but plain characters is let
+/// through.
+///
+/// # Errors
+/// Why it cannot.
+pub fn check(name: &str) -> Result<(), String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    match name.chars().find(|c| !allowed(*c)) {
+        Some(other) => Err(format!("it contains {other:?}")),
+        None if name.is_empty() => Err("it is empty".to_owned()),
+        None if name.len() > LONGEST => Err(format!("it has {} characters", name.len())),
+        None => Ok(()),
+    }
+}
