@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use outbox_schema::database::STATEMENT_LIMIT;
 use outbox_schema::{ClaimId, ClaimRequest, Claimed, KeyStretch, Message, Store, StoreError, TermEnd, WalkStart};
 use tokio::sync::Notify;
 
@@ -17,6 +16,7 @@ use crate::channels::Channels;
 use crate::destinations::{Admission, Destinations};
 use crate::in_flight::{InFlight, Room};
 use crate::in_force::InForce;
+use crate::in_time::in_time;
 use crate::metrics::Metrics;
 use crate::ordering_keys::OrderingKeys;
 use crate::pauses::Pauses;
@@ -255,14 +255,13 @@ impl Intake {
         let mut pauses = Pauses::new();
         loop {
             term.progress();
-            let error = match tokio::time::timeout(STATEMENT_LIMIT, self.store.claim(&term.id, &request)).await {
-                Ok(Ok(claimed)) => return Some(claimed),
-                Ok(Err(StoreError::Fenced { .. })) => {
+            let error = match in_time("claiming messages", self.store.claim(&term.id, &request)).await {
+                Ok(claimed) => return Some(claimed),
+                Err(StoreError::Fenced { .. }) => {
                     term.end(TermEnd::Fenced);
                     return None;
                 }
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => format!("no answer within {STATEMENT_LIMIT:?}"),
+                Err(error @ (StoreError::Unavailable { .. } | StoreError::Refused { .. })) => error,
             };
             tracing::error!(epoch = %term.id.epoch, %error, "claim.failed");
             tokio::select! {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::database::STATEMENT_LIMIT;
 use outbox_schema::mark::MarkReport;
 use outbox_schema::{InDoubtPolicy, Mark, Outcome, Store, StoreError, TermEnd, Verdict};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::in_flight::InFlight;
+use crate::in_time::in_time;
 use crate::metrics::Metrics;
 use crate::pauses::Pauses;
 use crate::suspects::Suspects;
@@ -115,19 +115,19 @@ impl Marker {
         let mut pauses = Pauses::new();
         while let Some((mut marks, mut terms)) = groups.pop() {
             let finished = self.in_flight.finished_by(&marks);
-            let error = match tokio::time::timeout(STATEMENT_LIMIT, self.store.mark(&marks, &finished)).await {
-                Ok(Ok(report)) => {
+            let error = match in_time("marking messages", self.store.mark(&marks, &finished)).await {
+                Ok(report) => {
                     self.landed(&marks, &terms, &report);
                     continue;
                 }
-                Ok(Err(error @ StoreError::Refused { .. })) if marks.len() > 1 => {
+                Err(error @ StoreError::Refused { .. }) if marks.len() > 1 => {
                     tracing::warn!(messages = marks.len(), %error, "mark.group_refused");
                     let half = marks.len() / 2;
                     let rest = (marks.split_off(half), terms.split_off(half));
                     groups.extend([rest, (marks, terms)]);
                     continue;
                 }
-                Ok(Err(error @ StoreError::Refused { .. })) => {
+                Err(error @ StoreError::Refused { .. }) => {
                     let lost_texts = marks.iter_mut().any(without_foreign_texts);
                     let message_id = marks.first().map(|mark| mark.id.0);
                     tracing::error!(message_id, %error, lost_texts, "mark.refused");
@@ -135,13 +135,12 @@ impl Marker {
                     again.push((marks, terms));
                     continue;
                 }
-                Ok(Err(error @ (StoreError::Unavailable { .. } | StoreError::Fenced { .. }))) => error.to_string(),
-                Err(_) => format!("no answer within {STATEMENT_LIMIT:?}"),
+                Err(error @ (StoreError::Unavailable { .. } | StoreError::Fenced { .. })) => error,
             };
             tracing::error!(
                 messages = marks.len(),
                 first_message_id = marks.first().map(|mark| mark.id.0),
-                error,
+                %error,
                 "mark.failed"
             );
             tokio::time::sleep(pauses.next()).await;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use outbox_schema::{KeyStretch, OrderingKey, Shard, Store, StoreError};
 use tokio::time::Instant;
 
+use crate::in_time::in_time;
 use crate::term::Term;
 
 /// Keys of a stretch. Where there are not more in all, each claim looks at all of them.
@@ -83,7 +84,10 @@ impl OrderingKeys {
     /// Steps from stretch to stretch, each a short query: a claim beside it is not kept waiting.
     async fn divide(&self, shard: Shard, term: &Term) -> Result<Division, StoreError> {
         let mut division = Division::default();
-        while let Some(first) = self.store.key_behind(shard, division.0.last(), STRETCH).await? {
+        let behind = async |last: Option<&OrderingKey>| {
+            in_time("dividing ordering keys", self.store.key_behind(shard, last, STRETCH)).await
+        };
+        while let Some(first) = behind(division.0.last()).await? {
             division.0.push(first);
             if !term.is_on() {
                 break;

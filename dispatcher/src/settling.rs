@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::database::STATEMENT_LIMIT;
 use outbox_schema::store::Settlement;
 use outbox_schema::{InDoubtPolicy, Store, StoreError, TermEnd};
 use tokio::sync::Notify;
@@ -11,6 +10,7 @@ use tokio::sync::Notify;
 use crate::channels::Channels;
 use crate::in_flight::InFlight;
 use crate::in_force::InForce;
+use crate::in_time::in_time;
 use crate::metrics::Metrics;
 use crate::suspects::Suspects;
 use crate::term::Term;
@@ -55,18 +55,17 @@ impl Settling {
         loop {
             let channels = self.channels.current();
             let settling = self.store.settle(&term.id, channels.terms());
-            let error = match tokio::time::timeout(STATEMENT_LIMIT, settling).await {
-                Ok(Ok(settlement)) => {
+            let error = match in_time("settling what earlier terms left", settling).await {
+                Ok(settlement) => {
                     self.take(term, &settlement);
                     let Some(next) = settlement.next else { return };
                     tokio::time::sleep(next.clamp(SHORTEST_WAIT, LOOK_AGAIN)).await;
                     continue;
                 }
-                Ok(Err(StoreError::Fenced { .. })) => return term.end(TermEnd::Fenced),
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => format!("no answer within {STATEMENT_LIMIT:?}"),
+                Err(StoreError::Fenced { .. }) => return term.end(TermEnd::Fenced),
+                Err(error @ (StoreError::Unavailable { .. } | StoreError::Refused { .. })) => error,
             };
-            tracing::warn!(epoch = %term.id.epoch, error, "settle.failed");
+            tracing::warn!(epoch = %term.id.epoch, %error, "settle.failed");
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }

@@ -278,6 +278,14 @@ pub(crate) fn while_doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> De
     move |source| DeskError::Database { doing, source }
 }
 
+/// What became of a question, in words: an error that the database reports is an answer.
+pub(crate) fn said(error: Option<&sqlx::Error>) -> &'static str {
+    match error {
+        Some(sqlx::Error::Database(_)) => "answered with an error",
+        Some(_) | None => "did not answer",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 
 use crate::destination::DestinationState;
 use crate::mark::MarkReport;
+use crate::sql::said;
 use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, Mark, MessageId, OrderingKey, Shard, TermEnd, TermId,
 };
@@ -127,7 +128,7 @@ pub enum StoreError {
         epoch: Epoch,
     },
     /// Try again later: not reachable, too slow, restarted, out of connections, read-only, disk full, or a deadlock.
-    #[error("the outbox database did not answer ({doing}): {source}")]
+    #[error("the outbox database {} ({doing}): {source}", said(source.downcast_ref()))]
     Unavailable {
         /// What was attempted.
         doing: &'static str,

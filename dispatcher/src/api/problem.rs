@@ -57,7 +57,7 @@ pub enum Kind {
     /// The role of the replica in its database lacks a right.
     #[serde(rename = "urn:outbox:problem:database-rights")]
     DatabaseRights,
-    /// The database does not answer.
+    /// The database does not answer, or cannot do it now.
     #[serde(rename = "urn:outbox:problem:database")]
     Database,
     /// The answer took too long, or too many are being waited for.
@@ -87,7 +87,7 @@ impl Kind {
             Self::Refused => "The message was left as it is",
             Self::InvalidMessage => "The message would not be valid",
             Self::DatabaseRights => "The replica lacks a right in its database",
-            Self::Database => "The database does not answer",
+            Self::Database => "The database did not do it",
             Self::Busy => "Too busy",
         }
     }
@@ -150,7 +150,8 @@ impl From<DeskError> for Problem {
             let detail = format!("{error}. Grant its role what outbox-schema/grants has for operators");
             return Self::new(Kind::DatabaseRights, detail);
         }
-        Self::new(Kind::Database, error.to_string())
+        let kind = if error.is_about_a_value() { Kind::BadRequest } else { Kind::Database };
+        Self::new(kind, error.to_string())
     }
 }
 

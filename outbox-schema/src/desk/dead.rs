@@ -15,7 +15,7 @@ use crate::wire::ids_as_json;
 use crate::{Database, MessageId};
 
 /// Groups that are counted at most, the ones that died last.
-const GROUPS: usize = 1_000;
+pub const GROUPS: usize = 1_000;
 
 /// Letters of one statement, where all that there are are walked through.
 const CHUNK: u32 = 20_000;

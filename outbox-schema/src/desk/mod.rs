@@ -27,8 +27,10 @@ use async_trait::async_trait;
 
 use crate::MessageId;
 use crate::retention::{Pruned, Retention};
+use crate::sql::said;
 
 pub use answers::{Cancelled, Edited, Purged, Redriven, Refusal, Skipped, Undone};
+pub use dead::GROUPS;
 pub use destinations::{DestinationEntry, HeldUp, Paused, Resumed};
 pub use edit::Revised;
 pub use facts::{Backlog, COUNTED, Earlier, EarlierDead, MessageClock, MessageFacts};
@@ -73,7 +75,8 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
         limit: u32,
     ) -> Result<DeadLetterPage, DeskError>;
 
-    /// The dead letters that are meant, counted by what they have in common, the most first.
+    /// The dead letters that are meant, counted by what they have in common, the most first. Of a filter, the [`GROUPS`] that
+    /// died last are counted.
     async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError>;
 
     /// How many messages are past their retention: what [`ByHand::prune`] would remove, and those that it would find to
@@ -170,7 +173,7 @@ pub struct Pace {
 #[derive(Debug, thiserror::Error)]
 pub enum DeskError {
     /// The database did not answer, or refused.
-    #[error("the outbox database did not answer ({doing}): {source}")]
+    #[error("the outbox database {} ({doing}): {source}", said(Some(source)))]
     Database {
         /// What was asked of it.
         doing: &'static str,
@@ -183,6 +186,13 @@ pub enum DeskError {
 }
 
 impl DeskError {
+    /// Whether the database answered that it cannot take a value of what was asked, as a text with NUL on PostgreSQL.
+    pub fn is_about_a_value(&self) -> bool {
+        let Self::Database { source: sqlx::Error::Database(error), .. } = self else { return false };
+        // https://www.postgresql.org/docs/current/errcodes-appendix.html (Class 22, Data Exception); so on MySQL.
+        error.code().is_some_and(|code| code.starts_with("22"))
+    }
+
     /// Whether the database refused because its role lacks a right.
     pub fn lacks_rights(&self) -> bool {
         let Self::Database { source: sqlx::Error::Database(error), .. } = self else { return false };

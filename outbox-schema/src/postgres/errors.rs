@@ -7,6 +7,9 @@ use crate::{StoreError, TermId};
 /// <https://www.postgresql.org/docs/current/errcodes-appendix.html>
 const ABOUT_DATA: [&str; 3] = ["22", "23", "54"];
 
+/// SQLSTATE classes: connection exception, operator intervention (the server stops, or somebody ended the connection).
+const LOST: [&str; 2] = ["08", "57P"];
+
 /// SQLSTATE that our functions raise where a later term exists.
 const FENCED: &str = "OB001";
 
@@ -14,6 +17,17 @@ pub(super) fn failed(doing: &'static str, error: sqlx::Error) -> StoreError {
     StoreError::of(doing, error, |error| {
         error.code().is_some_and(|code| ABOUT_DATA.iter().any(|class| code.starts_with(class)))
     })
+}
+
+/// Whether the connection is gone, and the statement may have been done or not.
+pub(super) fn is_lost(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(error) => {
+            error.code().is_some_and(|code| LOST.iter().any(|class| code.starts_with(class)))
+        }
+        _ => false,
+    }
 }
 
 /// The same of a function that asks whether `term` is still the shard's.

@@ -23,13 +23,27 @@ impl Kept {
 
     /// The connection, if it holds still, or a new one. Whoever is done with it hands it to [`Self::keep`]; after an error, or given
     /// up in the middle of a call, it is dropped instead, and so closed.
-    pub(super) async fn take(&self) -> Result<PgConnection, sqlx::Error> {
+    pub(super) async fn take(&self) -> sqlx::Result<PgConnection> {
+        self.take_if(|_| false).await
+    }
+
+    /// The same for a call that can be repeated: where the connection was used just now, it is not asked first.
+    pub(super) async fn take_unasked(&self) -> sqlx::Result<PgConnection> {
+        self.take_if(|used| used.elapsed() <= HOLDS_STILL).await
+    }
+
+    async fn take_if(&self, holds: impl FnOnce(Instant) -> bool) -> sqlx::Result<PgConnection> {
         let kept = self.connection().take();
         if let Some((mut connection, used)) = kept
-            && (used.elapsed() <= HOLDS_STILL || answers(&mut connection).await)
+            && (holds(used) || answers(&mut connection).await)
         {
             return Ok(connection);
         }
+        self.make().await
+    }
+
+    /// A new one, where that which was taken turned out to be lost.
+    pub(super) async fn make(&self) -> sqlx::Result<PgConnection> {
         Ok(self.pool.acquire().await?.detach())
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::{PgConnection, PgPool};
 
-use self::errors::{failed, fenced};
+use self::errors::{failed, fenced, is_lost};
 use self::kept::Kept;
 use crate::mark::MarkReport;
 use crate::rows::{ClaimedRow, DecidedRow, DestinationRow, UnsettledRow};
@@ -48,6 +48,43 @@ async fn unsettled(
         .await
         .map_err(|error| failed("reading unsettled claims", error))?;
     Ok(UnsettledRow::split(&rows))
+}
+
+async fn claimed(
+    connection: &mut PgConnection,
+    term: &TermId,
+    request: &ClaimRequest<'_>,
+) -> sqlx::Result<Vec<ClaimedRow>> {
+    sqlx::query_as(include_str!("../../queries/postgres/claim.sql"))
+        .bind(term.shard.0)
+        .bind(term.epoch.0)
+        .bind(term.holder.as_str())
+        .bind(request.claim.0)
+        .bind(request.limit.cast_signed())
+        .bind(request.max_bytes.cast_signed())
+        .bind(request.oversize)
+        .bind(request.excluded.iter().map(|id| id.0).collect::<Vec<_>>())
+        .bind(names(request.channels))
+        .bind(request.channels.iter().map(|channel| millis_i64(channel.timeout)).collect::<Vec<_>>())
+        .bind(request.channels.iter().map(|channel| channel.room.cast_signed()).collect::<Vec<_>>())
+        .bind(request.channels.iter().map(|channel| channel.most.cast_signed()).collect::<Vec<_>>())
+        .bind(halting(request.channels))
+        .bind(request.at_most_once())
+        .bind(request.closed)
+        .bind(request.closed_channels)
+        .bind(request.rooms.iter().map(|room| room.destination.clone()).collect::<Vec<_>>())
+        .bind(request.rooms.iter().map(|room| room.room.cast_signed()).collect::<Vec<_>>())
+        .bind(millis_i64(request.unknown_channel_delay))
+        .bind(millis_i64(request.lease_ttl))
+        .bind(millis_i64(request.margin))
+        .bind(request.from.places().map(|place| place.map(|place| place.us)).to_vec())
+        .bind(request.from.places().map(|place| place.map(|place| place.id)).to_vec())
+        .bind(request.keys.from.map(|key| &key.channel))
+        .bind(request.keys.from.map(|key| &key.ordering_key))
+        .bind(request.keys.until.map(|key| &key.channel))
+        .bind(request.keys.until.map(|key| &key.ordering_key))
+        .fetch_all(connection)
+        .await
 }
 
 #[async_trait]
@@ -102,44 +139,18 @@ impl Store for PostgresStore {
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         let doing = "claiming due messages";
-        let mut connection = self.of_the_loop.take().await.map_err(|error| failed(doing, error))?;
-        let rows: Vec<ClaimedRow> = sqlx::query_as(include_str!("../../queries/postgres/claim.sql"))
-            .bind(term.shard.0)
-            .bind(term.epoch.0)
-            .bind(term.holder.as_str())
-            .bind(request.claim.0)
-            .bind(request.limit.cast_signed())
-            .bind(request.max_bytes.cast_signed())
-            .bind(request.oversize)
-            .bind(request.excluded.iter().map(|id| id.0).collect::<Vec<_>>())
-            .bind(names(request.channels))
-            .bind(request.channels.iter().map(|channel| millis_i64(channel.timeout)).collect::<Vec<_>>())
-            .bind(request.channels.iter().map(|channel| channel.room.cast_signed()).collect::<Vec<_>>())
-            .bind(request.channels.iter().map(|channel| channel.most.cast_signed()).collect::<Vec<_>>())
-            .bind(halting(request.channels))
-            .bind(request.at_most_once())
-            .bind(request.closed)
-            .bind(request.closed_channels)
-            .bind(request.rooms.iter().map(|room| room.destination.clone()).collect::<Vec<_>>())
-            .bind(request.rooms.iter().map(|room| room.room.cast_signed()).collect::<Vec<_>>())
-            .bind(millis_i64(request.unknown_channel_delay))
-            .bind(millis_i64(request.lease_ttl))
-            .bind(millis_i64(request.margin))
-            .bind(request.from.places().map(|place| place.map(|place| place.us)).to_vec())
-            .bind(request.from.places().map(|place| place.map(|place| place.id)).to_vec())
-            .bind(request.keys.from.map(|key| &key.channel))
-            .bind(request.keys.from.map(|key| &key.ordering_key))
-            .bind(request.keys.until.map(|key| &key.channel))
-            .bind(request.keys.until.map(|key| &key.ordering_key))
-            .fetch_all(&mut connection)
-            .await
-            .map_err(|error| match error.as_database_error() {
-                // An earlier try of the same claim committed meanwhile: the next finds it.
-                Some(database) if database.is_unique_violation() => {
-                    StoreError::Unavailable { doing, source: error.into() }
-                }
-                Some(_) | None => fenced(term, doing, error),
-            })?;
+        let mut connection = self.of_the_loop.take_unasked().await.map_err(|error| failed(doing, error))?;
+        let mut rows = claimed(&mut connection, term, request).await;
+        // It may have been made: under its id it is made once.
+        if rows.as_ref().is_err_and(is_lost) {
+            connection = self.of_the_loop.make().await.map_err(|error| failed(doing, error))?;
+            rows = claimed(&mut connection, term, request).await;
+        }
+        let rows = rows.map_err(|error| match error.as_database_error() {
+            // An earlier try of the same claim committed meanwhile: the next finds it.
+            Some(database) if database.is_unique_violation() => StoreError::Unavailable { doing, source: error.into() },
+            Some(_) | None => fenced(term, doing, error),
+        })?;
         self.of_the_loop.keep(connection);
         Ok(ClaimedRow::split(rows, request.from))
     }

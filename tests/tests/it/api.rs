@@ -254,6 +254,22 @@ async fn pages_lead_to_each_other_and_what_is_refused_names_the_message() {
 }
 
 #[tokio::test]
+async fn a_text_that_the_database_cannot_take_is_a_fault_of_the_request() {
+    let outbox = &outboxes::migrated().await[0];
+    let stage = Stage::begin(outbox, &["a"]).await;
+    for (path, body) in [
+        ("dead-letters/redrive", r#"{"selection": {"filter": {"error_contains": "a\u0000"}}}"#),
+        ("dead-letters/purge", r#"{"selection": {"filter": {"destination": "a\u0000"}}}"#),
+        ("dead-letters/groups", r#"{"filter": {"error_contains": "a\u0000"}}"#),
+    ] {
+        let (status, _, problem) = stage.ask("POST", path, "s3cret-operate", Some(body)).await;
+        assert_eq!((status, &problem["type"]), (400, &json!("urn:outbox:problem:bad-request")), "{path}: {problem}");
+        assert!(problem["detail"].as_str().unwrap().contains("answered with an error"), "{problem}");
+    }
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'DEAD'").await, 1);
+}
+
+#[tokio::test]
 async fn who_may_not_is_told_what_is_missing() {
     let outbox = &outboxes::migrated().await[2];
     let stage = Stage::begin(outbox, &[]).await;
