@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::number::float;
 use super::scenario::{Goal, Measure, Scenario};
-use crate::cli::text::table;
+use crate::text::table;
 
 /// All of a run.
 #[derive(Debug, Serialize)]

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
-use super::text::print_as;
 use crate::bench::report::in_words;
 use crate::bench::scenario::Scenario;
 use crate::bench::{Plan, bench as measure};
 use crate::config::Config;
+use crate::text::print_as;
 
 /// What this reaches on your own servers, beside what they reach by themselves.
 ///

@@ -7,10 +7,10 @@ use clap::Args;
 use outbox_schema::{Database, Shard};
 use serde::Serialize;
 
-use super::text::{print_as, table};
 use crate::claim::SETTLING_MARGIN;
 use crate::config::Config;
 use crate::leadership::longest_campaign_pause;
+use crate::text::{print_as, table};
 use crate::wiring;
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Command, CommandFactory};
 use clap_complete::{Shell, generate};
 
-use super::text::print_as_it_is;
+use crate::text::print_as_it_is;
 
 const PROGRAM: &str = "outbox";
 

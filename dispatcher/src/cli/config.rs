@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::text::print_as;
 use crate::config::{Config, ConfigError, schema};
+use crate::text::print_as;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {

@@ -7,9 +7,9 @@ use clap::{Args, Subcommand};
 use outbox_schema::desk::{DestinationEntry, HeldUp, Paused, Resumed};
 
 use super::session::{AuthorArgs, Misuse, Reached};
-use super::text::{print_as, shortened, span, table, to_the_second};
 use crate::api::requests::pause_length;
 use crate::config::Config;
+use crate::text::{print_as, shortened, span, table, to_the_second};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DestinationsCommand {

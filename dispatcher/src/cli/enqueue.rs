@@ -13,9 +13,9 @@ use serde_json::value::RawValue;
 use tracing::Instrument;
 
 use super::session;
-use super::text::print_as;
 use crate::config::Config;
 use crate::telemetry::spans;
+use crate::text::print_as;
 
 #[derive(Debug, Args)]
 pub(super) struct EnqueueArgs {

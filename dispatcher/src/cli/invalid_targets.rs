@@ -8,8 +8,8 @@ use outbox_schema::desk::{Cleared, InvalidTargetPage, InvalidTargetSelection, Mo
 use outbox_schema::{ByHand, Desk};
 
 use super::session::{AuthorArgs, Misuse, Reached, confirmed};
-use super::text::{print_as, shortened, table, to_the_second};
 use crate::config::Config;
+use crate::text::{print_as, shortened, table, to_the_second};
 
 /// Targets that are shown before they are cleared.
 const SHOWN: u32 = 20;

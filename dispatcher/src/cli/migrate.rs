@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::Args;
 use outbox_schema::migrate::migrations_sql;
 
-use super::text::print;
 use crate::config::Config;
+use crate::text::print;
 use crate::wiring;
 
 #[derive(Debug, Args)]

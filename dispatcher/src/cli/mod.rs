@@ -17,7 +17,6 @@ mod reload;
 mod run;
 mod session;
 mod status;
-pub(crate) mod text;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,6 +26,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::client::ReplicaSetupError;
 use crate::config::{Config, ConfigError, Sources, parse_assignment};
+use crate::text;
 
 /// Delivers what applications commit to their outbox.
 ///

@@ -8,9 +8,9 @@ use clap::Args;
 use outbox_schema::retention::{Pruned, Retention};
 
 use super::session::{AuthorArgs, Reached};
-use super::text::print_as;
 use crate::api::requests::kept_for;
 use crate::config::Config;
+use crate::text::print_as;
 use crate::wiring;
 
 /// How often it says how far it is.

@@ -11,12 +11,12 @@ use outbox_schema::migrate::{Meta, SchemaState};
 use outbox_schema::{ByHand, Database, Desk, DeskError, MessageId};
 use uuid::Uuid;
 
-use super::text;
 use crate::client::Replica;
 use crate::config::{Config, Dialect, SecretText, SecretUrl};
 use crate::destination_name::meant;
 use crate::explain::{Configured, Explanation, explain};
 use crate::telemetry::{self, Telemetry, TelemetryError};
+use crate::text;
 use crate::wiring;
 
 /// Connections of a command that looks or writes once.

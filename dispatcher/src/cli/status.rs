@@ -8,9 +8,9 @@ use outbox_schema::desk::{TermEntry, Vitals};
 use outbox_schema::{Database, channel_name};
 
 use super::session::Reached;
-use super::text::{in_one_line, print_as, shortened, span, table, to_the_second};
 use crate::config::Config;
 use crate::status::{ShardStatus, State, Status};
+use crate::text::{in_one_line, print_as, shortened, span, table, to_the_second};
 use crate::wiring;
 
 #[derive(Debug, Args)]

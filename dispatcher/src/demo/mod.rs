@@ -32,7 +32,7 @@ use self::receiver::Receiver;
 use self::report::seconds;
 use self::stage::Stage;
 use self::tables::Tables;
-use crate::cli::text::print;
+use crate::text::print;
 
 /// Longest that the messages may take once the fleet runs. It takes about 15 s.
 const LIMIT: Duration = Duration::from_secs(90);

@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::ledger::Ledger;
 use super::manner::Manner;
-use crate::cli::text::print;
+use crate::text::print;
 
 /// How long an answer takes.
 const THINKING_MS: std::ops::Range<u64> = 20..50;

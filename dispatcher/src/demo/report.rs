@@ -11,7 +11,7 @@ use super::fleet::Fleet;
 use super::shop::Sold;
 use super::stage::Stage;
 use super::tables::TermRow;
-use crate::cli::text::{span, table};
+use crate::text::{span, table};
 
 /// Committed, rolled back, delivered, sent twice, dead.
 pub(super) fn messages(sold: &Sold, audit: &Audit, fleet: &Fleet) -> String {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::words::{known, said};
-use crate::cli::text::{span, to_the_second};
+use crate::text::{span, to_the_second};
 
 /// What makes a message go out again. Times are texts of the database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -5,7 +5,7 @@ use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageRecord, NamingClaim};
 
 use super::sent_twice::{is_in_doubt, was_fenced};
 use super::words::said;
-use crate::cli::text::span;
+use crate::text::span;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]

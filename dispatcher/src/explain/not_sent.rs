@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::words::{known, said};
 use super::{Said, sentences};
-use crate::cli::text::{span, to_the_second};
+use crate::text::{span, to_the_second};
 
 /// Why a message has not been sent. Times are texts of the database; `*_ms` are milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

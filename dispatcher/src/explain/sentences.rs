@@ -5,7 +5,7 @@ use outbox_schema::{MessageId, channel_name};
 
 use super::words::{known, said};
 use super::{NotSent, Said};
-use crate::cli::text::{span, to_the_second};
+use crate::text::{span, to_the_second};
 
 /// Where there should be a poller, and is none.
 pub(super) const NOBODY_ELSE: &str = "and no replica has begun another. Is one running (`outbox run`)? `outbox status` \

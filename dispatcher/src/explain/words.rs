@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::cli::text::to_the_second;
+use crate::text::to_the_second;
 
 /// A time to the second, where it is known.
 pub(super) fn known(time: Option<&String>) -> String {

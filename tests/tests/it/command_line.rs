@@ -194,6 +194,16 @@ async fn dead_letters_are_found_tried_redriven_and_taken_back() {
 
         let would = program.run(&["dead-letters", "redrive", "--fingerprint", fingerprint, "--dry-run"]).await.done();
         assert!(would.ends_with("3 would be redriven; nothing was changed\n"), "{would}");
+        for (pace, said) in [
+            (&["--canary", "2"] as &[&str], "2 of 3 would be redriven; nothing"),
+            (&["--canary", "5"], "3 of 3 would be redriven; nothing"),
+            (&["--rate", "2/s"], "3 would be redriven, 2 a second for 2s; nothing"),
+            (&["--rate", "1/s", "--canary", "2"], "2 of 3 would be redriven, 1 a second for 2s; nothing"),
+        ] {
+            let redrive = ["dead-letters", "redrive", "--fingerprint", fingerprint, "--dry-run"];
+            let would = program.run(&[&redrive, pace].concat()).await.done();
+            assert!(would.contains(said), "{pace:?}: {would}");
+        }
         let by = ["--by", "me", "--why", "mended"];
         let canary = [&["dead-letters", "redrive", "--fingerprint", fingerprint, "--canary", "1"], &by[..]].concat();
         let text = program.run(&canary).await.done();
@@ -454,11 +464,18 @@ async fn the_listener_tells_of_health_readiness_and_numbers_also_on_a_follower()
     }
     let health = program.run(&["health", "--url", &other]).await.done();
     assert_eq!(health, "ok\n");
+    let health = program.run(&["health", "--ready", "--json", "--url", &other]).await.json();
+    let ready = json!({ "ready": true, "causes": [] });
+    assert_eq!(health, json!({ "url": format!("{other}/readyz"), "well": true, "status": 200, "answer": ready }));
     assert_eq!(follower.stop(Signal::INT).await.0, Some(0));
     let (code, log) = poller.stop(Signal::TERM).await;
     assert_eq!(code, Some(0));
     assert!(log.contains("run.stopping") && log.contains("run.stopped"), "{log}");
     assert!(program.run(&["health", "--url", &other]).await.failed().contains("does not answer"));
+    let health = program.run(&["health", "--json", "--url", &other]).await;
+    assert_eq!(health.code, Some(1), "{}", health.stderr);
+    let health: serde_json::Value = serde_json::from_str(&health.stdout).unwrap();
+    assert_eq!((&health["well"], &health["status"]), (&json!(false), &json!(null)), "{health}");
 }
 
 async fn get(address: &str, path: &str) -> (u16, String) {

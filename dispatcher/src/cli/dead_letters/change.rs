@@ -1,17 +1,18 @@
 //! `outbox dead-letters redrive`, `undo` and `purge`.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::num::NonZeroU32;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
-use outbox_schema::desk::{DeadGroup, Pace, Purged, Redriven, Selection, Skipped, Undone};
+use outbox_schema::desk::{DeadGroup, GROUPS, Pace, Purged, Redriven, Selection, Skipped, Undone};
 use outbox_schema::{ByHand, Desk};
 
 use super::filter::SelectionArgs;
 use super::list::groups;
 use crate::cli::session::{AuthorArgs, Misuse, confirmed};
-use crate::cli::text::print_as;
+use crate::text::print_as;
 
 /// Messages that are named where many were left as they are.
 const NAMED: usize = 20;
@@ -66,10 +67,10 @@ pub(in crate::cli) struct PurgeArgs {
 
 pub(super) async fn redrive(desk: &dyn Desk, by_hand: &dyn ByHand, args: RedriveArgs) -> anyhow::Result<ExitCode> {
     let selection = args.selection.into_selection()?;
-    if args.dry_run {
-        return would(desk, &selection, "redriven", args.json).await;
-    }
     let pace = Pace { canary: args.canary, rate: args.rate };
+    if args.dry_run {
+        return would(desk, &selection, |meant| would_redrive(meant, pace), args.json).await;
+    }
     let done = by_hand.redrive(&selection, pace, &args.author.into_author()).await?;
     print_as(args.json, &done, redriven)?;
     Ok(ended(done.redriven, &done.skipped))
@@ -85,11 +86,11 @@ pub(super) async fn undo(by_hand: &dyn ByHand, args: UndoArgs) -> anyhow::Result
 pub(super) async fn purge(desk: &dyn Desk, by_hand: &dyn ByHand, args: PurgeArgs) -> anyhow::Result<ExitCode> {
     let selection = args.selection.into_selection()?;
     if args.dry_run {
-        return would(desk, &selection, "deleted", args.json).await;
+        return would(desk, &selection, |meant| format!("{meant} would be deleted"), args.json).await;
     }
     if !args.yes {
         let found = desk.dead_groups(&selection).await?;
-        let question = format!("{}delete these {} dead letters for good?", groups(&found), count(&found));
+        let question = format!("{}delete these {} dead letters for good?", groups(&found), Meant::by(&found));
         if !confirmed(&question)? {
             anyhow::bail!("nothing was deleted");
         }
@@ -99,16 +100,52 @@ pub(super) async fn purge(desk: &dyn Desk, by_hand: &dyn ByHand, args: PurgeArgs
     Ok(ended(done.purged, &done.skipped))
 }
 
-async fn would(desk: &dyn Desk, selection: &Selection, done: &str, json: bool) -> anyhow::Result<ExitCode> {
+async fn would(
+    desk: &dyn Desk,
+    selection: &Selection,
+    what: impl FnOnce(Meant) -> String,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     let found = desk.dead_groups(selection).await?;
-    print_as(json, &found[..], |found| {
-        format!("{}{} would be {done}; nothing was changed", groups(found) + "\n", count(found))
-    })?;
+    print_as(json, &found[..], |found| format!("{}\n{}; nothing was changed", groups(found), what(Meant::by(found))))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn count(groups: &[DeadGroup]) -> u64 {
-    groups.iter().map(|group| group.count).sum()
+/// How many dead letters are meant.
+#[derive(Debug, Clone, Copy)]
+struct Meant {
+    counted: u64,
+    /// There may be groups that were not counted.
+    more: bool,
+}
+
+impl Meant {
+    fn by(groups: &[DeadGroup]) -> Self {
+        Self { counted: groups.iter().map(|group| group.count).sum(), more: groups.len() >= GROUPS }
+    }
+}
+
+impl fmt::Display for Meant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at_least = if self.more { "at least " } else { "" };
+        write!(f, "{at_least}{}", self.counted)
+    }
+}
+
+fn would_redrive(meant: Meant, pace: Pace) -> String {
+    let first = pace.canary.map(|canary| meant.counted.min(canary.get().into()));
+    let mut text = match first {
+        Some(first) => format!("{first} of {meant} would be redriven"),
+        None => format!("{meant} would be redriven"),
+    };
+    if let Some(rate) = pace.rate {
+        let rate = u64::from(rate.get());
+        let seconds = first.unwrap_or(meant.counted).div_ceil(rate);
+        let lasting = humantime::format_duration(Duration::from_secs(seconds));
+        let at_least = if meant.more && first.is_none() { "at least " } else { "" };
+        let _ = write!(text, ", {rate} a second for {at_least}{lasting}");
+    }
+    text
 }
 
 /// Where nothing of what was asked could be done, it failed.

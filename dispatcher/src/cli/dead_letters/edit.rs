@@ -17,7 +17,7 @@ use super::filter::FilterArgs;
 use crate::cli::diff::{difference, indented};
 use crate::cli::messages::find;
 use crate::cli::session::{AuthorArgs, Misuse, confirmed, read};
-use crate::cli::text::{print, print_as};
+use crate::text::{print, print_as};
 
 /// Of a --move-target.
 const AMBIGUOUS: &str = "it is ambiguous: of several = exactly one must be directly before http://, https:// or /; \

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::edit::{Change, Planned};
 use crate::cli::messages::find;
 use crate::cli::session::confirmed;
-use crate::cli::text::{print, print_as};
+use crate::text::{print, print_as};
 
 /// Dead letters of one question.
 const PAGE: u32 = 1_000;

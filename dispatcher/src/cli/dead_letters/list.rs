@@ -7,7 +7,7 @@ use outbox_schema::Desk;
 use outbox_schema::desk::{Cursor, DeadGroup, DeadLetterPage, Selection};
 
 use super::filter::FilterArgs;
-use crate::cli::text::{print_as, shortened, table};
+use crate::text::{print_as, shortened, table};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ListArgs {

@@ -7,8 +7,8 @@ use outbox_schema::MessageId;
 
 use super::find;
 use crate::cli::session::Reached;
-use crate::cli::text::{in_one_line, print_as};
 use crate::explain::{Explanation, Said};
+use crate::text::{in_one_line, print_as};
 
 pub(super) async fn explain(outbox: &Reached, message: &str, json: bool) -> anyhow::Result<()> {
     let id = MessageId(find(outbox.desk().as_ref(), message).await?.id);

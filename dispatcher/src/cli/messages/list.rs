@@ -6,7 +6,7 @@ use clap::Args;
 use outbox_schema::desk::{MessageFilter, MessagePage, MessageSummary, Moment};
 use outbox_schema::{Desk, MessageId, Status};
 
-use crate::cli::text::{print_as, shortened, table, to_the_second};
+use crate::text::{print_as, shortened, table, to_the_second};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ListArgs {

@@ -12,8 +12,8 @@ use outbox_schema::desk::{Cancelled, MessageRecord};
 use outbox_schema::{ByHand, Desk, MessageId};
 
 use super::session::{AuthorArgs, Reached};
-use super::text::print_as;
 use crate::config::Config;
+use crate::text::print_as;
 
 pub(super) use show::show;
 

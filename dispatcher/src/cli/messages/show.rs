@@ -7,8 +7,8 @@ use outbox_schema::desk::MessageRecord;
 
 use super::find;
 use crate::cli::session::Reached;
-use crate::cli::text::{in_one_line, print_as};
 use crate::explain::life;
+use crate::text::{in_one_line, print_as};
 
 /// Prints a message, found by its id or by its key.
 pub(in crate::cli) async fn show(outbox: &Reached, message: &str, json: bool) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! What the commands write: text for people, or JSON.
+//! How text reaches people: spans, tables, and what a terminal may be shown; or JSON.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
