@@ -1,6 +1,7 @@
 //! The port of everything a message can be delivered to.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -17,6 +18,20 @@ pub trait Adapter: Send + Sync + fmt::Debug {
     /// What `outbox check` says of the channel: a sentence when it can be used, else what to mend.
     /// Sends no message.
     async fn check(&self) -> Result<String, String>;
+}
+
+/// Says whether a send may still begin. It is asked immediately before each request is written, as making a connection, or
+/// fetching an access token, takes time.
+pub trait Permit: Send + Sync {
+    /// Whether it may.
+    fn holds(&self) -> bool;
+}
+
+/// Whoever can be asked.
+impl<F: Fn() -> bool + Send + Sync> Permit for F {
+    fn holds(&self) -> bool {
+        self()
+    }
 }
 
 /// What one attempt needs to know of a message.
@@ -36,6 +51,8 @@ pub struct Delivery {
     pub traceparent: Option<String>,
     /// Vendor part of the trace context.
     pub tracestate: Option<String>,
+    /// Where that is gone before a request was written, the outcome is [`Outcome::Unsent`].
+    pub permit: Arc<dyn Permit>,
 }
 
 /// Says which message it is; bodies, headers and targets stay out of logs.
@@ -111,6 +128,7 @@ mod tests {
             created_at: None,
             traceparent: None,
             tracestate: None,
+            permit: Arc::new(|| true),
         };
         let shown = format!("{delivery:?}");
         assert!(shown.contains("order-4711") && !shown.contains("s3cret"), "{shown}");

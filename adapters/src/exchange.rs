@@ -18,6 +18,8 @@ use crate::network::tls::is_refused_certificate;
 /// Why there is no answer, in words, by what it proves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
+    /// Not sent: nothing may be sent any more.
+    NotPermitted,
     /// Not sent, and never to be: the address is not for this channel, or the URL cannot be requested.
     Impossible(String),
     /// Provably not sent: the name does not resolve, nobody listens, or TLS failed.
@@ -32,6 +34,9 @@ impl NoAnswer {
     /// What becomes of the message.
     pub(crate) fn into_answer(self) -> Answer {
         match self {
+            Self::NotPermitted => {
+                Answer::failed(Outcome::Unsent, "not sent: the term ended before the request was written")
+            }
             Self::Impossible(error) => Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, error),
             Self::NotSent(error) | Self::Refused(error) => Answer::failed(Outcome::Retry { not_before: None }, error),
             Self::InDoubt(error) => Answer::failed(Outcome::InDoubt, error),

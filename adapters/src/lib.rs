@@ -10,7 +10,7 @@ mod network;
 mod retry_after;
 pub mod setup;
 
-pub use destination::{Adapter, Answer, Delivery};
+pub use destination::{Adapter, Answer, Delivery, Permit};
 pub use lease::{
     Held, Lease, LeaseError, REDIS_RIGHTS, REDIS_URL, RedisLease, RedisSetupError, TableLease, check_redis_url,
 };

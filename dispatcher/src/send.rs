@@ -94,7 +94,7 @@ impl Sender {
         self.destinations.answered(message, answer, took, channel.retry.max)
     }
 
-    async fn deliver(&self, term: &Term, channel: &Channel, message: &mut Message, number: u32) -> Answer {
+    async fn deliver(&self, term: &Arc<Term>, channel: &Channel, message: &mut Message, number: u32) -> Answer {
         let attempt = spans::attempt_span(message, number, term.id.epoch);
         let request = spans::request_span(&attempt);
         let (traceparent, tracestate) = spans::inject(&request, message);
@@ -106,6 +106,7 @@ impl Sender {
             created_at: message.created_at(),
             traceparent,
             tracestate,
+            permit: term.clone(),
         };
         fault_point::reach(Point::BeforeGate).await;
         if !term.gate.is_open() {
@@ -121,7 +122,8 @@ impl Sender {
         // What was dead before its turn says nothing of its destination, nor of how long that takes.
         if !matches!(mark.verdict, Verdict::Dead { attempted: false, .. }) {
             term.count_attempt(outcome);
-            self.metrics.attempt(&message.channel, attempt.outcome, attempt.duration);
+            let took = (mark.verdict != Verdict::Unsent).then_some(attempt.duration);
+            self.metrics.attempt(&message.channel, attempt.outcome, took);
         }
         if let Outcome::Delivered { .. } = outcome {
             let waited = Duration::from_millis(u64::try_from(message.waited_ms).unwrap_or(0));
@@ -132,7 +134,7 @@ impl Sender {
             Verdict::Success { .. } => "success",
             Verdict::Retry { .. } => "retry",
             Verdict::Dead { reason, .. } => reason.as_str(),
-            Verdict::Deferred { .. } => "deferred",
+            Verdict::Deferred { .. } | Verdict::Spared { .. } => "deferred",
             Verdict::Unsent => "unsent",
         };
         tracing::warn!(
@@ -156,7 +158,9 @@ impl Sender {
 /// fault, is a deferral.
 fn word_for(outcome: &Outcome, verdict: &Verdict) -> &'static str {
     match verdict {
-        Verdict::Deferred { after } => Outcome::Defer { scope: Scope::Destination, until: *after }.as_str(),
+        Verdict::Deferred { after } | Verdict::Spared { after, .. } => {
+            Outcome::Defer { scope: Scope::Destination, until: *after }.as_str()
+        }
         Verdict::Success { .. } | Verdict::Retry { .. } | Verdict::Dead { .. } | Verdict::Unsent => outcome.as_str(),
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use outbox_adapters::Permit;
 use outbox_schema::store::{OpenedTerm, TermCounts};
 use outbox_schema::{Holder, Message, Outcome, Shard, TermEnd, TermId};
 use tokio_util::sync::CancellationToken;
@@ -110,5 +111,12 @@ impl Term {
             delivered: self.delivered.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
         }
+    }
+}
+
+/// A send may begin as long as the gate is open.
+impl Permit for Term {
+    fn holds(&self) -> bool {
+        self.gate.is_open()
     }
 }

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use self::origin::{Lent, Origin};
+use crate::destination::Permit;
 use crate::exchange::{self, HeadAlone, NoAnswer, Read};
 use crate::network::Guard;
 use crate::network::dial::Dialer;
@@ -35,6 +36,7 @@ pub(crate) struct Request {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    pub(crate) permit: Arc<dyn Permit>,
 }
 
 impl std::fmt::Debug for Request {
@@ -187,6 +189,7 @@ mod tests {
             url: url.clone(),
             headers: HeaderMap::new(),
             body: Bytes::from_static(b"{}"),
+            permit: Arc::new(|| true),
         };
         let answered = connections.send(&request, deadline()).await.unwrap();
         assert!(answered.response.body().is_end_stream());

@@ -88,6 +88,9 @@ impl Origin {
         let outgoing = sender
             .request(request, offer.body())
             .map_err(|cause| NoAnswer::Impossible(format!("the target at {origin} cannot be requested: {cause}")))?;
+        if !request.permit.holds() {
+            return Err(NoAnswer::NotPermitted);
+        }
         let sent = Instant::now();
         // Whose body is taken back gets it no more.
         match timeout_at(deadline, sender.send(outgoing)).await {

@@ -26,7 +26,7 @@ use self::response::{CHANNEL_WAIT, Fault};
 pub use self::settings::Settings;
 use self::token::{KeyFile, Source, Token, Tokens};
 use crate::connections::{Connections, Request};
-use crate::destination::{Adapter, Answer, Delivery};
+use crate::destination::{Adapter, Answer, Delivery, Permit};
 use crate::exchange::{HeadAlone, NoAnswer, Read};
 use crate::network::Guard;
 use crate::network::tls::Tls;
@@ -69,27 +69,28 @@ impl FcmChannel {
         Ok(Self { connections, send_url, project, tokens: Tokens::new(source), timeout, at_most_once })
     }
 
-    async fn send(&self, body: &Bytes, token: &Token, deadline: Instant) -> Result<Read, NoAnswer> {
+    async fn send(&self, call: &Call, token: &Token, deadline: Instant) -> Result<Read, NoAnswer> {
         let Ok(mut bearer) = HeaderValue::try_from(format!("Bearer {}", token.secret)) else {
             return Err(NoAnswer::NotSent("the access token is not a header value: check credentials".to_owned()));
         };
         bearer.set_sensitive(true);
         let json = HeaderValue::from_static("application/json");
         let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer), (CONTENT_TYPE, json)]);
-        let request = Request { method: Method::POST, url: self.send_url.clone(), headers, body: body.clone() };
+        let Call { body, permit } = call.clone();
+        let request = Request { method: Method::POST, url: self.send_url.clone(), headers, body, permit };
         Ok(self.connections.send(&request, deadline).await?.read(deadline).await)
     }
 
     /// Sends, and once more with a new token where FCM refused the kept one: it may have been revoked.
-    async fn send_with_token(&self, body: &Bytes, deadline: Instant) -> Result<(Read, Arc<Token>), Answer> {
+    async fn send_with_token(&self, call: &Call, deadline: Instant) -> Result<(Read, Arc<Token>), Answer> {
         let token = self.token(deadline).await?;
-        let read = self.send(body, &token, deadline).await.map_err(unanswered)?;
+        let read = self.send(call, &token, deadline).await.map_err(unanswered)?;
         if read.status.is_success() || response::classify(&read) != Fault::Unauthenticated {
             return Ok((read, token));
         }
         self.tokens.forget(&token);
         let token = self.token(deadline).await?;
-        let read = self.send(body, &token, deadline).await.map_err(unanswered)?;
+        let read = self.send(call, &token, deadline).await.map_err(unanswered)?;
         Ok((read, token))
     }
 
@@ -118,6 +119,13 @@ impl FcmChannel {
     }
 }
 
+/// What is sent, whatever the token.
+#[derive(Clone)]
+struct Call {
+    body: Bytes,
+    permit: Arc<dyn Permit>,
+}
+
 #[async_trait]
 impl Adapter for FcmChannel {
     async fn deliver(&self, delivery: Delivery) -> Answer {
@@ -126,7 +134,8 @@ impl Adapter for FcmChannel {
             Ok(composed) => composed,
             Err(refused) => return Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, refused),
         };
-        match self.send_with_token(&Bytes::from(composed.body), deadline).await {
+        let call = Call { body: Bytes::from(composed.body), permit: delivery.permit };
+        match self.send_with_token(&call, deadline).await {
             Ok((read, token)) => self.answer(&read, &token, &composed.target),
             Err(answer) => answer,
         }
@@ -150,7 +159,9 @@ fn unanswered(no_answer: NoAnswer) -> Answer {
         NoAnswer::Impossible(error) => {
             Answer::failed(Outcome::Defer { scope: Scope::Channel, until: CHANNEL_WAIT }, error)
         }
-        NoAnswer::NotSent(_) | NoAnswer::Refused(_) | NoAnswer::InDoubt(_) => no_answer.into_answer(),
+        NoAnswer::NotPermitted | NoAnswer::NotSent(_) | NoAnswer::Refused(_) | NoAnswer::InDoubt(_) => {
+            no_answer.into_answer()
+        }
     }
 }
 

@@ -99,6 +99,7 @@ mod tests {
             headers: None,
             traceparent: None,
             tracestate: None,
+            permit: std::sync::Arc::new(|| true),
         };
         Ok(serde_json::from_slice(&compose(&delivery)?.body).unwrap())
     }

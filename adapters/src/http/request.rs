@@ -127,7 +127,8 @@ impl Composer {
                 headers.insert(name, value);
             }
         }
-        let request = Request { method: self.method.clone(), url, headers, body: Bytes::from(body) };
+        let request =
+            Request { method: self.method.clone(), url, headers, body: Bytes::from(body), permit: delivery.permit };
         // Without a base_url anybody may be asked, and few ask for a certificate.
         let certified = self.certified && self.base.is_some() && self.trusts(&request.url);
         Ok(Composed { request, authorized: credential.is_some() || certified })

@@ -109,6 +109,7 @@ pub(crate) fn delivery(target: &str) -> Delivery {
         created_at: None,
         traceparent: None,
         tracestate: None,
+        permit: Arc::new(|| true),
     }
 }
 
@@ -164,6 +165,15 @@ async fn a_refused_token_is_dropped_and_the_message_goes_out_with_a_new_one() {
     assert!(matches!(adapter.deliver(delivery("abc")).await.outcome, Outcome::Delivered { .. }));
     assert!(matches!(adapter.deliver(delivery("abc")).await.outcome, Outcome::Delivered { .. }));
     assert_eq!((fcm.sends().len(), fcm.tokens_fetched()), (3, 2));
+}
+
+#[tokio::test]
+async fn a_message_goes_out_with_a_new_token_only_if_its_permit_still_holds() {
+    let fcm = Fcm::start(3600, |_| reply(401, "", r#"{"error": {"status": "UNAUTHENTICATED"}}"#)).await;
+    let asked = AtomicUsize::new(0);
+    let once = move || asked.fetch_add(1, Ordering::SeqCst) == 0;
+    let answer = fcm.channel(LONG, false).deliver(Delivery { permit: Arc::new(once), ..delivery("abc") }).await;
+    assert_eq!((answer.outcome, fcm.sends().len(), fcm.tokens_fetched()), (Outcome::Unsent, 1, 2));
 }
 
 #[tokio::test]

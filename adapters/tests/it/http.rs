@@ -1,5 +1,7 @@
 //! What an HTTP channel sends, and what it makes of servers that misbehave.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use outbox_adapters::http::{HttpChannel, Settings};
@@ -53,6 +55,7 @@ pub(crate) fn delivery(target: &str) -> Delivery {
         created_at: None,
         traceparent: None,
         tracestate: None,
+        permit: Arc::new(|| true),
     }
 }
 
@@ -327,4 +330,18 @@ async fn a_connection_whose_request_was_answered_and_never_read_keeps_no_other_m
     let answer = adapter.deliver(large).await;
     assert_eq!(answer.outcome, DEAD, "{answer:?}");
     assert_eq!(adapter.deliver(delivery(&target)).await.outcome, DELIVERED);
+}
+
+#[tokio::test]
+async fn a_request_is_not_written_once_its_permit_is_gone() {
+    let server = accepting().await;
+    let channel = channel(&loopback(), LONG, false);
+    let permitted = Arc::new(AtomicBool::new(true));
+    let permit = permitted.clone();
+    let delivery = Delivery { permit: Arc::new(move || permit.load(Ordering::SeqCst)), ..delivery(&server.url("/")) };
+    assert_eq!(channel.deliver(delivery.clone()).await.outcome, DELIVERED);
+    permitted.store(false, Ordering::SeqCst);
+    let answer = channel.deliver(delivery).await;
+    assert_eq!((answer.outcome, server.seen().len()), (Outcome::Unsent, 1));
+    assert!(answer.error.is_some_and(|error| error.contains("the term ended")));
 }
