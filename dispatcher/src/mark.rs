@@ -156,7 +156,7 @@ impl Marker {
         // What is fenced was settled, and counted, by somebody else.
         let in_doubt = marks.iter().filter(|mark| mark.attempt.outcome == Outcome::InDoubt.as_str());
         for mark in in_doubt.filter(|mark| !report.fenced.contains(&mark.id)) {
-            self.metrics.in_doubt(policy_of(&mark.verdict), 1);
+            self.metrics.in_doubt(done_by(&mark.verdict), 1);
         }
         if report.fenced.is_empty() {
             return;
@@ -175,14 +175,14 @@ impl Marker {
     }
 }
 
-/// What the verdict on an attempt in doubt says of its channel's policy.
-fn policy_of(verdict: &Verdict) -> InDoubtPolicy {
+/// What was done with a row whose attempt ended in doubt. One that had no other left is a dead letter, whatever the policy.
+fn done_by(verdict: &Verdict) -> InDoubtPolicy {
     match verdict {
-        Verdict::Dead { reason: outbox_schema::DeadReason::InDoubt, .. } => InDoubtPolicy::DeadLetter,
-        Verdict::Dead { .. }
-        | Verdict::Success { .. }
+        Verdict::Dead { .. } => InDoubtPolicy::DeadLetter,
+        Verdict::Success { .. }
         | Verdict::Retry { .. }
         | Verdict::Deferred { .. }
+        | Verdict::Spared { .. }
         | Verdict::Unsent => InDoubtPolicy::Resend,
     }
 }

@@ -7,7 +7,7 @@ use outbox_schema::{DeadReason, InDoubtPolicy, Message, Outcome, Verdict};
 use crate::channels::{Channel, Retry};
 
 /// Decides what becomes of `message` after attempt `number` ended with `outcome`. Where its destination is at fault, and
-/// takes nothing for `deferred`, a failure that proves nothing was accepted counts no attempt.
+/// takes nothing for `deferred`, a failure after which it is simply tried again counts no attempt.
 pub fn decide(
     outcome: &Outcome,
     channel: &Channel,
@@ -17,7 +17,8 @@ pub fn decide(
 ) -> Verdict {
     match (outcome, deferred) {
         (Outcome::Retry { not_before }, Some(wait)) if !is_too_old(channel, message) => {
-            Verdict::Deferred { after: wait.max(asked(channel, *not_before)).max(channel.retry.floor) }
+            let at_least = asked(channel, *not_before).max(channel.retry.floor);
+            Verdict::Spared { after: wait.max(at_least), at_least }
         }
         (outcome, _) => of_itself(outcome, channel, message, number),
     }
@@ -165,7 +166,8 @@ mod tests {
         let mut channel = channel(InDoubtPolicy::Resend);
         (channel.retry.floor, channel.retry.base, channel.retry.max) = (seconds(10), seconds(10), seconds(10));
         let soon = decide(&Outcome::Retry { not_before: None }, &channel, &message(None, None), 1, Some(seconds(1)));
-        assert_eq!(soon, Verdict::Deferred { after: seconds(10) }, "a breaker is about to be tried again");
+        let spared = Verdict::Spared { after: seconds(10), at_least: seconds(10) };
+        assert_eq!(soon, spared, "a breaker is about to be tried again");
         for outcome in [Outcome::InDoubt, Outcome::Retry { not_before: None }] {
             let mut waits: Vec<_> = (0..100)
                 .map(|_| match decide(&outcome, &channel, &message(None, None), 1, None) {
@@ -196,7 +198,9 @@ mod tests {
             decide(outcome, &channel(InDoubtPolicy::Resend), &message(None, age), 99, Some(after))
         };
         let retry = Outcome::Retry { not_before: None };
-        assert_eq!(decided(&retry, None), Verdict::Deferred { after });
+        assert_eq!(decided(&retry, None), Verdict::Spared { after, at_least: Duration::ZERO });
+        let busy = Outcome::Retry { not_before: Some(Duration::from_secs(20)) };
+        assert_eq!(decided(&busy, None), Verdict::Spared { after, at_least: Duration::from_secs(20) });
         assert_eq!(decided(&retry, Some(600_000)), EXHAUSTED, "not for ever");
         assert_eq!(decided(&Outcome::InDoubt, None), EXHAUSTED);
         assert_eq!(decided(&Outcome::DeadTarget, None), of(&Outcome::DeadTarget, InDoubtPolicy::Resend, 1));

@@ -155,6 +155,14 @@ pub enum Verdict {
         /// From the moment the mark is written, by the database's clock.
         after: Duration,
     },
+    /// Stays `PENDING`, due again after `after`; counts no attempt, though one was made and failed: its destination is at fault.
+    /// How long the message is tried counts from it all the same.
+    Spared {
+        /// From the moment the mark is written, by the database's clock.
+        after: Duration,
+        /// The same where the destination takes messages again before that.
+        at_least: Duration,
+    },
     /// Stays `PENDING` and due: it was not sent. Counts no attempt.
     Unsent,
 }

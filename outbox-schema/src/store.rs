@@ -86,9 +86,9 @@ pub struct OpenedTerm {
 pub struct TermCounts {
     /// Rows claimed.
     pub claimed: u64,
-    /// Rows delivered and marked by the time the term ended.
+    /// Rows accepted by the other side by the time the term ended. What was on the wire then is in no term's counts.
     pub delivered: u64,
-    /// Rows whose attempt failed, for now or for good.
+    /// Rows whose attempt had failed by then, for now or for good.
     pub failed: u64,
 }
 

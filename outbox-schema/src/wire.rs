@@ -1,13 +1,14 @@
 //! What statements take as JSON text, which every dialect unfolds into rows.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::fingerprint::error_hash;
-use crate::{ChannelTerms, InDoubtPolicy, Mark, MessageId, OnDeadOrdered, Status, StoreError, Verdict};
+use crate::{ChannelTerms, InDoubtPolicy, Mark, MessageId, OnDeadOrdered, PauseKind, Status, StoreError, Verdict};
 
 /// Longest error or excerpt that is kept, in bytes of UTF-8.
 const TEXT_BYTES: usize = 4096;
@@ -27,6 +28,9 @@ pub(crate) struct MarkRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     after_ms: Option<u64>,
     deferred: bool,
+    /// Of one that was tried and is not counted: from when it may be tried again, whoever is at fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spared_ms: Option<u64>,
     /// The destination or channel that is paused for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) paused: Option<&'a str>,
@@ -127,6 +131,7 @@ impl<'a> MarkRow<'a> {
     pub(crate) fn all(marks: &'a [Mark]) -> Vec<Self> {
         let mut rows: Vec<_> = marks.iter().map(Self::of).collect();
         rows.sort_unstable_by_key(|row| row.id);
+        merge_pauses(&mut rows);
         rows
     }
 
@@ -146,13 +151,25 @@ impl<'a> MarkRow<'a> {
             Verdict::Success { .. } => (Status::Success, true, None, None),
             Verdict::Retry { after } => (Status::Pending, true, None, Some(*after)),
             Verdict::Dead { reason, attempted, .. } => (Status::Dead, *attempted, Some(reason.as_str()), None),
-            Verdict::Deferred { after } => (Status::Pending, false, None, Some(*after)),
+            Verdict::Deferred { after } | Verdict::Spared { after, .. } => (Status::Pending, false, None, Some(*after)),
             Verdict::Unsent => (Status::Pending, false, None, None),
         };
         let pause = mark.pause.as_ref();
         let receipt = match verdict {
             Verdict::Success { receipt } => receipt.as_deref().map(storable),
-            Verdict::Retry { .. } | Verdict::Dead { .. } | Verdict::Deferred { .. } | Verdict::Unsent => None,
+            Verdict::Retry { .. }
+            | Verdict::Dead { .. }
+            | Verdict::Deferred { .. }
+            | Verdict::Spared { .. }
+            | Verdict::Unsent => None,
+        };
+        let spared_ms = match verdict {
+            Verdict::Spared { at_least, .. } => Some(millis(*at_least)),
+            Verdict::Success { .. }
+            | Verdict::Retry { .. }
+            | Verdict::Dead { .. }
+            | Verdict::Deferred { .. }
+            | Verdict::Unsent => None,
         };
         Self {
             claim: mark.claim.0,
@@ -162,7 +179,8 @@ impl<'a> MarkRow<'a> {
             counted: counted.into(),
             dead_reason,
             after_ms: after.map(millis),
-            deferred: matches!(verdict, Verdict::Deferred { .. }),
+            deferred: matches!(verdict, Verdict::Deferred { .. } | Verdict::Spared { .. }),
+            spared_ms,
             paused: pause.map(|pause| pause.destination.as_str()),
             paused_ms: pause.map(|pause| millis(pause.remaining)),
             pause_kind: pause.map(|pause| pause.kind.as_str()),
@@ -180,6 +198,24 @@ impl<'a> MarkRow<'a> {
             outcome: mark.attempt.outcome,
             excerpt: mark.attempt.excerpt.as_deref().map(storable),
         }
+    }
+}
+
+/// Leaves each destination one pause, that which ends last; of two that end together, the one that holds more. Where any of them
+/// is a breaker's, it is one: or nobody would try the destination carefully.
+fn merge_pauses(rows: &mut [MarkRow<'_>]) {
+    let breaker = Some(PauseKind::Breaker.as_str());
+    let mut last: HashMap<&str, usize> = HashMap::new();
+    for place in 0..rows.len() {
+        let Some(destination) = rows[place].paused else { continue };
+        let Some(before) = last.insert(destination, place) else { continue };
+        let later = (rows[place].paused_ms, rows[place].pause_kind) > (rows[before].paused_ms, rows[before].pause_kind);
+        let (stays, goes) = if later { (place, before) } else { (before, place) };
+        if rows[goes].pause_kind == breaker {
+            rows[stays].pause_kind = breaker;
+        }
+        (rows[goes].paused, rows[goes].paused_ms, rows[goes].pause_kind) = (None, None, None);
+        last.insert(destination, stays);
     }
 }
 

@@ -607,7 +607,7 @@ BEGIN
     WITH mark AS MATERIALIZED (
         SELECT * FROM json_to_recordset(p_marks) AS m(
             claim uuid, id bigint, revision integer, status text, counted integer, dead_reason text,
-            after_ms bigint, deferred boolean, paused text, paused_ms bigint, pause_kind text, invalid_target boolean,
+            after_ms bigint, deferred boolean, spared_ms bigint, paused text, paused_ms bigint, pause_kind text, invalid_target boolean,
             receipt text, status_code integer, error text, error_hash text, record boolean,
             number integer, epoch bigint, holder text, started_ms bigint, duration_ms bigint,
             outcome text, excerpt text)
@@ -619,8 +619,9 @@ BEGIN
             dead_reason = m.dead_reason,
             available_at = CASE WHEN m.after_ms IS NULL THEN o.available_at
                                 ELSE clock_timestamp() + m.after_ms * interval '1 ms' END,
-            deferred_from = CASE WHEN m.deferred THEN coalesce(o.deferred_from, o.available_at) END,
-            first_attempt_at = CASE WHEN m.counted = 0 THEN o.first_attempt_at ELSE coalesce(
+            deferred_from = CASE WHEN m.spared_ms > 0 THEN clock_timestamp() + m.spared_ms * interval '1 ms'
+                                 WHEN m.deferred THEN coalesce(o.deferred_from, o.available_at) END,
+            first_attempt_at = CASE WHEN m.counted = 0 AND m.spared_ms IS NULL THEN o.first_attempt_at ELSE coalesce(
                 o.first_attempt_at, clock_timestamp() - m.started_ms * interval '1 ms') END,
             finished_at = CASE WHEN m.status <> 'PENDING' THEN clock_timestamp() END,
             receipt = coalesce(m.receipt, o.receipt),
@@ -662,9 +663,9 @@ BEGIN
         ON CONFLICT (channel, md5(target)) DO UPDATE SET reason = excluded.reason, observed_at = excluded.observed_at
     ), paused AS (
         INSERT INTO outbox_destination (destination, paused_until, paused_by, pause_kind, reason, failures)
-        SELECT m.paused, max(clock_timestamp() + m.paused_ms * interval '1 ms'), 'dispatcher', max(m.pause_kind),
-               max(m.error), max((m.pause_kind = 'breaker')::integer)
-        FROM mark m WHERE m.paused IS NOT NULL GROUP BY m.paused ORDER BY m.paused
+        SELECT m.paused, clock_timestamp() + m.paused_ms * interval '1 ms', 'dispatcher', m.pause_kind, m.error,
+               (m.pause_kind = 'breaker')::integer
+        FROM mark m WHERE m.paused IS NOT NULL ORDER BY m.paused
         -- Of two pauses the one that ends later counts; a breaker stays one until it closes, or nobody would try it
         -- carefully.
         ON CONFLICT (destination) DO UPDATE

@@ -2,13 +2,13 @@
 -- until it closes, or nobody would try it carefully. Assignments are made from left to right: a kind that is not kept is
 -- not `hand` for those after it.
 INSERT INTO outbox_destination (destination, paused_until, paused_by, pause_kind, reason, failures)
-SELECT m.paused, MAX(UTC_TIMESTAMP(6) + INTERVAL m.paused_ms * 1000 MICROSECOND), 'dispatcher', MAX(m.pause_kind),
-       MAX(m.error), MAX(m.pause_kind = 'breaker')
+SELECT m.paused, UTC_TIMESTAMP(6) + INTERVAL m.paused_ms * 1000 MICROSECOND, 'dispatcher', m.kind, m.error,
+       m.kind = 'breaker'
 FROM JSON_TABLE(?, '$[*]' COLUMNS (
     paused varchar(255) CHARACTER SET utf8mb4 PATH '$.paused', paused_ms bigint PATH '$.paused_ms',
-    pause_kind varchar(16) CHARACTER SET utf8mb4 PATH '$.pause_kind',
+    kind varchar(16) CHARACTER SET utf8mb4 PATH '$.pause_kind',
     error text CHARACTER SET utf8mb4 PATH '$.error')) m
-GROUP BY m.paused ORDER BY m.paused
+ORDER BY m.paused
 ON DUPLICATE KEY UPDATE
     pause_kind = CASE WHEN pause_kind <=> 'hand' AND paused_until > UTC_TIMESTAMP(6) THEN 'hand'
                       WHEN 'breaker' IN (pause_kind, VALUES(pause_kind)) THEN 'breaker'

@@ -3,5 +3,7 @@ SELECT to_json(now()) #>> '{}' AS now, available_at <= now() AS due,
        CASE WHEN isfinite(available_at)
             THEN (extract(epoch FROM available_at - now()) * 1000)::bigint END AS due_in_ms,
        coalesce(expires_at <= now(), false) AS expired,
-       CASE WHEN isfinite(expires_at) THEN (extract(epoch FROM expires_at - now()) * 1000)::bigint END AS expires_in_ms
+       CASE WHEN isfinite(expires_at) THEN (extract(epoch FROM expires_at - now()) * 1000)::bigint END AS expires_in_ms,
+       CASE WHEN isfinite(first_attempt_at)
+            THEN (extract(epoch FROM now() - first_attempt_at) * 1000)::bigint END AS tried_for_ms
 FROM outbox WHERE id = $1

@@ -4,8 +4,9 @@ SET status = m.status,
     attempts = o.attempts + m.counted,
     dead_reason = m.dead_reason,
     available_at = coalesce(now.ms + m.after_ms, o.available_at),
-    deferred_from = CASE WHEN m.deferred THEN coalesce(o.deferred_from, o.available_at) END,
-    first_attempt_at = CASE WHEN m.counted = 0 THEN o.first_attempt_at
+    deferred_from = CASE WHEN m.spared_ms > 0 THEN now.ms + m.spared_ms
+                         WHEN m.deferred THEN coalesce(o.deferred_from, o.available_at) END,
+    first_attempt_at = CASE WHEN m.counted = 0 AND m.spared_ms IS NULL THEN o.first_attempt_at
                             ELSE coalesce(o.first_attempt_at, now.ms - m.started_ms) END,
     finished_at = CASE WHEN m.status <> 'PENDING' THEN now.ms END,
     receipt = coalesce(m.receipt, o.receipt),
@@ -15,7 +16,7 @@ SET status = m.status,
 FROM (
     SELECT value ->> 'id' AS id, value ->> 'revision' AS revision, value ->> 'status' AS status,
            value ->> 'counted' AS counted, value ->> 'dead_reason' AS dead_reason, value ->> 'after_ms' AS after_ms,
-           value ->> 'deferred' AS deferred, value ->> 'started_ms' AS started_ms, value ->> 'receipt' AS receipt,
+           value ->> 'deferred' AS deferred, value ->> 'spared_ms' AS spared_ms, value ->> 'started_ms' AS started_ms, value ->> 'receipt' AS receipt,
            value ->> 'status_code' AS status_code, value ->> 'error' AS error,
            value ->> 'error_hash' AS error_hash
     FROM json_each(?1)

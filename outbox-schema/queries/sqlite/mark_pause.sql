@@ -1,9 +1,9 @@
 -- What somebody paused by hand stays paused. Of two other pauses the one that ends later counts; a breaker stays one
 -- until it closes, or nobody would try it carefully.
 INSERT INTO outbox_destination (destination, paused_until, paused_by, pause_kind, reason, failures)
-SELECT value ->> 'paused', max(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) + (value ->> 'paused_ms')),
-       'dispatcher', max(value ->> 'pause_kind'), max(value ->> 'error'), max(value ->> 'pause_kind' = 'breaker')
-FROM json_each(?1) WHERE true GROUP BY value ->> 'paused'
+SELECT value ->> 'paused', CAST(round(unixepoch('subsec') * 1000) AS INTEGER) + (value ->> 'paused_ms'),
+       'dispatcher', value ->> 'pause_kind', value ->> 'error', value ->> 'pause_kind' = 'breaker'
+FROM json_each(?1) WHERE true
 ON CONFLICT (destination) DO UPDATE
 SET paused_until = max(coalesce(paused_until, 0), excluded.paused_until),
     paused_by = iif(paused_until > excluded.paused_until, paused_by, excluded.paused_by),

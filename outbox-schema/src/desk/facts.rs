@@ -56,6 +56,8 @@ pub struct MessageClock {
     pub expired: bool,
     /// Milliseconds until then, negative once past; none where it does not expire.
     pub expires_in_ms: Option<i64>,
+    /// Milliseconds since its first attempt; none where none was made.
+    pub tried_for_ms: Option<i64>,
 }
 
 /// Messages of an ordering key that go out first.

@@ -119,9 +119,9 @@ pub struct TermEntry {
     pub ended_because: Option<String>,
     /// Rows claimed; none where the holder could not say.
     pub claimed: Option<i64>,
-    /// Rows delivered.
+    /// Rows accepted by the other side by the time it ended; what was on the wire then is counted nowhere.
     pub delivered: Option<i64>,
-    /// Rows whose attempt failed.
+    /// Rows whose attempt had failed by then.
     pub failed: Option<i64>,
 }
 

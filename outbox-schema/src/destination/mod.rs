@@ -32,8 +32,7 @@ impl PauseKind {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::Hand, Self::Breaker, Self::Asked, Self::Barred];
 
-    /// The value of the column. Of the pauses of one destination that are marked together the databases keep the last in the
-    /// alphabet: the breaker, and else what holds the most.
+    /// The value of the column. Of two that name one destination and end together, the last in the alphabet holds the most.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Hand => "hand",

@@ -267,6 +267,11 @@ async fn a_message_to_a_target_that_is_gone_is_claimed_as_one() {
 }
 
 #[tokio::test]
+async fn an_attempt_that_is_spared_is_not_counted_and_begins_the_age() {
+    on_every_database(marks::an_attempt_that_is_spared_is_not_counted_and_begins_the_age).await;
+}
+
+#[tokio::test]
 async fn a_deferral_counts_no_attempt_and_pauses_the_destination() {
     on_every_database(marks::a_deferral_counts_no_attempt_and_pauses_the_destination).await;
 }

@@ -221,20 +221,26 @@ pub async fn of_two_pauses_the_later_end_counts_and_a_breaker_stays_one(outbox: 
     }
 }
 
-/// Of two others, what holds all of a channel.
+/// Of two others, what lasts longest; and what holds all of a channel, where they last as long.
 pub async fn of_pauses_that_are_marked_together_a_breaker_is_what_counts(outbox: &Outbox) {
     use PauseKind::{Asked, Barred, Breaker};
-    for (marked, expected) in
-        [(vec![Asked, Breaker, Asked], Breaker), (vec![Barred, Breaker], Breaker), (vec![Barred, Asked], Barred)]
-    {
+    for (marked, expected) in [
+        (vec![(Asked, 60), (Breaker, 60), (Asked, 60)], (Breaker, 60)),
+        (vec![(Barred, 1), (Breaker, 5)], (Breaker, 5)),
+        (vec![(Breaker, 1), (Asked, 60)], (Breaker, 60)),
+        (vec![(Barred, 60), (Asked, 60)], (Barred, 60)),
+        (vec![(Asked, 60), (Barred, 60)], (Barred, 60)),
+        (vec![(Barred, 1), (Asked, 60)], (Asked, 60)),
+        (vec![(Asked, 1), (Barred, 60), (Asked, 1)], (Barred, 60)),
+    ] {
         outbox.execute("DELETE FROM outbox_destination").await;
         let channels = [http()];
         let term = outbox.term(&channels).await;
         slow_rows(outbox, marked.len()).await;
         let ask = request(&channels);
         let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
-        let remaining = Duration::from_hours(1);
-        let marks = claimed.iter().zip(&marked).map(|(message, kind)| {
+        let marks = claimed.iter().zip(&marked).map(|(message, (kind, minutes))| {
+            let remaining = Duration::from_mins(*minutes);
             let failed = mark(&term, ask.claim, message, Verdict::Deferred { after: remaining }, "deferred");
             Mark { pause: Some(Pause { destination: SLOW.to_owned(), remaining, kind: *kind }), ..failed }
         });
@@ -242,7 +248,8 @@ pub async fn of_pauses_that_are_marked_together_a_breaker_is_what_counts(outbox:
         assert_eq!(marks.len(), marked.len());
         outbox.store.mark(&marks, &[ask.claim]).await.unwrap();
         let told = left_behind(outbox, &format!("{marked:?}")).await.remove(0);
-        assert_eq!(told.pause.map(|(kind, _)| kind), Some(expected), "of {marked:?}");
+        let pause = told.pause.map(|(kind, left)| (kind, (left.as_secs() + 30) / 60));
+        assert_eq!((pause, told.failures), (Some(expected), u32::from(expected.0 == Breaker)), "of {marked:?}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use outbox_schema::DestinationStore as _;
 use outbox_schema::store::TermCounts;
 use outbox_schema::{ChannelTerms, ClaimId, DeadReason, Mark, Message, StoreError, TermEnd, TermId, Verdict};
 use sqlx::{AssertSqlSafe, Connection};
@@ -172,6 +173,26 @@ pub async fn a_deferral_counts_no_attempt_and_pauses_the_destination(outbox: &Ou
         let expected = ["https://busy.example:443", "dispatcher", "429", "0"].map(|text| Some(text.to_owned()));
         assert_eq!(pause, [expected]);
         assert_eq!(outbox.attempts(sent.message.id()).await[0].outcome, "deferred");
+    }
+}
+
+/// Its age counts from then all the same, and what it was asked to wait holds when the destination comes back before that.
+pub async fn an_attempt_that_is_spared_is_not_counted_and_begins_the_age(outbox: &Outbox) {
+    for (at_least, due_again) in [(0, -60_000..=0), (10, 5_000..=10_000)] {
+        let sent = Sent::one(outbox, &[("target", "'https://down.example/'")]).await;
+        let spared = Verdict::Spared { after: Duration::from_mins(10), at_least: Duration::from_secs(at_least) };
+        outbox.store.mark(&[sent.mark(spared, "deferred")], &[sent.claim]).await.unwrap();
+
+        let row = outbox.message(sent.message.id()).await;
+        assert_eq!((row.status.as_str(), row.revision, row.attempts), ("PENDING", 1, 0));
+        assert!((590_000..=600_000).contains(&row.available_in), "{row:?}");
+        assert!(row.first_attempt.is_some_and(|ms| (-60_000..=0).contains(&ms)), "{row:?}");
+        assert!(row.deferred_from.is_some_and(|ms| due_again.contains(&ms)), "{row:?}");
+
+        outbox.database().bring_back(&sent.term, "https://down.example:443", 10).await.unwrap();
+        let row = outbox.message(sent.message.id()).await;
+        assert!(due_again.contains(&row.available_in) && row.deferred_from.is_none(), "{row:?}");
+        outbox.execute("DELETE FROM outbox").await;
     }
 }
 
