@@ -145,7 +145,7 @@ async fn the_request_that_enqueues_the_attempt_and_its_request_are_one_trace() {
 async fn metrics_are_sent_under_the_names_that_prometheus_shows() {
     let collector = Collector::default();
     let (telemetry, metrics, _dispatch) = set_up(Some(&collector.start().await));
-    metrics.attempt("http", "delivered", Duration::from_millis(3));
+    metrics.attempt("http", "delivered", Some(Duration::from_millis(3)));
     telemetry.shutdown(&metrics).await;
     let sent = collector.metrics();
     for name in [Name::Attempts, Name::AttemptDuration, Name::LeaseHeld, Name::FencedMarks] {

@@ -13,6 +13,7 @@ mod sentences;
 mod words;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use outbox_schema::desk::MessageFacts;
 use outbox_schema::{Database, DeskError, MessageId, OnDeadOrdered};
@@ -42,6 +43,8 @@ pub struct Configured {
 pub struct ConfiguredChannel {
     /// Attempts that its messages have where they do not say so themselves.
     pub max_attempts: u32,
+    /// How long they are retried.
+    pub max_age: Duration,
     /// Whether a dead letter, but for a cancelled one, keeps the later messages of its ordering key from going out.
     pub halts: bool,
 }
@@ -91,6 +94,7 @@ impl Configured {
         let (ttl, term) = (config.lease.ttl, config.lease.term);
         let channel = |its: &ChannelConfig| ConfiguredChannel {
             max_attempts: its.retry.max_attempts,
+            max_age: its.retry.max_age,
             halts: its.on_dead_ordered == OnDeadOrdered::Halt,
         };
         Self {

@@ -91,6 +91,8 @@ pub enum NotSent {
     Expired { at: String },
     /// All its attempts were made.
     AttemptsUsedUp { attempts: i32, of: i64 },
+    /// Its channel retries nothing for so long.
+    TooOld { tried_for_ms: i64, max_age_ms: i64 },
     /// Its own `max_attempts` is no number of attempts.
     WrongMaxAttempts { max_attempts: i32 },
     /// No replica has ever led its shard.
@@ -170,6 +172,7 @@ impl fmt::Display for NotSent {
             Self::NotDue { at, in_ms } => format!("It is not due until {}.", sentences::later(at, *in_ms)),
             Self::Expired { at } => sentences::expired(at),
             Self::AttemptsUsedUp { attempts, of } => sentences::used_up(*attempts, *of),
+            Self::TooOld { tried_for_ms, max_age_ms } => sentences::too_old(*tried_for_ms, *max_age_ms),
             Self::WrongMaxAttempts { max_attempts } => sentences::wrong_max_attempts(*max_attempts),
             Self::NeverPolled { shard } => sentences::never_polled(*shard),
             Self::NotPolled { shard, epoch, holder, began, began_ms, ended, ended_because } => {

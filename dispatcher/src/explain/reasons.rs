@@ -55,7 +55,7 @@ fn pending(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Conf
     causes.extend(poller);
     causes.extend(expired(facts));
     if !kept && !facts.clock.expired {
-        causes.extend(wrong_budget(&facts.message, configured));
+        causes.extend(wrong_budget(&facts.message, configured).or_else(|| too_old(facts, configured)));
         causes.extend(suspect(&facts.message));
         causes.extend(backlog(facts));
     }
@@ -182,6 +182,13 @@ fn wrong_budget(message: &MessageRecord, configured: &Configured) -> Option<NotS
     }
     let of = budget(message, configured);
     (i64::from(message.attempts) >= of).then_some(NotSent::AttemptsUsedUp { attempts: message.attempts, of })
+}
+
+fn too_old(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {
+    let channel = configured.channels.get(&facts.message.channel)?;
+    let max_age_ms = i64::try_from(channel.max_age.as_millis()).unwrap_or(i64::MAX);
+    let tried_for_ms = facts.clock.tried_for_ms.filter(|tried_for_ms| *tried_for_ms >= max_age_ms)?;
+    Some(NotSent::TooOld { tried_for_ms, max_age_ms })
 }
 
 /// The attempts that it has: its own, the channel's, or, where nobody has configured that, what it has had.

@@ -210,6 +210,15 @@ pub(super) fn used_up(attempts: i32, of: i64) -> String {
     format!("It has had {attempts} of {of} attempts: the next poll that meets it makes it a dead letter, `exhausted`.")
 }
 
+pub(super) fn too_old(tried_for_ms: i64, max_age_ms: i64) -> String {
+    format!(
+        "Its first attempt is {} ago, and its channel retries for {} (max_age): the next poll that meets it makes it a dead \
+         letter, `exhausted`.",
+        span(tried_for_ms),
+        span(max_age_ms)
+    )
+}
+
 pub(super) fn wrong_max_attempts(max_attempts: i32) -> String {
     format!(
         "Its max_attempts is {max_attempts}, and must be 1 or more: the next poll that meets it makes it a dead letter, \

@@ -107,9 +107,11 @@ impl Metrics {
     }
 
     /// An attempt of `channel` ended with `outcome` ([`outbox_schema::Outcome::as_str`]).
-    pub fn attempt(&self, channel: &str, outcome: &'static str, duration: Duration) {
+    pub fn attempt(&self, channel: &str, outcome: &'static str, duration: Option<Duration>) {
         self.channels.with_outcome(channel, outcome, |labels| self.attempts.add(1, labels));
-        self.channels.with(channel, |labels| self.attempt_duration.record(duration.as_secs_f64(), labels));
+        if let Some(duration) = duration {
+            self.channels.with(channel, |labels| self.attempt_duration.record(duration.as_secs_f64(), labels));
+        }
     }
 
     /// The other side accepted a message of `channel`, `latency` after it was created.

@@ -23,7 +23,7 @@ fn term(clock: &Arc<SteppedClock>) -> Arc<Term> {
 }
 
 fn touch_everything(metrics: &Metrics) {
-    metrics.attempt("http", "delivered", Duration::from_millis(3));
+    metrics.attempt("http", "delivered", Some(Duration::from_millis(3)));
     metrics.delivered("http", Duration::from_millis(20));
     metrics.misconfigured("fcm");
     metrics.in_flight(7);
@@ -167,7 +167,16 @@ fn what_the_database_no_longer_says_is_not_repeated() {
 #[test]
 fn a_channel_that_is_not_configured_is_counted_too() {
     let metrics = metrics();
-    metrics.attempt("added later", "retry", Duration::from_millis(1));
+    metrics.attempt("added later", "retry", Some(Duration::from_millis(1)));
     let counted = r#"outbox_attempts_total{channel="added later",outcome="retry"} 1"#;
     assert!(lines(&metrics, "outbox_attempts_total").iter().any(|line| line == counted));
+}
+
+#[test]
+fn every_metric_is_on_its_page_in_the_words_of_its_help() {
+    let page = include_str!("../../../docs/metrics.md");
+    for name in Name::ALL {
+        let line = page.lines().find(|line| line.starts_with(&format!("| `{}` |", name.as_str())));
+        assert!(line.is_some_and(|line| line.ends_with(&format!("| {} |", name.help()))), "{name:?}: {line:?}");
+    }
 }

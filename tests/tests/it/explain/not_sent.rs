@@ -238,7 +238,7 @@ async fn a_redriven_message_waits_for_a_later_one_of_its_ordering_key_that_is_in
 async fn a_dead_letter_is_waited_for_where_its_channel_halts_and_only_there() {
     on_every_database(async |outbox| {
         let leader = Leader::begin(outbox).await;
-        let halts = ConfiguredChannel { max_attempts: 10, halts: true };
+        let halts = ConfiguredChannel { halts: true, ..configured().channels["http"] };
         let halting = Configured { channels: [("http".to_owned(), halts)].into(), ..configured() };
         let key = ("ordering_key", "'o'");
         let cancelled = insert(outbox, &[key, ("status", "'DEAD'"), ("dead_reason", "'cancelled'")]).await;
@@ -472,6 +472,11 @@ async fn attempts_that_are_used_up_and_budgets_that_are_none_are_told() {
         let used_up = insert(outbox, &[("attempts", "10")]).await;
         assert_eq!(why(outbox, used_up).await, ["attempts_used_up"]);
         assert!(decisive(outbox, used_up).await.1.contains("10 of 10 attempts"));
+        outbox.execute("DELETE FROM outbox").await;
+        let long_ago = outbox.moment(-73 * 3_600_000);
+        let too_old = insert(outbox, &[("attempts", "1"), ("first_attempt_at", &long_ago)]).await;
+        assert_eq!(why(outbox, too_old).await, ["too_old"]);
+        assert!(decisive(outbox, too_old).await.1.contains("is 3d 1h ago, and its channel retries for 3d 0h (max_age)"));
         outbox.execute("DELETE FROM outbox").await;
         let wrong = insert(outbox, &[("max_attempts", "-1")]).await;
         assert_eq!(why(outbox, wrong).await, ["wrong_max_attempts"]);
