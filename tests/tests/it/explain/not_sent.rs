@@ -476,7 +476,9 @@ async fn attempts_that_are_used_up_and_budgets_that_are_none_are_told() {
         let long_ago = outbox.moment(-73 * 3_600_000);
         let too_old = insert(outbox, &[("attempts", "1"), ("first_attempt_at", &long_ago)]).await;
         assert_eq!(why(outbox, too_old).await, ["too_old"]);
-        assert!(decisive(outbox, too_old).await.1.contains("is 3d 1h ago, and its channel retries for 3d 0h (max_age)"));
+        assert!(
+            decisive(outbox, too_old).await.1.contains("is 3d 1h ago, and its channel retries for 3d 0h (max_age)")
+        );
         outbox.execute("DELETE FROM outbox").await;
         let wrong = insert(outbox, &[("max_attempts", "-1")]).await;
         assert_eq!(why(outbox, wrong).await, ["wrong_max_attempts"]);
