@@ -29,7 +29,8 @@ const PAUSE_LIMIT: &str = "2s";
 pub(crate) const CONNECTION_LIMIT: Duration = Duration::from_secs(5);
 
 /// A connection that was used so recently is taken to hold still: to ask the server first would be a round trip more for each
-/// claim and each group of marks. Where it does not, the call fails, and is repeated as after any other failure.
+/// claim and each group of marks. Where it does not, the call fails, and is repeated: a claim of PostgreSQL's at once, others as
+/// after any failure.
 pub(crate) const HOLDS_STILL: Duration = Duration::from_millis(500);
 
 /// The connections to the database that holds an outbox.

@@ -66,6 +66,11 @@ impl Origin {
                     after = lent.newest;
                     lent.retire();
                 }
+                Err(NoAnswer::NotPermitted) => {
+                    // It was not used. Where making one takes longer than a term, the next has it.
+                    lent.keep();
+                    return Err(NoAnswer::NotPermitted);
+                }
                 Err(no_answer) => return Err(no_answer),
             }
         }

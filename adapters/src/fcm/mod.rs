@@ -89,9 +89,13 @@ impl FcmChannel {
             return Ok((read, token));
         }
         self.tokens.forget(&token);
-        let token = self.token(deadline).await?;
-        let read = self.send(call, &token, deadline).await.map_err(unanswered)?;
-        Ok((read, token))
+        let renewed = self.token(deadline).await?;
+        match self.send(call, &renewed, deadline).await {
+            Ok(read) => Ok((read, renewed)),
+            // Then it is as FCM said.
+            Err(NoAnswer::NotPermitted) => Ok((read, token)),
+            Err(no_answer) => Err(unanswered(no_answer)),
+        }
     }
 
     async fn token(&self, deadline: Instant) -> Result<Arc<Token>, Answer> {

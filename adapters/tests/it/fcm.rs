@@ -173,7 +173,8 @@ async fn a_message_goes_out_with_a_new_token_only_if_its_permit_still_holds() {
     let asked = AtomicUsize::new(0);
     let once = move || asked.fetch_add(1, Ordering::SeqCst) == 0;
     let answer = fcm.channel(LONG, false).deliver(Delivery { permit: Arc::new(once), ..delivery("abc") }).await;
-    assert_eq!((answer.outcome, fcm.sends().len(), fcm.tokens_fetched()), (Outcome::Unsent, 1, 2));
+    assert!(matches!(answer.outcome, Outcome::Defer { scope: Scope::Channel, .. }), "as it was answered: {answer:?}");
+    assert_eq!((answer.status_code, fcm.sends().len(), fcm.tokens_fetched()), (Some(401), 1, 2));
 }
 
 #[tokio::test]

@@ -341,7 +341,10 @@ async fn a_request_is_not_written_once_its_permit_is_gone() {
     let delivery = Delivery { permit: Arc::new(move || permit.load(Ordering::SeqCst)), ..delivery(&server.url("/")) };
     assert_eq!(channel.deliver(delivery.clone()).await.outcome, DELIVERED);
     permitted.store(false, Ordering::SeqCst);
-    let answer = channel.deliver(delivery).await;
+    let answer = channel.deliver(delivery.clone()).await;
     assert_eq!((answer.outcome, server.seen().len()), (Outcome::Unsent, 1));
     assert!(answer.error.is_some_and(|error| error.contains("the term ended")));
+    permitted.store(true, Ordering::SeqCst);
+    assert_eq!(channel.deliver(delivery).await.outcome, DELIVERED);
+    assert_eq!(server.connections(), 1, "the connection was kept");
 }

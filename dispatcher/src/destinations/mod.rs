@@ -366,6 +366,8 @@ fn sign(message: &Message, answer: &Answer) -> Sign {
         // Refused here: nothing was asked of the destination.
         Outcome::Dead { .. } | Outcome::DeadTarget if answer.status_code.is_none() => Sign::None,
         Outcome::Delivered { .. } | Outcome::Dead { .. } | Outcome::DeadTarget => Sign::Good,
+        // Where no attempt was counted, its destination was at fault before, and not the message.
+        Outcome::Retry { .. } | Outcome::InDoubt if message.attempts == 0 => Sign::Bad { trying_for: Duration::ZERO },
         Outcome::Retry { .. } | Outcome::InDoubt => Sign::Bad { trying_for: message.retrying_for() },
         Outcome::Defer { .. } | Outcome::Unsent => Sign::None,
     }

@@ -72,7 +72,7 @@ async fn a_destination_that_is_down_is_left_alone_and_its_messages_keep_their_at
 #[tokio::test(start_paused = true)]
 async fn messages_that_always_fail_do_not_close_a_destination_that_takes_others() {
     let destinations = destinations(Limits::default());
-    let failing = Message { retrying_for_ms: Some(300_000), ..to("up") };
+    let failing = Message { attempts: 1, retrying_for_ms: Some(300_000), ..to("up") };
     destinations.send("up", &delivered(), QUICK);
     for _ in 0..20 {
         tokio::time::advance(Duration::from_secs(4)).await;
@@ -89,6 +89,18 @@ async fn messages_that_always_fail_do_not_close_a_destination_that_takes_others(
     }
     let opened = (0..5).filter(|_| destinations.send("up", &failed(), QUICK).pause.is_some()).count();
     assert_eq!(opened, 1, "others fail as well");
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_that_were_tried_while_it_was_down_open_the_breaker_when_it_is_down_again() {
+    let destinations = destinations(Limits::default());
+    let spared = Message { attempts: 0, retrying_for_ms: Some(300_000), ..to("flaky") };
+    destinations.send("flaky", &delivered(), QUICK);
+    let opened = (0..5).filter(|_| {
+        destinations.admitted(std::slice::from_ref(&spared));
+        destinations.answered(&spared, &failed(), QUICK, LONGEST).pause.is_some()
+    });
+    assert_eq!(opened.count(), 1);
 }
 
 #[tokio::test(start_paused = true)]

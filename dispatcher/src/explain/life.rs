@@ -33,7 +33,10 @@ pub fn life(message: &MessageRecord) -> Vec<Event> {
     events.extend(message.deferred_from.clone().map(|at| {
         Event::new(
             at,
-            format!("due, and put off until {}: paused, or its channel not configured", message.available_at),
+            format!(
+                "due, and put off until {}: its destination is paused or at fault, or its channel not configured",
+                message.available_at
+            ),
         )
     }));
     events.extend(message.attempt_log.iter().map(attempted));

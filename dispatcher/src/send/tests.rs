@@ -52,8 +52,11 @@ impl Told {
 
 async fn turn_of(message: Message) -> Told {
     let clock = SteppedClock::new();
-    let term = term_of(&clock, clock.now().after(Duration::from_mins(1)));
-    let channels = Arc::new(Channels::new([channel(Arc::new(Refusing))], 8));
+    turn_under(&term_of(&clock, clock.now().after(Duration::from_mins(1))), Arc::new(Refusing), message).await
+}
+
+async fn turn_under(term: &Arc<Term>, adapter: Arc<dyn Adapter>, message: Message) -> Told {
+    let channels = Arc::new(Channels::new([channel(adapter)], 8));
     let (marks, mut marked) = mpsc::unbounded_channel();
     let destinations = Arc::new(Destinations::new(8, channels.limits()));
     destinations.admitted(std::slice::from_ref(&message));
@@ -96,4 +99,32 @@ async fn a_message_that_has_got_another_channel_since_its_claim_is_marked_unsent
     assert_eq!(told.mark.verdict, Verdict::Unsent);
     assert!(told.mark.error.as_deref().is_some_and(|error| error.contains("another")), "{told:?}");
     assert_eq!(told.counts.failed, 0);
+}
+
+/// Says whether its permit holds before its term ends, and after.
+#[derive(Debug)]
+struct Asking {
+    term: Arc<Term>,
+}
+
+#[async_trait]
+impl Adapter for Asking {
+    async fn deliver(&self, delivery: Delivery) -> Answer {
+        let before = delivery.permit.holds();
+        self.term.end(outbox_schema::TermEnd::Lost);
+        Answer::failed(Outcome::Unsent, format!("{before}, then {}", delivery.permit.holds()))
+    }
+
+    async fn check(&self) -> Result<String, String> {
+        unreachable!("nobody asks")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_adapter_may_send_as_long_as_the_term_lasts() {
+    let clock = SteppedClock::new();
+    let term = term_of(&clock, clock.now().after(Duration::from_mins(1)));
+    let told = turn_under(&term, Arc::new(Asking { term: term.clone() }), message(1)).await;
+    assert_eq!((told.attempts("unsent"), told.timed(), told.counts.failed), (1, 0, 0));
+    assert_eq!((told.mark.verdict, told.mark.error.as_deref()), (Verdict::Unsent, Some("true, then false")));
 }

@@ -51,7 +51,8 @@ CREATE TABLE IF NOT EXISTS outbox (
     attempts         smallint NOT NULL DEFAULT 0,
     max_attempts     smallint,
     available_at     datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
-    -- When a deferred row was first due: lag counts from here, and the end of the pause moves it back.
+    -- When a deferred row was first due or, where it was tried, may be tried again: lag counts from here, and the end of
+    -- the pause moves it back.
     deferred_from    datetime(6),
     expires_at       datetime(6),
     first_attempt_at datetime(6),

@@ -94,7 +94,8 @@ CREATE TABLE outbox (
     attempts         smallint NOT NULL DEFAULT 0,
     max_attempts     smallint,
     available_at     timestamptz NOT NULL DEFAULT now(),
-    -- When a deferred row was first due: lag counts from here, and the end of the pause moves it back.
+    -- When a deferred row was first due or, where it was tried, may be tried again: lag counts from here, and the end of
+    -- the pause moves it back.
     deferred_from    timestamptz,
     expires_at       timestamptz,
     first_attempt_at timestamptz,

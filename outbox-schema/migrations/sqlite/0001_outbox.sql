@@ -61,7 +61,8 @@ CREATE TABLE outbox (
     -- A text would count as later than every number: a row that is never due.
     available_at     INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER))
                      CONSTRAINT outbox_available_at_in_ms CHECK (typeof(available_at) IN ('integer', 'real')),
-    -- When a deferred row was first due: lag counts from here, and the end of the pause moves it back.
+    -- When a deferred row was first due or, where it was tried, may be tried again: lag counts from here, and the end of
+    -- the pause moves it back.
     deferred_from    INTEGER,
     expires_at       INTEGER
                      CONSTRAINT outbox_expires_at_in_ms CHECK (typeof(expires_at) IN ('integer', 'real', 'null')),

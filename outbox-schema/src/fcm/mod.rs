@@ -120,16 +120,25 @@ fn check_data(name: &str, data: &Fields) -> Result<(), String> {
     Ok(())
 }
 
-/// Seconds with an `s` at the end, as `"3.5s"`.
+/// Android's are seconds with an `s` at the end, as `"3.5s"`; web push has whole ones in a header (RFC 8030, 5.2).
 fn check_ttl(message: &Fields) -> Result<(), String> {
-    let Some(ttl) = at(message, &["android", "ttl"]) else { return Ok(()) };
-    let digits = ttl.as_str().and_then(|text| text.strip_suffix('s'));
-    let plain = digits.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'));
-    if plain.and_then(|text| text.parse::<f64>().ok()).is_some_and(|seconds| seconds <= TTL_MAX) {
-        Ok(())
-    } else {
-        Err("android.ttl is not between \"0s\" and \"2419200s\" (four weeks)".to_owned())
+    if let Some(ttl) = at(message, &["android", "ttl"])
+        && !ttl.as_str().and_then(|text| text.strip_suffix('s')).is_some_and(|seconds| lasts(seconds, "0123456789."))
+    {
+        return Err("android.ttl is not between \"0s\" and \"2419200s\" (four weeks)".to_owned());
     }
+    let headers = at(message, &["webpush", "headers"]).and_then(Value::as_object).into_iter().flatten();
+    for (name, ttl) in headers.filter(|(name, _)| name.eq_ignore_ascii_case("TTL")) {
+        if !ttl.as_str().is_some_and(|seconds| lasts(seconds, "0123456789")) {
+            return Err(format!("{name} in webpush.headers is not between \"0\" and \"2419200\" (four weeks)"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether it is a number of seconds, written in these characters, and not too many.
+fn lasts(seconds: &str, of: &str) -> bool {
+    seconds.chars().all(|c| of.contains(c)) && seconds.parse::<f64>().is_ok_and(|seconds| seconds <= TTL_MAX)
 }
 
 fn size(message: &Fields) -> usize {
@@ -182,6 +191,9 @@ mod tests {
             (r#"{"android": {"ttl": "-1s"}}"#, "android.ttl"),
             (r#"{"android": {"ttl": 60}}"#, "android.ttl"),
             (r#"{"android": {"ttl": "60"}}"#, "android.ttl"),
+            (r#"{"webpush": {"headers": {"ttl": "2419201"}}}"#, "ttl in webpush.headers"),
+            (r#"{"webpush": {"headers": {"TTL": "1.5"}}}"#, "TTL in webpush.headers"),
+            (r#"{"webpush": {"headers": {"TTL": 60}}}"#, "TTL in webpush.headers"),
         ] {
             let refused = read("abc", payload).expect_err(payload);
             assert!(refused.contains(said), "{payload}: {refused}");
@@ -189,6 +201,7 @@ mod tests {
         for ttl in ["0s", "3.5s", "2419200s"] {
             assert!(read("abc", &json!({"android": {"ttl": ttl}}).to_string()).is_ok(), "{ttl}");
         }
+        assert!(read("abc", r#"{"webpush": {"headers": {"TTL": "2419200", "Urgency": "high"}}}"#).is_ok());
     }
 
     #[test]

@@ -42,9 +42,14 @@ impl Kept {
         self.make().await
     }
 
-    /// A new one, where that which was taken turned out to be lost.
+    /// Another one that holds, where that which was taken turned out to be lost. The pool may have some that were lost with it.
     pub(super) async fn make(&self) -> sqlx::Result<PgConnection> {
-        Ok(self.pool.acquire().await?.detach())
+        loop {
+            let mut connection = self.pool.acquire().await?.detach();
+            if answers(&mut connection).await {
+                return Ok(connection);
+            }
+        }
     }
 
     /// For the next call.
