@@ -78,7 +78,7 @@ async fn there_are_as_many_connections_as_the_pushes_in_flight_need_and_no_more(
     const PUSHES: i64 = 1500;
     // Answers are late enough for a slow machine to have all in flight at once; and the channel's own limit is that of slow
     // destinations too.
-    let (outbox, stand_in) = (super::outbox().await, stand_in(Duration::from_secs(2)));
+    let (outbox, stand_in) = (super::outbox().await, stand_in(Duration::from_secs(4)));
     let settings = format!("{}max_in_flight = 450\n", stand_in.channel("push"));
     push(&outbox, "push", (0..PUSHES).map(|number| format!("device-{number}"))).await;
     let replica = Program::new(&outbox.test.url, &settings).start_for_good();

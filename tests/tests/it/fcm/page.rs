@@ -67,7 +67,7 @@ async fn the_statement_that_prunes_an_application_s_tokens_removes_the_dead_ones
 fn every_test_that_the_page_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut sources = String::new();
-    for folder in ["adapters/src/fcm", "adapters/tests/it", "tests/tests/it/fcm"] {
+    for folder in ["outbox-schema/src/fcm", "adapters/src/fcm", "adapters/tests/it", "tests/tests/it/fcm"] {
         for file in std::fs::read_dir(root.join(folder)).unwrap() {
             let path = file.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "rs") {
