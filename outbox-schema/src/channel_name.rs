@@ -1,6 +1,8 @@
 //! What a channel may be called: one rule for the settings and for messages, so that none waits for a channel that cannot
 //! be. A variable of the environment can name a channel, and those do not keep the case of letters.
 
+use crate::plain_name;
+
 /// The rule in words.
 pub const ALLOWED: &str = "1 to 64 lower-case letters, digits, _ or -";
 
@@ -12,13 +14,7 @@ const LONGEST: usize = 64;
 /// # Errors
 /// Why it cannot.
 pub fn check(name: &str) -> Result<(), String> {
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
-    match name.chars().find(|c| !allowed(*c)) {
-        Some(other) => Err(format!("it contains {other:?}")),
-        None if name.is_empty() => Err("it is empty".to_owned()),
-        None if name.len() > LONGEST => Err(format!("it has {} characters", name.len())),
-        None => Ok(()),
-    }
+    plain_name::check(name, LONGEST, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c))
 }
 
 #[cfg(test)]

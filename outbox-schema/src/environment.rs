@@ -1,5 +1,7 @@
 //! What an environment may be called: one rule for the settings and for the tables.
 
+use crate::plain_name;
+
 /// The rule in words.
 pub const ALLOWED: &str = "1 to 64 letters, digits, \".\", \"_\" or \"-\"";
 
@@ -12,11 +14,5 @@ const LONGEST: usize = 64;
 /// # Errors
 /// Why it cannot.
 pub fn check(name: &str) -> Result<(), String> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    match name.chars().find(|c| !allowed(*c)) {
-        Some(other) => Err(format!("it contains {other:?}")),
-        None if name.is_empty() => Err("it is empty".to_owned()),
-        None if name.len() > LONGEST => Err(format!("it has {} characters", name.len())),
-        None => Ok(()),
-    }
+    plain_name::check(name, LONGEST, |c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }

@@ -19,6 +19,7 @@ pub mod message;
 pub mod migrate;
 pub mod mysql;
 pub mod new_message;
+pub mod plain_name;
 pub mod postgres;
 pub mod retention;
 mod rows;

@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use outbox_schema::{DeadReason, FcmTarget, Outcome, Scope};
+use outbox_schema::{DeadReason, FcmTarget, Outcome, Scope, plain_name};
 use tokio::time::Instant;
 use url::Url;
 
@@ -213,12 +213,7 @@ const PROJECT_ID_LONGEST: usize = 128;
 /// # Errors
 /// What it must not contain.
 pub fn check_project_id(id: &str) -> Result<(), String> {
-    let fits = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:".contains(*c);
-    match id.chars().find(|c| !fits(c)) {
-        Some(other) => Err(format!("it contains {other:?}")),
-        None if id.len() > PROJECT_ID_LONGEST => Err(format!("it has {} characters", id.len())),
-        None => Ok(()),
-    }
+    plain_name::check(id, PROJECT_ID_LONGEST, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:".contains(c))
 }
 
 #[cfg(test)]

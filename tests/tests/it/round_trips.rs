@@ -1,10 +1,10 @@
 //! How often the loop waits for a database that is far away.
 
-use outbox_schema::{ClaimId, ClaimRequest, ConnectOptions, Database, Holder, KeyStretch, Shard, TermId, WalkStart};
+use outbox_schema::{ConnectOptions, Database, Holder, Shard, TermId};
+use outbox_tests::conformance::store::request;
 use outbox_tests::proxy::Proxy;
 use outbox_tests::servers;
 use outbox_tests::tables::Tables;
-use std::time::Duration;
 
 #[tokio::test]
 async fn a_claim_right_after_another_is_one_round_trip_to_postgresql() {
@@ -21,27 +21,8 @@ async fn a_claim_right_after_another_is_one_round_trip_to_postgresql() {
     // The first prepares its statement, and one that comes late asks whether its connection still holds.
     for _ in 0..5 {
         let before = proxy.round_trips();
-        store.claim(&term, &request()).await.unwrap();
+        store.claim(&term, &request(&[])).await.unwrap();
         round_trips.push(proxy.round_trips() - before);
     }
     assert_eq!(round_trips.iter().min(), Some(&1), "{round_trips:?}");
-}
-
-fn request() -> ClaimRequest<'static> {
-    ClaimRequest {
-        claim: ClaimId::mint(),
-        limit: 10,
-        max_bytes: 1_000,
-        oversize: true,
-        excluded: &[],
-        from: WalkStart::default(),
-        keys: KeyStretch::default(),
-        channels: &[],
-        closed: &[],
-        closed_channels: &[],
-        rooms: &[],
-        unknown_channel_delay: Duration::from_mins(5),
-        lease_ttl: Duration::from_secs(10),
-        margin: Duration::from_secs(1),
-    }
 }

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use outbox_adapters::{BASE_URL, REDIS_URL, base_url, check_redis_url};
-use outbox_schema::environment;
+use outbox_schema::{environment, plain_name};
 
 use super::key::Key;
 use super::known::retry_section;
@@ -77,12 +77,7 @@ fn schema_name(text: &str) -> Result<(), String> {
     if text.starts_with(|first: char| first.is_ascii_digit()) {
         return Err("it begins with a digit".to_owned());
     }
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    match text.chars().find(|c| !allowed(*c)) {
-        Some(other) => Err(format!("it contains {other:?}")),
-        None if text.len() > 63 => Err(format!("it has {} characters", text.len())),
-        None => Ok(()),
-    }
+    plain_name::check(text, 63, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
 fn lease(read: &mut Reader<'_>) -> Option<LeaseConfig> {
