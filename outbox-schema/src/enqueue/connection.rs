@@ -6,6 +6,11 @@ use super::row::{Row, keys_as_json, rows_as_json};
 
 /// A connection of the application, mostly within its transaction: `&mut *tx`.
 /// Of [`PgConnection`], [`MySqlConnection`] and [`SqliteConnection`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no connection that messages can be enqueued on",
+    note = "of a transaction, or of a connection out of a pool, pass what is in it: `&mut *tx`",
+    note = "it has to be a type of sqlx 0.9, the release that outbox-schema uses"
+)]
 pub trait OutboxConnection: sealed::Insert {}
 
 impl OutboxConnection for PgConnection {}

@@ -34,8 +34,9 @@ use crate::fcm::{FcmTarget, Fields};
 /// # webhook.validate().unwrap();
 /// ```
 ///
-/// Setters may be called in any order, and nothing is checked before [`NewMessage::validate`].
-#[derive(Clone)]
+/// Setters may be called in any order, and nothing is checked before [`NewMessage::validate`]. Two are equal where all that was
+/// set is equal, bodies by their text: so a test can say what your code would enqueue.
+#[derive(Clone, PartialEq, Eq)]
 pub struct NewMessage {
     pub(crate) kind: Kind,
     pub(crate) channel: String,
@@ -63,7 +64,7 @@ pub(crate) enum Kind {
 }
 
 /// The body.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Payload {
     /// JSON text, stored as it is.
     Text(String),

@@ -6,7 +6,6 @@ use outbox_tests::fcm::{Options, StandIn};
 use outbox_tests::{outbox_binary, servers};
 use tokio::process::Command;
 
-use super::{ends, outbox, push, stand_in};
 use crate::program::Program;
 
 const PAGE: &str = include_str!("../../../../docs/fcm.md");
@@ -45,22 +44,6 @@ async fn a_push_without_a_firebase_project_goes_as_the_page_says() {
     assert!(said.contains("project demo-project: has an access token for 59 more minutes"), "{said}");
     assert!(said.contains(r#""notification":{"title":"Hello"}"#), "{said}");
     assert_eq!(stand_in.counts().accepted, 1);
-}
-
-#[tokio::test]
-async fn the_statement_that_prunes_an_application_s_tokens_removes_the_dead_ones_and_no_other() {
-    let (outbox, stand_in) = (outbox().await, stand_in(std::time::Duration::ZERO));
-    outbox.sql("CREATE TABLE device_tokens (token text, registered_at timestamptz DEFAULT now())").await;
-    outbox.sql("INSERT INTO device_tokens VALUES ('well'), ('unregistered-1'), ('mismatch-1')").await;
-    outbox.sql("INSERT INTO device_tokens VALUES ('unregistered-again', now() + interval '1 hour')").await;
-    let devices = ["well", "unregistered-1", "unregistered-again", "mismatch-1"];
-    push(&outbox, "push", devices.map(|device| format!("token:{device}"))).await;
-    Program::new(&outbox.test.url, &stand_in.channel("push")).deliver().await;
-    ends(&outbox, 0, "status = 'PENDING'").await;
-    assert_eq!(outbox.number("SELECT count(*) FROM outbox_invalid_target").await, 2);
-    outbox.sql(block("sql", 1)).await;
-    let left = outbox.text("SELECT string_agg(token, ' ' ORDER BY token) FROM device_tokens").await;
-    assert_eq!(left, "mismatch-1 unregistered-again well");
 }
 
 #[test]
