@@ -7,6 +7,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::fingerprint::error_hash;
+use crate::lossy::Lossy;
 use crate::rows::ClaimedRow;
 use crate::store::Decided;
 use crate::wire::{MarkRow, as_json, millis_i64};
@@ -140,6 +141,7 @@ pub(crate) fn attempts_to_record<'a>(
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct DoubtRow {
     message_id: i64,
+    #[sqlx(try_from = "Lossy<String>")]
     destination: String,
     number: i64,
     claim: String,

@@ -34,7 +34,7 @@ pub fn life(message: &MessageRecord) -> Vec<Event> {
         Event::new(
             at,
             format!(
-                "due, and put off until {}: its destination is paused or at fault, or its channel not configured",
+                "due from here on, and put off until {}: its destination is paused or at fault, or its channel not configured",
                 message.available_at
             ),
         )

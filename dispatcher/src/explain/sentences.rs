@@ -178,7 +178,7 @@ pub(super) fn put_aside(
 ) -> String {
     let rows = if waiting == 1 { "1 row".to_owned() } else { format!("{waiting} rows") };
     format!(
-        "{rows} of {destination} are put aside{}. It was due at {}, and is met again at {}.",
+        "{rows} of {destination} are put aside{}. Due from {} on, it is met again at {}.",
         said(": ", reason),
         to_the_second(since),
         later(until, in_ms)
@@ -187,7 +187,7 @@ pub(super) fn put_aside(
 
 pub(super) fn put_off(since: &str, until: &str) -> String {
     format!(
-        "It was due at {} and was put off until {}; the pause that did it is over, or its channel is configured by now.",
+        "Due from {} on, it was put off until {}; the pause that did it is over, or its channel is configured by now.",
         to_the_second(since),
         to_the_second(until)
     )

@@ -28,7 +28,7 @@ pub(super) struct Operation {
 
 impl Operation {
     /// Writes the operation's entry under the lock of all terms. Claims that were being made have committed by then, and
-    /// later ones do not take dead letters: so what the operation does to those needs no further lock than their own.
+    /// later ones do not take dead letters: so what removes those needs no further lock than their own.
     pub(super) async fn begin(
         database: &Database,
         action: &'static str,

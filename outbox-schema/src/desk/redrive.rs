@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Instant;
 
 use super::dead::{meant, now_us};
-use super::operation::{BATCH, Operation, Standing, pause, said_of};
+use super::operation::{BATCH, Operation, Standing, lock_terms, pause, said_of};
 use super::statements::REDRIVE;
 use super::{Author, Pace, Purged, Redriven, Selection, Skipped};
 use crate::retention::{PURGE, PURGE_ATTEMPTS};
@@ -59,6 +59,9 @@ async fn redrive_batch(
     batch: &[MessageId],
     schedule: &mut Schedule,
 ) -> sqlx::Result<(Vec<MessageId>, Vec<Skipped>)> {
+    // No claim is being made: on MySQL one reads which message of a key is first, and then whether a dead letter halts that
+    // key, in two statements, and a redrive between them would let the next of the key go before it.
+    lock_terms(connection).await?;
     let (fit, skipped) = Standing::lock(connection, batch).await?.split(batch, Status::Dead);
     operation.audit_each(connection, &ids_as_json(&fit)).await?;
     let due: serde_json::Value =

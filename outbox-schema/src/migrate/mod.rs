@@ -114,6 +114,7 @@ impl Database {
             Self::MySql(pool) => {
                 // Out of the pool: the lock lasts as long as the connection, whatever becomes of this call.
                 let mut connection = pool.acquire().await?.detach();
+                sqlx::raw_sql(include_str!("../../queries/mysql/migrate_limits.sql")).execute(&mut connection).await?;
                 let lock: Option<i64> = sqlx::query_scalar(include_str!("../../queries/mysql/migrate_lock.sql"))
                     .fetch_one(&mut connection)
                     .await?;

@@ -2,10 +2,11 @@
 
 use crate::{StoreError, TermId};
 
-/// SQLSTATE classes: data exception, integrity constraint violation, program limit exceeded. All else (connection,
+/// SQLSTATE classes: data exception, integrity constraint violation, WITH CHECK OPTION violation, program limit exceeded,
+/// PL/pgSQL error (a trigger that raises one). All else (connection,
 /// resources, operator, deadlock, read-only) may pass.
 /// <https://www.postgresql.org/docs/current/errcodes-appendix.html>
-const ABOUT_DATA: [&str; 3] = ["22", "23", "54"];
+const ABOUT_DATA: [&str; 5] = ["22", "23", "44", "54", "P0"];
 
 /// SQLSTATE classes: connection exception, operator intervention (the server stops, or somebody ended the connection).
 const LOST: [&str; 2] = ["08", "57P"];

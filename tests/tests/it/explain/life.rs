@@ -96,7 +96,7 @@ async fn a_deferral_is_told_with_when_the_message_was_due() {
         let pause = Verdict::Deferred { after: Duration::from_hours(1) };
         leader.attempt(pause, "deferred", Some(429), "too many").await;
         let events = life(&record(outbox, id).await);
-        is_told(&events, &["enqueued", "due, and put off until 2", "attempt 1 by "]);
+        is_told(&events, &["enqueued", "due from here on, and put off until 2", "attempt 1 by "]);
         assert!(events[2].what.ends_with("deferred with status 429: too many"), "{events:?}");
     })
     .await;

@@ -374,8 +374,8 @@ async fn rows_that_were_put_aside_say_why_how_many_they_are_and_until_when() {
         else {
             panic!("it is put aside")
         };
-        let begins = "2 rows of https://slow.example:443 are put aside: it takes 2.0 s to answer. It was due at 2";
-        assert!(said.starts_with(begins) && said.contains(", and is met again at 2"), "{said}");
+        let begins = "2 rows of https://slow.example:443 are put aside: it takes 2.0 s to answer. Due from 2";
+        assert!(said.starts_with(begins) && said.contains(" on, it is met again at 2"), "{said}");
 
         outbox.execute("DELETE FROM outbox_destination").await;
         assert_eq!(why(outbox, first).await, ["put_off"]);
