@@ -16,16 +16,24 @@ pub(crate) struct ClaimedRow {
     pub(crate) priority: i16,
     /// `available_at`, or a second ago if that is earlier, in microseconds since 1970; none where it is no moment.
     pub(crate) start_us: Option<i64>,
+    /// Whether its claim took all that the walk came by: then nobody asks for its place there. PostgreSQL alone says so, and
+    /// is spared counting.
+    #[sqlx(default)]
+    pub(crate) complete: bool,
     /// Its place among the due rows of its priority that the walk came by, from 1; none where that is not known. PostgreSQL
     /// counts no heads of ordering keys among them: those have none.
     pub(crate) nth: Option<i32>,
+    /// Its place in the claim, where the rows come in another order.
+    #[sqlx(default)]
+    pub(crate) place: Option<i64>,
     #[sqlx(flatten)]
     pub(crate) message: Message,
 }
 
 impl ClaimedRow {
     /// What a claim brought whose walk began at `from`.
-    pub(crate) fn split(rows: Vec<Self>, from: WalkStart) -> Claimed {
+    pub(crate) fn split(mut rows: Vec<Self>, from: WalkStart) -> Claimed {
+        rows.sort_by_key(|row| row.place);
         let reached = Self::reached(&rows, from);
         let (claimed, met): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.claimed);
         Claimed {
@@ -37,14 +45,15 @@ impl ClaimedRow {
 
     /// Behind the last row of each priority before which none was left. Heads of ordering keys are found in another way.
     pub(crate) fn reached(rows: &[Self], from: WalkStart) -> Option<WalkStart> {
-        if rows.iter().any(|row| !row.claimed || (row.nth.is_none() && row.message.ordering_key.is_none())) {
+        let unknown = |row: &Self| !row.complete && row.nth.is_none() && row.message.ordering_key.is_none();
+        if rows.iter().any(|row| !row.claimed || unknown(row)) {
             return None;
         }
         let mut start = from;
         let mut next = [1; PRIORITIES];
         for row in rows {
             let next = usize::try_from(row.priority).ok().and_then(|priority| next.get_mut(priority));
-            let Some(next) = next.filter(|next| row.nth == Some(**next)) else { continue };
+            let Some(next) = next.filter(|next| row.complete || row.nth == Some(**next)) else { continue };
             *next += 1;
             if let (Some(us), None) = (row.start_us, &row.message.ordering_key) {
                 start.pass(row.priority, Place { us, id: row.message.id });

@@ -362,22 +362,23 @@ CREATE TYPE outbox_met AS (
     expires_at timestamptz, first_attempt_at timestamptz, created_at timestamptz,
     ordering_key varchar, traceparent varchar, tracestate varchar,
     priority smallint, available_at timestamptz,
-    -- Its place among the due rows of its priority that the walk came by, heads of ordering keys apart: a gap says that
-    -- some were left.
-    nth integer
+    -- Whether the claim took all that its walk came by. If not, its place among the due rows of its priority that the walk came
+    -- by, heads of ordering keys apart: a gap says that some were left. NULL where that is not known.
+    complete boolean, nth integer,
+    -- Its place in the claim. The rows come in any order: to sort them here would copy each of them once more.
+    place bigint
 );
 
--- The rows of a claim that may still be sent under it, in the order in which they were claimed.
-CREATE FUNCTION outbox_claimed(p_claim uuid, p_nths integer[]) RETURNS SETOF outbox_met
+-- The rows of a claim that may still be sent under it.
+CREATE FUNCTION outbox_claimed(p_ids bigint[], p_revisions integer[], p_complete boolean, p_nths integer[])
+RETURNS SETOF outbox_met
 LANGUAGE sql STABLE
 AS $$
     SELECT true, o.id, o.revision, o.idempotency_key, o.channel, o.target, o.destination, o.payload, o.headers,
            o.attempts, o.max_attempts, o.expires_at, o.first_attempt_at, o.created_at,
-           o.ordering_key, o.traceparent, o.tracestate, o.priority, o.available_at, sent.nth
-    FROM outbox_claim c
-    CROSS JOIN LATERAL unnest(c.message_ids, c.revisions, p_nths) WITH ORDINALITY AS sent(id, revision, nth, place)
+           o.ordering_key, o.traceparent, o.tracestate, o.priority, o.available_at, p_complete, sent.nth, sent.place
+    FROM unnest(p_ids, p_revisions, p_nths) WITH ORDINALITY AS sent(id, revision, nth, place)
     JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'
-    WHERE c.id = p_claim ORDER BY sent.place
 $$;
 
 -- Claim due rows: one claim row for the whole batch, committed before any of them is sent. Rows of closed destinations and
@@ -392,6 +393,10 @@ $$;
 -- p_keys_from and p_keys_until say of which ordering keys the heads are looked at, by their numbers.
 --
 -- Most polls find nothing. Those write nothing: the term is locked only once there is something to claim.
+--
+-- Each statement here has a cost of its own, for each node of its plan, however few rows there are: so the heads of ordering
+-- keys are looked for, and what there is too much of is counted off row by row, in statements that only those pay for who
+-- need them.
 CREATE FUNCTION outbox_claim_due(
     p_shard smallint, p_epoch bigint, p_holder varchar, p_claim uuid,
     p_limit integer, p_max_bytes bigint, p_oversize boolean, p_excluded bigint[],
@@ -406,40 +411,65 @@ LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
+    leads        boolean;
+    made         boolean;
     -- Held until this claim has committed: whoever is to cancel waits for that. Not had: a cancellation is open.
-    undisturbed boolean;
-    -- What the walk came by, and of that what it found to claim.
-    seen        bigint[];
-    walked      bigint[];
-    free        bigint[];
-    ids         bigint[];
-    revisions   integer[];
-    longest     bigint;
-    met         bigint[];
-    nths        integer[];
+    undisturbed  boolean;
+    keyed        boolean;
+    heads        bigint[];
+    -- What the walk came by, first to go first; then, of that, what is claimed.
+    ids          bigint[];
+    revisions    integer[];
+    priorities   smallint[];
+    channels     varchar[];
+    destinations varchar[];
+    bytes        integer[];
+    seen         bigint[];
+    nths         integer[];
+    -- Of unknown channels.
+    met          bigint[];
+    free         bigint[];
+    all_fit      boolean;
+    longest      bigint;
 BEGIN
-    IF NOT EXISTS (SELECT FROM outbox_term WHERE shard = p_shard AND epoch = p_epoch AND holder = p_holder) THEN
-        PERFORM outbox_require_term(p_shard, p_epoch, p_holder); -- says so
-    END IF;
-    undisturbed := pg_try_advisory_xact_lock(outbox_cancelling(p_shard));
-
-    IF EXISTS (SELECT FROM outbox_claim WHERE id = p_claim) THEN -- the answer to the first call was lost
+    SELECT EXISTS (SELECT FROM outbox_term WHERE shard = p_shard AND epoch = p_epoch AND holder = p_holder),
+           EXISTS (SELECT FROM outbox_claim WHERE id = p_claim),
+           pg_try_advisory_xact_lock(outbox_cancelling(p_shard)),
+           EXISTS (SELECT FROM outbox WHERE shard = p_shard AND status = 'PENDING' AND ordering_key IS NOT NULL)
+    INTO leads, made, undisturbed, keyed;
+    IF made OR NOT leads THEN
         PERFORM outbox_require_term(p_shard, p_epoch, p_holder);
-        RETURN QUERY SELECT o.* FROM outbox_claimed(p_claim, NULL) o;
+    END IF;
+    IF made THEN -- the answer to the first call was lost
+        RETURN QUERY SELECT o.* FROM outbox_claim c, outbox_claimed(c.message_ids, c.revisions, false, NULL) o
+        WHERE c.id = p_claim;
         RETURN;
     END IF;
 
     LOOP
-        WITH due AS MATERIALIZED (
-            SELECT id, revision, channel, destination, payload_bytes, priority, available_at, nth FROM (
+        IF keyed THEN
+            -- A key with a row in flight has its turn: a redriven row of it that goes before waits for that one.
+            SELECT array_agg(head.id) INTO heads
+            FROM (SELECT o.id FROM outbox_ordered_heads(p_shard, p_halting, p_keys_from, p_keys_until) o
+                  WHERE o.available_at <= now()
+                    AND o.destination <> ALL (p_closed) AND o.channel <> ALL (p_closed_channels)
+                    AND (o.channel, o.ordering_key) NOT IN (
+                      SELECT x.channel, x.ordering_key FROM outbox x
+                      WHERE x.id = ANY (p_excluded) AND x.ordering_key IS NOT NULL)
+                  ORDER BY o.priority DESC, o.available_at, o.id LIMIT p_limit) head;
+        END IF;
+        SELECT array_agg(due.id), array_agg(due.revision), array_agg(due.priority), array_agg(due.channel),
+               array_agg(due.destination), array_agg(due.payload_bytes)
+        INTO ids, revisions, priorities, channels, destinations, bytes
+        FROM (
+            SELECT branches.* FROM (
                 -- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog.
                 SELECT branch.* FROM (
                     SELECT start.priority, coalesce(start.id, 0) AS id,
                            coalesce(timestamptz 'epoch' + start.us * interval '1 us', '-infinity') AS at
                     FROM unnest('{0,1,2,3}'::smallint[], p_from_us, p_from_id) AS start(priority, us, id)
                 ) of CROSS JOIN LATERAL (
-                    SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at,
-                           (row_number() OVER (ORDER BY o.available_at, o.id))::integer AS nth
+                    SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
                     FROM outbox o
                     WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
                       AND o.priority = of.priority AND o.available_at <= now()
@@ -450,52 +480,73 @@ BEGIN
                       AND o.channel NOT IN (SELECT unnest(p_closed_channels))
                     ORDER BY o.available_at, o.id LIMIT p_limit) branch
                 UNION ALL
-                -- A key with a row in flight has its turn: a redriven row of it that goes before waits for that one.
-                SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at, NULL
-                FROM outbox_ordered_heads(p_shard, p_halting, p_keys_from, p_keys_until) o
-                WHERE o.available_at <= now()
-                  AND o.destination <> ALL (p_closed) AND o.channel <> ALL (p_closed_channels)
-                  AND (o.channel, o.ordering_key) NOT IN (
-                    SELECT x.channel, x.ordering_key FROM outbox x
-                    WHERE x.id = ANY (p_excluded) AND x.ordering_key IS NOT NULL)
-            ) branches ORDER BY priority DESC, available_at, id LIMIT p_limit
-        ), known AS (
-            SELECT due.*, channel.timeout_ms, least(coalesce(limited.room, channel.room), channel.most) AS room,
-                   row_number() OVER (PARTITION BY due.destination
-                                      ORDER BY due.priority DESC, due.available_at, due.id) AS place_there
-            FROM due
-            JOIN unnest(p_channels, p_timeouts_ms, p_rooms, p_mosts) AS channel(name, timeout_ms, room, most)
-              ON channel.name = due.channel
-            LEFT JOIN unnest(p_limited, p_limits) AS limited(destination, room)
-                   ON limited.destination = due.destination
-        ), sendable AS (
-            SELECT known.*, row_number() OVER walk AS place, sum(known.payload_bytes) OVER walk AS bytes_so_far
-            FROM known WHERE known.place_there <= known.room
-            WINDOW walk AS (ORDER BY known.priority DESC, known.available_at, known.id ROWS UNBOUNDED PRECEDING)
-        ), fitting AS (
-            SELECT * FROM sendable WHERE bytes_so_far <= p_max_bytes OR (place = 1 AND p_oversize)
-            ORDER BY priority DESC, available_at, id -- as they come from the window: nothing is sorted again
-        )
-        SELECT array_agg(fitting.id), array_agg(fitting.revision), max(fitting.timeout_ms), array_agg(fitting.nth),
-               (SELECT array_agg(due.id) FROM due WHERE due.channel <> ALL (p_channels)),
-               (SELECT array_agg(due.id) FROM due WHERE NOT undisturbed)
-        INTO walked, revisions, longest, nths, met, seen
-        FROM fitting;
-        IF walked IS NULL AND met IS NULL THEN
+                SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at
+                FROM outbox o WHERE o.id = ANY (heads) AND o.status = 'PENDING' AND o.available_at <= now()
+            ) branches ORDER BY branches.priority DESC, branches.available_at, branches.id LIMIT p_limit) due;
+        IF ids IS NULL THEN
             RETURN; -- nothing is due, and nothing was written: not even a lock
         END IF;
-        -- What the walk found is read again under this lock, by its revision, before it is sent.
-        PERFORM outbox_require_term(p_shard, p_epoch, p_holder);
-        ids := walked;
-        EXIT WHEN undisturbed OR walked IS NULL;
-        nths := NULL; -- some of these may be left
+        seen := ids;
+
+        -- There is room for all of it, each destination having one channel, and it is not too large.
+        SELECT bool_and(coalesce(
+                   crowd.rows <= least(coalesce(limited.room, channel.room), channel.most) AND crowd.channel = crowd.other, false))
+               AND sum(crowd.bytes) <= p_max_bytes, max(channel.timeout_ms)
+        INTO all_fit, longest
+        FROM (
+            SELECT due.destination, min(due.channel) AS channel, max(due.channel) AS other, count(*) AS rows,
+                   sum(due.bytes) AS bytes
+            FROM unnest(channels, destinations, bytes) AS due(channel, destination, bytes) GROUP BY due.destination
+        ) crowd
+        LEFT JOIN unnest(p_channels, p_timeouts_ms, p_rooms, p_mosts) AS channel(name, timeout_ms, room, most)
+               ON channel.name = crowd.channel
+        LEFT JOIN unnest(p_limited, p_limits) AS limited(destination, room) ON limited.destination = crowd.destination;
+        IF NOT all_fit THEN
+            WITH due AS (
+                SELECT due.*, CASE WHEN due.head IS NULL THEN
+                           row_number() OVER (PARTITION BY due.priority, due.head IS NULL ORDER BY due.turn) END AS nth
+                FROM (
+                    SELECT walked.*, head.id AS head
+                    FROM unnest(ids, revisions, priorities, channels, destinations, bytes) WITH ORDINALITY
+                         AS walked(id, revision, priority, channel, destination, payload_bytes, turn)
+                    LEFT JOIN unnest(heads) AS head(id) ON head.id = walked.id
+                ) due
+            ), known AS (
+                SELECT due.*, channel.timeout_ms, least(coalesce(limited.room, channel.room), channel.most) AS room,
+                       row_number() OVER (PARTITION BY due.destination ORDER BY due.turn) AS place_there
+                FROM due
+                JOIN unnest(p_channels, p_timeouts_ms, p_rooms, p_mosts) AS channel(name, timeout_ms, room, most)
+                  ON channel.name = due.channel
+                LEFT JOIN unnest(p_limited, p_limits) AS limited(destination, room)
+                       ON limited.destination = due.destination
+            ), sendable AS (
+                SELECT known.*, row_number() OVER walk AS place, sum(known.payload_bytes) OVER walk AS bytes_so_far
+                FROM known WHERE known.place_there <= known.room
+                WINDOW walk AS (ORDER BY known.turn ROWS UNBOUNDED PRECEDING)
+            ), fitting AS (
+                SELECT * FROM sendable WHERE bytes_so_far <= p_max_bytes OR (place = 1 AND p_oversize)
+            )
+            SELECT array_agg(fitting.id ORDER BY turn), array_agg(fitting.revision ORDER BY turn),
+                   array_agg(fitting.nth::integer ORDER BY turn), max(fitting.timeout_ms),
+                   (SELECT array_agg(due.id) FROM due WHERE due.channel <> ALL (p_channels))
+            INTO ids, revisions, nths, longest, met
+            FROM fitting;
+            IF ids IS NULL AND met IS NULL THEN
+                RETURN; -- there is no room for what is due
+            END IF;
+        END IF;
+        EXIT WHEN undisturbed;
+        all_fit := false; -- some of these may be left
+        nths := NULL;
         -- A row that is being cancelled is locked, and left alone; one that is locked here is not cancelled before this
-        -- claim has committed, and then no more. Only now, because these locks are written to disk.
+        -- claim has committed, and then no more. Only now, because these locks are written to disk; and the term's first.
+        PERFORM outbox_require_term(p_shard, p_epoch, p_holder);
+        EXIT WHEN ids IS NULL;
         SELECT array_agg(o.id) INTO free
         FROM (SELECT o.id FROM unnest(seen) AS s(id) JOIN outbox o ON o.id = s.id AND o.status = 'PENDING'
               FOR SHARE OF o SKIP LOCKED) o;
         SELECT array_agg(o.id ORDER BY place), array_agg(o.revision ORDER BY place) INTO ids, revisions
-        FROM unnest(walked, revisions) WITH ORDINALITY AS sent(id, revision, place)
+        FROM unnest(ids, revisions) WITH ORDINALITY AS sent(id, revision, place)
         JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'
         WHERE sent.id = ANY (free);
         EXIT WHEN ids IS NOT NULL;
@@ -516,13 +567,20 @@ BEGIN
     END LOOP;
 
     IF ids IS NOT NULL THEN
+        -- The term is locked and proven as outbox_require_term does it. What the walk found is read again under that lock,
+        -- in a statement that begins after it, each row by its revision.
         INSERT INTO outbox_claim (id, shard, epoch, holder, message_ids, revisions, claimed_at,
                                   settling_ms, settling_closed_ms, at_most_once)
-        VALUES (p_claim, p_shard, p_epoch, p_holder, ids, revisions, clock_timestamp(),
-                p_ttl_ms + longest + p_margin_ms, longest + p_margin_ms, p_at_most_once);
-        RETURN QUERY SELECT o.* FROM outbox_claimed(p_claim, CASE WHEN met IS NULL THEN nths END) o;
+        SELECT p_claim, p_shard, p_epoch, p_holder, ids, revisions, clock_timestamp(),
+               p_ttl_ms + longest + p_margin_ms, longest + p_margin_ms, p_at_most_once
+        FROM outbox_term WHERE shard = p_shard AND epoch = p_epoch AND holder = p_holder FOR SHARE;
+        IF NOT FOUND THEN
+            PERFORM outbox_require_term(p_shard, p_epoch, p_holder);
+        END IF;
+        RETURN QUERY SELECT o.* FROM outbox_claimed(ids, revisions, all_fit, CASE WHEN met IS NULL THEN nths END) o;
     END IF;
     IF met IS NOT NULL THEN
+        PERFORM outbox_require_term(p_shard, p_epoch, p_holder);
         RETURN QUERY
         WITH free AS MATERIALIZED (
             SELECT f.id FROM outbox f
@@ -545,7 +603,7 @@ BEGIN
         FROM free WHERE o.id = free.id AND o.status = 'PENDING'
         RETURNING false, o.id, o.revision, o.idempotency_key, o.channel, o.target, o.destination, NULL::jsonb, NULL::jsonb,
                   o.attempts, o.max_attempts, o.expires_at, o.first_attempt_at, o.created_at,
-                  o.ordering_key, o.traceparent, o.tracestate, o.priority, o.available_at, NULL::integer;
+                  o.ordering_key, o.traceparent, o.tracestate, o.priority, o.available_at, false, NULL::integer, NULL::bigint;
     END IF;
 END
 $$;

@@ -18,7 +18,7 @@ SELECT claimed, id, revision, idempotency_key, channel, target, destination,
            WHERE gone.channel = due.channel AND md5(gone.target) = md5(due.target)) ELSE false END AS target_is_gone,
        CASE WHEN isfinite(available_at)
             THEN round(date_part('epoch', least(available_at, now() - interval '1 s')) * 1e6)::bigint END AS start_us,
-       nth
+       complete, nth, place
 FROM outbox_claim_due($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
                       $19, $20, $21, $22, $23,
                       -- As the index of ordering keys has it.
