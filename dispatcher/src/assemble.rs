@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
 
+use crate::attention::Attention;
 use crate::channels::{Channel, Channels};
 use crate::claim::Intake;
 use crate::clock::Clock;
@@ -129,7 +130,7 @@ impl Dispatcher {
                 destinations: destinations.clone(),
                 start: Start::default(),
                 wakeup: wakeup.clone(),
-                attention: Arc::default(),
+                attention: Arc::new(Attention::new(settings.run.wakeup)),
                 took_all: AtomicBool::new(false),
                 poll_interval: settings.poll_interval,
                 lease_ttl: settings.lease_ttl,

@@ -15,22 +15,38 @@ use tokio::sync::{Notify, watch};
 
 use crate::pauses::Pauses;
 
-/// The wait after the first poll that finds nothing, and by what it grows with each that follows.
+/// The wait after the first poll that finds nothing, where the database gives hints and where it does not, and by what it grows
+/// with each that follows.
+const SOON_IF_HINTED: Duration = Duration::from_micros(250);
 const SOON: Duration = Duration::from_millis(1);
 const GROWTH: u32 = 4;
 
-/// Polls in a row that found nothing, after which the poller falls asleep.
-const DROWSY: u32 = 2;
+/// Who waits so long for the next poll is asleep.
+const A_NAP: Duration = Duration::from_millis(16);
 
 /// What the poller and its ear for the database's hints know of each other.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Attention {
+    /// Whether there are any.
+    hinted: bool,
     /// Polls in a row that found nothing.
     in_vain: AtomicU32,
     asleep: watch::Sender<bool>,
 }
 
 impl Attention {
+    /// That of a poller whose database gives hints, or does not.
+    pub fn new(hinted: bool) -> Self {
+        Self { hinted, in_vain: AtomicU32::default(), asleep: watch::Sender::default() }
+    }
+
+    /// Whether it looks again at once after a poll that took all that was due: hints are for who is asleep, so one that counts
+    /// on them learns of what comes next by looking only. Where there are none, polls are dear: on SQLite the file is locked
+    /// meanwhile.
+    pub fn is_undivided(&self) -> bool {
+        self.hinted
+    }
+
     /// A poll found something, or this replica polls no more.
     pub fn rouse(&self) {
         self.in_vain.store(0, Ordering::Relaxed);
@@ -40,8 +56,10 @@ impl Attention {
     /// A poll left nothing. Returns how long to wait for a hint until the next.
     pub fn found_nothing(&self) -> Duration {
         let before = self.in_vain.fetch_add(1, Ordering::Relaxed);
-        self.sleep(before >= DROWSY);
-        SOON.saturating_mul(GROWTH.saturating_pow(before))
+        let soon = if self.hinted { SOON_IF_HINTED } else { SOON };
+        let wait = soon.saturating_mul(GROWTH.saturating_pow(before));
+        self.sleep(wait >= A_NAP);
+        wait
     }
 
     fn sleep(&self, asleep: bool) {
@@ -95,17 +113,22 @@ mod tests {
 
     #[test]
     fn a_poller_that_finds_nothing_looks_ever_later_and_then_wants_hints() {
-        let attention = Attention::default();
-        let asleep = attention.asleep.subscribe();
-        assert_eq!(attention.found_nothing(), SOON);
-        assert_eq!(attention.found_nothing(), SOON * 4);
-        assert!(!*asleep.borrow());
-        assert_eq!(attention.found_nothing(), SOON * 16);
-        assert!(*asleep.borrow());
-        (0..100).for_each(|_| assert!(attention.found_nothing() > SOON * 16));
+        for (hinted, soon) in [(true, SOON_IF_HINTED), (false, SOON)] {
+            let attention = Attention::new(hinted);
+            let asleep = attention.asleep.subscribe();
+            let mut expected = soon;
+            while expected < A_NAP {
+                assert_eq!(attention.found_nothing(), expected);
+                assert!(!*asleep.borrow(), "{expected:?}");
+                expected *= GROWTH;
+            }
+            assert_eq!(attention.found_nothing(), expected);
+            assert!(*asleep.borrow());
+            (0..100).for_each(|_| assert!(attention.found_nothing() > expected));
 
-        attention.rouse();
-        assert!(!*asleep.borrow());
-        assert_eq!(attention.found_nothing(), SOON);
+            attention.rouse();
+            assert!(!*asleep.borrow());
+            assert_eq!(attention.found_nothing(), soon);
+        }
     }
 }

@@ -122,7 +122,7 @@ impl Intake {
     /// the ordering keys only. Rows that are merely in the way are moved aside on the way.
     pub async fn poll(&self, term: &Term) -> Polled {
         // What is committed in a moment goes with one claim, not with one each.
-        if self.took_all.swap(false, Ordering::Relaxed) {
+        if self.took_all.swap(false, Ordering::Relaxed) && !self.attention.is_undivided() {
             self.wait(term, None).await;
         }
         let division = self.keys.division();
@@ -299,7 +299,7 @@ mod tests {
             start: Start::default(),
             keys: Arc::new(OrderingKeys::new(store.clone())),
             wakeup,
-            attention: Arc::default(),
+            attention: Arc::new(Attention::new(false)),
             took_all: AtomicBool::new(false),
             poll_interval: Duration::from_secs(1),
             lease_ttl: Duration::from_secs(10),
