@@ -13,6 +13,7 @@ pub mod enqueue;
 pub mod environment;
 pub mod fcm;
 pub mod fingerprint;
+mod fitting;
 mod lossy;
 pub mod mark;
 pub mod message;

@@ -43,8 +43,14 @@ impl ClaimedRow {
         }
     }
 
+    /// The id, revision and channel of each row that is claimed.
+    pub(crate) fn claimed(rows: &[Self]) -> impl Iterator<Item = (i64, i32, &str)> {
+        let claimed = rows.iter().filter(|row| row.claimed).map(|row| &row.message);
+        claimed.map(|message| (message.id, message.revision, message.channel.as_str()))
+    }
+
     /// Behind the last row of each priority before which none was left. Heads of ordering keys are found in another way.
-    pub(crate) fn reached(rows: &[Self], from: WalkStart) -> Option<WalkStart> {
+    fn reached(rows: &[Self], from: WalkStart) -> Option<WalkStart> {
         let unknown = |row: &Self| !row.complete && row.nth.is_none() && row.message.ordering_key.is_none();
         if rows.iter().any(|row| !row.claimed || unknown(row)) {
             return None;

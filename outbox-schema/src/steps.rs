@@ -8,7 +8,6 @@ use uuid::Uuid;
 
 use crate::fingerprint::error_hash;
 use crate::lossy::Lossy;
-use crate::rows::ClaimedRow;
 use crate::store::Decided;
 use crate::wire::{MarkRow, as_json, millis_i64};
 use crate::{ClaimRequest, DeadReason, Mark, MessageId, Status, StoreError, TermId};
@@ -55,22 +54,27 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// The rows that the walk found to claim, if any.
-    pub(crate) fn of(
+    /// Of the rows that are claimed, in their order: the id, revision and channel of each. None where there are none.
+    pub(crate) fn of<'r>(
         doing: &'static str,
-        rows: &[ClaimedRow],
+        rows: impl Iterator<Item = (i64, i32, &'r str)>,
         request: &ClaimRequest<'_>,
     ) -> Result<Option<Self>, StoreError> {
-        let messages: Vec<_> = rows.iter().filter(|row| row.claimed).map(|row| &row.message).collect();
-        if messages.is_empty() {
+        let (mut ids, mut revisions, mut used) = (Vec::new(), Vec::new(), HashSet::new());
+        for (id, revision, channel) in rows {
+            ids.push(id);
+            revisions.push(revision);
+            used.insert(channel);
+        }
+        if ids.is_empty() {
             return Ok(None);
         }
-        let used = request.channels.iter().filter(|channel| messages.iter().any(|m| m.channel == channel.name));
+        let used = request.channels.iter().filter(|channel| used.contains(channel.name.as_str()));
         let longest = used.map(|channel| channel.timeout).max().unwrap_or(Duration::ZERO);
         let closed = longest.saturating_add(request.margin);
         Ok(Some(Self {
-            message_ids: as_json(doing, &messages.iter().map(|message| message.id).collect::<Vec<_>>())?,
-            revisions: as_json(doing, &messages.iter().map(|message| message.revision).collect::<Vec<_>>())?,
+            message_ids: as_json(doing, &ids)?,
+            revisions: as_json(doing, &revisions)?,
             settling_ms: millis_i64(closed.saturating_add(request.lease_ttl)),
             settling_closed_ms: millis_i64(closed),
             at_most_once: as_json(doing, &request.at_most_once())?,

@@ -1,6 +1,6 @@
--- The rows of a claim that may still be sent under it, in the order in which they were claimed.
-SELECT true AS claimed,
-       o.id, o.revision, o.idempotency_key, o.channel, o.target, o.destination,
+-- The rows of a claim that may still be sent under it, given as pairs of id and revision. They come in any order, each with its
+-- place in the claim: to sort them would take a table with their bodies on disk.
+SELECT sent.place, o.id, o.revision, o.idempotency_key, o.channel, o.target, o.destination,
        CAST(o.payload AS CHAR) AS payload, CAST(o.headers AS CHAR) AS headers,
        o.attempts, o.max_attempts,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), o.expires_at) DIV 1000 AS expires_in_ms,
@@ -11,11 +11,7 @@ SELECT true AS claimed,
        -- Asked of each row only where there are any.
        IF((SELECT COUNT(*) FROM (SELECT 1 FROM outbox_invalid_target LIMIT 1) gone) = 0, FALSE, EXISTS (
            SELECT 1 FROM outbox_invalid_target gone
-           WHERE gone.channel = o.channel AND gone.target_hash = SHA2(o.target, 256))) AS target_is_gone,
-       o.priority, NULL AS start_us, NULL AS nth
-FROM outbox_claim c
-STRAIGHT_JOIN JSON_TABLE(c.message_ids, '$[*]' COLUMNS (place FOR ORDINALITY, id bigint PATH '$')) sent
-STRAIGHT_JOIN outbox o ON o.id = sent.id AND o.status = 'PENDING'
-                      AND o.revision = JSON_EXTRACT(c.revisions, CONCAT('$[', sent.place - 1, ']'))
-WHERE c.id = ?
-ORDER BY sent.place
+           WHERE gone.channel = o.channel AND gone.target_hash = SHA2(o.target, 256))) AS target_is_gone
+FROM JSON_TABLE(?, '$[*]' COLUMNS (
+         place FOR ORDINALITY, id bigint PATH '$[0]', revision integer PATH '$[1]')) sent
+STRAIGHT_JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'

@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use sqlx::Row;
+use sqlx::types::Json;
 
 use super::MySqlStore;
 use super::errors::failed;
 use super::literal::{highest, lowest, spelled_out, text};
 use super::step::Step;
-use crate::rows::{ClaimedRow, Met, by_channel};
+use crate::fitting::{DueRow, Fitting};
+use crate::rows::{Met, by_channel};
 use crate::steps::{Batch, ClaimTermRow, TermRow};
 use crate::wire::{ChannelRow, as_json, millis_i64};
-use crate::{ClaimRequest, Claimed, KeyStretch, MessageId, StoreError, TermId, WalkStart};
+use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, StoreError, TermId, WalkStart};
 
 const DOING: &str = "claiming due messages";
 
@@ -22,7 +24,14 @@ struct Asked<'a> {
     channels: String,
     closed: String,
     closed_channels: String,
-    rooms: String,
+}
+
+/// A row of a claim, and its place there.
+#[derive(sqlx::FromRow)]
+struct ReadRow {
+    place: i64,
+    #[sqlx(flatten)]
+    message: Message,
 }
 
 /// What applications may do beside a claim.
@@ -48,7 +57,6 @@ impl MySqlStore {
             channels: as_json(DOING, &ChannelRow::all(request.channels))?,
             closed: as_json(DOING, request.closed)?,
             closed_channels: as_json(DOING, request.closed_channels)?,
-            rooms: as_json(DOING, request.rooms)?,
         };
         let mut step = self.begin(DOING).await?;
         let locked: Option<ClaimTermRow> = sqlx::query_as(include_str!("../../queries/mysql/claim_lock.sql"))
@@ -60,13 +68,7 @@ impl MySqlStore {
         TermRow::require(locked.as_ref().map(|row| &row.term), term)?;
 
         let claimed = if locked.is_some_and(|row| row.made) {
-            // The answer to an earlier call was lost.
-            let rows = sqlx::query_as(include_str!("../../queries/mysql/claimed.sql"))
-                .bind(request.claim.0.to_string())
-                .fetch_all(&mut *step)
-                .await
-                .map_err(|error| failed(DOING, error))?;
-            ClaimedRow::split(rows, request.from)
+            asked.made(&mut step).await?
         } else {
             asked.claim(&mut step).await?
         };
@@ -77,20 +79,35 @@ impl MySqlStore {
 }
 
 impl Asked<'_> {
-    /// Walks, and writes what it found to claim and what it met in its way.
+    /// Walks, and writes what it found to claim and what it met in its way. What it claims is read only then, each row by the
+    /// revision at which the walk found it.
     async fn claim(&self, step: &mut Step) -> Result<Claimed, StoreError> {
-        let rows = self.take(step).await?;
-        if let Some(batch) = Batch::of(DOING, &rows, self.request)? {
+        let Fitting { taken, met, reached } = self.take(step).await?;
+        let rows = taken.iter().map(|row| (row.id, row.revision, row.channel.as_str()));
+        let mut messages = Vec::new();
+        if let Some(batch) = Batch::of(DOING, rows.clone(), self.request)? {
             self.insert(step, batch).await?;
+            messages = read(step, rows.map(|(id, revision, _)| (id, revision)).collect()).await?;
         }
-        let met = ClaimedRow::met(&rows);
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(step, met).await? };
-        Ok(Claimed { deferred, ..ClaimedRow::split(rows, self.request.from) })
+        Ok(Claimed { messages, deferred, reached })
+    }
+
+    /// Reads the claim again: the answer to an earlier call was lost.
+    async fn made(&self, step: &mut Step) -> Result<Claimed, StoreError> {
+        let (ids, revisions): (Json<Vec<i64>>, Json<Vec<i32>>) =
+            sqlx::query_as(include_str!("../../queries/mysql/claim_made.sql"))
+                .bind(self.request.claim.0.to_string())
+                .fetch_one(&mut **step)
+                .await
+                .map_err(|error| failed(DOING, error))?;
+        let messages = read(step, ids.0.into_iter().zip(revisions.0).collect()).await?;
+        Ok(Claimed { messages, ..Claimed::default() })
     }
 
     /// Walks. Beside a cancellation it locks what it found until the claim has committed, so that nobody cancels it
     /// meanwhile. What somebody else has locked is left alone; where nothing else was found, the walk goes on behind it.
-    async fn take(&self, step: &mut Step) -> Result<Vec<ClaimedRow>, StoreError> {
+    async fn take(&self, step: &mut Step) -> Result<Fitting, StoreError> {
         let cancellations = self.hold_back_cancellations(step).await?;
         let heads = match cancellations {
             Cancellations::HeldBack { keys_wait: false } => Vec::new(),
@@ -98,20 +115,16 @@ impl Asked<'_> {
         };
         let (mut from, mut excluded) = (self.request.from, self.request.excluded.to_vec());
         loop {
-            let mut rows = self.walk(step, from, &excluded, &heads).await?;
-            let walked: Vec<_> = rows.iter().map(|row| row.message.id()).collect();
-            if matches!(cancellations, Cancellations::HeldBack { .. }) || walked.is_empty() {
-                return Ok(rows);
+            let due = self.walk(step, from, &excluded, &heads).await?;
+            let mut found = Fitting::of(due, self.request, from);
+            if matches!(cancellations, Cancellations::HeldBack { .. }) || found.is_empty() {
+                return Ok(found);
             }
-            let free = lock_free(step, &walked).await?;
-            let passed = ClaimedRow::reached(&rows, from);
-            rows.retain(|row| free.get(&row.message.id) == Some(&row.message.revision));
-            if !rows.is_empty() {
-                // Where the next walk may begin is not known: what was passed over lies before these.
-                for row in &mut rows {
-                    row.nth = None;
-                }
-                return Ok(rows);
+            let walked: Vec<_> = found.ids().map(MessageId).collect();
+            let passed = found.reached;
+            found.keep(&lock_free(step, &walked).await?);
+            if !found.is_empty() {
+                return Ok(found);
             }
             // However many that transaction holds: behind them, and not past each of them again.
             from = passed.unwrap_or(from);
@@ -147,7 +160,7 @@ impl Asked<'_> {
         from: WalkStart,
         excluded: &[MessageId],
         heads: &[MessageId],
-    ) -> Result<Vec<ClaimedRow>, StoreError> {
+    ) -> Result<Vec<DueRow>, StoreError> {
         let (heads, others) = undecided(heads, excluded);
         let (heads, others) = (as_json(DOING, &heads)?, as_json(DOING, &others)?);
         let excluded = as_json(DOING, excluded)?;
@@ -162,14 +175,7 @@ impl Asked<'_> {
         }
         // The heads of ordering keys.
         walk = walk.bind(heads).bind(others).bind(&self.closed).bind(&self.closed_channels).bind(&self.channels);
-        walk.bind(self.request.limit)
-            .bind(&self.channels)
-            .bind(&self.rooms)
-            .bind(i64::try_from(self.request.max_bytes).unwrap_or(i64::MAX))
-            .bind(self.request.oversize)
-            .fetch_all(&mut **step)
-            .await
-            .map_err(|error| failed(DOING, error))
+        walk.bind(self.request.limit).fetch_all(&mut **step).await.map_err(|error| failed(DOING, error))
     }
 
     async fn insert(&self, step: &mut Step, batch: Batch) -> Result<(), StoreError> {
@@ -215,6 +221,17 @@ impl Asked<'_> {
             .map_err(|error| failed(DOING, error))?;
         Ok(by_channel(met.into_values()))
     }
+}
+
+/// The rows of a claim that may still be sent under it, in their order.
+async fn read(step: &mut Step, claimed: Vec<(i64, i32)>) -> Result<Vec<Message>, StoreError> {
+    let mut rows: Vec<ReadRow> = sqlx::query_as(include_str!("../../queries/mysql/claimed.sql"))
+        .bind(as_json(DOING, &claimed)?)
+        .fetch_all(&mut **step)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    rows.sort_unstable_by_key(|row| row.place);
+    Ok(rows.into_iter().map(|row| row.message).collect())
 }
 
 /// What is left to be looked up: the heads that are not excluded themselves, and the excluded rows that may be of their keys.

@@ -54,7 +54,7 @@ mod tests {
         for (statement, values) in [
             (include_str!("../../queries/mysql/claim_heads.sql"), 3),
             (include_str!("../../queries/mysql/key_behind.sql"), 3),
-            (include_str!("../../queries/mysql/mark_delivered.sql"), 9),
+            (include_str!("../../queries/mysql/mark_delivered.sql"), 5),
         ] {
             assert_eq!(statement.matches('?').count(), values, "{statement}");
         }

@@ -83,29 +83,37 @@ async fn mark_delivered(step: &mut Step, rows: &[&MarkRow<'_>]) -> Result<u64, S
     if rows.is_empty() {
         return Ok(0);
     }
-    let ids = list(rows, |row| Some(row.id.to_string()));
+    let ids = list(rows, |row| row.id.to_string());
     let statement = spelled_out(
         include_str!("../../queries/mysql/mark_delivered.sql"),
         &[
+            of_each(rows, &ids, |row| row.started_ms.to_string()),
+            of_each(rows, &ids, |row| row.receipt.as_deref().map_or_else(null, text)),
+            of_each(rows, &ids, |row| row.status_code.map_or_else(null, |code| code.to_string())),
             ids.clone(),
-            list(rows, |row| Some(row.started_ms.to_string())),
-            ids.clone(),
-            list(rows, |row| row.receipt.as_deref().map(text)),
-            ids.clone(),
-            list(rows, |row| row.status_code.map(|code| code.to_string())),
-            ids.clone(),
-            ids,
-            list(rows, |row| Some(row.revision.to_string())),
+            of_each(rows, &ids, |row| row.revision.to_string()),
         ],
     );
     let done = sqlx::raw_sql(statement).execute(&mut **step).await;
     done.map(|done| done.rows_affected()).map_err(|error| failed(DOING, error))
 }
 
-/// A value of each row as a literal.
-fn list<'a>(rows: &[&'a MarkRow<'_>], value: impl Fn(&'a MarkRow<'_>) -> Option<String>) -> String {
-    let values: Vec<_> = rows.iter().map(|row| value(row).unwrap_or_else(|| "NULL".to_owned())).collect();
-    values.join(", ")
+/// An expression of a value that each row has as a literal: that literal where they all have the same, else looked up by the id.
+fn of_each<'a>(rows: &[&'a MarkRow<'_>], ids: &str, value: impl Fn(&'a MarkRow<'_>) -> String) -> String {
+    let mut values = rows.iter().map(|row| value(row));
+    match values.next() {
+        Some(first) if values.all(|other| other == first) => first,
+        Some(_) | None => format!("ELT(FIELD(id, {ids}), {})", list(rows, value)),
+    }
+}
+
+/// A literal of each row.
+fn list<'a>(rows: &[&'a MarkRow<'_>], value: impl Fn(&'a MarkRow<'_>) -> String) -> String {
+    rows.iter().map(|row| value(row)).collect::<Vec<_>>().join(", ")
+}
+
+fn null() -> String {
+    "NULL".to_owned()
 }
 
 /// Refused marks that are not merely repeated.

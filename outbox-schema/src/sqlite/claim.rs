@@ -104,7 +104,7 @@ impl Asked<'_> {
     /// Walks, and writes what it found to claim and what it met in its way.
     async fn claim(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
         let rows = self.walk(tx).await.map_err(|error| failed(DOING, error))?;
-        if let Some(batch) = Batch::of(DOING, &rows, self.request)? {
+        if let Some(batch) = Batch::of(DOING, ClaimedRow::claimed(&rows), self.request)? {
             self.insert(tx, batch).await?;
         }
         let met = ClaimedRow::met(&rows);
