@@ -20,8 +20,7 @@ pub(crate) struct ClaimedRow {
     /// is spared counting.
     #[sqlx(default)]
     pub(crate) complete: bool,
-    /// Its place among the due rows of its priority that the walk came by, from 1; none where that is not known. PostgreSQL
-    /// counts no heads of ordering keys among them: those have none.
+    /// Its place among the due rows of its priority that the walk came by, from 1; none where that is not known.
     pub(crate) nth: Option<i32>,
     /// Its place in the claim, where the rows come in another order.
     #[sqlx(default)]

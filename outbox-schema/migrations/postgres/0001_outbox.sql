@@ -363,7 +363,7 @@ CREATE TYPE outbox_met AS (
     ordering_key varchar, traceparent varchar, tracestate varchar,
     priority smallint, available_at timestamptz,
     -- Whether the claim took all that its walk came by. If not, its place among the due rows of its priority that the walk came
-    -- by, heads of ordering keys apart: a gap says that some were left. NULL where that is not known.
+    -- by: a gap says that some were left. NULL where that is not known.
     complete boolean, nth integer,
     -- Its place in the claim. The rows come in any order: to sort them here would copy each of them once more.
     place bigint
@@ -503,14 +503,8 @@ BEGIN
         LEFT JOIN unnest(p_limited, p_limits) AS limited(destination, room) ON limited.destination = crowd.destination;
         IF NOT all_fit THEN
             WITH due AS (
-                SELECT due.*, CASE WHEN due.head IS NULL THEN
-                           row_number() OVER (PARTITION BY due.priority, due.head IS NULL ORDER BY due.turn) END AS nth
-                FROM (
-                    SELECT walked.*, head.id AS head
-                    FROM unnest(ids, revisions, priorities, channels, destinations, bytes) WITH ORDINALITY
-                         AS walked(id, revision, priority, channel, destination, payload_bytes, turn)
-                    LEFT JOIN unnest(heads) AS head(id) ON head.id = walked.id
-                ) due
+                SELECT * FROM unnest(ids, revisions, priorities, channels, destinations, bytes) WITH ORDINALITY
+                              AS due(id, revision, priority, channel, destination, payload_bytes, turn)
             ), known AS (
                 SELECT due.*, channel.timeout_ms, least(coalesce(limited.room, channel.room), channel.most) AS room,
                        row_number() OVER (PARTITION BY due.destination ORDER BY due.turn) AS place_there
@@ -525,9 +519,11 @@ BEGIN
                 WINDOW walk AS (ORDER BY known.turn ROWS UNBOUNDED PRECEDING)
             ), fitting AS (
                 SELECT * FROM sendable WHERE bytes_so_far <= p_max_bytes OR (place = 1 AND p_oversize)
+                ORDER BY turn -- as they come from the window: nothing is sorted again
             )
-            SELECT array_agg(fitting.id ORDER BY turn), array_agg(fitting.revision ORDER BY turn),
-                   array_agg(fitting.nth::integer ORDER BY turn), max(fitting.timeout_ms),
+            -- Those of one priority have their turns one after the other.
+            SELECT array_agg(fitting.id), array_agg(fitting.revision),
+                   array_agg(fitting.turn::integer - array_position(priorities, fitting.priority) + 1), max(fitting.timeout_ms),
                    (SELECT array_agg(due.id) FROM due WHERE due.channel <> ALL (p_channels))
             INTO ids, revisions, nths, longest, met
             FROM fitting;
