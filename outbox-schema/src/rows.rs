@@ -3,74 +3,24 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::claim::{PRIORITIES, Place};
 use crate::destination::{DestinationState, PauseKind, Ramp};
 use crate::lossy::Lossy;
 use crate::store::Decided;
-use crate::{Claimed, Message, MessageId, WalkStart};
+use crate::{Message, MessageId};
 
-/// A row that a claim met: claimed, or deferred out of its way.
+/// A row of a claim, and its place there.
 #[derive(Debug, sqlx::FromRow)]
-pub(crate) struct ClaimedRow {
-    pub(crate) claimed: bool,
-    pub(crate) priority: i16,
-    /// `available_at`, or a second ago if that is earlier, in microseconds since 1970; none where it is no moment.
-    pub(crate) start_us: Option<i64>,
-    /// Whether its claim took all that the walk came by: then nobody asks for its place there. PostgreSQL alone says so, and
-    /// is spared counting.
-    #[sqlx(default)]
-    pub(crate) complete: bool,
-    /// Its place among the due rows of its priority that the walk came by, from 1; none where that is not known.
-    pub(crate) nth: Option<i32>,
-    /// Its place in the claim, where the rows come in another order.
-    #[sqlx(default)]
-    pub(crate) place: Option<i64>,
+pub(crate) struct ReadRow {
+    place: i64,
     #[sqlx(flatten)]
-    pub(crate) message: Message,
+    message: Message,
 }
 
-impl ClaimedRow {
-    /// What a claim brought whose walk began at `from`.
-    pub(crate) fn split(mut rows: Vec<Self>, from: WalkStart) -> Claimed {
-        rows.sort_by_key(|row| row.place);
-        let reached = Self::reached(&rows, from);
-        let (claimed, met): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.claimed);
-        Claimed {
-            messages: claimed.into_iter().map(|row| row.message).collect(),
-            deferred: by_channel(met.into_iter().map(|row| row.message.channel)),
-            reached,
-        }
-    }
-
-    /// The id, revision and channel of each row that is claimed.
-    pub(crate) fn claimed(rows: &[Self]) -> impl Iterator<Item = (i64, i32, &str)> {
-        let claimed = rows.iter().filter(|row| row.claimed).map(|row| &row.message);
-        claimed.map(|message| (message.id, message.revision, message.channel.as_str()))
-    }
-
-    /// Behind the last row of each priority before which none was left. Heads of ordering keys are found in another way.
-    fn reached(rows: &[Self], from: WalkStart) -> Option<WalkStart> {
-        let unknown = |row: &Self| !row.complete && row.nth.is_none() && row.message.ordering_key.is_none();
-        if rows.iter().any(|row| !row.claimed || unknown(row)) {
-            return None;
-        }
-        let mut start = from;
-        let mut next = [1; PRIORITIES];
-        for row in rows {
-            let next = usize::try_from(row.priority).ok().and_then(|priority| next.get_mut(priority));
-            let Some(next) = next.filter(|next| row.complete || row.nth == Some(**next)) else { continue };
-            *next += 1;
-            if let (Some(us), None) = (row.start_us, &row.message.ordering_key) {
-                start.pass(row.priority, Place { us, id: row.message.id });
-            }
-        }
-        Some(start)
-    }
-
-    /// The rows among `rows` that are to be moved out of the way.
-    pub(crate) fn met(rows: &[Self]) -> Met {
-        let met = rows.iter().filter(|row| !row.claimed).map(|row| &row.message);
-        met.map(|message| (message.id, message.channel.clone())).collect()
+impl ReadRow {
+    /// The messages, in the order in which they were claimed.
+    pub(crate) fn in_order(mut rows: Vec<Self>) -> Vec<Message> {
+        rows.sort_unstable_by_key(|row| row.place);
+        rows.into_iter().map(|row| row.message).collect()
     }
 }
 

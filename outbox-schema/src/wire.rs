@@ -96,10 +96,6 @@ pub(crate) struct ChannelRow<'a> {
     resend: bool,
     /// Whether a dead letter halts its ordering key.
     halt: bool,
-    /// Rows of one of its destinations that a claim takes at most, where nothing else is said of that,
-    room: u32,
-    /// and whatever is said.
-    most: u32,
 }
 
 impl<'a> ChannelRow<'a> {
@@ -109,8 +105,6 @@ impl<'a> ChannelRow<'a> {
             max_attempts: channel.max_attempts,
             resend: channel.in_doubt == InDoubtPolicy::Resend,
             halt: channel.on_dead_ordered == OnDeadOrdered::Halt,
-            room: channel.room,
-            most: channel.most,
         };
         channels.iter().map(flat).collect()
     }

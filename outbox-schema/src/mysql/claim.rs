@@ -10,7 +10,7 @@ use super::errors::failed;
 use super::literal::{highest, lowest, spelled_out, text};
 use super::step::Step;
 use crate::fitting::{DueRow, Fitting};
-use crate::rows::{Met, by_channel};
+use crate::rows::{Met, ReadRow, by_channel};
 use crate::steps::{Batch, ClaimTermRow, TermRow};
 use crate::wire::{ChannelRow, as_json, millis_i64};
 use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, StoreError, TermId, WalkStart};
@@ -24,14 +24,6 @@ struct Asked<'a> {
     channels: String,
     closed: String,
     closed_channels: String,
-}
-
-/// A row of a claim, and its place there.
-#[derive(sqlx::FromRow)]
-struct ReadRow {
-    place: i64,
-    #[sqlx(flatten)]
-    message: Message,
 }
 
 /// What applications may do beside a claim.
@@ -225,13 +217,12 @@ impl Asked<'_> {
 
 /// The rows of a claim that may still be sent under it, in their order.
 async fn read(step: &mut Step, claimed: Vec<(i64, i32)>) -> Result<Vec<Message>, StoreError> {
-    let mut rows: Vec<ReadRow> = sqlx::query_as(include_str!("../../queries/mysql/claimed.sql"))
+    let rows = sqlx::query_as(include_str!("../../queries/mysql/claimed.sql"))
         .bind(as_json(DOING, &claimed)?)
         .fetch_all(&mut **step)
         .await
         .map_err(|error| failed(DOING, error))?;
-    rows.sort_unstable_by_key(|row| row.place);
-    Ok(rows.into_iter().map(|row| row.message).collect())
+    Ok(ReadRow::in_order(rows))
 }
 
 /// What is left to be looked up: the heads that are not excluded themselves, and the excluded rows that may be of their keys.

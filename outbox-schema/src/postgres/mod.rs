@@ -1,6 +1,7 @@
 //! The store on PostgreSQL 13 and later. Each step of the protocol is a PL/pgSQL function (see the migrations):
 //! one round trip, and every statement in it reads what was committed before it began, after the locks are held.
 
+mod claimed;
 mod errors;
 mod kept;
 mod mark;
@@ -11,10 +12,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::{PgConnection, PgPool};
 
+use self::claimed::ClaimedRow;
 use self::errors::{failed, fenced, is_lost};
 use self::kept::Kept;
 use crate::mark::MarkReport;
-use crate::rows::{ClaimedRow, DecidedRow, DestinationRow, UnsettledRow};
+use crate::rows::{DecidedRow, DestinationRow, UnsettledRow};
 use crate::steps::DIVIDING;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use crate::wire::millis_i64;

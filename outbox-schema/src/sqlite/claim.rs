@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use sqlx::SqliteTransaction;
+use sqlx::types::Json;
 
 use super::SqliteStore;
 use super::errors::failed;
 use crate::claim::PRIORITIES;
+use crate::fitting::{DueRow, Fitting};
 use crate::lossy::Lossy;
-use crate::rows::{ClaimedRow, Met, by_channel};
+use crate::rows::{Met, ReadRow, by_channel};
 use crate::steps::{Batch, ClaimTermRow, TermRow};
 use crate::wire::{ChannelRow, as_json, millis_i64};
-use crate::{ClaimRequest, Claimed, StoreError, TermId, WalkStart};
+use crate::{ClaimRequest, Claimed, Message, StoreError, TermId, WalkStart};
 
 const DOING: &str = "claiming due messages";
 
@@ -31,7 +33,6 @@ struct Asked<'a> {
     channels: String,
     closed: String,
     closed_channels: String,
-    rooms: String,
     /// For each priority, the milliseconds and the id behind which the walk begins.
     starts: String,
 }
@@ -49,7 +50,6 @@ impl SqliteStore {
             channels: as_json(DOING, &ChannelRow::all(request.channels))?,
             closed: as_json(DOING, request.closed)?,
             closed_channels: as_json(DOING, request.closed_channels)?,
-            rooms: as_json(DOING, request.rooms)?,
             starts: as_json(DOING, &starts(request.from))?,
         };
         if !self.is_anything_due(&asked).await? {
@@ -64,17 +64,8 @@ impl SqliteStore {
             .map_err(|error| failed(DOING, error))?;
         TermRow::require(locked.as_ref().map(|row| &row.term), term)?;
 
-        let claimed = if locked.is_some_and(|row| row.made) {
-            // The answer to an earlier call was lost.
-            let rows = sqlx::query_as(include_str!("../../queries/sqlite/claimed.sql"))
-                .bind(request.claim.0.to_string())
-                .fetch_all(&mut *tx)
-                .await
-                .map_err(|error| failed(DOING, error))?;
-            ClaimedRow::split(rows, request.from)
-        } else {
-            asked.claim(&mut tx).await?
-        };
+        let claimed =
+            if locked.is_some_and(|row| row.made) { asked.made(&mut tx).await? } else { asked.claim(&mut tx).await? };
         tx.commit().await.map_err(|error| failed(DOING, error))?;
         Ok(claimed)
     }
@@ -101,27 +92,39 @@ fn starts(from: WalkStart) -> [Option<(i64, i64)>; PRIORITIES] {
 }
 
 impl Asked<'_> {
-    /// Walks, and writes what it found to claim and what it met in its way.
+    /// Walks, and writes what it found to claim and what it met in its way. What it claims is read only then.
     async fn claim(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
-        let rows = self.walk(tx).await.map_err(|error| failed(DOING, error))?;
-        if let Some(batch) = Batch::of(DOING, ClaimedRow::claimed(&rows), self.request)? {
+        let due = self.walk(tx).await.map_err(|error| failed(DOING, error))?;
+        let Fitting { taken, met, reached } = Fitting::of(due, self.request, self.request.from);
+        let rows = taken.iter().map(|row| (row.id, row.revision, row.channel.as_str()));
+        let mut messages = Vec::new();
+        if let Some(batch) = Batch::of(DOING, rows.clone(), self.request)? {
             self.insert(tx, batch).await?;
+            messages = read(tx, rows.map(|(id, revision, _)| (id, revision)).collect()).await?;
         }
-        let met = ClaimedRow::met(&rows);
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(tx, met).await? };
-        Ok(Claimed { deferred, ..ClaimedRow::split(rows, self.request.from) })
+        Ok(Claimed { messages, deferred, reached })
     }
 
-    async fn walk(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<ClaimedRow>, sqlx::Error> {
+    /// Reads the claim again: the answer to an earlier call was lost.
+    async fn made(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
+        let (ids, revisions): (Json<Vec<i64>>, Json<Vec<i32>>) =
+            sqlx::query_as(include_str!("../../queries/sqlite/claim_made.sql"))
+                .bind(self.request.claim.0.to_string())
+                .fetch_one(&mut **tx)
+                .await
+                .map_err(|error| failed(DOING, error))?;
+        let messages = read(tx, ids.0.into_iter().zip(revisions.0).collect()).await?;
+        Ok(Claimed { messages, ..Claimed::default() })
+    }
+
+    async fn walk(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<DueRow>, sqlx::Error> {
         sqlx::query_as(include_str!("../../queries/sqlite/claim_walk.sql"))
             .bind(self.term.shard.0)
             .bind(&self.excluded)
             .bind(self.request.limit)
             .bind(&self.channels)
             .bind(&self.closed)
-            .bind(i64::try_from(self.request.max_bytes).unwrap_or(i64::MAX))
-            .bind(self.request.oversize)
-            .bind(&self.rooms)
             .bind(&self.starts)
             .bind(self.request.keys.from.map(|key| &key.channel))
             .bind(self.request.keys.from.map(|key| &key.ordering_key))
@@ -171,4 +174,14 @@ impl Asked<'_> {
             .map_err(|error| failed(DOING, error))?;
         Ok(by_channel(met.into_values()))
     }
+}
+
+/// The rows of a claim that may still be sent under it, in their order.
+async fn read(tx: &mut SqliteTransaction<'static>, claimed: Vec<(i64, i32)>) -> Result<Vec<Message>, StoreError> {
+    let rows = sqlx::query_as(include_str!("../../queries/sqlite/claimed.sql"))
+        .bind(as_json(DOING, &claimed)?)
+        .fetch_all(&mut **tx)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    Ok(ReadRow::in_order(rows))
 }
