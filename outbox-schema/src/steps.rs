@@ -7,6 +7,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::fingerprint::error_hash;
+use crate::fitting::DueRow;
 use crate::lossy::Lossy;
 use crate::store::Decided;
 use crate::wire::{MarkRow, as_json, millis_i64};
@@ -54,27 +55,22 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Of the rows that are claimed, in their order: the id, revision and channel of each. None where there are none.
-    pub(crate) fn of<'r>(
+    /// Of the rows that are claimed, in their order. None where there are none.
+    pub(crate) fn of(
         doing: &'static str,
-        rows: impl Iterator<Item = (i64, i32, &'r str)>,
+        rows: &[DueRow],
         request: &ClaimRequest<'_>,
     ) -> Result<Option<Self>, StoreError> {
-        let (mut ids, mut revisions, mut used) = (Vec::new(), Vec::new(), HashSet::new());
-        for (id, revision, channel) in rows {
-            ids.push(id);
-            revisions.push(revision);
-            used.insert(channel);
-        }
-        if ids.is_empty() {
+        if rows.is_empty() {
             return Ok(None);
         }
+        let used: HashSet<_> = rows.iter().map(|row| row.channel.as_str()).collect();
         let used = request.channels.iter().filter(|channel| used.contains(channel.name.as_str()));
         let longest = used.map(|channel| channel.timeout).max().unwrap_or(Duration::ZERO);
         let closed = longest.saturating_add(request.margin);
         Ok(Some(Self {
-            message_ids: as_json(doing, &ids)?,
-            revisions: as_json(doing, &revisions)?,
+            message_ids: as_json(doing, &rows.iter().map(|row| row.id).collect::<Vec<_>>())?,
+            revisions: as_json(doing, &rows.iter().map(|row| row.revision).collect::<Vec<_>>())?,
             settling_ms: millis_i64(closed.saturating_add(request.lease_ttl)),
             settling_closed_ms: millis_i64(closed),
             at_most_once: as_json(doing, &request.at_most_once())?,

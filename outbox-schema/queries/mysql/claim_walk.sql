@@ -14,7 +14,8 @@
 SELECT id, revision, channel, destination, payload_bytes, priority, ordered,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', LEAST(available_at, UTC_TIMESTAMP(6) - INTERVAL 1 SECOND)) AS start_us
 FROM (
-    (SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered FROM outbox FORCE INDEX (outbox_due)
+    (SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+     FROM outbox FORCE INDEX (outbox_due)
      WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
        AND priority = 3 AND available_at <= UTC_TIMESTAMP(6)
        AND (? OR available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
@@ -26,7 +27,8 @@ FROM (
                name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
      ORDER BY available_at, id LIMIT ?)
     UNION ALL
-    (SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered FROM outbox FORCE INDEX (outbox_due)
+    (SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+     FROM outbox FORCE INDEX (outbox_due)
      WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
        AND priority = 2 AND available_at <= UTC_TIMESTAMP(6)
        AND (? OR available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
@@ -38,7 +40,8 @@ FROM (
                name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
      ORDER BY available_at, id LIMIT ?)
     UNION ALL
-    (SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered FROM outbox FORCE INDEX (outbox_due)
+    (SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+     FROM outbox FORCE INDEX (outbox_due)
      WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
        AND priority = 1 AND available_at <= UTC_TIMESTAMP(6)
        AND (? OR available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND
@@ -50,7 +53,8 @@ FROM (
                name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
      ORDER BY available_at, id LIMIT ?)
     UNION ALL
-    (SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered FROM outbox FORCE INDEX (outbox_due)
+    (SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+     FROM outbox FORCE INDEX (outbox_due)
      WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
        AND priority = 0 AND available_at <= UTC_TIMESTAMP(6)
        AND (? OR available_at > TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND

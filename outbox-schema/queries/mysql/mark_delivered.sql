@@ -1,6 +1,7 @@
 -- As mark.sql does, of plain deliveries, those that may still be marked. What differs from row to row is looked up by the id,
--- which takes longer the more rows there are; most of it does not differ. One table, so that each row is changed as it is found: an UPDATE of a join gathers what it is to assign in a
--- table on disk first, and took a third longer. Sent as text, since there are as many values as rows.
+-- which takes longer the more rows there are; most of it does not differ. One table, so that each row is changed as it is found:
+-- an UPDATE of a join gathers what it is to assign in a table on disk first, and took a third longer. Sent as text, since there
+-- are as many values as rows.
 UPDATE outbox
 SET status = 'SUCCESS',
     revision = revision + 1,

@@ -42,7 +42,8 @@ SELECT id, revision, channel, destination, payload_bytes, priority, ordered,
             THEN CAST(min(available_at, now.ms - 1000) AS INTEGER) * 1000 END AS start_us
 FROM (
     SELECT * FROM (
-        SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered FROM outbox INDEXED BY outbox_due
+        SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+        FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
           AND priority = 3 AND available_at <= (SELECT ms FROM now)
           AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 3)
@@ -51,7 +52,8 @@ FROM (
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
-        SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered FROM outbox INDEXED BY outbox_due
+        SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+        FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
           AND priority = 2 AND available_at <= (SELECT ms FROM now)
           AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 2)
@@ -60,7 +62,8 @@ FROM (
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
-        SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered FROM outbox INDEXED BY outbox_due
+        SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+        FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
           AND priority = 1 AND available_at <= (SELECT ms FROM now)
           AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 1)
@@ -69,7 +72,8 @@ FROM (
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
-        SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered FROM outbox INDEXED BY outbox_due
+        SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+        FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
           AND priority = 0 AND available_at <= (SELECT ms FROM now)
           AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 0)

@@ -75,11 +75,10 @@ impl Asked<'_> {
     /// revision at which the walk found it.
     async fn claim(&self, step: &mut Step) -> Result<Claimed, StoreError> {
         let Fitting { taken, met, reached } = self.take(step).await?;
-        let rows = taken.iter().map(|row| (row.id, row.revision, row.channel.as_str()));
         let mut messages = Vec::new();
-        if let Some(batch) = Batch::of(DOING, rows.clone(), self.request)? {
+        if let Some(batch) = Batch::of(DOING, &taken, self.request)? {
             self.insert(step, batch).await?;
-            messages = read(step, rows.map(|(id, revision, _)| (id, revision)).collect()).await?;
+            messages = read(step, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
         }
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(step, met).await? };
         Ok(Claimed { messages, deferred, reached })

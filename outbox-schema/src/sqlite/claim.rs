@@ -96,11 +96,10 @@ impl Asked<'_> {
     async fn claim(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
         let due = self.walk(tx).await.map_err(|error| failed(DOING, error))?;
         let Fitting { taken, met, reached } = Fitting::of(due, self.request, self.request.from);
-        let rows = taken.iter().map(|row| (row.id, row.revision, row.channel.as_str()));
         let mut messages = Vec::new();
-        if let Some(batch) = Batch::of(DOING, rows.clone(), self.request)? {
+        if let Some(batch) = Batch::of(DOING, &taken, self.request)? {
             self.insert(tx, batch).await?;
-            messages = read(tx, rows.map(|(id, revision, _)| (id, revision)).collect()).await?;
+            messages = read(tx, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
         }
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(tx, met).await? };
         Ok(Claimed { messages, deferred, reached })
