@@ -3,4 +3,4 @@
 -- take each other for that. MariaDB and MySQL each have their own words for it.
 SELECT o.id, o.revision FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) AS asked
 STRAIGHT_JOIN outbox o ON o.id = asked.id AND o.status = 'PENDING'
-/*M! LOCK IN SHARE MODE */ /*!50701 FOR SHARE */ SKIP LOCKED
+/*M! LOCK IN SHARE MODE */ /*!80000 FOR SHARE OF o */ SKIP LOCKED

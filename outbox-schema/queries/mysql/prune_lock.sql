@@ -12,4 +12,4 @@ WHERE (o.status = 'SUCCESS'
            AND EXISTS (SELECT 1 FROM outbox later
                        WHERE later.shard = o.shard AND later.channel = o.channel
                          AND later.ordering_key = o.ordering_key AND later.id > o.id AND later.status = 'PENDING'))
-ORDER BY o.id FOR UPDATE SKIP LOCKED
+ORDER BY o.id FOR UPDATE /*!80000 OF o */ SKIP LOCKED

@@ -12,4 +12,4 @@ STRAIGHT_JOIN outbox o ON o.id = sent.id AND o.status = 'PENDING'
 LEFT JOIN JSON_TABLE(?, '$[*]' COLUMNS (
     name varchar(64) CHARACTER SET utf8mb4 PATH '$.name', resend boolean PATH '$.resend',
     max_attempts bigint PATH '$.max_attempts')) policy ON policy.name = o.channel
-FOR UPDATE
+FOR UPDATE /*!80000 OF c, o */

@@ -40,7 +40,7 @@ impl Kind for MariaDbKind {
             let install = companion(&mysqld, &["mariadb-install-db", "mysql_install_db"]);
             (format!("{} --no-defaults --datadir={data} --skip-test-db", quoted(&install)), "")
         } else {
-            let options = "--mysqlx=OFF --skip-log-bin";
+            let options = "--mysqlx=OFF --skip-log-bin --secure-file-priv=";
             (format!("{server} --no-defaults --initialize-insecure --datadir={data}"), options)
         };
         Commands {
