@@ -5,8 +5,20 @@
 --   sed "s/APPLICATION/'shop'@'%'/; s/DISPATCHER/'outbox'@'%'/" mysql.sql | mariadb shop
 -- Neither account needs CREATE, ALTER or DROP: tables are made by whoever runs `outbox migrate`.
 
--- An application inserts. The two columns tell which message a duplicate repeats; payloads stay unread.
-GRANT INSERT, SELECT (id, idempotency_key) ON outbox TO APPLICATION;
+-- An application inserts what is its to say; the rest belongs to the dispatcher. The two columns tell which message a duplicate
+-- repeats; payloads stay unread.
+GRANT INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, available_at, expires_at,
+              traceparent, tracestate),
+      SELECT (id, idempotency_key)
+    ON outbox TO APPLICATION;
+-- The view takes the same and shows nothing: for tools that read back what they wrote. MariaDB's INSERT ... RETURNING asks for
+-- the right to insert what it returns, the id too. MySQL knows no RETURNING, and a tool that writes an id of 0 there is told.
+/*M! GRANT SELECT, INSERT, SHOW VIEW ON outbox_new TO APPLICATION */;
+/*!80000 GRANT SELECT, SHOW VIEW,
+      INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, available_at, expires_at,
+              traceparent, tracestate)
+    ON outbox_new TO APPLICATION */;
+GRANT SELECT ON outbox_meta TO APPLICATION;
 
 -- The dispatcher claims, marks and settles, and removes what is past its retention; it enqueues for `outbox enqueue`. It
 -- deletes no audit, and no target that is known to be gone.

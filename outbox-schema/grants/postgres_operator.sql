@@ -4,6 +4,11 @@
 -- where schema is the schema of the tables, and operator is a role that exists. It neither sends, claims nor marks; it can
 -- write no message of its own, and change no audit.
 
+\if :{?schema}
+\else
+\set schema public
+\endif
+
 GRANT USAGE ON SCHEMA :"schema" TO :"operator";
 GRANT SELECT ON
     :"schema".outbox, :"schema".outbox_meta, :"schema".outbox_term, :"schema".outbox_term_log, :"schema".outbox_claim,

@@ -2,7 +2,7 @@
 
 -- A time-ordered UUID (RFC 9562, version 7): a random one would scatter the index of idempotency_key and
 -- double the WAL of a mark. Qualified throughout, because it runs under the application's search_path.
-CREATE FUNCTION outbox_new_key() RETURNS varchar
+CREATE OR REPLACE FUNCTION outbox_new_key() RETURNS varchar
 LANGUAGE sql VOLATILE PARALLEL SAFE
 AS $$
     SELECT pg_catalog.encode(
@@ -21,7 +21,7 @@ $$;
 
 -- The unit that is paused, limited and counted: scheme://host:port of a URL, else the channel. Regular expressions for all
 -- of it took most of the time of an insert of many rows.
-CREATE FUNCTION outbox_destination_of(channel varchar, target text) RETURNS varchar
+CREATE OR REPLACE FUNCTION outbox_destination_of(channel varchar, target text) RETURNS varchar
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$
 DECLARE
@@ -47,7 +47,7 @@ END
 $$;
 
 -- Since when a dead letter is one.
-CREATE FUNCTION outbox_dead_at(finished_at timestamptz, created_at timestamptz) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION outbox_dead_at(finished_at timestamptz, created_at timestamptz) RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$
 BEGIN
@@ -56,7 +56,7 @@ END
 $$;
 
 -- What a dead letter has in common with others.
-CREATE FUNCTION outbox_fingerprint_of(channel varchar, dead_reason varchar, status_code integer, error_hash varchar)
+CREATE OR REPLACE FUNCTION outbox_fingerprint_of(channel varchar, dead_reason varchar, status_code integer, error_hash varchar)
 RETURNS varchar
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$
@@ -256,7 +256,7 @@ CREATE TABLE outbox_lease (
 -- other. Asleep it holds this advisory lock, shared. Here the lock is had and let go within one expression, so that no
 -- statement that is cancelled leaves it behind. What is notified is named by the number of the table: with the name of its
 -- schema it could be too long. To do without hints: ALTER TABLE outbox DISABLE TRIGGER outbox_wakeup.
-CREATE FUNCTION outbox_wakeup() RETURNS trigger
+CREATE OR REPLACE FUNCTION outbox_wakeup() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
 BEGIN
@@ -271,7 +271,7 @@ CREATE TRIGGER outbox_wakeup AFTER INSERT ON outbox FOR EACH STATEMENT EXECUTE F
 
 -- Begin a term: mint its epoch, then freeze the claims that earlier terms left. Claimers hold the term row
 -- shared, so once it is locked no claim of an earlier term can still appear.
-CREATE FUNCTION outbox_begin_term(p_shard smallint, p_holder varchar) RETURNS bigint
+CREATE OR REPLACE FUNCTION outbox_begin_term(p_shard smallint, p_holder varchar) RETURNS bigint
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -299,7 +299,7 @@ END
 $$;
 
 -- Share-lock the term row, then prove epoch and holder; SQLSTATE OB001 says that a later term exists.
-CREATE FUNCTION outbox_require_term(p_shard smallint, p_epoch bigint, p_holder varchar) RETURNS void
+CREATE OR REPLACE FUNCTION outbox_require_term(p_shard smallint, p_epoch bigint, p_holder varchar) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -316,7 +316,7 @@ $$;
 -- The heads of ordering keys, but for those that a dead letter halts; of the keys whose numbers in the index are p_from or
 -- more and less than p_until, where these are not NULL. Found by stepping from key to key in the index: a row without an
 -- index of its own to step on (NOT EXISTS for each row) took 1.6 s with 100,000 rows behind one key.
-CREATE FUNCTION outbox_ordered_heads(p_shard smallint, p_halting varchar[], p_from bigint, p_until bigint)
+CREATE OR REPLACE FUNCTION outbox_ordered_heads(p_shard smallint, p_halting varchar[], p_from bigint, p_until bigint)
 RETURNS TABLE (id bigint, revision integer, channel varchar, ordering_key varchar, destination varchar,
                payload_bytes integer, priority smallint, available_at timestamptz)
 LANGUAGE sql STABLE
@@ -349,7 +349,7 @@ AS $$
 $$;
 
 -- The advisory lock by which claims and open cancellations of a shard know of each other: see outbox_cancel.
-CREATE FUNCTION outbox_cancelling(p_shard smallint) RETURNS bigint
+CREATE OR REPLACE FUNCTION outbox_cancelling(p_shard smallint) RETURNS bigint
 LANGUAGE sql STABLE
 AS $$
     SELECT ('outbox'::regclass::oid::bigint << 16) + p_shard
@@ -370,7 +370,7 @@ CREATE TYPE outbox_met AS (
 );
 
 -- The rows of a claim that may still be sent under it.
-CREATE FUNCTION outbox_claimed(p_ids bigint[], p_revisions integer[], p_complete boolean, p_nths integer[])
+CREATE OR REPLACE FUNCTION outbox_claimed(p_ids bigint[], p_revisions integer[], p_complete boolean, p_nths integer[])
 RETURNS SETOF outbox_met
 LANGUAGE sql STABLE
 AS $$
@@ -397,7 +397,7 @@ $$;
 -- Each statement here has a cost of its own, for each node of its plan, however few rows there are: so the heads of ordering
 -- keys are looked for, and what there is too much of is counted off row by row, in statements that only those pay for who
 -- need them.
-CREATE FUNCTION outbox_claim_due(
+CREATE OR REPLACE FUNCTION outbox_claim_due(
     p_shard smallint, p_epoch bigint, p_holder varchar, p_claim uuid,
     p_limit integer, p_max_bytes bigint, p_oversize boolean, p_excluded bigint[],
     p_channels varchar[], p_timeouts_ms bigint[], p_rooms integer[], p_mosts integer[], p_halting varchar[], p_at_most_once varchar[],
@@ -606,7 +606,7 @@ $$;
 
 -- Write a group of plain deliveries, which is what most marks are: as outbox_mark does, without what only others need.
 -- False says that some were not taken: outbox_mark tells which of them are fenced, and finds the others marked already.
-CREATE FUNCTION outbox_mark_delivered(
+CREATE OR REPLACE FUNCTION outbox_mark_delivered(
     p_claims uuid[], p_finished uuid[], p_claim uuid[], p_ids bigint[], p_revisions integer[],
     p_started_ms bigint[], p_status_codes integer[], p_receipts text[]
 ) RETURNS boolean
@@ -648,7 +648,7 @@ END
 $$;
 
 -- Write a group of marks. The claims are locked first; whether a row may be marked is read after that.
-CREATE FUNCTION outbox_mark(p_marks json, p_claims uuid[], p_finished uuid[]) RETURNS SETOF bigint
+CREATE OR REPLACE FUNCTION outbox_mark(p_marks json, p_claims uuid[], p_finished uuid[]) RETURNS SETOF bigint
 LANGUAGE plpgsql
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
 AS $$
@@ -744,7 +744,7 @@ END
 $$;
 
 -- Decide the rows that earlier terms left in doubt, once the settling time of their claim is over.
-CREATE FUNCTION outbox_settle(
+CREATE OR REPLACE FUNCTION outbox_settle(
     p_shard smallint, p_epoch bigint, p_holder varchar,
     p_channels varchar[], p_resend boolean[], p_max_attempts integer[]
 ) RETURNS TABLE (message_id bigint, destination varchar, crashed boolean, resend boolean)
@@ -816,7 +816,7 @@ $$;
 -- advisory lock shared and the row's lock, until its transaction ends; a claim that cannot have the former exclusively
 -- passes over rows that are locked. Neither waits for the other but a cancellation for the one claim that is being made.
 -- What is refused leaves no lock behind: the mark of a message in flight would wait for it, and all other marks with it.
-CREATE FUNCTION outbox_cancel(p_key varchar, p_why text DEFAULT NULL) RETURNS boolean
+CREATE OR REPLACE FUNCTION outbox_cancel(p_key varchar, p_why text DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET lock_timeout = '2s'
 AS $$

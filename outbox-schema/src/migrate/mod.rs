@@ -18,7 +18,7 @@ pub use error::{MigrateError, SchemaError};
 pub use print::migrations_sql;
 
 /// The version of the tables that this program works with.
-pub const SCHEMA_VERSION: i32 = 1;
+pub const SCHEMA_VERSION: i32 = 2;
 
 /// The environment where none is set.
 pub const DEFAULT_ENVIRONMENT: &str = "default";
@@ -63,14 +63,24 @@ struct Migration {
     script: Statement,
 }
 
-const MIGRATIONS: [Migration; 1] = [Migration {
-    version: 1,
-    script: Statement {
-        postgres: include_str!("../../migrations/postgres/0001_outbox.sql"),
-        mysql: include_str!("../../migrations/mysql/0001_outbox.sql"),
-        sqlite: include_str!("../../migrations/sqlite/0001_outbox.sql"),
+const MIGRATIONS: [Migration; 2] = [
+    Migration {
+        version: 1,
+        script: Statement {
+            postgres: include_str!("../../migrations/postgres/0001_outbox.sql"),
+            mysql: include_str!("../../migrations/mysql/0001_outbox.sql"),
+            sqlite: include_str!("../../migrations/sqlite/0001_outbox.sql"),
+        },
     },
-}];
+    Migration {
+        version: 2,
+        script: Statement {
+            postgres: include_str!("../../migrations/postgres/0002_writers.sql"),
+            mysql: include_str!("../../migrations/mysql/0002_writers.sql"),
+            sqlite: include_str!("../../migrations/sqlite/0002_writers.sql"),
+        },
+    },
+];
 
 const TABLES: Statement = Statement {
     postgres: include_str!("../../queries/postgres/tables.sql"),
@@ -196,7 +206,7 @@ async fn apply(
     }
     let from = found.map(|meta| meta.schema_version);
     for migration in MIGRATIONS.iter().filter(|migration| Some(migration.version) > from) {
-        connection.script(print::script(migration, dialect, environment)).await?;
+        connection.script(print::for_the_server(&print::script(migration, dialect, environment))).await?;
     }
     let meta = read_meta(&mut connection).await?.ok_or(SchemaError::Unfinished)?;
     Ok(Migrated { from, meta })

@@ -33,6 +33,13 @@ pub(super) fn script(migration: &Migration, dialect: Dialect, environment: &str)
     script.replace(&literal(DEFAULT_ENVIRONMENT), &literal(environment))
 }
 
+/// The script as a server takes it. `DELIMITER` is a word of MySQL's clients: they need to be told where a procedure ends, the
+/// server knows.
+pub(super) fn for_the_server(script: &str) -> String {
+    let lines = script.lines().filter(|line| !line.starts_with("DELIMITER "));
+    lines.map(|line| line.strip_suffix("//").map_or_else(|| format!("{line}\n"), |end| format!("{end};\n"))).collect()
+}
+
 fn literal(environment: &str) -> String {
     format!("'{environment}'")
 }
