@@ -9,7 +9,7 @@ WHERE status = 'PENDING' AND revision = 0
        OR JSON_TYPE(payload) = 'STRING' AND LEFT(TRIM(LEADING ' ' FROM JSON_UNQUOTE(payload)), 1) IN ('{', '['));
 
 -- MariaDB reads the whole table where it is to check the rows that are there.
-/*M! SET SESSION check_constraint_checks = 0 */;
+SET @outbox_checks = NULL /*M! , SESSION check_constraint_checks = 0 */;
 SET @outbox_checks = IF(
     (SELECT COUNT(*) FROM information_schema.table_constraints
      WHERE table_schema = DATABASE() AND table_name = 'outbox' AND constraint_name = 'outbox_born_pending') > 0,
@@ -24,7 +24,7 @@ SET @outbox_checks = IF(
 PREPARE outbox_checks FROM @outbox_checks;
 EXECUTE outbox_checks;
 DEALLOCATE PREPARE outbox_checks;
-/*M! SET SESSION check_constraint_checks = DEFAULT */;
+SET @outbox_checks = NULL /*M! , SESSION check_constraint_checks = DEFAULT */;
 
 -- The columns that are the application's. It shows no row to anybody, so whoever may write it can also be granted to read it:
 -- tools that read back what they wrote (RETURNING of MariaDB) can. Without created_at, which tools fill from the session's clock:
