@@ -30,6 +30,7 @@ mod steps;
 pub mod store;
 pub mod term;
 pub mod trace;
+pub mod trial;
 mod wire;
 
 pub use claim::{
@@ -50,3 +51,4 @@ pub use retention::{Pruning, Retention};
 pub use store::{Store, StoreError};
 pub use term::{Epoch, Holder, Shard, TermEnd, TermId};
 pub use trace::TraceContext;
+pub use trial::TrialError;

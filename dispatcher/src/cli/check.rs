@@ -77,6 +77,12 @@ async fn of_database(config: &Config, database: &Database, findings: &mut Vec<Fi
         "schema",
         &format!("version {}, environment `{}`", outbox.schema_version, outbox.environment),
     ));
+    findings.push(match database.trial().await {
+        Ok(()) => {
+            Finding::ok("work", &"a message was claimed, marked, settled and removed in a trial that was rolled back")
+        }
+        Err(error) => Finding::failed("work", &error),
+    });
     match database.durability().await {
         Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", &warning))),
         Err(error) => findings.push(Finding::failed("durability", &error)),

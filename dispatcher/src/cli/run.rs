@@ -73,6 +73,7 @@ async fn dispatch(
     let hang_ups = signal(SignalKind::hangup())?;
     let database = wiring::database(&config, CONNECTIONS).await?;
     let outbox = session::require_or_create(&config, &database).await?;
+    session::require_work(&database).await?;
     let lease = Arc::new(LeaseHealth::new(wiring::lease(&config, &outbox.outbox_id.to_string()).await?));
     let channels = wiring::channels(&config)?;
     let metrics = Arc::new(telemetry.metrics(config.channels.keys().map(String::as_str), &[Shard::default()])?);

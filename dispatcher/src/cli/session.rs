@@ -91,6 +91,18 @@ pub(super) async fn require_or_create(config: &Config, database: &Database) -> a
     Ok(database.require(environment).await?)
 }
 
+/// Tries what the poller will need before anything is sent: a fleet that sends and cannot mark would send each message again.
+/// What may pass by itself is only told, so that a replica starts beside a database that is failing over.
+pub(super) async fn require_work(database: &Database) -> anyhow::Result<()> {
+    match database.trial().await {
+        Err(error) if error.may_pass() => {
+            tracing::warn!(error = %error, "run.trial_failed: the replica starts all the same, since this may pass");
+            Ok(())
+        }
+        outcome => Ok(outcome?),
+    }
+}
+
 /// Logs, and traces and metrics where an endpoint is set.
 pub(super) fn telemetry(config: &Config) -> Result<Telemetry, TelemetryError> {
     let settings = &config.telemetry;

@@ -18,7 +18,7 @@ use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, StoreError, T
 const DOING: &str = "claiming due messages";
 
 /// What a claim asks for, as the statements take it.
-struct Asked<'a> {
+pub(super) struct Asked<'a> {
     term: &'a TermId,
     request: &'a ClaimRequest<'a>,
     channels: String,
@@ -43,13 +43,7 @@ impl MySqlStore {
         term: &TermId,
         request: &ClaimRequest<'_>,
     ) -> Result<Claimed, StoreError> {
-        let asked = Asked {
-            term,
-            request,
-            channels: as_json(DOING, &ChannelRow::all(request.channels))?,
-            closed: as_json(DOING, request.closed)?,
-            closed_channels: as_json(DOING, request.closed_channels)?,
-        };
+        let asked = Asked::of(term, request)?;
         let mut step = self.begin(DOING).await?;
         let locked: Option<ClaimTermRow> = sqlx::query_as(include_str!("../../queries/mysql/claim_lock.sql"))
             .bind(request.claim.0.to_string())
@@ -70,10 +64,20 @@ impl MySqlStore {
     }
 }
 
-impl Asked<'_> {
+impl<'a> Asked<'a> {
+    pub(super) fn of(term: &'a TermId, request: &'a ClaimRequest<'a>) -> Result<Self, StoreError> {
+        Ok(Self {
+            term,
+            request,
+            channels: as_json(DOING, &ChannelRow::all(request.channels))?,
+            closed: as_json(DOING, request.closed)?,
+            closed_channels: as_json(DOING, request.closed_channels)?,
+        })
+    }
+
     /// Walks, and writes what it found to claim and what it met in its way. What it claims is read only then, each row by the
     /// revision at which the walk found it.
-    async fn claim(&self, step: &mut Step) -> Result<Claimed, StoreError> {
+    pub(super) async fn claim(&self, step: &mut Step) -> Result<Claimed, StoreError> {
         let Fitting { taken, met, reached } = self.take(step).await?;
         let mut messages = Vec::new();
         if let Some(batch) = Batch::of(DOING, &taken, self.request)? {

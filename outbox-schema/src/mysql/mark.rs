@@ -23,17 +23,7 @@ impl MySqlStore {
             return Ok(MarkReport::default());
         }
         let mut step = self.begin(DOING).await?;
-        let standing = lock_claims(&mut step, &group, &finished).await?;
-        let accepted = take(&mut step, &group, &standing).await?;
-        let (accepted, refused) = group.split(&accepted);
-        let fenced = which_are_fenced(&mut step, &refused).await?;
-
-        let attempts = attempts_to_record(&accepted, &refused, &fenced);
-        execute(&mut step, include_str!("../../queries/mysql/mark_record.sql"), &attempts).await?;
-        let gone: Vec<&MarkRow<'_>> = accepted.into_iter().filter(|row| row.invalid_target).collect();
-        execute(&mut step, include_str!("../../queries/mysql/mark_invalid_target.sql"), &gone).await?;
-        execute(&mut step, include_str!("../../queries/mysql/mark_pause.sql"), &group.pauses()).await?;
-        execute(&mut step, include_str!("../../queries/mysql/claims_delete.sql"), &finished).await?;
+        let fenced = write(&mut step, &group, &finished).await?;
         step.commit().await.map_err(|error| failed(DOING, error))?;
         step.finish();
         Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
@@ -54,6 +44,22 @@ impl MySqlStore {
         step.finish();
         Ok(all)
     }
+}
+
+/// A group by the statements for all marks; says which are fenced.
+pub(super) async fn write(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<Vec<i64>, StoreError> {
+    let standing = lock_claims(step, group, finished).await?;
+    let accepted = take(step, group, &standing).await?;
+    let (accepted, refused) = group.split(&accepted);
+    let fenced = which_are_fenced(step, &refused).await?;
+
+    let attempts = attempts_to_record(&accepted, &refused, &fenced);
+    execute(step, include_str!("../../queries/mysql/mark_record.sql"), &attempts).await?;
+    let gone: Vec<&MarkRow<'_>> = accepted.into_iter().filter(|row| row.invalid_target).collect();
+    execute(step, include_str!("../../queries/mysql/mark_invalid_target.sql"), &gone).await?;
+    execute(step, include_str!("../../queries/mysql/mark_pause.sql"), &group.pauses()).await?;
+    execute(step, include_str!("../../queries/mysql/claims_delete.sql"), finished).await?;
+    Ok(fenced)
 }
 
 /// Locks the claims that a group is about; says which of them stand.

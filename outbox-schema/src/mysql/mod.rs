@@ -9,6 +9,7 @@ mod mark;
 mod settle;
 mod step;
 mod term;
+mod trial;
 
 use async_trait::async_trait;
 use sqlx::{FromRow, MySqlPool};

@@ -37,7 +37,7 @@ impl MySqlStore {
 }
 
 /// Decides the rows of the claims whose settling time is over, and ends those claims and those of which nothing is left.
-async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Result<Vec<Decision>, StoreError> {
+pub(super) async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Result<Vec<Decision>, StoreError> {
     let over: Vec<String> = sqlx::query_scalar(include_str!("../../queries/mysql/settle_lock.sql"))
         .bind(shard.0)
         .fetch_all(&mut **step)

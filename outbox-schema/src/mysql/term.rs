@@ -63,7 +63,7 @@ impl MySqlStore {
 
 /// Mints the next epoch, then freezes the claims that earlier terms left. Claimers hold the term row shared, so once it is
 /// locked no claim of an earlier term can still appear.
-async fn mint(step: &mut Step, shard: Shard, holder: &Holder) -> Result<i64, sqlx::Error> {
+pub(super) async fn mint(step: &mut Step, shard: Shard, holder: &Holder) -> Result<i64, sqlx::Error> {
     sqlx::query(include_str!("../../queries/mysql/term_ensure.sql")).bind(shard.0).execute(&mut **step).await?;
     let term: TermRow =
         sqlx::query_as(include_str!("../../queries/mysql/term_lock.sql")).bind(shard.0).fetch_one(&mut **step).await?;

@@ -1,6 +1,6 @@
 //! Marks: a group is written as a whole or not at all.
 
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
 use super::PostgresStore;
@@ -26,6 +26,14 @@ impl PostgresStore {
     }
 }
 
+/// A group by both statements, in the transaction of a trial.
+pub(super) async fn mark_in_trial(connection: &mut PgConnection, marks: &[Mark]) -> Result<(), StoreError> {
+    let rows = MarkRow::all(marks);
+    let claims = claims_of(&rows);
+    deliver(&mut *connection, &rows, &claims, &[]).await?;
+    mark(connection, &rows, &claims, &[]).await.map(drop)
+}
+
 /// The claims that a group is about.
 fn claims_of(rows: &[MarkRow<'_>]) -> Vec<Uuid> {
     let mut claims: Vec<_> = rows.iter().map(|row| row.claim).collect();
@@ -35,7 +43,12 @@ fn claims_of(rows: &[MarkRow<'_>]) -> Vec<Uuid> {
 }
 
 /// False where some were not taken; then no claim has been removed, and the rest are marked.
-async fn deliver(pool: &PgPool, rows: &[MarkRow<'_>], claims: &[Uuid], finished: &[Uuid]) -> Result<bool, StoreError> {
+async fn deliver(
+    database: impl PgExecutor<'_>,
+    rows: &[MarkRow<'_>],
+    claims: &[Uuid],
+    finished: &[Uuid],
+) -> Result<bool, StoreError> {
     sqlx::query_scalar(include_str!("../../queries/postgres/mark_delivered.sql"))
         .bind(claims)
         .bind(finished)
@@ -45,13 +58,13 @@ async fn deliver(pool: &PgPool, rows: &[MarkRow<'_>], claims: &[Uuid], finished:
         .bind(rows.iter().map(|row| row.started_ms.cast_signed()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.status_code.map(i32::from)).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.receipt.as_deref()).collect::<Vec<_>>())
-        .fetch_one(pool)
+        .fetch_one(database)
         .await
         .map_err(|error| failed(DOING, error))
 }
 
 async fn mark(
-    pool: &PgPool,
+    database: impl PgExecutor<'_>,
     rows: &[MarkRow<'_>],
     claims: &[Uuid],
     finished: &[Uuid],
@@ -60,7 +73,7 @@ async fn mark(
         .bind(as_json(DOING, rows)?)
         .bind(claims)
         .bind(finished)
-        .fetch_all(pool)
+        .fetch_all(database)
         .await
         .map_err(|error| failed(DOING, error))?;
     Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })

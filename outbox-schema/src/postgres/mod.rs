@@ -5,12 +5,13 @@ mod claimed;
 mod errors;
 mod kept;
 mod mark;
+mod trial;
 mod wakeup;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use self::claimed::ClaimedRow;
 use self::errors::{failed, fenced, is_lost};
@@ -38,6 +39,36 @@ impl PostgresStore {
     pub fn new(pool: PgPool) -> Self {
         Self { of_the_loop: Kept::new(pool.clone()), pool }
     }
+}
+
+const BEGINNING: &str = "beginning a term";
+
+/// Mints the next epoch; its function freezes the claims that earlier terms left.
+async fn mint(connection: &mut PgConnection, shard: Shard, holder: &Holder) -> Result<i64, StoreError> {
+    sqlx::query_scalar(include_str!("../../queries/postgres/begin_term.sql"))
+        .bind(shard.0)
+        .bind(holder.as_str())
+        .fetch_one(connection)
+        .await
+        .map_err(|error| failed(BEGINNING, error))
+}
+
+/// Decides the rows of the claims whose settling time is over.
+async fn settled(
+    database: impl PgExecutor<'_>,
+    term: &TermId,
+    channels: &[ChannelTerms],
+) -> Result<Vec<DecidedRow>, StoreError> {
+    sqlx::query_as(include_str!("../../queries/postgres/settle.sql"))
+        .bind(term.shard.0)
+        .bind(term.epoch.0)
+        .bind(term.holder.as_str())
+        .bind(names(channels))
+        .bind(channels.iter().map(|channel| channel.in_doubt == InDoubtPolicy::Resend).collect::<Vec<_>>())
+        .bind(channels.iter().map(|channel| channel.max_attempts.cast_signed()).collect::<Vec<_>>())
+        .fetch_all(database)
+        .await
+        .map_err(|error| fenced(term, "settling claims", error))
 }
 
 async fn unsettled(
@@ -92,14 +123,9 @@ async fn claimed(
 #[async_trait]
 impl Store for PostgresStore {
     async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
-        let doing = "beginning a term";
+        let doing = BEGINNING;
         let mut connection = self.of_the_loop.take().await.map_err(|error| failed(doing, error))?;
-        let epoch: i64 = sqlx::query_scalar(include_str!("../../queries/postgres/begin_term.sql"))
-            .bind(shard.0)
-            .bind(holder.as_str())
-            .fetch_one(&mut connection)
-            .await
-            .map_err(|error| failed(doing, error))?;
+        let epoch = mint(&mut connection, shard, holder).await?;
         let destinations: Vec<DestinationRow> =
             sqlx::query_as(include_str!("../../queries/postgres/destinations_known.sql"))
                 .fetch_all(&mut connection)
@@ -178,16 +204,7 @@ impl Store for PostgresStore {
     }
 
     async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
-        let decided: Vec<DecidedRow> = sqlx::query_as(include_str!("../../queries/postgres/settle.sql"))
-            .bind(term.shard.0)
-            .bind(term.epoch.0)
-            .bind(term.holder.as_str())
-            .bind(names(channels))
-            .bind(channels.iter().map(|channel| channel.in_doubt == InDoubtPolicy::Resend).collect::<Vec<_>>())
-            .bind(channels.iter().map(|channel| channel.max_attempts.cast_signed()).collect::<Vec<_>>())
-            .fetch_all(&self.pool)
-            .await
-            .map_err(|error| fenced(term, "settling claims", error))?;
+        let decided = settled(&self.pool, term, channels).await?;
         let mut connection = self.pool.acquire().await.map_err(|error| failed("reading unsettled claims", error))?;
         let (unsettled, next) = unsettled(&mut connection, term.shard).await?;
         Ok(Settlement { decided: decided.into_iter().map(Into::into).collect(), unsettled, next })

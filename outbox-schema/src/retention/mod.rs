@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{DeskError, MessageId, Status};
 
 // A purge by hand deletes in the same way.
-pub(crate) use statements::{PURGE, PURGE_ATTEMPTS};
+pub(crate) use statements::{PRUNE_LOCK, PURGE, PURGE_ATTEMPTS};
 
 /// Rows of one stretch, and so of one transaction.
 pub const STRETCH: u32 = 1_000;

@@ -8,7 +8,7 @@ pub(super) const PRUNE_PAGE: Statement = Statement {
     sqlite: include_str!("../../queries/sqlite/prune_page.sql"),
 };
 
-pub(super) const PRUNE_LOCK: Statement = Statement {
+pub(crate) const PRUNE_LOCK: Statement = Statement {
     postgres: include_str!("../../queries/postgres/prune_lock.sql"),
     mysql: include_str!("../../queries/mysql/prune_lock.sql"),
     sqlite: include_str!("../../queries/sqlite/prune_lock.sql"),

@@ -26,7 +26,7 @@ struct Peek {
 }
 
 /// What a claim asks for, as the statements take it.
-struct Asked<'a> {
+pub(super) struct Asked<'a> {
     term: &'a TermId,
     request: &'a ClaimRequest<'a>,
     excluded: String,
@@ -43,15 +43,7 @@ impl SqliteStore {
         term: &TermId,
         request: &ClaimRequest<'_>,
     ) -> Result<Claimed, StoreError> {
-        let asked = Asked {
-            term,
-            request,
-            excluded: as_json(DOING, request.excluded)?,
-            channels: as_json(DOING, &ChannelRow::all(request.channels))?,
-            closed: as_json(DOING, request.closed)?,
-            closed_channels: as_json(DOING, request.closed_channels)?,
-            starts: as_json(DOING, &starts(request.from))?,
-        };
+        let asked = Asked::of(term, request)?;
         if !self.is_anything_due(&asked).await? {
             return Ok(Claimed::default());
         }
@@ -91,9 +83,21 @@ fn starts(from: WalkStart) -> [Option<(i64, i64)>; PRIORITIES] {
     from.places().map(|place| place.map(|place| (place.us.div_euclid(1_000), place.id)))
 }
 
-impl Asked<'_> {
+impl<'a> Asked<'a> {
+    pub(super) fn of(term: &'a TermId, request: &'a ClaimRequest<'a>) -> Result<Self, StoreError> {
+        Ok(Self {
+            term,
+            request,
+            excluded: as_json(DOING, request.excluded)?,
+            channels: as_json(DOING, &ChannelRow::all(request.channels))?,
+            closed: as_json(DOING, request.closed)?,
+            closed_channels: as_json(DOING, request.closed_channels)?,
+            starts: as_json(DOING, &starts(request.from))?,
+        })
+    }
+
     /// Walks, and writes what it found to claim and what it met in its way. What it claims is read only then.
-    async fn claim(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
+    pub(super) async fn claim(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
         let due = self.walk(tx).await.map_err(|error| failed(DOING, error))?;
         let Fitting { taken, met, reached } = Fitting::of(due, self.request, self.request.from);
         let mut messages = Vec::new();

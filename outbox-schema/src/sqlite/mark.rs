@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use sqlx::SqliteTransaction;
+use uuid::Uuid;
 
 use super::SqliteStore;
 use super::errors::failed;
@@ -17,28 +18,37 @@ impl SqliteStore {
         let group = MarkGroup::of(marks);
         let finished: Vec<_> = finished.iter().map(|claim| claim.0).collect();
         let mut tx = self.begin(DOING).await?;
-        let standing: Vec<String> = sqlx::query_scalar(include_str!("../../queries/sqlite/claims_standing.sql"))
-            .bind(as_json(DOING, &group.claims(&finished))?)
-            .fetch_all(&mut *tx)
-            .await
-            .map_err(|error| failed(DOING, error))?;
-        let (delivered, others): (Vec<_>, Vec<_>) =
-            group.under(&standing).into_iter().partition(|row| row.is_delivery());
-        let delivered = DeliveryRow::all(&delivered);
-        let mut accepted = take(&mut tx, include_str!("../../queries/sqlite/mark_delivered.sql"), &delivered).await?;
-        accepted.extend(take(&mut tx, include_str!("../../queries/sqlite/mark.sql"), &others).await?);
-        let (accepted, refused) = group.split(&accepted);
-        let fenced = which_are_fenced(&mut tx, &refused).await?;
-
-        let attempts = attempts_to_record(&accepted, &refused, &fenced);
-        execute(&mut tx, include_str!("../../queries/sqlite/mark_record.sql"), &attempts).await?;
-        let gone: Vec<&MarkRow<'_>> = accepted.into_iter().filter(|row| row.invalid_target).collect();
-        execute(&mut tx, include_str!("../../queries/sqlite/mark_invalid_target.sql"), &gone).await?;
-        execute(&mut tx, include_str!("../../queries/sqlite/mark_pause.sql"), &group.pauses()).await?;
-        execute(&mut tx, include_str!("../../queries/sqlite/claims_delete.sql"), &finished).await?;
+        let fenced = write(&mut tx, &group, &finished).await?;
         tx.commit().await.map_err(|error| failed(DOING, error))?;
         Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
     }
+}
+
+/// A group; says which of its marks are fenced.
+pub(super) async fn write(
+    tx: &mut SqliteTransaction<'static>,
+    group: &MarkGroup<'_>,
+    finished: &[Uuid],
+) -> Result<Vec<i64>, StoreError> {
+    let standing: Vec<String> = sqlx::query_scalar(include_str!("../../queries/sqlite/claims_standing.sql"))
+        .bind(as_json(DOING, &group.claims(finished))?)
+        .fetch_all(&mut **tx)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    let (delivered, others): (Vec<_>, Vec<_>) = group.under(&standing).into_iter().partition(|row| row.is_delivery());
+    let delivered = DeliveryRow::all(&delivered);
+    let mut accepted = take(tx, include_str!("../../queries/sqlite/mark_delivered.sql"), &delivered).await?;
+    accepted.extend(take(tx, include_str!("../../queries/sqlite/mark.sql"), &others).await?);
+    let (accepted, refused) = group.split(&accepted);
+    let fenced = which_are_fenced(tx, &refused).await?;
+
+    let attempts = attempts_to_record(&accepted, &refused, &fenced);
+    execute(tx, include_str!("../../queries/sqlite/mark_record.sql"), &attempts).await?;
+    let gone: Vec<&MarkRow<'_>> = accepted.into_iter().filter(|row| row.invalid_target).collect();
+    execute(tx, include_str!("../../queries/sqlite/mark_invalid_target.sql"), &gone).await?;
+    execute(tx, include_str!("../../queries/sqlite/mark_pause.sql"), &group.pauses()).await?;
+    execute(tx, include_str!("../../queries/sqlite/claims_delete.sql"), finished).await?;
+    Ok(fenced)
 }
 
 /// Marks the rows that may still be marked; says which they are.

@@ -7,6 +7,7 @@ mod errors;
 mod mark;
 mod settle;
 mod term;
+mod trial;
 
 use async_trait::async_trait;
 use sqlx::{SqlitePool, SqliteTransaction};

@@ -46,7 +46,7 @@ impl SqliteStore {
 }
 
 /// Decides the rows of the claims whose settling time is over, and ends those claims and those of which nothing is left.
-async fn decide(
+pub(super) async fn decide(
     tx: &mut SqliteTransaction<'static>,
     shard: Shard,
     channels: &str,

@@ -60,7 +60,11 @@ impl SqliteStore {
 
 /// Mints the next epoch, then freezes the claims that earlier terms left. Claimers write, so once this
 /// transaction writes no claim of an earlier term can still appear.
-async fn mint(tx: &mut SqliteTransaction<'static>, shard: Shard, holder: &Holder) -> Result<i64, sqlx::Error> {
+pub(super) async fn mint(
+    tx: &mut SqliteTransaction<'static>,
+    shard: Shard,
+    holder: &Holder,
+) -> Result<i64, sqlx::Error> {
     sqlx::query(include_str!("../../queries/sqlite/term_ensure.sql")).bind(shard.0).execute(&mut **tx).await?;
     let term: TermRow =
         sqlx::query_as(include_str!("../../queries/sqlite/term.sql")).bind(shard.0).fetch_one(&mut **tx).await?;

@@ -67,7 +67,7 @@ impl Job {
         for (id, key, target, payload) in rows {
             let sent = self.send(&key, &target, payload).await;
             let mark = if sent {
-                "UPDATE outbox SET status = 'SUCCESS', attempts = attempts + 1 WHERE id = $1"
+                "UPDATE outbox SET status = 'SUCCESS', attempts = attempts + 1, revision = 1 WHERE id = $1"
             } else {
                 "UPDATE outbox SET attempts = attempts + 1 WHERE id = $1"
             };

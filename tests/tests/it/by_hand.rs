@@ -234,6 +234,7 @@ async fn what_a_claim_names_as_it_is_is_left_alone_by_every_hand() {
         let store = outbox.database.store();
         let poller = Poller::begin(&*store, "one").await;
         let id = enqueue(&outbox, &[message("a")]).await[0];
+        outbox.sql("UPDATE outbox SET revision = 1").await;
         poller.claim().await;
         let in_flight = skipped(id, Refusal::InFlight);
         assert_eq!(outbox.database.cancel(id, &ada("")).await.unwrap(), Cancelled::Refused(in_flight));
@@ -243,9 +244,9 @@ async fn what_a_claim_names_as_it_is_is_left_alone_by_every_hand() {
         assert_eq!(outbox.database.redrive(&EVERYTHING, AT_ONCE, &ada("")).await.unwrap().skipped, [in_flight]);
         assert_eq!(outbox.database.purge(&EVERYTHING, &ada("")).await.unwrap().skipped, [in_flight]);
         let revised = Revised::new("http", "/other", "1", BTreeMap::new()).unwrap();
-        let edited = outbox.database.edit(id, 0, &revised, &ada("")).await.unwrap();
+        let edited = outbox.database.edit(id, 1, &revised, &ada("")).await.unwrap();
         assert_eq!(edited, Edited::Refused(in_flight));
-        assert_eq!(record(&outbox, id).await.revision, 0);
+        assert_eq!(record(&outbox, id).await.revision, 1);
     }
 }
 
@@ -292,7 +293,9 @@ async fn an_edited_dead_letter_has_a_new_key_and_the_audit_remembers_what_it_was
             (found.target.as_str(), found.destination.as_str()),
             ("https://new.example/hook", "https://new.example:443")
         );
-        assert!(found.payload.contains("12345678901234567890.10"), "{}", found.payload);
+        // MySQL keeps numbers of JSON in 64 bits.
+        let digits = if outbox.is_mysql().await { "1.2345678901234567e19" } else { "12345678901234567890.10" };
+        assert!(found.payload.contains(digits), "{}", found.payload);
         assert!(found.headers.unwrap().contains('8'));
         let details: serde_json::Value = serde_json::from_str(found.audit[0].details.as_ref().unwrap()).unwrap();
         assert_eq!((&details["idempotency_key"], &details["new_idempotency_key"]), (&"a".into(), &new_key.into()));
@@ -374,7 +377,7 @@ async fn a_purge_deletes_dead_letters_with_their_attempts_and_only_the_audit_rem
         let many: Vec<_> = (0..700).map(|number| message(&format!("{number}"))).collect();
         dead(&outbox, &many[..9]).await;
         outbox.enqueue(&many[9..]).await;
-        outbox.sql("UPDATE outbox SET status = 'DEAD' WHERE id % 7 > 0").await;
+        outbox.sql("UPDATE outbox SET status = 'DEAD', revision = 1 WHERE id % 7 > 0").await;
         let dead = outbox.number("SELECT count(*) FROM outbox WHERE status = 'DEAD'").await;
         let purged = outbox.database.purge(&EVERYTHING, &ada("a test's")).await.unwrap();
         assert_eq!((purged.purged, purged.meant), (dead.cast_unsigned(), dead.cast_unsigned()));

@@ -410,10 +410,10 @@ async fn control_characters_of_a_row_are_shown_and_not_obeyed() {
     let wild = "char(27) || ']0;title' || char(7) || char(10)";
     outbox
         .sql(&format!(
-            "INSERT INTO outbox (channel, target, idempotency_key, ordering_key, payload, status, dead_reason) \
+            "INSERT INTO outbox (channel, target, idempotency_key, ordering_key, payload, status, dead_reason, revision) \
              VALUES ('c' || {wild}, 'http://x/' || {wild}, 'k' || {wild}, 'o' || {wild}, '{{' || char(10, 9) || '}}', \
-                     'DEAD', 'permanent'), \
-                    ('c' || {wild}, '/' || {wild}, 'l' || {wild}, 'o' || {wild}, '{{}}', 'PENDING', NULL)"
+                     'DEAD', 'permanent', 1), \
+                    ('c' || {wild}, '/' || {wild}, 'l' || {wild}, 'o' || {wild}, '{{}}', 'PENDING', NULL, 0)"
         ))
         .await;
     for arguments in [

@@ -78,7 +78,7 @@ async fn the_key_of_a_message_that_has_its_outcome_is_there_already() {
         let mut application = Application::connect(&shop.application).await;
         assert!(insert(&mut application, dialect).await);
         for outcome in ["status = 'SUCCESS'", "status = 'DEAD', dead_reason = 'permanent'"] {
-            shop.outbox.sql(&format!("UPDATE outbox SET {outcome}")).await;
+            shop.outbox.sql(&format!("UPDATE outbox SET {outcome}, revision = revision + 1")).await;
             assert!(!insert(&mut application, dialect).await, "{outcome}");
             let steps = [Step::Enqueue(&[message()]), Step::Enqueue(&[message().idempotency_key("and after")])];
             let answers = transaction(&shop.application, &steps, "ROLLBACK").await;

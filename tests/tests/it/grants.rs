@@ -26,6 +26,7 @@ pub(crate) struct Granted {
     pub(crate) application: String,
     pub(crate) application_role: String,
     pub(crate) dispatcher: String,
+    pub(crate) dispatcher_role: String,
     operator: String,
     pub(crate) operator_role: String,
 }
@@ -49,6 +50,7 @@ fn grant(owner: Outbox, script: fn(&str, &str, &str) -> String) -> Granted {
         application: url(&application),
         application_role: application,
         dispatcher: url(&dispatcher),
+        dispatcher_role: dispatcher,
         operator: url(&operator),
         operator_role: operator,
         owner,
@@ -117,7 +119,6 @@ async fn an_application_inserts_and_deduplicates_but_reads_no_payload_and_change
             "SELECT target FROM outbox",
             "UPDATE outbox SET status = 'SUCCESS'",
             "DELETE FROM outbox",
-            "SELECT * FROM outbox_meta",
             "INSERT INTO outbox_term (shard, epoch, holder, started_at) SELECT 9, 9, '', created_at FROM outbox",
             "DROP TABLE outbox",
         ] {
@@ -181,7 +182,8 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         pause_and_resume(&operator, "https://slow.example:443", 1).await;
         let all = InvalidTargetSelection::default();
         assert_eq!(operator.clear_invalid_targets(&all, &author).await.unwrap().cleared, 2);
-        let delivered = "INSERT INTO outbox (channel, target, payload, status) VALUES ('http', '/x', '{}', 'SUCCESS')";
+        let delivered = "INSERT INTO outbox (channel, target, payload, status, revision) \
+                         VALUES ('http', '/x', '{}', 'SUCCESS', 1)";
         granted.owner.sql(delivered).await;
         let at_once = Retention { success: Some(Duration::ZERO), ..Retention::default() };
         assert_eq!(operator.past_retention(&at_once).await.unwrap().success, 1);

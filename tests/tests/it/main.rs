@@ -55,5 +55,6 @@ mod status;
 mod stopping;
 mod store;
 mod traces;
+mod trial;
 mod wakeups;
 mod webhooks;

@@ -20,25 +20,32 @@ fn ids(page: &MessagePage) -> Vec<i64> {
     page.messages.iter().map(|message| message.id).collect()
 }
 
+/// How MariaDB and MySQL each let a recursion go on.
+const RECURSION: &str = "/*M! max_recursive_iterations = 1000000 */ /*!80000 cte_max_recursion_depth = 1000000 */";
+
 /// So many delivered messages, quickly.
 async fn history(outbox: &Outbox, messages: u32) {
-    let columns = "INSERT INTO outbox (idempotency_key, channel, target, payload, status)";
+    let columns = "INSERT INTO outbox (idempotency_key, channel, target, payload, status, revision)";
     let script = match outbox.dialect {
         Dialect::Postgres => format!(
-            "{columns} SELECT 'h' || n, 'http', '/hook', '{{}}', 'SUCCESS' FROM generate_series(1, {messages}) n; \
+            "{columns} SELECT 'h' || n, 'http', '/hook', '{{}}', 'SUCCESS', 1 FROM generate_series(1, {messages}) n; \
              ANALYZE outbox"
         ),
         // Several statements: each has a limit of time.
         Dialect::MySql => {
             let insert = |from: u32| {
                 let to = messages.min(from + 19_999);
-                format!("{columns} SELECT CONCAT('h', seq), 'http', '/hook', '{{}}', 'SUCCESS' FROM seq_{from}_to_{to}")
+                format!(
+                    "{columns} WITH RECURSIVE n (n) AS (SELECT {from} UNION ALL SELECT n + 1 FROM n WHERE n < {to}) \
+                     SELECT CONCAT('h', n), 'http', '/hook', '{{}}', 'SUCCESS', 1 FROM n"
+                )
             };
-            (1..=messages).step_by(20_000).map(insert).collect::<Vec<_>>().join(";")
+            let inserts = (1..=messages).step_by(20_000).map(insert).collect::<Vec<_>>().join(";");
+            format!("SET SESSION {RECURSION}; {inserts}")
         }
         Dialect::Sqlite => format!(
             "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {messages}) \
-             {columns} SELECT 'h' || n, 'http', '/hook', '{{}}', 'SUCCESS' FROM n"
+             {columns} SELECT 'h' || n, 'http', '/hook', '{{}}', 'SUCCESS', 1 FROM n"
         ),
     };
     outbox.execute(&script).await;

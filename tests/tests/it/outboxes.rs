@@ -59,6 +59,11 @@ impl Outbox {
         self.try_sql(sql).await.unwrap();
     }
 
+    /// Whether the server behind the dialect of both is MySQL, and not MariaDB.
+    pub(crate) async fn is_mysql(&self) -> bool {
+        self.dialect() == Dialect::MySql && !self.text("SELECT VERSION()").await.contains("MariaDB")
+    }
+
     /// Runs SQL that the database may refuse.
     pub(crate) async fn try_sql(&self, sql: &str) -> sqlx::Result<()> {
         let script = sqlx::raw_sql(AssertSqlSafe(sql));

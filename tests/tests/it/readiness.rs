@@ -147,8 +147,8 @@ async fn a_snapshot_that_keeps_dead_rows_on_postgresql_is_named_with_its_holder_
     let mut report = options.connect().await.unwrap();
     let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut report).await.unwrap();
     report.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM outbox").await.unwrap();
-    let rows = "SELECT 'http', '/x', '{}', 'SUCCESS' FROM generate_series(1, 12000)";
-    outbox.sql(&format!("INSERT INTO outbox (channel, target, payload, status) {rows}")).await;
+    let rows = "SELECT 'http', '/x', '{}', 'SUCCESS', 1 FROM generate_series(1, 12000)";
+    outbox.sql(&format!("INSERT INTO outbox (channel, target, payload, status, revision) {rows}")).await;
     outbox.sql("UPDATE outbox SET revision = revision + 1").await;
 
     // A role that may not see the sessions of others still learns whose it is.
@@ -177,7 +177,7 @@ async fn a_snapshot_that_keeps_old_rows_on_mariadb_is_named_with_its_holder_whil
     report.execute(AssertSqlSafe("START TRANSACTION WITH CONSISTENT SNAPSHOT")).await.unwrap();
     // What is counted there is transactions.
     outbox.run_client(
-        "INSERT INTO outbox (channel, target, payload, status) VALUES ('http', '/x', '{}', 'SUCCESS');\n\
+        "INSERT INTO outbox (channel, target, payload, status, revision) VALUES ('http', '/x', '{}', 'SUCCESS', 1);\n\
          DELIMITER //\n\
          CREATE PROCEDURE many() BEGIN DECLARE i integer DEFAULT 0; WHILE i < 12000 DO \
          UPDATE outbox SET revision = revision + 1; SET i = i + 1; END WHILE; END//\n\
@@ -194,7 +194,7 @@ async fn an_account_of_mariadb_that_may_not_see_transactions_is_told_what_right_
     let [_, outbox, sqlite] = outboxes::migrated().await;
     let name = format!("blind_{}", &outbox.test.name[outbox.test.name.len() - 12..]);
     outbox.run_client(&format!(
-        "CREATE USER '{name}'@'%'; GRANT SELECT, INSERT, UPDATE ON `{}`.* TO '{name}'@'%';",
+        "CREATE USER '{name}'@'%'; GRANT SELECT, INSERT, UPDATE, DELETE ON `{}`.* TO '{name}'@'%';",
         outbox.test.name
     ));
     let url = outbox.test.url.replacen("outbox@", &format!("{name}@"), 1);

@@ -134,7 +134,7 @@ pub async fn a_dead_letter_halts_only_those_behind_it(outbox: &Outbox) {
     let [first, second, third, fourth] = of_key[..] else { unreachable!() };
     outbox
         .execute(&format!(
-            "UPDATE outbox SET status = 'DEAD', dead_reason = 'permanent' WHERE id IN ({second}, {third})"
+            "UPDATE outbox SET status = 'DEAD', dead_reason = 'permanent', revision = revision + 1 WHERE id IN ({second}, {third})"
         ))
         .await;
     assert_eq!(deliver_all(outbox, &term, &channels).await, [first.0]);

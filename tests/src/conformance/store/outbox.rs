@@ -7,7 +7,9 @@ use outbox_schema::destination::DestinationStore as _;
 use outbox_schema::mysql::MySqlStore;
 use outbox_schema::postgres::PostgresStore;
 use outbox_schema::sqlite::SqliteStore;
-use outbox_schema::{ChannelTerms, ConnectOptions, Database, Holder, MessageId, Shard, Store, TermId};
+use outbox_schema::{
+    ChannelTerms, ConnectOptions, DEFAULT_ENVIRONMENT, Database, Holder, MessageId, Shard, Store, TermId,
+};
 use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
@@ -81,17 +83,8 @@ impl Outbox {
             Database::MySql(pool) => Arc::new(MySqlStore::new(pool.clone())),
             Database::Sqlite(pool) => Arc::new(SqliteStore::new(pool.clone())),
         };
-        let outbox = Self { dialect, store, database, url };
-        outbox.execute(outbox.migration()).await;
-        outbox
-    }
-
-    fn migration(&self) -> &'static str {
-        match self.dialect {
-            Dialect::Postgres => include_str!("../../../../outbox-schema/migrations/postgres/0001_outbox.sql"),
-            Dialect::MySql => include_str!("../../../../outbox-schema/migrations/mysql/0001_outbox.sql"),
-            Dialect::Sqlite => include_str!("../../../../outbox-schema/migrations/sqlite/0001_outbox.sql"),
-        }
+        database.migrate(DEFAULT_ENVIRONMENT).await.unwrap();
+        Self { dialect, store, database, url }
     }
 
     /// For the message of a test that fails.
@@ -145,6 +138,10 @@ impl Outbox {
         let key = format!("'{}'", Uuid::new_v4());
         let mut all =
             vec![("channel", "'http'"), ("target", "'/hook'"), ("payload", "'{}'"), ("idempotency_key", key.as_str())];
+        // A row with an outcome was decided about.
+        if columns.iter().any(|(name, value)| *name == "status" && *value != "'PENDING'") {
+            all.push(("revision", "1"));
+        }
         for (name, value) in columns {
             all.retain(|(known, _)| known != name);
             all.push((name, value));

@@ -393,7 +393,11 @@ async fn a_dead_letter_whose_target_is_known_to_be_gone_says_since_when_and_how_
         ];
         let verdict = Verdict::Dead { reason: DeadReason::Permanent, attempted: true, invalid_target: true };
         leader.attempt(verdict, "dead_target", Some(410), "it answered 410").await;
-        outbox.execute("UPDATE outbox SET status = 'DEAD', dead_reason = 'cancelled' WHERE status = 'PENDING'").await;
+        outbox
+            .execute(
+                "UPDATE outbox SET status = 'DEAD', dead_reason = 'cancelled', revision = 1 WHERE status = 'PENDING'",
+            )
+            .await;
         assert_eq!(why(outbox, gone).await, ["dead", "invalid_target"]);
         let said = explained(outbox, gone).await.not_sent.remove(1).sentence;
         assert!(said.starts_with("Its target is known to be gone since 2"), "{said}");

@@ -1,0 +1,125 @@
+// A shop that places orders. Each order and its message are written in one transaction.
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log"
+	"net"
+	"os"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"shop/outbox"
+)
+
+type order struct {
+	ID       int64  `json:"order"`
+	Customer string `json:"customer,omitempty"`
+	Units    int64  `json:"units,omitempty"`
+	Total    string `json:"total,omitempty"` // digits as text: JSON readers make floats of numbers
+}
+
+var errDeclined = errors.New("the card was declined")
+
+type shop struct {
+	db      *sql.DB
+	enqueue outbox.Enqueue
+	insert  string
+}
+
+func open() (shop, error) {
+	if os.Getenv("GUIDE_SERVER") == "postgres" {
+		db, err := sql.Open("pgx", os.Getenv("DATABASE_URL"))
+		return shop{db, outbox.Postgres, `INSERT INTO orders (id, customer) VALUES ($1, $2)`}, err
+	}
+	config := mysql.NewConfig()
+	config.Net = "tcp"
+	config.Addr = net.JoinHostPort(os.Getenv("DB_HOST"), os.Getenv("DB_PORT"))
+	config.User = os.Getenv("DB_USER")
+	config.Passwd = os.Getenv("DB_PASSWORD")
+	config.DBName = os.Getenv("DB_NAME")
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return shop{}, err
+	}
+	return shop{sql.OpenDB(connector), outbox.MySQL, `INSERT INTO orders (id, customer) VALUES (?, ?)`}, nil
+}
+
+// docs: begin go
+
+// place saves the order and its message, or neither. pay is the last thing that can fail.
+func (s shop) place(ctx context.Context, o order, m outbox.Message, pay func() error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // does nothing after the commit
+
+	if _, err := tx.ExecContext(ctx, s.insert, o.ID, o.Customer); err != nil {
+		return err
+	}
+	sent, err := s.enqueue(ctx, tx, m)
+	if err != nil {
+		return err
+	}
+	if !sent {
+		log.Printf("order %d: the message %s is in the outbox already", o.ID, m.Key)
+	}
+	if err := pay(); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// docs: end go
+
+func run(ctx context.Context) error {
+	s, err := open()
+	if err != nil {
+		return err
+	}
+	defer s.db.Close()
+
+	message := func(key string, payload any) outbox.Message {
+		return outbox.Message{Channel: "hooks", Target: os.Getenv("TARGET"), Key: key, Payload: payload}
+	}
+	paid := func() error { return nil }
+	declined := func() error { return errDeclined }
+
+	first := order{ID: 1, Customer: "Jürgen 李 🎉", Units: 9007199254740991, Total: "12345678901234567890.12"}
+	if err := s.place(ctx, first, message("order-1-placed", first), paid); err != nil {
+		return err
+	}
+
+	second := order{ID: 2, Customer: "Ada"}
+	if err := s.place(ctx, second, message("order-2-placed", second), declined); !errors.Is(err, errDeclined) {
+		return err
+	}
+
+	// The key is known: the message of order 1 stands, and order 3 is saved.
+	third := order{ID: 3, Customer: "Grace"}
+	if err := s.place(ctx, third, message("order-1-placed", third), paid); err != nil {
+		return err
+	}
+
+	reminder := message("order-4-reminder", map[string]int{"order": 4})
+	reminder.Delay = 5 * time.Second
+	if err := s.place(ctx, order{ID: 4, Customer: "Edsger"}, reminder, paid); err != nil {
+		return err
+	}
+
+	inOrder := message("", map[string]int{"order": 5})
+	inOrder.OrderingKey = "customer-7"
+	inOrder.Headers = map[string]string{"X-Tenant": "7"}
+	return s.place(ctx, order{ID: 5, Customer: "Barbara"}, inOrder, paid)
+}
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}

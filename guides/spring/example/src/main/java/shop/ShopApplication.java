@@ -1,0 +1,11 @@
+package shop;
+
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.autoconfigure.SpringBootApplication;
+
+@SpringBootApplication
+public class ShopApplication {
+    public static void main(String[] arguments) {
+        SpringApplication.run(ShopApplication.class, arguments);
+    }
+}
