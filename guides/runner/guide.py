@@ -18,6 +18,14 @@ TRIES_TIMEOUT = 300
 LOGS = TARGET / "logs"
 
 
+class ScriptFailure(Failure):
+    """A script ended as it should not."""
+
+    def __init__(self, step: str, expected: str, came: str, output: str):
+        super().__init__(step, expected, came)
+        self.output = output
+
+
 @dataclass
 class Guide:
     """What guides/NAME holds."""
@@ -78,11 +86,12 @@ class Guide:
                 output, words = process.communicate()
                 self.keep_log(server, script, f"{output}{words}")
                 if isinstance(why, subprocess.TimeoutExpired):
-                    raise Failure(script, f"an end within {timeout} s", f"on stderr:{ending(words)}") from why
+                    raise ScriptFailure(script, f"an end within {timeout} s", f"on stderr:{ending(words)}", output) from why
                 raise
         self.keep_log(server, script, f"{output}{words}")
         if process.returncode != 0:
-            raise Failure(script, "exit status 0", f"{process.returncode}, on stderr:{ending(words or output)}")
+            raise ScriptFailure(
+                script, "exit status 0", f"{process.returncode}, on stderr:{ending(words or output)}", output)
         return output
 
     def _environment(self, environment: dict[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from . import Failure
 from .dispatcher import Dispatcher
-from .guide import Guide
+from .guide import Guide, ScriptFailure
 from .orders import judge_orders, judge_requests, run_is_delivered
 from .receiver import Receiver
 from .servers import Database, Server
@@ -70,7 +70,13 @@ def _run(trial: Trial, database: Database, dispatcher: Dispatcher, receiver: Rec
     if guide.has("tries"):
         began = time.time()
         try:
-            tries = read_tries(guide.tries(server, environment), began)
+            output = guide.tries(server, environment)
+        except ScriptFailure as why:
+            # What it told before it failed is judged all the same.
+            trial.fail(why)
+            output = why.output
+        try:
+            tries = read_tries(output, began)
         except Failure as why:
             trial.fail(why)
 

@@ -55,9 +55,9 @@ def read_tries(output: str, began: float) -> list[Try]:
         if not line.startswith("{"):
             continue
         one = _read(line, began)
-        if one.name in names or one.key in keys:
+        if (one.stack, one.name) in names or one.key in keys:
             raise Failure("tries", "a name and a key of its own for each variant", line)
-        names.add(one.name)
+        names.add((one.stack, one.name))
         keys.add(one.key)
         tries.append(one)
     if not tries:
