@@ -6,6 +6,9 @@ ROOT = Path(__file__).resolve().parents[2]
 GUIDES = ROOT / "guides"
 TARGET = ROOT / "target" / "guides"
 
+# An exception with its trace says at one end or the other what it is.
+FIRST, LAST = 5, 12
+
 
 class Failure(Exception):
     """A step went wrong: what was expected, and what came."""
@@ -15,7 +18,9 @@ class Failure(Exception):
         self.step = step
 
 
-def ending(text: str, lines: int = 15) -> str:
-    """The last lines of a program's output, indented, for the message of a failure."""
-    kept = text.rstrip().splitlines()[-lines:]
-    return "".join(f"\n      | {line}" for line in kept) or " nothing"
+def ending(text: str) -> str:
+    """A program's output for the message of a failure, indented; of a long one the first lines and the last."""
+    lines = text.rstrip().splitlines()
+    if len(lines) > FIRST + LAST:
+        lines = [*lines[:FIRST], "…", *lines[-LAST:]]
+    return "".join(f"\n      | {line}" for line in lines) or " nothing"

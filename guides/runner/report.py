@@ -37,7 +37,7 @@ def stack_rows(trials: list[Trial]) -> list[list[str]]:
             *([stack, code, *(by_server.get(server, MISSING) for server in SERVERS)] for (stack, code), by_server in ordered)]
 
 
-def columns(rows: list[list[str]], widest: int = 70) -> list[str]:
+def columns(rows: list[list[str]], widest: int = 44) -> list[str]:
     """Lines for a terminal."""
     cut = [[cell if len(cell) <= widest else f"{cell[:widest - 1]}…" for cell in row] for row in rows]
     widths = [max(len(row[index]) for row in cut) for index in range(len(cut[0]))]

@@ -64,7 +64,7 @@ class Server:
         self.running.stop()
 
     def json(self, database: Database, statement: str) -> list[dict]:
-        return json.loads(self.execute(statement, database.name)) or []
+        return json.loads(self.execute(statement, database.name))
 
     def execute(self, statements: str, database: str, account: str = "") -> str: ...
 
@@ -76,10 +76,10 @@ class Server:
 class Postgres(Server):
     kind = "postgres"
     scheme = "postgres"
-    rows = """SELECT json_agg(json_build_object('id', id, 'key', idempotency_key, 'status', status,
+    rows = """SELECT coalesce(json_agg(json_build_object('id', id, 'key', idempotency_key, 'status', status,
         'ordering_key', ordering_key, 'created_at', extract(epoch FROM created_at),
-        'available_at', extract(epoch FROM available_at)) ORDER BY id) FROM outbox"""
-    orders = "SELECT json_agg(json_build_object('id', id, 'customer', customer) ORDER BY id) FROM orders"
+        'available_at', extract(epoch FROM available_at)) ORDER BY id), '[]') FROM outbox"""
+    orders = "SELECT coalesce(json_agg(json_build_object('id', id, 'customer', customer) ORDER BY id), '[]') FROM orders"
 
     @classmethod
     def start(cls, directory: Path) -> "Postgres":
@@ -124,11 +124,11 @@ class MariaDb(Server):
     scheme = "mysql"
     # The tables keep UTC, whatever the zone of the session; only UNIX_TIMESTAMP asks for it.
     rows = """SET time_zone = '+00:00', group_concat_max_len = 16777216;
-        SELECT JSON_ARRAYAGG(JSON_OBJECT('id', id, 'key', idempotency_key, 'status', status,
+        SELECT COALESCE(JSON_ARRAYAGG(JSON_OBJECT('id', id, 'key', idempotency_key, 'status', status,
         'ordering_key', ordering_key, 'created_at', UNIX_TIMESTAMP(created_at),
-        'available_at', UNIX_TIMESTAMP(available_at))) FROM outbox"""
+        'available_at', UNIX_TIMESTAMP(available_at))), '[]') FROM outbox"""
     orders = """SET group_concat_max_len = 16777216;
-        SELECT JSON_ARRAYAGG(JSON_OBJECT('id', id, 'customer', customer)) FROM orders"""
+        SELECT COALESCE(JSON_ARRAYAGG(JSON_OBJECT('id', id, 'customer', customer)), '[]') FROM orders"""
 
     @classmethod
     def start(cls, directory: Path) -> "MariaDb":

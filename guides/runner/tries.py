@@ -104,9 +104,11 @@ def judge(one: Try, rows: list[dict], requests: list[Request], notes: Callable[[
 def _wrong_time(one: Try, row: dict) -> str:
     """Measured by this clock: one that is wrong in the same way for both of a row's times is found out too."""
     due = float(row["available_at"])
-    if one.began + one.delay - TOLERANCE <= due <= one.ended + one.delay + TOLERANCE:
-        return ""
-    return f"due {due - one.ended:.0f} s after it was written, not {one.delay:g} s"
+    if due < one.began + one.delay - TOLERANCE:
+        return f"due {(one.began + one.delay - due) / 3600:.1f} h too early"
+    if due > one.ended + one.delay + TOLERANCE:
+        return f"due {(due - one.ended - one.delay) / 3600:.1f} h too late"
+    return ""
 
 
 def _wrong_delivery(one: Try, row: dict, came: list[Request]) -> str:
