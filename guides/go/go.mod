@@ -1,10 +1,11 @@
 module shop
 
-go 1.26.8
+go 1.25.0
 
 require (
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/lib/pq v1.12.3
 )
 
 require (

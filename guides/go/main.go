@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log"
 	"net"
 	"os"
@@ -23,7 +24,7 @@ type order struct {
 	Total    string `json:"total,omitempty"` // digits as text: JSON readers make floats of numbers
 }
 
-var errDeclined = errors.New("the card was declined")
+var errSoldOut = errors.New("sold out")
 
 type shop struct {
 	db      *sql.DB
@@ -51,8 +52,8 @@ func open() (shop, error) {
 
 // docs: begin go
 
-// place saves the order and its message, or neither. pay is the last thing that can fail.
-func (s shop) place(ctx context.Context, o order, m outbox.Message, pay func() error) error {
+// place saves the order and its message, or neither: reserve comes last and can fail.
+func (s shop) place(ctx context.Context, o order, m outbox.Message, reserve func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func (s shop) place(ctx context.Context, o order, m outbox.Message, pay func() e
 	if !sent {
 		log.Printf("order %d: the message %s is in the outbox already", o.ID, m.Key)
 	}
-	if err := pay(); err != nil {
+	if err := reserve(tx); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -87,35 +88,35 @@ func run(ctx context.Context) error {
 	message := func(key string, payload any) outbox.Message {
 		return outbox.Message{Channel: "hooks", Target: os.Getenv("TARGET"), Key: key, Payload: payload}
 	}
-	paid := func() error { return nil }
-	declined := func() error { return errDeclined }
+	inStock := func(*sql.Tx) error { return nil }
+	soldOut := func(*sql.Tx) error { return errSoldOut }
 
 	first := order{ID: 1, Customer: "Jürgen 李 🎉", Units: 9007199254740991, Total: "12345678901234567890.12"}
-	if err := s.place(ctx, first, message("order-1-placed", first), paid); err != nil {
+	if err := s.place(ctx, first, message("order-1-placed", first), inStock); err != nil {
 		return err
 	}
 
 	second := order{ID: 2, Customer: "Ada"}
-	if err := s.place(ctx, second, message("order-2-placed", second), declined); !errors.Is(err, errDeclined) {
-		return err
+	if err := s.place(ctx, second, message("order-2-placed", second), soldOut); !errors.Is(err, errSoldOut) {
+		return fmt.Errorf("order 2 is not refused: %w", err)
 	}
 
 	// The key is known: the message of order 1 stands, and order 3 is saved.
 	third := order{ID: 3, Customer: "Grace"}
-	if err := s.place(ctx, third, message("order-1-placed", third), paid); err != nil {
+	if err := s.place(ctx, third, message("order-1-placed", third), inStock); err != nil {
 		return err
 	}
 
 	reminder := message("order-4-reminder", map[string]int{"order": 4})
 	reminder.Delay = 5 * time.Second
-	if err := s.place(ctx, order{ID: 4, Customer: "Edsger"}, reminder, paid); err != nil {
+	if err := s.place(ctx, order{ID: 4, Customer: "Edsger"}, reminder, inStock); err != nil {
 		return err
 	}
 
 	inOrder := message("", map[string]int{"order": 5})
 	inOrder.OrderingKey = "customer-7"
 	inOrder.Headers = map[string]string{"X-Tenant": "7"}
-	return s.place(ctx, order{ID: 5, Customer: "Barbara"}, inOrder, paid)
+	return s.place(ctx, order{ID: 5, Customer: "Barbara"}, inOrder, inStock)
 }
 
 func main() {

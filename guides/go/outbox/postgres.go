@@ -13,7 +13,7 @@ func Postgres(ctx context.Context, tx *sql.Tx, m Message) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	headers, err := text(m.Headers)
+	headers, err := text(m.Headers) // null where there are none
 	if err != nil {
 		return false, err
 	}
