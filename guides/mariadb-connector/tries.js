@@ -1,6 +1,7 @@
 import mariadb from 'mariadb';
-import { attempt } from './attempt.js';
+import { attemptsWith } from './attempt.js';
 
+const attempt = attemptsWith('MariaDB Connector/Node.js');
 const { DB_HOST: host, DB_PORT: port, DB_USER: user, DB_PASSWORD: password, DB_NAME: database } = process.env;
 const settings = { host, port: Number(port), user, password, database };
 const pool = mariadb.createPool(settings);
@@ -43,6 +44,9 @@ await attempt('a known key, ER_DUP_ENTRY caught', async (key, body) => {
   await connection.commit();
   await connection.release();
 });
+await attempt('INSERT IGNORE with a wrong priority', (key, body) => pool.query(
+  `INSERT IGNORE INTO outbox (channel, target, payload, idempotency_key, priority) VALUES ('hooks', ?, ?, ?, 9)`,
+  [target, body, key]));
 await attempt('INSERT IGNORE, a known key', async (key, body) => {
   await pool.query(INSERT, [target, body, key]);
   await pool.query(INSERT.replace('INSERT', 'INSERT IGNORE'), [target, body, key]);

@@ -1,21 +1,26 @@
 let tried = 0;
 
 /**
- * Tries one way to write a message, and prints what became of it as a line of JSON.
- *
- * @param {string} name what is tried
- * @param {(key: string, body: {n: number}) => Promise<unknown>} write writes one message
- * @param {number} [delay] the seconds from now at which the author of this way wants the message to be due
+ * Makes the function `attempt` of a stack. It tries one way to write a message, and prints what became of it as a line of JSON.
+ * Its arguments: what is tried, a function that writes one message of that key and body, and the seconds from now at which
+ * the author of such code wants the message to be due.
  */
-export async function attempt(name, write, delay) {
+export const attemptsWith = (stack) => async (name, write, delay) => {
   tried += 1;
   const key = `try-${tried}`;
   const body = { n: tried };
   try {
     await write(key, body);
-    console.log(JSON.stringify({ try: name, key, body, delay }));
+    console.log(JSON.stringify({ stack, try: name, key, body, delay }));
   } catch (error) {
-    const words = [error.message, error.sqlMessage, error.cause?.message].find(Boolean) ?? String(error);
-    console.log(JSON.stringify({ try: name, key, refused: words.replace(/\s+/g, ' ').slice(0, 200) }));
+    console.log(JSON.stringify({ stack, try: name, key, refused: wordsOf(error) }));
   }
+};
+
+/** The server's own words, where the stack puts others around them. */
+function wordsOf(error) {
+  const inner = error.original ?? error.cause ?? error;
+  const words = inner.sqlMessage ?? inner.message;
+  // Knex: the statement, a dash, and the words.
+  return words.split(' - ').at(-1).replace(/\s+/g, ' ').trim().slice(0, 200);
 }

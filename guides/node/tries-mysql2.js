@@ -1,6 +1,7 @@
 import mysql from 'mysql2/promise';
-import { attempt } from './attempt.js';
+import { attemptsWith } from './attempt.js';
 
+const attempt = attemptsWith('mysql2');
 const pool = mysql.createPool(process.env.DATABASE_URL);
 const utc = mysql.createPool({ uri: process.env.DATABASE_URL, timezone: 'Z' });
 const target = process.env.TARGET;
@@ -44,6 +45,9 @@ await attempt('a known key, ER_DUP_ENTRY caught', async (key, body) => {
   await connection.commit();
   connection.release();
 });
+await attempt('INSERT IGNORE with a wrong priority', (key, body) => pool.execute(
+  `INSERT IGNORE INTO outbox (channel, target, payload, idempotency_key, priority) VALUES ('hooks', ?, ?, ?, 9)`,
+  [target, body, key]));
 await attempt('INSERT IGNORE, a known key', async (key, body) => {
   await pool.execute(INSERT, [target, body, key]);
   await pool.execute(INSERT.replace('INSERT', 'INSERT IGNORE'), [target, body, key]);

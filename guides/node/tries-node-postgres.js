@@ -1,6 +1,7 @@
 import pg from 'pg';
-import { attempt } from './attempt.js';
+import { attemptsWith } from './attempt.js';
 
+const attempt = attemptsWith('node-postgres');
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
 const target = process.env.TARGET;
 const insert = (key, payload, more = '', table = 'outbox') => pool.query(
@@ -36,9 +37,22 @@ await attempt('ON CONFLICT DO NOTHING through outbox_new, a known key', async (k
   await insert(key, body, '', 'outbox_new');
   await insert(key, { n: 'again' }, 'ON CONFLICT (idempotency_key) DO NOTHING', 'outbox_new');
 });
-await attempt('a known key, without ON CONFLICT', async (key, body) => {
-  await insert(key, body);
-  await insert(key, body);
+await attempt('a known key, caught, and the transaction goes on', async (key, body) => {
+  const client = await pool.connect();
+  const again = () => client.query(
+    `INSERT INTO outbox (channel, target, payload, idempotency_key) VALUES ('hooks', $1, $2, $3)`, [target, body, key]);
+  try {
+    await client.query('BEGIN');
+    await again();
+    await again().catch(() => {});
+    await client.query(`UPDATE orders SET state = 'paid' WHERE id = 1`);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  } finally {
+    client.release();
+  }
 });
 await attempt('ON CONFLICT DO UPDATE', (key, body) => insert(
   key, body, 'ON CONFLICT (idempotency_key) DO UPDATE SET payload = excluded.payload'));

@@ -1,6 +1,7 @@
 import postgres from 'postgres';
-import { attempt } from './attempt.js';
+import { attemptsWith } from './attempt.js';
 
+const attempt = attemptsWith('postgres.js');
 const sql = postgres(process.env.DATABASE_URL, { onnotice: () => {} });
 const target = process.env.TARGET;
 const row = (key, payload, more = {}) => sql({ channel: 'hooks', target, payload, idempotency_key: key, ...more });
@@ -34,9 +35,10 @@ await attempt('ON CONFLICT DO NOTHING, a known key', (key, body) => sql.begin(as
   await tx`INSERT INTO outbox ${row(key, body)}`;
   await tx`INSERT INTO outbox ${row(key, body)} ON CONFLICT DO NOTHING`;
 }));
-await attempt('a known key, caught in the transaction', (key, body) => sql.begin(async (tx) => {
+await attempt('a known key, caught, and the transaction goes on', (key, body) => sql.begin(async (tx) => {
   await tx`INSERT INTO outbox ${row(key, body)}`;
   await tx`INSERT INTO outbox ${row(key, body)}`.catch(() => {});
+  await tx`UPDATE orders SET state = 'paid' WHERE id = 1`;
 }));
 await attempt('a known key, caught around a savepoint', (key, body) => sql.begin(async (tx) => {
   await tx`INSERT INTO outbox ${row(key, body)}`;
