@@ -24,16 +24,27 @@ final class Tries
             ($this->transaction)(fn () => $work($key, $body));
             $outcome = $delay ? ['body' => $body, 'delay' => $delay] : ['body' => $body];
         } catch (Throwable $refusal) {
-            $outcome = ['refused' => mb_substr($refusal->getMessage(), 0, 200)];
+            $outcome = ['refused' => mb_substr(self::words($refusal), 0, 200)];
         }
         echo json_encode(
             ['stack' => $this->stack, 'try' => $name, 'key' => $key] + $outcome,
             JSON_THROW_ON_ERROR | JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES
         ), "\n";
     }
+
+    /** The database's own, where it has refused. */
+    private static function words(Throwable $refusal): string
+    {
+        for ($cause = $refusal; $cause; $cause = $cause->getPrevious()) {
+            if ($cause instanceof PDOException && isset($cause->errorInfo[2])) {
+                return $cause->errorInfo[2];
+            }
+        }
+        return $refusal->getMessage();
+    }
 }
 
-/** For the accounts of orders. */
+/** An id of its own for each order. */
 function nextOrder(): int
 {
     static $last = null;
