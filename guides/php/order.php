@@ -8,6 +8,7 @@ require __DIR__ . '/' . (getenv('GUIDE_SERVER') === 'postgres' ? 'postgres.php' 
 $db = connect();
 $hook = getenv('TARGET');
 
+// docs: begin transaction
 /** The order and its message are committed together, or neither is. */
 function inTransaction(PDO $db, callable $work): void
 {
@@ -20,12 +21,14 @@ function inTransaction(PDO $db, callable $work): void
         throw $failure;
     }
 }
+// docs: end transaction
 
 function saveOrder(PDO $db, int $id, string $customer): void
 {
     $db->prepare('INSERT INTO orders (id, customer) VALUES (?, ?)')->execute([$id, $customer]);
 }
 
+// docs: begin placed
 inTransaction($db, function () use ($db, $hook) {
     saveOrder($db, 1, 'Jürgen 李 🎉');
     send($db, $hook, 'order-1-placed', [
@@ -36,6 +39,7 @@ inTransaction($db, function () use ($db, $hook) {
         'total' => '12345678901234567890.12',
     ]);
 });
+// docs: end placed
 
 try {
     inTransaction($db, function () use ($db, $hook) {

@@ -36,6 +36,8 @@ def main() -> int:
             trials = _trials(chosen, wanted, ending)
         except RuntimeError as why:
             raise SystemExit(f"guides/run: {why}") from why
+        except KeyboardInterrupt:
+            return 130
     return _tell(trials)
 
 

@@ -12,6 +12,8 @@ from .receiver import Request, parsed
 KEY = re.compile(r"try-[\w-]+")
 # How far a time may be off: what goes by while a program starts, not hours.
 TOLERANCE = 5
+# What is due later than this is not waited for.
+FAR = 60
 
 
 def is_of_tries(key: str) -> bool:
@@ -78,10 +80,14 @@ def _read(line: str, began: float) -> Try:
 
 
 def try_is_settled(one: Try, rows: list[dict], requests: list[Request]) -> bool:
-    """Nothing more will happen to it."""
+    """Nothing more will happen to it soon."""
     row = _row(one, rows)
-    return bool(one.refused or one.delay or row is None or row["status"] != "PENDING") and (
-        row is None or row["status"] != "SUCCESS" or bool(one.delay) or bool(_requests(one, requests)))
+    if one.refused or one.delay or row is None:
+        return True
+    if row["status"] == "PENDING":
+        return float(row["available_at"]) > time.time() + FAR
+    # It may be marked a moment before the receiver's record is read.
+    return row["status"] != "SUCCESS" or bool(_requests(one, requests))
 
 
 def judge(one: Try, rows: list[dict], requests: list[Request], notes: Callable[[str], list[str]]) -> Verdict:
