@@ -119,7 +119,8 @@ def _wrong_time(one: Try, row: dict) -> str:
 
 def _wrong_delivery(one: Try, row: dict, came: list[Request]) -> str:
     if not came:
-        return f"it never came; the row is {row['status']}"
+        due = (float(row["available_at"]) - one.ended) / 3600
+        return f"it never came; the row is {row['status']}" + (f", due in {due:.1f} h" if due > 0.1 else "")
     if len(came) > 1:
         return f"it came {len(came)} times"
     if came[0].parsed() != one.body:

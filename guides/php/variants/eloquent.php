@@ -104,6 +104,9 @@ $tries->run('insertOrIgnore(), twice', function ($key, $body) use ($row) {
     DB::table('outbox')->insertOrIgnore($row($key, $body));
     DB::table('outbox')->insertOrIgnore($row($key, $body));
 });
+$tries->run('insertOrIgnore() with a wrong priority', fn ($key, $body) => DB::table('outbox')->insertOrIgnore(
+    $row($key, $body, ['priority' => 9])
+));
 $tries->run('UniqueConstraintViolationException caught', function ($key, $body) use ($message) {
     Message::create($message($key, $body));
     try {
