@@ -16,6 +16,8 @@ pub struct Channel {
     pub name: String,
     /// How it is reached.
     pub adapter: Arc<dyn Adapter>,
+    /// Whether it sends the payload's JSON: then one that is encoded twice is a mistake.
+    pub sends_json: bool,
     /// Longest that one request may take.
     pub timeout: Duration,
     /// What becomes of a message that is in doubt.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use outbox_adapters::{Answer, Delivery};
+use outbox_schema::payload::is_encoded_twice;
 use outbox_schema::{AttemptRecord, ClaimId, DeadReason, Mark, Message, Outcome, Scope, Verdict};
 use tokio::sync::mpsc;
 use tracing::Span;
@@ -46,6 +47,9 @@ impl Sender {
         let started = Instant::now();
         let (answer, verdict, pause) = match sendable(&channels, &message) {
             Ok(channel) => {
+                if channel.sends_json && is_encoded_twice(&message.payload) {
+                    self.metrics.encoded_twice(&message.channel);
+                }
                 let answer = self.deliver(&term, channel, &mut message, number).await;
                 let Ruling { deferred, pause } = self.ruling(channel, &message, &answer, started.elapsed());
                 let verdict = decide(&answer.outcome, channel, &message, number, deferred);

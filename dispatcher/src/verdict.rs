@@ -115,6 +115,7 @@ mod tests {
         Channel {
             name: "hook".to_owned(),
             adapter: Arc::new(NoAdapter),
+            sends_json: true,
             timeout: seconds(15),
             in_doubt,
             on_dead_ordered: OnDeadOrdered::Continue,

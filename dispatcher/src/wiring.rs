@@ -58,6 +58,7 @@ fn channel(config: &ChannelConfig) -> Result<Channel, SetupError> {
     Ok(Channel {
         name: config.name.clone(),
         adapter: adapter(config, config.timeout)?,
+        sends_json: sends_json(&config.kind),
         timeout: config.timeout,
         in_doubt: config.in_doubt,
         on_dead_ordered: config.on_dead_ordered,
@@ -71,6 +72,11 @@ fn channel(config: &ChannelConfig) -> Result<Channel, SetupError> {
         },
         limits: limits(config),
     })
+}
+
+/// FCM refuses a payload that is no object.
+fn sends_json(kind: &ChannelKind) -> bool {
+    matches!(kind, ChannelKind::Http(settings) if settings.body == http::Body::Json)
 }
 
 /// FCM wants no retry sooner, whatever the backoff draws.

@@ -3,7 +3,7 @@
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
-use super::settings::{Auth, CloudEvents, IdempotencyKey, Settings};
+use super::settings::{Auth, Body, CloudEvents, IdempotencyKey, Settings};
 use super::{cloudevents, signing};
 
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -55,7 +55,11 @@ pub fn check_headers(settings: &Settings) -> Result<(), String> {
 
 /// The headers of every request of a channel, but for those that other settings add.
 pub(super) fn of_channel(settings: &Settings) -> Result<HeaderMap, String> {
-    let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    let media = match settings.body {
+        Body::Json => "application/json",
+        Body::Text => "text/plain; charset=utf-8",
+    };
+    let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(media))]);
     for (name, value) in &settings.headers {
         let (name, value) = one_of_channel(name, value, settings.idempotency_key)?;
         headers.insert(name, value);

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use url::Url;
 
 pub use self::headers::{check_header, check_headers};
-pub use self::settings::{Auth, CloudEvents, IdempotencyKey, Kept, Method, Secret, Settings};
+pub use self::settings::{Auth, Body, CloudEvents, IdempotencyKey, Kept, Method, Secret, Settings};
 use crate::connections::Connections;
 use crate::destination::{Adapter, Answer, Delivery};
 use crate::exchange::HeadAlone;

@@ -9,7 +9,7 @@ use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
 use super::headers::IDEMPOTENCY_KEY;
-use super::settings::{Auth, CloudEvents, IdempotencyKey, Method, Settings};
+use super::settings::{Auth, Body, CloudEvents, IdempotencyKey, Method, Settings};
 use super::signing::{self, Signer};
 use super::{cloudevents, headers};
 use crate::connections::Request;
@@ -34,6 +34,7 @@ pub(super) struct Composer {
     certified: bool,
     signer: Option<Signer>,
     idempotency_key: IdempotencyKey,
+    body: Body,
     cloudevents: CloudEvents,
     /// `channels.NAME`, for what to mend.
     channel: String,
@@ -76,8 +77,8 @@ impl Composer {
             Method::Patch => hyper::Method::PATCH,
         };
         let (idempotency_key, channel) = (settings.idempotency_key, format!("channels.{}", setup.channel));
-        let (cloudevents, certified) = (settings.cloudevents, !settings.tls_cert.is_empty());
-        Ok(Self { method, base, headers, credential, certified, signer, idempotency_key, cloudevents, channel })
+        let (body, cloudevents, certified) = (settings.body, settings.cloudevents, !settings.tls_cert.is_empty());
+        Ok(Self { method, base, headers, credential, certified, signer, idempotency_key, body, cloudevents, channel })
     }
 
     /// What a target that is not a URL is resolved under.
@@ -106,7 +107,7 @@ impl Composer {
             created_at: delivery.created_at,
             channel: &self.channel,
         };
-        let mut body = delivery.payload;
+        let mut body = self.body(delivery.payload)?;
         match self.cloudevents {
             CloudEvents::Off => (),
             CloudEvents::Binary => cloudevents::binary(&mut headers, known)?,
@@ -132,6 +133,15 @@ impl Composer {
         // Without a base_url anybody may be asked, and few ask for a certificate.
         let certified = self.certified && self.base.is_some() && self.trusts(&request.url);
         Ok(Composed { request, authorized: credential.is_some() || certified })
+    }
+
+    fn body(&self, payload: String) -> Result<String, String> {
+        match self.body {
+            Body::Json => Ok(payload),
+            Body::Text => serde_json::from_str(&payload).map_err(|_| {
+                format!("the payload is no text: {}.body is \"text\", so write the body as a JSON string", self.channel)
+            }),
+        }
     }
 
     /// Where the channel has a `base_url`, its credential is for the origin of that alone: a row must not be able

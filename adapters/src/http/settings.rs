@@ -23,6 +23,8 @@ pub struct Settings {
     pub signing_keys: Vec<Secret>,
     /// How the message's idempotency key is sent.
     pub idempotency_key: IdempotencyKey,
+    /// What of the payload is the body.
+    pub body: Body,
     /// Whether messages are sent as events.
     pub cloudevents: CloudEvents,
     /// Networks that are not public and that this channel may reach all the same.
@@ -46,6 +48,7 @@ impl fmt::Debug for Settings {
             auth,
             signing_keys,
             idempotency_key,
+            body,
             cloudevents,
             allow_networks,
             tls_ca,
@@ -59,6 +62,7 @@ impl fmt::Debug for Settings {
             .field("auth", auth)
             .field("signing_keys", signing_keys)
             .field("idempotency_key", idempotency_key)
+            .field("body", body)
             .field("cloudevents", cloudevents)
             .field("allow_networks", allow_networks)
             .field("tls_ca", tls_ca)
@@ -91,6 +95,16 @@ pub enum IdempotencyKey {
     Bare,
     /// Not at all: rows may set the header themselves.
     Off,
+}
+
+/// What of the payload is the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Body {
+    /// The JSON of the payload, as the database returns it.
+    Json,
+    /// The text that the payload, a JSON string, stands for: XML, a form, or a body that was signed.
+    Text,
 }
 
 /// Whether messages are sent as events of `CloudEvents` 1.0.

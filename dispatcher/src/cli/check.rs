@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use outbox_schema::mistakes::Mistakes;
 use outbox_schema::{Database, Shard};
 use serde::Serialize;
 
@@ -87,11 +88,32 @@ async fn of_database(config: &Config, database: &Database, findings: &mut Vec<Fi
         Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", &warning))),
         Err(error) => findings.push(Finding::failed("durability", &error)),
     }
+    match database.mistakes().await {
+        Ok(mistakes) => findings.extend(of_mistakes(&mistakes)),
+        Err(error) => findings.push(Finding::failed("messages", &error)),
+    }
     match database.held_back().await {
         Ok(seen) => findings.extend(seen.missing_right.map(unseen)),
         Err(error) => findings.push(Finding::failed("snapshots", &error)),
     }
     findings.push(of_lease(config, &outbox.outbox_id.to_string()).await);
+}
+
+/// Each mistake that the newest messages show; `outbox messages explain` says it of one message.
+fn of_mistakes(mistakes: &Mistakes) -> impl Iterator<Item = Finding> {
+    let looked_at = mistakes.looked_at;
+    let found = [
+        (mistakes.encoded_twice, "have a payload that is a JSON string holding JSON: was it encoded twice?"),
+        (
+            mistakes.whole_hours,
+            "are due a whole number of hours after or before they were written, to the minute: a time zone? Write times in UTC",
+        ),
+        (mistakes.in_future, "say that they were written in the future: a time zone? Leave created_at to its default"),
+    ];
+    found
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(move |(count, what)| Finding::warning("messages", &format!("{count} of the newest {looked_at} {what}")))
 }
 
 /// Nothing depends on it, but a lag is explained less well.

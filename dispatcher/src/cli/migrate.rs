@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use outbox_schema::migrate::migrations_sql;
+use outbox_schema::migrate::{Migrated, migrations_sql};
 
 use crate::config::Config;
-use crate::text::print;
+use crate::text::{print, warning};
 use crate::wiring;
 
 #[derive(Debug, Args)]
@@ -26,14 +26,31 @@ pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Resul
         return Ok(ExitCode::SUCCESS);
     }
     let database = wiring::database(&config, 1).await?;
-    let meta = if args.adopt_environment {
-        database.confirm_environment(&settings.environment).await?
+    let (done, meta) = if args.adopt_environment {
+        (String::new(), database.confirm_environment(&settings.environment).await?)
     } else {
-        database.migrate(&settings.environment).await?.meta
+        let migrated = database.migrate(&settings.environment).await?;
+        if migrated.anew {
+            warning(
+                "there had been an outbox here, and its tables were gone with all their messages: most likely a migration tool \
+                 dropped them. They were made anew, empty. `outbox migrate --help` says how tools leave them alone",
+            );
+        }
+        (done(&migrated), migrated.meta)
     };
     print(&format!(
-        "The outbox at {} has schema version {} and is of the environment `{}` (outbox id {}).",
+        "{done}The outbox at {} has schema version {} and is of the environment `{}` (outbox id {}).",
         settings.url, meta.schema_version, meta.environment, meta.outbox_id
     ))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a migration did, as a line.
+fn done(migrated: &Migrated) -> String {
+    let now = migrated.meta.schema_version;
+    match migrated.from {
+        None => "Made the outbox tables.\n".to_owned(),
+        Some(before) if before < now => format!("Brought the outbox tables from version {before} to {now}.\n"),
+        Some(_) => "Nothing to do.\n".to_owned(),
+    }
 }

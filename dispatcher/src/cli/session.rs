@@ -83,7 +83,8 @@ impl Reached {
 /// else who could have made it.
 pub(super) async fn require_or_create(config: &Config, database: &Database) -> anyhow::Result<Meta> {
     let environment = &config.database.environment;
-    if config.database.dialect == Dialect::Sqlite && database.schema_state().await? == SchemaState::Absent {
+    let embedded = config.database.dialect == Dialect::Sqlite;
+    if embedded && matches!(database.schema_state().await?, SchemaState::Absent { .. }) {
         let made = database.migrate(environment).await?;
         tracing::info!(database = %config.database.url, "run.tables_created");
         return Ok(made.meta);

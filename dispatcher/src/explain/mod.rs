@@ -7,6 +7,7 @@
 mod again;
 mod life;
 mod not_sent;
+mod note;
 mod reasons;
 mod sent_twice;
 mod sentences;
@@ -27,6 +28,7 @@ use crate::readiness::LeaseTimes;
 pub use again::Again;
 pub use life::{Event, life};
 pub use not_sent::NotSent;
+pub use note::Note;
 pub use sent_twice::{Repetition, Verdict};
 
 /// What an explanation must know of the settings.
@@ -70,6 +72,9 @@ pub struct Explanation {
     pub not_sent: Vec<Said<NotSent>>,
     /// Why it was sent twice.
     pub sent_twice: Repetition,
+    /// Likely mistakes of the application that wrote it.
+    #[serde(default)]
+    pub notes: Vec<Said<Note>>,
 }
 
 /// A cause, and how it is said. In JSON the cause's name is `cause`, its fields are beside it.
@@ -138,6 +143,7 @@ impl Explanation {
             as_of: facts.clock.now.clone(),
             not_sent: reasons::of(facts, first, configured).into_iter().map(Said::from).collect(),
             sent_twice: Repetition::of(facts),
+            notes: Note::of(facts).into_iter().map(Said::from).collect(),
         }
     }
 

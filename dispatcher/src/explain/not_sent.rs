@@ -17,6 +17,8 @@ use crate::text::{span, to_the_second};
 pub enum NotSent {
     /// It has been: the other side accepted it.
     Delivered { at: Option<String>, attempts: i32, status_code: Option<i32>, receipt: Option<String> },
+    /// It was written with an outcome, so no replica ever sent it.
+    BornFinished { status: String },
     /// It is a dead letter.
     Dead {
         message: MessageId,
@@ -125,6 +127,9 @@ impl fmt::Display for NotSent {
                 let (code, receipt) =
                     (said(" with status ", status_code.as_ref()), said(", receipt ", receipt.as_ref()));
                 format!("It was sent: accepted at {} on attempt {attempts}{code}{receipt}.", known(at.as_ref()))
+            }
+            Self::BornFinished { status } => {
+                format!("It was written with the status {status}, so no replica ever sent it.")
             }
             Self::Dead { message, reason, at, attempts, error, cancelled_by, why } => {
                 let because = match reason.as_deref() {

@@ -10,6 +10,9 @@ pub(super) fn of(facts: &MessageFacts, first: Option<&MessageFacts>, configured:
     let message = &facts.message;
     match [Status::Pending, Status::Success, Status::Dead].into_iter().find(|known| known.as_str() == message.status) {
         None => vec![NotSent::UnknownStatus { status: message.status.clone() }],
+        Some(Status::Success) if message.revision == 0 => {
+            vec![NotSent::BornFinished { status: message.status.clone() }]
+        }
         Some(Status::Success) => vec![delivered(message)],
         Some(Status::Dead) => [dead(message)].into_iter().chain(invalid_target(facts)).collect(),
         Some(Status::Pending) => pending(facts, first, configured),

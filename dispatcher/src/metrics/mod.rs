@@ -45,6 +45,7 @@ pub struct Metrics {
     attempt_duration: Histogram<f64>,
     delivery_latency: Histogram<f64>,
     misconfigured: Counter<u64>,
+    encoded_twice: Counter<u64>,
     in_flight: Gauge<u64>,
     terms: Counter<u64>,
     fenced_marks: Counter<u64>,
@@ -86,6 +87,7 @@ impl Metrics {
             attempt_duration: histogram(&meter, Name::AttemptDuration, &SECONDS),
             delivery_latency: histogram(&meter, Name::DeliveryLatency, &DELIVERY_SECONDS),
             misconfigured: counter(&meter, Name::Misconfigured),
+            encoded_twice: counter(&meter, Name::EncodedTwice),
             in_flight: meter.u64_gauge(Name::InFlight.as_str()).with_description(Name::InFlight.help()).build(),
             terms: counter(&meter, Name::Terms),
             fenced_marks: counter(&meter, Name::FencedMarks),
@@ -117,6 +119,11 @@ impl Metrics {
     /// The other side accepted a message of `channel`, `latency` after it was created.
     pub fn delivered(&self, channel: &str, latency: Duration) {
         self.channels.with(channel, |labels| self.delivery_latency.record(latency.as_secs_f64(), labels));
+    }
+
+    /// Counts an attempt at a payload that is a JSON string holding JSON.
+    pub fn encoded_twice(&self, channel: &str) {
+        self.channels.with(channel, |labels| self.encoded_twice.add(1, labels));
     }
 
     /// A message of `channel` died of how that is set up.
@@ -204,6 +211,7 @@ impl Metrics {
 
     fn attempts_begin_at_zero(&self) {
         self.channels.each(|labels| self.misconfigured.add(0, labels));
+        self.channels.each(|labels| self.encoded_twice.add(0, labels));
         self.channels.each_outcome(|labels| self.attempts.add(0, labels));
     }
 }

@@ -13,6 +13,8 @@ pub enum Name {
     Messages,
     /// Messages that died of how their channel is set up.
     Misconfigured,
+    /// Attempts at a payload that was encoded twice, by channel.
+    EncodedTwice,
     /// Age of the oldest due message, by channel.
     Lag,
     /// Messages claimed here and not yet marked.
@@ -43,12 +45,13 @@ pub enum Name {
 
 impl Name {
     /// Every metric.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Attempts,
         Self::AttemptDuration,
         Self::DeliveryLatency,
         Self::Messages,
         Self::Misconfigured,
+        Self::EncodedTwice,
         Self::Lag,
         Self::InFlight,
         Self::LeaseHeld,
@@ -72,6 +75,7 @@ impl Name {
             Self::DeliveryLatency => "outbox_delivery_latency_seconds",
             Self::Messages => "outbox_messages",
             Self::Misconfigured => "outbox_misconfigured_total",
+            Self::EncodedTwice => "outbox_encoded_twice_total",
             Self::Lag => "outbox_lag_seconds",
             Self::InFlight => "outbox_in_flight",
             Self::LeaseHeld => "outbox_lease_held",
@@ -96,6 +100,9 @@ impl Name {
             Self::DeliveryLatency => "From created_at to the other side's acceptance.",
             Self::Messages => "Rows of the outbox that are PENDING, and those that are DEAD.",
             Self::Misconfigured => "Messages that died of how their channel is set up, not of what is in them.",
+            Self::EncodedTwice => {
+                "Attempts at a payload that is a JSON string holding JSON: its application encoded it twice."
+            }
             Self::Lag => "Age of the oldest due message.",
             Self::InFlight => "Messages claimed by this process and not yet marked.",
             Self::LeaseHeld => "1 while this process holds the shard's lease, else 0.",

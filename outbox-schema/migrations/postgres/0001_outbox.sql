@@ -356,6 +356,8 @@ AS $$
 $$;
 
 -- A row that a claim met: claimed, or moved out of its way. Of the latter only the channel is asked for.
+-- With what is left of an outbox whose tables somebody dropped: its functions.
+DROP TYPE IF EXISTS outbox_met CASCADE;
 CREATE TYPE outbox_met AS (
     claimed boolean, id bigint, revision integer, idempotency_key varchar, channel varchar, target text,
     destination varchar, payload jsonb, headers jsonb, attempts smallint, max_attempts smallint,

@@ -12,7 +12,7 @@ BEGIN
     -- A JSON string that holds JSON: the receiver would get the text in quotes. For channels with body = "text" that send JSON
     -- so: DROP TRIGGER outbox_born.
     SELECT RAISE(ABORT, 'CHECK constraint failed: outbox_payload_encoded_twice')
-    WHERE NEW.revision = 0 AND json_valid(NEW.payload) AND json_type(NEW.payload) = 'string'
+    WHERE NEW.revision = 0 AND json_valid(NEW.payload) AND json_type(NEW.payload) = 'text'
       AND substr(ltrim(json_extract(NEW.payload, '$'), ' ' || char(9, 10, 13)), 1, 1) IN ('{', '[');
 END;
 

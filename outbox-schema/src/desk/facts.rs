@@ -58,6 +58,13 @@ pub struct MessageClock {
     pub expires_in_ms: Option<i64>,
     /// Milliseconds since its first attempt; none where none was made.
     pub tried_for_ms: Option<i64>,
+    /// Milliseconds from `created_at` until it was first due or, where it was tried, may be tried again; negative where it was due
+    /// before it was written.
+    pub delayed_by_ms: Option<i64>,
+    /// Milliseconds until `created_at`; negative as a rule.
+    pub created_in_ms: Option<i64>,
+    /// Whether the server keeps numbers of JSON in 64 bits, as MySQL does.
+    pub rounds: bool,
 }
 
 /// Messages of an ordering key that go out first.

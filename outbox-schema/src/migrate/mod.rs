@@ -39,7 +39,10 @@ pub struct Meta {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemaState {
     /// No table `outbox`.
-    Absent,
+    Absent {
+        /// Whether there was one: a function, a procedure or the view of ours is still there.
+        remains: bool,
+    },
     /// A table `outbox` that is not ours: there is no `outbox_meta`.
     Foreign,
     /// A migration broke off, or the row of `outbox_meta` was deleted.
@@ -53,6 +56,8 @@ pub enum SchemaState {
 pub struct Migrated {
     /// The version that was there; none where the tables were made just now. As `meta` where there was nothing to do.
     pub from: Option<i32>,
+    /// Whether there had been tables before, which somebody dropped, with their messages.
+    pub anew: bool,
     /// What is there now.
     pub meta: Meta,
 }
@@ -196,7 +201,9 @@ async fn apply(
     dialect: Dialect,
     environment: &str,
 ) -> Result<Migrated, MigrateError> {
-    let found = match state(&mut connection).await? {
+    let state = state(&mut connection).await?;
+    let anew = matches!(state, SchemaState::Absent { remains: true });
+    let found = match state {
         // Only MySQL can leave a migration half done; each of its statements may be run again.
         SchemaState::Unfinished if dialect == Dialect::MySql => None,
         state => usable(state)?,
@@ -209,18 +216,19 @@ async fn apply(
         connection.script(print::for_the_server(&print::script(migration, dialect, environment))).await?;
     }
     let meta = read_meta(&mut connection).await?.ok_or(SchemaError::Unfinished)?;
-    Ok(Migrated { from, meta })
+    Ok(Migrated { from, anew, meta })
 }
 
 async fn state(connection: &mut AnyConnection<'_>) -> sqlx::Result<SchemaState> {
-    let tables: Vec<(bool, bool)> = connection.rows(&TABLES, &[]).await?;
+    let tables: Vec<(bool, bool, bool)> = connection.rows(&TABLES, &[]).await?;
     Ok(match tables.first() {
-        Some((_, true)) => match read_meta(connection).await? {
+        Some((_, true, _)) => match read_meta(connection).await? {
             Some(meta) => SchemaState::Ours(meta),
             None => SchemaState::Unfinished,
         },
-        Some((true, false)) => SchemaState::Foreign,
-        Some((false, false)) | None => SchemaState::Absent,
+        Some((true, false, _)) => SchemaState::Foreign,
+        Some((false, false, remains)) => SchemaState::Absent { remains: *remains },
+        None => SchemaState::Absent { remains: false },
     })
 }
 
@@ -231,7 +239,7 @@ async fn read_meta(connection: &mut AnyConnection<'_>) -> sqlx::Result<Option<Me
 /// What is ours and not newer than this program; none where there is nothing yet.
 fn usable(state: SchemaState) -> Result<Option<Meta>, SchemaError> {
     match state {
-        SchemaState::Absent => Ok(None),
+        SchemaState::Absent { .. } => Ok(None),
         SchemaState::Foreign => Err(SchemaError::Foreign),
         SchemaState::Unfinished => Err(SchemaError::Unfinished),
         SchemaState::Ours(meta) if meta.schema_version > SCHEMA_VERSION => {

@@ -9,12 +9,12 @@ use crate::outboxes::{self, Outbox};
 
 /// Begins a term while somebody holds the term row and says no more.
 async fn a_term_begins(outbox: &Outbox, held: &str) {
-    let began = Instant::now();
-    let begin = async || outbox.database.store().begin_term(Shard(0), &Holder::new("b", "2")).await;
-    let mut begun = begin().await;
+    let since = Instant::now();
+    let ask = async || outbox.database.store().begin_term(Shard(0), &Holder::new("b", "2")).await;
+    let mut begun = ask().await;
     // MySQL ends only connections, after 20 s; a replica asks again until then.
-    while outbox.is_mysql().await && begun.is_err() && began.elapsed() < Duration::from_secs(30) {
-        begun = begin().await;
+    while outbox.is_mysql().await && begun.is_err() && since.elapsed() < Duration::from_secs(30) {
+        begun = ask().await;
     }
     // Without an end to the other's transaction it would wait for as long as a statement may, and be refused.
     assert!(begun.is_ok(), "{:?}, {held}: {begun:?}", outbox.dialect());

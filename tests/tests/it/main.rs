@@ -58,3 +58,4 @@ mod traces;
 mod trial;
 mod wakeups;
 mod webhooks;
+mod writers;

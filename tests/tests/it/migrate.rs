@@ -36,7 +36,7 @@ async fn migrating_again_changes_nothing() {
 #[tokio::test]
 async fn a_database_without_tables_sends_its_user_to_migrate() {
     for outbox in outboxes::empty().await {
-        assert_eq!(outbox.database.schema_state().await.unwrap(), SchemaState::Absent);
+        assert_eq!(outbox.database.schema_state().await.unwrap(), SchemaState::Absent { remains: false });
         let told = outbox.database.require("default").await.unwrap_err();
         assert!(matches!(told, SchemaError::Absent));
         assert!(told.to_string().contains("outbox migrate"));
@@ -132,7 +132,7 @@ async fn an_environment_that_is_no_name_is_refused_before_it_reaches_a_script() 
             let told = outbox.database.migrate(name).await.unwrap_err();
             assert!(matches!(told, MigrateError::Schema(SchemaError::EnvironmentName { .. })), "{told}");
         }
-        assert_eq!(outbox.database.schema_state().await.unwrap(), SchemaState::Absent);
+        assert_eq!(outbox.database.schema_state().await.unwrap(), SchemaState::Absent { remains: false });
     }
 }
 
@@ -177,7 +177,7 @@ async fn the_printed_script_makes_the_schema_on_postgres() {
     outbox.run_client(&migrations_sql(Dialect::Postgres, Some("dispatcher"), "default"));
     let ours = connect(&outbox.test.url, Some("dispatcher")).await;
     ours.require("default").await.unwrap();
-    assert_eq!(outbox.database.schema_state().await.unwrap(), SchemaState::Absent);
+    assert_eq!(outbox.database.schema_state().await.unwrap(), SchemaState::Absent { remains: false });
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use crate::program::{PATIENCE, Program};
 /// A lease that is missed soon.
 const SHORT: &str = "[lease]\nttl = \"1s\"\nterm = \"1s\"\n";
 
-async fn get(address: &str, path: &str) -> (u16, String) {
+pub(crate) async fn get(address: &str, path: &str) -> (u16, String) {
     outbox_adapters::ensure_crypto_provider();
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let answer = client.get(format!("{address}{path}")).send().await.unwrap();

@@ -24,6 +24,12 @@ fn in_words(explanation: &Explanation) -> String {
     listed(&mut text, &explanation.not_sent);
     let _ = write!(text, "\nWhy was it sent twice?\n  {}\n", in_one_line(&sent_twice.sentence));
     listed(&mut text, &sent_twice.causes);
+    if !explanation.notes.is_empty() {
+        text.push('\n');
+    }
+    for Said { sentence, .. } in &explanation.notes {
+        let _ = writeln!(text, "Note: {}", in_one_line(sentence));
+    }
     text
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use outbox_adapters::http::{self, CloudEvents, IdempotencyKey, Method};
+use outbox_adapters::http::{self, Body, CloudEvents, IdempotencyKey, Method};
 use outbox_adapters::{BASE_URL, base_url, fcm};
 use outbox_schema::{InDoubtPolicy, OnDeadOrdered, channel_name};
 
@@ -108,6 +108,10 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
     let signing_keys = auth::signing_keys(read);
     let modes = [("off", CloudEvents::Off), ("binary", CloudEvents::Binary), ("structured", CloudEvents::Structured)];
     let cloudevents = read.word("cloudevents", &modes);
+    let body = read.word("body", &[("json", Body::Json), ("text", Body::Text)]);
+    if body == Some(Body::Text) && cloudevents == Some(CloudEvents::Structured) {
+        read.refuse("body", "a structured event holds JSON: use cloudevents = \"binary\", or body = \"json\"");
+    }
     let allow_networks = read.list("allow_networks", NETWORKS, network);
     let tls_ca = read.file("tls_ca");
     let (tls_cert, tls_key) = (read.file("tls_cert"), read.file("tls_key"));
@@ -131,6 +135,7 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
         auth: auth?,
         signing_keys: signing_keys?,
         idempotency_key: idempotency_key?,
+        body: body?,
         cloudevents: cloudevents?,
         allow_networks: allow_networks?,
         tls_ca: tls_ca?,

@@ -1,5 +1,6 @@
 package shop.jpa;
 
+import java.util.Map;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.stereotype.Service;
 import org.springframework.transaction.annotation.Transactional;
@@ -21,7 +22,7 @@ public class JpaOrders {
     // docs: begin jpa
     /** A known key is a DataIntegrityViolationException, and ends the transaction: JPA has no other way. */
     @Transactional
-    public void place(Order order, String key, Object event) {
+    public void place(Order order, String key, Map<String, Object> event) {
         orders.save(order);
         messages.save(new OutboxMessage("hooks", hook, event, key));
     }

@@ -6,6 +6,7 @@ import jakarta.persistence.GeneratedValue;
 import jakarta.persistence.GenerationType;
 import jakarta.persistence.Id;
 import jakarta.persistence.Table;
+import java.util.Map;
 import org.hibernate.annotations.DynamicInsert;
 import org.hibernate.annotations.JdbcTypeCode;
 import org.hibernate.type.SqlTypes;
@@ -23,11 +24,11 @@ public class OutboxMessage {
     private String channel;
     private String target;
     @JdbcTypeCode(SqlTypes.JSON)
-    private Object payload;
+    private Map<String, Object> payload;
 
     protected OutboxMessage() {}
 
-    public OutboxMessage(String channel, String target, Object payload, String key) {
+    public OutboxMessage(String channel, String target, Map<String, Object> payload, String key) {
         this.channel = channel;
         this.target = target;
         this.payload = payload;

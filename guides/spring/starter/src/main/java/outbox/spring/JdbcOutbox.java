@@ -26,7 +26,7 @@ public record JdbcOutbox(JdbcTemplate jdbc, JsonMapper json, TransactionSynchron
         Long id;
         if (server.equals("PostgreSQL")) {
             id = jdbc.queryForObject(POSTGRESQL, Long.class, arguments);
-        } else { // Not a CallableStatement: for it, MySQL's driver reads the procedure, which takes another right.
+        } else { // Not a CallableStatement: before each call, MySQL's driver would look its parameters up.
             jdbc.update("CALL outbox_enqueue(?, ?, ?, ?, ?, @outbox_id)", arguments);
             id = jdbc.queryForObject("SELECT @outbox_id", Long.class);
         }

@@ -1,0 +1,118 @@
+//! What a row shows of a mistake of its application.
+
+use std::fmt;
+
+use outbox_schema::Status;
+use outbox_schema::desk::MessageFacts;
+use outbox_schema::payload::{is_encoded_twice, may_be_rounded};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A likely mistake of the application that wrote a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "cause", rename_all = "snake_case")]
+pub enum Note {
+    /// The row was written with an outcome, so nobody sent it.
+    BornFinished {
+        /// The status it was written with.
+        status: String,
+    },
+    /// The payload is a JSON string that holds JSON.
+    EncodedTwice,
+    /// It was due a whole number of hours after it was written, or before.
+    WholeHours {
+        /// How many; negative where it was due before it was written.
+        hours: i64,
+    },
+    /// It says that it was written later than now.
+    WrittenInTheFuture {
+        /// Milliseconds from now.
+        in_ms: i64,
+    },
+    /// A number of its payload may have been rounded.
+    PerhapsRounded,
+}
+
+const HOUR_MS: i64 = 3_600_000;
+const MINUTE_MS: i64 = 60_000;
+
+/// No zone is further from UTC.
+const FURTHEST_ZONE: i64 = 14;
+
+impl Note {
+    /// What the facts show.
+    pub(super) fn of(facts: &MessageFacts) -> Vec<Self> {
+        let (message, clock) = (&facts.message, &facts.clock);
+        let finished = message.status != Status::Pending.as_str();
+        let born = (finished && message.revision == 0).then(|| Self::BornFinished { status: message.status.clone() });
+        let twice = is_encoded_twice(&message.payload).then_some(Self::EncodedTwice);
+        // A retry moves the time at which a message is due.
+        let untouched = message.attempts == 0 || (message.attempts == 1 && message.status == Status::Success.as_str());
+        let hours =
+            clock.delayed_by_ms.filter(|_| untouched).and_then(whole_hours).map(|hours| Self::WholeHours { hours });
+        let future = clock.created_in_ms.filter(|in_ms| *in_ms > MINUTE_MS);
+        let future = future.map(|in_ms| Self::WrittenInTheFuture { in_ms });
+        let rounded = (clock.rounds && may_be_rounded(&message.payload)).then_some(Self::PerhapsRounded);
+        [born, twice, hours, future, rounded].into_iter().flatten().collect()
+    }
+}
+
+/// The hours, where it is a whole number of them to the minute, and no more than a time zone can make.
+fn whole_hours(ms: i64) -> Option<i64> {
+    let hours = (ms + HOUR_MS / 2).div_euclid(HOUR_MS);
+    let off = (ms - hours * HOUR_MS).abs();
+    (hours != 0 && hours.abs() <= FURTHEST_ZONE && off <= MINUTE_MS).then_some(hours)
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BornFinished { status } => write!(
+                f,
+                "It was written with the status {status}, so no replica ever sent it. An application leaves `status` to its \
+                 default."
+            ),
+            Self::EncodedTwice => f.write_str(
+                "Its payload is a JSON string that holds JSON, so the receiver gets the text in quotes. Was it encoded twice? \
+                 Give the column an object, or one encoding of it; where the text itself is meant, set the channel's body to \
+                 \"text\".",
+            ),
+            Self::WholeHours { hours } => {
+                let (hours, side) = (hours.abs(), if *hours < 0 { "before" } else { "after" });
+                let plural = if hours == 1 { "" } else { "s" };
+                write!(
+                    f,
+                    "It was due {hours} hour{plural} {side} it was written, to the minute. If no delay of that length is meant, \
+                     a time zone is the reason: write times in UTC, or let outbox_enqueue count the seconds."
+                )
+            }
+            Self::WrittenInTheFuture { in_ms } => {
+                let minutes = in_ms / MINUTE_MS;
+                write!(
+                    f,
+                    "It says that it was written {minutes} minutes from now. The application should leave `created_at` to its \
+                     default, or write it in UTC."
+                )
+            }
+            Self::PerhapsRounded => f.write_str(
+                "A number of its payload has as many digits as MySQL can keep, and a fraction or an exponent. It may have been \
+                 rounded: write numbers beyond 64 bits as strings.",
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_hours_are_those_that_a_time_zone_makes() {
+        for (ms, hours) in [(9 * HOUR_MS, 9), (9 * HOUR_MS + 50_000, 9), (-9 * HOUR_MS - 1, -9), (HOUR_MS - 1, 1)] {
+            assert_eq!(whole_hours(ms), Some(hours), "{ms}");
+        }
+        for ms in [0, 600_000, -1, HOUR_MS + 61_000, 5 * HOUR_MS / 2, 15 * HOUR_MS, -15 * HOUR_MS] {
+            assert_eq!(whole_hours(ms), None, "{ms}");
+        }
+    }
+}

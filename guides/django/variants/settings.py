@@ -1,0 +1,3 @@
+from shop.settings import *  # noqa: F403
+
+INSTALLED_APPS = ["variants"]

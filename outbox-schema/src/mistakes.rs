@@ -1,0 +1,35 @@
+//! What the newest messages show of mistakes of the applications that write them.
+
+use sqlx::FromRow;
+
+use crate::sql::{Statement, read, while_doing};
+use crate::{Database, DeskError};
+
+/// Mistakes among the newest messages, 1,000 at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromRow)]
+pub struct Mistakes {
+    /// How many messages were looked at.
+    pub looked_at: i64,
+    /// Payloads that are a JSON string holding JSON.
+    pub encoded_twice: i64,
+    /// Messages that were not tried and are due a whole number of hours, to the minute, after or before they were written.
+    pub whole_hours: i64,
+    /// Messages whose `created_at` is more than a minute from now.
+    pub in_future: i64,
+}
+
+const MISTAKES: Statement = Statement {
+    postgres: include_str!("../queries/postgres/mistakes.sql"),
+    mysql: include_str!("../queries/mysql/mistakes.sql"),
+    sqlite: include_str!("../queries/sqlite/mistakes.sql"),
+};
+
+impl Database {
+    /// Looks through the newest messages for mistakes of their applications.
+    pub async fn mistakes(&self) -> Result<Mistakes, DeskError> {
+        let rows: Vec<Mistakes> =
+            read(self, &MISTAKES, &[]).await.map_err(while_doing("looking for mistakes of applications"))?;
+        let none = Mistakes { looked_at: 0, encoded_twice: 0, whole_hours: 0, in_future: 0 };
+        Ok(rows.first().copied().unwrap_or(none))
+    }
+}
