@@ -5,18 +5,18 @@
 --   sed "s/APPLICATION/'shop'@'%'/; s/DISPATCHER/'outbox'@'%'/" mysql.sql | mariadb shop
 -- Neither account needs CREATE, ALTER or DROP: tables are made by whoever runs `outbox migrate`.
 
--- An application inserts what is its to say; the rest belongs to the dispatcher. The two columns tell which message a duplicate
--- repeats; payloads stay unread.
-GRANT INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, available_at, expires_at,
-              traceparent, tracestate),
+-- An application inserts what is its to say; the rest belongs to the dispatcher. Times are not among it: most libraries write them by
+-- the clock of their zone, and a DATETIME keeps no zone. mysql_enqueue.sql grants the procedure that counts seconds, and
+-- mysql_times.sql the right to write times, for those who write UTC. The two columns to read tell which message a duplicate repeats;
+-- payloads stay unread.
+GRANT INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, traceparent, tracestate),
       SELECT (id, idempotency_key)
     ON outbox TO APPLICATION;
 -- The view takes the same and shows nothing: for tools that read back what they wrote. MariaDB's INSERT ... RETURNING asks for
 -- the right to insert what it returns, the id too. MySQL knows no RETURNING, and a tool that writes an id of 0 there is told.
 /*M! GRANT SELECT, INSERT, SHOW VIEW ON outbox_new TO APPLICATION */;
 /*!80000 GRANT SELECT, SHOW VIEW,
-      INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, available_at, expires_at,
-              traceparent, tracestate)
+      INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, traceparent, tracestate)
     ON outbox_new TO APPLICATION */;
 GRANT SELECT ON outbox_meta TO APPLICATION;
 

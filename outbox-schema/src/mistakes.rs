@@ -12,7 +12,7 @@ pub struct Mistakes {
     pub looked_at: i64,
     /// Payloads that are a JSON string holding JSON.
     pub encoded_twice: i64,
-    /// Messages that were not tried and are due a whole number of hours, to the minute, after or before they were written.
+    /// Messages that were not tried and are due before they were written, or a whole number of hours after it, to the minute.
     pub whole_hours: i64,
     /// Messages whose `created_at` is more than a minute from now.
     pub in_future: i64,

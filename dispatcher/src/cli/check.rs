@@ -106,7 +106,7 @@ fn of_mistakes(mistakes: &Mistakes) -> impl Iterator<Item = Finding> {
         (mistakes.encoded_twice, "have a payload that is a JSON string holding JSON: was it encoded twice?"),
         (
             mistakes.whole_hours,
-            "are due a whole number of hours after or before they were written, to the minute: a time zone? Write times in UTC",
+            "are due before they were written, or a whole number of hours after it, to the minute: a time zone? Write times in UTC",
         ),
         (mistakes.in_future, "say that they were written in the future: a time zone? Leave created_at to its default"),
     ];

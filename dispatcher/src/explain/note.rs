@@ -24,6 +24,11 @@ pub enum Note {
         /// How many; negative where it was due before it was written.
         hours: i64,
     },
+    /// It was due before it was written.
+    DueBefore {
+        /// By how many milliseconds.
+        by_ms: i64,
+    },
     /// It says that it was written later than now.
     WrittenInTheFuture {
         /// Milliseconds from now.
@@ -48,12 +53,21 @@ impl Note {
         let twice = is_encoded_twice(&message.payload).then_some(Self::EncodedTwice);
         // A retry moves the time at which a message is due.
         let untouched = message.attempts == 0 || (message.attempts == 1 && message.status == Status::Success.as_str());
-        let hours =
-            clock.delayed_by_ms.filter(|_| untouched).and_then(whole_hours).map(|hours| Self::WholeHours { hours });
+        let delay = clock.delayed_by_ms.filter(|_| untouched).and_then(Self::of_delay);
         let future = clock.created_in_ms.filter(|in_ms| *in_ms > MINUTE_MS);
         let future = future.map(|in_ms| Self::WrittenInTheFuture { in_ms });
         let rounded = (clock.rounds && may_be_rounded(&message.payload)).then_some(Self::PerhapsRounded);
-        [born, twice, hours, future, rounded].into_iter().flatten().collect()
+        [born, twice, delay, future, rounded].into_iter().flatten().collect()
+    }
+}
+
+impl Note {
+    /// What the time between writing and being due shows.
+    fn of_delay(ms: i64) -> Option<Self> {
+        match whole_hours(ms) {
+            Some(hours) => Some(Self::WholeHours { hours }),
+            None => (ms < -MINUTE_MS).then_some(Self::DueBefore { by_ms: -ms }),
+        }
     }
 }
 
@@ -84,6 +98,14 @@ impl fmt::Display for Note {
                     f,
                     "It was due {hours} hour{plural} {side} it was written, to the minute. If no delay of that length is meant, \
                      a time zone is the reason: write times in UTC, or let outbox_enqueue count the seconds."
+                )
+            }
+            Self::DueBefore { by_ms } => {
+                let minutes = by_ms / MINUTE_MS;
+                write!(
+                    f,
+                    "It was due {minutes} minutes before it was written, so it went at once. If a delay was meant, a time zone is \
+                     the reason: write times with their zone, or let outbox_enqueue count the seconds."
                 )
             }
             Self::WrittenInTheFuture { in_ms } => {

@@ -27,11 +27,11 @@ DEALLOCATE PREPARE outbox_checks;
 SET @outbox_checks = NULL /*M! , SESSION check_constraint_checks = DEFAULT */;
 
 -- The columns that are the application's. It shows no row to anybody, so whoever may write it can also be granted to read it:
--- tools that read back what they wrote (RETURNING of MariaDB) can. Without created_at, which tools fill from the session's clock:
--- a time of another zone.
+-- tools that read back what they wrote (RETURNING of MariaDB) can. Without times: tools write them by the clock of their zone, and
+-- a DATETIME keeps no zone. outbox_enqueue takes delay and expiry in seconds.
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW outbox_new AS
-    SELECT id, idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, available_at,
-           expires_at, traceparent, tracestate
+    SELECT id, idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, traceparent,
+           tracestate
     FROM outbox WHERE 1 = 0;
 
 DROP PROCEDURE IF EXISTS outbox_enqueue;

@@ -8,6 +8,6 @@ WITH newest AS (
     FROM newest
 )
 SELECT COUNT(*) AS looked_at, COUNT(IF(encoded_twice, 1, NULL)) AS encoded_twice,
-       COUNT(IF(ABS(delay) BETWEEN 3540 AND 50460 AND (ABS(delay) + 60) % 3600 <= 120, 1, NULL)) AS whole_hours,
+       COUNT(IF(delay < -60 OR delay BETWEEN 3540 AND 50460 AND (delay + 60) % 3600 <= 120, 1, NULL)) AS whole_hours,
        COUNT(IF(in_future, 1, NULL)) AS in_future
 FROM seen

@@ -9,6 +9,6 @@ WITH newest AS (
     FROM newest
 )
 SELECT count(*) AS looked_at, count(*) FILTER (WHERE encoded_twice) AS encoded_twice,
-       count(*) FILTER (WHERE abs(delay) BETWEEN 3540 AND 50460 AND (abs(delay) + 60) % 3600 <= 120) AS whole_hours,
+       count(*) FILTER (WHERE delay < -60 OR delay BETWEEN 3540 AND 50460 AND (delay + 60) % 3600 <= 120) AS whole_hours,
        count(*) FILTER (WHERE in_future) AS in_future
 FROM seen

@@ -9,6 +9,6 @@ WITH newest AS (
     FROM newest
 )
 SELECT count(*) AS looked_at, count(CASE WHEN encoded_twice THEN 1 END) AS encoded_twice,
-       count(CASE WHEN abs(delay) BETWEEN 3540 AND 50460 AND (abs(delay) + 60) % 3600 <= 120 THEN 1 END) AS whole_hours,
+       count(CASE WHEN delay < -60 OR delay BETWEEN 3540 AND 50460 AND (delay + 60) % 3600 <= 120 THEN 1 END) AS whole_hours,
        count(CASE WHEN in_future THEN 1 END) AS in_future
 FROM seen

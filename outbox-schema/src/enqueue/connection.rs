@@ -114,7 +114,11 @@ impl sealed::Insert for MySqlConnection {
 async fn insert_mysql(connection: &mut MySqlConnection, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
     use sealed::Insert;
 
-    let statement = include_str!("../../queries/mysql/enqueue.sql");
+    let statement = if rows.iter().any(Row::says_a_time) {
+        include_str!("../../queries/mysql/enqueue.sql")
+    } else {
+        include_str!("../../queries/mysql/enqueue_at_once.sql")
+    };
     let done = sqlx::query(statement).bind(rows_as_json(rows)?).execute(&mut *connection).await?;
     match rows {
         [row] => Ok(vec![Kept { id: done.last_insert_id().cast_signed(), idempotency_key: row.key.to_string() }]),

@@ -44,6 +44,14 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    /// Whether it is delayed or expires.
+    pub(super) fn says_a_time(&self) -> bool {
+        self.due_in_ms.is_some()
+            || self.due_at_ms.is_some()
+            || self.expires_in_ms.is_some()
+            || self.expires_at_ms.is_some()
+    }
+
     pub(super) fn of(message: &'a NewMessage) -> Result<Self, InvalidMessage> {
         message.validate()?;
         let key = message.idempotency_key.as_deref().map(Cow::Borrowed);

@@ -233,6 +233,31 @@ async fn an_application_writes_no_column_that_belongs_to_the_dispatcher() {
     }
 }
 
+/// A DATETIME keeps no zone, and most libraries write the time of theirs.
+#[tokio::test]
+async fn times_are_a_right_of_their_own_on_mysql_and_the_library_needs_it_only_where_it_writes_some() {
+    let [_, granted] = granted().await;
+    let later = [NewMessage::http("/x").json(&1).delay(std::time::Duration::from_secs(600))];
+    let timed = [
+        "INSERT INTO outbox (channel, target, payload, available_at) VALUES ('http', '/x', '1', UTC_TIMESTAMP(6))",
+        "INSERT INTO outbox (channel, target, payload, expires_at) VALUES ('http', '/x', '1', '2999-01-01')",
+    ];
+    for insert in timed {
+        refused(&granted.application, Dialect::MySql, insert).await;
+    }
+    let steps = [Step::Enqueue(&[NewMessage::http("/x").json(&1)]), Step::Enqueue(&later)];
+    let answers = transaction(&granted.application, &steps, "COMMIT").await;
+    assert!(answers[0].is_ok());
+    let told = answers[1].as_ref().unwrap_err().to_string();
+    assert!(told.contains("INSERT command denied") && told.contains("available_at"), "{told}");
+
+    grant_more(&granted, "", include_str!("../../../outbox-schema/grants/mysql_times.sql"));
+    let [first, second] = timed.map(Step::Sql);
+    let answers = transaction(&granted.application, &[first, second, Step::Enqueue(&later)], "COMMIT").await;
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    assert_eq!(granted.owner.number("SELECT count(*) FROM outbox").await, 4);
+}
+
 #[tokio::test]
 async fn zero_values_outcomes_and_payloads_encoded_twice_are_refused_by_name() {
     for outbox in outboxes::migrated().await {
@@ -319,7 +344,7 @@ async fn mistakes_that_no_check_refused_are_named_by_explain_check_and_a_counter
         let checked = program.run(&["check"]).await.done();
         for found in [
             "1 of the newest 4 have a payload that is a JSON string",
-            "1 of the newest 4 are due a whole number of hours",
+            "1 of the newest 4 are due before they were written, or a whole number of hours",
             "1 of the newest 4 say that they were written in the future",
         ] {
             assert!(checked.contains(found), "{checked}");
