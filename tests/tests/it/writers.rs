@@ -7,6 +7,7 @@ use outbox_schema::{Dialect, NewMessage, SCHEMA_VERSION};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection, Row};
 
+use crate::cancel_by_key::documented;
 use crate::grants::{Granted, SCHEMA, granted, refused};
 use crate::outboxes::{self, Outbox, Step, transaction};
 use crate::poller::Poller;
@@ -102,6 +103,27 @@ async fn outbox_enqueue_gives_the_id_or_null_for_a_known_key_and_the_transaction
         caller.enqueue(Some("order-2"), "1", "{}").await.unwrap().unwrap();
         caller.run("ROLLBACK").await;
         assert_eq!(granted.owner.number("SELECT count(*) FROM outbox").await, 2);
+    }
+}
+
+#[tokio::test]
+async fn the_documented_call_writes_a_message_that_is_due_in_ten_minutes() {
+    let [postgres, mysql] = granted().await;
+    for granted in [&postgres, &mysql] {
+        grant_enqueue(granted);
+        let mut caller = Caller::connect(&granted.application).await;
+        caller.run(documented("The function outbox_enqueue", granted.owner.dialect())).await;
+    }
+    let [_, _, sqlite] = outboxes::migrated().await;
+    sqlite.sql(documented("The function outbox_enqueue", Dialect::Sqlite)).await;
+    for (outbox, seconds) in [
+        (&postgres.owner, "extract(epoch FROM available_at - created_at)::bigint"),
+        (&mysql.owner, "TIMESTAMPDIFF(SECOND, created_at, available_at)"),
+        (&sqlite, "(available_at - created_at) / 1000"),
+    ] {
+        let due =
+            outbox.number(&format!("SELECT {seconds} FROM outbox WHERE idempotency_key = 'order-4711-reminder'")).await;
+        assert!((599..=601).contains(&due), "{due}");
     }
 }
 
@@ -352,10 +374,12 @@ async fn mistakes_that_no_check_refused_are_named_by_explain_check_and_a_counter
 
         let mut replica = program.start();
         let listener = replica.listener().await;
-        let counted = outbox_tests::eventually("the counter says it", std::time::Duration::from_secs(20), async || {
-            let (_, metrics) = get(&listener, "/metrics").await;
-            metrics.contains("outbox_encoded_twice_total{channel=\"http\"} 1").then_some(())
-        });
+        let counted =
+            outbox_tests::eventually("it was sent and counted", std::time::Duration::from_secs(20), async || {
+                let (_, metrics) = get(&listener, "/metrics").await;
+                let counted = metrics.contains("outbox_encoded_twice_total{channel=\"http\"} 1");
+                (counted && !sink.requests().is_empty()).then_some(())
+            });
         counted.await;
         assert_eq!(sink.requests()[0].body, br#""{\"a\": 1}""#.as_slice());
     }
