@@ -24,6 +24,7 @@ pub(crate) fn settings_json() -> Value {
         "auth": null,
         "signing_keys": [],
         "idempotency_key": "quoted",
+        "body": "json",
         "cloudevents": "off",
         "allow_networks": ["127.0.0.0/8", "::1/128"],
         "tls_ca": "",

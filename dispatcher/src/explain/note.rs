@@ -24,6 +24,11 @@ pub enum Note {
         /// How many; negative where it was due before it was written.
         hours: i64,
     },
+    /// It was due some hours after it was written, no more than a time zone can make.
+    Delayed {
+        /// By how many milliseconds.
+        by_ms: i64,
+    },
     /// It was due before it was written.
     DueBefore {
         /// By how many milliseconds.
@@ -66,7 +71,8 @@ impl Note {
     fn of_delay(ms: i64) -> Option<Self> {
         match whole_hours(ms) {
             Some(hours) => Some(Self::WholeHours { hours }),
-            None => (ms < -MINUTE_MS).then_some(Self::DueBefore { by_ms: -ms }),
+            None if ms < -MINUTE_MS => Some(Self::DueBefore { by_ms: -ms }),
+            None => (HOUR_MS..=(FURTHEST_ZONE + 1) * HOUR_MS).contains(&ms).then_some(Self::Delayed { by_ms: ms }),
         }
     }
 }
@@ -100,6 +106,14 @@ impl fmt::Display for Note {
                      a time zone is the reason: write times in UTC, or let outbox_enqueue count the seconds."
                 )
             }
+            Self::Delayed { by_ms } => {
+                let (hours, minutes) = (by_ms / HOUR_MS, by_ms % HOUR_MS / MINUTE_MS);
+                write!(
+                    f,
+                    "It was due {hours} h {minutes} min after it was written. If a shorter delay was meant, a time zone is the \
+                     reason: write times in UTC, or let outbox_enqueue count the seconds."
+                )
+            }
             Self::DueBefore { by_ms } => {
                 let minutes = by_ms / MINUTE_MS;
                 write!(
@@ -127,6 +141,18 @@ impl fmt::Display for Note {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_delay_that_a_time_zone_may_have_made_is_noted_in_either_direction() {
+        assert_eq!(Note::of_delay(9 * HOUR_MS), Some(Note::WholeHours { hours: 9 }));
+        let late = 9 * HOUR_MS + 10 * MINUTE_MS;
+        assert_eq!(Note::of_delay(late), Some(Note::Delayed { by_ms: late }));
+        let early = -8 * HOUR_MS - 50 * MINUTE_MS;
+        assert_eq!(Note::of_delay(early), Some(Note::DueBefore { by_ms: -early }));
+        for ms in [0, 10 * MINUTE_MS, -MINUTE_MS, 24 * HOUR_MS] {
+            assert_eq!(Note::of_delay(ms), None, "{ms}");
+        }
+    }
 
     #[test]
     fn whole_hours_are_those_that_a_time_zone_makes() {

@@ -6,8 +6,10 @@
 UPDATE outbox SET revision = revision + 1
 WHERE revision = 0 AND (status = 'PENDING' /*!80000 OR TRUE */)
   AND (/*!80000 status <> 'PENDING' OR */ max_attempts < 1 OR expires_at <= '2000-01-01'
-       OR JSON_TYPE(payload) = 'STRING' AND LEFT(TRIM(LEADING ' ' FROM JSON_UNQUOTE(payload)), 1) IN ('{', '['));
+       OR CONVERT(JSON_TYPE(payload) USING utf8mb4) COLLATE utf8mb4_bin = 'STRING'
+          AND LEFT(TRIM(LEADING ' ' FROM JSON_UNQUOTE(payload)), 1) IN ('{', '['));
 
+-- What JSON_TYPE gives has a collation of its own on MariaDB, and literals that of the session: one is named here.
 -- MariaDB reads the whole table where it is to check the rows that are there.
 SET @outbox_checks = NULL /*M! , SESSION check_constraint_checks = 0 */;
 SET @outbox_checks = IF(
@@ -19,7 +21,7 @@ SET @outbox_checks = IF(
          ADD CONSTRAINT outbox_max_attempts_of_1_or_more CHECK (max_attempts >= 1 OR revision > 0),
          ADD CONSTRAINT outbox_expires_at_after_2000 CHECK (expires_at > ''2000-01-01'' OR revision > 0),
          ADD CONSTRAINT outbox_payload_encoded_twice
-             CHECK (JSON_TYPE(payload) <> ''STRING'' OR revision > 0
+             CHECK (CONVERT(JSON_TYPE(payload) USING utf8mb4) COLLATE utf8mb4_bin <> ''STRING'' OR revision > 0
                     OR LEFT(TRIM(LEADING '' '' FROM JSON_UNQUOTE(payload)), 1) NOT IN (''{'', ''[''))');
 PREPARE outbox_checks FROM @outbox_checks;
 EXECUTE outbox_checks;

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use outbox_schema::destination::Room;
 use outbox_schema::{ChannelTerms, ClaimRequest, StoreError, TermId, Verdict};
-use sqlx::Connection;
+use sqlx::{AssertSqlSafe, Connection};
+
+use crate::eventually;
 
 use super::{Dialect, Outbox, delivered, http, ids, mark, once, request};
 
@@ -350,8 +352,18 @@ pub async fn a_claim_outlasts_the_connection_of_the_last_one(outbox: &Outbox) {
     let id = outbox.insert(&[]).await;
     // Not through the outbox's own pool: it may hand out one of those that are closed here.
     let mut connection = sqlx::PgConnection::connect(outbox.url()).await.unwrap();
-    let close = "SELECT coalesce(bool_and(pg_terminate_backend(pid, 10000)), false) FROM pg_stat_activity \
-                 WHERE datname = current_database() AND pid <> pg_backend_pid()";
-    assert!(sqlx::query_scalar::<_, bool>(close).fetch_one(&mut connection).await.unwrap(), "some are left after 10 s");
+    let others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    let closed = format!("SELECT coalesce(bool_and(pg_terminate_backend(pid)), false) {others}");
+    assert!(sqlx::query_scalar::<_, bool>(AssertSqlSafe(closed)).fetch_one(&mut connection).await.unwrap());
+    connection.close().await.unwrap();
+    // PostgreSQL 13 does not wait for their ends.
+    let url = outbox.url();
+    eventually("their ends", Duration::from_secs(10), async || {
+        let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+        let left = AssertSqlSafe(format!("SELECT count(*) {others} AND backend_type = 'client backend'"));
+        let left: i64 = sqlx::query_scalar(left).fetch_one(&mut connection).await.unwrap();
+        (left == 0).then_some(())
+    })
+    .await;
     assert_eq!(ids(&outbox.store.claim(&term, &request(&channels)).await.unwrap().messages), [id.0]);
 }
