@@ -1,7 +1,6 @@
 package tries;
 
 import java.sql.Connection;
-import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.Statement;
@@ -16,6 +15,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
+import javax.sql.DataSource;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.jdbc.autoconfigure.DataSourceProperties;
 import org.springframework.core.annotation.Order;
@@ -114,7 +114,7 @@ class JdbcTries implements Tries.Variants {
             "INSERT INTO outbox_new" + columns + " VALUES ('hooks', ?, ?, ?)",
             new Object[] {hook, message.json(), message.key()}, new int[] {Types.VARCHAR, Types.OTHER, Types.VARCHAR}));
         if (postgres) {
-            tries.attempt(STACK, "stringtype=unspecified", message -> elsewhere("?stringtype=unspecified",
+            tries.attempt(STACK, "stringtype=unspecified", message -> new JdbcTemplate(database("?stringtype=unspecified")).update(
                 "INSERT INTO outbox_new" + columns + " VALUES ('hooks', ?, ?, ?)", hook, message.json(), message.key()));
         }
         tries.attempt(STACK, "payload encoded twice", message -> jdbc.update(
@@ -138,10 +138,10 @@ class JdbcTries implements Tries.Variants {
     private void generatedKeys(Tries tries) {
         for (String table : List.of("outbox", "outbox_new")) {
             tries.attempt(STACK, "RETURN_GENERATED_KEYS, " + table, message ->
-                insertForId(table, message, connection -> connection.prepareStatement(
+                insertForId(message, connection -> connection.prepareStatement(
                     "INSERT INTO " + table + columns + values, Statement.RETURN_GENERATED_KEYS)));
             tries.attempt(STACK, "generated key {\"id\"}, " + table, message ->
-                insertForId(table, message, connection -> connection.prepareStatement(
+                insertForId(message, connection -> connection.prepareStatement(
                     "INSERT INTO " + table + columns + values, new String[] {"id"})));
         }
         tries.attempt(STACK, "INSERT ... RETURNING id, outbox", message -> jdbc.queryForObject(
@@ -157,7 +157,7 @@ class JdbcTries implements Tries.Variants {
         PreparedStatement of(Connection connection) throws SQLException;
     }
 
-    private void insertForId(String table, Tries.Message message, Preparation preparation) {
+    private void insertForId(Tries.Message message, Preparation preparation) {
         var keys = new GeneratedKeyHolder();
         jdbc.update(connection -> {
             var statement = preparation.of(connection);
@@ -172,7 +172,7 @@ class JdbcTries implements Tries.Variants {
     private void duplicates(Tries tries) {
         String insert = "INSERT INTO outbox_new" + columns + values;
         // As of an application without JPA, whose transaction manager knows no nested transactions by default.
-        var database = new DriverManagerDataSource(settings.getUrl(), settings.getUsername(), settings.getPassword());
+        var database = database("");
         var own = new JdbcTemplate(database);
         var transactions = new JdbcTransactionManager(database);
         var savepoint = new TransactionTemplate(transactions);
@@ -202,6 +202,7 @@ class JdbcTries implements Tries.Variants {
         }
     }
 
+    /** MySQL and MariaDB take no times: outbox_enqueue has seconds. */
     private void times(Tries tries) {
         String insert = "INSERT INTO outbox_new (available_at, channel, target, payload, idempotency_key)"
             + values.replace("VALUES (", "VALUES (?, ");
@@ -213,25 +214,12 @@ class JdbcTries implements Tries.Variants {
         times.put("OffsetDateTime of UTC", () -> OffsetDateTime.now(ZoneOffset.UTC).plus(DELAY));
         times.forEach((type, time) -> tries.attempt(STACK, "available_at by " + type, 600, message ->
             jdbc.update(insert, time.get(), hook, message.json(), message.key())));
-        if (!postgres) {
-            String utc = "?connectionTimeZone=UTC&forceConnectionTimeZoneToSession=true&preserveInstants=true";
-            times.forEach((type, time) -> tries.attempt(STACK, "available_at by " + type + ", connectionTimeZone=UTC", 600, message ->
-                elsewhere(utc, insert, time.get(), hook, message.json(), message.key())));
-        }
         tries.attempt(STACK, "available_at by NOW() + INTERVAL of the database", 600, message -> jdbc.update(
             insert.replace("VALUES (?", "VALUES (NOW() + INTERVAL " + (postgres ? "'10 minutes'" : "10 MINUTE")),
             hook, message.json(), message.key()));
     }
 
-    /** On a connection of other settings. */
-    private void elsewhere(String options, String insert, Object... arguments) throws SQLException {
-        try (var connection = DriverManager.getConnection(settings.getUrl() + options, settings.getUsername(),
-                 settings.getPassword());
-             var statement = connection.prepareStatement(insert)) {
-            for (int i = 0; i < arguments.length; i++) {
-                statement.setObject(i + 1, arguments[i]);
-            }
-            statement.executeUpdate();
-        }
+    private DataSource database(String options) {
+        return new DriverManagerDataSource(settings.getUrl() + options, settings.getUsername(), settings.getPassword());
     }
 }

@@ -1,7 +1,6 @@
 package tries;
 
 import jakarta.persistence.EntityManager;
-import jakarta.persistence.EntityManagerFactory;
 import jakarta.persistence.ParameterMode;
 import java.sql.Timestamp;
 import java.time.Duration;
@@ -9,11 +8,7 @@ import java.time.Instant;
 import java.time.LocalDateTime;
 import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
-import java.util.Map;
-import java.util.function.Consumer;
-import javax.sql.DataSource;
 import org.springframework.beans.factory.annotation.Value;
-import org.springframework.boot.jpa.EntityManagerFactoryBuilder;
 import org.springframework.core.annotation.Order;
 import org.springframework.dao.DataIntegrityViolationException;
 import org.springframework.data.jpa.repository.support.SimpleJpaRepository;
@@ -47,17 +42,13 @@ class JpaTries implements Tries.Variants {
 
     private final JpaOrders orders;
     private final EntityManager entities;
-    private final EntityManagerFactoryBuilder factories;
-    private final DataSource database;
     private final String hook;
     private final boolean postgres;
 
-    JpaTries(JpaOrders orders, EntityManager entities, EntityManagerFactoryBuilder factories, DataSource database,
-             @Value("${shop.hook}") String hook, @Value("${GUIDE_SERVER}") String server) {
+    JpaTries(JpaOrders orders, EntityManager entities, @Value("${shop.hook}") String hook,
+             @Value("${GUIDE_SERVER}") String server) {
         this.orders = orders;
         this.entities = entities;
-        this.factories = factories;
-        this.database = database;
         this.hook = hook;
         this.postgres = server.equals("postgres");
     }
@@ -188,45 +179,28 @@ class JpaTries implements Tries.Variants {
         });
     }
 
+    /** MySQL and MariaDB take no times: outbox_enqueue has seconds. */
     private void times(Tries tries) {
-        times(tries, "", entities::persist);
-        if (!postgres) {
-            var factory = factories.dataSource(database).packages(JpaRows.class).persistenceUnit("utc")
-                .properties(Map.of("hibernate.jdbc.time_zone", "UTC")).build();
-            factory.afterPropertiesSet();
-            try {
-                times(tries, ", hibernate.jdbc.time_zone=UTC", row -> persist(factory.getObject(), row));
-            } finally {
-                factory.destroy();
-            }
-        }
-    }
-
-    private void times(Tries tries, String settings, Consumer<Object> persist) {
-        tries.attempt(STACK, "entity with availableAt of Instant" + settings, 600, message -> {
+        tries.attempt(STACK, "entity with availableAt of Instant", 600, message -> {
             var row = keyed(new AtInstant(), message);
             row.availableAt = Instant.now().plus(DELAY);
-            persist.accept(row);
+            entities.persist(row);
         });
-        tries.attempt(STACK, "entity with availableAt of LocalDateTime" + settings, 600, message -> {
+        tries.attempt(STACK, "entity with availableAt of LocalDateTime", 600, message -> {
             var row = keyed(new AtLocalDateTime(), message);
             row.availableAt = LocalDateTime.now().plus(DELAY);
-            persist.accept(row);
+            entities.persist(row);
         });
-        tries.attempt(STACK, "entity with availableAt of OffsetDateTime" + settings, 600, message -> {
+        tries.attempt(STACK, "entity with availableAt of OffsetDateTime", 600, message -> {
             var row = keyed(new AtOffsetDateTime(), message);
             row.availableAt = OffsetDateTime.now(ZoneOffset.UTC).plus(DELAY);
-            persist.accept(row);
+            entities.persist(row);
         });
-        tries.attempt(STACK, "entity with availableAt of Timestamp" + settings, 600, message -> {
+        tries.attempt(STACK, "entity with availableAt of Timestamp", 600, message -> {
             var row = keyed(new AtTimestamp(), message);
             row.availableAt = Timestamp.from(Instant.now().plus(DELAY));
-            persist.accept(row);
+            entities.persist(row);
         });
-    }
-
-    private static void persist(EntityManagerFactory factory, Object row) {
-        factory.runInTransaction(entities -> entities.persist(row));
     }
 
     private <T extends Keyed> T keyed(T row, Tries.Message message) {

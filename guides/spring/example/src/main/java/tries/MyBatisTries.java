@@ -35,7 +35,7 @@ class MyBatisTries implements Tries.Variants {
         this.postgres = server.equals("postgres");
     }
 
-    /** A row, as an application without our help would have it. */
+    /** What an application's own mapper would take. */
     static class Row {
         public Long id;
         public String key;

@@ -19,8 +19,8 @@ class FlywayTest {
             .withInitializer(new ConfigDataApplicationContextInitializer())
             .withConfiguration(AutoConfigurations.of(DataSourceAutoConfiguration.class, JdbcTemplateAutoConfiguration.class,
                 FlywayAutoConfiguration.class))
-            .withPropertyValues("spring.datasource.url=jdbc:h2:mem:flyway;INIT=CREATE TABLE IF NOT EXISTS outbox AS SELECT 1 AS id",
-                "spring.datasource.username=sa")
+            .withPropertyValues("spring.datasource.username=sa",
+                "spring.datasource.url=jdbc:h2:mem:flyway;INIT=CREATE TABLE IF NOT EXISTS outbox AS SELECT 1 AS id")
             .run(context -> {
                 var jdbc = context.getBean(JdbcTemplate.class);
                 assertThat(jdbc.queryForList("SELECT id FROM outbox", Long.class)).containsExactly(1L);

@@ -13,6 +13,7 @@ import outbox.spring.Outbox.Message;
 import outbox.spring.test.AutoConfigureOutbox;
 import outbox.spring.test.RecordingOutbox;
 
+// docs: begin test
 @DataJpaTest(properties = "shop.hook=https://hooks.example/orders")
 @AutoConfigureOutbox
 @Import(OrderService.class)
@@ -38,3 +39,4 @@ class OrderServiceTest {
                 .key("order-4-reminder").delay(Duration.ofSeconds(5)));
     }
 }
+// docs: end test

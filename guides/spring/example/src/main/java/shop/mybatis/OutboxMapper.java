@@ -2,13 +2,15 @@ package shop.mybatis;
 
 import org.apache.ibatis.annotations.Insert;
 import org.apache.ibatis.annotations.Mapper;
+import org.apache.ibatis.annotations.Options;
 import org.apache.ibatis.annotations.Select;
 
 @Mapper
 public interface OutboxMapper {
     // docs: begin mybatis-postgres
-    /** Returns null where the key is known. It writes, so MyBatis must neither cache it nor roll it back. */
+    /** Null where the key is known. Without flushCache, MyBatis would answer the same call in a transaction from its cache. */
     @Select(value = "SELECT outbox_enqueue(#{channel}, #{target}, #{payload}, #{key})", affectData = true)
+    @Options(flushCache = Options.FlushCachePolicy.TRUE)
     Long enqueueOnPostgres(String channel, String target, String payload, String key);
     // docs: end mybatis-postgres
 
@@ -17,7 +19,7 @@ public interface OutboxMapper {
     void enqueueOnMySql(String channel, String target, String payload, String key);
 
     /** Null where the key of the last call is known. */
-    @Select(value = "SELECT @id", affectData = true)
+    @Select("SELECT @id")
     Long enqueuedOnMySql();
     // docs: end mybatis-mysql
 

@@ -15,7 +15,10 @@ public interface Outbox {
 
     /** The payload is any object that Jackson can write. A String is taken for JSON that is written already. */
     record Message(String channel, String target, Object payload, String key, Map<String, Object> options) {
-        public Message(String channel, String target, Object payload) { this(channel, target, payload, null, Map.of()); }
+        public Message(String channel, String target, Object payload) {
+            this(channel, target, payload, null, Map.of());
+        }
+
         public Message key(String key) { return new Message(channel, target, payload, key, options); }
         public Message delay(Duration delay) { return with("delay_seconds", delay.toMillis() / 1000.0); }
         public Message expiry(Duration expiry) { return with("expires_seconds", expiry.toMillis() / 1000.0); }

@@ -1,11 +1,13 @@
 package outbox.spring;
 
 import java.net.URI;
+import java.util.stream.Stream;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandidate;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.boot.jdbc.autoconfigure.JdbcTemplateAutoConfiguration;
 import org.springframework.context.annotation.Bean;
 import org.springframework.jdbc.core.JdbcTemplate;
@@ -15,14 +17,14 @@ import tools.jackson.databind.json.JsonMapper;
 @EnableConfigurationProperties(OutboxAutoConfiguration.Properties.class)
 public class OutboxAutoConfiguration {
     @Bean @ConditionalOnSingleCandidate(JdbcTemplate.class) @ConditionalOnMissingBean(Outbox.class)
-    Outbox outbox(JdbcTemplate jdbc, JsonMapper json, Properties properties) {
-        return new JdbcOutbox(jdbc, json, properties.wakeUrl == null ? null : new Wake(properties.wakeUrl, properties.token));
+    Outbox outbox(JdbcTemplate jdbc, JsonMapper json, Properties config) {
+        return new JdbcOutbox(jdbc, json,
+            Stream.of(config.wakeUrl).map(url -> new Wake(url, config.token)).toArray(Wake[]::new));
     }
 
     /**
-     * @param wakeUrl the dispatcher's POST /api/v1/wake, which is told of each commit. Without it, the dispatcher polls
+     * @param wakeUrl POST /api/v1/wake of the dispatcher, or of each of its replicas: they hear of each commit
      * @param token   admin.token of the dispatcher's settings
      */
-    @ConfigurationProperties("outbox")
-    record Properties(URI wakeUrl, String token) {}
+    @ConfigurationProperties("outbox") record Properties(@DefaultValue URI[] wakeUrl, String token) {}
 }

@@ -9,14 +9,14 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.transaction.support.TransactionSynchronization;
 
-/** Tells the dispatcher of commits, in the background. Commits that come while one hint is under way share the next. */
-class Wake implements TransactionSynchronization {
+/** Tells a replica of the dispatcher of commits, in the background. Commits that come while one hint is under way share the next. */
+public class Wake implements TransactionSynchronization {
     private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private final AtomicInteger commits = new AtomicInteger();
     private final HttpRequest.Builder hint;
 
-    Wake(URI url, String token) {
-        hint = HttpRequest.newBuilder(url).timeout(Duration.ofSeconds(2)).POST(HttpRequest.BodyPublishers.noBody());
+    public Wake(URI url, String token) {
+        hint = HttpRequest.newBuilder(url).timeout(Duration.ofSeconds(1)).POST(HttpRequest.BodyPublishers.noBody());
         if (token != null) hint.header("Authorization", "Bearer " + token);
     }
 

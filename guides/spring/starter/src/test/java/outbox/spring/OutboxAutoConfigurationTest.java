@@ -27,7 +27,6 @@ import org.springframework.boot.transaction.autoconfigure.TransactionAutoConfigu
 import org.springframework.context.ApplicationContext;
 import org.springframework.jdbc.datasource.DataSourceTransactionManager;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
-import org.springframework.transaction.IllegalTransactionStateException;
 import org.springframework.transaction.support.TransactionTemplate;
 
 /** On H2, with a procedure that stands for outbox_enqueue: public, so that H2 may call it. guides/run calls the real ones. */
@@ -81,7 +80,7 @@ public class OutboxAutoConfigurationTest {
 
     @Test
     void refusesToSendOutsideOfATransaction() {
-        application.run(context -> assertThatExceptionOfType(IllegalTransactionStateException.class)
+        application.run(context -> assertThatExceptionOfType(IllegalStateException.class)
             .isThrownBy(() -> context.getBean(Outbox.class).send("push", "token", Map.of())));
         assertThat(calls).isEmpty();
     }
@@ -89,7 +88,7 @@ public class OutboxAutoConfigurationTest {
     @Test
     void refusesToSendInATransactionOfAnotherDataSource() {
         var other = new DataSourceTransactionManager(new DriverManagerDataSource("jdbc:h2:mem:other"));
-        application.run(context -> assertThatExceptionOfType(IllegalTransactionStateException.class)
+        application.run(context -> assertThatExceptionOfType(IllegalStateException.class)
             .isThrownBy(() -> new TransactionTemplate(other).executeWithoutResult(
                 status -> context.getBean(Outbox.class).send("push", "token", Map.of()))));
         assertThat(calls).isEmpty();
@@ -110,23 +109,26 @@ public class OutboxAutoConfigurationTest {
     }
 
     @Test
-    void wakesTheDispatcherOnceForEachCommitThatBringsMessages() throws Exception {
+    void wakesEachReplicaOnceForACommitThatBringsMessages() throws Exception {
         var hints = new LinkedBlockingQueue<String>();
         var dispatcher = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
-        dispatcher.createContext("/api/v1/wake", exchange -> {
-            hints.add(exchange.getRequestMethod() + " " + exchange.getRequestHeaders().getFirst("Authorization"));
-            exchange.sendResponseHeaders(204, -1);
+        dispatcher.createContext("/", exchange -> {
+            hints.add(exchange.getRequestMethod() + " " + exchange.getRequestURI()
+                + " " + exchange.getRequestHeaders().getFirst("Authorization"));
+            exchange.sendResponseHeaders(200, -1);
             exchange.close();
         });
         dispatcher.start();
+        String replicas = "http://127.0.0.1:" + dispatcher.getAddress().getPort();
         try {
-            application.withPropertyValues("outbox.token=secret",
-                "outbox.wake-url=http://127.0.0.1:" + dispatcher.getAddress().getPort() + "/api/v1/wake").run(context -> {
+            application.withPropertyValues("outbox.token=secret", "outbox.wake-url=" + replicas + "/a," + replicas + "/b")
+                .run(context -> {
                     var outbox = context.getBean(Outbox.class);
                     inTransaction(context, () -> outbox.send(new Outbox.Message("push", "token", 1).key("known")));
                     assertThat(hints.poll(200, TimeUnit.MILLISECONDS)).isNull();
-                    inTransaction(context, () -> outbox.send("push", "a", 1) && outbox.send("push", "b", 2));
-                    assertThat(hints.poll(10, TimeUnit.SECONDS)).isEqualTo("POST Bearer secret");
+                    inTransaction(context, () -> outbox.send("push", "token", 1) && outbox.send("push", "token", 2));
+                    assertThat(List.of(hints.poll(10, TimeUnit.SECONDS), hints.poll(10, TimeUnit.SECONDS)))
+                        .containsExactlyInAnyOrder("POST /a Bearer secret", "POST /b Bearer secret");
                     assertThat(hints.poll(200, TimeUnit.MILLISECONDS)).isNull();
                 });
         } finally {

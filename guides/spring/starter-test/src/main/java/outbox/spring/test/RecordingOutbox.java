@@ -2,7 +2,6 @@ package outbox.spring.test;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
-import org.springframework.transaction.IllegalTransactionStateException;
 import org.springframework.transaction.support.TransactionSynchronization;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 import outbox.spring.Outbox;
@@ -13,7 +12,7 @@ public class RecordingOutbox implements Outbox {
 
     @Override public boolean send(Message message) {
         if (!TransactionSynchronizationManager.isActualTransactionActive()) {
-            throw new IllegalTransactionStateException("Outbox.send needs a transaction");
+            throw new IllegalStateException("Outbox.send needs a transaction");
         }
         if (message.key() != null && sent.stream().anyMatch(other -> message.key().equals(other.key()))) return false;
         TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
