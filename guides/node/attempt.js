@@ -1,10 +1,15 @@
 let tried = 0;
 
 /**
- * Makes the function `attempt` of a stack. It tries one way to write a message, and prints what became of it as a line of JSON.
- * Its arguments: what is tried, a function that writes one message of that key and body, and the seconds from now at which
- * the author of such code wants the message to be due.
+ * Tries one way to write a message, and prints what became of it as a line of JSON.
+ *
+ * @callback Attempt
+ * @param {string} name what is tried
+ * @param {(key: string, body: {n: number}) => PromiseLike<unknown>} write writes one message
+ * @param {number} [delay] the seconds from now at which the author of such code wants the message to be due
  */
+
+/** @type {(stack: string) => Attempt} */
 export const attemptsWith = (stack) => async (name, write, delay) => {
   tried += 1;
   const key = `try-${tried}`;
@@ -17,7 +22,11 @@ export const attemptsWith = (stack) => async (name, write, delay) => {
   }
 };
 
-/** The server's own words, where the stack puts others around them. */
+/**
+ * The server's own words, where the stack puts others around them.
+ *
+ * @param {any} error
+ */
 function wordsOf(error) {
   const inner = error.original ?? error.cause ?? error;
   const words = inner.sqlMessage ?? inner.message;
