@@ -30,6 +30,6 @@ export const attemptsWith = (stack) => async (name, write, delay) => {
 function wordsOf(error) {
   const inner = error.original ?? error.cause ?? error;
   const words = inner.sqlMessage ?? inner.message;
-  // Knex: the statement, a dash, and the words.
-  return words.split(' - ').at(-1).replace(/\s+/g, ' ').trim().slice(0, 200);
+  // Knex: the statement, a dash, and the words. Prisma: the call, a code, and "Message: `the words`".
+  return words.split(' - ').at(-1).replace(/\s+/g, ' ').replace(/^.* Message: `(.*)`$/, '$1').trim().slice(0, 200);
 }
