@@ -59,21 +59,11 @@ func place(db *gorm.DB, order Order, message outbox.Message, reserve func(*gorm.
 		if err := tx.Create(&order).Error; err != nil {
 			return err
 		}
-		if err := enqueue(tx, message); err != nil {
+		if err := outbox.Enqueue(tx, message); err != nil {
 			return err
 		}
 		return reserve(tx)
 	})
-}
-
-// enqueue writes the message. Where its key is known already, the first message stands.
-func enqueue(tx *gorm.DB, message outbox.Message) error {
-	// The inner transaction is a savepoint: PostgreSQL goes on behind a duplicate only from there.
-	err := tx.Transaction(func(tx *gorm.DB) error { return tx.Create(&message).Error })
-	if errors.Is(err, gorm.ErrDuplicatedKey) {
-		return nil
-	}
-	return err
 }
 
 // docs: end gorm
@@ -106,9 +96,13 @@ func run() error {
 		return err
 	}
 
-	reminder := message("order-4-reminder", map[string]int{"order": 4})
-	reminder.AvailableAt = outbox.Delay(5 * time.Second)
-	if err := place(db, Order{ID: 4, Customer: "Edsger"}, reminder, inStock); err != nil {
+	err = db.Transaction(func(tx *gorm.DB) error {
+		if err := tx.Create(&Order{ID: 4, Customer: "Edsger"}).Error; err != nil {
+			return err
+		}
+		return outbox.EnqueueLater(tx, message("order-4-reminder", map[string]int{"order": 4}), 5*time.Second)
+	})
+	if err != nil {
 		return err
 	}
 

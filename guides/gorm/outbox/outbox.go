@@ -1,12 +1,12 @@
-// Package outbox has the model of a message.
+// Package outbox writes messages into the outbox, in the transaction of the caller.
 package outbox
 
 import (
-	"context"
+	"encoding/json"
+	"errors"
 	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 )
 
 // docs: begin gorm-model
@@ -19,22 +19,41 @@ type Message struct {
 	Payload        any `gorm:"serializer:json"`
 	OrderingKey    *string
 	Headers        map[string]string `gorm:"serializer:json"`
-	AvailableAt    Delay
 }
 
 // TableName is the view through which messages are written: it takes rows and shows none.
 func (Message) TableName() string { return "outbox_new" }
 
-// Delay counts from now, by the clock of the database: no time zone can shift it.
-type Delay time.Duration
-
-// GormValue is what gorm writes for a Delay.
-func (d Delay) GormValue(_ context.Context, db *gorm.DB) clause.Expr {
-	seconds := time.Duration(d).Seconds()
-	if db.Name() == "postgres" {
-		return gorm.Expr("now() + ? * interval '1 second'", seconds)
+// Enqueue writes the message. Where its key is known already, the first message stands.
+func Enqueue(tx *gorm.DB, m Message) error {
+	// The inner transaction is a savepoint: behind a duplicate, PostgreSQL goes on only from there.
+	err := tx.Transaction(func(tx *gorm.DB) error { return tx.Create(&m).Error })
+	if errors.Is(err, gorm.ErrDuplicatedKey) {
+		return nil
 	}
-	return gorm.Expr("UTC_TIMESTAMP(6) + INTERVAL ? SECOND", seconds)
+	return err
 }
 
 // docs: end gorm-model
+
+// docs: begin gorm-delay
+
+// EnqueueLater writes a message with a key. The database counts the delay, so no time zone can shift it.
+func EnqueueLater(tx *gorm.DB, m Message, delay time.Duration) error {
+	payload, err := json.Marshal(m.Payload)
+	if err != nil {
+		return err
+	}
+	if tx.Name() == "postgres" {
+		return tx.Exec(`SELECT outbox_enqueue(?, ?, ?, p_idempotency_key => ?, p_delay_seconds => ?)`,
+			m.Channel, m.Target, string(payload), m.IdempotencyKey, delay.Seconds()).Error
+	}
+	options, err := json.Marshal(map[string]any{"delay_seconds": delay.Seconds()})
+	if err != nil {
+		return err
+	}
+	return tx.Exec(`CALL outbox_enqueue(?, ?, ?, ?, ?, @id)`,
+		m.Channel, m.Target, string(payload), m.IdempotencyKey, string(options)).Error
+}
+
+// docs: end gorm-delay
