@@ -1,9 +1,10 @@
-//! How the outside is reached: destinations (http, fcm) and leases (redis, table).
+//! How the outside is reached: destinations (http, fcm), leases (redis, table) and hints (redis).
 
 mod connections;
 pub mod destination;
 mod exchange;
 pub mod fcm;
+pub mod hints;
 pub mod http;
 pub mod lease;
 mod network;
@@ -11,7 +12,9 @@ mod retry_after;
 pub mod setup;
 
 pub use destination::{Adapter, Answer, Delivery, Permit};
+pub use hints::Hints;
 pub use lease::{
-    Held, Lease, LeaseError, REDIS_RIGHTS, REDIS_URL, RedisLease, RedisSetupError, TableLease, check_redis_url,
+    Held, Lease, LeaseError, REDIS_RIGHTS, REDIS_URL, RedisHints, RedisLease, RedisSetupError, TableLease,
+    check_redis_url,
 };
 pub use setup::{BASE_URL, SetupError, base_url, ensure_crypto_provider};

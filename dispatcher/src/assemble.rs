@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
 
-use crate::attention::Attention;
+use crate::attention::{Attention, HintSource};
 use crate::channels::{Channel, Channels};
 use crate::claim::Intake;
 use crate::clock::Clock;
@@ -45,6 +45,8 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// Removes what is old, and how old that is; none: nothing is removed.
     pub retention: Option<(Arc<dyn Pruning>, InForce<Retention>)>,
+    /// Where hints come from; none: from nowhere.
+    pub hints: Option<HintSource>,
     /// Where attempts are made.
     pub wire: Handle,
     /// Its numbers.
@@ -64,7 +66,7 @@ pub struct Settings {
     pub max_in_flight: usize,
     /// `dispatch.max_bytes`.
     pub max_bytes: u64,
-    /// `dispatch.drain_timeout`, `dispatch.wakeup` and `--until-empty`.
+    /// `dispatch.drain_timeout`, what follows from `dispatch.wakeup`, and `--until-empty`.
     pub run: LoopSettings,
 }
 
@@ -79,6 +81,7 @@ impl Dispatcher {
             clock,
             metrics,
             retention,
+            hints,
             wire,
             settings,
         } = parts;
@@ -130,12 +133,13 @@ impl Dispatcher {
                 destinations: destinations.clone(),
                 start: Start::default(),
                 wakeup: wakeup.clone(),
-                attention: Arc::new(Attention::new(settings.run.wakeup)),
+                attention: Arc::new(Attention::new(settings.run.hinted, wakeup.clone())),
                 took_all: AtomicBool::new(false),
                 poll_interval: settings.poll_interval,
                 lease_ttl: settings.lease_ttl,
                 metrics: metrics.clone(),
             },
+            hints,
             sender: Arc::new(Sender { destinations: destinations.clone(), marks, metrics }),
             keeper: Arc::new(Keeper { store: destination_store, destinations, in_flight: in_flight.clone(), wakeup }),
             in_flight,

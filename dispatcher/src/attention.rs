@@ -6,16 +6,17 @@
 //! after it fell asleep: its message then waits about three times as long as the transaction took.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use outbox_schema::store::Wakeups;
-use outbox_schema::{Store, StoreError};
+use outbox_adapters::Hints;
+use outbox_schema::Store;
+use outbox_schema::store::{HintsLost, Wakeups};
 use tokio::sync::{Notify, watch};
 
 use crate::pauses::Pauses;
 
-/// The wait after the first poll that finds nothing, where the database gives hints and where it does not, and by what it grows
+/// The wait after the first poll that finds nothing, where hints are counted on and where they are not, and by what it grows
 /// with each that follows.
 const SOON_IF_HINTED: Duration = Duration::from_micros(250);
 const SOON: Duration = Duration::from_millis(1);
@@ -24,30 +25,70 @@ const GROWTH: u32 = 4;
 /// Who waits so long for the next poll is asleep.
 const A_NAP: Duration = Duration::from_millis(16);
 
-/// What the poller and its ear for the database's hints know of each other.
+/// Where hints come from.
+#[derive(Debug, Clone)]
+pub enum HintSource {
+    /// The database gives them.
+    Database(Arc<dyn Store>),
+    /// Applications give them where the lease is.
+    Applications(Arc<dyn Hints>),
+}
+
+impl HintSource {
+    async fn open(&self) -> Result<Option<Box<dyn Wakeups>>, HintsLost> {
+        match self {
+            Self::Database(store) => Ok(store.wakeups().await?),
+            Self::Applications(hints) => Ok(Some(hints.listen().await?)),
+        }
+    }
+}
+
+/// What the poller and its ear for hints know of each other.
 #[derive(Debug)]
 pub struct Attention {
-    /// Whether there are any.
+    /// Whether hints are counted on. Polls come sooner then: not on SQLite, where a poll locks the file.
     hinted: bool,
+    /// Whether this replica polls.
+    polls: AtomicBool,
     /// Polls in a row that found nothing.
     in_vain: AtomicU32,
     asleep: watch::Sender<bool>,
+    wakeup: Arc<Notify>,
 }
 
 impl Attention {
-    /// That of a poller whose database gives hints, or does not.
-    pub fn new(hinted: bool) -> Self {
-        Self { hinted, in_vain: AtomicU32::default(), asleep: watch::Sender::default() }
+    /// That of a poller who counts on hints, or does not. It is woken by `wakeup`.
+    pub fn new(hinted: bool, wakeup: Arc<Notify>) -> Self {
+        let (polls, in_vain, asleep) = (AtomicBool::default(), AtomicU32::default(), watch::Sender::default());
+        Self { hinted, polls, in_vain, asleep, wakeup }
+    }
+
+    /// This replica polls from now on.
+    pub fn begin(&self) {
+        self.polls.store(true, Ordering::Relaxed);
+    }
+
+    /// This replica polls no more.
+    pub fn leave(&self) {
+        self.polls.store(false, Ordering::Relaxed);
+        self.rouse();
+    }
+
+    /// Takes a hint, and says whether this replica polls. A poller that is awake looks again by itself.
+    pub fn hint(&self) -> bool {
+        if *self.asleep.borrow() {
+            self.wakeup.notify_one();
+        }
+        self.polls.load(Ordering::Relaxed)
     }
 
     /// Whether it looks again at once after a poll that took all that was due: hints are for who is asleep, so one that counts
-    /// on them learns of what comes next by looking only. Where there are none, polls are dear: on SQLite the file is locked
-    /// meanwhile.
+    /// on them learns of what comes next by looking only.
     pub fn is_undivided(&self) -> bool {
         self.hinted
     }
 
-    /// A poll found something, or this replica polls no more.
+    /// A poll found something.
     pub fn rouse(&self) {
         self.in_vain.store(0, Ordering::Relaxed);
         self.sleep(false);
@@ -66,16 +107,15 @@ impl Attention {
         self.asleep.send_if_modified(|present| std::mem::replace(present, asleep) != asleep);
     }
 
-    /// Turns the database's hints into wake-ups, for ever. A hint that is missed is made good by the next poll, so trouble
-    /// is only logged.
-    pub async fn listen(self: Arc<Self>, store: Arc<dyn Store>, wakeup: Arc<Notify>) {
+    /// Turns hints into wake-ups, for ever. A hint that is missed is made good by the next poll, so trouble is only logged.
+    pub async fn listen(self: Arc<Self>, source: HintSource) {
         let mut pauses = Pauses::new();
         loop {
-            let error = match store.wakeups().await {
+            let error = match source.open().await {
                 Ok(None) => return,
                 Ok(Some(mut wakeups)) => {
                     pauses = Pauses::new();
-                    self.hear(&mut *wakeups, &wakeup).await
+                    self.hear(&mut *wakeups).await
                 }
                 Err(error) => error,
             };
@@ -85,7 +125,7 @@ impl Attention {
     }
 
     /// Until an error. Whoever falls asleep is woken once as soon as hints are sent: what was committed just before gave none.
-    async fn hear(&self, wakeups: &mut dyn Wakeups, wakeup: &Notify) -> StoreError {
+    async fn hear(&self, wakeups: &mut dyn Wakeups) -> HintsLost {
         let mut asleep = self.asleep.subscribe();
         if *asleep.borrow() {
             asleep.mark_changed();
@@ -99,8 +139,9 @@ impl Attention {
                 }
             };
             match heard {
-                Ok(()) if *asleep.borrow() => wakeup.notify_one(),
-                Ok(()) => {}
+                Ok(()) => {
+                    self.hint();
+                }
                 Err(error) => return error,
             }
         }
@@ -111,10 +152,25 @@ impl Attention {
 mod tests {
     use super::*;
 
+    #[tokio::test(start_paused = true)]
+    async fn a_hint_wakes_a_poller_that_is_asleep_and_none_that_is_awake() {
+        let attention = Attention::new(true, Arc::default());
+        assert!(!attention.hint(), "this replica does not poll");
+        attention.begin();
+        let woken = async || tokio::time::timeout(A_NAP, attention.wakeup.notified()).await.is_ok();
+        assert!(attention.hint() && !woken().await, "it is awake");
+        while attention.found_nothing() < A_NAP {}
+        assert!(attention.hint() && woken().await, "it is asleep");
+        attention.rouse();
+        assert!(attention.hint() && !woken().await, "it has found something");
+        attention.leave();
+        assert!(!attention.hint(), "its term is over");
+    }
+
     #[test]
     fn a_poller_that_finds_nothing_looks_ever_later_and_then_wants_hints() {
         for (hinted, soon) in [(true, SOON_IF_HINTED), (false, SOON)] {
-            let attention = Attention::new(hinted);
+            let attention = Attention::new(hinted, Arc::default());
             let asleep = attention.asleep.subscribe();
             let mut expected = soon;
             while expected < A_NAP {

@@ -17,6 +17,7 @@ pub mod config;
 pub mod demo;
 mod destination_name;
 pub mod destinations;
+pub mod doorbell;
 pub mod explain;
 pub mod fault_point;
 #[cfg(test)]

@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::attention::{Attention, HintSource};
 use crate::channels::{Channel, Channels};
 use crate::claim::{Batch, Intake, Polled};
 use crate::destinations::Keeper;
@@ -31,6 +32,8 @@ pub struct Dispatcher {
     pub(crate) settling: Arc<Settling>,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) intake: Intake,
+    /// Beside the polls. None: nobody listens.
+    pub(crate) hints: Option<HintSource>,
     pub(crate) sender: Arc<Sender>,
     pub(crate) in_flight: Arc<InFlight>,
     /// Where attempts are made, apart from the loop.
@@ -48,8 +51,8 @@ pub struct Dispatcher {
 pub struct LoopSettings {
     /// Longest wait, once asked to stop, for the hand-over and for what is on the wire.
     pub drain_timeout: Duration,
-    /// Whether to listen for the database's hints.
-    pub wakeup: bool,
+    /// Whether hints are counted on: then polls come sooner after one that found something.
+    pub hinted: bool,
     /// Whether to stop once nothing is due, in flight or in doubt.
     pub until_empty: bool,
 }
@@ -88,11 +91,13 @@ impl Dispatcher {
             self.keeper.begin(&term);
             self.intake.keys.begin(&term);
             self.prune_during(&term);
+            self.intake.attention.begin();
+            self.listen_during(&term);
             while let Some(batch) = self.next_batch(&term, shutdown).await {
                 self.send(&term, batch);
             }
             drop(in_term);
-            self.intake.attention.rouse();
+            self.intake.attention.leave();
             self.leadership.hand_over(&term).await;
         }
     }
@@ -110,6 +115,11 @@ impl Dispatcher {
     /// Whether the loop is alive.
     pub fn pulse(&self) -> Arc<Pulse> {
         self.pulse.clone()
+    }
+
+    /// What wakes this poller, asked by the process itself.
+    pub fn attention(&self) -> Arc<Attention> {
+        self.intake.attention.clone()
     }
 
     fn prune_during(&self, term: &Arc<Term>) {
@@ -147,12 +157,24 @@ impl Dispatcher {
         });
     }
 
-    /// Turns the database's hints into wake-ups, where it gives any and they are wanted.
+    /// Turns the database's hints into wake-ups. They are given while a poller wants them, so that every replica may listen.
     fn listen_while(&self, shutdown: &CancellationToken) {
-        if self.settings.wakeup {
-            let Intake { attention, store, wakeup, .. } = &self.intake;
-            let listening = attention.clone().listen(store.clone(), wakeup.clone());
+        if let Some(source @ HintSource::Database(_)) = &self.hints {
+            let listening = self.intake.attention.clone().listen(source.clone());
             tokio::spawn(shutdown.clone().run_until_cancelled_owned(listening));
+        }
+    }
+
+    /// Turns the hints of applications into wake-ups. Only the poller listens for them.
+    fn listen_during(&self, term: &Arc<Term>) {
+        if let Some(source @ HintSource::Applications(_)) = &self.hints {
+            let (term, listening) = (term.clone(), self.intake.attention.clone().listen(source.clone()));
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = listening => {}
+                    () = term.ended() => {}
+                }
+            });
         }
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use outbox_adapters::{Adapter, Lease, RedisLease, SetupError, TableLease, fcm, http};
+use outbox_adapters::{Adapter, Hints, Lease, RedisHints, RedisLease, SetupError, TableLease, fcm, http};
 use outbox_schema::{ConnectOptions, Database, InDoubtPolicy, OnDeadOrdered, Retention};
 
 use crate::channels::{Channel, Retry};
-use crate::config::{ChannelConfig, ChannelKind, Config, LeaseProvider, SecretText};
+use crate::config::{ChannelConfig, ChannelKind, Config, LeaseProvider, SecretText, Wakeup};
 use crate::destinations::{Limits, RateLimit};
 use crate::listener::Tokens;
 
@@ -25,6 +25,16 @@ pub async fn lease(config: &Config, outbox_id: &str) -> anyhow::Result<Arc<dyn L
             Database::MySql(pool) => TableLease::MySql(pool),
             Database::Sqlite(pool) => TableLease::Sqlite(pool),
         }),
+    })
+}
+
+/// Where applications give hints, by the settings, for the outbox `outbox_id`. None: nowhere but at the poller itself.
+pub fn hints(config: &Config, outbox_id: &str) -> anyhow::Result<Option<Arc<dyn Hints>>> {
+    Ok(match (config.dispatch.wakeup, &config.lease.provider) {
+        (Wakeup::Redis, LeaseProvider::Redis { url, tls_ca }) => {
+            Some(Arc::new(RedisHints::new(url.expose(), tls_ca, outbox_id)?))
+        }
+        (Wakeup::Redis, LeaseProvider::Table) | (Wakeup::Notify | Wakeup::Off, _) => None,
     })
 }
 

@@ -57,18 +57,22 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError>;
 }
 
-/// Hints that there may be something to poll, once they are wanted. Polling alone always suffices.
+/// Hints that there may be something to poll, once they are wanted. Polling alone always suffices. After an error it is of no use
+/// any more.
 #[async_trait]
 pub trait Wakeups: Send {
     /// Says whether commits shall give hints from now on: each costs the application something.
-    async fn want(&mut self, wanted: bool) -> Result<(), StoreError>;
+    async fn want(&mut self, wanted: bool) -> Result<(), HintsLost>;
 
     /// Waits for the next hint.
     ///
     /// # Cancel safety
     /// Safe: a hint that is missed is made good by the next poll.
-    async fn wait(&mut self) -> Result<(), StoreError>;
+    async fn wait(&mut self) -> Result<(), HintsLost>;
 }
+
+/// Why hints are heard no more: a [`StoreError`], or the error of whoever else gives them. It is only logged.
+pub type HintsLost = Box<dyn std::error::Error + Send + Sync>;
 
 /// A term as it begins.
 #[derive(Debug)]

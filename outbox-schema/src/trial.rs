@@ -1,6 +1,6 @@
 //! A trial of a poller's work: two messages on a shard that nobody polls, from their insert to their removal, in one transaction
 //! that is rolled back. A server that does not take a statement, or a role that lacks a right, is found by it before anything is
-//! sent. The ids of the two messages stay unused.
+//! sent. The two messages have ids of their own, below zero.
 
 use std::time::{Duration, Instant};
 

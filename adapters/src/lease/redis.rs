@@ -7,6 +7,7 @@
 
 mod address;
 mod connections;
+mod hints;
 mod primary;
 mod releases;
 
@@ -23,6 +24,7 @@ use rustls::pki_types::pem::PemObject;
 
 use self::address::Address;
 use self::connections::Connections;
+pub use self::hints::RedisHints;
 use self::primary::Primary;
 use self::releases::Releases;
 use super::{Held, Lease, LeaseError};
@@ -79,12 +81,7 @@ impl RedisLease {
     /// of the system's; empty: the system's. `outbox_id` is the outbox's UUID, which keeps the leases of several
     /// outboxes in one Redis apart.
     pub fn new(url: &str, tls_ca: &str, outbox_id: &str) -> Result<Self, RedisSetupError> {
-        let address = Address::parse(url).map_err(RedisSetupError::Url)?;
-        let at = address.shown();
-        let authorities = authorities(tls_ca).map_err(RedisSetupError::TlsCa)?;
-        // The address has been read, so it is the certificates that it can refuse.
-        let primary = Primary::new(address, authorities).map_err(|why| RedisSetupError::TlsCa(why.to_string()))?;
-        let primary = Arc::new(primary);
+        let (primary, at) = primary_of(url, tls_ca)?;
         Ok(Self {
             outbox_id: outbox_id.to_owned(),
             at,
@@ -176,6 +173,16 @@ impl fmt::Debug for RedisLease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisLease").field("at", &self.at).field("outbox_id", &self.outbox_id).finish_non_exhaustive()
     }
+}
+
+/// The server of these settings, not connected to yet, and its address for errors.
+fn primary_of(url: &str, tls_ca: &str) -> Result<(Arc<Primary>, String), RedisSetupError> {
+    let address = Address::parse(url).map_err(RedisSetupError::Url)?;
+    let at = address.shown();
+    let authorities = authorities(tls_ca).map_err(RedisSetupError::TlsCa)?;
+    // The address has been read, so it is the certificates that it can refuse.
+    let primary = Primary::new(address, authorities).map_err(|why| RedisSetupError::TlsCa(why.to_string()))?;
+    Ok((Arc::new(primary), at))
 }
 
 /// The PEM file, with a certificate in it.

@@ -9,6 +9,7 @@ mod overview;
 pub(crate) mod problem;
 mod prune;
 pub(crate) mod requests;
+mod wake;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use outbox_schema::{Database, Retention};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
+use crate::doorbell::Doorbell;
 use crate::explain::Configured;
 use crate::in_force::InForce;
 
@@ -43,6 +45,8 @@ pub struct Office {
     pub configured: InForce<Configured>,
     /// How long what is finished is kept, by the settings.
     pub retention: InForce<Retention>,
+    /// Wakes the poller.
+    pub doorbell: Doorbell,
 }
 
 type Answer<T> = Result<Json<T>, Problem>;
@@ -56,7 +60,7 @@ type Answer<T> = Result<Json<T>, Problem>;
                        `next` is what the next request gives as `after`. Every change is audited."
     ),
     paths(
-        overview::status, overview::terms,
+        overview::status, overview::terms, wake::wake,
         messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::edit, messages::redrive,
         dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive,
         dead_letters::purge, dead_letters::undo, prune::count, prune::prune,
@@ -110,6 +114,11 @@ pub(crate) fn changes() -> Router<Office> {
         .route("/destinations/{id}/pause", post(destinations::pause))
         .route("/destinations/{id}/resume", post(destinations::resume))
         .route("/invalid-targets/clear", post(invalid_targets::clear))
+}
+
+/// Hints. They ask nothing of the database, and wait behind no change.
+pub(crate) fn hints() -> Router<Office> {
+    Router::new().route("/wake", post(wake::wake))
 }
 
 /// The OpenAPI description.

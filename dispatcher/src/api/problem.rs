@@ -51,6 +51,9 @@ pub enum Kind {
     /// The message stands in a way that does not admit of the change.
     #[serde(rename = "urn:outbox:problem:refused")]
     Refused,
+    /// Another replica polls, and the one that was asked cannot pass the request on to it.
+    #[serde(rename = "urn:outbox:problem:not-the-poller")]
+    NotThePoller,
     /// The message that was asked for would be no valid one.
     #[serde(rename = "urn:outbox:problem:invalid-message")]
     InvalidMessage,
@@ -60,6 +63,9 @@ pub enum Kind {
     /// The database does not answer, or cannot do it now.
     #[serde(rename = "urn:outbox:problem:database")]
     Database,
+    /// The lease store does not answer.
+    #[serde(rename = "urn:outbox:problem:lease-store")]
+    LeaseStore,
     /// The answer took too long, or too many are being waited for.
     #[serde(rename = "urn:outbox:problem:busy")]
     Busy,
@@ -72,9 +78,9 @@ impl Kind {
             Self::NoToken => StatusCode::UNAUTHORIZED,
             Self::NotAllowed => StatusCode::FORBIDDEN,
             Self::NotThere => StatusCode::NOT_FOUND,
-            Self::Refused => StatusCode::CONFLICT,
+            Self::Refused | Self::NotThePoller => StatusCode::CONFLICT,
             Self::InvalidMessage => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::DatabaseRights | Self::Database | Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::DatabaseRights | Self::Database | Self::LeaseStore | Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -85,9 +91,11 @@ impl Kind {
             Self::NotAllowed => "Not allowed",
             Self::NotThere => "Not there",
             Self::Refused => "The message was left as it is",
+            Self::NotThePoller => "This replica does not poll",
             Self::InvalidMessage => "The message would not be valid",
             Self::DatabaseRights => "The replica lacks a right in its database",
             Self::Database => "The database did not do it",
+            Self::LeaseStore => "The lease store did not answer",
             Self::Busy => "Too busy",
         }
     }

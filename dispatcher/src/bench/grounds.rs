@@ -38,6 +38,8 @@ pub(super) struct Site {
     pub(super) schema: Option<String>,
     /// Connections to it.
     pub(super) database: Database,
+    /// Its UUID.
+    pub(super) outbox_id: String,
 }
 
 impl Grounds {
@@ -78,8 +80,8 @@ impl Grounds {
         };
         let options = ConnectOptions { url: &url, schema: schema.as_deref(), connections: 4 };
         let database = Database::connect(&options).await?;
-        database.migrate(DEFAULT_ENVIRONMENT).await?;
-        Ok(Site { name, url, schema, database })
+        let outbox_id = database.migrate(DEFAULT_ENVIRONMENT).await?.meta.outbox_id.to_string();
+        Ok(Site { name, url, schema, database, outbox_id })
     }
 
     /// Removes an outbox.

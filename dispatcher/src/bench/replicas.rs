@@ -5,7 +5,6 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use outbox_schema::Dialect;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::process::Child;
@@ -15,7 +14,7 @@ use super::number::Percentiles;
 use super::part::own_program;
 use super::part::poster::bare_client;
 use super::usage::Usage;
-use crate::config::{LeaseProvider, Wakeup};
+use crate::config::LeaseProvider;
 
 /// Longest that a replica may take to listen, or to stop.
 const LIMIT: Duration = Duration::from_secs(40);
@@ -71,6 +70,7 @@ impl Manner {
                 "max_in_flight": self.in_flight,
                 "max_bytes": format!("{} B", config.dispatch.max_bytes),
                 "poll_interval": seconds(config.dispatch.poll_interval),
+                "wakeup": config.dispatch.wakeup.as_str(),
             },
             "retention": {"success": self.keep, "dead": "never"},
             "admin": {"listen": "127.0.0.1:0"},
@@ -79,9 +79,6 @@ impl Manner {
         });
         if let Some(schema) = &site.schema {
             settings["database"]["schema"] = json!(schema);
-        }
-        if config.dispatch.wakeup == Wakeup::Off && grounds.dialect() == Dialect::Postgres {
-            settings["dispatch"]["wakeup"] = json!("off");
         }
         Ok(toml::to_string(&settings)?)
     }

@@ -149,7 +149,7 @@ impl Measure {
         let at_most = |ratio| Some(Goal::AtMost(ratio));
         match self {
             Self::DrainOfComposed => on(at_least(0.85), at_least(0.75), None),
-            // Only PostgreSQL gives a hint; the others wait for the next poll.
+            // Only PostgreSQL gives a hint by itself; on the others it depends on the application.
             Self::LatencyMedian | Self::LatencySlowest => on(at_most(3.0), None, None),
             Self::Snapshot => on(at_least(0.9), None, None),
             Self::SnapshotWindow => on(at_least(0.8), None, None),

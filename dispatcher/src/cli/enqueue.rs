@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use outbox_schema::migrate::Meta;
 use outbox_schema::{Database, EnqueueError, Enqueued, NewMessage, enqueue_all};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,7 +16,11 @@ use tracing::Instrument;
 use super::session;
 use crate::config::Config;
 use crate::telemetry::spans;
-use crate::text::print_as;
+use crate::text::{print_as, warning};
+use crate::wiring;
+
+/// Longest wait for the lease store to take a hint.
+const HINT_LIMIT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(super) struct EnqueueArgs {
@@ -94,10 +99,28 @@ pub(super) async fn enqueue(config: Config, args: EnqueueArgs) -> anyhow::Result
         Some(file) => from_text(&session::read(file)?)?,
         None => vec![from_args(args)],
     };
-    let database = session::open(&config).await?;
+    let (database, outbox) = session::open(&config).await?;
     let enqueued = traced(&config, &database, &messages).await?.map_err(|error| in_lines(error, from_lines))?;
+    if enqueued.iter().any(Enqueued::is_inserted) {
+        wake_poller(&config, &outbox).await;
+    }
     print_as(json, &enqueued, |enqueued| in_words(enqueued))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Gives a hint where the settings say that the poller listens for one. The messages are committed, so it may fail.
+async fn wake_poller(config: &Config, outbox: &Meta) {
+    let given = async {
+        if let Some(hints) = wiring::hints(config, &outbox.outbox_id.to_string())? {
+            tokio::time::timeout(HINT_LIMIT, hints.give())
+                .await
+                .context("the lease store did not answer in time")??;
+        }
+        anyhow::Ok(())
+    };
+    if let Err(error) = given.await {
+        warning(&format!("the poller was not woken and finds the message at its next poll: {error:#}"));
+    }
 }
 
 /// Where an OTLP endpoint is set, enqueuing is a span, and the attempts of the messages join its trace.

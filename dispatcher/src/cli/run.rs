@@ -14,8 +14,10 @@ use super::reload::{ReadSettings, Reload};
 use super::session;
 use crate::api::Office;
 use crate::assemble::{Parts, Settings};
+use crate::attention::HintSource;
 use crate::clock::BootClock;
-use crate::config::{Config, Wakeup};
+use crate::config::{Config, Dialect, Wakeup};
+use crate::doorbell::Doorbell;
 use crate::explain::Configured;
 use crate::in_force::InForce;
 use crate::lease_health::LeaseHealth;
@@ -74,7 +76,9 @@ async fn dispatch(
     let database = wiring::database(&config, CONNECTIONS).await?;
     let outbox = session::require_or_create(&config, &database).await?;
     session::require_work(&database).await?;
-    let lease = Arc::new(LeaseHealth::new(wiring::lease(&config, &outbox.outbox_id.to_string()).await?));
+    let outbox_id = outbox.outbox_id.to_string();
+    let lease = Arc::new(LeaseHealth::new(wiring::lease(&config, &outbox_id).await?));
+    let hints = wiring::hints(&config, &outbox_id)?;
     let channels = wiring::channels(&config)?;
     let metrics = Arc::new(telemetry.metrics(config.channels.keys().map(String::as_str), &[Shard::default()])?);
     let store = Arc::new(StoreHealth::new(database.store()));
@@ -82,23 +86,30 @@ async fn dispatch(
     let configured = InForce::new(Configured::of(&config));
     let retention = InForce::new(wiring::retention(&config));
     let tokens = InForce::new(wiring::tokens(&config));
-    let office = Office {
-        database: database.clone(),
-        lease: lease.clone(),
-        configured: configured.clone(),
-        retention: retention.clone(),
+    let source = match config.dispatch.wakeup {
+        Wakeup::Notify => Some(HintSource::Database(store.clone())),
+        Wakeup::Redis => hints.clone().map(HintSource::Applications),
+        Wakeup::Off => None,
     };
     let dispatcher = Arc::new(Dispatcher::assemble(Parts {
         store,
         destinations: Arc::new(database.clone()),
-        lease,
+        lease: lease.clone(),
         channels,
         clock: Arc::new(BootClock),
         metrics: metrics.clone(),
         retention: Some((database.pruning(), retention.clone())),
+        hints: source,
         wire,
         settings: numbers(&config, args),
     }));
+    let office = Office {
+        database: database.clone(),
+        lease,
+        configured: configured.clone(),
+        retention: retention.clone(),
+        doorbell: Doorbell::new(dispatcher.attention(), hints),
+    };
     let shown = Shown {
         metrics: metrics.clone(),
         vitals: replica.vitals.clone(),
@@ -139,7 +150,8 @@ fn numbers(config: &Config, args: &RunArgs) -> Settings {
         max_bytes: dispatch.max_bytes,
         run: LoopSettings {
             drain_timeout: dispatch.drain_timeout,
-            wakeup: dispatch.wakeup == Wakeup::Notify,
+            // A poll locks the file of SQLite: there hints end the wait, but no poll comes sooner for them.
+            hinted: dispatch.wakeup != Wakeup::Off && config.database.dialect != Dialect::Sqlite,
             until_empty: args.until_empty,
         },
     }

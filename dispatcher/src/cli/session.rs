@@ -23,10 +23,10 @@ use crate::wiring;
 const FEW: u32 = 2;
 
 /// Opens the outbox of the settings for a command.
-pub(super) async fn open(config: &Config) -> anyhow::Result<Database> {
+pub(super) async fn open(config: &Config) -> anyhow::Result<(Database, Meta)> {
     let database = wiring::database(config, FEW).await?;
-    database.require(&config.database.environment).await?;
-    Ok(database)
+    let outbox = database.require(&config.database.environment).await?;
+    Ok((database, outbox))
 }
 
 /// An outbox as it is looked at and mended: its database, or a replica that answers for it.
@@ -40,7 +40,7 @@ pub(super) enum Reached {
 impl Reached {
     /// By `url` where there is one, else by the database of the settings.
     pub(super) async fn by(config: &Config, url: Option<&str>) -> anyhow::Result<Self> {
-        let Some(url) = url else { return Ok(Self::Database(open(config).await?, Configured::of(config))) };
+        let Some(url) = url else { return Ok(Self::Database(open(config).await?.0, Configured::of(config))) };
         let token = config.admin.token.as_ref().or(config.admin.read_token.as_ref());
         let replica = Replica::new(url, token.map(SecretText::expose))?;
         if replica.sends_token_in_the_open() {

@@ -181,18 +181,25 @@ pub(super) fn complete(mut givens: Givens, problems: &mut Vec<Problem>) -> Setti
     settings
 }
 
-/// The two defaults that depend on another setting.
+/// The two defaults that depend on other settings.
 fn settle_derived(settings: &mut Settings) {
-    let (lease_url, database_url) = (Key::dotted("lease.url"), Key::dotted("database.url"));
+    let [lease_url, lease_provider, database_url] = ["lease.url", "lease.provider", "database.url"].map(Key::dotted);
     let provider = if settings.text(&lease_url).is_empty() { "table" } else { "redis" };
+    settle(settings, &lease_provider, provider, lease_url);
     let postgres = ["postgres:", "postgresql:"].iter().any(|scheme| settings.text(&database_url).starts_with(scheme));
-    let wakeup = if postgres { "notify" } else { "off" };
-    for (key, value, decider) in [("lease.provider", provider, lease_url), ("dispatch.wakeup", wakeup, database_url)] {
-        let key = Key::dotted(key);
-        if let Some(setting) = settings.0.iter_mut().find(|s| s.key == key && s.value.as_str() == Some("")) {
-            setting.value = Value::String(value.to_owned());
-            setting.origin = Origin::Follows(decider);
-        }
+    let (wakeup, decider) = match settings.text(&lease_provider) {
+        _ if postgres => ("notify", database_url),
+        "redis" => ("redis", lease_provider),
+        _ => ("off", database_url),
+    };
+    settle(settings, &Key::dotted("dispatch.wakeup"), wakeup, decider);
+}
+
+/// Gives a setting that is empty the value that `decider` implies.
+fn settle(settings: &mut Settings, key: &Key, value: &str, decider: Key) {
+    if let Some(setting) = settings.0.iter_mut().find(|s| s.key == *key && s.value.as_str() == Some("")) {
+        setting.value = Value::String(value.to_owned());
+        setting.origin = Origin::Follows(decider);
     }
 }
 

@@ -150,8 +150,21 @@ pub struct DispatchConfig {
 pub enum Wakeup {
     /// The database says so (PostgreSQL).
     Notify,
+    /// Applications publish on the Redis of the lease.
+    Redis,
     /// Not before the next poll.
     Off,
+}
+
+impl Wakeup {
+    /// As settings say it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Notify => "notify",
+            Self::Redis => "redis",
+            Self::Off => "off",
+        }
+    }
 }
 
 /// `[retention]`.

@@ -28,6 +28,9 @@ const QUESTIONS: (Duration, u32) = (Duration::from_secs(30), super::QUESTIONS_AT
 /// The same of a change: a redrive of everything goes slowly, so that deliveries do not.
 const CHANGES: (Duration, u32) = (Duration::from_mins(14), super::CHANGES_AT_ONCE);
 
+/// The same of a hint.
+const HINTS: (Duration, u32) = (Duration::from_secs(10), 64);
+
 /// Longest body of a request, in bytes: a payload, and what goes with it.
 const BODY_BYTES: usize = 4 * 1024 * 1024;
 
@@ -48,7 +51,8 @@ pub(super) fn router(shown: Shown, office: Office, tokens: &InForce<Tokens>) -> 
 
     let questions = api::questions().route_layer(patience(QUESTIONS)).route_layer(reads());
     let changes = api::changes().route_layer(patience(CHANGES)).route_layer(operates());
-    let api = questions.merge(changes).with_state(office);
+    let hints = api::hints().route_layer(patience(HINTS)).route_layer(operates());
+    let api = questions.merge(changes).merge(hints).with_state(office);
     // An orchestrator's probes carry no token.
     let probes = Router::new()
         .route("/metrics", get(metrics).route_layer(reads()))

@@ -39,6 +39,7 @@ fn dispatcher(database: &Database, lease: TableLease, channel: Channel) -> Dispa
         clock: Arc::new(BootClock),
         metrics: metrics(),
         retention: None,
+        hints: None,
         wire: Handle::current(),
         settings: Settings {
             lease_ttl: MINUTE,
@@ -46,7 +47,7 @@ fn dispatcher(database: &Database, lease: TableLease, channel: Channel) -> Dispa
             poll_interval: MINUTE,
             max_in_flight: 1,
             max_bytes: 1 << 20,
-            run: LoopSettings { drain_timeout: MINUTE, wakeup: false, until_empty: false },
+            run: LoopSettings { drain_timeout: MINUTE, hinted: false, until_empty: false },
         },
     })
 }

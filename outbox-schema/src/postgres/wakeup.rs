@@ -10,7 +10,7 @@ use sqlx::postgres::{PgListener, PgPoolOptions};
 use super::errors::failed;
 use crate::StoreError;
 use crate::database::CONNECTION_LIMIT;
-use crate::store::Wakeups;
+use crate::store::{HintsLost, Wakeups};
 
 const DOING: &str = "listening for new messages";
 
@@ -41,19 +41,20 @@ impl PostgresWakeups {
 
 #[async_trait]
 impl Wakeups for PostgresWakeups {
-    async fn want(&mut self, wanted: bool) -> Result<(), StoreError> {
+    async fn want(&mut self, wanted: bool) -> Result<(), HintsLost> {
         let statement = if wanted {
             include_str!("../../queries/postgres/want_wakeups.sql")
         } else {
             include_str!("../../queries/postgres/want_no_wakeups.sql")
         };
-        sqlx::raw_sql(statement).execute(&mut self.listener).await.map(drop).map_err(|error| failed(DOING, error))
+        sqlx::raw_sql(statement).execute(&mut self.listener).await.map_err(|error| failed(DOING, error))?;
+        Ok(())
     }
 
-    async fn wait(&mut self) -> Result<(), StoreError> {
+    async fn wait(&mut self) -> Result<(), HintsLost> {
         match self.listener.try_recv().await.map_err(|error| failed(DOING, error))? {
             Some(_) => Ok(()),
-            None => Err(StoreError::Unavailable { doing: DOING, source: "the connection was lost".into() }),
+            None => Err(StoreError::Unavailable { doing: DOING, source: "the connection was lost".into() }.into()),
         }
     }
 }

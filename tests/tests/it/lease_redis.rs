@@ -1,9 +1,9 @@
-//! What the lease in Redis does beyond the common suite: wake-ups, few commands, and surviving its server.
+//! What the lease in Redis does beyond the common suite: wake-ups, hints, few commands, and surviving its server.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use outbox_adapters::{Lease, RedisLease};
+use outbox_adapters::{Hints, Lease, RedisHints, RedisLease};
 use outbox_tests::conformance::lease::{LONG, SHARD, holder};
 use outbox_tests::eventually;
 use outbox_tests::servers::{self, Redis};
@@ -147,6 +147,25 @@ async fn a_redis_restarted_empty_is_led_and_listened_to_again() {
     subscribed(&candidate).await;
     assert!(lease.release(SHARD, &leader).await.unwrap());
     timeout(SOON, candidate.released(SHARD)).await.expect("a release is heard on the new server");
+}
+
+#[tokio::test]
+async fn a_hint_reaches_the_listeners_of_its_outbox_alone_until_their_server_is_gone() {
+    let server = Redis::start().await;
+    let of = |outbox: &str| RedisHints::new(&server.url(), "", outbox).unwrap();
+    let (shop, other) = (of("shop"), of("other"));
+    assert_eq!(shop.give().await.unwrap(), 0, "nobody listens");
+    let mut listener = shop.listen().await.unwrap();
+    assert_eq!((other.give().await.unwrap(), shop.give().await.unwrap()), (0, 1));
+    timeout(SOON, listener.wait()).await.expect("a hint is heard").unwrap();
+
+    server.kill().await;
+    timeout(SOON, listener.wait()).await.expect("the loss is noticed").unwrap_err();
+    let error = shop.give().await.unwrap_err().to_string();
+    assert!(error.contains("waking the poller"), "{error}");
+    server.restart().await;
+    let _listener = shop.listen().await.unwrap();
+    assert_eq!(shop.give().await.unwrap(), 1, "the idle connection that was lost costs no hint");
 }
 
 /// How often Redis executed each command during `work`, inside scripts too.

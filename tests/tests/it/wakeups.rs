@@ -1,16 +1,18 @@
-//! Hints: a commit wakes a poller that is asleep, and only such a one.
+//! Hints: a commit wakes a poller that is asleep, and only such a one; where the database gives none, an application does.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use outbox_schema::Database;
 use outbox_tests::eventually;
 use outbox_tests::fleet::{Fleet, PATIENCE, Settings};
-use outbox_tests::servers;
+use outbox_tests::servers::{self, Redis};
 use outbox_tests::stage::Stage;
+use serde_json::{Value, json};
 use sqlx::postgres::PgListener;
 use sqlx::{AssertSqlSafe, PgPool};
 
 use crate::outboxes;
+use crate::program::Program;
 
 const INSERT: &str = "INSERT INTO outbox (channel, target, payload) VALUES ('http', '/hook', '{}')";
 
@@ -145,4 +147,166 @@ async fn a_transaction_that_saw_the_poller_awake_and_outlasts_it_is_found() {
             break;
         }
     }
+}
+
+/// How long a poller that finds nothing looks ever later, until its next poll is far away.
+const FAST_ASLEEP: Duration = Duration::from_secs(7);
+
+/// Within this a message whose hint is lost would not arrive: that poller polls some 15 s later, then every 30 s.
+const BY_A_HINT: Duration = Duration::from_secs(8);
+
+/// Does this on each outbox whose database gives no hints.
+async fn on_each(check: impl AsyncFn(Stage)) {
+    let mariadb = Stage::set(servers::mariadb().await.database().await, Duration::ZERO).await;
+    let sqlite = Stage::set(servers::sqlite(), Duration::ZERO).await;
+    tokio::join!(check(mariadb), check(sqlite));
+}
+
+/// Replicas in one long term that poll by themselves every 30 s.
+fn sleepers_of(stage: &Stage, redis: Option<String>, replicas: usize) -> Fleet {
+    let terms = Settings { term: Duration::from_hours(1), ..stage.settings(redis) };
+    let more = "dispatch.poll_interval = \"30s\"\nadmin.token = \"s3cret\"".to_owned();
+    Fleet::start(&Settings { more, ..terms }, replicas)
+}
+
+/// Where applications of an outbox publish.
+async fn wake_channel(stage: &Stage) -> String {
+    let database = outboxes::connect(&stage.database.url, None).await;
+    format!("outbox:{{{}}}:wake", database.require("default").await.unwrap().outbox_id)
+}
+
+async fn listeners(redis: &Redis, channel: &str) -> u64 {
+    let client = redis::Client::open(redis.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let mut ask = redis::cmd("PUBSUB");
+    let found: Vec<(String, u64)> = ask.arg("NUMSUB").arg(channel).query_async(&mut connection).await.unwrap();
+    found[0].1
+}
+
+async fn heard_by_the_poller(redis: &Redis, channel: &str) {
+    eventually("the poller listens", PATIENCE, async || (listeners(redis, channel).await == 1).then_some(())).await;
+}
+
+/// Commits one message that a poller fast asleep does not find, has `hint` wake it, and waits for the message.
+async fn woken_by(stage: &mut Stage, hint: impl AsyncFnOnce()) {
+    let before = stage.receiver.count();
+    tokio::time::sleep(FAST_ASLEEP).await;
+    stage.application.insert(1, "/hook").await;
+    let hinted = Instant::now();
+    hint().await;
+    arrived(stage, before + 1).await;
+    assert!(hinted.elapsed() < BY_A_HINT, "it took {:?}", hinted.elapsed());
+}
+
+/// Asks a replica to wake the poller.
+async fn post_wake(fleet: &Fleet, place: usize, token: &str) -> (u16, Value) {
+    outbox_adapters::ensure_crypto_provider();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let url = format!("http://{}/api/v1/wake", fleet.listener(place));
+    let answer = client.post(url).bearer_auth(token).send().await.unwrap();
+    (answer.status().as_u16(), serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap())
+}
+
+#[tokio::test]
+async fn an_application_that_may_only_publish_on_one_channel_wakes_the_poller() {
+    let redis = &Redis::start().await;
+    on_each(async |mut stage| {
+        let channel = wake_channel(&stage).await;
+        let user = format!("shop_{}", &channel[8..16]);
+        let rule = format!("&{channel}");
+        redis.command(&["ACL", "SETUSER", &user, "reset", "on", ">pw", &rule, "+publish"]).await;
+        let _fleet = sleepers_of(&stage, Some(redis.url()), 2);
+        heard_by_the_poller(redis, &channel).await;
+
+        let client = redis::Client::open(redis.url().replace("//", &format!("//{user}:pw@"))).unwrap();
+        let mut application = client.get_multiplexed_async_connection().await.unwrap();
+        for forbidden in [["PUBLISH", "outbox:other:wake"], ["SUBSCRIBE", &channel], ["GET", "outbox:lease"]] {
+            let mut command = redis::cmd(forbidden[0]);
+            command.arg(&forbidden[1..]).arg((forbidden[0] == "PUBLISH").then_some(""));
+            let refused = command.query_async::<redis::Value>(&mut application).await.unwrap_err();
+            assert_eq!(refused.code(), Some("NOPERM"), "{forbidden:?}: {refused}");
+        }
+        woken_by(&mut stage, async || {
+            let mut publish = redis::cmd("PUBLISH");
+            let heard: u64 = publish.arg(&channel).arg("").query_async(&mut application).await.unwrap();
+            assert_eq!(heard, 1, "only the poller listens");
+        })
+        .await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn whichever_replica_is_asked_to_the_poller_wakes_where_the_lease_is_in_redis() {
+    let redis = &Redis::start().await;
+    on_each(async |mut stage| {
+        let channel = wake_channel(&stage).await;
+        let fleet = sleepers_of(&stage, Some(redis.url()), 2);
+        heard_by_the_poller(redis, &channel).await;
+        let poller = fleet.poller(&stage.tables).await.place;
+        for (asked, woken) in [(poller, "this_replica"), (1 - poller, "poller")] {
+            woken_by(&mut stage, async || {
+                assert_eq!(post_wake(&fleet, asked, "s3cret").await, (200, json!({ "woken": woken })));
+            })
+            .await;
+        }
+        assert_eq!(post_wake(&fleet, poller, "wrong").await.0, 401);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn with_the_lease_in_the_database_only_the_poller_takes_a_hint_and_another_replica_says_so() {
+    on_each(async |mut stage| {
+        let fleet = sleepers_of(&stage, None, 2);
+        let poller = fleet.poller(&stage.tables).await.place;
+        woken_by(&mut stage, async || {
+            let (status, problem) = post_wake(&fleet, 1 - poller, "s3cret").await;
+            assert_eq!((status, &problem["type"]), (409, &json!("urn:outbox:problem:not-the-poller")));
+            assert_eq!(post_wake(&fleet, poller, "s3cret").await, (200, json!({ "woken": "this_replica" })));
+        })
+        .await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_poller_whose_subscription_is_lost_listens_again() {
+    let redis = &Redis::start().await;
+    on_each(async |mut stage| {
+        let channel = wake_channel(&stage).await;
+        let fleet = sleepers_of(&stage, Some(redis.url()), 1);
+        heard_by_the_poller(redis, &channel).await;
+        redis.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
+        let lost = async || (!fleet.lines(0, "wakeup.lost").is_empty()).then_some(());
+        eventually("the loss is seen", PATIENCE, lost).await;
+        heard_by_the_poller(redis, &channel).await;
+        woken_by(&mut stage, async || redis.command(&["PUBLISH", &channel, ""]).await).await;
+        assert_eq!(fleet.led().len(), 1, "its term goes on");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_the_command_line_enqueues_wakes_the_poller() {
+    let redis = &Redis::start().await;
+    on_each(async |stage| {
+        let channel = wake_channel(&stage).await;
+        let _fleet = sleepers_of(&stage, Some(redis.url()), 1);
+        heard_by_the_poller(redis, &channel).await;
+        let program = Program::new(&stage.database.url, &format!("[lease]\nurl = \"{}\"\n", redis.url()));
+        let before = stage.receiver.count();
+        tokio::time::sleep(FAST_ASLEEP).await;
+        let enqueued = Instant::now();
+        program.run(&["enqueue", "--channel", "http", "--target", "/hook", "--payload", "{}"]).await.done();
+        arrived(&stage, before + 1).await;
+        assert!(enqueued.elapsed() < BY_A_HINT, "it took {:?}", enqueued.elapsed());
+
+        // Without that Redis it says so, and the message is committed all the same.
+        let program = Program::new(&stage.database.url, "[lease]\nurl = \"redis://127.0.0.1:1\"\n");
+        let ran = program.run(&["enqueue", "--channel", "http", "--target", "/hook", "--payload", "{}"]).await;
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stderr.contains("the poller was not woken"), "{ran:?}");
+    })
+    .await;
 }

@@ -259,7 +259,7 @@ async fn an_application_writes_no_column_that_belongs_to_the_dispatcher() {
 #[tokio::test]
 async fn times_are_a_right_of_their_own_on_mysql_and_the_library_needs_it_only_where_it_writes_some() {
     let [_, granted] = granted().await;
-    let later = [NewMessage::http("/x").json(&1).delay(std::time::Duration::from_secs(600))];
+    let later = [NewMessage::http("/x").json(&1).delay(std::time::Duration::from_mins(10))];
     let timed = [
         "INSERT INTO outbox (channel, target, payload, available_at) VALUES ('http', '/x', '1', UTC_TIMESTAMP(6))",
         "INSERT INTO outbox (channel, target, payload, expires_at) VALUES ('http', '/x', '1', '2999-01-01')",

@@ -80,7 +80,8 @@ async fn listen(primary: Arc<Primary>, channel: String, released: Arc<Notify>) {
     }
 }
 
-async fn subscribe(primary: &Primary, channel: &str) -> RedisResult<PubSubStream> {
+/// A subscription on a connection of its own, made in time or not at all.
+pub(super) async fn subscribe(primary: &Primary, channel: &str) -> RedisResult<PubSubStream> {
     let subscribing = async {
         let mut connection = primary.listen().await?;
         connection.subscribe(channel).await?;

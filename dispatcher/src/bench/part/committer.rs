@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::try_join_all;
+use outbox_adapters::{Hints as _, RedisHints};
 use outbox_schema::{ConnectOptions, Database};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
@@ -36,6 +37,19 @@ pub(in crate::bench) struct Orders {
     pub(in crate::bench) connections: u32,
     /// Into a bare table, with a request of one's own after it.
     pub(in crate::bench) bare: bool,
+    /// Where to wake the poller after each commit.
+    pub(in crate::bench) hints: Option<Hints>,
+}
+
+/// Where an application wakes the poller.
+#[derive(Serialize, Deserialize)]
+pub(in crate::bench) struct Hints {
+    /// The Redis, with its password.
+    pub(in crate::bench) url: String,
+    /// The authority of its certificate.
+    pub(in crate::bench) tls_ca: String,
+    /// The UUID of the outbox.
+    pub(in crate::bench) outbox_id: String,
 }
 
 /// What came of it.
@@ -48,10 +62,11 @@ pub(in crate::bench) struct Committed {
 }
 
 pub(super) async fn commit(orders: Orders) -> anyhow::Result<Committed> {
-    let Orders { url, schema, target, commits, every, connections, bare } = orders;
+    let Orders { url, schema, target, commits, every, connections, bare, hints } = orders;
     let database = Database::connect(&ConnectOptions { url: &url, schema: schema.as_deref(), connections }).await?;
     open_all(&database, connections).await?;
-    let application = Application::new(database, connections, target, bare).await?;
+    let hints = hints.map(|Hints { url, tls_ca, outbox_id }| RedisHints::new(&url, &tls_ca, &outbox_id)).transpose()?;
+    let application = Application::new(database, connections, target, bare, hints).await?;
     let mut tick = tokio::time::interval(every);
     tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let (began, mut running) = (Instant::now(), JoinSet::new());
@@ -84,12 +99,19 @@ struct Application {
     client: reqwest::Client,
     target: String,
     bare: bool,
+    hints: Option<Arc<RedisHints>>,
     /// The queue for a connection. That of the pool would give up where the server does not keep up.
     turns: Arc<Semaphore>,
 }
 
 impl Application {
-    async fn new(database: Database, connections: u32, target: String, bare: bool) -> anyhow::Result<Self> {
+    async fn new(
+        database: Database,
+        connections: u32,
+        target: String,
+        bare: bool,
+        hints: Option<RedisHints>,
+    ) -> anyhow::Result<Self> {
         let client = bare_client()?;
         if bare {
             let table = |key: &str| {
@@ -107,7 +129,8 @@ impl Application {
                 }
             }
         }
-        Ok(Self { database, client, target, bare, turns: Arc::new(Semaphore::new(connections as usize)) })
+        let (turns, hints) = (Arc::new(Semaphore::new(connections as usize)), hints.map(Arc::new));
+        Ok(Self { database, client, target, bare, hints, turns })
     }
 
     async fn commit_one(&self) -> anyhow::Result<Duration> {
@@ -121,7 +144,11 @@ impl Application {
             self.insert("INSERT INTO outbox (channel, target, payload) VALUES ", &["http", &self.target, &body])
                 .await?;
         }
-        Ok(began.elapsed())
+        let took = began.elapsed();
+        if let Some(hints) = &self.hints {
+            hints.give().await?;
+        }
+        Ok(took)
     }
 
     async fn insert(&self, into: &str, values: &[&str]) -> anyhow::Result<()> {

@@ -32,7 +32,8 @@ pub(super) fn config(settings: Settings, problems: &mut Vec<Problem>) -> Option<
     let database = database(&mut Reader::new(&settings, problems, Key::dotted("database")));
     let dialect = database.as_ref().map(|database| database.dialect);
     let lease = lease(&mut Reader::new(&settings, problems, Key::dotted("lease")));
-    let dispatch = dispatch(&mut Reader::new(&settings, problems, Key::dotted("dispatch")), dialect);
+    let provider = lease.as_ref().map(|lease| &lease.provider);
+    let dispatch = dispatch(&mut Reader::new(&settings, problems, Key::dotted("dispatch")), dialect, provider);
     let retry = channel::retry(
         &mut Reader::new(&settings, problems, retry_section()),
         channel::SHORTEST_BASE,
@@ -103,14 +104,25 @@ fn lease(read: &mut Reader<'_>) -> Option<LeaseConfig> {
     Some(LeaseConfig { provider, ttl: ttl?, term: term? })
 }
 
-fn dispatch(read: &mut Reader<'_>, dialect: Option<Dialect>) -> Option<DispatchConfig> {
+fn dispatch(
+    read: &mut Reader<'_>,
+    dialect: Option<Dialect>,
+    provider: Option<&LeaseProvider>,
+) -> Option<DispatchConfig> {
     let poll_interval = read.time("poll_interval", Duration::from_millis(10)..=HOUR);
-    let wakeup = read.word("wakeup", &[("notify", Wakeup::Notify), ("off", Wakeup::Off)]);
+    let wakeup = read.word("wakeup", &[Wakeup::Notify, Wakeup::Redis, Wakeup::Off].map(|way| (way.as_str(), way)));
     let max_in_flight = read.whole("max_in_flight", 1..=100_000);
     let max_bytes = read.size("max_bytes", 1 << 20..=1 << 40);
     let drain_timeout = read.time("drain_timeout", Duration::ZERO..=HOUR);
     if let (Some(Wakeup::Notify), Some(Dialect::MySql | Dialect::Sqlite)) = (wakeup, dialect) {
-        read.refuse("wakeup", "only PostgreSQL can notify; leave it out, and dispatch.poll_interval sets the latency");
+        read.refuse(
+            "wakeup",
+            "only PostgreSQL can notify; leave it out: applications give hints where the lease is in Redis, else \
+             dispatch.poll_interval sets the latency",
+        );
+    }
+    if let (Some(Wakeup::Redis), Some(LeaseProvider::Table)) = (wakeup, provider) {
+        read.refuse("wakeup", "hints are given on the Redis of the lease: set lease.url, or leave this out");
     }
     Some(DispatchConfig {
         poll_interval: poll_interval?,

@@ -119,6 +119,12 @@ fn lease_and_wakeup_follow_from_the_urls_unless_they_are_set() {
     let file = "[lease]\nprovider = \"table\"\n[dispatch]\nwakeup = \"off\"";
     let config = load(file, &[postgres, redis], &[]).unwrap();
     assert_eq!((config.lease.provider, config.dispatch.wakeup), (LeaseProvider::Table, Wakeup::Off));
+    for (file, wakeup) in [("", Wakeup::Redis), ("[lease]\nprovider = \"table\"", Wakeup::Off)] {
+        let config = load(file, &[("OUTBOX_DATABASE__URL", "mysql://app@db/shop"), redis], &[]).unwrap();
+        assert_eq!(config.dispatch.wakeup, wakeup, "{file:?}");
+    }
+    let config = load("[dispatch]\nwakeup = \"redis\"", &[postgres, redis], &[]).unwrap();
+    assert_eq!(config.dispatch.wakeup, Wakeup::Redis);
 }
 
 #[test]

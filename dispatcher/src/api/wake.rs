@@ -1,0 +1,52 @@
+//! Hints of an application that it has committed something.
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Answer, Kind, Office, Problem};
+use crate::doorbell::HeardBy;
+
+/// What came of a hint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(super) struct Woken {
+    /// Who got it.
+    pub(super) woken: WhoWoke,
+}
+
+/// Who got a hint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum WhoWoke {
+    /// The replica that was asked: it polls.
+    ThisReplica,
+    /// The poller, to which the replica passed the hint on.
+    Poller,
+    /// Nobody: no replica polls at the moment. The next poller begins with a poll.
+    Nobody,
+}
+
+/// Wakes the poller after a commit, where the database does not. Polling alone always suffices: a message whose hint is lost
+/// goes out within `dispatch.poll_interval`.
+#[utoipa::path(post, path = "/api/v1/wake", operation_id = "wake", tag = "status", responses(
+    (status = 200, description = "Who got the hint", body = Woken),
+    (status = 409, description = "This replica does not poll, and has no Redis by which to pass the hint on", body = Problem,
+     content_type = "application/problem+json"),
+    Problem,
+))]
+pub(super) async fn wake(State(office): State<Office>) -> Answer<Woken> {
+    let woken = match office.doorbell.ring().await {
+        Ok(HeardBy::ThisReplica) => WhoWoke::ThisReplica,
+        Ok(HeardBy::Poller) => WhoWoke::Poller,
+        Ok(HeardBy::Nobody) => WhoWoke::Nobody,
+        Ok(HeardBy::NotPassedOn) => return Err(Problem::new(Kind::NotThePoller, NOT_PASSED_ON)),
+        Err(error) => return Err(Problem::new(Kind::LeaseStore, format!("{error}. {FOUND_ANYWAY}"))),
+    };
+    Ok(Json(Woken { woken }))
+}
+
+const NOT_PASSED_ON: &str = "this replica does not poll, and only with dispatch.wakeup = \"redis\" does it pass a hint on: ask \
+                             all replicas, and the poller takes it. The poller finds the message at its next poll at the latest";
+
+const FOUND_ANYWAY: &str = "The poller finds the message at its next poll at the latest";
