@@ -10,6 +10,9 @@ from . import Failure
 from .receiver import Request, parsed
 
 KEY = re.compile(r"try-[\w-]+")
+# MySQL turns every error of an INSERT IGNORE into a warning, that of a check too: the row is gone, and nothing of ours is asked. The
+# table says so, and docs/enqueue.md warns of it.
+LOST_BY_IGNORE = re.compile(r"ignore.* with a wrong priority", re.IGNORECASE)
 # How far a time may be off: what goes by while a program starts, not hours.
 TOLERANCE = 5
 # What is due later than this is not waited for.
@@ -98,6 +101,8 @@ def judge(one: Try, rows: list[dict], requests: list[Request], notes: Callable[[
             return Verdict(True, f"refused: {one.refused}")
         return Verdict(False, f"a row, beside the refusal `{one.refused}`")
     if row is None:
+        if LOST_BY_IGNORE.search(one.name):
+            return Verdict(True, "LOST without an error, as INSERT IGNORE asks of MySQL")
         return Verdict(False, "SILENT AND WRONG: no row, and no error")
     wrong = _wrong_time(one, row) if one.delay else _wrong_delivery(one, row, _requests(one, requests))
     if not wrong:
