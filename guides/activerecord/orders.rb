@@ -36,13 +36,7 @@ end
 # docs: begin later
 Order.transaction do
   order = Order.create!(id: 4, customer: "Edsger")
-  OutboxMessage.create!(
-    channel: "hooks",
-    target: hook,
-    idempotency_key: "order-#{order.id}-reminder",
-    payload: { order: order.id },
-    available_at: 5.seconds.from_now
-  )
+  OutboxMessage.enqueue_later(5.seconds, target: hook, idempotency_key: "order-#{order.id}-reminder", payload: { order: order.id })
 end
 # docs: end later
 

@@ -1,14 +1,15 @@
 """Tries ways to write a message, and prints what became of each as a line of JSON."""
 
 import json
+import re
 from contextlib import nullcontext
 
 
 class Stack:
     """Its decorator runs the function that it stands before: one way to write a message with this stack.
 
-    The function is given the key and the body of its message. Where the body should arrive as another one, it returns that.
-    `transaction` makes the context in which each is run, and which undoes it if it fails.
+    `transaction` makes the context in which each is run, and which undoes it if it fails. The function is given what the context
+    gives, then the key and the body of its message.
     """
 
     def __init__(self, name, transaction=nullcontext):
@@ -16,21 +17,22 @@ class Stack:
         self.transaction = transaction
         self.tried = 0
 
-    def __call__(self, way, *, delay=None):
+    def __call__(self, way, *, body=..., delay=None):
         """`delay`: the seconds from now at which the author of this way wants the message to be due."""
-        def run(write):
-            self.tried += 1
-            key = f"try-{self.name.split()[0].lower()}-{self.tried}"
-            line = {"try": way, "stack": self.name, "key": key}
+        self.tried += 1
+        key = "-".join(["try", *re.findall(r"\w+", self.name.lower()), str(self.tried)])
+        line = {"try": way, "stack": self.name, "key": key}
+        if body is ...:
             body = {"n": self.tried}
+
+        def run(write):
             try:
                 with self.transaction() as transaction:
-                    arguments = [] if transaction is None else [transaction]
-                    changed = write(*arguments, key, body)
-            except Exception as error:
+                    write(*([] if transaction is None else [transaction]), key, body)
+            except Exception as error:  # noqa: BLE001
                 line["refused"] = _words(error)
             else:
-                line["body"] = changed or body
+                line["body"] = body
                 if delay:
                     line["delay"] = delay
             print(json.dumps(line, ensure_ascii=False), flush=True)

@@ -12,7 +12,7 @@ from .receiver import Request, parsed
 KEY = re.compile(r"try-[\w-]+")
 # MySQL turns every error of an INSERT IGNORE into a warning, that of a check too: the row is gone, and nothing of ours is asked. The
 # table says so, and docs/enqueue.md warns of it.
-LOST_BY_IGNORE = re.compile(r"ignore.* with a wrong priority", re.IGNORECASE)
+LOST_BY_IGNORE = re.compile(r"(ignore|skipDuplicates).* with a wrong priority", re.IGNORECASE)
 # How far a time may be off: what goes by while a program starts, not hours.
 TOLERANCE = 5
 # What is due later than this is not waited for.

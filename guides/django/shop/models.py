@@ -2,7 +2,6 @@ import uuid
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import IntegrityError, models, transaction
-from django.db.models.functions import Now
 
 
 class Order(models.Model):
@@ -24,8 +23,6 @@ class OutboxMessage(models.Model):
     payload = models.JSONField(encoder=DjangoJSONEncoder)
     headers = models.JSONField(null=True)
     ordering_key = models.CharField(max_length=255, null=True)
-    # The database's own default, unless the message is to wait.
-    available_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         # A view of the table: the application may read back what Django asks for, and sees no row.

@@ -1,6 +1,7 @@
+import json
+
 from django.conf import settings
-from django.db import transaction
-from django.utils import timezone
+from django.db import connection, transaction
 
 from shop.models import Order, OutboxMessage
 
@@ -18,7 +19,17 @@ def place_order(order_id, customer, body):
 @transaction.atomic
 def place_order_and_remind(order_id, customer, delay):
     order = Order.objects.create(id=order_id, customer=customer)
-    OutboxMessage.objects.create(
-        channel="hooks", target=settings.RECEIVER, payload={"order": order.id},
-        idempotency_key=f"order-{order.id}-reminder", available_at=timezone.now() + delay)
+    enqueue_later({"order": order.id}, f"order-{order.id}-reminder", delay)
+
+
+def enqueue_later(payload, key, delay):
+    """The database counts the seconds of the delay, so no time zone matters."""
+    message = ["hooks", settings.RECEIVER, json.dumps(payload), key]
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(
+                "SELECT outbox_enqueue(%s, %s, %s, %s, p_delay_seconds => %s)", [*message, delay.total_seconds()])
+        else:
+            options = json.dumps({"delay_seconds": delay.total_seconds()})
+            cursor.execute("CALL outbox_enqueue(%s, %s, %s, %s, %s, @id)", [*message, options])
 # docs: end django-delay

@@ -18,5 +18,16 @@ class OutboxMessage < ActiveRecord::Base
   rescue ActiveRecord::RecordNotUnique
     false
   end
+
+  # The database counts the seconds of the delay, so no time zone matters.
+  def self.enqueue_later(delay, target:, idempotency_key:, payload:)
+    message = ["hooks", target, payload.to_json, idempotency_key]
+    call = if connection.adapter_name == "PostgreSQL"
+      ["SELECT outbox_enqueue(?, ?, ?, ?, p_delay_seconds => ?)", *message, delay.to_f]
+    else
+      ["CALL outbox_enqueue(?, ?, ?, ?, ?, @id)", *message, { delay_seconds: delay.to_f }.to_json]
+    end
+    connection.execute(sanitize_sql(call))
+  end
 end
 # docs: end model
