@@ -46,7 +46,8 @@ pub use fcm::{FcmMessage, FcmTarget};
 pub use mark::{AttemptRecord, DeadReason, InDoubtPolicy, Mark, Outcome, Scope, Verdict};
 pub use message::{MessageId, Revision, Status};
 pub use migrate::{
-    DEFAULT_ENVIRONMENT, Meta, MigrateError, Migrated, SCHEMA_VERSION, SchemaError, SchemaState, migrations_sql,
+    DEFAULT_ENVIRONMENT, Meta, MigrateError, Migrated, SCHEMA_VERSION, SchemaError, SchemaState, migration_statements,
+    migrations_sql,
 };
 pub use new_message::{InvalidMessage, NewMessage};
 pub use retention::{Pruning, Retention};

@@ -6,6 +6,7 @@
 
 mod error;
 mod print;
+mod split;
 
 use uuid::Uuid;
 
@@ -15,7 +16,7 @@ use crate::environment;
 use crate::sql::{AnyConnection, AnyTransaction, Statement};
 
 pub use error::{MigrateError, SchemaError};
-pub use print::migrations_sql;
+pub use print::{migration_statements, migrations_sql};
 
 /// The version of the tables that this program works with.
 pub const SCHEMA_VERSION: i32 = 2;
@@ -213,7 +214,7 @@ async fn apply(
     }
     let from = found.map(|meta| meta.schema_version);
     for migration in MIGRATIONS.iter().filter(|migration| Some(migration.version) > from) {
-        connection.script(print::for_the_server(&print::script(migration, dialect, environment))).await?;
+        connection.script(print::for_the_server(migration, dialect, environment)).await?;
     }
     let meta = read_meta(&mut connection).await?.ok_or(SchemaError::Unfinished)?;
     Ok(Migrated { from, anew, meta })

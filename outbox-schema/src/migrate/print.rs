@@ -1,19 +1,19 @@
 //! The migrations as scripts: run by us, or printed for those who have a migration tool of their own.
 
+use super::split::split;
 use super::{DEFAULT_ENVIRONMENT, MIGRATIONS, Migration};
 use crate::database::Dialect;
 
-/// All migrations as one script for `psql`, `mariadb`/`mysql` or `sqlite3`, from an empty database to this version.
-/// `schema` is PostgreSQL's and is made if it is missing.
+/// The migrations behind version `from`, 0 for all, as one script for `psql`, `mariadb`/`mysql` or `sqlite3`. `schema` is
+/// PostgreSQL's and is made if it is missing.
 ///
 /// `environment` must be one that [`Database::migrate`](crate::Database::migrate) takes: plain characters only.
-pub fn migrations_sql(dialect: Dialect, schema: Option<&str>, environment: &str) -> String {
-    let scripts = MIGRATIONS.iter().map(|migration| script(migration, dialect, environment));
-    let scripts = scripts.collect::<Vec<_>>().join("\n");
+pub fn migrations_sql(dialect: Dialect, schema: Option<&str>, environment: &str, from: i32) -> String {
+    let scripts = scripts(dialect, environment, from).collect::<Vec<_>>().join("\n");
     match dialect {
         Dialect::Postgres => {
             let path = schema.map(|schema| {
-                let schema = format!("\"{}\"", schema.replace('"', "\"\""));
+                let schema = quoted(schema);
                 format!("CREATE SCHEMA IF NOT EXISTS {schema};\nSET LOCAL search_path = {schema};\n")
             });
             format!("BEGIN;\n{}{scripts}\nCOMMIT;\n", path.unwrap_or_default())
@@ -23,8 +23,30 @@ pub fn migrations_sql(dialect: Dialect, schema: Option<&str>, environment: &str)
     }
 }
 
+/// The same as single statements, without what ends each of them: for tools that send one at a time. They are for a
+/// transaction that the tool begins and commits, where the database has transactions for such statements.
+pub fn migration_statements(dialect: Dialect, schema: Option<&str>, environment: &str, from: i32) -> Vec<String> {
+    let statements = scripts(dialect, environment, from).flat_map(|script| split(&script, dialect));
+    let Some(schema) = schema.filter(|_| dialect == Dialect::Postgres).map(quoted) else {
+        return statements.collect();
+    };
+    // The tool notes in the same transaction what it has applied, where its own search_path leads.
+    let begin = [
+        format!("CREATE SCHEMA IF NOT EXISTS {schema}"),
+        "SELECT set_config('outbox.search_path', current_setting('search_path'), true)".to_owned(),
+        format!("SET LOCAL search_path = {schema}"),
+    ];
+    let end = "SELECT set_config('search_path', current_setting('outbox.search_path'), true)".to_owned();
+    begin.into_iter().chain(statements).chain([end]).collect()
+}
+
+fn scripts(dialect: Dialect, environment: &str, from: i32) -> impl Iterator<Item = String> {
+    let migrations = MIGRATIONS.iter().filter(move |migration| migration.version > from);
+    migrations.map(move |migration| script(migration, dialect, environment))
+}
+
 /// The file as it is, but for the environment that it writes into `outbox_meta`.
-pub(super) fn script(migration: &Migration, dialect: Dialect, environment: &str) -> String {
+fn script(migration: &Migration, dialect: Dialect, environment: &str) -> String {
     let script = match dialect {
         Dialect::Postgres => migration.script.postgres,
         Dialect::MySql => migration.script.mysql,
@@ -33,11 +55,14 @@ pub(super) fn script(migration: &Migration, dialect: Dialect, environment: &str)
     script.replace(&literal(DEFAULT_ENVIRONMENT), &literal(environment))
 }
 
-/// The script as a server takes it. `DELIMITER` is a word of MySQL's clients: they need to be told where a procedure ends, the
-/// server knows.
-pub(super) fn for_the_server(script: &str) -> String {
-    let lines = script.lines().filter(|line| !line.starts_with("DELIMITER "));
-    lines.map(|line| line.strip_suffix("//").map_or_else(|| format!("{line}\n"), |end| format!("{end};\n"))).collect()
+/// The script as a server takes it.
+pub(super) fn for_the_server(migration: &Migration, dialect: Dialect, environment: &str) -> String {
+    let statements = split(&script(migration, dialect, environment), dialect);
+    statements.iter().map(|statement| format!("{statement};\n")).collect()
+}
+
+fn quoted(schema: &str) -> String {
+    format!("\"{}\"", schema.replace('"', "\"\""))
 }
 
 fn literal(environment: &str) -> String {
@@ -51,7 +76,7 @@ mod tests {
     #[test]
     fn the_environment_is_named_in_one_place_of_the_first_migration() {
         for dialect in [Dialect::Postgres, Dialect::MySql, Dialect::Sqlite] {
-            let printed = migrations_sql(dialect, None, "staging");
+            let printed = migrations_sql(dialect, None, "staging", 0);
             assert_eq!(printed.matches("'staging'").count(), 1, "{dialect:?}");
             assert!(!printed.contains("'default'"), "{dialect:?}");
         }
@@ -59,7 +84,35 @@ mod tests {
 
     #[test]
     fn the_schema_is_quoted() {
-        let printed = migrations_sql(Dialect::Postgres, Some("odd\"name"), "default");
+        let printed = migrations_sql(Dialect::Postgres, Some("odd\"name"), "default", 0);
         assert!(printed.contains("CREATE SCHEMA IF NOT EXISTS \"odd\"\"name\";"));
+    }
+
+    #[test]
+    fn statements_are_what_the_scripts_say() {
+        let squeezed = |text: &str| text.split_whitespace().collect::<String>();
+        for dialect in [Dialect::Postgres, Dialect::MySql, Dialect::Sqlite] {
+            let script: String = scripts(dialect, "default", 0).collect::<Vec<_>>().join("\n");
+            let script = script.replace("DELIMITER //", "").replace("END//", "END;").replace("DELIMITER ;", "");
+            let statements = migration_statements(dialect, None, "default", 0).join(";\n") + ";";
+            assert_eq!(squeezed(&statements), squeezed(&script), "{dialect:?}");
+        }
+    }
+
+    #[test]
+    fn who_has_a_version_gets_what_is_behind_it() {
+        for dialect in [Dialect::Postgres, Dialect::MySql, Dialect::Sqlite] {
+            let statements = migration_statements(dialect, None, "default", 1);
+            assert!(!statements.iter().any(|statement| statement.contains("CREATE TABLE")), "{dialect:?}");
+            assert_eq!(statements.last().map(String::as_str), Some("UPDATE outbox_meta SET schema_version = 2"));
+            assert!(migration_statements(dialect, None, "default", 2).is_empty(), "{dialect:?}");
+        }
+    }
+
+    #[test]
+    fn a_tool_has_its_own_search_path_back() {
+        let statements = migration_statements(Dialect::Postgres, Some("outbox"), "default", 0);
+        assert_eq!(statements[2], "SET LOCAL search_path = \"outbox\"");
+        assert!(statements.last().is_some_and(|last| last.starts_with("SELECT set_config('search_path'")));
     }
 }

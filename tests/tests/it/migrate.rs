@@ -163,7 +163,7 @@ async fn a_meta_table_without_its_row_is_not_taken_for_an_outbox() {
 #[tokio::test]
 async fn the_printed_script_runs_in_the_databases_own_program() {
     for outbox in outboxes::empty().await {
-        outbox.run_client(&migrations_sql(outbox.dialect(), None, "staging"));
+        outbox.run_client(&migrations_sql(outbox.dialect(), None, "staging", 0));
         let meta = outbox.database.require("staging").await.unwrap();
         let migrated = outbox.database.migrate("staging").await.unwrap();
         assert_eq!((migrated.from, migrated.meta), (Some(SCHEMA_VERSION), meta));
@@ -174,7 +174,7 @@ async fn the_printed_script_runs_in_the_databases_own_program() {
 #[tokio::test]
 async fn the_printed_script_makes_the_schema_on_postgres() {
     let [outbox, _, _] = outboxes::empty().await;
-    outbox.run_client(&migrations_sql(Dialect::Postgres, Some("dispatcher"), "default"));
+    outbox.run_client(&migrations_sql(Dialect::Postgres, Some("dispatcher"), "default", 0));
     let ours = connect(&outbox.test.url, Some("dispatcher")).await;
     ours.require("default").await.unwrap();
     assert_eq!(outbox.database.schema_state().await.unwrap(), SchemaState::Absent { remains: false });
