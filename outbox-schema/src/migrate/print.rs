@@ -58,7 +58,8 @@ fn script(migration: &Migration, dialect: Dialect, environment: &str) -> String 
 /// The script as a server takes it.
 pub(super) fn for_the_server(migration: &Migration, dialect: Dialect, environment: &str) -> String {
     let statements = split(&script(migration, dialect, environment), dialect);
-    statements.iter().map(|statement| format!("{statement};\n")).collect()
+    let ends = statements.iter().flat_map(|statement| [statement.as_str(), ";\n"]);
+    ends.collect()
 }
 
 fn quoted(schema: &str) -> String {

@@ -9,6 +9,7 @@ mod bench;
 mod by_hand;
 mod cancel_by_key;
 mod cloudevents;
+mod coming_from;
 mod command_line;
 mod completions;
 mod compose;

@@ -205,6 +205,8 @@ fn in_knex(statement: &str, dialect: Dialect) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;

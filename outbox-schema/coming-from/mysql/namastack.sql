@@ -1,0 +1,90 @@
+-- From namastack-outbox to this outbox, on MySQL and MariaDB: triggers make each new record of a handler that has a route a
+-- message, in the transaction of the application, and the records that wait become messages here. docs/coming-from.md has the
+-- order of the steps. Yours are the routes. As an account that owns the tables and stays, after `outbox migrate`, with the
+-- application stopped or its records all processed, in the database that holds the tables:
+--   mariadb shop < namastack.sql
+-- It can be run again, also where it broke off. Under a binary log MySQL asks for SUPER, or
+-- log_bin_trust_function_creators = 1, to make a trigger (error 1419).
+
+SET SESSION lock_wait_timeout = 5;
+
+-- Where the records of a handler go. Records of a handler without a route stay with namastack-outbox.
+CREATE TABLE IF NOT EXISTS outbox_record_route (
+    handler_id varchar(700) NOT NULL PRIMARY KEY,
+    channel    varchar(64) NOT NULL,
+    target     text NOT NULL
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+REPLACE INTO outbox_record_route (handler_id, channel, target) VALUES
+    ('shop.OrderHandler#handle(shop.OrderPlaced)',    'http', '/hooks/orders'),
+    ('shop.ParcelHandler#handle(shop.OrderShipped)', 'http', '/hooks/shipments');
+
+-- What becomes of each record. The key of a record without one is its id.
+CREATE OR REPLACE SQL SECURITY DEFINER VIEW outbox_from_namastack AS
+    SELECT e.id AS source_id,
+           e.id AS idempotency_key,
+           r.channel,
+           r.target,
+           CONVERT(e.payload USING utf8mb4) AS payload,
+           JSON_OBJECT('X-Record-Type', e.record_type) AS headers,
+           NULLIF(e.record_key, e.id) AS ordering_key,
+           JSON_VALUE(e.context, '$.traceparent') AS traceparent,
+           JSON_VALUE(e.context, '$.tracestate') AS tracestate,
+           e.status,
+           e.created_at
+    FROM outbox_record e LEFT JOIN outbox_record_route r ON r.handler_id = e.handler_id;
+
+-- First the one that marks: a record that is marked has its message.
+DROP TRIGGER IF EXISTS outbox_mark_record;
+DROP TRIGGER IF EXISTS outbox_take_record;
+
+-- Waits for open transactions that write the table, and keeps out others until the triggers are there: each record is met by
+-- the statements or by the triggers.
+LOCK TABLES outbox_record AS e WRITE, outbox_record WRITE, outbox_record_route AS r READ, outbox_from_namastack AS m READ,
+            outbox WRITE, outbox AS o READ;
+INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key, traceparent, tracestate)
+SELECT m.idempotency_key, m.channel, m.target, m.payload, m.headers, m.ordering_key, m.traceparent, m.tracestate
+FROM outbox_from_namastack m
+WHERE m.status = 'NEW' AND m.channel IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.idempotency_key = m.idempotency_key)
+ORDER BY m.created_at, m.source_id;
+UPDATE outbox_record e JOIN outbox_record_route r ON r.handler_id = e.handler_id
+SET e.status = 'COMPLETED', e.completed_at = CURRENT_TIMESTAMP
+WHERE e.status = 'NEW';
+
+DELIMITER //
+-- The message comes after the insert: where that is skipped for a known key, there is none. Both triggers act with the
+-- rights of whoever runs this file, so the application needs no new right.
+CREATE TRIGGER outbox_take_record AFTER INSERT ON outbox_record FOR EACH ROW
+BEGIN
+    DECLARE problem text CHARACTER SET utf8mb4;
+    DECLARE conditions integer;
+    -- The message is there already.
+    DECLARE CONTINUE HANDLER FOR 1062 BEGIN END;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        -- The error is the last, behind warnings. MySQL takes 128 characters.
+        GET DIAGNOSTICS conditions = NUMBER;
+        GET DIAGNOSTICS CONDITION conditions problem = MESSAGE_TEXT;
+        SET problem = LEFT(CONCAT('outbox: row ', NEW.id, ' of outbox_record: ', problem), 128);
+        RESIGNAL SET MESSAGE_TEXT = problem;
+    END;
+    IF @outbox_takes THEN
+        INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key, traceparent, tracestate)
+        SELECT m.idempotency_key, m.channel, m.target, m.payload, m.headers, m.ordering_key, m.traceparent, m.tracestate
+        FROM outbox_from_namastack m WHERE m.source_id = NEW.id;
+    END IF;
+    SET @outbox_takes = NULL;
+END//
+
+-- The record is completed, so no process finds it any more.
+-- It comes last: a record that is marked has its message.
+CREATE TRIGGER outbox_mark_record BEFORE INSERT ON outbox_record FOR EACH ROW
+BEGIN
+    SET @outbox_takes = NEW.status = 'NEW'
+        AND EXISTS (SELECT 1 FROM outbox_record_route r WHERE r.handler_id = NEW.handler_id);
+    IF @outbox_takes THEN
+        SET NEW.status = 'COMPLETED', NEW.completed_at = CURRENT_TIMESTAMP;
+    END IF;
+END//
+DELIMITER ;
+UNLOCK TABLES;
