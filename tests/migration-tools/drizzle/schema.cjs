@@ -1,0 +1,1 @@
+// The application has no table of its own here.

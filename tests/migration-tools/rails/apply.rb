@@ -1,0 +1,3 @@
+require_relative "connection"
+
+ActiveRecord::MigrationContext.new(ENV.fetch("MIGRATIONS")).migrate
