@@ -5,5 +5,5 @@ module.exports = {
   dialect: postgres ? 'postgresql' : 'mysql',
   schema: './schema.cjs',
   out: './migrations',
-  dbCredentials: postgres ? { host, port: Number(port), user, password: '', database, ssl: false } : { host, port: Number(port), user, database },
+  dbCredentials: postgres ? { host, port: Number(port), user, password: 'any', database, ssl: false } : { host, port: Number(port), user, database },
 };
