@@ -59,12 +59,14 @@ BEGIN
     -- A known key undoes the statement that meets it, and nothing else of the transaction.
     DECLARE CONTINUE HANDLER FOR 1062 SET known = TRUE;
 
-    SET problem = (
-        SELECT CONCAT('outbox_enqueue knows no option ', GROUP_CONCAT(asked.name))
-        FROM JSON_TABLE(COALESCE(JSON_KEYS(options), '["(not an object)"]'), '$[*]' COLUMNS (
-            name varchar(255) CHARACTER SET utf8mb4 PATH '$')) asked
-        WHERE asked.name NOT IN ('headers', 'ordering_key', 'priority', 'delay_seconds', 'expires_seconds', 'max_attempts',
-                                 'traceparent', 'tracestate'));
+    IF p_options IS NOT NULL THEN
+        SET problem = (
+            SELECT CONCAT('outbox_enqueue knows no option ', GROUP_CONCAT(asked.name))
+            FROM JSON_TABLE(COALESCE(JSON_KEYS(options), '["(not an object)"]'), '$[*]' COLUMNS (
+                name varchar(255) CHARACTER SET utf8mb4 PATH '$')) asked
+            WHERE asked.name NOT IN ('headers', 'ordering_key', 'priority', 'delay_seconds', 'expires_seconds', 'max_attempts',
+                                     'traceparent', 'tracestate'));
+    END IF;
     -- MySQL keeps numbers of JSON in 64 bits and rounds the rest; MariaDB keeps their text. Strings are left out of the look.
     /*!80000 IF REGEXP_REPLACE(p_payload, '"([^"\\\\]++|\\\\.)*+"', '') REGEXP
             '(19|[2-9][0-9])[0-9]{18}|[0-9]{21}|(?=[0-9.]{19})[0-9]+[.][0-9]+' THEN
