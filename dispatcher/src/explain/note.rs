@@ -71,7 +71,7 @@ impl Note {
     fn of_delay(ms: i64) -> Option<Self> {
         match whole_hours(ms) {
             Some(hours) => Some(Self::WholeHours { hours }),
-            None if ms < -MINUTE_MS => Some(Self::DueBefore { by_ms: -ms }),
+            None if ms < -MINUTE_MS => Some(Self::DueBefore { by_ms: ms.saturating_neg() }),
             None => (HOUR_MS..=(FURTHEST_ZONE + 1) * HOUR_MS).contains(&ms).then_some(Self::Delayed { by_ms: ms }),
         }
     }
@@ -79,8 +79,9 @@ impl Note {
 
 /// The hours, where it is a whole number of them to the minute, and no more than a time zone can make.
 fn whole_hours(ms: i64) -> Option<i64> {
-    let hours = (ms + HOUR_MS / 2).div_euclid(HOUR_MS);
-    let off = (ms - hours * HOUR_MS).abs();
+    // SQLite keeps times that are as far away as a number can say.
+    let hours = ms.saturating_add(HOUR_MS / 2).div_euclid(HOUR_MS);
+    let off = ms.saturating_sub(hours.saturating_mul(HOUR_MS)).saturating_abs();
     (hours != 0 && hours.abs() <= FURTHEST_ZONE && off <= MINUTE_MS).then_some(hours)
 }
 
@@ -149,7 +150,8 @@ mod tests {
         assert_eq!(Note::of_delay(late), Some(Note::Delayed { by_ms: late }));
         let early = -8 * HOUR_MS - 50 * MINUTE_MS;
         assert_eq!(Note::of_delay(early), Some(Note::DueBefore { by_ms: -early }));
-        for ms in [0, 10 * MINUTE_MS, -MINUTE_MS, 24 * HOUR_MS] {
+        assert_eq!(Note::of_delay(i64::MIN), Some(Note::DueBefore { by_ms: i64::MAX }));
+        for ms in [0, 10 * MINUTE_MS, -MINUTE_MS, 24 * HOUR_MS, i64::MAX] {
             assert_eq!(Note::of_delay(ms), None, "{ms}");
         }
     }

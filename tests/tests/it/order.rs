@@ -34,8 +34,8 @@ fn sent(sink: &Sink) -> Vec<String> {
 
 fn long_ago(outbox: &Outbox) -> &'static str {
     match outbox.dialect() {
-        Dialect::Postgres | Dialect::MySql => "'2000-01-01'",
-        Dialect::Sqlite => "946684800000",
+        Dialect::Postgres | Dialect::MySql => "'2001-01-01'",
+        Dialect::Sqlite => "978307200000",
     }
 }
 

@@ -96,7 +96,7 @@ async fn a_cancelled_message_says_by_whom_and_why() {
 async fn a_status_that_no_one_knows_is_named() {
     on_every_database(async |outbox| {
         let id = insert(outbox, &[]).await;
-        let update = format!("UPDATE outbox SET status = 'SENT' WHERE id = {id}");
+        let update = format!("UPDATE outbox SET status = 'SENT', revision = 1 WHERE id = {id}");
         let script = match outbox.dialect {
             Dialect::Postgres | Dialect::MySql => format!("ALTER TABLE outbox DROP CONSTRAINT outbox_status; {update}"),
             Dialect::Sqlite => {
@@ -484,7 +484,7 @@ async fn attempts_that_are_used_up_and_budgets_that_are_none_are_told() {
             decisive(outbox, too_old).await.1.contains("is 3d 1h ago, and its channel retries for 3d 0h (max_age)")
         );
         outbox.execute("DELETE FROM outbox").await;
-        let wrong = insert(outbox, &[("max_attempts", "-1")]).await;
+        let wrong = insert(outbox, &[("max_attempts", "-1"), ("revision", "1")]).await;
         assert_eq!(why(outbox, wrong).await, ["wrong_max_attempts"]);
         assert!(decisive(outbox, wrong).await.1.contains("Its max_attempts is -1"));
     })
