@@ -4,7 +4,7 @@ WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    cargo build --release --locked --package outbox-dispatcher --bin outbox \
+    cargo build --release --locked --package outbox-cli --bin outbox \
     && cp target/release/outbox /outbox
 
 # Only `--target fcm-stand-in` builds this.

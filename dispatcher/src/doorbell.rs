@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use outbox_adapters::{Hints, LeaseError};
 
-use crate::attention::Attention;
+use crate::poller::attention::Attention;
 
 /// Rung by an application that has committed something.
 #[derive(Debug, Clone)]

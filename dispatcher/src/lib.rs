@@ -1,54 +1,26 @@
-//! When a message goes out: terms, the loop, settings, the command line.
+//! When a message goes out: terms, the loop, settings. The command line is a crate of its own, `outbox-cli`.
 //!
-//! The way of a message is read in four files: [`poll`], [`claim`], [`send`] and [`mark`].
+//! The way of a message is read in four files of [`poller`]: `poll`, `claim`, `send` and `mark`.
 
-pub mod answering;
-pub mod api;
-pub mod assemble;
-pub mod attention;
-pub mod bench;
-pub mod cached;
-pub mod channels;
-pub mod claim;
-pub mod cli;
-pub mod client;
-pub mod clock;
+pub mod admin;
+mod backoff;
 pub mod config;
-pub mod demo;
-mod destination_name;
+pub mod configured;
 pub mod destinations;
 pub mod doorbell;
 pub mod explain;
 pub mod fault_point;
 #[cfg(test)]
 mod fixtures;
-pub mod gate;
+pub mod health;
 pub mod in_flight;
 pub mod in_force;
 mod in_time;
-pub mod leadership;
-pub mod lease_health;
-pub mod listener;
-pub mod mark;
 pub mod metrics;
-pub mod ordering_keys;
-mod pauses;
-
-pub mod poll;
-pub mod pulse;
-pub mod readiness;
-pub mod replica;
+pub mod poller;
 pub mod retention;
-pub mod send;
-pub mod settling;
-pub mod start;
-pub mod status;
-pub mod store_health;
-pub mod suspects;
+pub mod signals;
 pub mod telemetry;
 pub mod term;
-mod text;
-pub mod verdict;
-pub mod vitals;
-pub mod watchdog;
+pub mod text;
 pub mod wiring;

@@ -175,8 +175,8 @@ mod tests {
     use outbox_schema::{Shard, Status, TermEnd};
 
     use super::*;
-    use crate::clock::Clock;
     use crate::fixtures::{SteppedClock, term_of};
+    use crate::term::clock::Clock;
 
     /// An outbox of so many stretches, each of one old message; it counts the passes that begin.
     #[derive(Debug, Default)]

@@ -7,13 +7,13 @@ use std::io::{self, Write as _};
 use serde::Serialize;
 
 /// Writes `text` for people, its control characters [`visible`], and ends the line.
-pub(crate) fn print(text: &str) -> io::Result<()> {
+pub fn print(text: &str) -> io::Result<()> {
     print_as_it_is(&visible(text))
 }
 
 /// Writes what this program made itself and a program reads. A reader that has gone away (`outbox … | head`) is not an
 /// error.
-pub(crate) fn print_as_it_is(text: &str) -> io::Result<()> {
+pub fn print_as_it_is(text: &str) -> io::Result<()> {
     match writeln!(io::stdout().lock(), "{}", text.trim_end_matches('\n')) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
@@ -21,7 +21,7 @@ pub(crate) fn print_as_it_is(text: &str) -> io::Result<()> {
 }
 
 /// Writes `value` as JSON, or in words.
-pub(crate) fn print_as<T: Serialize + ?Sized>(
+pub fn print_as<T: Serialize + ?Sized>(
     json: bool,
     value: &T,
     in_words: impl FnOnce(&T) -> String,
@@ -32,12 +32,12 @@ pub(crate) fn print_as<T: Serialize + ?Sized>(
 
 /// Text with its control characters as `\u{1b}`, all but line breaks. Anybody who may insert a row writes what is shown
 /// here, and a terminal obeys control characters.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c.is_control() && c != '\n')
 }
 
 /// The same in one line: a value with a line break must not look like two.
-pub(crate) fn in_one_line(text: &str) -> Cow<'_, str> {
+pub fn in_one_line(text: &str) -> Cow<'_, str> {
     escaped(text, char::is_control)
 }
 
@@ -57,7 +57,7 @@ fn escaped(text: &str, unfit: impl Fn(char) -> bool) -> Cow<'_, str> {
 }
 
 /// Writes an error with its causes to standard error.
-pub(crate) fn error_line(error: &anyhow::Error) {
+pub fn error_line(error: &anyhow::Error) {
     let mut text = error.to_string();
     for cause in error.chain().skip(1) {
         let cause = cause.to_string();
@@ -70,12 +70,12 @@ pub(crate) fn error_line(error: &anyhow::Error) {
 }
 
 /// Writes a warning to standard error.
-pub(crate) fn warning(text: &str) {
+pub fn warning(text: &str) {
     let _ = writeln!(io::stderr().lock(), "outbox: {}", visible(text));
 }
 
 /// Rows as a table with aligned columns, under a heading.
-pub(crate) fn table<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
+pub fn table<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
     let mut widths = heading.map(|word| word.chars().count());
     let rows: Vec<_> = rows.iter().map(|row| row.each_ref().map(|cell| in_one_line(cell))).collect();
     for row in &rows {
@@ -96,7 +96,7 @@ pub(crate) fn table<const N: usize>(heading: [&str; N], rows: &[[String; N]]) ->
 }
 
 /// Whole text up to `width` characters; a longer one is cut and says so.
-pub(crate) fn shortened(text: &str, width: usize) -> String {
+pub fn shortened(text: &str, width: usize) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if line.chars().count() <= width {
         return line;
@@ -105,7 +105,7 @@ pub(crate) fn shortened(text: &str, width: usize) -> String {
 }
 
 /// A span of time as people say it: `850ms`, `12.3s`, `4m 10s`, `3h 2m`.
-pub(crate) fn span(millis: i64) -> String {
+pub fn span(millis: i64) -> String {
     let seconds = millis / 1000;
     match millis {
         i64::MIN..1000 => format!("{millis}ms"),
@@ -117,7 +117,7 @@ pub(crate) fn span(millis: i64) -> String {
 }
 
 /// A time to the second: fractions tell people nothing, and `--json` has them.
-pub(crate) fn to_the_second(time: &str) -> String {
+pub fn to_the_second(time: &str) -> String {
     match time.find('.') {
         Some(point) => {
             let zone = time[point + 1..].trim_start_matches(|c: char| c.is_ascii_digit());

@@ -7,10 +7,10 @@ use anyhow::Context;
 use outbox_adapters::{Adapter, Hints, Lease, RedisHints, RedisLease, SetupError, TableLease, fcm, http};
 use outbox_schema::{ConnectOptions, Database, InDoubtPolicy, OnDeadOrdered, Retention};
 
-use crate::channels::{Channel, Retry};
+use crate::admin::listener::Tokens;
 use crate::config::{ChannelConfig, ChannelKind, Config, LeaseProvider, SecretText, Wakeup};
 use crate::destinations::{Limits, RateLimit};
-use crate::listener::Tokens;
+use crate::poller::channels::{Channel, Retry};
 
 /// Connections of a lease in a table: one to campaign or renew, one to look at it.
 const TABLE_LEASE_CONNECTIONS: u32 = 2;

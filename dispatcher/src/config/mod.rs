@@ -29,6 +29,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 pub use channel::{ChannelConfig, ChannelKind, RetryConfig};
+pub(crate) use check::is_on_loopback;
 pub use known::DEFAULTS;
 pub use outbox_schema::Dialect;
 pub use problem::{ConfigError, Problem};

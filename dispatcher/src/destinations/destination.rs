@@ -8,7 +8,7 @@ use outbox_schema::{Pause, PauseKind};
 use tokio::time::Instant;
 
 use super::breaker::{Breaker, Sign, Turn};
-use super::pauses::Pauses;
+use super::holds::Holds;
 use super::rate::{Bucket, REST};
 use super::window::{Slots, Window};
 use super::{FAILURES_FORGOTTEN, FAR, FORGOTTEN, Limits, Ruling};
@@ -104,7 +104,7 @@ pub(super) struct Destination {
     window: Window,
     breaker: Breaker,
     bucket: Option<Bucket>,
-    paused: Pauses,
+    paused: Holds,
     /// When the last of the rows that were put aside is due.
     aside_until: Instant,
     /// They are to come back at once.
@@ -122,7 +122,7 @@ impl Destination {
             window: Window::new(now),
             breaker: Breaker::new(now),
             bucket: None,
-            paused: Pauses::default(),
+            paused: Holds::default(),
             aside_until: now,
             comes_back: false,
             used: now,
@@ -162,7 +162,7 @@ impl Destination {
 
     /// Forgets what the database knows better: what is in flight here stays.
     pub(super) fn forget(&mut self, now: Instant) {
-        (self.paused, self.aside_until, self.comes_back) = (Pauses::default(), now, false);
+        (self.paused, self.aside_until, self.comes_back) = (Holds::default(), now, false);
         if !self.breaker.is_closed() {
             self.breaker = Breaker::new(now);
         }
@@ -192,7 +192,7 @@ impl Destination {
 
     /// Somebody resumed it: it is as good as new.
     pub(super) fn resume(&mut self, now: Instant) {
-        self.paused = Pauses::default();
+        self.paused = Holds::default();
         self.breaker = Breaker::new(now);
         self.comes_back = true;
     }

@@ -167,8 +167,8 @@ mod tests {
     use outbox_schema::{MessageId, TermId};
 
     use super::*;
-    use crate::clock::Clock;
     use crate::fixtures::{SteppedClock, term_of};
+    use crate::term::clock::Clock;
 
     /// An outbox in which ever more rows of a paused destination are due; it counts the batches that are put aside.
     #[derive(Debug)]

@@ -7,9 +7,9 @@
 
 mod breaker;
 mod destination;
+mod holds;
 mod keeper;
 mod limits;
-mod pauses;
 mod rate;
 mod window;
 

@@ -13,43 +13,18 @@ mod sent_twice;
 mod sentences;
 mod words;
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use outbox_schema::desk::MessageFacts;
-use outbox_schema::{Database, DeskError, MessageId, OnDeadOrdered};
+use outbox_schema::{Database, DeskError, MessageId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::config::{ChannelConfig, Config};
-use crate::leadership::campaign_interval;
-use crate::readiness::LeaseTimes;
+use crate::configured::Configured;
 
 pub use again::Again;
 pub use life::{Event, life};
 pub use not_sent::NotSent;
 pub use note::Note;
 pub use sent_twice::{Repetition, Verdict};
-
-/// What an explanation must know of the settings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Configured {
-    /// The configured channels, by name.
-    pub channels: BTreeMap<String, ConfiguredChannel>,
-    /// How long the fleet may be without a poller before somebody should look.
-    pub lease: LeaseTimes,
-}
-
-/// What an explanation must know of a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConfiguredChannel {
-    /// Attempts that its messages have where they do not say so themselves.
-    pub max_attempts: u32,
-    /// How long they are retried.
-    pub max_age: Duration,
-    /// Whether a dead letter, but for a cancelled one, keeps the later messages of its ordering key from going out.
-    pub halts: bool,
-}
 
 /// Both answers about one message. Holds neither its body nor its headers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -90,26 +65,6 @@ pub struct Said<C> {
 impl<C: std::fmt::Display> From<C> for Said<C> {
     fn from(cause: C) -> Self {
         Self { sentence: cause.to_string(), cause }
-    }
-}
-
-impl Configured {
-    /// What the settings say.
-    pub fn of(config: &Config) -> Self {
-        let (ttl, term) = (config.lease.ttl, config.lease.term);
-        let channel = |its: &ChannelConfig| ConfiguredChannel {
-            max_attempts: its.retry.max_attempts,
-            max_age: its.retry.max_age,
-            halts: its.on_dead_ordered == OnDeadOrdered::Halt,
-        };
-        Self {
-            channels: config.channels.iter().map(|(name, its)| (name.clone(), channel(its))).collect(),
-            lease: LeaseTimes { ttl, term, campaign_interval: campaign_interval(ttl) },
-        }
-    }
-
-    fn halting(&self) -> Vec<String> {
-        self.channels.iter().filter(|(_, channel)| channel.halts).map(|(name, _)| name.clone()).collect()
     }
 }
 

@@ -3,7 +3,8 @@
 use outbox_schema::desk::{DestinationEntry, InvalidTarget, MessageFacts, MessageRecord, PausedDestination};
 use outbox_schema::{MessageId, PauseKind, Status};
 
-use super::{Configured, NotSent, Said};
+use super::{NotSent, Said};
+use crate::configured::Configured;
 
 /// What decides, first; never empty. `first` is the message that this one waits behind, where it does.
 pub(super) fn of(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured) -> Vec<NotSent> {

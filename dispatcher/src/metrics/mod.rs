@@ -22,8 +22,8 @@ use prometheus::TextEncoder;
 
 pub use names::Name;
 
+use crate::health::vitals::Vitals;
 use crate::term::Term;
-use crate::vitals::Vitals;
 use labels::Channels;
 use observed::Observed;
 

@@ -9,8 +9,8 @@ use opentelemetry::metrics::{AsyncInstrument, Meter};
 use outbox_schema::{Shard, Status};
 
 use super::Name;
+use crate::health::vitals::{ChannelVitals, Vitals};
 use crate::term::Term;
-use crate::vitals::{ChannelVitals, Vitals};
 
 /// How long an answer of the database is shown: OTLP, every 60 s by default, must meet it too.
 const VITALS_SHOWN: Duration = Duration::from_secs(90);

@@ -1,9 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::clock::Clock;
 use crate::fixtures::{SteppedClock, term_of};
-use crate::vitals::ChannelVitals;
+use crate::health::vitals::ChannelVitals;
+use crate::term::clock::Clock;
 use outbox_schema::desk::PausedDestination;
 
 const SHARD: Shard = Shard(0);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use outbox_dispatcher::leadership::longest_campaign_pause;
+use outbox_dispatcher::term::leadership::longest_campaign_pause;
 
 use super::{Figures, Machine};
 use crate::eventually;

@@ -19,7 +19,6 @@ use super::{
     AdminConfig, Config, DatabaseConfig, Dialect, DispatchConfig, LeaseConfig, LeaseProvider, LogFormat,
     RetentionConfig, TelemetryConfig, Wakeup, database_url,
 };
-use crate::listener::is_on_loopback;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
@@ -155,6 +154,12 @@ fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
         read.refuse("read_token", "it is the same as admin.token: whoever may only read could change things");
     }
     Some(AdminConfig { listen, token, read_token })
+}
+
+/// Whether a listener there is reached from this machine alone. The address may be of IPv4 and written as one of IPv6:
+/// `::ffff:127.0.0.1`.
+pub(crate) fn is_on_loopback(listen: SocketAddr) -> bool {
+    listen.ip().to_canonical().is_loopback()
 }
 
 fn telemetry(read: &mut Reader<'_>) -> Option<TelemetryConfig> {

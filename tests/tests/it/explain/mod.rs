@@ -9,8 +9,10 @@ mod sent_twice;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_dispatcher::explain::{Configured, ConfiguredChannel, Explanation, NotSent, explain};
-use outbox_dispatcher::readiness::LeaseTimes;
+use outbox_dispatcher::configured::Configured;
+use outbox_dispatcher::configured::ConfiguredChannel;
+use outbox_dispatcher::explain::{Explanation, NotSent, explain};
+use outbox_dispatcher::health::readiness::LeaseTimes;
 use outbox_schema::desk::MessageRecord;
 use outbox_schema::store::TermCounts;
 use outbox_schema::{ChannelTerms, ClaimId, Desk, Mark, Message, MessageId, TermEnd, TermId, Verdict};

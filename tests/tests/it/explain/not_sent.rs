@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use outbox_dispatcher::explain::{Configured, ConfiguredChannel, NotSent, explain};
+use outbox_dispatcher::configured::Configured;
+use outbox_dispatcher::configured::ConfiguredChannel;
+use outbox_dispatcher::explain::{NotSent, explain};
 use outbox_schema::desk::{Author, Cancelled, Pace};
 use outbox_schema::destination::{Aside, DestinationStore};
 use outbox_schema::{ByHand, DeadReason, Mark, MessageId, Pause, PauseKind, Selection, Verdict};

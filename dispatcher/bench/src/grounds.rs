@@ -1,0 +1,199 @@
+//! Where a bench takes place: schemas, databases or files of its own on the server of the settings, removed afterwards.
+//! It never touches the tables of the outbox that the settings name.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, bail};
+use outbox_schema::{ConnectOptions, DEFAULT_ENVIRONMENT, Database, Dialect};
+use sqlx::AssertSqlSafe;
+use sqlx::sqlite::SqliteConnectOptions;
+use tempfile::TempDir;
+use url::Url;
+use uuid::Uuid;
+
+use outbox_dispatcher::config::Config;
+
+/// What the name of everything begins with that a bench makes.
+const PREFIX: &str = "outbox_bench_";
+
+/// A server, and what was made on it.
+#[derive(Debug)]
+pub(super) struct Grounds {
+    /// The settings of whoever runs the bench.
+    pub(super) config: Config,
+    /// For settings and logs of the replicas.
+    directory: TempDir,
+    made: Mutex<Vec<String>>,
+}
+
+/// An outbox of its own, empty at first. No `Debug`: a password must not get into a log.
+pub(super) struct Site {
+    /// Of the schema, the database or the file.
+    name: String,
+    /// Where it is, with its password.
+    pub(super) url: String,
+    /// On PostgreSQL.
+    pub(super) schema: Option<String>,
+    /// Connections to it.
+    pub(super) database: Database,
+    /// Its UUID.
+    pub(super) outbox_id: String,
+}
+
+impl Grounds {
+    /// Nothing is made yet.
+    pub(super) fn open(config: Config) -> anyhow::Result<Self> {
+        let directory = tempfile::Builder::new().prefix("outbox-bench-").tempdir().context("no temporary directory")?;
+        Ok(Self { config, directory, made: Mutex::default() })
+    }
+
+    /// Where replicas keep their settings and logs.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Which of the three.
+    pub(super) fn dialect(&self) -> Dialect {
+        self.config.database.dialect
+    }
+
+    /// Makes an outbox.
+    pub(super) async fn site(&self) -> anyhow::Result<Site> {
+        let name = format!("{PREFIX}{}", &Uuid::new_v4().simple().to_string()[..12]);
+        // First noted, then made: whatever happens in between, it is removed.
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
+        let own = self.config.database.url.expose();
+        let (url, schema) = match self.dialect() {
+            Dialect::Postgres => {
+                self.order(&format!("CREATE SCHEMA {name}")).await?;
+                (own.to_owned(), Some(name.clone()))
+            }
+            Dialect::MySql => {
+                self.order(&format!("CREATE DATABASE {name}")).await?;
+                let mut url = Url::parse(own).context("database.url")?;
+                url.set_path(&name);
+                (url.into(), None)
+            }
+            Dialect::Sqlite => (sqlite_url(&self.file(&name))?, None),
+        };
+        let options = ConnectOptions { url: &url, schema: schema.as_deref(), connections: 4 };
+        let database = Database::connect(&options).await?;
+        let outbox_id = database.migrate(DEFAULT_ENVIRONMENT).await?.meta.outbox_id.to_string();
+        Ok(Site { name, url, schema, database, outbox_id })
+    }
+
+    /// Removes an outbox.
+    pub(super) async fn remove(&self, site: Site) -> anyhow::Result<()> {
+        site.database.close().await;
+        self.remove_named(&site.name).await?;
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).retain(|made| *made != site.name);
+        Ok(())
+    }
+
+    /// Removes whatever is left of what was made.
+    ///
+    /// # Errors
+    /// Names what is left, and how to remove it.
+    pub(super) async fn clear(&self) -> anyhow::Result<()> {
+        let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
+        for name in made {
+            self.remove_named(&name).await.with_context(|| format!("left behind; {}", self.how_to_remove(&name)))?;
+        }
+        Ok(())
+    }
+
+    /// What other benches left behind, or are using: how to remove each.
+    pub(super) async fn leftovers(&self) -> anyhow::Result<Vec<String>> {
+        const SCHEMAS: &str = "SELECT CAST(schema_name AS char(64)) FROM information_schema.schemata \
+                               WHERE schema_name LIKE 'outbox\\_bench\\_%' ORDER BY 1";
+        let names: Vec<String> = match self.connect().await? {
+            Some(Database::Postgres(pool)) => sqlx::query_scalar(SCHEMAS).fetch_all(&pool).await?,
+            Some(Database::MySql(pool)) => sqlx::query_scalar(SCHEMAS).fetch_all(&pool).await?,
+            Some(Database::Sqlite(_)) | None => self.files()?,
+        };
+        Ok(names.iter().map(|name| self.how_to_remove(name.trim_end())).collect())
+    }
+
+    fn how_to_remove(&self, name: &str) -> String {
+        match self.dialect() {
+            Dialect::Postgres => format!("DROP SCHEMA {name} CASCADE"),
+            Dialect::MySql => format!("DROP DATABASE {name}"),
+            Dialect::Sqlite => format!("rm {}*", self.file(name).display()),
+        }
+    }
+
+    async fn remove_named(&self, name: &str) -> anyhow::Result<()> {
+        match self.dialect() {
+            Dialect::Postgres => self.order(&format!("DROP SCHEMA IF EXISTS {name} CASCADE")).await,
+            Dialect::MySql => self.order(&format!("DROP DATABASE IF EXISTS {name}")).await,
+            Dialect::Sqlite => {
+                let file = self.file(name);
+                for tail in ["", "-wal", "-shm", "-journal"] {
+                    let mut path = file.clone().into_os_string();
+                    path.push(tail);
+                    match std::fs::remove_file(&path) {
+                        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+                        Ok(()) | Err(_) => {}
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// One statement where the settings lead, however long it takes: tables of millions of rows are removed.
+    async fn order(&self, sql: &str) -> anyhow::Result<()> {
+        let statement = AssertSqlSafe(sql.to_owned());
+        match self.connect().await? {
+            Some(Database::Postgres(pool)) => {
+                let mut connection = pool.acquire().await?;
+                let patience = "SET statement_timeout = 0; SET lock_timeout = '60s'";
+                sqlx::raw_sql(patience).execute(&mut *connection).await?;
+                sqlx::raw_sql(statement).execute(&mut *connection).await.with_context(|| sql.to_owned())?;
+            }
+            Some(Database::MySql(pool)) => {
+                let mut connection = pool.acquire().await?;
+                let patience = "SET SESSION lock_wait_timeout = 60 /*M! , max_statement_time = 0 */";
+                sqlx::raw_sql(patience).execute(&mut *connection).await?;
+                sqlx::raw_sql(statement).execute(&mut *connection).await.with_context(|| sql.to_owned())?;
+            }
+            Some(Database::Sqlite(_)) | None => bail!("SQLite has files instead"),
+        }
+        Ok(())
+    }
+
+    /// A connection where the settings lead. None for SQLite: that would make the file.
+    async fn connect(&self) -> anyhow::Result<Option<Database>> {
+        let url = self.config.database.url.expose();
+        match self.dialect() {
+            Dialect::Postgres | Dialect::MySql => {
+                Ok(Some(Database::connect(&ConnectOptions { url, schema: None, connections: 1 }).await?))
+            }
+            Dialect::Sqlite => Ok(None),
+        }
+    }
+
+    /// Beside the file of the settings: the disk is part of what is measured.
+    fn file(&self, name: &str) -> PathBuf {
+        // The settings were read, so this is a URL; another would be refused as soon as it is connected to.
+        let options = SqliteConnectOptions::from_str(self.config.database.url.expose()).unwrap_or_default();
+        options.get_filename().with_file_name(format!("{name}.db"))
+    }
+
+    fn files(&self) -> anyhow::Result<Vec<String>> {
+        let file = self.file("");
+        let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let found = std::fs::read_dir(directory).with_context(|| directory.display().to_string())?;
+        let names = found.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let ours = names.filter_map(|name| Some(name.strip_suffix(".db")?.to_owned()));
+        Ok(ours.filter(|name| name.starts_with(PREFIX)).collect())
+    }
+}
+
+/// SQLite URLs take options after a question mark, and percent signs for what is no letter.
+fn sqlite_url(path: &Path) -> anyhow::Result<String> {
+    let path = path.to_str().context("the path in database.url is not UTF-8")?;
+    Ok(format!("sqlite://{}", path.replace('%', "%25").replace('?', "%3F")))
+}

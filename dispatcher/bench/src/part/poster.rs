@@ -1,0 +1,83 @@
+//! Raw HTTP: a bare client that sends as fast as it is answered. What it reaches is H.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
+
+use anyhow::bail;
+use serde::{Deserialize, Serialize};
+
+use crate::number::Percentiles;
+use crate::rows::payload;
+use crate::usage::Usage;
+
+/// What to send.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Orders {
+    /// Where to.
+    pub(crate) url: String,
+    /// How many requests.
+    pub(crate) requests: usize,
+    /// How many at one time.
+    pub(crate) in_flight: usize,
+    /// Over HTTP/2, how many connections; each client has one.
+    pub(crate) clients: usize,
+    /// The authority to trust, as PEM.
+    pub(crate) tls_ca: Option<String>,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Posted {
+    /// How long requests took.
+    pub(crate) took: Percentiles,
+    /// What the client took.
+    pub(crate) usage: Usage,
+}
+
+pub(super) async fn post(orders: Orders) -> anyhow::Result<Posted> {
+    let Orders { url, requests, in_flight, clients, tls_ca } = orders;
+    let clients: Vec<_> = (0..clients).map(|_| client(tls_ca.as_deref())).collect::<Result<_, _>>()?;
+    let left = Arc::new(AtomicUsize::new(requests));
+    let senders: Vec<_> = clients
+        .iter()
+        .cycle()
+        .take(in_flight)
+        .map(|client| tokio::spawn(send_on(client.clone(), url.clone(), left.clone())))
+        .collect();
+    let mut took = Vec::with_capacity(requests);
+    for sender in senders {
+        took.extend(sender.await??);
+    }
+    Ok(Posted { took: Percentiles::of(took), usage: Usage::own() })
+}
+
+/// A client that does no more than it must.
+pub(crate) fn bare_client() -> reqwest::Result<reqwest::Client> {
+    client(None)
+}
+
+fn client(tls_ca: Option<&str>) -> reqwest::Result<reqwest::Client> {
+    outbox_adapters::ensure_crypto_provider();
+    let client = reqwest::Client::builder().no_proxy().tcp_nodelay(true).pool_max_idle_per_host(usize::MAX);
+    match tls_ca {
+        Some(pem) => client.tls_certs_only([reqwest::Certificate::from_pem(pem.as_bytes())?]).build(),
+        None => client.build(),
+    }
+}
+
+/// One request after the other while there are any left.
+async fn send_on(client: reqwest::Client, url: String, left: Arc<AtomicUsize>) -> anyhow::Result<Vec<u32>> {
+    let (body, mut took) = (payload(), Vec::new());
+    while left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
+        let began = Instant::now();
+        let request = client.post(&url).header("content-type", "application/json").body(body.clone());
+        let answer = request.send().await?;
+        if !answer.status().is_success() {
+            bail!("the receiver of the bench answered {}", answer.status());
+        }
+        answer.bytes().await?;
+        took.push(u32::try_from(began.elapsed().as_micros()).unwrap_or(u32::MAX));
+    }
+    Ok(took)
+}

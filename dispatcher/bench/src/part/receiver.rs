@@ -1,0 +1,135 @@
+//! Takes webhooks: as little HTTP/1.1 as answers every request with 200, at once or after a while, counts it, and notes when
+//! it came.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+
+use super::book::{Arrivals, Book, begin, current, enter};
+use super::{Orders, Part, push, say};
+
+/// What is received.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    /// Webhooks, over plain HTTP/1.1.
+    Webhooks {
+        /// From a request to its answer.
+        thinking: Duration,
+    },
+    /// What FCM takes, as it does.
+    Fcm,
+}
+
+/// The receiver from the other side.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    part: Part,
+    /// Where requests go.
+    pub(crate) url: String,
+    /// Where tokens are fetched for that, if they are.
+    pub(crate) tokens: String,
+}
+
+impl Receiver {
+    /// Starts one on loopback.
+    pub(crate) async fn start(kind: Kind) -> anyhow::Result<Self> {
+        let mut part = Part::start(&Orders::Receive(kind)).await?;
+        let (url, tokens) = part.answer().await?;
+        Ok(Self { part, url, tokens })
+    }
+
+    /// Counts from nothing.
+    pub(crate) async fn begin(&mut self) -> anyhow::Result<()> {
+        self.part.ask("begin").await
+    }
+
+    /// Requests so far.
+    pub(crate) async fn count(&mut self) -> anyhow::Result<u64> {
+        self.part.ask("count").await
+    }
+
+    /// All that is known of them.
+    pub(crate) async fn arrivals(&mut self) -> anyhow::Result<Arrivals> {
+        self.part.ask("report").await
+    }
+}
+
+/// Receives until nobody asks any more.
+pub(super) async fn serve(kind: Kind, mut questions: mpsc::UnboundedReceiver<String>) -> anyhow::Result<()> {
+    let book = Arc::new(Mutex::new(Arc::new(Book::new())));
+    match kind {
+        Kind::Webhooks { thinking } => say(&(listen(book.clone(), thinking).await?, ""))?,
+        Kind::Fcm => say(&push::listen(book.clone()).await?)?,
+    }
+    while let Some(question) = questions.recv().await {
+        match question.as_str() {
+            "begin" => {
+                begin(&book);
+                say(&())?;
+            }
+            "count" => say(&current(&book).count.load(Relaxed))?,
+            "report" => say(&current(&book).report())?,
+            other => bail!("a receiver of a bench is asked `{other}`"),
+        }
+    }
+    Ok(())
+}
+
+async fn listen(book: Arc<Mutex<Arc<Book>>>, thinking: Duration) -> anyhow::Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.context("no port on loopback")?;
+    let url = format!("http://{}/hook", listener.local_addr()?);
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            tokio::spawn(converse(socket, book.clone(), thinking));
+        }
+    });
+    Ok(url)
+}
+
+async fn converse(mut socket: TcpStream, book: Arc<Mutex<Arc<Book>>>, thinking: Duration) {
+    let _ = socket.set_nodelay(true);
+    let mut seen = Vec::with_capacity(4096);
+    while let Ok(1..) = socket.read_buf(&mut seen).await {
+        while let Some((head, whole)) = whole_request(&seen) {
+            enter(&book, &seen[head..whole]);
+            seen.drain(..whole);
+            // Also no sleep at all takes until the next tick of the timer.
+            if !thinking.is_zero() {
+                tokio::time::sleep(thinking).await;
+            }
+            if socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Where the body of the first request begins and ends, once all of it is there.
+fn whole_request(seen: &[u8]) -> Option<(usize, usize)> {
+    let head = seen.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let text = std::str::from_utf8(&seen[..head]).ok()?;
+    let length = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    });
+    let whole = head + length.unwrap_or(0);
+    (seen.len() >= whole).then_some((head, whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_whole_with_its_body() {
+        assert_eq!(whole_request(b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}POST"), Some((38, 40)));
+        assert_eq!(whole_request(b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{"), None);
+        assert_eq!(whole_request(b"POST / HTTP/1.1\r\nContent-"), None);
+    }
+}

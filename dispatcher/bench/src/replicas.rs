@@ -1,0 +1,227 @@
+//! The product: real replicas, `outbox run` as processes of their own.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tokio::process::Child;
+
+use super::grounds::{Grounds, Site};
+use super::number::Percentiles;
+use super::part::own_program;
+use super::part::poster::bare_client;
+use super::usage::Usage;
+use outbox_dispatcher::config::LeaseProvider;
+
+/// Longest that a replica may take to listen, or to stop.
+const LIMIT: Duration = Duration::from_secs(40);
+
+/// How often it is looked whether it does.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Lines of a replica's log that an error shows.
+const LAST_LINES: usize = 5;
+
+/// How replicas are to run.
+#[derive(Debug, Clone)]
+pub(super) struct Manner {
+    /// How many.
+    pub(super) replicas: usize,
+    /// `dispatch.max_in_flight`.
+    pub(super) in_flight: usize,
+    /// `lease.term`, where it is not that of the settings.
+    pub(super) term: Option<Duration>,
+    /// `retention.success`.
+    pub(super) keep: &'static str,
+    /// The channels.
+    pub(super) channels: Value,
+}
+
+impl Manner {
+    /// One replica with a channel `http` that reaches loopback.
+    pub(super) fn plain(in_flight: usize) -> Self {
+        let channels = json!({"http": {"kind": "http", "allow_networks": ["127.0.0.0/8"], "on_dead_ordered": "halt"}});
+        Self { replicas: 1, in_flight, term: None, keep: "7d", channels }
+    }
+
+    /// Settings for the outbox at `site`; what they do not say here is as whoever runs the bench has set it.
+    fn settings(&self, grounds: &Grounds, site: &Site) -> anyhow::Result<String> {
+        let config = &grounds.config;
+        let seconds = |time: Duration| format!("{}ms", time.as_millis());
+        let mut lease = json!({
+            "ttl": seconds(config.lease.ttl),
+            "term": seconds(self.term.unwrap_or(config.lease.term)),
+        });
+        match &config.lease.provider {
+            LeaseProvider::Table => lease["provider"] = json!("table"),
+            LeaseProvider::Redis { url, tls_ca } => {
+                lease["provider"] = json!("redis");
+                lease["url"] = json!(url.expose());
+                lease["tls_ca"] = json!(tls_ca);
+            }
+        }
+        let mut settings = json!({
+            "database": {"url": site.url},
+            "lease": lease,
+            "dispatch": {
+                "max_in_flight": self.in_flight,
+                "max_bytes": format!("{} B", config.dispatch.max_bytes),
+                "poll_interval": seconds(config.dispatch.poll_interval),
+                "wakeup": config.dispatch.wakeup.as_str(),
+            },
+            "retention": {"success": self.keep, "dead": "never"},
+            "admin": {"listen": "127.0.0.1:0"},
+            "telemetry": {"log_format": "json"},
+            "channels": self.channels,
+        });
+        if let Some(schema) = &site.schema {
+            settings["database"]["schema"] = json!(schema);
+        }
+        Ok(toml::to_string(&settings)?)
+    }
+}
+
+/// Replicas that run. None outlives this, however it ends.
+#[derive(Debug)]
+pub(super) struct Replicas(Vec<Replica>);
+
+#[derive(Debug)]
+struct Replica {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Replicas {
+    /// Starts them on an outbox. They need not poll yet.
+    pub(super) async fn start(grounds: &Grounds, site: &Site, manner: &Manner) -> anyhow::Result<Self> {
+        let settings = grounds.directory().join("outbox.toml");
+        let text = manner.settings(grounds, site)?;
+        tokio::fs::write(&settings, text).await.with_context(|| settings.display().to_string())?;
+        let mut replicas = Vec::new();
+        for number in 0..manner.replicas {
+            let log = grounds.directory().join(format!("replica-{number}.log"));
+            let file = std::fs::File::create(&log).with_context(|| log.display().to_string())?;
+            let mut command = own_program()?;
+            command.arg("--config").arg(&settings).arg("run");
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
+            let child = command.spawn().context("a replica cannot be started")?;
+            replicas.push(Replica { child, log });
+        }
+        Ok(Self(replicas))
+    }
+
+    /// An error where one has ended by itself.
+    pub(super) fn check(&mut self) -> anyhow::Result<()> {
+        for replica in &mut self.0 {
+            if let Some(status) = replica.child.try_wait()? {
+                bail!("a replica ended by itself ({status}); its last words:\n{}", last_words(&replica.log));
+            }
+        }
+        Ok(())
+    }
+
+    /// What they have taken so far.
+    pub(super) fn usage(&self) -> Usage {
+        Usage::together(self.0.iter().filter_map(|replica| replica.child.id()).map(Usage::of))
+    }
+
+    /// How long attempts took, as their metrics tell.
+    pub(super) async fn attempts(&mut self) -> anyhow::Result<Percentiles> {
+        let client = bare_client()?;
+        let mut sums: Vec<(f64, f64)> = Vec::new();
+        for address in self.addresses().await? {
+            let text = client.get(format!("http://{address}/metrics")).send().await?.text().await?;
+            for (place, (bound, count)) in buckets(&text).into_iter().enumerate() {
+                match sums.get_mut(place) {
+                    Some((_, sum)) => *sum += count,
+                    None => sums.push((bound, count)),
+                }
+            }
+        }
+        Ok(Percentiles::of_buckets(&sums))
+    }
+
+    /// Where they listen, once they do.
+    pub(super) async fn addresses(&mut self) -> anyhow::Result<Vec<String>> {
+        let began = Instant::now();
+        loop {
+            self.check()?;
+            let addresses: Option<Vec<String>> = self.0.iter().map(|replica| listening(&replica.log)).collect();
+            match addresses {
+                Some(addresses) => return Ok(addresses),
+                None if began.elapsed() > LIMIT => bail!("a replica does not listen after {LIMIT:?}"),
+                None => tokio::time::sleep(LOOK).await,
+            }
+        }
+    }
+
+    /// Ends them at once, whatever they are doing.
+    pub(super) async fn kill(mut self) -> anyhow::Result<()> {
+        self.check()?;
+        for mut replica in self.0.drain(..) {
+            replica.child.kill().await.context("a replica cannot be killed")?;
+        }
+        Ok(())
+    }
+
+    /// Stops them in order.
+    pub(super) async fn stop(mut self) -> anyhow::Result<()> {
+        self.check()?;
+        for replica in &self.0 {
+            let pid = replica.child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
+            kill_process(pid.context("a replica has ended")?, Signal::TERM)?;
+        }
+        for mut replica in self.0.drain(..) {
+            let Ok(status) = tokio::time::timeout(LIMIT, replica.child.wait()).await else {
+                bail!("a replica did not stop within {LIMIT:?}; its last words:\n{}", last_words(&replica.log))
+            };
+            let status = status?;
+            if !status.success() {
+                bail!("a replica did not stop in order ({status}); its last words:\n{}", last_words(&replica.log));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The address in the line of the log that tells it.
+fn listening(log: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(log).ok()?;
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut addresses = lines.filter(|line| line["message"] == "listening");
+    addresses.find_map(|line| line["address"].as_str().map(str::to_owned))
+}
+
+fn last_words(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+}
+
+/// The buckets of the durations of attempts, in the text that Prometheus reads.
+fn buckets(metrics: &str) -> Vec<(f64, f64)> {
+    let lines = metrics.lines().filter(|line| line.starts_with("outbox_attempt_duration_seconds_bucket{"));
+    let bucket = |line: &str| {
+        let bound = line.split_once("le=\"")?.1.split_once('"')?.0;
+        let count = line.rsplit_once(' ')?.1;
+        Some((bound.parse().unwrap_or(f64::INFINITY), count.parse().ok()?))
+    };
+    lines.filter_map(bucket).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_read_in_their_order() {
+        let text = "# TYPE outbox_attempt_duration_seconds histogram\n\
+                    outbox_attempt_duration_seconds_bucket{channel=\"http\",le=\"0.001\"} 2\n\
+                    outbox_attempt_duration_seconds_bucket{channel=\"http\",le=\"+Inf\"} 3\n\
+                    outbox_attempt_duration_seconds_sum{channel=\"http\"} 1\n";
+        assert_eq!(buckets(text), [(0.001, 2.0), (f64::INFINITY, 3.0)]);
+    }
+}

@@ -1,0 +1,98 @@
+//! FCM, or what stands in for it: whether as many connections are opened as the rate needs.
+
+use std::path::Path;
+
+use anyhow::Context;
+use serde_json::json;
+
+use super::drain;
+use crate::measure::Bench;
+use crate::number::{float, median};
+use crate::part::push::{CERTIFICATE, STREAMS, THINKING};
+use crate::part::receiver::{Kind, Receiver};
+use crate::part::{Orders, Part, poster};
+use crate::replicas::Manner;
+use crate::report::{Figure, Unit};
+use crate::rows::Rows;
+use crate::say;
+use crate::scenario::Measure;
+
+/// Messages in flight.
+const IN_FLIGHT: usize = 1_500;
+
+/// What is in the demo's key file too: it opens nothing.
+const KEY: &str = include_str!("../../../demo/src/throw_away_key.pem");
+
+pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
+    let receiver = Receiver::start(Kind::Fcm).await?;
+    // Whatever is delivered in this scenario goes there.
+    let webhooks = std::mem::replace(&mut bench.receiver, receiver);
+    let figures = measure(bench, rows).await;
+    bench.receiver = webhooks;
+    figures
+}
+
+async fn measure(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
+    let manner = manner(bench)?;
+    let (mut bare, mut product) = (Vec::new(), Vec::new());
+    for round in 1..=bench.plan.rounds {
+        bare.push(bare_client(bench, rows).await?);
+        let site = bench.grounds.site().await?;
+        product.push(drain(bench, &site, &manner, Rows::Push, rows).await?.rate());
+        bench.grounds.remove(site).await?;
+        let both = (bare.last().copied().unwrap_or_default(), product.last().copied().unwrap_or_default());
+        say(&format!("fcm, round {round}: bare client {:.0}/s, R {:.0}/s", both.0, both.1));
+    }
+    let (ceiling, bare) = (float(IN_FLIGHT) / THINKING.as_secs_f64(), median(bare));
+    let (name, lower) = if bare < ceiling { ("a bare client", bare) } else { ("in flight / latency", ceiling) };
+    Ok(vec![
+        Figure::new("a bare client", Unit::PerSecond, bare).beside("in flight / latency", ceiling),
+        Figure::new("R, the product", Unit::PerSecond, median(product.clone()))
+            .beside(name, lower)
+            .goal(Measure::Fcm, bench.grounds.dialect())
+            .rounds(product),
+    ])
+}
+
+/// As many connections as its streams need.
+async fn bare_client(bench: &mut Bench<'_>, requests: usize) -> anyhow::Result<f64> {
+    bench.receiver.begin().await?;
+    let orders = poster::Orders {
+        url: format!("{}/v1/projects/bench/messages:send", bench.receiver.url),
+        requests,
+        in_flight: IN_FLIGHT,
+        clients: IN_FLIGHT.div_ceil(STREAMS as usize),
+        tls_ca: Some(CERTIFICATE.to_owned()),
+    };
+    let _: poster::Posted = Part::done(&Orders::Post(orders)).await?;
+    Ok(bench.receiver.arrivals().await?.rate())
+}
+
+/// A channel whose service account fetches its tokens from the stand-in.
+fn manner(bench: &Bench<'_>) -> anyhow::Result<Manner> {
+    let directory = bench.grounds.directory();
+    let account = json!({
+        "type": "service_account",
+        "project_id": "bench",
+        "private_key": KEY,
+        "client_email": "outbox@bench.iam.gserviceaccount.com",
+        "token_uri": bench.receiver.tokens,
+    });
+    let credentials = kept(&directory.join("service-account.json"), &account.to_string())?;
+    let tls_ca = kept(&directory.join("authority.pem"), CERTIFICATE)?;
+    let channel = json!({
+        "kind": "fcm",
+        "base_url": bench.receiver.url,
+        "allow_networks": ["127.0.0.0/8"],
+        // The stand-in has no quota that the product would have to keep to.
+        "rate": 0,
+        "credentials": credentials,
+        "tls_ca": tls_ca,
+    });
+    Ok(Manner { channels: json!({"fcm": channel}), ..Manner::plain(IN_FLIGHT) })
+}
+
+fn kept(path: &Path, text: &str) -> anyhow::Result<String> {
+    std::fs::write(path, text).with_context(|| path.display().to_string())?;
+    Ok(path.to_str().context("the path of the temporary directory is not UTF-8")?.to_owned())
+}

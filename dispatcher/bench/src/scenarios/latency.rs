@@ -1,0 +1,132 @@
+//! How long from an application's commit to the receiver, beside what a bare commit and a bare request take one after
+//! the other: what an application pays that calls the receiver itself.
+
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+
+use crate::grounds::Site;
+use crate::measure::Bench;
+use crate::number::{Percentiles, float, median_of};
+use crate::part::committer::{Committed, Hints};
+use crate::part::{Orders, Part, committer};
+use crate::replicas::{Manner, Replicas};
+use crate::report::{Figure, Unit};
+use crate::rows::{self, Rows};
+use crate::say;
+use crate::scenario::Measure;
+use outbox_dispatcher::config::{LeaseProvider, Wakeup};
+
+/// From one commit to the next.
+const EVERY: Duration = Duration::from_millis(1);
+
+/// The same of commits that find the poller asleep, and how many of the others go to one of them.
+const EVERY_LONE: Duration = Duration::from_millis(100);
+const TO_A_LONE_ONE: usize = 100;
+
+/// Connections of the application.
+const CONNECTIONS: u32 = 16;
+
+/// How often it is looked how far the product is, and how long it may take after the last commit.
+const LOOK: Duration = Duration::from_millis(20);
+const PATIENCE: Duration = Duration::from_mins(1);
+
+struct Round {
+    bare: Committed,
+    commit: Committed,
+    product: Percentiles,
+    lone: Percentiles,
+}
+
+pub(super) async fn run(bench: &mut Bench<'_>, commits: usize) -> anyhow::Result<Vec<Figure>> {
+    let mut rounds = Vec::new();
+    for number in 1..=bench.plan.rounds {
+        let site = bench.grounds.site().await?;
+        let bare = commit(bench, &site, commits, EVERY, true).await?;
+        let (commit, product) = through_the_outbox(bench, &site, commits, EVERY).await?;
+        let (_, lone) = through_the_outbox(bench, &site, commits.div_ceil(TO_A_LONE_ONE), EVERY_LONE).await?;
+        bench.grounds.remove(site).await?;
+        let p50 = [bare.took.p50, product.p50, lone.p50].map(|p50| format!("{p50:.0} µs"));
+        say(&format!(
+            "latency, round {number}: bare {}, the product {}, of a lone commit {} (p50)",
+            p50[0], p50[1], p50[2]
+        ));
+        rounds.push(Round { bare, commit, product, lone });
+    }
+    let bare = Percentiles::median(&rounds, |round| round.bare.took);
+    let alone = Percentiles::median(&rounds, |round| round.commit.took);
+    let product = Percentiles::median(&rounds, |round| round.product);
+    let lone = Percentiles::median(&rounds, |round| round.lone);
+    let dialect = bench.grounds.dialect();
+    let figure = |name: &str, value: f64| Figure::new(name, Unit::Microseconds, value);
+    let beside = "commit and POST";
+    Ok(vec![
+        figure("commit to receiver, p50", product.p50)
+            .beside(beside, bare.p50)
+            .goal(Measure::LatencyMedian, dialect)
+            .rounds(rounds.iter().map(|round| round.product.p50)),
+        figure("commit to receiver, p95", product.p95).beside(beside, bare.p95),
+        figure("commit to receiver, p99", product.p99)
+            .beside(beside, bare.p99)
+            .goal(Measure::LatencySlowest, dialect)
+            .rounds(rounds.iter().map(|round| round.product.p99)),
+        figure("of that the commit, p50", alone.p50),
+        figure("a lone commit to receiver, p50", lone.p50).rounds(rounds.iter().map(|round| round.lone.p50)),
+        figure("a lone commit to receiver, p99", lone.p99),
+        Figure::new("commits", Unit::PerSecond, median_of(&rounds, |round| round.commit.rate))
+            .beside("bare ones", median_of(&rounds, |round| round.bare.rate)),
+    ])
+}
+
+async fn commit(
+    bench: &Bench<'_>,
+    site: &Site,
+    commits: usize,
+    every: Duration,
+    bare: bool,
+) -> anyhow::Result<Committed> {
+    let config = &bench.grounds.config;
+    let hints = match (config.dispatch.wakeup, &config.lease.provider) {
+        (Wakeup::Redis, LeaseProvider::Redis { url, tls_ca }) if !bare => {
+            Some(Hints { url: url.expose().to_owned(), tls_ca: tls_ca.clone(), outbox_id: site.outbox_id.clone() })
+        }
+        _ => None,
+    };
+    let (url, schema, target) = (site.url.clone(), site.schema.clone(), bench.receiver.url.clone());
+    // SQLite has one writer: its connections would only wait for each other.
+    let connections = if url.starts_with("sqlite") { 1 } else { CONNECTIONS };
+    let orders = committer::Orders { url, schema, target, commits, every, connections, bare, hints };
+    Part::done(&Orders::Commit(orders)).await
+}
+
+/// What the commits took, and how long after the beginning of each its message arrived.
+async fn through_the_outbox(
+    bench: &mut Bench<'_>,
+    site: &Site,
+    commits: usize,
+    every: Duration,
+) -> anyhow::Result<(Committed, Percentiles)> {
+    bench.receiver.begin().await?;
+    let mut replicas = Replicas::start(bench.grounds, site, &Manner::plain(bench.plan.in_flight)).await?;
+    // Its first message says that it polls.
+    rows::insert(&site.database, Rows::Due, 1, &bench.receiver.url).await?;
+    arrived(bench, &mut replicas, 1).await?;
+    bench.receiver.begin().await?;
+    let committed = commit(bench, site, commits, every, false).await?;
+    arrived(bench, &mut replicas, commits).await?;
+    let latency = bench.receiver.arrivals().await?.latency;
+    replicas.stop().await?;
+    Ok((committed, latency))
+}
+
+async fn arrived(bench: &mut Bench<'_>, replicas: &mut Replicas, messages: usize) -> anyhow::Result<()> {
+    let began = Instant::now();
+    while float(bench.receiver.count().await?) < float(messages) {
+        replicas.check()?;
+        if began.elapsed() > PATIENCE {
+            bail!("not all of {messages} messages arrived within {PATIENCE:?}");
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(())
+}

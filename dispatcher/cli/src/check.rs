@@ -1,0 +1,208 @@
+//! `outbox check`: whether everything the settings name can be used, and what a crash costs with them.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use outbox_schema::mistakes::Mistakes;
+use outbox_schema::{Database, Shard};
+use serde::Serialize;
+
+use outbox_dispatcher::config::Config;
+use outbox_dispatcher::poller::claim::SETTLING_MARGIN;
+use outbox_dispatcher::term::leadership::longest_campaign_pause;
+use outbox_dispatcher::text::{print_as, table};
+use outbox_dispatcher::wiring;
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    ok: bool,
+    findings: Vec<Finding>,
+    crash: CrashCost,
+}
+
+/// What was found of one thing.
+#[derive(Debug, Serialize)]
+struct Finding {
+    subject: String,
+    verdict: Verdict,
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Ok,
+    Warning,
+    Failed,
+}
+
+/// What a crash of the poller costs with these settings.
+#[derive(Debug, Serialize)]
+struct CrashCost {
+    /// Longest pause of all deliveries, in seconds.
+    gap_seconds: f64,
+    /// Messages in doubt at most.
+    in_doubt_messages: u32,
+    /// When those are decided, in seconds after the next poller began.
+    settled_after_seconds: f64,
+}
+
+pub(super) async fn check(config: Config, args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let mut findings = Vec::new();
+    match wiring::database(&config, 2).await {
+        Ok(database) => of_database(&config, &database, &mut findings).await,
+        Err(error) => findings.push(Finding::failed("database", &format!("{error:#}"))),
+    }
+    of_channels(&config, &mut findings).await;
+    let ok = findings.iter().all(|finding| finding.verdict != Verdict::Failed);
+    let report = Report { ok, findings, crash: CrashCost::of(&config) };
+    print_as(args.json, &report, in_words)?;
+    Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn of_database(config: &Config, database: &Database, findings: &mut Vec<Finding>) {
+    findings.push(Finding::ok("database", &format!("{} answers", config.database.url)));
+    let outbox = match database.require(&config.database.environment).await {
+        Ok(outbox) => outbox,
+        Err(error) => return findings.push(Finding::failed("schema", &error)),
+    };
+    findings.push(Finding::ok(
+        "schema",
+        &format!("version {}, environment `{}`", outbox.schema_version, outbox.environment),
+    ));
+    findings.push(match database.trial().await {
+        Ok(()) => {
+            Finding::ok("work", &"a message was claimed, marked, settled and removed in a trial that was rolled back")
+        }
+        Err(error) => Finding::failed("work", &error),
+    });
+    match database.durability().await {
+        Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", &warning))),
+        Err(error) => findings.push(Finding::failed("durability", &error)),
+    }
+    match database.mistakes().await {
+        Ok(mistakes) => findings.extend(of_mistakes(&mistakes)),
+        Err(error) => findings.push(Finding::failed("messages", &error)),
+    }
+    match database.held_back().await {
+        Ok(seen) => findings.extend(seen.missing_right.map(unseen)),
+        Err(error) => findings.push(Finding::failed("snapshots", &error)),
+    }
+    findings.push(of_lease(config, &outbox.outbox_id.to_string()).await);
+}
+
+/// Each mistake that the newest messages show; `outbox messages explain` says it of one message.
+fn of_mistakes(mistakes: &Mistakes) -> impl Iterator<Item = Finding> {
+    let looked_at = mistakes.looked_at;
+    let found = [
+        (mistakes.encoded_twice, "have a payload that is a JSON string holding JSON: was it encoded twice?"),
+        (
+            mistakes.whole_hours,
+            "are due before they were written, or a whole number of hours after it, to the minute: a time zone? Write times in UTC",
+        ),
+        (mistakes.in_future, "say that they were written in the future: a time zone? Leave created_at to its default"),
+    ];
+    found
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(move |(count, what)| Finding::warning("messages", &format!("{count} of the newest {looked_at} {what}")))
+}
+
+/// Nothing depends on it, but a lag is explained less well.
+fn unseen(right: &'static str) -> Finding {
+    let text = format!("/readyz cannot say for how long other roles hold their snapshots: {right} to this role");
+    Finding::warning("snapshots", &text)
+}
+
+async fn of_lease(config: &Config, outbox_id: &str) -> Finding {
+    let lease = match wiring::lease(config, outbox_id).await {
+        Ok(lease) => lease,
+        Err(error) => return Finding::failed("lease", &format!("{error:#}")),
+    };
+    match lease.current(Shard::default()).await {
+        Ok(Some(held)) => Finding::ok("lease", &format!("the lease store answers; {} polls", held.holder)),
+        Ok(None) => Finding::ok("lease", &"the lease store answers; nobody polls"),
+        Err(error) => Finding::failed("lease", &error),
+    }
+}
+
+async fn of_channels(config: &Config, findings: &mut Vec<Finding>) {
+    let channels = match wiring::channels(config) {
+        Ok(channels) => channels,
+        Err(error) => return findings.push(Finding::failed("channels", &error)),
+    };
+    for channel in channels {
+        let subject = format!("channel {}", channel.name);
+        findings.push(match channel.adapter.check().await {
+            Ok(text) => Finding::ok(&subject, &text),
+            Err(text) => Finding::failed(&subject, &text),
+        });
+    }
+}
+
+impl Finding {
+    fn new(subject: &str, verdict: Verdict, text: &dyn ToString) -> Self {
+        Self { subject: subject.to_owned(), verdict, text: text.to_string() }
+    }
+
+    fn ok(subject: &str, text: &dyn ToString) -> Self {
+        Self::new(subject, Verdict::Ok, text)
+    }
+
+    fn warning(subject: &str, text: &dyn ToString) -> Self {
+        Self::new(subject, Verdict::Warning, text)
+    }
+
+    fn failed(subject: &str, text: &dyn ToString) -> Self {
+        Self::new(subject, Verdict::Failed, text)
+    }
+}
+
+impl CrashCost {
+    fn of(config: &Config) -> Self {
+        let ttl = config.lease.ttl;
+        let longest = config.channels.values().map(|channel| channel.timeout).max().unwrap_or_default();
+        Self {
+            gap_seconds: tenths_up(ttl + longest_campaign_pause(ttl)),
+            in_doubt_messages: config.dispatch.max_in_flight,
+            settled_after_seconds: (ttl + longest + SETTLING_MARGIN).as_secs_f64(),
+        }
+    }
+}
+
+/// Seconds to one decimal, rounded up: it is a bound.
+fn tenths_up(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 10.0).ceil() / 10.0
+}
+
+fn in_words(report: &Report) -> String {
+    let rows: Vec<_> = report
+        .findings
+        .iter()
+        .map(|finding| {
+            let verdict = match finding.verdict {
+                Verdict::Ok => "ok",
+                Verdict::Warning => "warning",
+                Verdict::Failed => "FAILED",
+            };
+            [finding.subject.clone(), verdict.to_owned(), finding.text.clone()]
+        })
+        .collect();
+    let crash = &report.crash;
+    format!(
+        "{}\nA crash of the poller costs at most {:.1} s without deliveries, and leaves at most {} messages in doubt, \
+         decided {:.1} s after the next poller begins.",
+        table(["WHAT", "", ""], &rows),
+        crash.gap_seconds,
+        crash.in_doubt_messages,
+        crash.settled_after_seconds
+    )
+}

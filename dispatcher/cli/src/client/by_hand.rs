@@ -1,0 +1,109 @@
+//! The changes. A message that was left as it is comes back as a problem that names it.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use outbox_schema::desk::{
+    Author, Cancelled, Cleared, Edited, InvalidTargetSelection, Pace, Paused, Purged, Redriven, Resumed, Revised,
+    Selection, Skipped, Undone,
+};
+use outbox_schema::retention::{Pruned, Retention};
+use outbox_schema::{ByHand, DeskError, MessageId};
+use serde_json::value::RawValue;
+
+use super::{Replica, ReplicaError, if_there};
+use outbox_dispatcher::admin::api::{Authored, ClearBody, EditBody, PauseBody, PruneBody, PurgeBody, RedriveBody};
+
+#[async_trait]
+impl ByHand for Replica {
+    async fn cancel(&self, id: MessageId, author: &Author) -> Result<Cancelled, DeskError> {
+        let answer = self.change(&format!("messages/{id}/cancel"), &Authored::from(author)).await;
+        unless_refused(answer, Cancelled::Refused)
+    }
+
+    async fn edit(
+        &self,
+        id: MessageId,
+        revision: i32,
+        revised: &Revised,
+        author: &Author,
+    ) -> Result<Edited, DeskError> {
+        let payload = RawValue::from_string(revised.payload().to_owned());
+        let body = EditBody {
+            revision,
+            target: revised.target().to_owned(),
+            payload: payload.map_err(|error| DeskError::Elsewhere(Box::new(error)))?,
+            headers: revised.headers().clone(),
+            author: author.into(),
+        };
+        unless_refused(self.change(&format!("messages/{id}/edit"), &body).await, Edited::Refused)
+    }
+
+    async fn redrive(&self, selection: &Selection, pace: Pace, author: &Author) -> Result<Redriven, DeskError> {
+        let Pace { canary, rate } = pace;
+        let body = RedriveBody { selection: selection.clone(), canary, rate, author: author.into() };
+        Ok(self.change("dead-letters/redrive", &body).await?)
+    }
+
+    async fn undo(&self, operation: i64, author: &Author) -> Result<Option<Undone>, DeskError> {
+        if_there(self.change(&format!("redrives/{operation}/undo"), &Authored::from(author)).await)
+    }
+
+    async fn purge(&self, selection: &Selection, author: &Author) -> Result<Purged, DeskError> {
+        let body = PurgeBody { selection: selection.clone(), author: author.into() };
+        Ok(self.change("dead-letters/purge", &body).await?)
+    }
+
+    async fn prune(
+        &self,
+        retention: &Retention,
+        author: &Author,
+        progress: &(dyn Fn(Pruned) + Sync),
+    ) -> Result<Pruned, DeskError> {
+        let pruned = self.change("prune", &PruneBody { author: author.into(), ..PruneBody::from(retention) }).await?;
+        progress(pruned);
+        Ok(pruned)
+    }
+
+    async fn pause(&self, destination: &str, lasting: Option<Duration>, author: &Author) -> Result<Paused, DeskError> {
+        let lasting = lasting.map(|lasting| humantime::format_duration(lasting).to_string());
+        let body = PauseBody { lasting, author: author.into() };
+        Ok(self.change(&format!("destinations/{}/pause", segment(destination)), &body).await?)
+    }
+
+    async fn resume(&self, destination: &str, author: &Author) -> Result<Resumed, DeskError> {
+        let path = format!("destinations/{}/resume", segment(destination));
+        Ok(self.change(&path, &Authored::from(author)).await?)
+    }
+
+    async fn clear_invalid_targets(
+        &self,
+        selection: &InvalidTargetSelection,
+        author: &Author,
+    ) -> Result<Cleared, DeskError> {
+        let body = ClearBody { selection: selection.clone(), author: author.into() };
+        Ok(self.change("invalid-targets/clear", &body).await?)
+    }
+}
+
+/// A name as one segment of a path, <https://www.rfc-editor.org/rfc/rfc3986#section-2.1>.
+fn segment(name: &str) -> String {
+    let mut segment = String::new();
+    for byte in name.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => segment.push(byte.into()),
+            byte => drop(write!(segment, "%{byte:02X}")),
+        }
+    }
+    segment
+}
+
+fn unless_refused<T>(answer: Result<T, ReplicaError>, refused: impl FnOnce(Skipped) -> T) -> Result<T, DeskError> {
+    match answer {
+        Err(ReplicaError::Refused { problem, .. }) if problem.refused.is_some() => {
+            problem.refused.map(refused).ok_or_else(|| DeskError::Elsewhere(problem))
+        }
+        answer => Ok(answer?),
+    }
+}

@@ -1,0 +1,89 @@
+//! The questions.
+
+use async_trait::async_trait;
+use outbox_schema::desk::{
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DestinationEntry, InvalidTargetPage, InvalidTargetSelection,
+    MessageFilter, MessagePage, MessageRecord, Selection, TermEntry, Vitals,
+};
+use outbox_schema::retention::{Pruned, Retention};
+use outbox_schema::{Desk, DeskError, MessageId};
+use serde::Serialize;
+
+use super::{Replica, if_there};
+use outbox_dispatcher::admin::api::{ByKey, CountBody, InvalidTargetFilter, Page, PruneBody, Which};
+
+/// A filter, and a page of what it finds.
+#[derive(Serialize)]
+struct Filtered<'a, F> {
+    #[serde(flatten)]
+    filter: &'a F,
+    #[serde(flatten)]
+    page: Page,
+}
+
+#[async_trait]
+impl Desk for Replica {
+    async fn vitals(&self) -> Result<Vitals, DeskError> {
+        Ok(self.status().await?.vitals)
+    }
+
+    async fn terms(&self, limit: u32) -> Result<Vec<TermEntry>, DeskError> {
+        Ok(self.ask("terms", &[("limit", limit)]).await?)
+    }
+
+    async fn message(&self, id: MessageId) -> Result<Option<MessageRecord>, DeskError> {
+        if_there(self.ask(&format!("messages/{id}"), &()).await)
+    }
+
+    async fn message_by_key(&self, key: &str) -> Result<Option<MessageRecord>, DeskError> {
+        if_there(self.ask("messages/by-key", &ByKey { key: key.to_owned() }).await)
+    }
+
+    async fn messages(
+        &self,
+        filter: &MessageFilter,
+        after: Option<MessageId>,
+        limit: u32,
+    ) -> Result<MessagePage, DeskError> {
+        let page = Page { after: after.map(|id| id.to_string()), limit: Some(limit) };
+        Ok(self.ask("messages", &Filtered { filter, page }).await?)
+    }
+
+    async fn dead_letters(
+        &self,
+        filter: &DeadLetterFilter,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<DeadLetterPage, DeskError> {
+        let page = Page { after: after.map(|cursor| cursor.to_string()), limit: Some(limit) };
+        Ok(self.ask("dead-letters", &Filtered { filter, page }).await?)
+    }
+
+    async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError> {
+        Ok(self.ask_of("dead-letters/groups", selection).await?)
+    }
+
+    async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError> {
+        Ok(self.ask_of("prune/count", &PruneBody::from(retention)).await?)
+    }
+
+    async fn destinations(&self, all: bool) -> Result<Vec<DestinationEntry>, DeskError> {
+        Ok(self.ask("destinations", &Which { all }).await?)
+    }
+
+    async fn invalid_targets(
+        &self,
+        selection: &InvalidTargetSelection,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<InvalidTargetPage, DeskError> {
+        let InvalidTargetSelection { targets, channel, older_than } = selection.clone();
+        if targets.len() > 1 {
+            let body = CountBody { selection: selection.clone(), after, limit: Some(limit) };
+            return Ok(self.ask_of("invalid-targets/count", &body).await?);
+        }
+        let filter = &InvalidTargetFilter { target: targets.into_iter().next(), channel, older_than };
+        let page = Page { after: after.map(|id| id.to_string()), limit: Some(limit) };
+        Ok(self.ask("invalid-targets", &Filtered { filter, page }).await?)
+    }
+}

@@ -1,0 +1,254 @@
+//! A replica that answers for its outbox: the desk, over its admin API.
+
+mod by_hand;
+mod desk;
+
+use std::time::Duration;
+
+use outbox_schema::{DeskError, MessageId};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{Client, Method, StatusCode, Url, redirect};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use outbox_dispatcher::admin::api::{Kind, PREFIX, Problem};
+use outbox_dispatcher::explain::Explanation;
+use outbox_dispatcher::health::status::Status;
+
+/// How long a replica may take to take the call.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a question may take: longer than a replica has patience with it.
+const QUESTION_LIMIT: Duration = Duration::from_secs(40);
+
+/// The same of a change.
+const CHANGE_LIMIT: Duration = Duration::from_mins(15);
+
+/// Asks a replica.
+#[derive(Debug, Clone)]
+pub(crate) struct Replica {
+    base: Url,
+    token: Option<HeaderValue>,
+    client: Client,
+}
+
+/// A replica did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplicaError {
+    /// It is not where the URL says, or the network is in the way.
+    #[error("the replica at {url} does not answer: {source}")]
+    Unreachable {
+        /// Where.
+        url: Url,
+        /// The client's own words.
+        source: reqwest::Error,
+    },
+    /// What was to be asked cannot be written down.
+    #[error("the request cannot be written: {0}")]
+    Unasked(Box<dyn std::error::Error + Send + Sync>),
+    /// It said why.
+    #[error("the replica at {url} says: {problem}")]
+    Refused {
+        /// Which.
+        url: Url,
+        /// Its words.
+        problem: Box<Problem>,
+    },
+    /// Whoever answers there is no replica, or one of another release.
+    #[error("{url} answers {status}, but not as an outbox replica of this release does: is it admin.listen of one?")]
+    Foreign {
+        /// What was asked.
+        url: Url,
+        /// What came back.
+        status: StatusCode,
+    },
+}
+
+/// The URL or the token cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReplicaSetupError {
+    /// Not a URL of a replica. It is not repeated: it may hold a password.
+    #[error("--url: {reason}; it must be where admin.listen of a replica is reached, such as http://127.0.0.1:8640")]
+    Url {
+        /// What is wrong.
+        reason: String,
+    },
+    /// Not to be sent in a header.
+    #[error("admin.token has characters that no HTTP header can carry")]
+    Token,
+    /// The HTTP client could not be made.
+    #[error(transparent)]
+    Client(#[from] reqwest::Error),
+}
+
+impl ReplicaSetupError {
+    /// Whether what was given is wrong, and not this machine.
+    pub(crate) fn is_misuse(&self) -> bool {
+        match self {
+            Self::Url { .. } | Self::Token => true,
+            Self::Client(_) => false,
+        }
+    }
+}
+
+/// The URL of a replica, which paths are appended to.
+pub(crate) fn base(url: &str) -> Result<Url, ReplicaSetupError> {
+    let wrong = |reason: &str| ReplicaSetupError::Url { reason: reason.to_owned() };
+    let mut base = Url::parse(url).map_err(|why| wrong(&format!("this is not a URL: {why}")))?;
+    if !matches!(base.scheme(), "http" | "https") {
+        return Err(wrong("it does not begin with http:// or https://"));
+    }
+    if !base.username().is_empty() || base.password().is_some() {
+        return Err(wrong("it has a user or a password in it, and a replica asks for admin.token instead"));
+    }
+    if base.query().is_some() || base.fragment().is_some() {
+        return Err(wrong("it has a query or a fragment, and paths are appended to it"));
+    }
+    base.set_path(base.path().trim_end_matches('/').to_owned().as_str());
+    Ok(base)
+}
+
+impl Replica {
+    /// The replica that is reached at `url`, with `token` where it asks for one.
+    pub(crate) fn new(url: &str, token: Option<&str>) -> Result<Self, ReplicaSetupError> {
+        let base = base(url)?;
+        let token = match token.map(|token| HeaderValue::try_from(format!("Bearer {token}"))) {
+            Some(Ok(mut token)) => {
+                token.set_sensitive(true);
+                Some(token)
+            }
+            Some(Err(_)) => return Err(ReplicaSetupError::Token),
+            None => None,
+        };
+        outbox_adapters::ensure_crypto_provider();
+        // A redirect could take the token elsewhere.
+        let client =
+            Client::builder().no_proxy().redirect(redirect::Policy::none()).connect_timeout(CONNECT_LIMIT).build()?;
+        Ok(Self { base, token, client })
+    }
+
+    /// Whether the token would cross a network that anybody may listen on.
+    pub(crate) fn sends_token_in_the_open(&self) -> bool {
+        let is_near = match self.base.host() {
+            Some(url::Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        self.token.is_some() && self.base.scheme() == "http" && !is_near
+    }
+
+    /// How the outbox does.
+    pub(crate) async fn status(&self) -> Result<Status, DeskError> {
+        Ok(self.ask("status", &()).await?)
+    }
+
+    /// Why a message has not been sent, and why it was sent twice, by the replica's settings.
+    pub(crate) async fn explain(&self, id: MessageId) -> Result<Option<Explanation>, DeskError> {
+        if_there(self.ask(&format!("messages/{id}/explain"), &()).await)
+    }
+
+    /// Asks a question, with the fields of `query` as parameters.
+    async fn ask<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T, ReplicaError> {
+        let mut url = self.url(path);
+        // Without it the question would be another one, of everything.
+        let query = serde_urlencoded::to_string(query).map_err(|error| ReplicaError::Unasked(error.into()))?;
+        url.set_query(Some(&query).filter(|query| !query.is_empty()).map(String::as_str));
+        self.send(Method::GET, url, None, QUESTION_LIMIT).await
+    }
+
+    /// Asks a question that is too long for a URL.
+    async fn ask_of<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ReplicaError> {
+        self.send(Method::POST, self.url(path), Some(in_json(body)?), QUESTION_LIMIT).await
+    }
+
+    /// Asks for a change.
+    async fn change<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ReplicaError> {
+        self.send(Method::POST, self.url(path), Some(in_json(body)?), CHANGE_LIMIT).await
+    }
+
+    fn url(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}{PREFIX}/{path}", self.base.path().trim_end_matches('/')));
+        url
+    }
+
+    async fn send<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        url: Url,
+        body: Option<Vec<u8>>,
+        limit: Duration,
+    ) -> Result<T, ReplicaError> {
+        let mut request = self.client.request(method, url.clone()).timeout(limit).header(ACCEPT, "application/json");
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, token.clone());
+        }
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body);
+        }
+        let unreachable =
+            |source: reqwest::Error| ReplicaError::Unreachable { url: self.base.clone(), source: source.without_url() };
+        let answer = request.send().await.map_err(unreachable)?;
+        let status = answer.status();
+        let text = answer.bytes().await.map_err(unreachable)?;
+        let foreign = || ReplicaError::Foreign { url: url.clone(), status };
+        if status.is_success() {
+            return serde_json::from_slice(&text).map_err(|_| foreign());
+        }
+        let problem = serde_json::from_slice::<Problem>(&text).map_err(|_| foreign())?;
+        Err(ReplicaError::Refused { url: self.base.clone(), problem: Box::new(problem) })
+    }
+}
+
+impl From<ReplicaError> for DeskError {
+    fn from(error: ReplicaError) -> Self {
+        Self::Elsewhere(Box::new(error))
+    }
+}
+
+fn in_json(body: &impl Serialize) -> Result<Vec<u8>, ReplicaError> {
+    serde_json::to_vec(body).map_err(|error| ReplicaError::Unasked(error.into()))
+}
+
+/// None where the replica says that nothing is there.
+fn if_there<T>(answer: Result<T, ReplicaError>) -> Result<Option<T>, DeskError> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(ReplicaError::Refused { problem, .. }) if problem.kind == Kind::NotThere => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_that_cannot_be_of_a_replica_is_refused_and_not_repeated() {
+        for (url, said) in [
+            ("http://me:s3cret@host", "a user or a password"),
+            ("http://:s3cret@host", "a user or a password"),
+            ("http://s3cret@host", "a user or a password"),
+            ("me:s3cret@host", "does not begin with http"),
+            ("http://me:s3/cret@host", "not a URL"),
+            ("http://host?token=s3cret", "a query or a fragment"),
+            ("s3cret", "not a URL"),
+        ] {
+            let refused = Replica::new(url, None).map_err(|error| (error.is_misuse(), error.to_string()));
+            let is_right = |(misuse, why): &(bool, String)| *misuse && why.contains(said) && !why.contains("s3cret");
+            assert!(refused.as_ref().is_err_and(is_right), "{url}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn paths_are_appended_to_the_url_of_a_replica() {
+        for (url, asked) in [
+            ("http://127.0.0.1:8640", "http://127.0.0.1:8640/api/v1/status"),
+            ("https://proxy/outbox/", "https://proxy/outbox/api/v1/status"),
+        ] {
+            let asks = Replica::new(url, None).map(|replica| replica.url("status").to_string());
+            assert!(asks.as_ref().is_ok_and(|asks| asks == asked), "{asks:?}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! `outbox config`: the settings as this program understands them.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use outbox_dispatcher::config::{Config, ConfigError, schema};
+use outbox_dispatcher::text::print_as;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// The settings in force and where each comes from. Secrets are hidden.
+    Show {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// A JSON Schema of the settings file, for editors.
+    Schema {
+        /// As JSON, which it is without it too.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) fn config(
+    settings: impl Fn() -> Result<Config, ConfigError>,
+    command: &ConfigCommand,
+) -> anyhow::Result<ExitCode> {
+    match command {
+        ConfigCommand::Show { json } => {
+            let config = settings()?;
+            print_as(*json, &config.to_json(), |_| config.to_toml())?;
+        }
+        // Also where those settings are wrong that it helps to write.
+        ConfigCommand::Schema { .. } => print_as(true, &schema(), |_| String::new())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

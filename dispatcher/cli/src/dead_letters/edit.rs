@@ -1,0 +1,282 @@
+//! `outbox dead-letters edit`: shows what would be different, asks, and writes it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::Args;
+use outbox_schema::desk::{Author, Edited, MessageRecord, Revised};
+use outbox_schema::{ByHand, DeadLetterFilter, Desk, MessageId};
+use serde_json::Value;
+
+use super::edit_many;
+use super::filter::FilterArgs;
+use crate::diff::{difference, indented};
+use crate::messages::find;
+use crate::session::{AuthorArgs, Misuse, confirmed, read};
+use outbox_dispatcher::text::{print, print_as};
+
+/// Of a --move-target.
+const AMBIGUOUS: &str = "it is ambiguous: of several = exactly one must be directly before http://, https:// or /; \
+     leave queries out, or edit the messages one by one with --target";
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
+pub(crate) struct EditArgs {
+    /// The ids of the rows, or their idempotency keys; or a filter instead.
+    #[arg(value_name = "MESSAGE")]
+    messages: Vec<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// The new payload of one message: a file of JSON text (- for standard input, with --yes).
+    #[arg(long, value_name = "FILE", group = "change")]
+    payload: Option<PathBuf>,
+    /// The new target.
+    #[arg(long, group = "change")]
+    target: Option<String>,
+    /// Where targets begin with FROM, let them begin with TO. Where there is more than one =, it is split at the one
+    /// before http://, https:// or /.
+    #[arg(long, value_name = "FROM=TO", value_parser = move_of_targets, group = "change", conflicts_with = "target")]
+    move_target: Option<(String, String)>,
+    /// A header to add or to set. May be repeated.
+    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = pair, group = "change")]
+    headers: Vec<(String, String)>,
+    /// A header to take away. May be repeated.
+    #[arg(long = "drop-header", value_name = "NAME", group = "change")]
+    drop_headers: Vec<String>,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    author: AuthorArgs,
+    /// As JSON, without the difference.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is to be different.
+pub(super) struct Change {
+    payload: Option<String>,
+    target: Option<String>,
+    move_target: Option<(String, String)>,
+    headers: Vec<(String, String)>,
+    drop_headers: Vec<String>,
+}
+
+/// A message as it would be.
+pub(super) struct Planned {
+    pub(super) id: MessageId,
+    pub(super) revision: i32,
+    pub(super) revised: Revised,
+    /// In lines; empty where nothing would be different.
+    pub(super) difference: String,
+}
+
+pub(super) async fn edit(desk: &dyn Desk, by_hand: &dyn ByHand, args: EditArgs) -> anyhow::Result<ExitCode> {
+    let EditArgs { messages, filter, payload, target, move_target, headers, drop_headers, yes, author, json } = args;
+    if !yes && payload.as_deref() == Some(Path::new("-")) {
+        return Err(
+            Misuse::new("the payload comes from standard input, so nobody can be asked there: say --yes").into()
+        );
+    }
+    let filter = filter.into_filter();
+    let filtered = filter != DeadLetterFilter::default();
+    if messages.is_empty() != filtered {
+        return Err(Misuse::new("name the messages, or a filter such as --fingerprint: one of the two").into());
+    }
+    if payload.is_some() && messages.len() != 1 {
+        return Err(Misuse::new("a payload is that of one message: edit them one by one").into());
+    }
+    let payload = payload.as_deref().map(read).transpose()?;
+    let change = Change { payload, target, move_target, headers, drop_headers };
+    match &messages[..] {
+        [message] => {
+            let planned = change.plan(&find(desk, message).await?)?;
+            one(by_hand, planned, yes, json, &author.into_author()).await
+        }
+        named => {
+            let ids =
+                if filtered { edit_many::found(desk, &filter).await? } else { edit_many::named(desk, named).await? };
+            edit_many::edit(desk, by_hand, &change, &ids, (yes, json), &author.into_author()).await
+        }
+    }
+}
+
+async fn one(
+    by_hand: &dyn ByHand,
+    planned: Planned,
+    yes: bool,
+    json: bool,
+    author: &Author,
+) -> anyhow::Result<ExitCode> {
+    let Planned { id, revision, revised, difference } = planned;
+    if difference.is_empty() {
+        bail!("nothing would be different");
+    }
+    if !json {
+        print(&difference)?;
+    }
+    if !yes && !confirmed(&format!("write this to message {id}, under a new idempotency key?"))? {
+        bail!("nothing was changed");
+    }
+    let edited = by_hand.edit(id, revision, &revised, author).await?;
+    match &edited {
+        Edited::Done { .. } => print_as(json, &edited, in_words).map(|()| ExitCode::SUCCESS),
+        Edited::Refused(refused) => bail!("message {} was not changed: {}", refused.id, refused.because),
+    }
+}
+
+impl Change {
+    /// What would become of a dead letter.
+    pub(super) fn plan(&self, before: &MessageRecord) -> anyhow::Result<Planned> {
+        if before.status != "DEAD" {
+            bail!("message {} is {}: only dead letters are edited", before.id, before.status);
+        }
+        let target = self.target(&before.target);
+        let payload = self.payload.as_deref().unwrap_or(&before.payload);
+        let headers = headers(before, &self.headers, &self.drop_headers)?;
+        let difference = difference(
+            &shown(&before.target, &before.payload, &all_headers(before)),
+            &shown(&target, payload, &headers),
+        );
+        let revised = Revised::new(&before.channel, &target, payload.trim(), headers)?;
+        Ok(Planned { id: MessageId(before.id), revision: before.revision, revised, difference })
+    }
+
+    fn target<'a>(&'a self, before: &'a str) -> Cow<'a, str> {
+        let moved = self
+            .move_target
+            .as_ref()
+            .and_then(|(from, to)| before.strip_prefix(from.as_str()).map(|rest| Cow::from(format!("{to}{rest}"))));
+        moved.unwrap_or_else(|| Cow::from(self.target.as_deref().unwrap_or(before)))
+    }
+}
+
+fn in_words(edited: &Edited) -> String {
+    match edited {
+        Edited::Done { id, old_key, new_key } => format!(
+            "message {id} is changed; its idempotency key was {old_key} and is {new_key}\n\
+             send it again:   outbox dead-letters redrive {id}"
+        ),
+        Edited::Refused(refused) => refused.because.to_string(),
+    }
+}
+
+/// The headers of a row: those that are texts, and what else stands there. No request can carry that, and an edit leaves it out.
+fn headers_of(message: &MessageRecord) -> (BTreeMap<String, String>, BTreeMap<String, Value>) {
+    let (mut texts, mut others) = (BTreeMap::new(), BTreeMap::new());
+    match message.headers.as_deref().map(serde_json::from_str) {
+        None | Some(Ok(Value::Null) | Err(_)) => {}
+        Some(Ok(Value::Object(headers))) => {
+            for (name, value) in headers {
+                match value {
+                    Value::String(text) => drop(texts.insert(name, text)),
+                    other => drop(others.insert(name, other)),
+                }
+            }
+        }
+        Some(Ok(no_object)) => drop(others.insert("(no name)".to_owned(), no_object)),
+    }
+    (texts, others)
+}
+
+fn headers(
+    before: &MessageRecord,
+    set: &[(String, String)],
+    dropped: &[String],
+) -> anyhow::Result<BTreeMap<String, String>> {
+    let (mut headers, others) = headers_of(before);
+    for name in dropped {
+        let length = headers.len();
+        headers.retain(|header, _| !header.eq_ignore_ascii_case(name));
+        if headers.len() == length && !others.keys().any(|header| header.eq_ignore_ascii_case(name)) {
+            bail!("the message has no header {name}");
+        }
+    }
+    for (name, value) in set {
+        // The name of a header is the same in letters large and small.
+        headers.retain(|header, _| !header.eq_ignore_ascii_case(name));
+        headers.insert(name.clone(), value.clone());
+    }
+    Ok(headers)
+}
+
+/// Those of a row, for people.
+fn all_headers(message: &MessageRecord) -> BTreeMap<String, String> {
+    let (texts, others) = headers_of(message);
+    let others = others.into_iter().map(|(name, value)| (name, format!("{value} (not a text)")));
+    texts.into_iter().chain(others).collect()
+}
+
+/// What of a message can be edited, as lines.
+fn shown(target: &str, payload: &str, headers: &BTreeMap<String, String>) -> String {
+    let mut text = format!("target {target}\n");
+    for (name, value) in headers {
+        let _ = writeln!(text, "header {name}: {value}");
+    }
+    text + "payload\n" + &indented(payload.trim()) + "\n"
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        None => Err("it has no =".to_owned()),
+    }
+}
+
+/// FROM and TO. A URL may hold a = of its own, in its query: where to split is found, and never guessed.
+fn move_of_targets(text: &str) -> Result<(String, String), String> {
+    let (from, to) = match text.matches('=').count() {
+        0 | 1 => pair(text)?,
+        _ => split_before_target(text)?,
+    };
+    if from.is_empty() {
+        return Err("there is nothing before the =, and every target begins with nothing".to_owned());
+    }
+    Ok((from, to))
+}
+
+fn split_before_target(text: &str) -> Result<(String, String), String> {
+    let begins = |rest: &str| ["http://", "https://", "/"].iter().any(|start| rest.starts_with(start));
+    let splits = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
+    let splits: Vec<_> = splits.filter(|(_, rest)| begins(rest)).collect();
+    match splits[..] {
+        [(from, to)] => Ok((from.trim().to_owned(), to.trim().to_owned())),
+        _ => Err(AMBIGUOUS.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_move_is_split_where_the_new_beginning_begins() {
+        for (text, from, to) in [
+            ("http://a/v1/=http://a/v2/", "http://a/v1/", "http://a/v2/"),
+            ("token-1=token-2", "token-1", "token-2"),
+            ("http://a/?shop=1=https://b/?shop=2", "http://a/?shop=1", "https://b/?shop=2"),
+            ("/hook?shop=1=/other", "/hook?shop=1", "/other"),
+        ] {
+            assert_eq!(move_of_targets(text), Ok((from.to_owned(), to.to_owned())));
+        }
+    }
+
+    #[test]
+    fn a_move_that_is_ambiguous_is_refused() {
+        for text in ["http://a/?next=/b=/c", "/a?b=1=c", "/a = /b?c=1", "http://a/?next=http://b/=http://c/"] {
+            assert!(move_of_targets(text).is_err_and(|why| why.contains("ambiguous")), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_move_from_nothing_or_without_an_equals_sign_is_refused() {
+        for text in ["=http://a/", " =http://a/", "=/a?shop=1"] {
+            assert!(move_of_targets(text).is_err_and(|why| why.contains("nothing before the =")), "{text}");
+        }
+        assert_eq!(move_of_targets("http://a/"), Err("it has no =".to_owned()));
+    }
+}

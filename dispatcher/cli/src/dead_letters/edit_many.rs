@@ -1,0 +1,123 @@
+//! `outbox dead-letters edit` of many: the same change to each, the difference shown of the first.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use outbox_schema::desk::{Author, Edited};
+use outbox_schema::{ByHand, DeadLetterFilter, Desk, MessageId};
+use serde::Serialize;
+
+use super::edit::{Change, Planned};
+use crate::messages::find;
+use crate::session::confirmed;
+use outbox_dispatcher::text::{print, print_as};
+
+/// Dead letters of one question.
+const PAGE: u32 = 1_000;
+
+/// Messages that are named where many were left as they are.
+const NAMED: usize = 20;
+
+/// What was done.
+#[derive(Debug, Default, Serialize)]
+struct Done {
+    edited: u64,
+    /// Nothing would have been different.
+    unchanged: u64,
+    left: Vec<Left>,
+}
+
+/// A message that was left as it is.
+#[derive(Debug, Serialize)]
+struct Left {
+    id: MessageId,
+    because: String,
+}
+
+/// Those that a filter finds, as they are now: an edit must not lead to another edit.
+pub(super) async fn found(desk: &dyn Desk, filter: &DeadLetterFilter) -> anyhow::Result<Vec<MessageId>> {
+    let (mut ids, mut after) = (Vec::new(), None);
+    loop {
+        let page = desk.dead_letters(filter, after, PAGE).await?;
+        ids.extend(page.letters.iter().map(|letter| MessageId(letter.id)));
+        after = page.next;
+        if after.is_none() {
+            ids.sort_unstable();
+            return Ok(ids);
+        }
+    }
+}
+
+/// Those that are named, each by its id or its key.
+pub(super) async fn named(desk: &dyn Desk, messages: &[String]) -> anyhow::Result<Vec<MessageId>> {
+    let mut ids = Vec::new();
+    for message in messages {
+        ids.push(MessageId(find(desk, message).await?.id));
+    }
+    Ok(ids)
+}
+
+/// Makes the change to each of `ids`. What cannot be changed is left as it is, and named.
+pub(super) async fn edit(
+    desk: &dyn Desk,
+    by_hand: &dyn ByHand,
+    change: &Change,
+    ids: &[MessageId],
+    (yes, json): (bool, bool),
+    author: &Author,
+) -> anyhow::Result<ExitCode> {
+    let mut done = Done::default();
+    let mut asked = yes && json;
+    for id in ids.iter().copied() {
+        let planned = match planned(desk, change, id).await? {
+            Ok(Planned { difference, .. }) if difference.is_empty() => {
+                done.unchanged += 1;
+                continue;
+            }
+            Ok(planned) => planned,
+            Err(because) => {
+                done.left.push(Left { id, because });
+                continue;
+            }
+        };
+        if !asked {
+            if !json {
+                print(&planned.difference)?;
+            }
+            let question = format!("write this to message {id}, and the like to the others of {}?", ids.len());
+            if !yes && !confirmed(&question)? {
+                bail!("nothing was changed");
+            }
+            asked = true;
+        }
+        match by_hand.edit(id, planned.revision, &planned.revised, author).await? {
+            Edited::Done { .. } => done.edited += 1,
+            Edited::Refused(refused) => done.left.push(Left { id, because: refused.because.to_string() }),
+        }
+    }
+    print_as(json, &done, in_words)?;
+    Ok(if done.edited == 0 && !done.left.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What would become of a message, or why nothing can.
+async fn planned(desk: &dyn Desk, change: &Change, id: MessageId) -> anyhow::Result<Result<Planned, String>> {
+    Ok(match desk.message(id).await? {
+        Some(before) => change.plan(&before).map_err(|error| error.to_string()),
+        None => Err("there is no such message".to_owned()),
+    })
+}
+
+fn in_words(done: &Done) -> String {
+    let mut text = format!("{} edited, each under a new idempotency key", done.edited);
+    if done.unchanged > 0 {
+        let _ = write!(text, "\n{} are like that already", done.unchanged);
+    }
+    for left in done.left.iter().take(NAMED) {
+        let _ = write!(text, "\nleft as it is:   {}: {}", left.id, left.because);
+    }
+    if done.left.len() > NAMED {
+        let _ = write!(text, "\nand {} others", done.left.len() - NAMED);
+    }
+    text
+}

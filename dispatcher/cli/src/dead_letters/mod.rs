@@ -1,0 +1,55 @@
+//! `outbox dead-letters`: what could not be delivered: finding it, mending it, sending it again.
+
+mod change;
+mod edit;
+mod edit_many;
+mod filter;
+mod list;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::messages::show;
+use super::session::Reached;
+use outbox_dispatcher::config::Config;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DeadLettersCommand {
+    /// Count dead letters by what they have in common, or list them.
+    List(list::ListArgs),
+    /// Show a dead letter with its attempts and what was done to it.
+    Show {
+        /// The id of the row, or its idempotency key.
+        message: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give dead letters another payload, target or headers, and a new idempotency key each. Audited.
+    Edit(edit::EditArgs),
+    /// Make dead letters due again, with attempts and age starting anew. Audited.
+    Redrive(change::RedriveArgs),
+    /// Take back what a redrive did to messages that have not been sent since. Audited.
+    Undo(change::UndoArgs),
+    /// Delete dead letters and their attempts. Audited.
+    Purge(change::PurgeArgs),
+}
+
+pub(super) async fn dead_letters(
+    config: Config,
+    url: Option<&str>,
+    command: DeadLettersCommand,
+) -> anyhow::Result<ExitCode> {
+    let outbox = Reached::by(&config, url).await?;
+    let (desk, by_hand) = (outbox.desk(), outbox.by_hand());
+    match command {
+        DeadLettersCommand::List(args) => list::list(desk.as_ref(), args).await?,
+        DeadLettersCommand::Show { message, json } => show(&outbox, &message, json).await?,
+        DeadLettersCommand::Edit(args) => return edit::edit(desk.as_ref(), by_hand.as_ref(), args).await,
+        DeadLettersCommand::Redrive(args) => return change::redrive(desk.as_ref(), by_hand.as_ref(), args).await,
+        DeadLettersCommand::Undo(args) => change::undo(by_hand.as_ref(), args).await?,
+        DeadLettersCommand::Purge(args) => return change::purge(desk.as_ref(), by_hand.as_ref(), args).await,
+    }
+    Ok(ExitCode::SUCCESS)
+}

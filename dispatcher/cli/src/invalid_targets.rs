@@ -1,0 +1,154 @@
+//! `outbox invalid-targets`: targets that are known to be gone.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use outbox_schema::desk::{Cleared, InvalidTargetPage, InvalidTargetSelection, Moment};
+use outbox_schema::{ByHand, Desk};
+
+use super::session::{AuthorArgs, Misuse, Reached, confirmed};
+use outbox_dispatcher::config::Config;
+use outbox_dispatcher::text::{print_as, shortened, table, to_the_second};
+
+/// Targets that are shown before they are cleared.
+const SHOWN: u32 = 20;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum InvalidTargetsCommand {
+    /// List them, the last recorded first.
+    List(ListArgs),
+    /// Forget them: they are recorded anew when they are found to be gone once more. Audited.
+    Clear(ClearArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Only of this channel.
+    #[arg(long)]
+    channel: Option<String>,
+    /// Only this one, as messages say it.
+    #[arg(long)]
+    target: Option<String>,
+    /// At most this many.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    /// From where the last page ended.
+    #[arg(long, value_name = "ID")]
+    after: Option<i64>,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Targets, or what they have in common, or all.
+#[derive(Debug, Args)]
+struct SelectionArgs {
+    /// The targets, as messages say them.
+    #[arg(value_name = "TARGET")]
+    targets: Vec<String>,
+    /// Only of this channel.
+    #[arg(long, value_name = "NAME")]
+    channel: Option<String>,
+    /// Only last found to be gone then or earlier: how long ago (90d), or a time (2026-05-01T14:00:00Z).
+    #[arg(long, value_name = "TIME")]
+    older_than: Option<Moment>,
+    /// All of them, where nothing else is said.
+    #[arg(long)]
+    all: bool,
+}
+
+impl SelectionArgs {
+    fn into_selection(self) -> Result<InvalidTargetSelection, Misuse> {
+        let Self { targets, channel, older_than, all } = self;
+        let selection = InvalidTargetSelection { targets, channel, older_than };
+        match (selection == InvalidTargetSelection::default(), all) {
+            (true, true) | (false, false) => Ok(selection),
+            (true, false) => Err(Misuse::new("name targets, --channel, --older-than, or --all")),
+            (false, true) => Err(Misuse::new("name either --all, or which")),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ClearArgs {
+    #[command(flatten)]
+    selection: SelectionArgs,
+    /// Say what would be forgotten, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    author: AuthorArgs,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn invalid_targets(
+    config: Config,
+    url: Option<&str>,
+    command: InvalidTargetsCommand,
+) -> anyhow::Result<ExitCode> {
+    let outbox = Reached::by(&config, url).await?;
+    let (desk, by_hand) = (outbox.desk(), outbox.by_hand());
+    match command {
+        InvalidTargetsCommand::List(ListArgs { channel, target, limit, after, json }) => {
+            let selection = InvalidTargetSelection { targets: target.into_iter().collect(), channel, older_than: None };
+            print_as(json, &desk.invalid_targets(&selection, after, limit).await?, list)?;
+        }
+        InvalidTargetsCommand::Clear(args) => clear(desk.as_ref(), by_hand.as_ref(), args).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn clear(desk: &dyn Desk, by_hand: &dyn ByHand, args: ClearArgs) -> anyhow::Result<()> {
+    let ClearArgs { selection, dry_run, yes, author, json } = args;
+    let selection = selection.into_selection()?;
+    if dry_run {
+        let found = desk.invalid_targets(&selection, None, SHOWN).await?;
+        return print_as(json, &found, |found| {
+            format!("{}\n{} would be forgotten; nothing was changed", first(found), found.total)
+        });
+    }
+    if !yes {
+        let found = desk.invalid_targets(&selection, None, SHOWN).await?;
+        if !confirmed(&format!("{}forget these {} targets?", first(&found), found.total))? {
+            anyhow::bail!("nothing was forgotten");
+        }
+    }
+    print_as(json, &by_hand.clear_invalid_targets(&selection, &author.into_author()).await?, cleared)
+}
+
+fn list(page: &InvalidTargetPage) -> String {
+    let mut text = first(page);
+    if let Some(next) = page.next {
+        let _ = writeln!(text, "{} in all; more with --after {next}", page.total);
+    }
+    text
+}
+
+fn first(page: &InvalidTargetPage) -> String {
+    if page.targets.is_empty() {
+        return "no such targets\n".to_owned();
+    }
+    let rows: Vec<_> = page
+        .targets
+        .iter()
+        .map(|target| {
+            [
+                target.channel.clone(),
+                to_the_second(&target.observed_at),
+                shortened(target.reason.as_deref().unwrap_or("-"), 80),
+                target.target.clone(),
+            ]
+        })
+        .collect();
+    table(["CHANNEL", "SINCE", "REASON", "TARGET"], &rows)
+}
+
+fn cleared(done: &Cleared) -> String {
+    format!("{} forgotten", done.cleared)
+}

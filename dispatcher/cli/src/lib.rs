@@ -1,0 +1,249 @@
+//! The command line. Exit status: 0 done, 1 failed, 2 wrong usage or settings.
+
+mod bench;
+mod check;
+mod client;
+mod completions;
+mod config;
+mod dead_letters;
+mod destinations;
+mod diff;
+mod enqueue;
+mod health;
+mod invalid_targets;
+mod messages;
+mod migrate;
+mod prune;
+mod reload;
+mod run;
+mod session;
+mod status;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::client::ReplicaSetupError;
+use outbox_dispatcher::config::{Config, ConfigError, Sources, parse_assignment};
+use outbox_dispatcher::text;
+
+/// Delivers what applications commit to their outbox.
+///
+/// At least once, with a stated bound on duplicates; at most once where a channel asks for it.
+#[derive(Debug, Parser)]
+#[command(name = "outbox", version, propagate_version = true)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Clone, Args)]
+struct Global {
+    /// Settings file [default: outbox.toml, if there is one].
+    #[arg(long, global = true, value_name = "FILE", env = "OUTBOX_CONFIG")]
+    config: Option<PathBuf>,
+    /// Where the outbox is; the setting database.url.
+    #[arg(long, global = true, value_name = "URL")]
+    database: Option<String>,
+    /// Ask a running replica instead, at its admin.listen, with admin.token of these settings: for `status`, `messages`,
+    /// `dead-letters`, `destinations`, `invalid-targets`, `prune` and `health`.
+    #[arg(long, global = true, value_name = "URL")]
+    url: Option<String>,
+    /// Any setting, for example --set lease.ttl=5s. May be repeated.
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = parse_assignment)]
+    assignments: Vec<(String, String)>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Dispatch: campaign for the lease, poll, send, mark.
+    Run(run::RunArgs),
+    /// Create or update the tables.
+    Migrate(migrate::MigrateArgs),
+    /// Write messages into the outbox.
+    Enqueue(enqueue::EnqueueArgs),
+    /// Who polls, what is due, what is dead.
+    Status(status::StatusArgs),
+    /// List, show, explain and cancel messages.
+    #[command(subcommand)]
+    Messages(messages::MessagesCommand),
+    /// Look at what could not be delivered, mend it, and redrive it.
+    #[command(subcommand)]
+    DeadLetters(dead_letters::DeadLettersCommand),
+    /// What holds destinations up, and pausing and resuming them.
+    #[command(subcommand)]
+    Destinations(destinations::DestinationsCommand),
+    /// Targets that are known to be gone: dead device tokens, endpoints that answer 410.
+    #[command(subcommand)]
+    InvalidTargets(invalid_targets::InvalidTargetsCommand),
+    /// Remove what is past its retention, as the poller does by itself.
+    Prune(prune::PruneArgs),
+    /// The settings as this program understands them.
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Whether database, schema, lease store and channels can be used, and what a crash costs.
+    Check(check::CheckArgs),
+    /// Ask a running replica whether it is alive (for container health checks).
+    Health(health::HealthArgs),
+    /// What this reaches on your own servers, beside what they reach by themselves.
+    Bench(bench::BenchArgs),
+    /// What a shell must know to complete these commands, as a script.
+    Completions(completions::CompletionsArgs),
+    /// A part of a bench, which starts it.
+    #[command(hide = true)]
+    BenchPart,
+    /// See it work: three replicas, a receiver and a kill -9, with nothing to install.
+    Demo(outbox_demo::DemoArgs),
+}
+
+impl Command {
+    /// Whether a replica can be asked instead of the database.
+    fn asks_replicas(&self) -> bool {
+        match self {
+            Self::Status(_)
+            | Self::Messages(_)
+            | Self::DeadLetters(_)
+            | Self::Destinations(_)
+            | Self::InvalidTargets(_)
+            | Self::Prune(_)
+            | Self::Health(_) => true,
+            Self::Run(_)
+            | Self::Migrate(_)
+            | Self::Enqueue(_)
+            | Self::Config(_)
+            | Self::Check(_)
+            | Self::Bench(_)
+            | Self::Completions(_)
+            | Self::BenchPart
+            | Self::Demo(_) => false,
+        }
+    }
+}
+
+/// Runs the command of this process's arguments.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match execute(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            text::error_line(&error);
+            ExitCode::from(if is_misuse(&error) { 2 } else { 1 })
+        }
+    }
+}
+
+/// Wrong settings are wrong usage, and so is a wrong --url.
+fn is_misuse(error: &anyhow::Error) -> bool {
+    let of_replica = error.downcast_ref::<ReplicaSetupError>();
+    error.is::<ConfigError>() || error.is::<session::Misuse>() || of_replica.is_some_and(ReplicaSetupError::is_misuse)
+}
+
+fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Runtime::new()?;
+    let Cli { global, command } = cli;
+    let url = global.url.as_deref();
+    if url.is_some() && !command.asks_replicas() {
+        return Err(session::Misuse::new(
+            "--url is for status, messages, dead-letters, destinations, invalid-targets, prune and health: the rest needs \
+             no replica",
+        )
+        .into());
+    }
+    let outcome = runtime.block_on(async {
+        match command {
+            Command::Run(args) => {
+                let global = global.clone();
+                run::run(Arc::new(move || settings(&global)), args).await
+            }
+            Command::Migrate(args) => migrate::migrate(settings(&global)?, &args).await,
+            Command::Enqueue(args) => enqueue::enqueue(settings(&global)?, args).await,
+            Command::Status(args) => status::status(settings(&global)?, url, &args).await,
+            Command::Messages(command) => messages::messages(settings(&global)?, url, command).await,
+            Command::DeadLetters(command) => dead_letters::dead_letters(settings(&global)?, url, command).await,
+            Command::Destinations(command) => destinations::destinations(settings(&global)?, url, command).await,
+            Command::InvalidTargets(command) => {
+                invalid_targets::invalid_targets(settings(&global)?, url, command).await
+            }
+            Command::Prune(args) => prune::prune(settings(&global)?, url, args).await.map(|()| ExitCode::SUCCESS),
+            Command::Config(command) => config::config(|| settings(&global), &command),
+            Command::Check(args) => check::check(settings(&global)?, &args).await,
+            Command::Health(args) => health::health(&settings(&global)?, url, &args).await,
+            Command::Bench(args) => bench::bench(settings(&global)?, args).await,
+            Command::Completions(args) => completions::completions::<Cli>(&args),
+            Command::BenchPart => outbox_bench::be_a_part().await,
+            Command::Demo(args) => outbox_demo::demo(args).await,
+        }
+    });
+    // Whoever reads a file that never comes is not waited for.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn settings(global: &Global) -> Result<Config, ConfigError> {
+    let mut flags = global.assignments.clone();
+    flags.extend(global.database.iter().map(|url| ("database.url".to_owned(), url.clone())));
+    Config::load(&Sources::of_process(global.config.as_deref(), flags)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGES: [(&str, &str); 3] = [
+        ("docs/runbook.md", include_str!("../../../docs/runbook.md")),
+        ("docs/dead-letters.md", include_str!("../../../docs/dead-letters.md")),
+        ("docs/destinations.md", include_str!("../../../docs/destinations.md")),
+    ];
+
+    /// The commands of the blocks that are for a shell.
+    fn commands(page: &str) -> impl Iterator<Item = &str> {
+        let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+        blocks.flat_map(str::lines).map(str::trim).filter(|line| line.starts_with("outbox "))
+    }
+
+    /// The words of a command as a shell makes them, without its comment: quotes keep words together.
+    fn words(command: &str) -> Vec<String> {
+        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+        for c in command.chars() {
+            match (c, quote) {
+                ('"' | '\'', None) => quote = Some(c),
+                (c, Some(open)) if c == open => quote = None,
+                ('#', None) if word.is_empty() => break,
+                (' ', None) => words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty())),
+                (c, _) => word.push(c),
+            }
+        }
+        words.extend(Some(word).filter(|word| !word.is_empty()));
+        words
+    }
+
+    #[test]
+    fn the_commands_that_pages_for_an_incident_name_exist() {
+        for (page, text) in PAGES {
+            let mut read = 0;
+            for command in commands(text) {
+                if let Err(why) = Cli::try_parse_from(words(command)) {
+                    panic!("{page}: {command}: {why}");
+                }
+                read += 1;
+            }
+            assert!(read > 5, "{page} has {read} commands");
+        }
+    }
+
+    #[test]
+    fn a_wrong_url_of_a_replica_is_wrong_usage() {
+        let refused = crate::client::base("x").map_err(anyhow::Error::from);
+        assert!(refused.is_err_and(|error| is_misuse(&error)));
+        assert!(!is_misuse(&anyhow::anyhow!("the replica does not answer")));
+    }
+
+    #[test]
+    fn a_command_is_split_as_a_shell_does() {
+        assert_eq!(words("outbox a --why \"it's back\" 1  # or 2"), ["outbox", "a", "--why", "it's back", "1"]);
+    }
+}

@@ -1,0 +1,86 @@
+//! `outbox messages list`.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use outbox_schema::desk::{MessageFilter, MessagePage, MessageSummary, Moment};
+use outbox_schema::{Desk, MessageId, Status};
+
+use outbox_dispatcher::text::{print_as, shortened, table, to_the_second};
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only in this state: `pending`, `success` or `dead`.
+    #[arg(long, value_parser = status)]
+    status: Option<Status>,
+    /// Only of this channel.
+    #[arg(long)]
+    channel: Option<String>,
+    /// Only of this destination, for example `https://shop.example:443`.
+    #[arg(long)]
+    destination: Option<String>,
+    /// Only with this ordering key.
+    #[arg(long, value_name = "KEY")]
+    ordering_key: Option<String>,
+    /// Only of this priority.
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=3))]
+    priority: Option<u8>,
+    /// Only created since then or later: how long ago (2h), or a time (2026-05-01T14:00:00Z).
+    #[arg(long, value_name = "TIME")]
+    since: Option<Moment>,
+    /// Only created then or earlier.
+    #[arg(long, value_name = "TIME")]
+    until: Option<Moment>,
+    /// At most this many. No more than 100,000 rows are looked at for one page.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    /// From where the last page ended: only of lower ids.
+    #[arg(long, value_name = "ID")]
+    after: Option<i64>,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn list(desk: &dyn Desk, args: ListArgs) -> anyhow::Result<()> {
+    let ListArgs { status, channel, destination, ordering_key, priority, since, until, limit, after, json } = args;
+    let filter = MessageFilter { status, channel, destination, ordering_key, priority, since, until };
+    let page = desk.messages(&filter, after.map(MessageId), limit).await?;
+    print_as(json, &page, in_words)
+}
+
+fn in_words(page: &MessagePage) -> String {
+    let rows: Vec<_> = page.messages.iter().map(row).collect();
+    let mut text = if rows.is_empty() {
+        "no such messages\n".to_owned()
+    } else {
+        table(["ID", "STATUS", "CHANNEL", "TARGET", "ATTEMPTS", "CREATED", "DUE OR DONE", "ERROR"], &rows)
+    };
+    if let Some(next) = page.next {
+        let _ = writeln!(text, "{} rows were looked at; more with --after {next}", page.looked_at);
+    }
+    text
+}
+
+fn row(message: &MessageSummary) -> [String; 8] {
+    let status = match &message.dead_reason {
+        Some(reason) => format!("{} ({reason})", message.status),
+        None => message.status.clone(),
+    };
+    [
+        message.id.to_string(),
+        status,
+        message.channel.clone(),
+        shortened(&message.target, 40),
+        message.attempts.to_string(),
+        to_the_second(&message.created_at),
+        to_the_second(message.finished_at.as_ref().unwrap_or(&message.available_at)),
+        shortened(message.last_error.as_deref().unwrap_or(""), 80),
+    ]
+}
+
+fn status(word: &str) -> Result<Status, String> {
+    let known = [Status::Pending, Status::Success, Status::Dead];
+    let named = known.into_iter().find(|status| status.as_str().eq_ignore_ascii_case(word));
+    named.ok_or_else(|| "it must be one of pending, success, dead".to_owned())
+}

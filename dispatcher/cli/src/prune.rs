@@ -1,0 +1,86 @@
+//! `outbox prune`: removes by hand what is past its retention, as the poller does by itself.
+
+use std::io::{self, Write};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use outbox_schema::retention::{Pruned, Retention};
+
+use super::session::{AuthorArgs, Reached};
+use outbox_dispatcher::admin::api::kept_for;
+use outbox_dispatcher::config::Config;
+use outbox_dispatcher::text::print_as;
+use outbox_dispatcher::wiring;
+
+/// How often it says how far it is.
+const PROGRESS: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Args)]
+pub(super) struct PruneArgs {
+    /// Remove what was delivered longer ago than this, as 7d; or `never` [default: the setting retention.success].
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    success: Option<Age>,
+    /// Remove dead letters that died longer ago than this, as 90d; or `never` [default: the setting retention.dead].
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    dead: Option<Age>,
+    /// Say how many would be removed, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    author: AuthorArgs,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// None: what is older than that is not removed, however old.
+#[derive(Debug, Clone, Copy)]
+struct Age(Option<Duration>);
+
+pub(super) async fn prune(config: Config, url: Option<&str>, args: PruneArgs) -> anyhow::Result<()> {
+    let outbox = Reached::by(&config, url).await?;
+    let settings = wiring::retention(&config);
+    let retention = Retention {
+        success: args.success.map_or(settings.success, |Age(age)| age),
+        dead: args.dead.map_or(settings.dead, |Age(age)| age),
+        ..settings
+    };
+    if args.dry_run {
+        let found = outbox.desk().past_retention(&retention).await?;
+        return print_as(args.json, &found, |found| in_words(found, "would be removed; nothing was changed"));
+    }
+    let said = Mutex::new(Instant::now());
+    let progress = |so_far: Pruned| {
+        if let Ok(mut said) = said.lock()
+            && said.elapsed() >= PROGRESS
+        {
+            *said = Instant::now();
+            // Nobody need read it.
+            let _ = writeln!(io::stderr().lock(), "{} so far", in_words(&so_far, "removed"));
+        }
+    };
+    let done = outbox.by_hand().prune(&retention, &args.author.into_author(), &progress).await?;
+    print_as(args.json, &done, |done| in_words(done, "removed"))
+}
+
+fn in_words(pruned: &Pruned, done: &str) -> String {
+    let Pruned { success, dead } = pruned;
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    format!("{success} delivered message{} and {dead} dead letter{} {done}", plural(*success), plural(*dead))
+}
+
+fn age(text: &str) -> Result<Age, &'static str> {
+    kept_for(text).map(Age)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_said_in_words() {
+        let pruned = Pruned { success: 200, dead: 1 };
+        assert_eq!(in_words(&pruned, "removed"), "200 delivered messages and 1 dead letter removed");
+    }
+}

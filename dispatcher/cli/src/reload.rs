@@ -1,0 +1,89 @@
+//! SIGHUP: channels with their secrets, how long things are kept, and the tokens of the listener are read anew.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use outbox_schema::Retention;
+use tokio::signal::unix::Signal;
+
+use outbox_dispatcher::admin::listener::Tokens;
+use outbox_dispatcher::config::{Config, ConfigError};
+use outbox_dispatcher::configured::Configured;
+use outbox_dispatcher::in_force::InForce;
+use outbox_dispatcher::poller::channels::Channel;
+use outbox_dispatcher::poller::poll::Dispatcher;
+use outbox_dispatcher::wiring;
+
+/// How long reading the settings, and the files that they name, may take.
+const READING_LIMIT: Duration = Duration::from_secs(30);
+
+/// Reads the settings of this process from where they are.
+pub(super) type ReadSettings = Arc<dyn Fn() -> Result<Config, ConfigError> + Send + Sync>;
+
+/// What a reload replaces.
+pub(super) struct Reload {
+    pub(super) read: ReadSettings,
+    /// What the process began with: all else stays so.
+    pub(super) started: Config,
+    pub(super) dispatcher: Arc<Dispatcher>,
+    pub(super) configured: InForce<Configured>,
+    pub(super) retention: InForce<Retention>,
+    pub(super) tokens: InForce<Tokens>,
+}
+
+impl Reload {
+    /// Takes up new settings at each of these signals. Where anything in them is wrong, all stays as it was.
+    pub(super) async fn at_each(self, mut hang_ups: Signal) {
+        while hang_ups.recv().await.is_some() {
+            if let Err(error) = self.reload().await {
+                refused(&error);
+            }
+        }
+    }
+
+    async fn reload(&self) -> anyhow::Result<()> {
+        let read = self.read.clone();
+        // It reads files, and the loop does not wait for a disk.
+        let reading = tokio::task::spawn_blocking(move || -> anyhow::Result<(Config, Vec<Channel>)> {
+            let config = read()?;
+            let channels = wiring::channels(&config)?;
+            Ok((config, channels))
+        });
+        let reading = tokio::time::timeout(READING_LIMIT, reading).await;
+        let reading =
+            reading.with_context(|| format!("a file of the settings was not read within {READING_LIMIT:?}"))?;
+        let (config, channels) = reading.context("reading the settings failed")??;
+        if self.started.comes_from_a_file() && !config.comes_from_a_file() {
+            bail!("the settings file is gone or empty, and all of it would be back at its defaults");
+        }
+        let tokens = wiring::tokens(&config);
+        tokens.guard(self.started.admin.listen)?;
+
+        let lease = self.configured.current().lease;
+        self.configured.replace(Configured { lease, ..Configured::of(&config) });
+        self.retention.replace(wiring::retention(&config));
+        self.tokens.replace(tokens);
+        self.dispatcher.reconfigure(channels);
+
+        let channels: Vec<_> = config.channels.keys().collect();
+        tracing::info!(signal = "SIGHUP", ?channels, "settings.reloaded");
+        let keys = self.started.needs_restart(&config);
+        if !keys.is_empty() {
+            tracing::warn!(?keys, "settings.restart_needed: these have changed, and are read at the start only");
+        }
+        Ok(())
+    }
+}
+
+/// One line for each thing that is wrong.
+fn refused(error: &anyhow::Error) {
+    match error.downcast_ref::<ConfigError>() {
+        Some(ConfigError { problems }) => problems.iter().for_each(|problem| refused_for(&problem.to_string())),
+        None => refused_for(&format!("{error:#}")),
+    }
+}
+
+fn refused_for(error: &str) {
+    tracing::error!(signal = "SIGHUP", error, "settings.not_reloaded: those of before stay in force");
+}

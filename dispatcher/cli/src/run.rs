@@ -1,0 +1,174 @@
+//! `outbox run`: one replica of the fleet.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use outbox_schema::Shard;
+use tokio::runtime::{Builder, Handle};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::reload::{ReadSettings, Reload};
+use super::session;
+use outbox_dispatcher::admin::api::Office;
+use outbox_dispatcher::admin::listener::{CHANGES_AT_ONCE, Listener, QUESTIONS_AT_ONCE, Shown};
+use outbox_dispatcher::config::{Config, Dialect, Wakeup};
+use outbox_dispatcher::configured::Configured;
+use outbox_dispatcher::doorbell::Doorbell;
+use outbox_dispatcher::health::Health;
+use outbox_dispatcher::health::lease_health::LeaseHealth;
+use outbox_dispatcher::health::store_health::StoreHealth;
+use outbox_dispatcher::in_force::InForce;
+use outbox_dispatcher::metrics::Metrics;
+use outbox_dispatcher::poller::assemble::{Parts, Settings};
+use outbox_dispatcher::poller::attention::HintSource;
+use outbox_dispatcher::poller::poll::{Dispatcher, Drained, LoopSettings};
+use outbox_dispatcher::telemetry::Telemetry;
+use outbox_dispatcher::term::clock::BootClock;
+use outbox_dispatcher::wiring;
+
+/// Of the pool. One each for the loop (terms and claims), marks, settling, the destinations' keeper, the division of
+/// the ordering keys, what is removed, what the database says of itself, the causes of `/readyz`, and the same causes
+/// for OTLP; and those of the admin API. On PostgreSQL the loop and the hints have connections of their own beside the
+/// pool, so that one is to spare. docs/settings.md says how many that makes in all.
+const CONNECTIONS: u32 = 9 + QUESTIONS_AT_ONCE + CHANGES_AT_ONCE;
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// Stop once nothing is due, in flight or in doubt (for CI and cron). Messages that wait for a later time,
+    /// also for a retry, are left.
+    #[arg(long)]
+    until_empty: bool,
+}
+
+/// Longest wait, at the end, for the database to close.
+const CLOSING_LIMIT: Duration = Duration::from_secs(2);
+
+/// The loop has a thread of its own, and attempts have those of this runtime: what the loop waits for, the database's answer
+/// or a renewal of the lease, would else queue behind the answers of hundreds of receivers.
+pub(super) async fn run(read: ReadSettings, args: RunArgs) -> anyhow::Result<ExitCode> {
+    let config = read()?;
+    let telemetry = session::telemetry(&config)?;
+    let wire = Handle::current();
+    let the_loop = Builder::new_current_thread().enable_all().build()?;
+    let dispatching = tokio::task::spawn_blocking(move || {
+        let dispatched = the_loop.block_on(dispatch(config, read, &args, &telemetry, wire));
+        // Whoever reads a file that never comes is not waited for.
+        the_loop.shutdown_background();
+        dispatched.map(|metrics| (telemetry, metrics))
+    });
+    let (telemetry, metrics) = dispatching.await??;
+    telemetry.shutdown(&metrics).await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn dispatch(
+    config: Config,
+    read: ReadSettings,
+    args: &RunArgs,
+    telemetry: &Telemetry,
+    wire: Handle,
+) -> anyhow::Result<Arc<Metrics>> {
+    // One that comes before all is ready is answered then.
+    let hang_ups = signal(SignalKind::hangup())?;
+    let database = wiring::database(&config, CONNECTIONS).await?;
+    let outbox = session::require_or_create(&config, &database).await?;
+    session::require_work(&database).await?;
+    let outbox_id = outbox.outbox_id.to_string();
+    let lease = Arc::new(LeaseHealth::new(wiring::lease(&config, &outbox_id).await?));
+    let hints = wiring::hints(&config, &outbox_id)?;
+    let channels = wiring::channels(&config)?;
+    let metrics = Arc::new(telemetry.metrics(config.channels.keys().map(String::as_str), &[Shard::default()])?);
+    let store = Arc::new(StoreHealth::new(database.store()));
+    let replica = Arc::new(Health::new(&database, store.clone(), lease.clone(), &config));
+    let configured = InForce::new(Configured::of(&config));
+    let retention = InForce::new(wiring::retention(&config));
+    let tokens = InForce::new(wiring::tokens(&config));
+    let source = match config.dispatch.wakeup {
+        Wakeup::Notify => Some(HintSource::Database(store.clone())),
+        Wakeup::Redis => hints.clone().map(HintSource::Applications),
+        Wakeup::Off => None,
+    };
+    let dispatcher = Arc::new(Dispatcher::assemble(Parts {
+        store,
+        destinations: Arc::new(database.clone()),
+        lease: lease.clone(),
+        channels,
+        clock: Arc::new(BootClock),
+        metrics: metrics.clone(),
+        retention: Some((database.pruning(), retention.clone())),
+        hints: source,
+        wire,
+        settings: numbers(&config, args),
+    }));
+    let office = Office {
+        database: database.clone(),
+        lease,
+        configured: configured.clone(),
+        retention: retention.clone(),
+        doorbell: Doorbell::new(dispatcher.attention(), hints),
+    };
+    let shown = Shown {
+        metrics: metrics.clone(),
+        vitals: replica.vitals.clone(),
+        pulse: dispatcher.pulse(),
+        readiness: replica.clone(),
+    };
+    let listener = Listener::bind(config.admin.listen, &tokens, shown, office).await?;
+
+    let (shutdown, at_once) = (CancellationToken::new(), CancellationToken::new());
+    tokio::spawn(stop_on_signals(shutdown.clone(), at_once.clone()));
+    let stop_listening = CancellationToken::new();
+    let listening = tokio::spawn(listener.serve(stop_listening.clone()));
+    if config.telemetry.otlp_endpoint.is_some() {
+        tokio::spawn(replica.refresh_vitals(metrics.clone()));
+    }
+    let reload = Reload { read, started: config, dispatcher: dispatcher.clone(), configured, retention, tokens };
+    tokio::spawn(reload.at_each(hang_ups));
+    let drained = at_once.run_until_cancelled(dispatcher.run(shutdown)).await;
+    match drained {
+        Some(Drained { left_in_doubt: 0 }) => tracing::info!("run.stopped"),
+        Some(Drained { left_in_doubt }) => {
+            tracing::warn!(messages = left_in_doubt, "run.stopped_with_messages_on_the_wire");
+        }
+        None => tracing::warn!("run.stopped_at_once: what is on the wire is in doubt"),
+    }
+    stop_listening.cancel();
+    let _ = tokio::time::timeout(CLOSING_LIMIT, async { tokio::join!(listening, database.close()) }).await;
+    Ok(metrics)
+}
+
+fn numbers(config: &Config, args: &RunArgs) -> Settings {
+    let dispatch = &config.dispatch;
+    Settings {
+        lease_ttl: config.lease.ttl,
+        term: config.lease.term,
+        poll_interval: dispatch.poll_interval,
+        max_in_flight: dispatch.max_in_flight as usize,
+        max_bytes: dispatch.max_bytes,
+        run: LoopSettings {
+            drain_timeout: dispatch.drain_timeout,
+            // A poll locks the file of SQLite: there hints end the wait, but no poll comes sooner for them.
+            hinted: dispatch.wakeup != Wakeup::Off && config.database.dialect != Dialect::Sqlite,
+            until_empty: args.until_empty,
+        },
+    }
+}
+
+/// SIGTERM or SIGINT asks for a hand-over; a second one for an end at once.
+async fn stop_on_signals(shutdown: CancellationToken, at_once: CancellationToken) {
+    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        tracing::error!("run.no_signal_handlers: this process can only be killed");
+        return;
+    };
+    for token in [shutdown, at_once] {
+        tokio::select! {
+            _ = terminate.recv() => tracing::info!(signal = "SIGTERM", "run.stopping"),
+            _ = interrupt.recv() => tracing::info!(signal = "SIGINT", "run.stopping"),
+        }
+        token.cancel();
+    }
+}

@@ -1,0 +1,170 @@
+//! What the commands share: the database behind the settings, opened and found to be ours.
+
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::Args;
+use outbox_schema::desk::Author;
+use outbox_schema::migrate::{Meta, SchemaState};
+use outbox_schema::{ByHand, Database, Desk, DeskError, MessageId};
+use uuid::Uuid;
+
+use crate::client::Replica;
+use outbox_dispatcher::config::{Config, Dialect, SecretText, SecretUrl};
+use outbox_dispatcher::configured::Configured;
+use outbox_dispatcher::configured::meant;
+use outbox_dispatcher::explain::{Explanation, explain};
+use outbox_dispatcher::telemetry::{self, Telemetry, TelemetryError};
+use outbox_dispatcher::text;
+use outbox_dispatcher::wiring;
+
+/// Connections of a command that looks or writes once.
+const FEW: u32 = 2;
+
+/// Opens the outbox of the settings for a command.
+pub(super) async fn open(config: &Config) -> anyhow::Result<(Database, Meta)> {
+    let database = wiring::database(config, FEW).await?;
+    let outbox = database.require(&config.database.environment).await?;
+    Ok((database, outbox))
+}
+
+/// An outbox as it is looked at and mended: its database, or a replica that answers for it.
+pub(super) enum Reached {
+    /// With what the settings say of channels.
+    Database(Database, Configured),
+    /// It has settings of its own.
+    Replica(Replica),
+}
+
+impl Reached {
+    /// By `url` where there is one, else by the database of the settings.
+    pub(super) async fn by(config: &Config, url: Option<&str>) -> anyhow::Result<Self> {
+        let Some(url) = url else { return Ok(Self::Database(open(config).await?.0, Configured::of(config))) };
+        let token = config.admin.token.as_ref().or(config.admin.read_token.as_ref());
+        let replica = Replica::new(url, token.map(SecretText::expose))?;
+        if replica.sends_token_in_the_open() {
+            text::warning("the token crosses the network unencrypted: put TLS before the replica and say https");
+        }
+        Ok(Self::Replica(replica))
+    }
+
+    pub(super) fn desk(&self) -> Arc<dyn Desk> {
+        match self {
+            Self::Database(database, _) => database.desk(),
+            Self::Replica(replica) => Arc::new(replica.clone()),
+        }
+    }
+
+    pub(super) async fn explain(&self, id: MessageId) -> Result<Option<Explanation>, DeskError> {
+        match self {
+            Self::Database(database, configured) => explain(database, configured, id).await,
+            Self::Replica(replica) => replica.explain(id).await,
+        }
+    }
+
+    /// The destination or channel that is meant by `name`. A replica knows its own channels.
+    pub(super) fn destination(&self, name: &str) -> Result<String, Misuse> {
+        match self {
+            Self::Database(_, configured) => meant(name, configured).map_err(|error| Misuse::new(error.to_string())),
+            Self::Replica(_) => Ok(name.to_owned()),
+        }
+    }
+
+    pub(super) fn by_hand(&self) -> Arc<dyn ByHand> {
+        match self {
+            Self::Database(database, _) => database.by_hand(),
+            Self::Replica(replica) => Arc::new(replica.clone()),
+        }
+    }
+}
+
+/// The outbox that `run` is to dispatch. An embedded database that has none yet is given one: there is nobody
+/// else who could have made it.
+pub(super) async fn require_or_create(config: &Config, database: &Database) -> anyhow::Result<Meta> {
+    let environment = &config.database.environment;
+    let embedded = config.database.dialect == Dialect::Sqlite;
+    if embedded && matches!(database.schema_state().await?, SchemaState::Absent { .. }) {
+        let made = database.migrate(environment).await?;
+        tracing::info!(database = %config.database.url, "run.tables_created");
+        return Ok(made.meta);
+    }
+    Ok(database.require(environment).await?)
+}
+
+/// Tries what the poller will need before anything is sent: a fleet that sends and cannot mark would send each message again.
+/// What may pass by itself is only told, so that a replica starts beside a database that is failing over.
+pub(super) async fn require_work(database: &Database) -> anyhow::Result<()> {
+    match database.trial().await {
+        Err(error) if error.may_pass() => {
+            tracing::warn!(error = %error, "run.trial_failed: the replica starts all the same, since this may pass");
+            Ok(())
+        }
+        outcome => Ok(outcome?),
+    }
+}
+
+/// Logs, and traces and metrics where an endpoint is set.
+pub(super) fn telemetry(config: &Config) -> Result<Telemetry, TelemetryError> {
+    let settings = &config.telemetry;
+    let level = settings.log_level.to_string();
+    telemetry::start(&telemetry::Settings {
+        log_format: settings.log_format,
+        log_level: Some(&level),
+        otlp_endpoint: settings.otlp_endpoint.as_ref().map(SecretUrl::expose),
+        instance: &Uuid::new_v4().to_string(),
+    })
+}
+
+/// The command was given in a way that it does not understand: exit status 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Misuse(String);
+
+impl Misuse {
+    pub(super) fn new(problem: impl Into<String>) -> Self {
+        Self(problem.into())
+    }
+}
+
+/// Who asks for a change, and why.
+#[derive(Debug, Args)]
+pub(super) struct AuthorArgs {
+    /// Why, for the audit.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    why: String,
+    /// Who, for the audit [default: the user of the system].
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+}
+
+impl AuthorArgs {
+    pub(super) fn into_author(self) -> Author {
+        let of_system = || ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+        let who = self.by.or_else(of_system).filter(|name| !name.is_empty());
+        let who = who.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()));
+        Author { who, why: self.why }
+    }
+}
+
+/// Asks, and waits for a yes.
+pub(super) fn confirmed(question: &str) -> anyhow::Result<bool> {
+    if !io::stdin().is_terminal() {
+        return Err(Misuse::new("standard input is no terminal, so nobody can be asked: say --yes").into());
+    }
+    write!(io::stderr().lock(), "{} [y/N] ", text::visible(question))?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// The text of a file, or of standard input where it is `-`.
+pub(super) fn read(file: &Path) -> anyhow::Result<String> {
+    if file == Path::new("-") {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).context("standard input cannot be read")?;
+        return Ok(text);
+    }
+    std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))
+}

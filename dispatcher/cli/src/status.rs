@@ -1,0 +1,170 @@
+//! `outbox status`: who polls, what is due, what is dead.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use clap::Args;
+use outbox_schema::desk::{TermEntry, Vitals};
+use outbox_schema::{Database, channel_name};
+
+use super::session::Reached;
+use outbox_dispatcher::config::Config;
+use outbox_dispatcher::health::status::{ShardStatus, State, Status};
+use outbox_dispatcher::text::{in_one_line, print_as, shortened, span, table, to_the_second};
+use outbox_dispatcher::wiring;
+
+#[derive(Debug, Args)]
+pub(super) struct StatusArgs {
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn status(config: Config, url: Option<&str>, args: &StatusArgs) -> anyhow::Result<ExitCode> {
+    let status = match Reached::by(&config, url).await? {
+        Reached::Replica(replica) => replica.status().await?,
+        Reached::Database(database, _) => by_database(&config, &database).await?,
+    };
+    print_as(args.json, &status, in_words)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn by_database(config: &Config, database: &Database) -> anyhow::Result<Status> {
+    let outbox = database.require(&config.database.environment).await?;
+    let lease = wiring::lease(config, &outbox.outbox_id.to_string()).await?;
+    let known = |name: &str| config.channels.contains_key(name);
+    Ok(Status::of(database.desk().as_ref(), lease.as_ref(), known).await?)
+}
+
+fn in_words(status: &Status) -> String {
+    let mut text = pollers(&status.shards);
+    text.push('\n');
+    text.push_str(&channels(&status.vitals));
+    for channel in &status.not_configured {
+        let (name, fate) = (in_one_line(channel), what_it_waits_for(channel));
+        let _ = writeln!(text, "not configured: channel \"{name}\": {fate}");
+    }
+    for pause in &status.vitals.paused {
+        let until = match pause.remaining_ms {
+            Some(_) => &pause.paused_until,
+            None => "somebody resumes it",
+        };
+        let reason = pause.reason.as_deref().unwrap_or("no reason given");
+        let line = format!("paused: {} until {until}: {reason}", pause.destination);
+        let _ = writeln!(text, "{}", in_one_line(&line));
+    }
+    if status.vitals.unsettled_claims > 0 {
+        let _ = writeln!(text, "claims of earlier terms being settled: {}", status.vitals.unsettled_claims);
+    }
+    text.push('\n');
+    text.push_str(&terms(&status.last_terms, &status.shards));
+    text
+}
+
+/// What becomes of the messages of a channel that is not configured.
+fn what_it_waits_for(channel: &str) -> String {
+    match channel_name::check(channel) {
+        Ok(()) => format!("its messages wait until [channels.{channel}] is there"),
+        Err(why) => format!(
+            "no channel can be called so ({why}; allowed is {}): cancel its messages (outbox messages cancel), and have \
+             them inserted for another channel",
+            channel_name::ALLOWED
+        ),
+    }
+}
+
+fn pollers(shards: &[ShardStatus]) -> String {
+    let rows: Vec<_> = shards
+        .iter()
+        .map(|shard| {
+            let word = |word: &str| word.to_owned();
+            let said = |text: Option<String>| text.unwrap_or_else(|| word("-"));
+            let poller = match (shard.state, &shard.holder) {
+                (State::Unknown, _) => word("unknown"),
+                (State::Beginning, Some(holder)) => format!("{holder} (begins)"),
+                (State::Polled, Some(holder)) => holder.clone(),
+                (State::Idle | State::Beginning | State::Polled, _) => word("nobody"),
+            };
+            [
+                shard.shard.to_string(),
+                poller,
+                said(shard.epoch.map(|epoch| epoch.to_string())),
+                said(shard.since.as_deref().map(to_the_second)),
+                said(shard.since_ms.map(span)),
+                said(shard.trusted_ms.map(span)),
+            ]
+        })
+        .collect();
+    let mut text = table(["SHARD", "POLLER", "EPOCH", "SINCE", "FOR", "TRUSTED FOR"], &rows);
+    for shard in shards {
+        let _ = match (shard.state, &shard.error) {
+            (State::Unknown, Some(error)) => writeln!(text, "shard {}: {}", shard.shard, in_one_line(error)),
+            (State::Idle, _) => {
+                writeln!(text, "shard {}: nobody holds the lease. Is a replica running (outbox run)?", shard.shard)
+            }
+            (State::Polled | State::Beginning | State::Unknown, _) => Ok(()),
+        };
+    }
+    text
+}
+
+fn channels(vitals: &Vitals) -> String {
+    if vitals.channels.is_empty() {
+        return "nothing pending, nothing dead\n".to_owned();
+    }
+    let rows: Vec<_> = vitals
+        .channels
+        .iter()
+        .map(|channel| {
+            [
+                channel.channel.clone(),
+                channel.pending.to_string(),
+                channel.due.to_string(),
+                channel.deferred.to_string(),
+                channel.dead.to_string(),
+                channel.lag_ms.map_or_else(|| "-".to_owned(), span),
+            ]
+        })
+        .collect();
+    table(["CHANNEL", "PENDING", "DUE", "DEFERRED", "DEAD", "LAG"], &rows)
+}
+
+fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> String {
+    if entries.is_empty() {
+        return "no term has begun yet\n".to_owned();
+    }
+    let count = |count: Option<i64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
+    let polls = |term: &TermEntry| shards.iter().any(|shard| shard.holder.as_ref() == Some(&term.holder));
+    let rows: Vec<_> = entries
+        .iter()
+        .map(|term| {
+            // A poller that was killed says nothing; the next one notes that its term was lost.
+            let end = term.ended_because.as_deref().unwrap_or(if polls(term) { "polls" } else { "no word of its end" });
+            [
+                term.shard.to_string(),
+                term.epoch.to_string(),
+                shortened(&term.holder, 32),
+                to_the_second(&term.started_at),
+                term.ended_at.as_deref().map_or_else(|| "-".to_owned(), to_the_second),
+                end.to_owned(),
+                count(term.claimed),
+                count(term.delivered),
+                count(term.failed),
+            ]
+        })
+        .collect();
+    table(["SHARD", "EPOCH", "HOLDER", "BEGAN", "ENDED", "BECAUSE", "CLAIMED", "DELIVERED", "FAILED"], &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_that_no_settings_can_have_is_not_waited_for() {
+        assert_eq!(what_it_waits_for("hooks"), "its messages wait until [channels.hooks] is there");
+        for name in ["HTTP", "a.b"] {
+            assert!(what_it_waits_for(name).starts_with("no channel can be called so (it contains "), "{name}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `outbox demo`: the whole path on this machine, with nothing to install.
+//!
+//! A shop writes orders and messages, three replicas deliver them, and the poller is killed on the way. At the end
+//! three accounts are compared: what the shop committed, what the tables say, and what the receiver counted.
+
+mod audit;
+mod crash;
+mod fleet;
+mod ledger;
+mod manner;
+mod receiver;
+mod report;
+mod shop;
+mod stage;
+mod tables;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+use outbox_schema::{ConnectOptions, DEFAULT_ENVIRONMENT, Database};
+use sqlx::Connection;
+
+use self::audit::{Accounts, audit};
+use self::fleet::Fleet;
+use self::receiver::Receiver;
+use self::report::seconds;
+use self::stage::Stage;
+use self::tables::Tables;
+use outbox_dispatcher::signals::stopped;
+use outbox_dispatcher::text::print;
+
+/// Longest that the messages may take once the fleet runs. It takes about 15 s.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// How often it is looked how far the fleet is.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How often that is said.
+const SAY: Duration = Duration::from_secs(2);
+
+/// See it work: an outbox in SQLite, three replicas, a receiver and a kill -9, with nothing to install.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct DemoArgs {
+    /// Where the database, the settings and the logs are left behind [default: a new temporary directory].
+    #[arg(long, value_name = "DIR")]
+    keep_dir: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Option<DemoCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum DemoCommand {
+    /// Only a receiver: takes webhooks at any path, and shows at / what it counted.
+    ///
+    /// The first word of the path says how it answers: `busy` (503, then 200), `gone` (410), `refusing` (400),
+    /// `broken` (500), anything else 200. It keeps every idempotency key in memory.
+    Receiver {
+        /// Address to listen on.
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+        listen: SocketAddr,
+    },
+}
+
+/// Runs the demo, or its receiver. Nothing that it started is left running, however it ends.
+pub async fn demo(args: DemoArgs) -> anyhow::Result<ExitCode> {
+    match args.command {
+        Some(DemoCommand::Receiver { listen }) => {
+            tokio::select! {
+                served = receiver::serve(listen) => served?,
+                stopped = stopped() => stopped?,
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        None => {
+            let stage = Stage::set(args.keep_dir)?;
+            let left = || format!("the demo broke off; what there is of it: {}", stage.directory.display());
+            tokio::select! {
+                played = play(&stage) => played.with_context(left),
+                stopped = stopped() => { stopped?; bail!(left()) }
+            }
+        }
+    }
+}
+
+/// Says what happens, and when.
+struct Progress(Instant);
+
+impl Progress {
+    fn say(&self, text: &str) -> io::Result<()> {
+        print(&format!("{:>6}  {text}", seconds(self.0.elapsed())))
+    }
+}
+
+async fn play(stage: &Stage) -> anyhow::Result<ExitCode> {
+    let (began, progress) = (SystemTime::now(), Progress(Instant::now()));
+    migrate(stage).await?;
+    let mut shop = shop::open(stage).await?;
+    progress.say(&format!("a SQLite database with an outbox and a table of orders: {}", stage.database().display()))?;
+
+    let receiver = Receiver::start(progress.0).await?;
+    stage.write_settings(receiver.address)?;
+    progress.say(&format!("a receiver on {} stands in for FCM and for a webhook", receiver.address))?;
+
+    let sold = shop::sell(&mut shop).await?;
+    progress.say(&format!(
+        "{} orders committed, each with its messages in one transaction; {} rolled back",
+        sold.orders, sold.orders_rolled_back
+    ))?;
+
+    let mut fleet = Fleet::start(&stage.config(), &stage.directory).await?;
+    progress.say(&format!("three replicas started: {}", fleet.roll()))?;
+
+    let tables = Tables::open(stage).await?;
+    let crash = crash::kill_poller(&mut fleet, &tables, &receiver, sold.committed.len() / 3).await?;
+    progress.say(&format!(
+        "kill -9 of the poller, {} (pid {}, epoch {}), with {} requests on the wire",
+        crash.name, crash.pid, crash.epoch, crash.open
+    ))?;
+    let (epoch, name) = crash::next_poller(&mut fleet, &tables, &crash).await?;
+    progress.say(&format!("{name} polls, in epoch {epoch}, {} after the crash", seconds(crash.at.elapsed())))?;
+
+    finish(&mut fleet, &tables, sold.committed.len(), &progress).await?;
+    fleet.stop().await?;
+    progress.say("nothing is pending; the fleet is stopped")?;
+
+    let (messages, doubts, terms) = (tables.messages().await?, tables.doubts().await?, tables.terms().await?);
+    tables.close().await;
+    // The last to close is one that may write: it leaves a single file behind.
+    shop.close().await?;
+    let arrived = receiver.ledger.messages();
+    let audit = audit(&Accounts { sold: &sold, messages: &messages, doubts: &doubts, arrived: &arrived });
+    for paragraph in [
+        report::messages(&sold, &audit, &fleet),
+        report::crash(&crash, &audit),
+        report::dead_letters(&audit),
+        report::terms(&terms, began, &fleet, &crash),
+        report::verdict(&audit),
+        report::look_further(stage, &audit)?,
+    ] {
+        print(&format!("\n{paragraph}"))?;
+    }
+    Ok(if audit.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn migrate(stage: &Stage) -> anyhow::Result<()> {
+    let url = stage.database_url()?;
+    let database = Database::connect(&ConnectOptions { url: &url, schema: None, connections: 1 }).await?;
+    database.migrate(DEFAULT_ENVIRONMENT).await?;
+    database.close().await;
+    Ok(())
+}
+
+/// Waits until no message is pending.
+async fn finish(fleet: &mut Fleet, tables: &Tables, messages: usize, progress: &Progress) -> anyhow::Result<()> {
+    let (began, mut said) = (Instant::now(), Instant::now());
+    loop {
+        let pending = tables.pending().await?;
+        if pending == 0 {
+            return Ok(());
+        }
+        fleet.check().await?;
+        if began.elapsed() > LIMIT {
+            bail!("{pending} messages are still pending after {LIMIT:?}");
+        }
+        if said.elapsed() >= SAY {
+            said = Instant::now();
+            progress.say(&format!("{pending} of {messages} messages are pending"))?;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}

@@ -1,0 +1,144 @@
+//! What the demo says at its end.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::audit::{Audit, Cause, Twice};
+use super::crash::Crash;
+use super::fleet::Fleet;
+use super::shop::Sold;
+use super::stage::Stage;
+use super::tables::TermRow;
+use outbox_dispatcher::text::{span, table};
+
+/// Committed, rolled back, delivered, sent twice, dead.
+pub(super) fn messages(sold: &Sold, audit: &Audit, fleet: &Fleet) -> String {
+    let dead: usize = audit.dead.values().sum();
+    let rows = [
+        ("committed", sold.committed.len(), format!("with {} orders", sold.orders)),
+        ("rolled back", sold.rolled_back.len(), format!("with {} orders", sold.orders_rolled_back)),
+        ("delivered", audit.delivered, "accepted by the receiver".to_owned()),
+        ("sent twice", audit.twice.len(), why_twice(&audit.twice, fleet)),
+        ("dead letters", dead, "each kept with its reason".to_owned()),
+    ];
+    table(["messages", "", ""], &rows.map(|(what, number, note)| [what.to_owned(), number.to_string(), note]))
+}
+
+/// Each term that explains a second delivery.
+fn why_twice(twice: &[Twice], fleet: &Fleet) -> String {
+    let because = twice.iter().flat_map(|twice| &twice.because);
+    let reasons: BTreeSet<_> = because
+        .map(|doubt| {
+            let holder = fleet.name_of(&doubt.holder).unwrap_or(&doubt.holder);
+            format!("{}: epoch {}, held by {holder}", doubt.outcome.replace('_', " "), doubt.epoch)
+        })
+        .collect();
+    reasons.into_iter().collect::<Vec<_>>().join("; ")
+}
+
+/// Why the poller's death made some messages arrive twice, with one for an example.
+pub(super) fn crash(crash: &Crash, audit: &Audit) -> String {
+    let mut text = format!(
+        "The poller {} (epoch {}) was killed with {} requests on the wire. Nobody left could tell which of them had\n\
+         arrived, nor what had been answered and not been marked yet: all that is in doubt, and was sent again with\n\
+         the same idempotency key.",
+        crash.name, crash.epoch, crash.open
+    );
+    if let Some(Twice { key, accepted, .. }) = audit.twice.first() {
+        let times: Vec<_> = accepted.iter().map(|at| format!("{:.1}s", at.as_secs_f64())).collect();
+        let _ = write!(text, " The receiver saw {key} at {}.", times.join(" and "));
+    }
+    text
+}
+
+/// Dead letters by reason.
+pub(super) fn dead_letters(audit: &Audit) -> String {
+    let rows: Vec<_> = audit
+        .dead
+        .iter()
+        .map(|(cause, number)| [cause.reason.clone(), cause.channel.clone(), answer(cause), number.to_string()])
+        .collect();
+    table(["dead letters", "channel", "last answer", "messages"], &rows)
+}
+
+fn answer(cause: &Cause) -> String {
+    cause.status_code.map_or_else(|| "-".to_owned(), |code| code.to_string())
+}
+
+/// Who polled, from when (since the demo `began`), and until when.
+pub(super) fn terms(terms: &[TermRow], began: SystemTime, fleet: &Fleet, crash: &Crash) -> String {
+    let began = began.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let began_ms = i64::try_from(began).unwrap_or(0);
+    let number = |number: Option<i64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+    let rows: Vec<_> = terms
+        .iter()
+        .map(|term| {
+            let ended = term.ended_because.as_deref().unwrap_or("-");
+            let ended = if term.epoch == crash.epoch { format!("{ended}: kill -9") } else { ended.to_owned() };
+            [
+                term.epoch.to_string(),
+                fleet.name_of(&term.holder).unwrap_or("?").to_owned(),
+                term.holder.clone(),
+                span(term.started_at - began_ms),
+                term.lasted_ms.map_or_else(|| "-".to_owned(), span),
+                ended,
+                number(term.claimed),
+                number(term.delivered),
+            ]
+        })
+        .collect();
+    table(["term", "replica", "holder", "began", "lasted", "ended", "claimed", "delivered"], &rows)
+}
+
+/// The one line that it is all about, or what went wrong.
+pub(super) fn verdict(audit: &Audit) -> String {
+    const SHOWN: usize = 10;
+    if audit.faults.is_empty() {
+        let twice = audit.twice.len();
+        return format!("None lost. None of the rolled back was sent. Each of the {twice} sent twice is explained.");
+    }
+    let mut text = format!("THE GUARANTEE DID NOT HOLD, in {} places:", audit.faults.len());
+    for fault in audit.faults.iter().take(SHOWN) {
+        let _ = write!(text, "\n  {fault}");
+    }
+    text
+}
+
+/// Commands for the database that is left behind.
+pub(super) fn look_further(stage: &Stage, audit: &Audit) -> anyhow::Result<String> {
+    let program = std::env::current_exe()?;
+    // As short as it can be typed from here.
+    let here = std::env::current_dir()?;
+    let program = program.strip_prefix(&here).unwrap_or(&program);
+    let outbox = format!("{} --config {}", shell(program), shell(&stage.config()));
+    let mut lines = vec!["Look further:".to_owned(), format!("  {outbox} status")];
+    lines.extend(audit.twice.first().map(|twice| format!("  {outbox} messages show {}", twice.id)));
+    lines.push(format!("  {outbox} dead-letters list"));
+    lines.push(format!("The logs of the replicas are in {}", shell(&stage.directory)));
+    Ok(lines.join("\n"))
+}
+
+/// A path as a shell takes it.
+fn shell(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// How long something took, for a line of progress.
+pub(super) fn seconds(time: Duration) -> String {
+    format!("{:.1}s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_can_be_pasted_into_a_shell() {
+        assert_eq!(shell(Path::new("/tmp/outbox-demo-1/outbox.toml")), "/tmp/outbox-demo-1/outbox.toml");
+        assert_eq!(shell(Path::new("/tmp/it's here")), r"'/tmp/it'\''s here'");
+    }
+}

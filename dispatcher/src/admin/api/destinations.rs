@@ -1,0 +1,86 @@
+//! Destinations: what holds them up, pausing and resuming.
+
+use axum::Json;
+use axum::extract::{FromRequestParts, Path, State};
+use axum::http::request::Parts;
+use outbox_schema::desk::{DestinationEntry, Paused, Resumed};
+use outbox_schema::{ByHand, Desk};
+use serde::{Deserialize, Serialize};
+use utoipa::IntoParams;
+
+use super::problem::Kind;
+use super::requests::{Authored, Body, Params, PauseBody};
+use super::{Answer, Office, Problem};
+use crate::configured::meant;
+
+/// Which destinations.
+#[derive(Debug, Clone, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct Which {
+    /// All of which something is remembered, and not only those that hold something up.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// Destinations and channels that hold something up, by name.
+#[utoipa::path(get, path = "/api/v1/destinations", operation_id = "list_destinations", tag = "destinations",
+    params(Which), responses(
+    (status = 200, description = "What holds each of them up", body = [DestinationEntry]),
+    Problem,
+))]
+pub(super) async fn list(State(office): State<Office>, Params(which): Params<Which>) -> Answer<Vec<DestinationEntry>> {
+    Ok(Json(office.database.destinations(which.all).await?))
+}
+
+/// Pause a destination, or a channel as a whole. What is in flight goes on.
+#[utoipa::path(post, path = "/api/v1/destinations/{id}/pause", operation_id = "pause_destination", tag = "destinations",
+    params(("id" = String, Path, description = "A channel, or the URL of a destination, percent-encoded")),
+    request_body = PauseBody, responses(
+    (status = 200, description = "It is paused", body = Paused),
+    Problem,
+))]
+pub(super) async fn pause(
+    State(office): State<Office>,
+    Name(name): Name,
+    Body(body): Body<PauseBody>,
+) -> Answer<Paused> {
+    let destination = named(&office, &name)?;
+    if body.author.why.is_empty() {
+        return Err(Problem::new(Kind::BadRequest, "why is missing: it is what others are told while the pause lasts"));
+    }
+    let lasting = body.lasting()?;
+    Ok(Json(office.database.pause(&destination, lasting, &body.author.into_author()).await?))
+}
+
+/// End every pause of a destination, or of a channel. Rows that were put aside are due again when they were.
+#[utoipa::path(post, path = "/api/v1/destinations/{id}/resume", operation_id = "resume_destination", tag = "destinations",
+    params(("id" = String, Path, description = "A channel, or the URL of a destination, percent-encoded")),
+    request_body = Authored, responses(
+    (status = 200, description = "It takes messages again", body = Resumed),
+    Problem,
+))]
+pub(super) async fn resume(
+    State(office): State<Office>,
+    Name(name): Name,
+    Body(author): Body<Authored>,
+) -> Answer<Resumed> {
+    let destination = named(&office, &name)?;
+    Ok(Json(office.database.resume(&destination, &author.into_author()).await?))
+}
+
+fn named(office: &Office, name: &str) -> Result<String, Problem> {
+    meant(name, &office.configured.current()).map_err(|error| Problem::new(Kind::NotThere, error.to_string()))
+}
+
+/// The name in the path.
+pub(super) struct Name(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Path(name) = Path::<String>::from_request_parts(parts, state).await?;
+        Ok(Self(name))
+    }
+}

@@ -1,0 +1,164 @@
+//! The admin API, `/api/v1` on `admin.listen`: the questions and changes of the command line, over HTTP. Described by
+//! OpenAPI at `/api/v1/openapi.json`; what goes wrong is said as RFC 9457 has it.
+
+mod dead_letters;
+mod destinations;
+mod invalid_targets;
+mod messages;
+mod overview;
+pub(crate) mod problem;
+mod prune;
+pub(crate) mod requests;
+mod wake;
+
+use std::sync::Arc;
+
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use outbox_adapters::Lease;
+use outbox_schema::{Database, Retention};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+use crate::configured::Configured;
+use crate::doorbell::Doorbell;
+use crate::in_force::InForce;
+
+pub use destinations::Which;
+pub use invalid_targets::InvalidTargetFilter;
+pub use problem::{Kind, Problem};
+pub use requests::{
+    Authored, ByKey, ClearBody, CountBody, EditBody, Page, PauseBody, PruneBody, PurgeBody, RedriveBody, kept_for,
+    pause_length,
+};
+
+/// Where all of it is.
+pub const PREFIX: &str = "/api/v1";
+
+/// What the API answers from.
+#[derive(Clone)]
+pub struct Office {
+    /// What is asked and changed.
+    pub database: Database,
+    /// Who polls.
+    pub lease: Arc<dyn Lease>,
+    /// What the settings say of channels.
+    pub configured: InForce<Configured>,
+    /// How long what is finished is kept, by the settings.
+    pub retention: InForce<Retention>,
+    /// Wakes the poller.
+    pub doorbell: Doorbell,
+}
+
+type Answer<T> = Result<Json<T>, Problem>;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "outbox",
+        description = "Looks at a transactional outbox, and mends it. A bearer token with the role `read` may ask; one \
+                       with the role `operate` may change things as well. Lists come in pages: where there is more, \
+                       `next` is what the next request gives as `after`. Every change is audited."
+    ),
+    paths(
+        overview::status, overview::terms, wake::wake,
+        messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::edit, messages::redrive,
+        dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive,
+        dead_letters::purge, dead_letters::undo, prune::count, prune::prune,
+        destinations::list, destinations::pause, destinations::resume,
+        invalid_targets::list, invalid_targets::count, invalid_targets::clear,
+    ),
+    components(schemas(Problem)),
+    modifiers(&Bearer),
+    security(("token" = []))
+)]
+struct Description;
+
+struct Bearer;
+
+impl Modify for Bearer {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        let components = openapi.components.get_or_insert_default();
+        let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        components.security_schemes.insert("token".to_owned(), bearer);
+    }
+}
+
+/// What can be asked without changing anything.
+pub(crate) fn questions() -> Router<Office> {
+    Router::new()
+        .route("/status", get(overview::status))
+        .route("/terms", get(overview::terms))
+        .route("/messages", get(messages::list))
+        .route("/messages/{id}/explain", get(messages::explain))
+        .route("/messages/by-key", get(messages::by_key))
+        .route("/messages/{id}", get(messages::show))
+        .route("/dead-letters", get(dead_letters::list))
+        .route("/dead-letters/groups", get(dead_letters::groups).post(dead_letters::groups_of))
+        .route("/prune/count", post(prune::count))
+        .route("/destinations", get(destinations::list))
+        .route("/invalid-targets", get(invalid_targets::list))
+        .route("/invalid-targets/count", post(invalid_targets::count))
+        .route("/openapi.json", get(async || Json(description())))
+}
+
+/// What changes something.
+pub(crate) fn changes() -> Router<Office> {
+    Router::new()
+        .route("/messages/{id}/cancel", post(messages::cancel))
+        .route("/messages/{id}/edit", post(messages::edit))
+        .route("/messages/{id}/redrive", post(messages::redrive))
+        .route("/dead-letters/redrive", post(dead_letters::redrive))
+        .route("/dead-letters/purge", post(dead_letters::purge))
+        .route("/prune", post(prune::prune))
+        .route("/redrives/{id}/undo", post(dead_letters::undo))
+        .route("/destinations/{id}/pause", post(destinations::pause))
+        .route("/destinations/{id}/resume", post(destinations::resume))
+        .route("/invalid-targets/clear", post(invalid_targets::clear))
+}
+
+/// Hints. They ask nothing of the database, and wait behind no change.
+pub(crate) fn hints() -> Router<Office> {
+    Router::new().route("/wake", post(wake::wake))
+}
+
+/// The OpenAPI description.
+pub(crate) fn description() -> utoipa::openapi::OpenApi {
+    Description::openapi()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    /// All values of a key, wherever it stands.
+    fn values<'a>(key: &str, value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::Object(fields) => {
+                found.extend(fields.get(key).and_then(Value::as_str));
+                fields.values().for_each(|value| values(key, value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|value| values(key, value, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    #[test]
+    fn what_the_description_refers_to_is_in_it_and_operations_have_names_of_their_own() {
+        let description = serde_json::to_value(description()).unwrap();
+        let (mut references, mut operations) = (Vec::new(), Vec::new());
+        values("$ref", &description, &mut references);
+        values("operationId", &description, &mut operations);
+        assert!(references.len() > 10 && operations.len() > 10, "{description}");
+        for reference in references {
+            let there = description.pointer(reference.strip_prefix('#').unwrap());
+            assert!(there.is_some(), "{reference} is not there");
+        }
+        assert_eq!(operations.iter().collect::<BTreeSet<_>>().len(), operations.len(), "{operations:?}");
+    }
+}

@@ -1,0 +1,43 @@
+//! How the outbox does.
+
+use axum::Json;
+use axum::extract::State;
+use outbox_schema::Desk;
+use outbox_schema::desk::TermEntry;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::requests::Params;
+use super::{Answer, Office, Problem};
+use crate::health::status::Status;
+
+/// Terms that are shown at most, and where nobody says how many.
+const TERMS: u32 = 1_000;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Limit {
+    /// At most so many: 1,000 where nothing is said, and never more.
+    limit: Option<u32>,
+}
+
+/// Who polls, what is due, what is dead.
+#[utoipa::path(get, path = "/api/v1/status", operation_id = "status", tag = "status", responses(
+    (status = 200, description = "How the outbox does", body = Status),
+    Problem,
+))]
+pub(super) async fn status(State(office): State<Office>) -> Answer<Status> {
+    let configured = office.configured.current();
+    let known = |name: &str| configured.channels.contains_key(name);
+    Ok(Json(Status::of(&office.database, office.lease.as_ref(), known).await?))
+}
+
+/// The last terms of all shards, the newest first.
+#[utoipa::path(get, path = "/api/v1/terms", operation_id = "terms", tag = "status", params(Limit), responses(
+    (status = 200, description = "The terms", body = [TermEntry]),
+    Problem,
+))]
+pub(super) async fn terms(State(office): State<Office>, Params(limit): Params<Limit>) -> Answer<Vec<TermEntry>> {
+    Ok(Json(office.database.terms(limit.limit.unwrap_or(TERMS).min(TERMS)).await?))
+}

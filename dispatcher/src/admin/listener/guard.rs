@@ -1,0 +1,173 @@
+//! What stands before the routes: the bearer tokens, and the patience with an answer.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
+
+use super::ListenError;
+use crate::admin::api::{Kind, Problem};
+use crate::config::is_on_loopback;
+use crate::in_force::InForce;
+
+/// What a client may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Role {
+    /// Look.
+    Read,
+    /// Change things as well.
+    Operate,
+}
+
+/// The tokens that give a role. With none of them at all, whoever reaches the listener may do everything.
+#[derive(Clone, Default)]
+pub struct Tokens {
+    /// `admin.token`: reads and operates.
+    pub operate: Option<Arc<str>>,
+    /// `admin.read_token`: reads.
+    pub read: Option<Arc<str>>,
+}
+
+impl Tokens {
+    /// Whether they guard a listener at this address.
+    ///
+    /// # Errors
+    /// One that is empty, or none where other machines reach the listener.
+    pub fn guard(&self, listen: SocketAddr) -> Result<(), ListenError> {
+        if [&self.operate, &self.read].into_iter().flatten().any(|token| token.is_empty()) {
+            return Err(ListenError::EmptyToken);
+        }
+        if !self.needed() && !is_on_loopback(listen) {
+            return Err(ListenError::Exposed { listen });
+        }
+        Ok(())
+    }
+
+    /// Whether anybody needs one.
+    pub fn needed(&self) -> bool {
+        self.operate.is_some() || self.read.is_some()
+    }
+
+    /// The role of whoever shows these headers. The time it takes tells at most the length of a token.
+    fn role(&self, headers: &HeaderMap) -> Option<Role> {
+        if !self.needed() {
+            return Some(Role::Operate);
+        }
+        let shown = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes).and_then(credentials)?;
+        let is = |token: &Option<Arc<str>>| token.as_ref().is_some_and(|token| shown.ct_eq(token.as_bytes()).into());
+        // Both are compared, whatever the first says.
+        match (is(&self.operate), is(&self.read)) {
+            (true, _) => Some(Role::Operate),
+            (false, true) => Some(Role::Read),
+            (false, false) => None,
+        }
+    }
+}
+
+/// Says which of them there are; what they are stays out of logs.
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokens")
+            .field("operate", &self.operate.is_some())
+            .field("read", &self.read.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What follows `Bearer`, a word in which case does not matter (RFC 7235, 2.1).
+fn credentials(authorization: &[u8]) -> Option<&[u8]> {
+    let (scheme, credentials) = authorization.split_at_checked("Bearer ".len())?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then_some(credentials)
+}
+
+pub(super) async fn require_read(State(tokens): State<InForce<Tokens>>, request: Request, next: Next) -> Response {
+    require(&tokens.current(), Role::Read, request, next).await
+}
+
+pub(super) async fn require_operate(State(tokens): State<InForce<Tokens>>, request: Request, next: Next) -> Response {
+    require(&tokens.current(), Role::Operate, request, next).await
+}
+
+async fn require(tokens: &Tokens, needed: Role, request: Request, next: Next) -> Response {
+    let refused = match tokens.role(request.headers()) {
+        None => Problem::new(Kind::NoToken, "send admin.token or admin.read_token as \"Authorization: Bearer …\""),
+        Some(role) if role < needed => {
+            Problem::new(Kind::NotAllowed, "admin.read_token only reads: changes need admin.token")
+        }
+        Some(_) if !tokens.needed() && !names_this_machine(request.headers()) => Problem::new(
+            Kind::NotAllowed,
+            "without a token, ask by an IP address or as localhost: another name may be that of a page on the web",
+        ),
+        Some(_) => return next.run(request).await,
+    };
+    refused.into_response()
+}
+
+/// Whether a request without a token was meant for this address. A page on the web can have its own name resolve to
+/// loopback, and then its requests are no different from those of a person but for this header.
+fn names_this_machine(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(header::HOST) else { return true };
+    let Ok(authority) = Authority::try_from(host.as_bytes()) else { return false };
+    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+/// How long an answer may take, and how many are worked on at once.
+#[derive(Debug, Clone)]
+pub(super) struct Patience {
+    limit: Duration,
+    at_once: Arc<Semaphore>,
+}
+
+impl Patience {
+    pub(super) fn new(limit: Duration, at_once: u32) -> Self {
+        Self { limit, at_once: Arc::new(Semaphore::new(at_once as usize)) }
+    }
+}
+
+pub(super) async fn be_patient(State(patience): State<Patience>, request: Request, next: Next) -> Response {
+    let Patience { limit, at_once } = patience;
+    let changes = request.method() != Method::GET;
+    let answer = async move {
+        // Never closed.
+        let _turn = at_once.acquire_owned().await;
+        next.run(request).await
+    };
+    if changes {
+        return tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
+            let left =
+                format!("not done within {limit:?}. What was committed stays so: look, and ask again for the rest");
+            Problem::new(Kind::Busy, left).into_response()
+        });
+    }
+    // What is only read is read to its end, also when nobody waits for it any more: a MySQL connection of sqlx 0.9 that is
+    // given up while it prepares a statement never comes back to its pool.
+    match tokio::time::timeout(limit, tokio::spawn(answer)).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Problem::new(Kind::Busy, "this replica stops".to_owned()).into_response(),
+        },
+        Err(_) => Problem::new(Kind::Busy, format!("no answer within {limit:?}")).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_in_no_debug_output() {
+        let tokens = Tokens { operate: Some("s3cret".into()), read: Some("s3cret too".into()) };
+        let shown = format!("{tokens:?}");
+        assert!(shown.contains("operate: true") && !shown.contains("s3cret"), "{shown}");
+    }
+}

@@ -1,0 +1,116 @@
+//! What can be asked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use axum::{Json, Router, middleware};
+use serde::Serialize;
+
+use super::Shown;
+use super::guard::{self, Patience, Tokens};
+use crate::admin::api::{self, Kind, Office, Problem};
+use crate::health::cached::Cached;
+use crate::in_force::InForce;
+
+/// How long causes are good for: probes of many kinds may ask at once.
+const CAUSES_MAX_AGE: Duration = Duration::from_secs(5);
+
+/// How long a probe or a scrape may take, and how many are answered at once.
+const PROBES: (Duration, u32) = (Duration::from_secs(10), 64);
+
+/// The same of a question: each takes a connection to the database.
+const QUESTIONS: (Duration, u32) = (Duration::from_secs(30), super::QUESTIONS_AT_ONCE);
+
+/// The same of a change: a redrive of everything goes slowly, so that deliveries do not.
+const CHANGES: (Duration, u32) = (Duration::from_mins(14), super::CHANGES_AT_ONCE);
+
+/// The same of a hint.
+const HINTS: (Duration, u32) = (Duration::from_secs(10), 64);
+
+/// Longest body of a request, in bytes: a payload, and what goes with it.
+const BODY_BYTES: usize = 4 * 1024 * 1024;
+
+/// <https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format>
+const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+#[derive(Clone)]
+struct Routes {
+    shown: Shown,
+    causes: Arc<Cached<Vec<String>>>,
+}
+
+pub(super) fn router(shown: Shown, office: Office, tokens: &InForce<Tokens>) -> Router {
+    let routes = Routes { shown, causes: Arc::new(Cached::new(CAUSES_MAX_AGE)) };
+    let reads = || middleware::from_fn_with_state(tokens.clone(), guard::require_read);
+    let operates = || middleware::from_fn_with_state(tokens.clone(), guard::require_operate);
+    let patience = |(limit, at_once)| middleware::from_fn_with_state(Patience::new(limit, at_once), guard::be_patient);
+
+    let questions = api::questions().route_layer(patience(QUESTIONS)).route_layer(reads());
+    let changes = api::changes().route_layer(patience(CHANGES)).route_layer(operates());
+    let hints = api::hints().route_layer(patience(HINTS)).route_layer(operates());
+    let api = questions.merge(changes).merge(hints).with_state(office);
+    // An orchestrator's probes carry no token.
+    let probes = Router::new()
+        .route("/metrics", get(metrics).route_layer(reads()))
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .route_layer(patience(PROBES))
+        .with_state(routes);
+    Router::new()
+        .nest(api::PREFIX, api)
+        .merge(probes)
+        .fallback(any(not_here).layer(reads()))
+        .method_not_allowed_fallback(wrong_method)
+        .layer(DefaultBodyLimit::max(BODY_BYTES))
+}
+
+/// The process runs and answers, and its loop is alive; all else is readiness. What fails here is mended by a restart.
+async fn healthz(State(routes): State<Routes>) -> Response {
+    match routes.shown.pulse.stuck() {
+        None => "ok".into_response(),
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, why).into_response(),
+    }
+}
+
+#[derive(Serialize)]
+struct Readiness {
+    ready: bool,
+    causes: Vec<String>,
+}
+
+impl Routes {
+    async fn causes(&self) -> Vec<String> {
+        self.causes.get(|| self.shown.readiness.causes()).await
+    }
+}
+
+async fn readyz(State(routes): State<Routes>) -> Response {
+    let causes = routes.causes().await;
+    let status = if causes.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(Readiness { ready: causes.is_empty(), causes })).into_response()
+}
+
+async fn metrics(State(routes): State<Routes>) -> Response {
+    let Shown { metrics, vitals, .. } = &routes.shown;
+    // Without the database its numbers are left out and the process's own are still shown; /readyz says why.
+    let (vitals, causes) = tokio::join!(vitals.get(), routes.causes());
+    metrics.vitals(vitals.ok());
+    metrics.ready(causes.is_empty());
+    match metrics.render() {
+        Ok(text) => ([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+    }
+}
+
+async fn not_here() -> Problem {
+    Problem::new(Kind::NotThere, "there are /healthz, /readyz, /metrics, and what /api/v1/openapi.json describes")
+}
+
+async fn wrong_method() -> Problem {
+    let problem = Problem::new(Kind::BadRequest, "this is asked with another method: /api/v1/openapi.json says which");
+    Problem { status: StatusCode::METHOD_NOT_ALLOWED.as_u16(), ..problem }
+}

@@ -1,0 +1,82 @@
+//! The part of the settings that explanations and the desk need, and the destination that a name stands for.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use outbox_schema::OnDeadOrdered;
+use outbox_schema::destination::origin;
+
+use crate::config::{ChannelConfig, Config};
+use crate::health::readiness::LeaseTimes;
+use crate::term::leadership::campaign_interval;
+
+/// What an explanation must know of the settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configured {
+    /// The configured channels, by name.
+    pub channels: BTreeMap<String, ConfiguredChannel>,
+    /// How long the fleet may be without a poller before somebody should look.
+    pub lease: LeaseTimes,
+}
+
+/// What an explanation must know of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConfiguredChannel {
+    /// Attempts that its messages have where they do not say so themselves.
+    pub max_attempts: u32,
+    /// How long they are retried.
+    pub max_age: Duration,
+    /// Whether a dead letter, but for a cancelled one, keeps the later messages of its ordering key from going out.
+    pub halts: bool,
+}
+
+impl Configured {
+    /// What the settings say.
+    pub fn of(config: &Config) -> Self {
+        let (ttl, term) = (config.lease.ttl, config.lease.term);
+        let channel = |its: &ChannelConfig| ConfiguredChannel {
+            max_attempts: its.retry.max_attempts,
+            max_age: its.retry.max_age,
+            halts: its.on_dead_ordered == OnDeadOrdered::Halt,
+        };
+        Self {
+            channels: config.channels.iter().map(|(name, its)| (name.clone(), channel(its))).collect(),
+            lease: LeaseTimes { ttl, term, campaign_interval: campaign_interval(ttl) },
+        }
+    }
+
+    pub(crate) fn halting(&self) -> Vec<String> {
+        self.channels.iter().filter(|(_, channel)| channel.halts).map(|(name, _)| name.clone()).collect()
+    }
+}
+
+/// How alike a name must be to the one that may be meant.
+const ALIKE: f64 = 0.6;
+
+/// It names neither a channel nor an origin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{name:?} is neither a configured channel ({}) nor the URL of a destination, as https://shop.example:443{}", 
+    known.join(", "),
+    nearest.as_ref().map_or_else(String::new, |name| format!("; did you mean {name}?"))
+)]
+pub struct UnknownDestination {
+    name: String,
+    known: Vec<String>,
+    nearest: Option<String>,
+}
+
+/// The destination or channel that `name` stands for: a whole URL is that of its origin.
+pub fn meant(name: &str, configured: &Configured) -> Result<String, UnknownDestination> {
+    if let Some(origin) = origin(name) {
+        return Ok(origin);
+    }
+    if configured.channels.contains_key(name) {
+        return Ok(name.to_owned());
+    }
+    let known: Vec<_> = configured.channels.keys().cloned().collect();
+    let alike = known.iter().map(|known| (strsim::normalized_damerau_levenshtein(name, known), known));
+    let nearest = alike.filter(|(alike, _)| *alike >= ALIKE).max_by(|one, other| one.0.total_cmp(&other.0));
+    let nearest = nearest.map(|(_, name)| name.clone());
+    Err(UnknownDestination { name: name.to_owned(), known, nearest })
+}

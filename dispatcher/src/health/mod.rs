@@ -1,0 +1,133 @@
+//! What a replica can tell of itself and of the fleet: the sources behind `/metrics` and `/readyz`.
+
+pub mod answering;
+pub mod cached;
+pub mod lease_health;
+pub mod readiness;
+pub mod status;
+pub mod store_health;
+pub mod vitals;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use outbox_schema::desk::HeldBack;
+use outbox_schema::{Database, Desk, Epoch};
+
+use crate::config::Config;
+use crate::health::lease_health::LeaseHealth;
+use crate::health::readiness::{LeaseTimes, NewestTerm, Observations, Readiness, causes};
+use crate::health::store_health::StoreHealth;
+use crate::health::vitals::{Vitals, VitalsCache, VitalsSource};
+use crate::metrics::Metrics;
+use crate::term::leadership::campaign_interval;
+
+/// How often each replica refreshes what is sent over OTLP without anybody asking.
+const REFRESH: Duration = Duration::from_mins(1);
+
+/// How long the database has to refuse a connection, or to say who holds a snapshot.
+const REFUSAL_LIMIT: Duration = Duration::from_secs(2);
+
+/// Sees the outbox through the desk and the lease through its answers.
+pub struct Health {
+    /// What the database says, at most a few seconds old.
+    pub vitals: Arc<VitalsCache>,
+    database: Database,
+    environment: String,
+    store: Arc<StoreHealth>,
+    lease: Arc<LeaseHealth>,
+    times: LeaseTimes,
+}
+
+struct DeskVitals(Arc<dyn Desk>);
+
+#[async_trait]
+impl VitalsSource for DeskVitals {
+    async fn vitals(&self) -> Result<Vitals, String> {
+        self.0.vitals().await.map_err(|error| error.to_string())
+    }
+}
+
+impl Health {
+    /// The health of a replica with these settings.
+    pub fn new(database: &Database, store: Arc<StoreHealth>, lease: Arc<LeaseHealth>, config: &Config) -> Self {
+        let ttl = config.lease.ttl;
+        Self {
+            vitals: Arc::new(VitalsCache::new(Arc::new(DeskVitals(database.desk())))),
+            database: database.clone(),
+            environment: config.database.environment.clone(),
+            store,
+            lease,
+            times: LeaseTimes { ttl, term: config.lease.term, campaign_interval: campaign_interval(ttl) },
+        }
+    }
+
+    /// What went wrong, and where the database refuses connections, what it says of that.
+    async fn in_its_own_words(&self, why: String) -> String {
+        match tokio::time::timeout(REFUSAL_LIMIT, self.database.refusal()).await {
+            Ok(Some(refusal)) => format!("{why}: {refusal}"),
+            Ok(None) | Err(_) => why,
+        }
+    }
+
+    /// Asked only while messages age. What cannot be found out in time is no cause.
+    async fn held_back(&self) -> Option<HeldBack> {
+        let database = self.database.clone();
+        // In a task, so that it comes to its end also when nobody waits for it: see `vitals`.
+        let asking = tokio::spawn(async move { database.held_back().await });
+        match tokio::time::timeout(REFUSAL_LIMIT, asking).await {
+            Ok(Ok(Ok(held_back))) => Some(held_back),
+            Ok(Ok(Err(error))) => {
+                tracing::warn!(%error, "readiness.snapshots_unseen");
+                None
+            }
+            Ok(Err(_)) | Err(_) => None,
+        }
+    }
+
+    /// Refreshes what `metrics` says of the database, for a collector that is sent metrics and never asks. Each replica does:
+    /// what ages while nobody leads is what the collector must hear of.
+    pub async fn refresh_vitals(self: Arc<Self>, metrics: Arc<Metrics>) {
+        loop {
+            metrics.vitals(self.vitals.get().await.ok());
+            metrics.ready(self.causes().await.is_empty());
+            tokio::time::sleep(REFRESH).await;
+        }
+    }
+}
+
+#[async_trait]
+impl Readiness for Health {
+    async fn causes(&self) -> Vec<String> {
+        let vitals = match self.vitals.get().await {
+            Ok(vitals) => Ok(vitals),
+            Err(why) => Err(self.in_its_own_words(why).await),
+        };
+        let schema = match &vitals {
+            Ok(_) => self.database.require(&self.environment).await.err().map(|error| error.to_string()),
+            Err(_) => None,
+        };
+        let held_back = match &vitals {
+            Ok(vitals) if vitals.lag() > self.times.patience() => self.held_back().await,
+            Ok(_) | Err(_) => None,
+        };
+        let newest_term = vitals.as_ref().ok().and_then(|vitals| newest_term(vitals));
+        let (store, lease) = (self.store.trouble(), self.lease.trouble());
+        causes(&Observations {
+            database: vitals.as_ref().map(AsRef::as_ref).map_err(String::as_str),
+            schema: schema.as_deref(),
+            newest_term,
+            store: store.as_ref(),
+            held_back: held_back.as_ref(),
+            lease_store: lease.as_ref(),
+            lease: self.times,
+        })
+    }
+}
+
+fn newest_term(vitals: &Vitals) -> Option<NewestTerm> {
+    let term = vitals.terms.iter().filter(|term| term.epoch > 0).min_by_key(|term| term.age_ms)?;
+    let age = Duration::from_millis(term.age_ms.try_into().unwrap_or(0));
+    Some(NewestTerm { epoch: Epoch(term.epoch), age })
+}

@@ -1,0 +1,74 @@
+//! A store that remembers since when it has not written, for `/readyz`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use outbox_schema::mark::MarkReport;
+use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use outbox_schema::{
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
+};
+
+use crate::health::answering::{Answering, Silence};
+
+/// Stands before a store and watches the answers to what cannot be done without: terms, claims and marks.
+#[derive(Debug)]
+pub struct StoreHealth {
+    store: Arc<dyn Store>,
+    answering: Answering,
+}
+
+impl StoreHealth {
+    /// Watches `store`.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, answering: Answering::new("the outbox database did not answer in time") }
+    }
+
+    /// Since when nothing could be written; none where the last call was answered.
+    pub fn trouble(&self) -> Option<Silence> {
+        self.answering.trouble()
+    }
+}
+
+fn is_trouble(error: &StoreError) -> bool {
+    match error {
+        StoreError::Fenced { .. } => false,
+        StoreError::Unavailable { .. } | StoreError::Refused { .. } => true,
+    }
+}
+
+#[async_trait]
+impl Store for StoreHealth {
+    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
+        self.answering.watch(self.store.begin_term(shard, holder), is_trouble).await
+    }
+
+    async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
+        self.store.end_term(term, end, counts).await
+    }
+
+    async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
+        self.answering.watch(self.store.claim(term, request), is_trouble).await
+    }
+
+    async fn key_behind(
+        &self,
+        shard: Shard,
+        from: Option<&OrderingKey>,
+        keys: u32,
+    ) -> Result<Option<OrderingKey>, StoreError> {
+        self.store.key_behind(shard, from, keys).await
+    }
+
+    async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
+        self.answering.watch(self.store.mark(marks, finished), is_trouble).await
+    }
+
+    async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
+        self.store.settle(term, channels).await
+    }
+
+    async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {
+        self.store.wakeups().await
+    }
+}

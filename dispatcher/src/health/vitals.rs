@@ -1,0 +1,97 @@
+//! What the database says of the outbox as a whole. It is asked for only when somebody looks (a scrape, a
+//! readiness probe), and once for all who look within five seconds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+pub use outbox_schema::desk::{ChannelVitals, Vitals};
+
+use crate::health::cached::Cached;
+
+/// How long an answer is good for, and with it how often probes and scrapes can reach the database.
+pub const VITALS_MAX_AGE: Duration = Duration::from_secs(5);
+
+/// How long the database has to answer.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Whoever can ask the database.
+#[async_trait]
+pub trait VitalsSource: Send + Sync {
+    /// The state now.
+    ///
+    /// # Errors
+    /// For people: why the database could not be asked.
+    async fn vitals(&self) -> Result<Vitals, String>;
+}
+
+/// A [`VitalsSource`] that is asked at most once per [`VITALS_MAX_AGE`], however many look at once.
+pub struct VitalsCache {
+    source: Arc<dyn VitalsSource>,
+    answer: Cached<Result<Arc<Vitals>, String>>,
+}
+
+impl VitalsCache {
+    /// Stands before `source`.
+    pub fn new(source: Arc<dyn VitalsSource>) -> Self {
+        Self { source, answer: Cached::new(VITALS_MAX_AGE) }
+    }
+
+    /// The state, at most [`VITALS_MAX_AGE`] old. A failure is an answer too, and is kept as long.
+    ///
+    /// # Errors
+    /// For people: why the database could not be asked.
+    pub async fn get(&self) -> Result<Arc<Vitals>, String> {
+        self.answer.get(|| self.ask()).await
+    }
+
+    async fn ask(&self) -> Result<Arc<Vitals>, String> {
+        let source = Arc::clone(&self.source);
+        // In a task, so that the question ends also when nobody waits for it any more: a MySQL connection of sqlx
+        // 0.9 that is given up while it prepares a statement never comes back to its pool.
+        let asking = tokio::spawn(async move { source.vitals().await });
+        match tokio::time::timeout(PATIENCE, asking).await {
+            Ok(Ok(answer)) => answer.map(Arc::new),
+            Ok(Err(_)) => Err("asking the outbox database panicked; see the log of this replica".to_owned()),
+            Err(_) => Err(format!("the outbox database did not answer within {} s", PATIENCE.as_secs())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Silent(AtomicUsize);
+
+    #[async_trait]
+    impl VitalsSource for Silent {
+        async fn vitals(&self) -> Result<Vitals, String> {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_database_that_does_not_answer_is_an_answer_and_is_not_asked_again_at_once() {
+        let source = Arc::new(Silent::default());
+        let cache = VitalsCache::new(Arc::clone(&source) as Arc<dyn VitalsSource>);
+        let (first, second) = tokio::join!(cache.get(), cache.get());
+        assert_eq!(first, Err("the outbox database did not answer within 4 s".to_owned()));
+        assert_eq!(first, second);
+        assert_eq!(source.0.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn the_lag_of_the_outbox_is_that_of_its_slowest_channel() {
+        let channel = |lag: i64| ChannelVitals { lag_ms: Some(lag * 1000), ..ChannelVitals::default() };
+        assert_eq!(
+            Vitals { channels: vec![channel(3), channel(7), channel(0)], ..Vitals::default() }.lag(),
+            Duration::from_secs(7)
+        );
+        assert_eq!(Vitals::default().lag(), Duration::ZERO);
+    }
+}

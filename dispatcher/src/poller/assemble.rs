@@ -1,0 +1,153 @@
+//! Puts a dispatcher together from its ports: the store, the lease, the adapters and the clock.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use outbox_adapters::Lease;
+use outbox_schema::{DestinationStore, Pruning, Retention, Shard, Store};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, mpsc};
+use uuid::Uuid;
+
+use crate::destinations::{Destinations, Keeper};
+use crate::in_flight::InFlight;
+use crate::in_force::InForce;
+use crate::metrics::Metrics;
+use crate::poller::attention::{Attention, HintSource};
+use crate::poller::channels::{Channel, Channels};
+use crate::poller::claim::Intake;
+use crate::poller::mark::Marker;
+use crate::poller::ordering_keys::OrderingKeys;
+use crate::poller::poll::{Dispatcher, LoopSettings};
+use crate::poller::send::Sender;
+use crate::poller::settling::Settling;
+use crate::poller::suspects::Suspects;
+use crate::poller::walk::Start;
+use crate::retention::Pruner;
+use crate::term::clock::Clock;
+use crate::term::leadership::Leadership;
+
+/// What a dispatcher is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// The outbox database.
+    pub store: Arc<dyn Store>,
+    /// The same, as far as it is about destinations.
+    pub destinations: Arc<dyn DestinationStore>,
+    /// The lease store.
+    pub lease: Arc<dyn Lease>,
+    /// The configured channels.
+    pub channels: Vec<Channel>,
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Where it is counted.
+    pub metrics: Arc<Metrics>,
+    /// Removes what is old, and how old that is; none: nothing is removed.
+    pub retention: Option<(Arc<dyn Pruning>, InForce<Retention>)>,
+    /// Where hints come from; none: from nowhere.
+    pub hints: Option<HintSource>,
+    /// Where attempts are made.
+    pub wire: Handle,
+    /// Its numbers.
+    pub settings: Settings,
+}
+
+/// The numbers of a dispatcher; see `defaults.toml` for what they mean.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// `lease.ttl`.
+    pub lease_ttl: Duration,
+    /// `lease.term`.
+    pub term: Duration,
+    /// `dispatch.poll_interval`.
+    pub poll_interval: Duration,
+    /// `dispatch.max_in_flight`.
+    pub max_in_flight: usize,
+    /// `dispatch.max_bytes`.
+    pub max_bytes: u64,
+    /// `dispatch.drain_timeout`, what follows from `dispatch.wakeup`, and `--until-empty`.
+    pub run: LoopSettings,
+}
+
+impl Dispatcher {
+    /// A dispatcher of these parts, with its marker running. Needs a Tokio runtime.
+    pub fn assemble(parts: Parts) -> Self {
+        let Parts {
+            store,
+            destinations: destination_store,
+            lease,
+            channels,
+            clock,
+            metrics,
+            retention,
+            hints,
+            wire,
+            settings,
+        } = parts;
+        let slots = settings.max_in_flight;
+        let channels = Channels::new(channels, slots);
+        let wakeup = Arc::new(Notify::new());
+        let in_flight = Arc::new(InFlight::new(slots, settings.max_bytes));
+        let destinations = Arc::new(Destinations::new(slots, channels.limits()));
+        let channels = InForce::new(channels);
+        let suspects = Arc::new(Suspects::new(in_flight.clone(), wakeup.clone()));
+        let (marks, sent) = mpsc::unbounded_channel();
+        let marker = Marker {
+            store: store.clone(),
+            in_flight: in_flight.clone(),
+            suspects: suspects.clone(),
+            wakeup: wakeup.clone(),
+            metrics: metrics.clone(),
+        };
+        tokio::spawn(marker.run(sent));
+        let pruner =
+            retention.map(|(pruning, retention)| Pruner::new(pruning, retention, in_flight.clone(), metrics.clone()));
+        Self {
+            leadership: Leadership {
+                shard: Shard::default(),
+                instance: Uuid::new_v4().simple().to_string()[..12].to_owned(),
+                ttl: settings.lease_ttl,
+                interval: settings.term,
+                lease,
+                store: store.clone(),
+                clock,
+                metrics: metrics.clone(),
+                campaigned: AtomicBool::new(false),
+                stands_back: AtomicBool::new(false),
+            },
+            settling: Arc::new(Settling {
+                store: store.clone(),
+                in_flight: in_flight.clone(),
+                suspects: suspects.clone(),
+                channels: channels.clone(),
+                wakeup: wakeup.clone(),
+                metrics: metrics.clone(),
+            }),
+            intake: Intake {
+                keys: Arc::new(OrderingKeys::new(store.clone())),
+                store,
+                in_flight: in_flight.clone(),
+                suspects,
+                channels,
+                destinations: destinations.clone(),
+                start: Start::default(),
+                wakeup: wakeup.clone(),
+                attention: Arc::new(Attention::new(settings.run.hinted, wakeup.clone())),
+                took_all: AtomicBool::new(false),
+                poll_interval: settings.poll_interval,
+                lease_ttl: settings.lease_ttl,
+                metrics: metrics.clone(),
+            },
+            hints,
+            sender: Arc::new(Sender { destinations: destinations.clone(), marks, metrics }),
+            keeper: Arc::new(Keeper { store: destination_store, destinations, in_flight: in_flight.clone(), wakeup }),
+            in_flight,
+            wire,
+            settings: settings.run,
+            slots,
+            pulse: Arc::default(),
+            pruner,
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Intake: claims what is due, as soon as there is room for it.
+//!
+//! Everything is claimed in the database, and the claim committed, before it is sent. One claim is made at a
+//! time; the rows to leave out are collected before it begins.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use outbox_schema::{ClaimId, ClaimRequest, Claimed, KeyStretch, Message, Store, StoreError, TermEnd, WalkStart};
+use tokio::sync::Notify;
+
+use crate::backoff::Backoff;
+use crate::destinations::{Admission, Destinations};
+use crate::in_flight::{InFlight, Room};
+use crate::in_force::InForce;
+use crate::in_time::in_time;
+use crate::metrics::Metrics;
+use crate::poller::attention::Attention;
+use crate::poller::channels::Channels;
+use crate::poller::ordering_keys::OrderingKeys;
+use crate::poller::suspects::Suspects;
+use crate::poller::walk::Start;
+use crate::term::Term;
+
+/// How long rows of a channel that nobody has configured stand aside before they are met again.
+const UNKNOWN_CHANNEL_DELAY: Duration = Duration::from_mins(5);
+
+/// Added to the settling time: for the last mark to land.
+pub const SETTLING_MARGIN: Duration = Duration::from_secs(1);
+
+/// Shortest wait for a destination that takes messages again.
+const SHORTEST_WAIT: Duration = Duration::from_millis(10);
+
+/// How often the loop shows that it is alive while it waits.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+
+/// Claims due messages for the poller.
+#[derive(Debug)]
+pub struct Intake {
+    /// The outbox database.
+    pub store: Arc<dyn Store>,
+    /// What is in flight, and the room beside it.
+    pub in_flight: Arc<InFlight>,
+    /// Rows that are resent singly.
+    pub suspects: Arc<Suspects>,
+    /// The configured channels.
+    pub channels: InForce<Channels>,
+    /// What each destination may be sent.
+    pub destinations: Arc<Destinations>,
+    /// Where walks begin.
+    pub start: Start,
+    /// Of which ordering keys they look at the heads.
+    pub keys: Arc<OrderingKeys>,
+    /// Given when there may be something to poll.
+    pub wakeup: Arc<Notify>,
+    /// How soon to look again without one.
+    pub attention: Arc<Attention>,
+    /// Whether the last claim took all that was due.
+    pub took_all: AtomicBool,
+    /// Longest wait between two polls.
+    pub poll_interval: Duration,
+    /// Time to live of the lease: part of the settling time.
+    pub lease_ttl: Duration,
+    /// Where polls are timed.
+    pub metrics: Arc<Metrics>,
+}
+
+/// Claimed rows, under one claim.
+#[derive(Debug)]
+pub struct Batch {
+    /// The claim that was committed.
+    pub claim: ClaimId,
+    /// The channels that were in force: their longest timeout is in the claim's settling time.
+    pub channels: Arc<Channels>,
+    /// Its rows.
+    pub messages: Vec<Message>,
+}
+
+/// What one poll brought.
+#[derive(Debug)]
+pub enum Polled {
+    /// Claimed rows, to be sent.
+    Batch(Batch),
+    /// Nothing is due that there is room for beside what is in flight.
+    Nothing {
+        /// When to look from the beginning, where only that would prove it.
+        look_again: Option<Duration>,
+    },
+    /// Nothing is due, and nothing was in flight or in doubt that could become due again.
+    Empty,
+    /// The term is over.
+    TermOver,
+}
+
+/// What one claim brought.
+enum Found {
+    /// Rows to be sent.
+    Due(Batch),
+    /// Rows that stood before others, and have been put aside.
+    InTheWay,
+    /// Nothing.
+    Nothing {
+        /// All rows without an ordering key were looked at, not only those behind the start of a walk.
+        from_the_beginning: bool,
+    },
+}
+
+/// Where one poll has found nothing due so far.
+struct Seen {
+    /// Stretches of the ordering keys, one after the other.
+    stretches: usize,
+    /// All rows without an ordering key.
+    from_the_beginning: bool,
+    /// Nothing was in flight meanwhile, or held up.
+    quiet: bool,
+}
+
+impl Intake {
+    /// Claims the next batch: waits for room, then polls once: by one claim, unless that finds nothing and looked at a part of
+    /// the ordering keys only. Rows that are merely in the way are moved aside on the way.
+    pub async fn poll(&self, term: &Term) -> Polled {
+        // What is committed in a moment goes with one claim, not with one each.
+        if self.took_all.swap(false, Ordering::Relaxed) && !self.attention.is_undivided() {
+            self.wait(term, None).await;
+        }
+        let division = self.keys.division();
+        let mut seen = Seen { stretches: 0, from_the_beginning: false, quiet: true };
+        loop {
+            let Some(room) = self.room(term).await else { return Polled::TermOver };
+            // Asked before the claim: what is marked while it runs may be due again, or make room for a larger row,
+            // and the claim did not see it.
+            seen.quiet &= room.empty && self.in_flight.is_quiet() && !self.destinations.holds_back();
+            match self.find(term, room, self.keys.next(&division)).await {
+                None => return Polled::TermOver,
+                Some(Found::Due(batch)) => return Polled::Batch(batch),
+                Some(Found::InTheWay) => {
+                    (seen.stretches, seen.from_the_beginning) = (0, false);
+                    continue;
+                }
+                Some(Found::Nothing { from_the_beginning }) => {
+                    seen.stretches += 1;
+                    seen.from_the_beginning |= from_the_beginning;
+                }
+            }
+            if seen.stretches < division.stretches() {
+                continue;
+            }
+            match self.start.unproven(seen.from_the_beginning) {
+                // Rows may have been put off while a claim ran that did not see them.
+                None if seen.quiet && !self.destinations.holds_back() => return Polled::Empty,
+                None => return Polled::Nothing { look_again: None },
+                Some(Duration::ZERO) => {}
+                Some(later) => return Polled::Nothing { look_again: Some(later) },
+            }
+        }
+    }
+
+    /// Makes one claim, and takes note of what it shows. None once the term is over.
+    async fn find(&self, term: &Term, room: Room, keys: KeyStretch<'_>) -> Option<Found> {
+        if self.in_flight.let_go() {
+            self.start.forget();
+        }
+        let from = self.start.next(term.id.epoch);
+        let (claim, channels, began) = (ClaimId::mint(), self.channels.current(), Instant::now());
+        let claimed = self.claim(term, claim, &channels, room, from, keys).await?;
+        self.metrics.polled(began.elapsed());
+        self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
+        let in_the_way = !claimed.deferred.is_empty();
+        if in_the_way {
+            report_deferred(&claimed.deferred);
+            self.destinations.configured_meanwhile(claimed.deferred.keys());
+        }
+        if claimed.messages.is_empty() {
+            let nothing = Found::Nothing { from_the_beginning: from.is_beginning() };
+            return Some(if in_the_way { Found::InTheWay } else { nothing });
+        }
+        self.attention.rouse();
+        self.took_all.store(claimed.messages.len() < room.messages, Ordering::Relaxed);
+        term.count_claimed(&claimed.messages);
+        self.destinations.admitted(&claimed.messages);
+        self.in_flight.admit(claim, &claimed.messages);
+        self.metrics.in_flight(self.in_flight.count());
+        Some(Found::Due(Batch { claim, channels, messages: claimed.messages }))
+    }
+
+    /// After a poll that left nothing, waits for a hint or for the next tick, `at_most` so long. A hint given since that poll
+    /// began counts.
+    pub async fn wait(&self, term: &Term, at_most: Option<Duration>) {
+        let limits = [
+            Some(self.attention.found_nothing()),
+            at_most,
+            self.destinations.opens_in().map(|opens| opens.max(SHORTEST_WAIT)),
+        ];
+        let tick = limits.into_iter().flatten().fold(self.poll_interval, Duration::min);
+        let tick = tokio::time::sleep(tick);
+        tokio::pin!(tick);
+        loop {
+            term.progress();
+            tokio::select! {
+                () = self.wakeup.notified() => return,
+                () = self.in_flight.bytes_freed() => return,
+                () = self.destinations.room_made() => return,
+                () = &mut tick => return,
+                () = term.ended() => return,
+                () = tokio::time::sleep(SIGN_OF_LIFE) => {}
+            }
+        }
+    }
+
+    /// Waits until there is room. None once the term is over.
+    async fn room(&self, term: &Term) -> Option<Room> {
+        let full = self.destinations.is_full();
+        loop {
+            term.progress();
+            tokio::select! {
+                biased;
+                () = term.ended() => return None,
+                room = self.in_flight.room(full) => return Some(room),
+                () = tokio::time::sleep(SIGN_OF_LIFE) => {}
+            }
+        }
+    }
+
+    /// Makes one claim, repeating it under the same id until its fate is known. None ends the term.
+    async fn claim(
+        &self,
+        term: &Term,
+        claim: ClaimId,
+        channels: &Channels,
+        room: Room,
+        from: WalkStart,
+        keys: KeyStretch<'_>,
+    ) -> Option<Claimed> {
+        self.suspects.give_up_overdue(channels.longest_request() + SETTLING_MARGIN + self.poll_interval);
+        let excluded = self.in_flight.excluded();
+        let Admission { closed, closed_channels, rooms } = self.destinations.admission();
+        let request = ClaimRequest {
+            claim,
+            limit: u32::try_from(room.messages).unwrap_or(u32::MAX),
+            max_bytes: room.bytes,
+            oversize: room.empty,
+            excluded: &excluded,
+            from,
+            keys,
+            channels: channels.terms(),
+            closed: &closed,
+            closed_channels: &closed_channels,
+            rooms: &rooms,
+            unknown_channel_delay: UNKNOWN_CHANNEL_DELAY,
+            lease_ttl: self.lease_ttl,
+            margin: SETTLING_MARGIN,
+        };
+        let mut backoff = Backoff::new();
+        loop {
+            term.progress();
+            let error = match in_time("claiming messages", self.store.claim(&term.id, &request)).await {
+                Ok(claimed) => return Some(claimed),
+                Err(StoreError::Fenced { .. }) => {
+                    term.end(TermEnd::Fenced);
+                    return None;
+                }
+                Err(error @ (StoreError::Unavailable { .. } | StoreError::Refused { .. })) => error,
+            };
+            tracing::error!(epoch = %term.id.epoch, %error, "claim.failed");
+            tokio::select! {
+                () = term.ended() => return None,
+                () = tokio::time::sleep(backoff.next()) => {}
+            }
+        }
+    }
+}
+
+fn report_deferred(deferred: &BTreeMap<String, u64>) {
+    for (channel, messages) in deferred {
+        tracing::warn!(channel, messages, "poll.deferred: nobody has configured this channel; they wait for it");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::destinations::Limits;
+    use crate::fixtures::{KeyedStore, SteppedClock, Stretch, metrics, term_of};
+    use crate::term::clock::Clock;
+
+    /// A poller of that outbox, whose keys are divided.
+    async fn poller(store: &Arc<KeyedStore>) -> (Intake, Arc<Term>) {
+        let (in_flight, wakeup) = (Arc::new(InFlight::new(8, 1_000)), Arc::<Notify>::default());
+        let clock = SteppedClock::new();
+        let term = term_of(&clock, clock.now().after(Duration::from_mins(1)));
+        let intake = Intake {
+            store: store.clone(),
+            suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),
+            in_flight,
+            channels: InForce::new(Channels::default()),
+            destinations: Arc::new(Destinations::new(8, std::collections::HashMap::new())),
+            start: Start::default(),
+            keys: Arc::new(OrderingKeys::new(store.clone())),
+            attention: Arc::new(Attention::new(false, wakeup.clone())),
+            wakeup,
+            took_all: AtomicBool::new(false),
+            poll_interval: Duration::from_secs(1),
+            lease_ttl: Duration::from_secs(10),
+            metrics: metrics(),
+        };
+        intake.keys.begin(&term);
+        while intake.keys.division().stretches() == 1 {
+            tokio::task::yield_now().await;
+        }
+        (intake, term)
+    }
+
+    fn all_stretches() -> Vec<Stretch> {
+        let firsts = ["2", "4", "6", "8"].map(|key| Some(key.to_owned()));
+        let from = [None].into_iter().chain(firsts.clone());
+        from.zip(firsts.into_iter().chain([None])).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_taken_to_be_due_before_all_stretches_of_the_ordering_keys_were_seen() {
+        let store = KeyedStore::new(None);
+        let (intake, term) = poller(&store).await;
+        assert!(matches!(intake.poll(&term).await, Polled::Empty));
+        let mut asked = store.asked();
+        asked.sort();
+        let mut all = all_stretches();
+        all.sort();
+        assert_eq!(asked, all);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_taken_to_be_due_where_a_destination_began_to_hold_back_while_claims_ran() {
+        let store = KeyedStore::new(None);
+        let (intake, term) = poller(&store).await;
+        store.fill_while_claiming(&intake.destinations);
+        assert!(matches!(intake.poll(&term).await, Polled::Nothing { .. }));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_claim_puts_off_though_its_channel_has_been_configured_meanwhile_is_to_be_brought_back() {
+        for (configured, brought_back) in [(Some("hook"), true), (None, false)] {
+            let store = KeyedStore::new(None);
+            let (intake, term) = poller(&store).await;
+            // What was put off before is back already; the claim was begun before there was such a channel.
+            let allowed = configured.map(|channel| (channel.to_owned(), Limits::default())).into_iter().collect();
+            let intake = Intake { destinations: Arc::new(Destinations::new(8, allowed)), ..intake };
+            store.put_off("hook");
+            let polled = intake.poll(&term).await;
+            assert_eq!(intake.destinations.holds_back(), brought_back, "{configured:?}");
+            assert_eq!(matches!(polled, Polled::Nothing { .. }), brought_back, "{polled:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_is_found_whatever_the_stretch_of_its_ordering_key() {
+        for due in ["0", "3", "5", "6", "9"] {
+            let store = KeyedStore::new(Some(due));
+            let (intake, term) = poller(&store).await;
+            assert!(matches!(intake.poll(&term).await, Polled::Batch(_)), "{due}");
+            assert!(store.asked().len() <= all_stretches().len(), "{due}: {:?}", store.asked());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn claims_take_turns_over_the_stretches_also_where_they_find_something() {
+        let store = KeyedStore::new(Some("0"));
+        let (intake, term) = poller(&store).await;
+        for _ in 0..2 {
+            let Polled::Batch(batch) = intake.poll(&term).await else { panic!("nothing was found") };
+            intake.in_flight.release(&[crate::fixtures::mark(batch.claim, 1)]);
+        }
+        assert_eq!(store.asked()[..2], [all_stretches()[0].clone(), all_stretches()[1].clone()]);
+        assert_eq!(store.asked().len(), 1 + all_stretches().len());
+    }
+}

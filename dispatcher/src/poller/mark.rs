@@ -1,0 +1,267 @@
+//! Marks: the results of attempts, written in groups. While one group is being written the next collects.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_schema::mark::MarkReport;
+use outbox_schema::{InDoubtPolicy, Mark, Outcome, Store, StoreError, TermEnd, Verdict};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, MissedTickBehavior};
+
+use crate::backoff::Backoff;
+use crate::in_flight::InFlight;
+use crate::in_time::in_time;
+use crate::metrics::Metrics;
+use crate::poller::suspects::Suspects;
+use crate::term::Term;
+
+/// Marks per group at most.
+const GROUP: usize = 1024;
+
+/// How long a group waits at most, once it has a first mark, to become one that is worth a round trip: while slots are
+/// plenty, and while most are taken.
+const LINGER: Duration = Duration::from_millis(5);
+const LINGER_WHEN_BUSY: Duration = Duration::from_millis(2);
+
+/// How often it is looked meanwhile whether it is.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// When a mark is tried again that the database refuses by itself, whatever it says.
+const REFUSED_AGAIN: Duration = Duration::from_mins(1);
+
+/// The result of an attempt on its way to the database.
+#[derive(Debug)]
+pub struct Sent {
+    /// What is to be written.
+    pub mark: Mark,
+    /// The term whose claim it was sent under; it may have ended.
+    pub term: Arc<Term>,
+    /// Whether another message may have waited for this one.
+    pub ordered: bool,
+}
+
+/// Marks that are written together, and the term of each.
+type Group = (Vec<Mark>, Vec<Arc<Term>>);
+
+/// Writes the results of attempts. There is one for the process, and it goes on until they have all landed.
+#[derive(Debug)]
+pub struct Marker {
+    /// The outbox database.
+    pub store: Arc<dyn Store>,
+    /// Whose slots a mark frees.
+    pub in_flight: Arc<InFlight>,
+    /// Who learns which suspects did no harm.
+    pub suspects: Arc<Suspects>,
+    /// Given when the next message of an ordering key may have become due.
+    pub wakeup: Arc<Notify>,
+    /// Where refused marks are counted.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Marker {
+    /// Marks what comes through `sent` until every sender is gone.
+    pub async fn run(self, mut sent: mpsc::UnboundedReceiver<Sent>) {
+        let mut group = Vec::with_capacity(GROUP);
+        let mut refused: Vec<Group> = Vec::new();
+        let mut again = tokio::time::interval_at(Instant::now() + REFUSED_AGAIN, REFUSED_AGAIN);
+        again.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let received = tokio::select! {
+                received = sent.recv_many(&mut group, GROUP) => received,
+                _ = again.tick(), if !refused.is_empty() => {
+                    refused = self.write(refused).await;
+                    continue;
+                }
+            };
+            if received == 0 {
+                break;
+            }
+            self.gather(&mut sent, &mut group).await;
+            let ordered = group.iter().any(|sent| sent.ordered);
+            let marks = group.drain(..).map(|sent| (sent.mark, sent.term)).unzip();
+            refused.extend(self.write(vec![marks]).await);
+            if ordered {
+                self.wakeup.notify_one();
+            }
+        }
+        self.write(refused).await;
+    }
+
+    /// Adds to a group until it is worth a round trip. Nobody waits for a mark but the slots, and the next
+    /// message of an ordering key, so a group that may have freed one does not wait. It looks now and then: to be woken for
+    /// each result would cost more than to take it.
+    async fn gather(&self, sent: &mut mpsc::UnboundedReceiver<Sent>, group: &mut Vec<Sent>) {
+        let began = Instant::now();
+        let worthwhile = self.in_flight.worth_marking().min(GROUP);
+        let linger = if self.in_flight.is_busy() { LINGER_WHEN_BUSY } else { LINGER };
+        loop {
+            while group.len() < GROUP
+                && let Ok(one) = sent.try_recv()
+            {
+                group.push(one);
+            }
+            if group.len() >= worthwhile || began.elapsed() >= linger || group.iter().any(|sent| sent.ordered) {
+                return;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Writes groups, however long it takes; one that the database refuses for its data is split until the bad row is
+    /// alone, which then loses the texts that came from outside. What is refused all the same, as by a trigger of somebody's,
+    /// is given back: it must not keep the others waiting. Its slot stays taken, so that it is not sent again.
+    async fn write(&self, mut groups: Vec<Group>) -> Vec<Group> {
+        let mut refused = Vec::new();
+        let mut backoff = Backoff::new();
+        while let Some((mut marks, mut terms)) = groups.pop() {
+            let finished = self.in_flight.finished_by(&marks);
+            let error = match in_time("marking messages", self.store.mark(&marks, &finished)).await {
+                Ok(report) => {
+                    self.landed(&marks, &terms, &report);
+                    continue;
+                }
+                Err(error @ StoreError::Refused { .. }) if marks.len() > 1 => {
+                    tracing::warn!(messages = marks.len(), %error, "mark.group_refused");
+                    let half = marks.len() / 2;
+                    let rest = (marks.split_off(half), terms.split_off(half));
+                    groups.extend([rest, (marks, terms)]);
+                    continue;
+                }
+                Err(error @ StoreError::Refused { .. }) => {
+                    let lost_texts = marks.iter_mut().any(without_foreign_texts);
+                    let message_id = marks.first().map(|mark| mark.id.0);
+                    tracing::error!(message_id, %error, lost_texts, "mark.refused");
+                    let again = if lost_texts { &mut groups } else { &mut refused };
+                    again.push((marks, terms));
+                    continue;
+                }
+                Err(error @ (StoreError::Unavailable { .. } | StoreError::Fenced { .. })) => error,
+            };
+            tracing::error!(
+                messages = marks.len(),
+                first_message_id = marks.first().map(|mark| mark.id.0),
+                %error,
+                "mark.failed"
+            );
+            tokio::time::sleep(backoff.next()).await;
+            groups.push((marks, terms));
+        }
+        refused
+    }
+
+    fn landed(&self, marks: &[Mark], terms: &[Arc<Term>], report: &MarkReport) {
+        self.in_flight.release(marks);
+        self.metrics.in_flight(self.in_flight.count());
+        self.suspects.survived(marks);
+        // What is fenced was settled, and counted, by somebody else.
+        let in_doubt = marks.iter().filter(|mark| mark.attempt.outcome == Outcome::InDoubt.as_str());
+        for mark in in_doubt.filter(|mark| !report.fenced.contains(&mark.id)) {
+            self.metrics.in_doubt(done_by(&mark.verdict), 1);
+        }
+        if report.fenced.is_empty() {
+            return;
+        }
+        self.metrics.fenced(report.fenced.len() as u64);
+        for (mark, term) in marks.iter().zip(terms).filter(|(mark, _)| report.fenced.contains(&mark.id)) {
+            tracing::warn!(
+                message_id = mark.id.0,
+                epoch = mark.attempt.epoch.0,
+                outcome = mark.attempt.outcome,
+                "mark.fenced"
+            );
+            // Somebody settled what this term had claimed: it is over, whatever the lease store says.
+            term.end(TermEnd::Fenced);
+        }
+    }
+}
+
+/// What was done with a row whose attempt ended in doubt. One that had no other left is a dead letter, whatever the policy.
+fn done_by(verdict: &Verdict) -> InDoubtPolicy {
+    match verdict {
+        Verdict::Dead { .. } => InDoubtPolicy::DeadLetter,
+        Verdict::Success { .. }
+        | Verdict::Retry { .. }
+        | Verdict::Deferred { .. }
+        | Verdict::Spared { .. }
+        | Verdict::Unsent => InDoubtPolicy::Resend,
+    }
+}
+
+/// Takes away what came from outside, and says whether there was any.
+fn without_foreign_texts(mark: &mut Mark) -> bool {
+    const LOST: &str = "the database refused the text of the error; see the log";
+    let receipt = if let Verdict::Success { receipt } = &mut mark.verdict { receipt.take() } else { None };
+    let error = mark.error.as_deref().is_some_and(|error| error != LOST);
+    let lost = receipt.is_some() || error || mark.status_code.is_some() || mark.attempt.excerpt.is_some();
+    mark.error = mark.error.is_some().then(|| LOST.to_owned());
+    (mark.status_code, mark.attempt.excerpt) = (None, None);
+    lost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{KeyedStore, SteppedClock, mark, message, metrics, term_of};
+    use crate::term::clock::Clock;
+    use outbox_schema::{ClaimId, MessageId};
+
+    const SLOTS: i64 = 64;
+
+    /// With so many slots taken, under a claim of a term.
+    fn marker(taken: i64) -> (Marker, ClaimId, Arc<Term>) {
+        let (in_flight, wakeup) = (Arc::new(InFlight::new(64, 1_000)), Arc::<Notify>::default());
+        let claim = ClaimId::mint();
+        let messages: Vec<_> = (0..taken).map(message).collect();
+        in_flight.admit(claim, &messages);
+        let marker = Marker {
+            store: KeyedStore::new(None),
+            suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),
+            in_flight,
+            wakeup,
+            metrics: metrics(),
+        };
+        let clock = SteppedClock::new();
+        (marker, claim, term_of(&clock, clock.now().after(Duration::from_mins(1))))
+    }
+
+    /// How long the first result of a group waits for others, with so many slots taken.
+    async fn waited(taken: i64, results: i64, ordered: bool) -> Duration {
+        let (marker, claim, term) = marker(taken);
+        let (sender, mut sent) = mpsc::unbounded_channel();
+        for id in 0..results {
+            assert!(sender.send(Sent { mark: mark(claim, id), term: term.clone(), ordered }).is_ok());
+        }
+        let began = Instant::now();
+        let mut group = Vec::new();
+        marker.gather(&mut sent, &mut group).await;
+        assert_eq!(group.len(), usize::try_from(results).unwrap_or_default());
+        began.elapsed()
+    }
+
+    #[test]
+    fn a_doubt_that_somebody_else_has_settled_is_not_counted_again() {
+        let (marker, claim, term) = marker(2);
+        let in_doubt = |id| {
+            let mut mark = mark(claim, id);
+            mark.attempt.outcome = Outcome::InDoubt.as_str();
+            mark
+        };
+        let fenced = MarkReport { fenced: vec![MessageId(1)] };
+        marker.landed(&[in_doubt(0), in_doubt(1)], &[term.clone(), term], &fenced);
+        let shown = marker.metrics.render().unwrap_or_default();
+        assert!(shown.contains("outbox_in_doubt_total{policy=\"resend\"} 1"), "{shown}");
+        assert!(shown.contains("outbox_fenced_marks_total 1"), "{shown}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_group_waits_less_while_most_slots_are_taken() {
+        assert_eq!(waited(SLOTS / 2, 1, false).await, LINGER);
+        assert_eq!(waited(SLOTS / 2 + 1, 1, false).await, LINGER_WHEN_BUSY);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_group_that_is_worth_a_round_trip_or_frees_an_ordering_key_does_not_wait() {
+        assert_eq!(waited(SLOTS, SLOTS / 4, false).await, Duration::ZERO);
+        assert_eq!(waited(SLOTS, 1, true).await, Duration::ZERO);
+    }
+}

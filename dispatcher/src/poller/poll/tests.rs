@@ -1,0 +1,79 @@
+//! A batch between its claim and its attempts.
+
+#![allow(clippy::unwrap_used)]
+
+use async_trait::async_trait;
+use outbox_adapters::{Adapter, Answer, Delivery, TableLease};
+use outbox_schema::{ConnectOptions, Database, Holder, Shard};
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::fixtures::{channel, metrics};
+use crate::poller::assemble::{Parts, Settings};
+use crate::term::clock::{BootClock, Clock};
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// Tells of each message that it is to deliver. The telling ends when nobody has it any more.
+#[derive(Debug)]
+struct Telling(mpsc::UnboundedSender<String>);
+
+#[async_trait]
+impl Adapter for Telling {
+    async fn deliver(&self, delivery: Delivery) -> Answer {
+        self.0.send(delivery.idempotency_key).unwrap();
+        Answer::delivered(204, None)
+    }
+
+    async fn check(&self) -> Result<String, String> {
+        unreachable!("nobody asks")
+    }
+}
+
+fn dispatcher(database: &Database, lease: TableLease, channel: Channel) -> Dispatcher {
+    Dispatcher::assemble(Parts {
+        store: database.store(),
+        destinations: Arc::new(database.clone()),
+        lease: Arc::new(lease),
+        channels: vec![channel],
+        clock: Arc::new(BootClock),
+        metrics: metrics(),
+        retention: None,
+        hints: None,
+        wire: Handle::current(),
+        settings: Settings {
+            lease_ttl: MINUTE,
+            term: MINUTE,
+            poll_interval: MINUTE,
+            max_in_flight: 1,
+            max_bytes: 1 << 20,
+            run: LoopSettings { drain_timeout: MINUTE, hinted: false, until_empty: false },
+        },
+    })
+}
+
+#[tokio::test]
+async fn what_was_claimed_is_sent_by_a_channel_that_was_removed_before_its_attempt() {
+    let home = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", home.path().join("outbox.db").display());
+    let database =
+        Box::pin(Database::connect(&ConnectOptions { url: &url, schema: None, connections: 2 })).await.unwrap();
+    Box::pin(database.migrate("default")).await.unwrap();
+    let Database::Sqlite(pool) = &database else { panic!("{url}") };
+    let insert = "INSERT INTO outbox (idempotency_key, channel, target, payload) \
+                  VALUES ('order', 'hook', 'https://shop.example/', '{}')";
+    sqlx::query(insert).execute(pool).await.unwrap();
+    let (telling, mut told) = mpsc::unbounded_channel();
+    let dispatcher = dispatcher(&database, TableLease::Sqlite(pool.clone()), channel(Arc::new(Telling(telling))));
+    let holder = Holder::new("a", "1");
+    let opened = database.store().begin_term(Shard(0), &holder).await.unwrap();
+    let term = Term::begin(Shard(0), holder, opened, Arc::new(BootClock), BootClock.now().after(MINUTE));
+
+    let Polled::Batch(batch) = dispatcher.intake.poll(&term).await else { panic!("it is due") };
+    dispatcher.reconfigure([]);
+    dispatcher.send(&term, batch);
+    assert_eq!(told.recv().await.as_deref(), Some("order"));
+    dispatcher.in_flight.drained().await;
+    let status: String = sqlx::query_scalar("SELECT status FROM outbox").fetch_one(pool).await.unwrap();
+    assert_eq!(status, "SUCCESS");
+}

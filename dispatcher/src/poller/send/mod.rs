@@ -1,0 +1,234 @@
+//! One attempt: from the gate to a mark. A straight line that ends in a closed outcome, whatever happens.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use outbox_adapters::{Answer, Delivery};
+use outbox_schema::payload::is_encoded_twice;
+use outbox_schema::{AttemptRecord, ClaimId, DeadReason, Mark, Message, Outcome, Scope, Verdict};
+use tokio::sync::mpsc;
+use tracing::Span;
+
+use crate::destinations::{Destinations, Ruling};
+use crate::fault_point::{self, Point};
+use crate::metrics::Metrics;
+use crate::poller::channels::{Channel, Channels};
+use crate::poller::mark::Sent;
+use crate::poller::verdict::{budget, decide, is_too_old};
+use crate::telemetry::spans;
+use crate::term::Term;
+
+/// An adapter ends within its channel's timeout; should it not, the attempt ends this much later all the same.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Makes attempts.
+#[derive(Debug)]
+pub struct Sender {
+    /// What is known of destinations.
+    pub destinations: Arc<Destinations>,
+    /// Where results go to be marked.
+    pub marks: mpsc::UnboundedSender<Sent>,
+    /// Where attempts are counted.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Sender {
+    /// Makes one attempt to deliver a message claimed under these channels, and hands its result over to be marked.
+    pub async fn attempt(
+        self: Arc<Self>,
+        term: Arc<Term>,
+        channels: Arc<Channels>,
+        claim: ClaimId,
+        mut message: Message,
+    ) {
+        let number = message.attempts.unsigned_abs().saturating_add(1);
+        let started = Instant::now();
+        let (answer, verdict, pause) = match sendable(&channels, &message) {
+            Ok(channel) => {
+                if channel.sends_json && is_encoded_twice(&message.payload) {
+                    self.metrics.encoded_twice(&message.channel);
+                }
+                let answer = self.deliver(&term, channel, &mut message, number).await;
+                let Ruling { deferred, pause } = self.ruling(channel, &message, &answer, started.elapsed());
+                let verdict = decide(&answer.outcome, channel, &message, number, deferred);
+                if answer.misconfigured {
+                    self.metrics.misconfigured(&message.channel);
+                }
+                (answer, verdict, pause)
+            }
+            Err(NotSent { outcome, verdict, error }) => {
+                self.destinations.released(&message);
+                (Answer::failed(outcome, error), verdict, None)
+            }
+        };
+        let duration = started.elapsed();
+        fault_point::reach(Point::BeforeMark).await;
+        let outcome = word_for(&answer.outcome, &verdict);
+        let mark = Mark {
+            claim,
+            id: message.id(),
+            revision: message.revision(),
+            verdict,
+            pause,
+            status_code: answer.status_code,
+            error: answer.error,
+            attempt: AttemptRecord {
+                number,
+                epoch: term.id.epoch,
+                holder: term.id.holder.clone(),
+                started,
+                duration,
+                outcome,
+                excerpt: answer.excerpt,
+            },
+        };
+        self.report(&term, &message, &answer.outcome, &mark);
+        // The marker outlives every attempt; without it the claim is settled by a later term.
+        let _ = self.marks.send(Sent { mark, term, ordered: message.ordering_key.is_some() });
+    }
+
+    /// What the answer says of the destination. Where this process stood still meanwhile, it says nothing.
+    fn ruling(&self, channel: &Channel, message: &Message, answer: &Answer, took: Duration) -> Ruling {
+        if took > channel.timeout + 2 * GRACE {
+            self.destinations.released(message);
+            return Ruling::default();
+        }
+        self.destinations.answered(message, answer, took, channel.retry.max)
+    }
+
+    async fn deliver(&self, term: &Arc<Term>, channel: &Channel, message: &mut Message, number: u32) -> Answer {
+        let attempt = spans::attempt_span(message, number, term.id.epoch);
+        let request = spans::request_span(&attempt);
+        let (traceparent, tracestate) = spans::inject(&request, message);
+        let delivery = Delivery {
+            idempotency_key: message.idempotency_key.clone(),
+            target: message.target.clone(),
+            payload: std::mem::take(&mut message.payload),
+            headers: message.headers.take(),
+            created_at: message.created_at(),
+            traceparent,
+            tracestate,
+            permit: term.clone(),
+        };
+        fault_point::reach(Point::BeforeGate).await;
+        if !term.gate.is_open() {
+            return Answer::failed(Outcome::Unsent, "not sent: the term ended before its turn came");
+        }
+        let answer = guarded(channel, delivery, &request).await;
+        spans::record(&attempt, &request, &answer);
+        answer
+    }
+
+    fn report(&self, term: &Term, message: &Message, outcome: &Outcome, mark: &Mark) {
+        let attempt = &mark.attempt;
+        // What was dead before its turn says nothing of its destination, nor of how long that takes.
+        if !matches!(mark.verdict, Verdict::Dead { attempted: false, .. }) {
+            term.count_attempt(outcome);
+            let took = (mark.verdict != Verdict::Unsent).then_some(attempt.duration);
+            self.metrics.attempt(&message.channel, attempt.outcome, took);
+        }
+        if let Outcome::Delivered { .. } = outcome {
+            let waited = Duration::from_millis(u64::try_from(message.waited_ms).unwrap_or(0));
+            self.metrics.delivered(&message.channel, waited + attempt.duration);
+            return;
+        }
+        let then = match mark.verdict {
+            Verdict::Success { .. } => "success",
+            Verdict::Retry { .. } => "retry",
+            Verdict::Dead { reason, .. } => reason.as_str(),
+            Verdict::Deferred { .. } | Verdict::Spared { .. } => "deferred",
+            Verdict::Unsent => "unsent",
+        };
+        tracing::warn!(
+            message_id = message.id,
+            idempotency_key = message.idempotency_key,
+            channel = message.channel,
+            destination = message.destination,
+            attempt = attempt.number,
+            epoch = attempt.epoch.0,
+            outcome = attempt.outcome,
+            then,
+            status_code = mark.status_code,
+            duration_ms = u64::try_from(attempt.duration.as_millis()).unwrap_or(u64::MAX),
+            error = mark.error,
+            "attempt"
+        );
+    }
+}
+
+/// The word for an outcome in the tables, logs and metrics. A failure that counts no attempt, because its destination is at
+/// fault, is a deferral.
+fn word_for(outcome: &Outcome, verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Deferred { after } | Verdict::Spared { after, .. } => {
+            Outcome::Defer { scope: Scope::Destination, until: *after }.as_str()
+        }
+        Verdict::Success { .. } | Verdict::Retry { .. } | Verdict::Dead { .. } | Verdict::Unsent => outcome.as_str(),
+    }
+}
+
+/// What becomes of a message that is not sent.
+struct NotSent {
+    outcome: Outcome,
+    verdict: Verdict,
+    error: String,
+}
+
+/// The channel by which a message is sent, unless there is a reason not to send it.
+fn sendable<'a>(channels: &'a Channels, message: &Message) -> Result<&'a Channel, NotSent> {
+    let Some(channel) = channels.get(&message.channel) else {
+        // The claim asked for configured channels only, so somebody has changed the row since. The next claim puts it off.
+        let error = format!("not sent: it was not claimed for its present channel, {}", message.channel);
+        return Err(NotSent { outcome: Outcome::Unsent, verdict: Verdict::Unsent, error });
+    };
+    match unsendable(channel, message) {
+        None => Ok(channel),
+        Some((reason, error)) => {
+            let verdict = Verdict::Dead { reason, attempted: false, invalid_target: false };
+            Err(NotSent { outcome: Outcome::Dead { reason }, verdict, error })
+        }
+    }
+}
+
+/// Why a message is dead before it is sent, if there is a reason.
+fn unsendable(channel: &Channel, message: &Message) -> Option<(DeadReason, String)> {
+    if message.expires_in_ms.is_some_and(|left| left <= 0) {
+        return Some((DeadReason::Expired, "expires_at passed before it was sent".to_owned()));
+    }
+    if message.target_is_gone {
+        let clear = format!("if it is back: outbox invalid-targets clear --channel {} TARGET", message.channel);
+        return Some((DeadReason::Permanent, format!("an earlier message found its target gone for good; {clear}")));
+    }
+    match budget(message, &channel.retry) {
+        Err(wrong) => Some((DeadReason::Permanent, wrong)),
+        Ok(budget) if message.attempts.unsigned_abs() >= budget => {
+            Some((DeadReason::Exhausted, format!("all {budget} attempts were made before")))
+        }
+        Ok(_) if is_too_old(channel, message) => {
+            let max_age = channel.retry.max_age;
+            let error = format!("its first attempt is longer ago than the max_age of its channel, {max_age:?}");
+            Some((DeadReason::Exhausted, error))
+        }
+        Ok(_) => None,
+    }
+}
+
+/// Lets the adapter deliver, and answers for it should it panic or never end.
+async fn guarded(channel: &Channel, delivery: Delivery, request: &Span) -> Answer {
+    let delivering = async {
+        fault_point::reach(Point::Deliver).await;
+        channel.adapter.deliver(delivery).await
+    };
+    let delivering = tracing::Instrument::instrument(delivering, request.clone());
+    let limit = channel.timeout + GRACE;
+    match tokio::time::timeout(limit, AssertUnwindSafe(delivering).catch_unwind()).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => Answer::failed(Outcome::InDoubt, "the adapter panicked; see the log of this replica"),
+        Err(_) => Answer::failed(Outcome::InDoubt, format!("no answer within {limit:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

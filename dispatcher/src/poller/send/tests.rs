@@ -1,0 +1,130 @@
+//! What is marked, and counted, when the turn of a message has come.
+
+#![allow(clippy::unwrap_used)]
+
+use async_trait::async_trait;
+use outbox_adapters::Adapter;
+use outbox_schema::store::TermCounts;
+
+use super::*;
+use crate::fixtures::{SteppedClock, channel, message, metrics, term_of};
+use crate::term::clock::Clock;
+
+/// Finds what is wrong with every message before it connects.
+#[derive(Debug)]
+struct Refusing;
+
+#[async_trait]
+impl Adapter for Refusing {
+    async fn deliver(&self, _: Delivery) -> Answer {
+        Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, "no URL")
+    }
+
+    async fn check(&self) -> Result<String, String> {
+        unreachable!("nobody asks")
+    }
+}
+
+/// What has become of one message, and what was counted for it.
+#[derive(Debug)]
+struct Told {
+    mark: Mark,
+    counts: TermCounts,
+    metrics: Arc<Metrics>,
+}
+
+impl Told {
+    /// How many attempts ended so.
+    fn attempts(&self, outcome: &str) -> u64 {
+        self.number(&format!(r#"outbox_attempts_total{{channel="hook",outcome="{outcome}"}} "#))
+    }
+
+    /// How many attempts were timed.
+    fn timed(&self) -> u64 {
+        self.number(r#"outbox_attempt_duration_seconds_count{channel="hook"} "#)
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        let text = self.metrics.render().unwrap();
+        text.lines().find_map(|line| line.strip_prefix(name)).map_or(0, |number| number.parse().unwrap())
+    }
+}
+
+async fn turn_of(message: Message) -> Told {
+    let clock = SteppedClock::new();
+    turn_under(&term_of(&clock, clock.now().after(Duration::from_mins(1))), Arc::new(Refusing), message).await
+}
+
+async fn turn_under(term: &Arc<Term>, adapter: Arc<dyn Adapter>, message: Message) -> Told {
+    let channels = Arc::new(Channels::new([channel(adapter)], 8));
+    let (marks, mut marked) = mpsc::unbounded_channel();
+    let destinations = Arc::new(Destinations::new(8, channels.limits()));
+    destinations.admitted(std::slice::from_ref(&message));
+    let sender = Arc::new(Sender { destinations, marks, metrics: metrics() });
+    let metrics = sender.metrics.clone();
+    sender.attempt(term.clone(), channels, ClaimId::mint(), message).await;
+    let Sent { mark, .. } = marked.try_recv().expect("its row waits for a mark");
+    Told { mark, counts: term.counts(), metrics }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_is_dead_before_its_turn_counts_as_no_attempt() {
+    let expired = Message { expires_in_ms: Some(0), ..message(1) };
+    let gone = Message { target_is_gone: true, ..message(1) };
+    let used_up = Message { attempts: 1, ..message(1) };
+    for (message, expected) in
+        [(expired, DeadReason::Expired), (gone, DeadReason::Permanent), (used_up, DeadReason::Exhausted)]
+    {
+        let told = turn_of(message).await;
+        let Verdict::Dead { reason, attempted: false, invalid_target: false } = told.mark.verdict else {
+            panic!("{told:?}")
+        };
+        assert_eq!(reason, expected);
+        assert_eq!((told.attempts("dead"), told.timed(), told.counts.failed), (0, 0, 0), "{expected:?}");
+    }
+}
+
+/// As it might have been sent: nobody but the adapter knows that it was not.
+#[tokio::test(start_paused = true)]
+async fn a_message_that_its_adapter_refuses_counts_as_an_attempt() {
+    let told = turn_of(message(1)).await;
+    assert!(matches!(told.mark.verdict, Verdict::Dead { attempted: true, .. }), "{told:?}");
+    assert_eq!((told.attempts("dead"), told.timed(), told.counts.failed), (1, 1, 1));
+}
+
+/// Its row must not stay in flight for good. The next claim puts it off, as it does with all of such a channel.
+#[tokio::test(start_paused = true)]
+async fn a_message_that_has_got_another_channel_since_its_claim_is_marked_unsent() {
+    let told = turn_of(Message { channel: "another".to_owned(), ..message(1) }).await;
+    assert_eq!(told.mark.verdict, Verdict::Unsent);
+    assert!(told.mark.error.as_deref().is_some_and(|error| error.contains("another")), "{told:?}");
+    assert_eq!(told.counts.failed, 0);
+}
+
+/// Says whether its permit holds before its term ends, and after.
+#[derive(Debug)]
+struct Asking {
+    term: Arc<Term>,
+}
+
+#[async_trait]
+impl Adapter for Asking {
+    async fn deliver(&self, delivery: Delivery) -> Answer {
+        let before = delivery.permit.holds();
+        self.term.end(outbox_schema::TermEnd::Lost);
+        Answer::failed(Outcome::Unsent, format!("{before}, then {}", delivery.permit.holds()))
+    }
+
+    async fn check(&self) -> Result<String, String> {
+        unreachable!("nobody asks")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_adapter_may_send_as_long_as_the_term_lasts() {
+    let clock = SteppedClock::new();
+    let term = term_of(&clock, clock.now().after(Duration::from_mins(1)));
+    let told = turn_under(&term, Arc::new(Asking { term: term.clone() }), message(1)).await;
+    assert_eq!((told.attempts("unsent"), told.timed(), told.counts.failed), (1, 0, 0));
+    assert_eq!((told.mark.verdict, told.mark.error.as_deref()), (Verdict::Unsent, Some("true, then false")));
+}

@@ -1,0 +1,86 @@
+//! Settling: decides, beside the loop, what earlier terms claimed and never marked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_schema::store::Settlement;
+use outbox_schema::{InDoubtPolicy, Store, StoreError, TermEnd};
+use tokio::sync::Notify;
+
+use crate::in_flight::InFlight;
+use crate::in_force::InForce;
+use crate::in_time::in_time;
+use crate::metrics::Metrics;
+use crate::poller::channels::Channels;
+use crate::poller::suspects::Suspects;
+use crate::term::Term;
+
+/// Rows that their poller has marked meanwhile are let go this often, without waiting for the settling time.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Between two looks, however soon the next claim may be settled.
+const SHORTEST_WAIT: Duration = Duration::from_millis(10);
+
+/// Settles what a term finds.
+#[derive(Debug)]
+pub struct Settling {
+    /// The outbox database.
+    pub store: Arc<dyn Store>,
+    /// Where unsettled rows are left out of the polls.
+    pub in_flight: Arc<InFlight>,
+    /// Where the rows of crashed terms go.
+    pub suspects: Arc<Suspects>,
+    /// The configured channels.
+    pub channels: InForce<Channels>,
+    /// Given when rows have become due.
+    pub wakeup: Arc<Notify>,
+    /// Where rows in doubt are counted.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Settling {
+    /// Takes over what `term` found when it began, and settles it in a task of its own while the term lasts.
+    pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
+        self.in_flight.set_unsettled(term.id.epoch, &term.opened.unsettled);
+        let (settling, term) = (self.clone(), term.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = settling.settle(&term) => {}
+                () = term.ended() => {}
+            }
+        });
+    }
+
+    async fn settle(&self, term: &Term) {
+        loop {
+            let channels = self.channels.current();
+            let settling = self.store.settle(&term.id, channels.terms());
+            let error = match in_time("settling what earlier terms left", settling).await {
+                Ok(settlement) => {
+                    self.take(term, &settlement);
+                    let Some(next) = settlement.next else { return };
+                    tokio::time::sleep(next.clamp(SHORTEST_WAIT, LOOK_AGAIN)).await;
+                    continue;
+                }
+                Err(StoreError::Fenced { .. }) => return term.end(TermEnd::Fenced),
+                Err(error @ (StoreError::Unavailable { .. } | StoreError::Refused { .. })) => error,
+            };
+            tracing::warn!(epoch = %term.id.epoch, %error, "settle.failed");
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    fn take(&self, term: &Term, settlement: &Settlement) {
+        self.suspects.add(&settlement.decided);
+        self.in_flight.set_unsettled(term.id.epoch, &settlement.unsettled);
+        if settlement.decided.is_empty() {
+            return;
+        }
+        for row in &settlement.decided {
+            tracing::warn!(message_id = row.id.0, crashed = row.crashed, resend = row.resend, "settle.in_doubt");
+            let policy = if row.resend { InDoubtPolicy::Resend } else { InDoubtPolicy::DeadLetter };
+            self.metrics.in_doubt(policy, 1);
+        }
+        self.wakeup.notify_one();
+    }
+}

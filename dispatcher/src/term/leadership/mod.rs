@@ -1,0 +1,211 @@
+//! Leadership: campaign for the lease, then have the database mint the epoch that makes it a term.
+//!
+//! The lease says who should poll; the epoch says whose claims count. Only the second is believed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use outbox_adapters::Lease;
+use outbox_schema::store::OpenedTerm;
+use outbox_schema::{Holder, Shard, Store, TermEnd};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::backoff::Backoff;
+use crate::metrics::Metrics;
+use crate::term::Term;
+use crate::term::clock::{Clock, Moment};
+use crate::term::watchdog::{Watchdog, call_limit, trusted_until};
+
+/// After a release all candidates wake at once; each waits up to this long, so that none is always first.
+const DRAW: Duration = Duration::from_millis(20);
+
+/// Jitter lengthens a campaign interval by up to this factor.
+const LONGEST_JITTER: f64 = 1.3;
+
+/// Longest wait for the words that end a term, when the database or the lease store does not answer.
+const FAREWELL_LIMIT: Duration = Duration::from_secs(5);
+
+/// Campaigns for one shard, one term after the other.
+#[derive(Debug)]
+pub struct Leadership {
+    /// What is campaigned for.
+    pub shard: Shard,
+    /// Random id of this process.
+    pub instance: String,
+    /// Time to live of the lease.
+    pub ttl: Duration,
+    /// Longest that one term lasts.
+    pub interval: Duration,
+    /// The lease store.
+    pub lease: Arc<dyn Lease>,
+    /// The outbox database.
+    pub store: Arc<dyn Store>,
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Where terms are counted.
+    pub metrics: Arc<Metrics>,
+    /// Whether this replica has campaigned before: only its first campaign waits for nothing.
+    pub campaigned: AtomicBool,
+    /// Whether its last term ended by a failure of its own: then the others go first.
+    pub stands_back: AtomicBool,
+}
+
+/// How often a candidate asks for the lease, before jitter: a crash costs at most the ttl and this.
+pub fn campaign_interval(ttl: Duration) -> Duration {
+    (ttl / 3).min(Duration::from_secs(1))
+}
+
+/// The longest that a candidate waits between two calls: the campaign interval with all of its jitter.
+pub fn longest_campaign_pause(ttl: Duration) -> Duration {
+    campaign_interval(ttl).mul_f64(LONGEST_JITTER) + DRAW
+}
+
+impl Leadership {
+    /// Waits for the lease and begins the next term; none once `shutdown` is asked for.
+    pub async fn next_term(&self, shutdown: &CancellationToken) -> Option<Arc<Term>> {
+        let mut backoff = Backoff::new();
+        loop {
+            let (holder, sent) = self.campaign(shutdown).await?;
+            match self.mint(&holder).await {
+                Ok(opened) => {
+                    if let Some(until) = self.trust(&holder, sent).await {
+                        return Some(self.begin(holder, opened, until, shutdown));
+                    }
+                    tracing::error!(shard = %self.shard, "term.not_begun: its lease is lost already");
+                }
+                Err(error) => tracing::error!(shard = %self.shard, %error, "term.not_begun"),
+            }
+            // Without the database nobody can poll, and without trust nobody may; another replica may fare better.
+            self.give_up_lease(&holder).await;
+            shutdown.run_until_cancelled(self.clock.sleep(backoff.next())).await?;
+        }
+    }
+
+    /// Ends a term: its gate is closed already, its claims say so, and the lease goes to whoever asks first.
+    /// What is in flight goes on, and is marked under its old claims.
+    pub async fn hand_over(&self, term: &Term) {
+        let why = term.end_reason().unwrap_or(TermEnd::Lost);
+        let farewell = self.store.end_term(&term.id, why, term.counts());
+        match self.clock.within(FAREWELL_LIMIT, farewell).await {
+            Some(Ok(())) => {}
+            Some(Err(error)) => tracing::warn!(epoch = %term.id.epoch, %error, "term.end_not_recorded"),
+            None => tracing::warn!(epoch = %term.id.epoch, limit = ?FAREWELL_LIMIT, "term.end_not_recorded"),
+        }
+        self.stands_back.store(is_own_failure(why), Ordering::Relaxed);
+        self.give_up_lease(&term.id.holder).await;
+        self.metrics.term_ended(term.id.shard, why);
+    }
+
+    /// Asks for the lease until it is won: at once, at each release, and every campaign interval. Gives the
+    /// holder that won, and from when its lease counts: the first call of that holder, since a call without an
+    /// answer may have taken effect. None once `shutdown` is asked for.
+    async fn campaign(&self, shutdown: &CancellationToken) -> Option<(Holder, Moment)> {
+        let mut holder = self.candidate();
+        let mut first_sent = None;
+        // No call is given up half way for the sake of a shutdown, but at its very end: it could win a lease that nobody renews.
+        while shutdown.run_until_cancelled(self.turn()).await.is_some() {
+            let sent = *first_sent.get_or_insert_with(|| self.clock.now());
+            let (call, limit) = (self.lease.acquire(self.shard, &holder, self.ttl), call_limit(self.ttl));
+            match self.clock.within(limit, call).await {
+                Some(Ok(true)) => return Some((holder, sent)),
+                Some(Ok(false)) => (holder, first_sent) = (self.candidate(), None),
+                Some(Err(error)) => tracing::warn!(shard = %self.shard, %error, "lease.campaign_failed"),
+                None => tracing::warn!(shard = %self.shard, ?limit, "lease.campaign_timed_out"),
+            }
+        }
+        if first_sent.is_some() {
+            self.give_up_lease(&holder).await;
+        }
+        None
+    }
+
+    /// Waits until somebody gave the lease up (perhaps this replica) or the campaign interval is over; just after a
+    /// failure of its own, until it is over.
+    async fn turn(&self) {
+        if self.campaigned.swap(true, Ordering::Relaxed) {
+            let pause = campaign_interval(self.ttl).mul_f64(rand::random_range(1.0..LONGEST_JITTER));
+            if self.stands_back.swap(false, Ordering::Relaxed) {
+                self.clock.sleep(pause).await;
+            } else {
+                self.clock.within(pause, self.lease.released(self.shard)).await;
+            }
+        }
+        self.clock.sleep(DRAW.mul_f64(rand::random::<f64>())).await;
+    }
+
+    fn candidate(&self) -> Holder {
+        let nonce = Uuid::new_v4().simple().to_string();
+        Holder::new(&self.instance, &nonce[..8])
+    }
+
+    async fn mint(&self, holder: &Holder) -> Result<OpenedTerm, String> {
+        let minting = self.store.begin_term(self.shard, holder);
+        match self.clock.within(self.ttl, minting).await {
+            Some(Ok(opened)) => Ok(opened),
+            Some(Err(error)) => Err(error.to_string()),
+            None => Err(format!("the outbox database minted no epoch within {:?}", self.ttl)),
+        }
+    }
+
+    /// Until when the lease of a term that is about to begin is trusted. A long wait, for the answer to a campaign or
+    /// for the database, may have used up what the campaign gave; then one renewal says whether the lease still is.
+    async fn trust(&self, holder: &Holder, sent: Moment) -> Option<Moment> {
+        let until = trusted_until(sent, self.ttl);
+        if until > self.clock.now() {
+            return Some(until);
+        }
+        self.watchdog().trust_anew(self.shard, holder).await
+    }
+
+    fn begin(&self, holder: Holder, opened: OpenedTerm, until: Moment, shutdown: &CancellationToken) -> Arc<Term> {
+        let term = Term::begin(self.shard, holder, opened, self.clock.clone(), until);
+        self.metrics.term_began(&term);
+        tracing::info!(
+            shard = %self.shard, holder = %term.id.holder, epoch = %term.id.epoch,
+            unsettled = term.opened.unsettled.len(), "term.began"
+        );
+        self.watchdog().watch(&term);
+        self.end_in_time(&term, shutdown.clone());
+        term
+    }
+
+    /// Ends `term` when its interval is over or the process is asked to stop.
+    fn end_in_time(&self, term: &Arc<Term>, shutdown: CancellationToken) {
+        let (term, clock, interval) = (term.clone(), self.clock.clone(), self.interval);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = clock.sleep(interval) => term.end(TermEnd::Interval),
+                () = shutdown.cancelled() => term.end(TermEnd::Shutdown),
+                () = term.ended() => {}
+            }
+        });
+    }
+
+    fn watchdog(&self) -> Watchdog {
+        Watchdog { lease: self.lease.clone(), clock: self.clock.clone(), ttl: self.ttl }
+    }
+
+    async fn give_up_lease(&self, holder: &Holder) {
+        let call = self.lease.release(self.shard, holder);
+        match self.clock.within(call_limit(self.ttl).min(FAREWELL_LIMIT), call).await {
+            Some(Ok(_)) => {}
+            Some(Err(error)) => tracing::warn!(%holder, %error, "lease.not_released"),
+            None => tracing::warn!(%holder, "lease.not_released"),
+        }
+    }
+}
+
+/// Whether a term ended so because its replica could not keep it: the next may fare no better there.
+fn is_own_failure(why: TermEnd) -> bool {
+    match why {
+        TermEnd::RenewalFailed | TermEnd::Wedged => true,
+        TermEnd::Interval | TermEnd::Lost | TermEnd::Shutdown | TermEnd::Fenced => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod trust;

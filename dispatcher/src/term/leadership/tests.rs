@@ -1,0 +1,222 @@
+//! How terms begin and end.
+
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::fixtures::{Asked, LeaseStore, Network, Rival, SteppedClock, TermStore, metrics};
+use crate::in_flight::InFlight;
+use crate::in_force::InForce;
+use crate::poller::channels::Channels;
+use crate::poller::settling::Settling;
+use crate::poller::suspects::Suspects;
+use crate::term::watchdog::trust_margin;
+
+const TTL: Duration = Duration::from_secs(9);
+const INTERVAL: Duration = Duration::from_secs(20);
+const AT_ONCE: Network = Network::Carries(Duration::ZERO, Duration::ZERO);
+
+/// What the runtime's timers may be late.
+const TIMER: Duration = Duration::from_millis(2);
+
+/// What a call that is answered at once gives.
+fn full_trust() -> Duration {
+    trusted_until(Moment::at(Duration::ZERO), TTL).since_boot()
+}
+
+struct Stage {
+    clock: Arc<SteppedClock>,
+    lease: Arc<LeaseStore>,
+    store: Arc<TermStore>,
+    leadership: Leadership,
+}
+
+/// A replica, a database that mints after such delays, and a lease store that honours a lease for `honoured`.
+fn stage(honoured: Duration, network: Vec<Network>, minting: Duration) -> Stage {
+    let clock = SteppedClock::new();
+    let lease = LeaseStore::new(&clock, honoured, network);
+    let store = TermStore::new(&clock, vec![minting]);
+    let leadership = leadership(&clock, &lease, &store, TTL, INTERVAL);
+    Stage { clock, lease, store, leadership }
+}
+
+pub(super) fn leadership(
+    clock: &Arc<SteppedClock>,
+    lease: &Arc<LeaseStore>,
+    store: &Arc<TermStore>,
+    ttl: Duration,
+    interval: Duration,
+) -> Leadership {
+    Leadership {
+        shard: Shard(0),
+        instance: "a".to_owned(),
+        ttl,
+        interval,
+        lease: lease.clone(),
+        store: store.clone(),
+        clock: clock.clone(),
+        metrics: metrics(),
+        campaigned: AtomicBool::new(false),
+        stands_back: AtomicBool::new(false),
+    }
+}
+
+impl Stage {
+    async fn term(&self) -> Arc<Term> {
+        self.leadership.next_term(&CancellationToken::new()).await.unwrap()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        (self.clock.clone() as Arc<dyn Clock>).sleep(duration).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn candidates_campaign_at_intervals_that_are_spread_and_never_shorter_than_they_should_be() {
+    let stage = stage(Duration::from_hours(1), vec![AT_ONCE], Duration::ZERO);
+    stage.lease.expect(&[], &[Rival(stage.clock.now())]);
+    let in_vain = tokio::time::timeout(Duration::from_mins(5), stage.term()).await;
+    assert!(in_vain.is_err(), "a lease was won that a rival holds");
+    let calls = stage.lease.calls();
+    let pauses: Vec<_> = calls.windows(2).map(|calls| calls[1].sent.since(calls[0].sent)).collect();
+    let (shortest, longest) = (*pauses.iter().min().unwrap(), *pauses.iter().max().unwrap());
+    assert!(pauses.len() > 200, "{} campaigns in 5 minutes", pauses.len());
+    assert!(shortest >= campaign_interval(TTL), "a pause of {shortest:?}");
+    assert!(longest <= longest_campaign_pause(TTL) + TIMER, "a pause of {longest:?}");
+    let jitter = longest_campaign_pause(TTL).saturating_sub(campaign_interval(TTL));
+    assert!(longest.saturating_sub(shortest) > jitter / 2, "pauses from {shortest:?} to {longest:?} only");
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_campaign_that_was_answered_is_followed_by_one_of_another_holder() {
+    let stage = stage(Duration::from_hours(1), vec![AT_ONCE], Duration::ZERO);
+    stage.lease.expect(&[], &[Rival(stage.clock.now())]);
+    let _ = tokio::time::timeout(Duration::from_mins(1), stage.term()).await;
+    let holders: Vec<_> = stage.lease.calls().iter().map(|call| call.holder.to_string()).collect();
+    let different: std::collections::HashSet<_> = holders.iter().collect();
+    assert_eq!(different.len(), holders.len());
+    assert!(holders.iter().all(|holder| holder.starts_with("a.") && holder.len() == "a.".len() + 8), "{holders:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_won_by_a_call_without_an_answer_is_trusted_from_that_call_on() {
+    let stage = stage(TTL, vec![Network::LosesAnswer(Duration::ZERO), AT_ONCE], Duration::ZERO);
+    let term = stage.term().await;
+    let calls = stage.lease.calls();
+    assert_eq!((calls.len(), &calls[0].holder), (2, &calls[1].holder));
+    let trusted_until = stage.clock.now().after(term.gate.trusted_for());
+    assert_eq!(trusted_until, calls[0].sent.after(full_trust()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_won_after_a_long_silence_is_renewed_before_its_term_begins() {
+    let stage = stage(TTL, vec![Network::Refuses(Duration::ZERO)], Duration::ZERO);
+    let (term, ()) = tokio::join!(stage.term(), async {
+        stage.sleep(Duration::from_mins(5)).await;
+        stage.lease.set_network(AT_ONCE);
+    });
+    assert_eq!(stage.lease.renewals(), 1);
+    assert_eq!(term.gate.trusted_for(), full_trust());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_that_the_database_minted_late_begins_with_a_lease_that_was_asked_for_again() {
+    let stage = stage(TTL, vec![AT_ONCE], full_trust() + trust_margin(TTL) / 2);
+    let term = stage.term().await;
+    assert_eq!(term.gate.trusted_for(), full_trust());
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_term_begins_whose_lease_was_lost_while_the_database_minted() {
+    let stage = stage(TTL / 2, vec![AT_ONCE], full_trust() + trust_margin(TTL) / 2);
+    let in_vain = tokio::time::timeout(Duration::from_mins(5), stage.term()).await;
+    assert!(in_vain.is_err(), "a term began without a lease");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_ends_with_its_interval_and_the_next_candidate_is_told() {
+    let stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
+    let term = stage.term().await;
+    let began = stage.clock.now();
+    term.ended().await;
+    assert_eq!(stage.clock.now().since(began), INTERVAL);
+    stage.leadership.hand_over(&term).await;
+    assert_eq!(stage.store.ended(), [(term.id.clone(), TermEnd::Interval)]);
+    let handed_over = stage.clock.now();
+    let next = stage.term().await;
+    assert_eq!(next.id.epoch.0, term.id.epoch.0 + 1);
+    assert!(stage.clock.now().since(handed_over) <= DRAW + TIMER, "the release woke nobody");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_could_not_keep_its_term_lets_the_others_go_first() {
+    let stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
+    for (why, gives_way) in [(TermEnd::RenewalFailed, true), (TermEnd::Wedged, true), (TermEnd::Interval, false)] {
+        let term = stage.term().await;
+        term.end(why);
+        stage.leadership.hand_over(&term).await;
+        let handed_over = stage.clock.now();
+        let next = stage.term().await;
+        let waited = stage.clock.now().since(handed_over);
+        assert_eq!(waited >= campaign_interval(TTL), gives_way, "{why:?}: campaigned again after {waited:?}");
+        assert!(waited <= longest_campaign_pause(TTL) + TIMER, "{why:?}: campaigned again after {waited:?}");
+        next.end(TermEnd::Interval);
+        stage.leadership.hand_over(&next).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interval_that_ends_while_the_machine_is_suspended_ends_its_term_at_the_resume() {
+    let stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
+    let term = stage.term().await;
+    term.progress();
+    stage.sleep(INTERVAL.saturating_sub(TTL / 3)).await;
+    let resumed = stage.clock.now().after(TTL / 2);
+    stage.clock.step(TTL / 2);
+    term.ended().await;
+    assert_eq!((stage.clock.now(), term.end_reason()), (resumed, Some(TermEnd::Interval)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopping_process_ends_its_term_and_gives_its_lease_up() {
+    let stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
+    let shutdown = CancellationToken::new();
+    let term = stage.leadership.next_term(&shutdown).await.unwrap();
+    shutdown.cancel();
+    term.ended().await;
+    stage.leadership.hand_over(&term).await;
+    assert_eq!(stage.store.ended(), [(term.id.clone(), TermEnd::Shutdown)]);
+    assert_eq!(stage.lease.honours(&term.id.holder), None);
+    assert!(stage.leadership.next_term(&shutdown).await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_stops_while_it_campaigns_leaves_no_lease_behind() {
+    let stage = stage(TTL, vec![Network::LosesAnswer(Duration::ZERO), AT_ONCE], Duration::ZERO);
+    let shutdown = CancellationToken::new();
+    let (term, ()) = tokio::join!(stage.leadership.next_term(&shutdown), async {
+        stage.sleep(Duration::from_millis(100)).await;
+        assert!(stage.lease.honours(&stage.lease.calls()[0].holder).is_some());
+        shutdown.cancel();
+    });
+    assert!(term.is_none());
+    assert_eq!(stage.lease.honours(&stage.lease.calls()[0].holder), None);
+    assert_eq!(stage.lease.calls().last().unwrap().asked, Asked::Release);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_that_the_database_refuses_is_fenced() {
+    let stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
+    let term = stage.term().await;
+    let (in_flight, wakeup) = (Arc::new(InFlight::new(1, 1)), Arc::default());
+    let settling = Arc::new(Settling {
+        store: stage.store.clone(),
+        suspects: Arc::new(Suspects::new(in_flight.clone(), Arc::clone(&wakeup))),
+        in_flight,
+        channels: InForce::new(Channels::default()),
+        wakeup,
+        metrics: metrics(),
+    });
+    settling.begin(&term);
+    term.ended().await;
+    assert_eq!((term.end_reason(), term.gate.is_open()), (Some(TermEnd::Fenced), false));
+}

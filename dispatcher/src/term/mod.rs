@@ -1,0 +1,128 @@
+//! A term as its poller lives it: begun by a minted epoch, trusted as long as its lease is renewed, ended once.
+
+pub mod clock;
+pub mod gate;
+pub mod leadership;
+pub mod pulse;
+pub mod watchdog;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use outbox_adapters::Permit;
+use outbox_schema::store::{OpenedTerm, TermCounts};
+use outbox_schema::{Holder, Message, Outcome, Shard, TermEnd, TermId};
+use tokio_util::sync::CancellationToken;
+
+use self::clock::{Clock, Moment};
+use self::gate::Gate;
+
+/// One unbroken leadership of one shard by this process.
+#[derive(Debug)]
+pub struct Term {
+    /// What every claim proves.
+    pub id: TermId,
+    /// Asked immediately before each send.
+    pub gate: Gate,
+    /// What the term found when it began.
+    pub opened: OpenedTerm,
+    ended: CancellationToken,
+    why: OnceLock<TermEnd>,
+    signs_of_life: AtomicU64,
+    claimed: AtomicU64,
+    delivered: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Term {
+    /// A term that has just been minted, under a lease trusted until `trusted_until`.
+    pub fn begin(
+        shard: Shard,
+        holder: Holder,
+        opened: OpenedTerm,
+        clock: Arc<dyn Clock>,
+        trusted_until: Moment,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id: TermId { shard, epoch: opened.epoch, holder },
+            gate: Gate::new(clock, trusted_until),
+            opened,
+            signs_of_life: AtomicU64::new(0),
+            ended: CancellationToken::new(),
+            why: OnceLock::new(),
+            claimed: AtomicU64::new(0),
+            delivered: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        })
+    }
+
+    /// Ends the term: its gate closes, and everyone who waits on [`Term::ended`] is told. The first reason stays.
+    pub fn end(&self, why: TermEnd) {
+        self.gate.close();
+        if self.why.set(why).is_ok() {
+            // Said here, so that it is said also where the loop hangs.
+            tracing::info!(
+                shard = %self.id.shard, holder = %self.id.holder, epoch = %self.id.epoch, reason = why.as_str(),
+                "term.ended"
+            );
+        }
+        self.ended.cancel();
+    }
+
+    /// Completes when the term has ended.
+    pub async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+
+    /// Why the term ended, once it has.
+    pub fn end_reason(&self) -> Option<TermEnd> {
+        self.why.get().copied()
+    }
+
+    /// Whether the term goes on.
+    pub fn is_on(&self) -> bool {
+        !self.ended.is_cancelled()
+    }
+
+    /// The loop says that it is alive. Without this the watchdog lets the lease go.
+    pub fn progress(&self) {
+        self.signs_of_life.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often the loop has said so.
+    pub fn signs_of_life(&self) -> u64 {
+        self.signs_of_life.load(Ordering::Relaxed)
+    }
+
+    /// Counts rows claimed.
+    pub fn count_claimed(&self, messages: &[Message]) {
+        self.claimed.fetch_add(messages.len() as u64, Ordering::Relaxed);
+    }
+
+    /// Counts an attempt by its outcome.
+    pub fn count_attempt(&self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Delivered { .. } => self.delivered.fetch_add(1, Ordering::Relaxed),
+            Outcome::Retry { .. } | Outcome::Dead { .. } | Outcome::DeadTarget | Outcome::InDoubt => {
+                self.failed.fetch_add(1, Ordering::Relaxed)
+            }
+            Outcome::Defer { .. } | Outcome::Unsent => 0,
+        };
+    }
+
+    /// What the term log will say.
+    pub fn counts(&self) -> TermCounts {
+        TermCounts {
+            claimed: self.claimed.load(Ordering::Relaxed),
+            delivered: self.delivered.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// A send may begin as long as the gate is open.
+impl Permit for Term {
+    fn holds(&self) -> bool {
+        self.gate.is_open()
+    }
+}

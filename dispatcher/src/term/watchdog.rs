@@ -1,0 +1,280 @@
+//! The watchdog: renews the lease of a term for as long as the loop is alive, and ends the term when it cannot.
+//!
+//! The lease store decides who holds the lease. This process only bounds how long it trusts its last answer:
+//! from the moment the renewal was *sent*, less a margin, on a clock that counts suspend time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_adapters::{Lease, LeaseError};
+use outbox_schema::database::STATEMENT_LIMIT;
+use outbox_schema::{Holder, Shard, TermEnd};
+
+use crate::fault_point::{self, Point};
+use crate::term::Term;
+use crate::term::clock::{Clock, Moment};
+
+/// Renews one lease. Each term has a watchdog of its own.
+#[derive(Debug, Clone)]
+pub struct Watchdog {
+    /// The lease store.
+    pub lease: Arc<dyn Lease>,
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Time to live of the lease.
+    pub ttl: Duration,
+}
+
+/// What a renewal came to.
+enum Renewal {
+    /// Answered "yes": trusted until then.
+    Trusted(Moment),
+    /// Answered "not yours".
+    Lost,
+    /// Not answered in time, or with an error.
+    Unknown,
+}
+
+/// Trust ends this much before the lease does.
+pub fn trust_margin(ttl: Duration) -> Duration {
+    (ttl / 20).max(Duration::from_millis(100))
+}
+
+/// Until when a lease that was taken or renewed by a call sent at `sent` can be trusted.
+pub fn trusted_until(sent: Moment, ttl: Duration) -> Moment {
+    sent.after(ttl.saturating_sub(trust_margin(ttl)))
+}
+
+/// How long the lease store has for each answer.
+pub fn call_limit(ttl: Duration) -> Duration {
+    ttl / 6
+}
+
+/// A loop that has been silent for so long is wedged: longer than any statement of it may take.
+pub(crate) fn wedged_after(ttl: Duration) -> Duration {
+    ttl.max(STATEMENT_LIMIT + Duration::from_secs(5))
+}
+
+/// Ends the term when it goes out of scope, however that comes about.
+struct EndsTerm(Arc<Term>);
+
+impl Drop for EndsTerm {
+    fn drop(&mut self) {
+        self.0.end(TermEnd::RenewalFailed);
+    }
+}
+
+impl Watchdog {
+    /// Watches `term` from here on, in a task of its own. If that task dies, the term ends.
+    ///
+    /// The gate shuts when trust runs out; the term ends after one more try, so at the latest [`call_limit`] later.
+    pub fn watch(&self, term: &Arc<Term>) {
+        let watchdog = self.clone();
+        let guard = EndsTerm(term.clone());
+        tokio::spawn(async move {
+            let why = tokio::select! {
+                // First: the lease of a term that has ended is not asked for again.
+                biased;
+                () = guard.0.ended() => return,
+                why = watchdog.renew_until_lost(&guard.0) => why,
+            };
+            guard.0.end(why);
+        });
+    }
+
+    /// Trust in the lease of `holder`, made anew by one renewal; none where that does not succeed.
+    pub async fn trust_anew(&self, shard: Shard, holder: &Holder) -> Option<Moment> {
+        match self.renew(shard, holder).await {
+            Renewal::Trusted(until) => Some(until),
+            Renewal::Lost | Renewal::Unknown => None,
+        }
+    }
+
+    async fn renew_until_lost(&self, term: &Term) -> TermEnd {
+        let mut pause = self.ttl / 3;
+        let (mut signs_of_life, mut silent_for) = (0, Duration::ZERO);
+        loop {
+            let pausing = pause.min(term.gate.trusted_for());
+            self.clock.sleep(pausing).await;
+            // Added up from the pauses, not read from the clock: while the process was frozen or the machine
+            // suspended, the loop had no chance to speak.
+            match term.signs_of_life() {
+                same if same == signs_of_life => silent_for += pausing,
+                more => (signs_of_life, silent_for) = (more, Duration::ZERO),
+            }
+            if silent_for > wedged_after(self.ttl) {
+                return TermEnd::Wedged;
+            }
+            fault_point::reach(Point::Renew).await;
+            match self.renew(term.id.shard, &term.id.holder).await {
+                Renewal::Trusted(until) => {
+                    term.gate.trust_until(until);
+                    pause = self.ttl / 3;
+                }
+                Renewal::Lost => return TermEnd::Lost,
+                Renewal::Unknown if term.gate.trusted_for().is_zero() => return TermEnd::RenewalFailed,
+                Renewal::Unknown => pause = self.ttl / 12,
+            }
+        }
+    }
+
+    async fn renew(&self, shard: Shard, holder: &Holder) -> Renewal {
+        let (sent, limit) = (self.clock.now(), call_limit(self.ttl));
+        let answer: Option<Result<bool, LeaseError>> =
+            self.clock.within(limit, self.lease.renew(shard, holder, self.ttl)).await;
+        match answer {
+            Some(Ok(true)) => return Renewal::Trusted(trusted_until(sent, self.ttl)),
+            Some(Ok(false)) => return Renewal::Lost,
+            Some(Err(error)) => tracing::warn!(%holder, %error, "lease.renewal_failed"),
+            None => tracing::warn!(%holder, ?limit, "lease.renewal_timed_out"),
+        }
+        Renewal::Unknown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use outbox_schema::Epoch;
+    use outbox_schema::store::OpenedTerm;
+
+    use super::*;
+    use crate::fixtures::{LeaseStore, Network, SteppedClock, term_of};
+
+    const TTL: Duration = Duration::from_secs(9);
+    const AT_ONCE: Network = Network::Carries(Duration::ZERO, Duration::ZERO);
+
+    struct Watched {
+        clock: Arc<SteppedClock>,
+        store: Arc<LeaseStore>,
+        term: Arc<Term>,
+    }
+
+    /// A term whose lease was taken a moment ago, over a network that from then on is like that.
+    async fn watched(network: Network) -> Watched {
+        let clock = SteppedClock::new();
+        let store = LeaseStore::new(&clock, TTL, vec![AT_ONCE]);
+        let term = term_of(&clock, trusted_until(clock.now(), TTL));
+        assert!(store.acquire(term.id.shard, &term.id.holder, TTL).await.is_ok_and(|acquired| acquired));
+        store.set_network(network);
+        Watchdog { lease: store.clone(), clock: clock.clone(), ttl: TTL }.watch(&term);
+        Watched { clock, store, term }
+    }
+
+    impl Watched {
+        async fn sleep(&self, duration: Duration) {
+            (self.clock.clone() as Arc<dyn Clock>).sleep(duration).await;
+        }
+
+        /// How long after its beginning the term ended, and why.
+        async fn end(&self) -> (Duration, Option<TermEnd>) {
+            self.term.ended().await;
+            assert!(!self.term.gate.is_open());
+            (self.clock.now().since_boot(), self.term.end_reason())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_that_is_renewed_is_trusted_on_and_asked_for_every_third_of_its_ttl() {
+        let watched = watched(AT_ONCE).await;
+        for _ in 0..10 {
+            watched.term.progress();
+            watched.sleep(TTL / 3).await;
+            assert!(watched.term.gate.is_open());
+        }
+        assert!((9..=10).contains(&watched.store.renewals()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_answered_with_no_ends_the_term_at_once_and_for_good() {
+        let watched = watched(AT_ONCE).await;
+        watched.store.forget_now();
+        assert_eq!(watched.end().await, (TTL / 3, Some(TermEnd::Lost)));
+        watched.sleep(2 * TTL).await;
+        assert_eq!(watched.store.renewals(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_an_answer_trust_ends_before_the_lease_does() {
+        for network in [Network::Refuses(Duration::ZERO), Network::Loses] {
+            let watched = watched(network).await;
+            let trusted = watched.term.gate.trusted_for();
+            watched.sleep(trusted.saturating_sub(Duration::from_millis(1))).await;
+            assert!(watched.term.gate.is_open());
+            watched.sleep(Duration::from_millis(1)).await;
+            assert!(!watched.term.gate.is_open());
+            assert!(watched.store.honours(&watched.term.id.holder).is_some(), "the lease ended before trust in it");
+            let (after, why) = watched.end().await;
+            assert_eq!(why, Some(TermEnd::RenewalFailed));
+            assert!(after <= trusted + call_limit(TTL) + Duration::from_millis(2), "{network:?}: {after:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn trust_counts_from_the_call_and_not_from_its_answer() {
+        let slow = Duration::from_secs(1);
+        let watched = watched(Network::Carries(Duration::ZERO, slow)).await;
+        watched.sleep(TTL / 3 + slow).await;
+        tokio::task::yield_now().await;
+        assert_eq!(watched.store.renewals(), 1);
+        assert_eq!(watched.term.gate.trusted_for() + slow + trust_margin(TTL), TTL);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_lost_answer_ends_nothing() {
+        let watched = watched(Network::LosesAnswer(Duration::ZERO)).await;
+        watched.sleep(TTL / 2).await;
+        watched.store.set_network(AT_ONCE);
+        watched.sleep(TTL).await;
+        assert!(watched.term.is_on());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_shows_no_progress_loses_its_renewals() {
+        let watched = watched(AT_ONCE).await;
+        let (after, why) = watched.end().await;
+        assert_eq!(why, Some(TermEnd::Wedged));
+        assert!(after <= wedged_after(TTL) + 2 * TTL / 3, "{after:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_was_frozen_with_its_watchdog_is_not_taken_for_a_wedged_one() {
+        let watched = watched(AT_ONCE).await;
+        watched.clock.step(2 * wedged_after(TTL));
+        assert!(!watched.term.gate.is_open(), "trust outlived the freeze");
+        let (_, why) = watched.end().await;
+        assert_eq!(why, Some(TermEnd::Lost));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watchdog_that_dies_ends_its_term() {
+        let watched = watched(Network::Panics).await;
+        assert_eq!(watched.end().await, (TTL / 3, Some(TermEnd::RenewalFailed)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_renewal_of_one_term_never_revives_another() {
+        let watched = watched(AT_ONCE).await;
+        watched.store.forget_now();
+        watched.term.ended().await;
+        let next = Holder::new("a", "2");
+        assert!(watched.store.acquire(Shard(0), &next, TTL).await.is_ok_and(|acquired| acquired));
+        let until = trusted_until(watched.clock.now(), TTL);
+        let opened = OpenedTerm { epoch: Epoch(2), unsettled: Vec::new(), destinations: Vec::new() };
+        let second = Term::begin(Shard(0), next, opened, watched.clock.clone(), until);
+        Watchdog { lease: watched.store.clone(), clock: watched.clock.clone(), ttl: TTL }.watch(&second);
+        watched.sleep(TTL).await;
+        assert!(second.gate.is_open());
+        assert!(!watched.term.gate.is_open());
+        assert_eq!(watched.term.end_reason(), Some(TermEnd::Lost));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_reason_of_an_end_stays() {
+        let watched = watched(AT_ONCE).await;
+        watched.term.end(TermEnd::Fenced);
+        watched.term.end(TermEnd::Interval);
+        assert_eq!(watched.term.end_reason(), Some(TermEnd::Fenced));
+        watched.sleep(2 * TTL).await;
+        assert_eq!(watched.store.renewals(), 0, "the lease of an ended term was renewed");
+    }
+}
