@@ -21,7 +21,7 @@ pub const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
 
 /// Longest that a session on PostgreSQL may pause within a transaction. No transaction here waits for anybody, so whoever does
 /// is frozen or gone, and must not keep the next poller from its term with what it has locked. Those of MariaDB and MySQL
-/// are in `queries/mysql/session.sql`.
+/// are in `queries/mysql/poller/session.sql`.
 const PAUSE_LIMIT: &str = "2s";
 
 /// Longest that anybody waits for a connection to a server. Also bounds how late a server that was down is noticed to be
@@ -210,7 +210,7 @@ async fn mysql(options: &ConnectOptions<'_>) -> Result<MySqlPool, sqlx::Error> {
         .acquire_timeout(CONNECTION_LIMIT)
         .after_connect(|connection, _| {
             Box::pin(async move {
-                connection.execute(include_str!("../queries/mysql/session.sql")).await?;
+                connection.execute(query!("mysql/poller/session")).await?;
                 Ok(())
             })
         })

@@ -4,6 +4,9 @@
 //! three columns suffice). A dispatcher reads and marks it through the [`Store`] port. The database is the
 //! authority: its clock says what is due, and its rows say who may send.
 
+#[macro_use]
+mod queries;
+
 pub mod channel_name;
 pub mod claim;
 pub mod database;

@@ -18,11 +18,7 @@ pub struct Mistakes {
     pub in_future: i64,
 }
 
-const MISTAKES: Statement = Statement {
-    postgres: include_str!("../queries/postgres/mistakes.sql"),
-    mysql: include_str!("../queries/mysql/mistakes.sql"),
-    sqlite: include_str!("../queries/sqlite/mistakes.sql"),
-};
+const MISTAKES: Statement = statement!("desk/mistakes");
 
 impl Database {
     /// Looks through the newest messages for mistakes of their applications.

@@ -39,7 +39,7 @@ pub struct Kept {
 impl sealed::Insert for PgConnection {
     async fn insert(&mut self, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
         // A column without values is left empty, which unnest fills up.
-        sqlx::query_as(include_str!("../../queries/postgres/enqueue.sql"))
+        sqlx::query_as(query!("postgres/enqueue/enqueue"))
             .bind(column(rows, |row| Some(row.key.as_ref())))
             .bind(column(rows, |row| Some(row.channel)))
             .bind(column(rows, |row| Some(row.target)))
@@ -59,7 +59,7 @@ impl sealed::Insert for PgConnection {
     }
 
     async fn find(&mut self, rows: &[&Row<'_>]) -> sqlx::Result<Vec<Kept>> {
-        let statement = include_str!("../../queries/postgres/enqueued.sql");
+        let statement = query!("postgres/enqueue/enqueued");
         sqlx::query_as(statement).bind(keys_as_json(rows)).fetch_all(self).await
     }
 }
@@ -72,12 +72,12 @@ fn column<'a, T>(rows: &'a [Row<'_>], of: impl Fn(&'a Row<'_>) -> Option<T>) -> 
 
 impl sealed::Insert for SqliteConnection {
     async fn insert(&mut self, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
-        let statement = include_str!("../../queries/sqlite/enqueue.sql");
+        let statement = query!("sqlite/enqueue/enqueue");
         sqlx::query_as(statement).bind(rows_as_json(rows)?).fetch_all(self).await
     }
 
     async fn find(&mut self, rows: &[&Row<'_>]) -> sqlx::Result<Vec<Kept>> {
-        let statement = include_str!("../../queries/sqlite/enqueued.sql");
+        let statement = query!("sqlite/enqueue/enqueued");
         sqlx::query_as(statement).bind(keys_as_json(rows)).fetch_all(self).await
     }
 }
@@ -105,7 +105,7 @@ impl sealed::Insert for MySqlConnection {
     }
 
     async fn find(&mut self, rows: &[&Row<'_>]) -> sqlx::Result<Vec<Kept>> {
-        let statement = include_str!("../../queries/mysql/enqueued.sql");
+        let statement = query!("mysql/enqueue/enqueued");
         sqlx::query_as(statement).bind(keys_as_json(rows)).fetch_all(self).await
     }
 }
@@ -115,9 +115,9 @@ async fn insert_mysql(connection: &mut MySqlConnection, rows: &[Row<'_>]) -> sql
     use sealed::Insert;
 
     let statement = if rows.iter().any(Row::says_a_time) {
-        include_str!("../../queries/mysql/enqueue.sql")
+        query!("mysql/enqueue/enqueue")
     } else {
-        include_str!("../../queries/mysql/enqueue_at_once.sql")
+        query!("mysql/enqueue/enqueue_at_once")
     };
     let done = sqlx::query(statement).bind(rows_as_json(rows)?).execute(&mut *connection).await?;
     match rows {

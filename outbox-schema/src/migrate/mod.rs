@@ -70,41 +70,13 @@ struct Migration {
 }
 
 const MIGRATIONS: [Migration; 2] = [
-    Migration {
-        version: 1,
-        script: Statement {
-            postgres: include_str!("../../migrations/postgres/0001_outbox.sql"),
-            mysql: include_str!("../../migrations/mysql/0001_outbox.sql"),
-            sqlite: include_str!("../../migrations/sqlite/0001_outbox.sql"),
-        },
-    },
-    Migration {
-        version: 2,
-        script: Statement {
-            postgres: include_str!("../../migrations/postgres/0002_writers.sql"),
-            mysql: include_str!("../../migrations/mysql/0002_writers.sql"),
-            sqlite: include_str!("../../migrations/sqlite/0002_writers.sql"),
-        },
-    },
+    Migration { version: 1, script: dialects!("migrations", "0001_outbox") },
+    Migration { version: 2, script: dialects!("migrations", "0002_writers") },
 ];
 
-const TABLES: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/tables.sql"),
-    mysql: include_str!("../../queries/mysql/tables.sql"),
-    sqlite: include_str!("../../queries/sqlite/tables.sql"),
-};
-
-const META: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/meta.sql"),
-    mysql: include_str!("../../queries/mysql/meta.sql"),
-    sqlite: include_str!("../../queries/sqlite/meta.sql"),
-};
-
-const CONFIRM: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/confirm_environment.sql"),
-    mysql: include_str!("../../queries/mysql/confirm_environment.sql"),
-    sqlite: include_str!("../../queries/sqlite/confirm_environment.sql"),
-};
+const TABLES: Statement = statement!("migrate/tables");
+const META: Statement = statement!("migrate/meta");
+const CONFIRM: Statement = statement!("migrate/confirm_environment");
 
 impl Database {
     /// Makes the tables, or brings them to this program's version. Many may call it at once: one works, the others
@@ -122,7 +94,7 @@ impl Database {
             Self::Postgres(pool) => {
                 let mut transaction = pool.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
                 let mut connection = AnyConnection::Postgres(&mut transaction);
-                connection.script(include_str!("../../queries/postgres/migrate_begin.sql").to_owned()).await?;
+                connection.script(query!("postgres/migrate/migrate_begin").to_owned()).await?;
                 let migrated = apply(connection, Dialect::Postgres, environment).await?;
                 transaction.commit().await?;
                 Ok(migrated)
@@ -130,10 +102,9 @@ impl Database {
             Self::MySql(pool) => {
                 // Out of the pool: the lock lasts as long as the connection, whatever becomes of this call.
                 let mut connection = pool.acquire().await?.detach();
-                sqlx::raw_sql(include_str!("../../queries/mysql/migrate_limits.sql")).execute(&mut connection).await?;
-                let lock: Option<i64> = sqlx::query_scalar(include_str!("../../queries/mysql/migrate_lock.sql"))
-                    .fetch_one(&mut connection)
-                    .await?;
+                sqlx::raw_sql(query!("mysql/migrate/migrate_limits")).execute(&mut connection).await?;
+                let lock: Option<i64> =
+                    sqlx::query_scalar(query!("mysql/migrate/migrate_lock")).fetch_one(&mut connection).await?;
                 if lock != Some(1) {
                     return Err(MigrateError::Busy);
                 }
@@ -170,8 +141,7 @@ impl Database {
 
     async fn require_utf8(&self) -> Result<(), SchemaError> {
         let Self::Postgres(pool) = self else { return Ok(()) };
-        let found: String =
-            sqlx::query_scalar(include_str!("../../queries/postgres/encoding.sql")).fetch_one(pool).await?;
+        let found: String = sqlx::query_scalar(query!("postgres/migrate/encoding")).fetch_one(pool).await?;
         if found == "UTF8" { Ok(()) } else { Err(SchemaError::Encoding { found }) }
     }
 

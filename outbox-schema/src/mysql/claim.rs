@@ -45,7 +45,7 @@ impl MySqlStore {
     ) -> Result<Claimed, StoreError> {
         let asked = Asked::of(term, request)?;
         let mut step = self.begin(DOING).await?;
-        let locked: Option<ClaimTermRow> = sqlx::query_as(include_str!("../../queries/mysql/claim_lock.sql"))
+        let locked: Option<ClaimTermRow> = sqlx::query_as(query!("mysql/poller/claim_lock"))
             .bind(request.claim.0.to_string())
             .bind(term.shard.0)
             .fetch_optional(&mut *step)
@@ -90,12 +90,11 @@ impl<'a> Asked<'a> {
 
     /// Reads the claim again: the answer to an earlier call was lost.
     async fn made(&self, step: &mut Step) -> Result<Claimed, StoreError> {
-        let (ids, revisions): (Json<Vec<i64>>, Json<Vec<i32>>) =
-            sqlx::query_as(include_str!("../../queries/mysql/claim_made.sql"))
-                .bind(self.request.claim.0.to_string())
-                .fetch_one(&mut **step)
-                .await
-                .map_err(|error| failed(DOING, error))?;
+        let (ids, revisions): (Json<Vec<i64>>, Json<Vec<i32>>) = sqlx::query_as(query!("mysql/poller/claim_made"))
+            .bind(self.request.claim.0.to_string())
+            .fetch_one(&mut **step)
+            .await
+            .map_err(|error| failed(DOING, error))?;
         let messages = read(step, ids.0.into_iter().zip(revisions.0).collect()).await?;
         Ok(Claimed { messages, ..Claimed::default() })
     }
@@ -129,7 +128,7 @@ impl<'a> Asked<'a> {
 
     /// Keeps new cancellations waiting until the claim has committed, where none is open already.
     async fn hold_back_cancellations(&self, step: &mut Step) -> Result<Cancellations, StoreError> {
-        let keyed: Option<bool> = sqlx::query_scalar(include_str!("../../queries/mysql/claim_undisturbed.sql"))
+        let keyed: Option<bool> = sqlx::query_scalar(query!("mysql/poller/claim_undisturbed"))
             .bind(self.term.shard.0)
             .fetch_optional(&mut **step)
             .await
@@ -141,7 +140,7 @@ impl<'a> Asked<'a> {
     async fn heads(&self, step: &mut Step) -> Result<Vec<MessageId>, StoreError> {
         let KeyStretch { from, until } = self.request.keys;
         let statement = spelled_out(
-            include_str!("../../queries/mysql/claim_heads.sql"),
+            query!("mysql/poller/claim_heads"),
             &[self.term.shard.0.to_string(), text(&lowest(from)), text(&highest(until))],
         );
         let rows = sqlx::raw_sql(statement).fetch_all(&mut **step).await.map_err(|error| failed(DOING, error))?;
@@ -159,7 +158,7 @@ impl<'a> Asked<'a> {
         let (heads, others) = undecided(heads, excluded);
         let (heads, others) = (as_json(DOING, &heads)?, as_json(DOING, &others)?);
         let excluded = as_json(DOING, excluded)?;
-        let mut walk = sqlx::query_as(include_str!("../../queries/mysql/claim_walk.sql"));
+        let mut walk = sqlx::query_as(query!("mysql/poller/claim_walk"));
         // A branch for each priority, the highest first.
         for start in from.places().into_iter().rev() {
             walk = walk.bind(self.term.shard.0);
@@ -174,7 +173,7 @@ impl<'a> Asked<'a> {
     }
 
     async fn insert(&self, step: &mut Step, batch: Batch) -> Result<(), StoreError> {
-        sqlx::query(include_str!("../../queries/mysql/claim_insert.sql"))
+        sqlx::query(query!("mysql/poller/claim_insert"))
             .bind(self.request.claim.0.to_string())
             .bind(self.term.shard.0)
             .bind(self.term.epoch.0)
@@ -198,7 +197,7 @@ impl<'a> Asked<'a> {
 
     /// Moves out of the way what the walk met, and what waits behind it; says how many rows of each channel that were.
     async fn defer(&self, step: &mut Step, mut met: Met) -> Result<BTreeMap<String, u64>, StoreError> {
-        let behind: Vec<(i64, String)> = sqlx::query_as(include_str!("../../queries/mysql/defer_behind.sql"))
+        let behind: Vec<(i64, String)> = sqlx::query_as(query!("mysql/poller/defer_behind"))
             .bind(&self.channels)
             .bind(self.term.shard.0)
             .bind(as_json(DOING, self.request.excluded)?)
@@ -208,7 +207,7 @@ impl<'a> Asked<'a> {
         let ids: Vec<_> = behind.iter().map(|(id, _)| MessageId(*id)).collect();
         let free = lock_free(step, &ids).await?;
         met.extend(behind.into_iter().filter(|(id, _)| free.contains_key(id)));
-        sqlx::query(include_str!("../../queries/mysql/defer.sql"))
+        sqlx::query(query!("mysql/poller/defer"))
             .bind(as_json(DOING, &met.keys().collect::<Vec<_>>())?)
             .bind(millis_i64(self.request.unknown_channel_delay))
             .execute(&mut **step)
@@ -220,7 +219,7 @@ impl<'a> Asked<'a> {
 
 /// The rows of a claim that may still be sent under it, in their order.
 async fn read(step: &mut Step, claimed: Vec<(i64, i32)>) -> Result<Vec<Message>, StoreError> {
-    let rows = sqlx::query_as(include_str!("../../queries/mysql/claimed.sql"))
+    let rows = sqlx::query_as(query!("mysql/poller/claimed"))
         .bind(as_json(DOING, &claimed)?)
         .fetch_all(&mut **step)
         .await
@@ -243,7 +242,7 @@ fn without(ids: &[MessageId], those: &[MessageId]) -> Vec<MessageId> {
 
 /// Locks those of `ids` that nobody else has locked, and gives the revision of each.
 pub(super) async fn lock_free(step: &mut Step, ids: &[MessageId]) -> Result<HashMap<i64, i32>, StoreError> {
-    let free: Vec<(i64, i32)> = sqlx::query_as(include_str!("../../queries/mysql/lock_free.sql"))
+    let free: Vec<(i64, i32)> = sqlx::query_as(query!("mysql/poller/lock_free"))
         .bind(as_json(DOING, ids)?)
         .fetch_all(&mut **step)
         .await

@@ -52,9 +52,9 @@ mod tests {
     #[test]
     fn statements_that_are_spelled_out_have_a_place_for_each_value() {
         for (statement, values) in [
-            (include_str!("../../queries/mysql/claim_heads.sql"), 3),
-            (include_str!("../../queries/mysql/key_behind.sql"), 3),
-            (include_str!("../../queries/mysql/mark_delivered.sql"), 5),
+            (query!("mysql/poller/claim_heads"), 3),
+            (query!("mysql/poller/key_behind"), 3),
+            (query!("mysql/poller/mark_delivered"), 5),
         ] {
             assert_eq!(statement.matches('?').count(), values, "{statement}");
         }

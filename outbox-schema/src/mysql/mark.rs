@@ -36,7 +36,7 @@ impl MySqlStore {
         let taken = mark_delivered(&mut step, &group.under(&standing)).await?;
         let all = taken == group.len() as u64;
         if all {
-            execute(&mut step, include_str!("../../queries/mysql/claims_delete.sql"), finished).await?;
+            execute(&mut step, query!("mysql/poller/claims_delete"), finished).await?;
             step.commit().await.map_err(|error| failed(DOING, error))?;
         } else {
             step.roll_back().await.map_err(|error| failed(DOING, error))?;
@@ -54,17 +54,17 @@ pub(super) async fn write(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uu
     let fenced = which_are_fenced(step, &refused).await?;
 
     let attempts = attempts_to_record(&accepted, &refused, &fenced);
-    execute(step, include_str!("../../queries/mysql/mark_record.sql"), &attempts).await?;
+    execute(step, query!("mysql/poller/mark_record"), &attempts).await?;
     let gone: Vec<&MarkRow<'_>> = accepted.into_iter().filter(|row| row.invalid_target).collect();
-    execute(step, include_str!("../../queries/mysql/mark_invalid_target.sql"), &gone).await?;
-    execute(step, include_str!("../../queries/mysql/mark_pause.sql"), &group.pauses()).await?;
-    execute(step, include_str!("../../queries/mysql/claims_delete.sql"), finished).await?;
+    execute(step, query!("mysql/poller/mark_invalid_target"), &gone).await?;
+    execute(step, query!("mysql/poller/mark_pause"), &group.pauses()).await?;
+    execute(step, query!("mysql/poller/claims_delete"), finished).await?;
     Ok(fenced)
 }
 
 /// Locks the claims that a group is about; says which of them stand.
 async fn lock_claims(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<Vec<String>, StoreError> {
-    sqlx::query_scalar(include_str!("../../queries/mysql/claims_lock.sql"))
+    sqlx::query_scalar(query!("mysql/poller/claims_lock"))
         .bind(as_json(DOING, &group.claims(finished))?)
         .fetch_all(&mut **step)
         .await
@@ -73,14 +73,14 @@ async fn lock_claims(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uuid]) 
 
 /// Locks the rows that may still be marked, then marks them; says which they are.
 async fn take(step: &mut Step, group: &MarkGroup<'_>, standing: &[String]) -> Result<Vec<i64>, StoreError> {
-    let accepted: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/mysql/mark_lock.sql"))
+    let accepted: Vec<i64> = sqlx::query_scalar(query!("mysql/poller/mark_lock"))
         .bind(as_json(DOING, &DeliveryRow::all(&group.under(standing)))?)
         .fetch_all(&mut **step)
         .await
         .map_err(|error| failed(DOING, error))?;
     let (delivered, others): (Vec<_>, Vec<_>) = group.split(&accepted).0.into_iter().partition(|row| row.is_delivery());
     mark_delivered(step, &delivered).await?;
-    execute(step, include_str!("../../queries/mysql/mark.sql"), &others).await?;
+    execute(step, query!("mysql/poller/mark"), &others).await?;
     Ok(accepted)
 }
 
@@ -91,7 +91,7 @@ async fn mark_delivered(step: &mut Step, rows: &[&MarkRow<'_>]) -> Result<u64, S
     }
     let ids = list(rows, |row| row.id.to_string());
     let statement = spelled_out(
-        include_str!("../../queries/mysql/mark_delivered.sql"),
+        query!("mysql/poller/mark_delivered"),
         &[
             of_each(rows, &ids, |row| row.started_ms.to_string()),
             of_each(rows, &ids, |row| row.receipt.as_deref().map_or_else(null, text)),
@@ -127,7 +127,7 @@ async fn which_are_fenced(step: &mut Step, refused: &[&MarkRow<'_>]) -> Result<V
     if refused.is_empty() {
         return Ok(Vec::new());
     }
-    sqlx::query_scalar(include_str!("../../queries/mysql/mark_fenced.sql"))
+    sqlx::query_scalar(query!("mysql/poller/mark_fenced"))
         .bind(as_json(DOING, refused)?)
         .fetch_all(&mut **step)
         .await

@@ -63,7 +63,7 @@ impl Store for MySqlStore {
         keys: u32,
     ) -> Result<Option<OrderingKey>, StoreError> {
         let statement = spelled_out(
-            include_str!("../../queries/mysql/key_behind.sql"),
+            query!("mysql/poller/key_behind"),
             &[shard.0.to_string(), text(&lowest(from)), keys.to_string()],
         );
         let row = sqlx::raw_sql(statement).fetch_optional(&self.pool).await.map_err(|error| failed(DIVIDING, error))?;

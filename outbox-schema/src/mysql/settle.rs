@@ -21,7 +21,7 @@ impl MySqlStore {
     ) -> Result<Settlement, StoreError> {
         let channels = as_json(DOING, &ChannelRow::all(channels))?;
         let mut step = self.begin(DOING).await?;
-        let locked: Option<TermRow> = sqlx::query_as(include_str!("../../queries/mysql/term_lock_shared.sql"))
+        let locked: Option<TermRow> = sqlx::query_as(query!("mysql/poller/term_lock_shared"))
             .bind(term.shard.0)
             .fetch_optional(&mut *step)
             .await
@@ -38,7 +38,7 @@ impl MySqlStore {
 
 /// Decides the rows of the claims whose settling time is over, and ends those claims and those of which nothing is left.
 pub(super) async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Result<Vec<Decision>, StoreError> {
-    let over: Vec<String> = sqlx::query_scalar(include_str!("../../queries/mysql/settle_lock.sql"))
+    let over: Vec<String> = sqlx::query_scalar(query!("mysql/poller/settle_lock"))
         .bind(shard.0)
         .fetch_all(&mut **step)
         .await
@@ -47,7 +47,7 @@ pub(super) async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Res
         return Ok(Vec::new());
     }
     let over = as_json(DOING, &over)?;
-    let doubt: Vec<DoubtRow> = sqlx::query_as(include_str!("../../queries/mysql/settle_doubt.sql"))
+    let doubt: Vec<DoubtRow> = sqlx::query_as(query!("mysql/poller/settle_doubt"))
         .bind(&over)
         .bind(channels)
         .fetch_all(&mut **step)
@@ -56,9 +56,9 @@ pub(super) async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Res
     let decisions: Vec<Decision> = doubt.into_iter().map(Into::into).collect();
     let decided = as_json(DOING, &decisions)?;
     for (statement, argument) in [
-        (include_str!("../../queries/mysql/settle.sql"), &decided),
-        (include_str!("../../queries/mysql/settle_record.sql"), &decided),
-        (include_str!("../../queries/mysql/claims_delete.sql"), &over),
+        (query!("mysql/poller/settle"), &decided),
+        (query!("mysql/poller/settle_record"), &decided),
+        (query!("mysql/poller/claims_delete"), &over),
     ] {
         sqlx::query(statement).bind(argument).execute(&mut **step).await.map_err(|error| failed(DOING, error))?;
     }
@@ -67,7 +67,7 @@ pub(super) async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Res
 
 /// Rows of claims that wait for their settling time, and when the first of these is over.
 pub(super) async fn unsettled(step: &mut Step, shard: Shard) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
-    let rows: Vec<UnsettledRow> = sqlx::query_as(include_str!("../../queries/mysql/unsettled.sql"))
+    let rows: Vec<UnsettledRow> = sqlx::query_as(query!("mysql/poller/unsettled"))
         .bind(shard.0)
         .fetch_all(&mut **step)
         .await

@@ -16,11 +16,10 @@ impl MySqlStore {
         let epoch = mint(&mut step, shard, holder).await.map_err(|error| failed(doing, error))?;
         step.commit().await.map_err(|error| failed(doing, error))?;
 
-        let destinations: Vec<DestinationRow> =
-            sqlx::query_as(include_str!("../../queries/mysql/destinations_known.sql"))
-                .fetch_all(&mut *step)
-                .await
-                .map_err(|error| failed(doing, error))?;
+        let destinations: Vec<DestinationRow> = sqlx::query_as(query!("mysql/poller/destinations_known"))
+            .fetch_all(&mut *step)
+            .await
+            .map_err(|error| failed(doing, error))?;
         let (unsettled, _) = unsettled(&mut step, shard).await?;
         step.finish();
         Ok(OpenedTerm {
@@ -38,14 +37,14 @@ impl MySqlStore {
     ) -> Result<(), StoreError> {
         let doing = "ending a term";
         let mut step = Step::open(&self.pool).await.map_err(|error| failed(doing, error))?;
-        sqlx::query(include_str!("../../queries/mysql/close_gate.sql"))
+        sqlx::query(query!("mysql/poller/close_gate"))
             .bind(term.shard.0)
             .bind(term.epoch.0)
             .bind(term.holder.as_str())
             .execute(&mut *step)
             .await
             .map_err(|error| failed(doing, error))?;
-        sqlx::query(include_str!("../../queries/mysql/end_term.sql"))
+        sqlx::query(query!("mysql/poller/end_term"))
             .bind(end.as_str())
             .bind(counts.claimed.cast_signed())
             .bind(counts.delivered.cast_signed())
@@ -64,32 +63,23 @@ impl MySqlStore {
 /// Mints the next epoch, then freezes the claims that earlier terms left. Claimers hold the term row shared, so once it is
 /// locked no claim of an earlier term can still appear.
 pub(super) async fn mint(step: &mut Step, shard: Shard, holder: &Holder) -> Result<i64, sqlx::Error> {
-    sqlx::query(include_str!("../../queries/mysql/term_ensure.sql")).bind(shard.0).execute(&mut **step).await?;
-    let term: TermRow =
-        sqlx::query_as(include_str!("../../queries/mysql/term_lock.sql")).bind(shard.0).fetch_one(&mut **step).await?;
+    sqlx::query(query!("mysql/poller/term_ensure")).bind(shard.0).execute(&mut **step).await?;
+    let term: TermRow = sqlx::query_as(query!("mysql/poller/term_lock")).bind(shard.0).fetch_one(&mut **step).await?;
     if term.holder == holder.as_str() {
         return Ok(term.epoch); // the answer to an earlier call was lost
     }
 
     let minted = term.epoch + 1;
-    sqlx::query(include_str!("../../queries/mysql/term_mint.sql"))
-        .bind(holder.as_str())
-        .bind(shard.0)
-        .execute(&mut **step)
-        .await?;
-    sqlx::query(include_str!("../../queries/mysql/term_log_lost.sql"))
-        .bind(shard.0)
-        .bind(term.epoch)
-        .execute(&mut **step)
-        .await?;
-    sqlx::query(include_str!("../../queries/mysql/term_log.sql"))
+    sqlx::query(query!("mysql/poller/term_mint")).bind(holder.as_str()).bind(shard.0).execute(&mut **step).await?;
+    sqlx::query(query!("mysql/poller/term_log_lost")).bind(shard.0).bind(term.epoch).execute(&mut **step).await?;
+    sqlx::query(query!("mysql/poller/term_log"))
         .bind(shard.0)
         .bind(minted)
         .bind(holder.as_str())
         .execute(&mut **step)
         .await?;
 
-    sqlx::query(include_str!("../../queries/mysql/supersede_lock.sql")).bind(shard.0).fetch_all(&mut **step).await?;
-    sqlx::query(include_str!("../../queries/mysql/supersede.sql")).bind(shard.0).execute(&mut **step).await?;
+    sqlx::query(query!("mysql/poller/supersede_lock")).bind(shard.0).fetch_all(&mut **step).await?;
+    sqlx::query(query!("mysql/poller/supersede")).bind(shard.0).execute(&mut **step).await?;
     Ok(minted)
 }

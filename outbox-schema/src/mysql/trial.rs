@@ -27,7 +27,7 @@ impl MySqlStore {
 async fn life(step: &mut Step) -> Result<(), TrialError> {
     let probe = Probe::new();
     for _ in 0..2 {
-        let inserted = sqlx::query(include_str!("../../queries/mysql/trial.sql")).execute(&mut **step).await;
+        let inserted = sqlx::query(query!("mysql/poller/trial")).execute(&mut **step).await;
         tried(ENQUEUE, inserted.map_err(|error| failed("inserting a message", error)))?;
     }
     let first = probe.term(tried(TERM, begin(step, &probe.holders[0]).await)?, 0);

@@ -49,7 +49,7 @@ async fn deliver(
     claims: &[Uuid],
     finished: &[Uuid],
 ) -> Result<bool, StoreError> {
-    sqlx::query_scalar(include_str!("../../queries/postgres/mark_delivered.sql"))
+    sqlx::query_scalar(query!("postgres/poller/mark_delivered"))
         .bind(claims)
         .bind(finished)
         .bind(rows.iter().map(|row| row.claim).collect::<Vec<_>>())
@@ -69,7 +69,7 @@ async fn mark(
     claims: &[Uuid],
     finished: &[Uuid],
 ) -> Result<MarkReport, StoreError> {
-    let fenced: Vec<i64> = sqlx::query_scalar(include_str!("../../queries/postgres/mark.sql"))
+    let fenced: Vec<i64> = sqlx::query_scalar(query!("postgres/poller/mark"))
         .bind(as_json(DOING, rows)?)
         .bind(claims)
         .bind(finished)

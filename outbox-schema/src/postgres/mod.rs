@@ -45,7 +45,7 @@ const BEGINNING: &str = "beginning a term";
 
 /// Mints the next epoch; its function freezes the claims that earlier terms left.
 async fn mint(connection: &mut PgConnection, shard: Shard, holder: &Holder) -> Result<i64, StoreError> {
-    sqlx::query_scalar(include_str!("../../queries/postgres/begin_term.sql"))
+    sqlx::query_scalar(query!("postgres/poller/begin_term"))
         .bind(shard.0)
         .bind(holder.as_str())
         .fetch_one(connection)
@@ -59,7 +59,7 @@ async fn settled(
     term: &TermId,
     channels: &[ChannelTerms],
 ) -> Result<Vec<DecidedRow>, StoreError> {
-    sqlx::query_as(include_str!("../../queries/postgres/settle.sql"))
+    sqlx::query_as(query!("postgres/poller/settle"))
         .bind(term.shard.0)
         .bind(term.epoch.0)
         .bind(term.holder.as_str())
@@ -75,7 +75,7 @@ async fn unsettled(
     connection: &mut PgConnection,
     shard: Shard,
 ) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
-    let rows: Vec<UnsettledRow> = sqlx::query_as(include_str!("../../queries/postgres/unsettled.sql"))
+    let rows: Vec<UnsettledRow> = sqlx::query_as(query!("postgres/poller/unsettled"))
         .bind(shard.0)
         .fetch_all(connection)
         .await
@@ -88,7 +88,7 @@ async fn claimed(
     term: &TermId,
     request: &ClaimRequest<'_>,
 ) -> sqlx::Result<Vec<ClaimedRow>> {
-    sqlx::query_as(include_str!("../../queries/postgres/claim.sql"))
+    sqlx::query_as(query!("postgres/poller/claim"))
         .bind(term.shard.0)
         .bind(term.epoch.0)
         .bind(term.holder.as_str())
@@ -126,11 +126,10 @@ impl Store for PostgresStore {
         let doing = BEGINNING;
         let mut connection = self.of_the_loop.take().await.map_err(|error| failed(doing, error))?;
         let epoch = mint(&mut connection, shard, holder).await?;
-        let destinations: Vec<DestinationRow> =
-            sqlx::query_as(include_str!("../../queries/postgres/destinations_known.sql"))
-                .fetch_all(&mut connection)
-                .await
-                .map_err(|error| failed(doing, error))?;
+        let destinations: Vec<DestinationRow> = sqlx::query_as(query!("postgres/poller/destinations_known"))
+            .fetch_all(&mut connection)
+            .await
+            .map_err(|error| failed(doing, error))?;
         let (unsettled, _) = unsettled(&mut connection, shard).await?;
         self.of_the_loop.keep(connection);
         Ok(OpenedTerm {
@@ -143,14 +142,14 @@ impl Store for PostgresStore {
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
         let doing = "ending a term";
         let mut connection = self.of_the_loop.take().await.map_err(|error| failed(doing, error))?;
-        sqlx::query(include_str!("../../queries/postgres/close_gate.sql"))
+        sqlx::query(query!("postgres/poller/close_gate"))
             .bind(term.shard.0)
             .bind(term.epoch.0)
             .bind(term.holder.as_str())
             .execute(&mut connection)
             .await
             .map_err(|error| failed(doing, error))?;
-        sqlx::query(include_str!("../../queries/postgres/end_term.sql"))
+        sqlx::query(query!("postgres/poller/end_term"))
             .bind(term.shard.0)
             .bind(term.epoch.0)
             .bind(term.holder.as_str())
@@ -189,7 +188,7 @@ impl Store for PostgresStore {
         from: Option<&OrderingKey>,
         keys: u32,
     ) -> Result<Option<OrderingKey>, StoreError> {
-        sqlx::query_as(include_str!("../../queries/postgres/key_behind.sql"))
+        sqlx::query_as(query!("postgres/poller/key_behind"))
             .bind(shard.0)
             .bind(from.map(|key| &key.channel))
             .bind(from.map(|key| &key.ordering_key))

@@ -23,7 +23,7 @@ impl PostgresStore {
 async fn life(connection: &mut PgConnection) -> Result<(), TrialError> {
     let probe = Probe::new();
     for _ in 0..2 {
-        let inserted = sqlx::query(include_str!("../../queries/postgres/trial.sql")).execute(&mut *connection).await;
+        let inserted = sqlx::query(query!("postgres/poller/trial")).execute(&mut *connection).await;
         tried(ENQUEUE, inserted.map_err(|error| failed("inserting a message", error)))?;
     }
     let first = probe.term(tried(TERM, mint(connection, Probe::SHARD, &probe.holders[0]).await)?, 0);

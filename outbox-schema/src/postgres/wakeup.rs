@@ -22,7 +22,7 @@ pub(super) struct PostgresWakeups {
 
 impl PostgresWakeups {
     pub(super) async fn listen(pool: &PgPool) -> Result<Self, StoreError> {
-        let hints: String = sqlx::query_scalar(include_str!("../../queries/postgres/wakeup_channel.sql"))
+        let hints: String = sqlx::query_scalar(query!("postgres/poller/wakeup_channel"))
             .fetch_one(pool)
             .await
             .map_err(|error| failed(DOING, error))?;
@@ -42,11 +42,8 @@ impl PostgresWakeups {
 #[async_trait]
 impl Wakeups for PostgresWakeups {
     async fn want(&mut self, wanted: bool) -> Result<(), HintsLost> {
-        let statement = if wanted {
-            include_str!("../../queries/postgres/want_wakeups.sql")
-        } else {
-            include_str!("../../queries/postgres/want_no_wakeups.sql")
-        };
+        let statement =
+            if wanted { query!("postgres/poller/want_wakeups") } else { query!("postgres/poller/want_no_wakeups") };
         sqlx::raw_sql(statement).execute(&mut self.listener).await.map_err(|error| failed(DOING, error))?;
         Ok(())
     }

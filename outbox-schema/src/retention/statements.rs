@@ -2,44 +2,10 @@
 
 use crate::sql::Statement;
 
-pub(super) const PRUNE_PAGE: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/prune_page.sql"),
-    mysql: include_str!("../../queries/mysql/prune_page.sql"),
-    sqlite: include_str!("../../queries/sqlite/prune_page.sql"),
-};
-
-pub(crate) const PRUNE_LOCK: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/prune_lock.sql"),
-    mysql: include_str!("../../queries/mysql/prune_lock.sql"),
-    sqlite: include_str!("../../queries/sqlite/prune_lock.sql"),
-};
-
-pub(super) const ORPHANED_ATTEMPTS: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/orphaned_attempts.sql"),
-    mysql: include_str!("../../queries/mysql/orphaned_attempts.sql"),
-    sqlite: include_str!("../../queries/sqlite/orphaned_attempts.sql"),
-};
-
-pub(super) const OLD_TERMS: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/old_terms.sql"),
-    mysql: include_str!("../../queries/mysql/old_terms.sql"),
-    sqlite: include_str!("../../queries/sqlite/old_terms.sql"),
-};
-
-pub(super) const PRUNE_TERMS: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/prune_terms.sql"),
-    mysql: include_str!("../../queries/mysql/prune_terms.sql"),
-    sqlite: include_str!("../../queries/sqlite/prune_terms.sql"),
-};
-
-pub(crate) const PURGE_ATTEMPTS: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/purge_attempts.sql"),
-    mysql: include_str!("../../queries/mysql/purge_attempts.sql"),
-    sqlite: include_str!("../../queries/sqlite/purge_attempts.sql"),
-};
-
-pub(crate) const PURGE: Statement = Statement {
-    postgres: include_str!("../../queries/postgres/purge.sql"),
-    mysql: include_str!("../../queries/mysql/purge.sql"),
-    sqlite: include_str!("../../queries/sqlite/purge.sql"),
-};
+pub(super) const PRUNE_PAGE: Statement = statement!("retention/prune_page");
+pub(crate) const PRUNE_LOCK: Statement = statement!("retention/prune_lock");
+pub(super) const ORPHANED_ATTEMPTS: Statement = statement!("retention/orphaned_attempts");
+pub(super) const OLD_TERMS: Statement = statement!("retention/old_terms");
+pub(super) const PRUNE_TERMS: Statement = statement!("retention/prune_terms");
+pub(crate) const PURGE_ATTEMPTS: Statement = statement!("retention/purge_attempts");
+pub(crate) const PURGE: Statement = statement!("retention/purge");

@@ -48,7 +48,7 @@ impl SqliteStore {
             return Ok(Claimed::default());
         }
         let mut tx = self.begin(DOING).await?;
-        let locked: Option<ClaimTermRow> = sqlx::query_as(include_str!("../../queries/sqlite/claim_term.sql"))
+        let locked: Option<ClaimTermRow> = sqlx::query_as(query!("sqlite/poller/claim_term"))
             .bind(term.shard.0)
             .bind(request.claim.0.to_string())
             .fetch_optional(&mut *tx)
@@ -64,7 +64,7 @@ impl SqliteStore {
 
     /// Read without the lock of the file. A term that is over is over for good, so it is fenced here already.
     async fn is_anything_due(&self, asked: &Asked<'_>) -> Result<bool, StoreError> {
-        let peek: Option<Peek> = sqlx::query_as(include_str!("../../queries/sqlite/claim_peek.sql"))
+        let peek: Option<Peek> = sqlx::query_as(query!("sqlite/poller/claim_peek"))
             .bind(asked.term.shard.0)
             .bind(asked.request.claim.0.to_string())
             .bind(&asked.excluded)
@@ -111,18 +111,17 @@ impl<'a> Asked<'a> {
 
     /// Reads the claim again: the answer to an earlier call was lost.
     async fn made(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
-        let (ids, revisions): (Json<Vec<i64>>, Json<Vec<i32>>) =
-            sqlx::query_as(include_str!("../../queries/sqlite/claim_made.sql"))
-                .bind(self.request.claim.0.to_string())
-                .fetch_one(&mut **tx)
-                .await
-                .map_err(|error| failed(DOING, error))?;
+        let (ids, revisions): (Json<Vec<i64>>, Json<Vec<i32>>) = sqlx::query_as(query!("sqlite/poller/claim_made"))
+            .bind(self.request.claim.0.to_string())
+            .fetch_one(&mut **tx)
+            .await
+            .map_err(|error| failed(DOING, error))?;
         let messages = read(tx, ids.0.into_iter().zip(revisions.0).collect()).await?;
         Ok(Claimed { messages, ..Claimed::default() })
     }
 
     async fn walk(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<DueRow>, sqlx::Error> {
-        sqlx::query_as(include_str!("../../queries/sqlite/claim_walk.sql"))
+        sqlx::query_as(query!("sqlite/poller/claim_walk"))
             .bind(self.term.shard.0)
             .bind(&self.excluded)
             .bind(self.request.limit)
@@ -139,7 +138,7 @@ impl<'a> Asked<'a> {
     }
 
     async fn insert(&self, tx: &mut SqliteTransaction<'static>, batch: Batch) -> Result<(), StoreError> {
-        sqlx::query(include_str!("../../queries/sqlite/claim_insert.sql"))
+        sqlx::query(query!("sqlite/poller/claim_insert"))
             .bind(self.request.claim.0.to_string())
             .bind(self.term.shard.0)
             .bind(self.term.epoch.0)
@@ -161,7 +160,7 @@ impl<'a> Asked<'a> {
         tx: &mut SqliteTransaction<'static>,
         mut met: Met,
     ) -> Result<BTreeMap<String, u64>, StoreError> {
-        let behind: Vec<(i64, Lossy<String>)> = sqlx::query_as(include_str!("../../queries/sqlite/defer_behind.sql"))
+        let behind: Vec<(i64, Lossy<String>)> = sqlx::query_as(query!("sqlite/poller/defer_behind"))
             .bind(self.term.shard.0)
             .bind(&self.excluded)
             .bind(&self.channels)
@@ -169,7 +168,7 @@ impl<'a> Asked<'a> {
             .await
             .map_err(|error| failed(DOING, error))?;
         met.extend(behind.into_iter().map(|(id, channel)| (id, channel.into())));
-        sqlx::query(include_str!("../../queries/sqlite/defer.sql"))
+        sqlx::query(query!("sqlite/poller/defer"))
             .bind(as_json(DOING, &met.keys().collect::<Vec<_>>())?)
             .bind(millis_i64(self.request.unknown_channel_delay))
             .execute(&mut **tx)
@@ -181,7 +180,7 @@ impl<'a> Asked<'a> {
 
 /// The rows of a claim that may still be sent under it, in their order.
 async fn read(tx: &mut SqliteTransaction<'static>, claimed: Vec<(i64, i32)>) -> Result<Vec<Message>, StoreError> {
-    let rows = sqlx::query_as(include_str!("../../queries/sqlite/claimed.sql"))
+    let rows = sqlx::query_as(query!("sqlite/poller/claimed"))
         .bind(as_json(DOING, &claimed)?)
         .fetch_all(&mut **tx)
         .await

@@ -30,24 +30,24 @@ pub(super) async fn write(
     group: &MarkGroup<'_>,
     finished: &[Uuid],
 ) -> Result<Vec<i64>, StoreError> {
-    let standing: Vec<String> = sqlx::query_scalar(include_str!("../../queries/sqlite/claims_standing.sql"))
+    let standing: Vec<String> = sqlx::query_scalar(query!("sqlite/poller/claims_standing"))
         .bind(as_json(DOING, &group.claims(finished))?)
         .fetch_all(&mut **tx)
         .await
         .map_err(|error| failed(DOING, error))?;
     let (delivered, others): (Vec<_>, Vec<_>) = group.under(&standing).into_iter().partition(|row| row.is_delivery());
     let delivered = DeliveryRow::all(&delivered);
-    let mut accepted = take(tx, include_str!("../../queries/sqlite/mark_delivered.sql"), &delivered).await?;
-    accepted.extend(take(tx, include_str!("../../queries/sqlite/mark.sql"), &others).await?);
+    let mut accepted = take(tx, query!("sqlite/poller/mark_delivered"), &delivered).await?;
+    accepted.extend(take(tx, query!("sqlite/poller/mark"), &others).await?);
     let (accepted, refused) = group.split(&accepted);
     let fenced = which_are_fenced(tx, &refused).await?;
 
     let attempts = attempts_to_record(&accepted, &refused, &fenced);
-    execute(tx, include_str!("../../queries/sqlite/mark_record.sql"), &attempts).await?;
+    execute(tx, query!("sqlite/poller/mark_record"), &attempts).await?;
     let gone: Vec<&MarkRow<'_>> = accepted.into_iter().filter(|row| row.invalid_target).collect();
-    execute(tx, include_str!("../../queries/sqlite/mark_invalid_target.sql"), &gone).await?;
-    execute(tx, include_str!("../../queries/sqlite/mark_pause.sql"), &group.pauses()).await?;
-    execute(tx, include_str!("../../queries/sqlite/claims_delete.sql"), finished).await?;
+    execute(tx, query!("sqlite/poller/mark_invalid_target"), &gone).await?;
+    execute(tx, query!("sqlite/poller/mark_pause"), &group.pauses()).await?;
+    execute(tx, query!("sqlite/poller/claims_delete"), finished).await?;
     Ok(fenced)
 }
 
@@ -75,7 +75,7 @@ async fn which_are_fenced(
     if refused.is_empty() {
         return Ok(Vec::new());
     }
-    sqlx::query_scalar(include_str!("../../queries/sqlite/mark_fenced.sql"))
+    sqlx::query_scalar(query!("sqlite/poller/mark_fenced"))
         .bind(as_json(DOING, refused)?)
         .fetch_all(&mut **tx)
         .await

@@ -59,7 +59,7 @@ impl Store for SqliteStore {
         from: Option<&OrderingKey>,
         keys: u32,
     ) -> Result<Option<OrderingKey>, StoreError> {
-        sqlx::query_as(include_str!("../../queries/sqlite/key_behind.sql"))
+        sqlx::query_as(query!("sqlite/poller/key_behind"))
             .bind(shard.0)
             .bind(from.map(|key| &key.channel))
             .bind(from.map(|key| &key.ordering_key))
@@ -87,14 +87,16 @@ impl Store for SqliteStore {
 mod tests {
     #[test]
     fn all_but_what_an_application_runs_asks_for_now_in_one_way() -> std::io::Result<()> {
-        for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/queries/sqlite"))? {
-            let file = file?;
-            let statement = std::fs::read_to_string(file.path())?;
-            let by_applications = file.file_name().to_string_lossy().starts_with("enqueue");
-            let other = if by_applications { "unixepoch" } else { "julianday" };
-            assert!(!statement.contains(other), "{} says {other}", file.path().display());
-            let whole = statement.matches("CAST(round(unixepoch('subsec') * 1000) AS INTEGER)").count();
-            assert_eq!(statement.matches("unixepoch('subsec')").count(), whole, "{}", file.path().display());
+        for subject in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/queries/sqlite"))? {
+            let subject = subject?;
+            let other = if subject.file_name() == "enqueue" { "unixepoch" } else { "julianday" };
+            for file in std::fs::read_dir(subject.path())? {
+                let path = file?.path();
+                let statement = std::fs::read_to_string(&path)?;
+                assert!(!statement.contains(other), "{} says {other}", path.display());
+                let whole = statement.matches("CAST(round(unixepoch('subsec') * 1000) AS INTEGER)").count();
+                assert_eq!(statement.matches("unixepoch('subsec')").count(), whole, "{}", path.display());
+            }
         }
         Ok(())
     }

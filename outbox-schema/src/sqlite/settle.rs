@@ -16,7 +16,7 @@ const DOING: &str = "settling claims";
 
 impl SqliteStore {
     pub(super) async fn unsettled(&self, shard: Shard) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
-        let rows: Vec<UnsettledRow> = sqlx::query_as(include_str!("../../queries/sqlite/unsettled.sql"))
+        let rows: Vec<UnsettledRow> = sqlx::query_as(query!("sqlite/poller/unsettled"))
             .bind(shard.0)
             .fetch_all(&self.pool)
             .await
@@ -31,7 +31,7 @@ impl SqliteStore {
     ) -> Result<Settlement, StoreError> {
         let channels = as_json(DOING, &ChannelRow::all(channels))?;
         let mut tx = self.begin(DOING).await?;
-        let locked: Option<TermRow> = sqlx::query_as(include_str!("../../queries/sqlite/term.sql"))
+        let locked: Option<TermRow> = sqlx::query_as(query!("sqlite/poller/term_lock_shared"))
             .bind(term.shard.0)
             .fetch_optional(&mut *tx)
             .await
@@ -51,7 +51,7 @@ pub(super) async fn decide(
     shard: Shard,
     channels: &str,
 ) -> Result<Vec<Decision>, StoreError> {
-    let over: Vec<String> = sqlx::query_scalar(include_str!("../../queries/sqlite/settle_over.sql"))
+    let over: Vec<String> = sqlx::query_scalar(query!("sqlite/poller/settle_over"))
         .bind(shard.0)
         .fetch_all(&mut **tx)
         .await
@@ -60,7 +60,7 @@ pub(super) async fn decide(
         return Ok(Vec::new());
     }
     let over = as_json(DOING, &over)?;
-    let doubt: Vec<DoubtRow> = sqlx::query_as(include_str!("../../queries/sqlite/settle_doubt.sql"))
+    let doubt: Vec<DoubtRow> = sqlx::query_as(query!("sqlite/poller/settle_doubt"))
         .bind(&over)
         .bind(channels)
         .fetch_all(&mut **tx)
@@ -69,9 +69,9 @@ pub(super) async fn decide(
     let decisions: Vec<Decision> = doubt.into_iter().map(Into::into).collect();
     let decided = as_json(DOING, &decisions)?;
     for (statement, argument) in [
-        (include_str!("../../queries/sqlite/settle.sql"), &decided),
-        (include_str!("../../queries/sqlite/settle_record.sql"), &decided),
-        (include_str!("../../queries/sqlite/claims_delete.sql"), &over),
+        (query!("sqlite/poller/settle"), &decided),
+        (query!("sqlite/poller/settle_record"), &decided),
+        (query!("sqlite/poller/claims_delete"), &over),
     ] {
         sqlx::query(statement).bind(argument).execute(&mut **tx).await.map_err(|error| failed(DOING, error))?;
     }

@@ -16,11 +16,10 @@ impl SqliteStore {
         let epoch = mint(&mut tx, shard, holder).await.map_err(|error| failed(doing, error))?;
         tx.commit().await.map_err(|error| failed(doing, error))?;
 
-        let destinations: Vec<DestinationRow> =
-            sqlx::query_as(include_str!("../../queries/sqlite/destinations_known.sql"))
-                .fetch_all(&self.pool)
-                .await
-                .map_err(|error| failed(doing, error))?;
+        let destinations: Vec<DestinationRow> = sqlx::query_as(query!("sqlite/poller/destinations_known"))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(|error| failed(doing, error))?;
         let (unsettled, _) = self.unsettled(shard).await?;
         Ok(OpenedTerm {
             epoch: Epoch(epoch),
@@ -36,14 +35,14 @@ impl SqliteStore {
         counts: TermCounts,
     ) -> Result<(), StoreError> {
         let doing = "ending a term";
-        sqlx::query(include_str!("../../queries/sqlite/close_gate.sql"))
+        sqlx::query(query!("sqlite/poller/close_gate"))
             .bind(term.shard.0)
             .bind(term.epoch.0)
             .bind(term.holder.as_str())
             .execute(&self.pool)
             .await
             .map_err(|error| failed(doing, error))?;
-        sqlx::query(include_str!("../../queries/sqlite/end_term.sql"))
+        sqlx::query(query!("sqlite/poller/end_term"))
             .bind(term.shard.0)
             .bind(term.epoch.0)
             .bind(term.holder.as_str())
@@ -65,31 +64,23 @@ pub(super) async fn mint(
     shard: Shard,
     holder: &Holder,
 ) -> Result<i64, sqlx::Error> {
-    sqlx::query(include_str!("../../queries/sqlite/term_ensure.sql")).bind(shard.0).execute(&mut **tx).await?;
+    sqlx::query(query!("sqlite/poller/term_ensure")).bind(shard.0).execute(&mut **tx).await?;
     let term: TermRow =
-        sqlx::query_as(include_str!("../../queries/sqlite/term.sql")).bind(shard.0).fetch_one(&mut **tx).await?;
+        sqlx::query_as(query!("sqlite/poller/term_lock_shared")).bind(shard.0).fetch_one(&mut **tx).await?;
     if term.holder == holder.as_str() {
         return Ok(term.epoch); // the answer to an earlier call was lost
     }
 
     let minted = term.epoch + 1;
-    sqlx::query(include_str!("../../queries/sqlite/term_mint.sql"))
-        .bind(holder.as_str())
-        .bind(shard.0)
-        .execute(&mut **tx)
-        .await?;
-    sqlx::query(include_str!("../../queries/sqlite/term_log_lost.sql"))
-        .bind(shard.0)
-        .bind(term.epoch)
-        .execute(&mut **tx)
-        .await?;
-    sqlx::query(include_str!("../../queries/sqlite/term_log.sql"))
+    sqlx::query(query!("sqlite/poller/term_mint")).bind(holder.as_str()).bind(shard.0).execute(&mut **tx).await?;
+    sqlx::query(query!("sqlite/poller/term_log_lost")).bind(shard.0).bind(term.epoch).execute(&mut **tx).await?;
+    sqlx::query(query!("sqlite/poller/term_log"))
         .bind(shard.0)
         .bind(minted)
         .bind(holder.as_str())
         .execute(&mut **tx)
         .await?;
 
-    sqlx::query(include_str!("../../queries/sqlite/supersede.sql")).bind(shard.0).execute(&mut **tx).await?;
+    sqlx::query(query!("sqlite/poller/supersede")).bind(shard.0).execute(&mut **tx).await?;
     Ok(minted)
 }

@@ -27,7 +27,7 @@ impl SqliteStore {
 async fn life(tx: &mut SqliteTransaction<'static>) -> Result<(), TrialError> {
     let probe = Probe::new();
     for _ in 0..2 {
-        let inserted = sqlx::query(include_str!("../../queries/sqlite/trial.sql")).execute(&mut **tx).await;
+        let inserted = sqlx::query(query!("sqlite/poller/trial")).execute(&mut **tx).await;
         tried(ENQUEUE, inserted.map_err(|error| failed("inserting a message", error)))?;
     }
     let first = probe.term(tried(TERM, begin(tx, &probe.holders[0]).await)?, 0);

@@ -1,0 +1,33 @@
+//! SQL in files: `queries/DIALECT/SUBJECT/NAME.sql`, and `migrations/DIALECT/NAME.sql`.
+
+/// The text of one file of this package, without its ending.
+macro_rules! sql_file {
+    ($($part:expr),+) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $($part,)+ ".sql"))
+    };
+}
+
+/// The text of `queries/DIALECT/SUBJECT/NAME.sql`, for `"DIALECT/SUBJECT/NAME"`.
+macro_rules! query {
+    ($name:literal) => {
+        sql_file!("queries/", $name)
+    };
+}
+
+/// The three texts of `FOLDER/DIALECT/NAME.sql`.
+macro_rules! dialects {
+    ($folder:literal, $name:literal) => {
+        $crate::sql::Statement {
+            postgres: sql_file!($folder, "/postgres/", $name),
+            mysql: sql_file!($folder, "/mysql/", $name),
+            sqlite: sql_file!($folder, "/sqlite/", $name),
+        }
+    };
+}
+
+/// A statement in three dialects: `"SUBJECT/NAME"`.
+macro_rules! statement {
+    ($name:literal) => {
+        dialects!("queries", $name)
+    };
+}
