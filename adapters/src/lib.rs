@@ -1,17 +1,15 @@
 //! How the outside is reached: destinations (http, fcm), leases (redis, table) and hints (redis).
 
-mod connections;
-pub mod destination;
-mod exchange;
+pub mod adapter;
 pub mod fcm;
 pub mod hints;
 pub mod http;
 pub mod lease;
-mod network;
 mod retry_after;
 pub mod setup;
+mod transport;
 
-pub use destination::{Adapter, Answer, Delivery, Permit};
+pub use adapter::{Adapter, Answer, Delivery, Permit};
 pub use hints::Hints;
 pub use lease::{
     Held, Lease, LeaseError, REDIS_RIGHTS, REDIS_URL, RedisHints, RedisLease, RedisSetupError, TableLease,

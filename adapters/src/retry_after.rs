@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use hyper::header::{HeaderMap, RETRY_AFTER};
 use outbox_schema::Outcome;
 
-use crate::destination::RETRY_AFTER_MAX;
+use crate::adapter::RETRY_AFTER_MAX;
 
 /// How long the answer asks to wait, [`RETRY_AFTER_MAX`] at most; none where it does not say, or says nonsense.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {

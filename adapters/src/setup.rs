@@ -11,7 +11,7 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 use url::{Position, Url};
 
-use crate::network::Guard;
+use crate::transport::network::Guard;
 
 /// A channel cannot be set up as its settings say.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -11,9 +11,9 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, Executor, MySqlPool, PgPool, SqlitePool};
 
-use crate::mysql::MySqlStore;
-use crate::postgres::PostgresStore;
-use crate::sqlite::SqliteStore;
+use crate::store::mysql::MySqlStore;
+use crate::store::postgres::PostgresStore;
+use crate::store::sqlite::SqliteStore;
 use crate::{ByHand, Desk, Pruning, Store};
 
 /// Longest that a statement may take on the server.

@@ -14,47 +14,33 @@ pub mod desk;
 pub mod destination;
 pub mod enqueue;
 pub mod environment;
-pub mod fcm;
 pub mod fingerprint;
-mod fitting;
-mod lossy;
 pub mod mark;
 pub mod message;
 pub mod migrate;
 pub mod mistakes;
-pub mod mysql;
-pub mod new_message;
 pub mod payload;
 pub mod plain_name;
-pub mod postgres;
 pub mod retention;
-mod rows;
 mod sql;
-pub mod sqlite;
-mod steps;
 pub mod store;
 pub mod term;
-pub mod trace;
-pub mod trial;
-mod wire;
 
-pub use claim::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, KeyStretch, Message, OnDeadOrdered, OrderingKey, WalkStart,
-};
+pub use claim::{ChannelTerms, ClaimId, ClaimRequest, Claimed, KeyStretch, OnDeadOrdered, OrderingKey, WalkStart};
 pub use database::{ConnectError, ConnectOptions, Database, Dialect};
 pub use desk::{ByHand, DeadLetterFilter, Desk, DeskError, Selection};
 pub use destination::{DestinationStore, Pause, PauseKind};
+pub use enqueue::fcm::{FcmMessage, FcmTarget};
+pub use enqueue::new_message::{InvalidMessage, NewMessage};
+pub use enqueue::trace::TraceContext;
 pub use enqueue::{EnqueueError, Enqueued, OutboxConnection, enqueue, enqueue_all};
-pub use fcm::{FcmMessage, FcmTarget};
 pub use mark::{AttemptRecord, DeadReason, InDoubtPolicy, Mark, Outcome, Scope, Verdict};
-pub use message::{MessageId, Revision, Status};
+pub use message::{Message, MessageId, Revision, Status};
 pub use migrate::{
     DEFAULT_ENVIRONMENT, Meta, MigrateError, Migrated, SCHEMA_VERSION, SchemaError, SchemaState, migration_statements,
     migrations_sql,
 };
-pub use new_message::{InvalidMessage, NewMessage};
 pub use retention::{Pruning, Retention};
+pub use store::trial::TrialError;
 pub use store::{Store, StoreError};
 pub use term::{Epoch, Holder, Shard, TermEnd, TermId};
-pub use trace::TraceContext;
-pub use trial::TrialError;

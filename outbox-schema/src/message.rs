@@ -1,6 +1,9 @@
 //! What a message is: its identity and its states.
 
 use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use crate::store::lossy::Lossy;
 
 /// The primary key of a row in `outbox`.
 ///
@@ -51,5 +54,121 @@ impl Status {
             Self::Success => "SUCCESS",
             Self::Dead => "DEAD",
         }
+    }
+}
+
+/// A claimed row.
+#[derive(Clone, sqlx::FromRow)]
+pub struct Message {
+    /// Primary key.
+    pub id: i64,
+    /// The revision that the claim recorded.
+    pub revision: i32,
+    /// The same on every attempt.
+    #[sqlx(try_from = "Lossy<String>")]
+    pub idempotency_key: String,
+    /// The name of a configured channel.
+    #[sqlx(try_from = "Lossy<String>")]
+    pub channel: String,
+    /// What the row addresses, as the application wrote it.
+    #[sqlx(try_from = "Lossy<String>")]
+    pub target: String,
+    /// The unit that is paused, limited and counted.
+    #[sqlx(try_from = "Lossy<String>")]
+    pub destination: String,
+    /// JSON as the database returns it; never re-serialised.
+    #[sqlx(try_from = "Lossy<String>")]
+    pub payload: String,
+    /// Extra HTTP headers: a JSON object as text.
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    pub headers: Option<String>,
+    /// Attempts counted so far.
+    pub attempts: i32,
+    /// The row's own budget, as written: may be nonsense.
+    pub max_attempts: Option<i32>,
+    /// Milliseconds from the claim to `expires_at` by the database's clock; negative once past.
+    pub expires_in_ms: Option<i64>,
+    /// Milliseconds since the first attempt (of this life: a redrive starts anew).
+    pub retrying_for_ms: Option<i64>,
+    /// Milliseconds from `created_at` to the claim.
+    pub waited_ms: i64,
+    /// `created_at` in milliseconds since 1970, by the database's clock; none where it is no moment (`infinity`).
+    pub created_ms: Option<i64>,
+    /// Messages of the channel with the same key go out one at a time: the next is due once this one has an outcome.
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    pub ordering_key: Option<String>,
+    /// Whether the channel's target is in `outbox_invalid_target`.
+    pub target_is_gone: bool,
+    /// W3C trace context of the enqueuing request.
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    pub traceparent: Option<String>,
+    /// Vendor part of the trace context.
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    pub tracestate: Option<String>,
+}
+
+impl Message {
+    /// The row's primary key.
+    pub fn id(&self) -> MessageId {
+        MessageId(self.id)
+    }
+
+    /// How long before the claim its first attempt began (of this life); zero where there was none.
+    pub fn retrying_for(&self) -> Duration {
+        Duration::from_millis(self.retrying_for_ms.and_then(|ms| ms.try_into().ok()).unwrap_or(0))
+    }
+
+    /// When the application wrote it, by the database's clock; none where that is no moment.
+    pub fn created_at(&self) -> Option<SystemTime> {
+        let since_1970 = Duration::from_millis(u64::try_from(self.created_ms?).ok()?);
+        SystemTime::UNIX_EPOCH.checked_add(since_1970)
+    }
+
+    /// The revision that a mark of this claim must find.
+    pub fn revision(&self) -> Revision {
+        Revision(self.revision)
+    }
+}
+
+/// Says which message it is; bodies, headers and targets stay out of logs.
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("id", &self.id)
+            .field("revision", &self.revision)
+            .field("idempotency_key", &self.idempotency_key)
+            .field("channel", &self.channel)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_body_headers_and_target_of_a_message_are_in_no_debug_output() {
+        let message = Message {
+            id: 7,
+            revision: 0,
+            idempotency_key: "order-4711".to_owned(),
+            channel: "hook".to_owned(),
+            target: "https://shop.example/s3cret".to_owned(),
+            destination: "https://shop.example:443".to_owned(),
+            payload: "\"s3cret\"".to_owned(),
+            headers: Some("{\"X-Api-Key\": \"s3cret\"}".to_owned()),
+            attempts: 0,
+            max_attempts: None,
+            expires_in_ms: None,
+            retrying_for_ms: None,
+            waited_ms: 0,
+            created_ms: None,
+            ordering_key: None,
+            target_is_gone: false,
+            traceparent: None,
+            tracestate: None,
+        };
+        let shown = format!("{message:?}");
+        assert!(shown.contains("order-4711") && !shown.contains("s3cret"), "{shown}");
     }
 }

@@ -25,13 +25,13 @@ pub use self::response::RETRY_FLOOR;
 use self::response::{CHANNEL_WAIT, Fault};
 pub use self::settings::Settings;
 use self::token::{KeyFile, Source, Token, Tokens};
-use crate::connections::{Connections, Request};
-use crate::destination::{Adapter, Answer, Delivery, Permit};
-use crate::exchange::{HeadAlone, NoAnswer, Read};
-use crate::network::Guard;
-use crate::network::tls::Tls;
+use crate::adapter::{Adapter, Answer, Delivery, Permit};
 use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, connect_patience};
+use crate::transport::connections::{Connections, Request};
+use crate::transport::exchange::{HeadAlone, NoAnswer, Read};
+use crate::transport::network::Guard;
+use crate::transport::network::tls::Tls;
 
 /// How long the rate takes to rise from nothing after a rest
 /// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).

@@ -1,11 +1,11 @@
 //! From a message to the body of an FCM request: the payload, its target, and the ids by which a repeat replaces the
-//! first on the device. What cannot be valid is refused: `outbox_schema::fcm`.
+//! first on the device. What cannot be valid is refused: `outbox_schema::enqueue::fcm`.
 
-use outbox_schema::fcm::Fields;
+use outbox_schema::enqueue::fcm::Fields;
 use outbox_schema::{FcmMessage, FcmTarget};
 use serde_json::{Map, Value};
 
-use crate::destination::Delivery;
+use crate::adapter::Delivery;
 
 /// What is sent.
 #[derive(Debug)]

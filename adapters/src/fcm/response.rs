@@ -9,8 +9,8 @@ use hyper::StatusCode;
 use outbox_schema::{DeadReason, FcmTarget, Outcome, Scope};
 use serde_json::Value;
 
-use crate::exchange::Read;
 use crate::retry_after::{deferral, retry_after};
+use crate::transport::exchange::Read;
 
 /// FCM asks for at least that long before a retry (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
 pub const RETRY_FLOOR: Duration = Duration::from_secs(10);

@@ -20,14 +20,14 @@ use url::Url;
 
 pub use self::headers::{check_header, check_headers};
 pub use self::settings::{Auth, Body, CloudEvents, IdempotencyKey, Kept, Method, Secret, Settings};
-use crate::connections::Connections;
-use crate::destination::{Adapter, Answer, Delivery};
-use crate::exchange::HeadAlone;
-use crate::network::Guard;
-use crate::network::resolver::Resolver;
-use crate::network::tls::Tls;
+use crate::adapter::{Adapter, Answer, Delivery};
 use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, connect_patience, origin};
+use crate::transport::connections::Connections;
+use crate::transport::exchange::HeadAlone;
+use crate::transport::network::Guard;
+use crate::transport::network::resolver::Resolver;
+use crate::transport::network::tls::Tls;
 
 /// A configured channel of kind `http`. Its connections are kept and shared by its requests.
 #[derive(Debug)]

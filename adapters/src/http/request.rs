@@ -12,10 +12,10 @@ use super::headers::IDEMPOTENCY_KEY;
 use super::settings::{Auth, Body, CloudEvents, IdempotencyKey, Method, Settings};
 use super::signing::{self, Signer};
 use super::{cloudevents, headers};
-use crate::connections::Request;
-use crate::destination::Delivery;
-use crate::network::Guard;
+use crate::adapter::Delivery;
 use crate::setup::{Setup, SetupError, origin};
+use crate::transport::connections::Request;
+use crate::transport::network::Guard;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");

@@ -7,8 +7,8 @@ use hyper::header::LOCATION;
 use outbox_schema::{DeadReason, Outcome, Scope};
 use url::Url;
 
-use crate::exchange::Read;
 use crate::retry_after::{deferral, retry_after};
+use crate::transport::exchange::Read;
 
 /// How long a channel waits whose credential is refused and which was not told how long.
 const REFUSED_CREDENTIAL: Duration = Duration::from_mins(1);

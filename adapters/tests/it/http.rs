@@ -282,7 +282,7 @@ async fn a_body_without_end_is_read_to_the_cap_and_dropped() {
         let server = StandIn::start(move |_| Reply::Flood(head.clone())).await;
         let answer = channel(&loopback(), LONG, false).deliver(delivery(&server.url("/"))).await;
         assert_eq!(answer.outcome, outcome, "{answer:?}");
-        assert!(answer.excerpt.is_none_or(|excerpt| excerpt.len() == outbox_adapters::destination::EXCERPT_BYTES));
+        assert!(answer.excerpt.is_none_or(|excerpt| excerpt.len() == outbox_adapters::adapter::EXCERPT_BYTES));
         assert!(server.flooded() < 32 << 20, "{} bytes were taken", server.flooded());
     }
 }

@@ -11,7 +11,7 @@ use super::statements::{
 use super::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Selection};
 use crate::fingerprint::pattern;
 use crate::sql::{AnyConnection, AnyTransaction, Value, read};
-use crate::wire::ids_as_json;
+use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId};
 
 /// Groups that are counted at most, the ones that died last.

@@ -11,7 +11,7 @@ use super::operation::{BATCH, audit, pause as rest, who};
 use super::statements::{DEFERRED, DESTINATIONS, PAUSE, RESUME};
 use crate::destination::bring_back_rows;
 use crate::sql::{AnyConnection, AnyTransaction, Value};
-use crate::wire::{millis_i64, storable};
+use crate::store::wire::{millis_i64, storable};
 use crate::{Database, PauseKind};
 
 /// A destination, or a channel, of which the outbox remembers something.

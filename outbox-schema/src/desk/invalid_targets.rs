@@ -10,7 +10,7 @@ use super::operation::{BATCH, audit, pause};
 use super::statements::{INVALID_TARGETS, INVALID_TARGETS_CLEAR, INVALID_TARGETS_COUNT};
 use super::{Author, Moment};
 use crate::sql::{AnyConnection, AnyTransaction, Value};
-use crate::wire::ids_as_json;
+use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId};
 
 /// Targets that the audit names at most.

@@ -10,9 +10,9 @@ use sqlx::FromRow;
 use super::Moment;
 use super::dead::now_us;
 use super::statements::{IDS_BELOW, IDS_DEAD, IDS_PENDING, MESSAGES};
-use crate::lossy::Lossy;
 use crate::sql::{AnyConnection, AnyTransaction, Statement, Value};
-use crate::wire::ids_as_json;
+use crate::store::lossy::Lossy;
+use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 
 /// Rows of one statement at most.

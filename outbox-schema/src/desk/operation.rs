@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::statements::{AUDIT, AUDIT_EACH, LOCK_TERMS, NAMED, STANDING};
 use super::{Author, Refusal, Selection, Skipped};
 use crate::sql::{AnyConnection, AnyTransaction, Value};
-use crate::wire::{ids_as_json, storable};
+use crate::store::wire::{ids_as_json, storable};
 use crate::{Database, MessageId, Status};
 
 /// Rows of one transaction.

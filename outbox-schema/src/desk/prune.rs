@@ -7,7 +7,7 @@ use super::{Author, DeskError};
 use crate::Database;
 use crate::retention::{BEGINNING, Pruned, Pruning, Retention};
 use crate::sql::{AnyTransaction, while_doing};
-use crate::wire::millis_i64;
+use crate::store::wire::millis_i64;
 
 pub(super) async fn prune(
     database: &Database,

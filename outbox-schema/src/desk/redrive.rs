@@ -9,7 +9,7 @@ use super::statements::REDRIVE;
 use super::{Author, Pace, Purged, Redriven, Selection, Skipped};
 use crate::retention::{PURGE, PURGE_ATTEMPTS};
 use crate::sql::{AnyConnection, AnyTransaction};
-use crate::wire::ids_as_json;
+use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 
 pub(super) async fn redrive(

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
 use super::Cursor;
-use crate::lossy::Lossy;
-use crate::steps::CRASHED;
+use crate::store::lossy::Lossy;
+use crate::store::steps::CRASHED;
 use crate::{MessageId, Outcome, PauseKind};
 
 /// How an outbox does.

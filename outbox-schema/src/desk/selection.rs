@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::wire::millis_i64;
+use crate::store::wire::millis_i64;
 use crate::{DeadReason, MessageId};
 
 /// Before all that any of the databases keeps, in microseconds since 1970: the year 1000.

@@ -6,7 +6,7 @@ use super::operation::{BATCH, Operation, Standing, lock_terms, pause};
 use super::statements::{OPERATION, OPERATION_PAGE, UNDO, UNDOABLE};
 use super::{AuditEntry, Author, Undone};
 use crate::sql::{AnyConnection, AnyTransaction, read};
-use crate::wire::ids_as_json;
+use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 
 /// The entry of one message, and the message.

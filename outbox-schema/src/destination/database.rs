@@ -13,8 +13,8 @@ use super::statements::{
 };
 use super::{Aside, ByHandChange, DestinationStore};
 use crate::sql::{AnyConnection, AnyTransaction, Statement, Value, read};
-use crate::steps::TermRow;
-use crate::wire::{as_json, ids_as_json, millis_i64};
+use crate::store::steps::TermRow;
+use crate::store::wire::{as_json, ids_as_json, millis_i64};
 use crate::{Database, MessageId, Shard, StoreError, TermId};
 
 /// A row on its way out of the way.

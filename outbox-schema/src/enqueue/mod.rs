@@ -1,7 +1,10 @@
 //! Enqueuing: a message becomes a row in the caller's own transaction, so that both are committed or neither.
 
 mod connection;
+pub mod fcm;
+pub mod new_message;
 mod row;
+pub mod trace;
 
 use std::collections::HashMap;
 

@@ -8,9 +8,10 @@ use std::time::UNIX_EPOCH;
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::new_message::Moment;
-use crate::wire::millis;
-use crate::{InvalidMessage, NewMessage, trace};
+use super::trace;
+use crate::enqueue::new_message::Moment;
+use crate::store::wire::millis;
+use crate::{InvalidMessage, NewMessage};
 
 /// A message that is valid, ready to be inserted.
 #[derive(Debug, Serialize)]

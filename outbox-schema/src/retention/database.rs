@@ -9,7 +9,7 @@ use sqlx::FromRow;
 use super::statements::{OLD_TERMS, ORPHANED_ATTEMPTS, PRUNE_LOCK, PRUNE_PAGE, PRUNE_TERMS, PURGE, PURGE_ATTEMPTS};
 use super::{Overdue, Pruning, Retention, STRETCH, Stretch};
 use crate::sql::{AnyTransaction, Value, read, while_doing};
-use crate::wire::{ids_as_json, millis_i64};
+use crate::store::wire::{ids_as_json, millis_i64};
 use crate::{Database, DeskError, MessageId, Status};
 
 /// Epochs of the term log that go in one transaction.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_schema::destination::DestinationStore as _;
-use outbox_schema::mysql::MySqlStore;
-use outbox_schema::postgres::PostgresStore;
-use outbox_schema::sqlite::SqliteStore;
+use outbox_schema::store::mysql::MySqlStore;
+use outbox_schema::store::postgres::PostgresStore;
+use outbox_schema::store::sqlite::SqliteStore;
 use outbox_schema::{
     ChannelTerms, ConnectOptions, DEFAULT_ENVIRONMENT, Database, Holder, MessageId, Shard, Store, TermId,
 };

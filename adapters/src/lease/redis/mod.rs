@@ -1,0 +1,238 @@
+//! A lease in Redis 6.2 or later, or Valkey: a key that expires.
+//!
+//! Redis decides who holds the lease and how long it lasts; its memory may fail (a failover, a `FLUSHALL`), which
+//! is why the epoch in the outbox database, not the lease, decides who may send.
+//!
+//! What an ACL user needs: [`REDIS_RIGHTS`].
+
+mod address;
+mod connections;
+mod hints;
+mod primary;
+mod releases;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use outbox_schema::{Holder, Shard};
+use redis::{RedisError, Script};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+use self::address::Address;
+use self::connections::Connections;
+pub use self::hints::RedisHints;
+use self::primary::Primary;
+use self::releases::Releases;
+use super::{Held, Lease, LeaseError};
+
+/// What `lease.url` may be, for messages.
+pub const REDIS_URL: &str = "redis://[USER:PASSWORD@]HOST[:PORT][/DB], or with sentinels \
+     redis+sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…]/SERVICE[/DB]; rediss:// and rediss+sentinel:// for TLS";
+
+/// What an ACL user needs on the server (<https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/>):
+/// `+role` behind sentinels only, and with another database than 0 also `+select`. A user of the sentinels needs
+/// `+sentinel|get-master-addr-by-name`.
+pub const REDIS_RIGHTS: &str = "~outbox:* &outbox:* +set +get +del +pexpire +pttl +multi +exec +publish +subscribe \
+     +evalsha +script|load +role";
+
+/// The lease in Redis cannot be set up as its settings say.
+#[derive(Debug, thiserror::Error)]
+pub enum RedisSetupError {
+    /// The setting `lease.url` names no Redis server.
+    #[error("lease.url is not the address of a Redis server: {0}; allowed is {REDIS_URL}")]
+    Url(String),
+    /// The setting `lease.tls_ca` cannot be used.
+    #[error("lease.tls_ca: {0}; allowed is a PEM file with the certificates of authorities")]
+    TlsCa(String),
+}
+
+/// Checks a `lease.url` without using it.
+///
+/// # Errors
+/// For people: what is wrong. Never repeats the URL, which may hold a password.
+pub fn check_redis_url(url: &str) -> Result<(), String> {
+    Address::parse(url).map(|_| ())
+}
+
+/// The lease of one outbox in one Redis.
+///
+/// Commands for an idle fleet, as Redis counts them (inside scripts too): one for each [`Lease::acquire`] that
+/// somebody else's lease turns down, three for each [`Lease::renew`], four for each [`Lease::release`].
+pub struct RedisLease {
+    outbox_id: String,
+    at: String,
+    /// Campaigns, releases and questions.
+    commands: Connections,
+    /// A renewal queues behind nothing, not even a connection attempt of a campaign.
+    renewals: Connections,
+    releases: Releases,
+    renew: Script,
+    release: Script,
+    /// Per shard, the holder whose last [`Lease::acquire`] was not answered "no": it may hold the lease.
+    perhaps: Mutex<HashMap<Shard, Holder>>,
+}
+
+impl RedisLease {
+    /// Sets the lease up without connecting. `tls_ca` is the path of a PEM file with the authorities to trust instead
+    /// of the system's; empty: the system's. `outbox_id` is the outbox's UUID, which keeps the leases of several
+    /// outboxes in one Redis apart.
+    pub fn new(url: &str, tls_ca: &str, outbox_id: &str) -> Result<Self, RedisSetupError> {
+        let (primary, at) = primary_of(url, tls_ca)?;
+        Ok(Self {
+            outbox_id: outbox_id.to_owned(),
+            at,
+            commands: Connections::new(Arc::clone(&primary)),
+            renewals: Connections::new(Arc::clone(&primary)),
+            releases: Releases::new(primary),
+            renew: Script::new(include_str!("renew.lua")),
+            release: Script::new(include_str!("release.lua")),
+            perhaps: Mutex::default(),
+        })
+    }
+
+    /// In braces what a cluster hashes, so that a script's key and a shard's other keys would meet on one node.
+    fn key(&self, shard: Shard) -> String {
+        format!("outbox:{{{}}}:lease:{shard}", self.outbox_id)
+    }
+
+    fn channel(&self, shard: Shard) -> String {
+        format!("outbox:{{{}}}:released:{shard}", self.outbox_id)
+    }
+
+    fn failed(&self, doing: &'static str) -> impl FnOnce(RedisError) -> LeaseError {
+        move |source| LeaseError { at: self.at.clone(), doing, source: source.into() }
+    }
+
+    fn perhaps(&self) -> std::sync::MutexGuard<'_, HashMap<Shard, Holder>> {
+        self.perhaps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Lease for RedisLease {
+    /// A call that was turned down, or the first of a holder, is one `SET`. The `GET` that recognises a lease won by
+    /// a call whose answer was lost is sent only where there was such a call, or one that was answered "yes".
+    async fn acquire(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        let key = self.key(shard);
+        let perhaps_held = self.perhaps().insert(shard, holder.clone()).as_ref() == Some(holder);
+        let acquired = self.commands.with(async |connection| {
+            let mut set = redis::cmd("SET");
+            set.arg(&key).arg(holder.as_str()).arg("NX").arg("PX").arg(milliseconds(ttl));
+            if set.query_async::<Option<String>>(connection).await?.is_some() {
+                return Ok(true);
+            }
+            if !perhaps_held {
+                return Ok(false);
+            }
+            let found: Option<String> = redis::cmd("GET").arg(&key).query_async(connection).await?;
+            Ok(found.as_deref() == Some(holder.as_str()))
+        });
+        let acquired = acquired.await.map_err(self.failed("campaigning for the lease"))?;
+        if !acquired {
+            self.perhaps().remove(&shard);
+        }
+        Ok(acquired)
+    }
+
+    async fn renew(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        let mut renew = self.renew.key(self.key(shard));
+        renew.arg(holder.as_str()).arg(milliseconds(ttl));
+        let renewed = self.renewals.with(async |connection| renew.invoke_async(connection).await);
+        renewed.await.map_err(self.failed("renewing the lease"))
+    }
+
+    async fn release(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {
+        let mut release = self.release.key(self.key(shard));
+        release.arg(holder.as_str()).arg(self.channel(shard));
+        let released = self.commands.with(async |connection| release.invoke_async(connection).await);
+        released.await.map_err(self.failed("releasing the lease"))
+    }
+
+    /// Wakes also when the subscription has been made, at first or anew: what was published before was not heard.
+    async fn released(&self, shard: Shard) {
+        self.releases.next(self.channel(shard)).await;
+    }
+
+    async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
+        let key = self.key(shard);
+        let found = self.commands.with(async |connection| {
+            redis::pipe().atomic().get(&key).pttl(&key).query_async::<(Option<String>, i64)>(connection).await
+        });
+        let (holder, remaining) = found.await.map_err(self.failed("asking who holds the lease"))?;
+        // A negative time to live: the key was set by hand, and does not expire.
+        let remaining = u64::try_from(remaining).map_or(Duration::MAX, Duration::from_millis);
+        Ok(holder.map(|holder| Held { holder, remaining }))
+    }
+}
+
+impl fmt::Debug for RedisLease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisLease").field("at", &self.at).field("outbox_id", &self.outbox_id).finish_non_exhaustive()
+    }
+}
+
+/// The server of these settings, not connected to yet, and its address for errors.
+fn primary_of(url: &str, tls_ca: &str) -> Result<(Arc<Primary>, String), RedisSetupError> {
+    let address = Address::parse(url).map_err(RedisSetupError::Url)?;
+    let at = address.shown();
+    let authorities = authorities(tls_ca).map_err(RedisSetupError::TlsCa)?;
+    // The address has been read, so it is the certificates that it can refuse.
+    let primary = Primary::new(address, authorities).map_err(|why| RedisSetupError::TlsCa(why.to_string()))?;
+    Ok((Arc::new(primary), at))
+}
+
+/// The PEM file, with a certificate in it.
+fn authorities(path: &str) -> Result<Option<Vec<u8>>, String> {
+    if path.is_empty() {
+        return Ok(None);
+    }
+    let pem = std::fs::read(path).map_err(|error| format!("the file {path:?} cannot be read: {error}"))?;
+    match CertificateDer::pem_slice_iter(&pem).next() {
+        Some(Ok(_)) => Ok(Some(pem)),
+        Some(Err(error)) => Err(format!("the file {path:?} is not PEM: {error}")),
+        None => Err(format!("the file {path:?} holds no certificate")),
+    }
+}
+
+/// As `PX` takes it: zero is an error there.
+fn milliseconds(ttl: Duration) -> u64 {
+    u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_wrong_url_names_the_setting_and_keeps_its_password_to_itself() {
+        for url in ["http://me:secret@localhost", "localhost:6379 secret", "redis://me:secret@localhost/first"] {
+            let error = RedisLease::new(url, "", "id").unwrap_err().to_string();
+            assert!(error.starts_with("lease.url is not the address of a Redis server"), "{error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn authorities_that_cannot_be_read_name_the_setting() {
+        for path in ["/nonexistent/ca.pem", "/dev/null", "Cargo.toml"] {
+            let error = RedisLease::new("rediss://localhost", path, "id").unwrap_err().to_string();
+            assert!(error.starts_with("lease.tls_ca: the file") && error.contains(path), "{error}");
+        }
+    }
+
+    #[test]
+    fn neither_an_address_nor_a_debug_text_shows_a_password() {
+        let lease = RedisLease::new("rediss://me:secret@redis.example:6380/1", "", "id").unwrap();
+        assert_eq!(lease.at, "redis.example:6380");
+        assert!(!format!("{lease:?}").contains("secret"));
+        let url = "redis+sentinel://me:secret@one,two/shop?sentinel_password=secret";
+        let lease = RedisLease::new(url, "", "id").unwrap();
+        assert_eq!(lease.at, "shop (sentinels one:26379, two:26379)");
+    }
+}

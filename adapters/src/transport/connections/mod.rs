@@ -1,0 +1,240 @@
+//! The connections of a channel: kept and used again, as many to an origin as what is in flight needs, and no more.
+//!
+//! [`Connections`] knows the origins, `kept` which connection of one is lent next, `origin` sends over it, and `body` knows
+//! whether that was begun: what a connection refused unread goes over another one, within the same attempt. Nothing else is
+//! sent twice, no redirect is followed, and no proxy is asked.
+
+mod body;
+mod kept;
+mod origin;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::HeaderMap;
+use hyper::{Method, Response, StatusCode};
+use tokio::time::Instant;
+use url::Url;
+
+use self::origin::{Lent, Origin};
+use crate::adapter::Permit;
+use crate::setup::origin as origin_of;
+use crate::transport::exchange::{self, HeadAlone, NoAnswer, Read};
+use crate::transport::network::Guard;
+use crate::transport::network::dial::Dialer;
+use crate::transport::network::tls::Tls;
+
+/// How often connections are looked through for those that nobody has used for long.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// What is to be sent.
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) permit: Arc<dyn Permit>,
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { method, url, .. } = self;
+        f.debug_struct("Request").field("method", method).field("origin", &origin_of(url)).finish_non_exhaustive()
+    }
+}
+
+/// The connections of a channel, by origin. None is opened before it is needed.
+pub(crate) struct Connections {
+    head_alone: HeadAlone,
+    guard: Arc<Guard>,
+    tls: Tls,
+    patience: Duration,
+    origins: Arc<Origins>,
+}
+
+type Origins = Mutex<HashMap<String, Arc<Origin>>>;
+
+impl Connections {
+    /// Connections to what `guard` permits. `patience` is for making one.
+    pub(crate) fn new(head_alone: HeadAlone, guard: Arc<Guard>, tls: Tls, patience: Duration) -> Self {
+        Self { head_alone, guard, tls, patience, origins: Arc::default() }
+    }
+
+    /// Sends `request` and waits for the status and the headers of its answer.
+    ///
+    /// # Cancel safety
+    /// Dropping it leaves the request in doubt.
+    pub(crate) async fn send(&self, request: &Request, deadline: Instant) -> Result<Answered, NoAnswer> {
+        let (response, lent) = self.origin(&request.url).send(request, self.head_alone, deadline).await?;
+        Ok(Answered { response, lent })
+    }
+
+    fn origin(&self, url: &Url) -> Arc<Origin> {
+        let mut origins = lock(&self.origins);
+        if let Some(origin) = origins.get(origin_of(url)) {
+            return Arc::clone(origin);
+        }
+        if origins.is_empty() {
+            tokio::spawn(sweep(Arc::downgrade(&self.origins)));
+        }
+        let dialer = Dialer::new(url, Arc::clone(&self.guard), self.tls.to(url), self.patience);
+        let origin = Arc::new(Origin::new(dialer));
+        origins.insert(origin_of(url).to_owned(), Arc::clone(&origin));
+        origin
+    }
+}
+
+impl std::fmt::Debug for Connections {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connections").finish_non_exhaustive()
+    }
+}
+
+/// Closes what nobody uses and forgets origins without connections, as long as there are any.
+async fn sweep(origins: Weak<Origins>) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        let Some(origins) = origins.upgrade() else { return };
+        let mut origins = lock(&origins);
+        // Whoever sends holds the origin as well.
+        origins.retain(|_, origin| origin.sweep() || Arc::strong_count(origin) > 1);
+        if origins.is_empty() {
+            return;
+        }
+    }
+}
+
+fn lock(origins: &Origins) -> MutexGuard<'_, HashMap<String, Arc<Origin>>> {
+    origins.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An answer whose body has not been read. Where that is read to its end, the connection is kept for the next request; else it
+/// is dropped.
+pub(crate) struct Answered {
+    response: Response<Incoming>,
+    lent: Lent,
+}
+
+impl Answered {
+    pub(crate) fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    /// Reads the body up to the cap and the deadline; a body that does not come whole is as much as did come.
+    pub(crate) async fn read(self, deadline: Instant) -> Read {
+        let (head, mut body) = self.response.into_parts();
+        let (bytes, whole) = exchange::read(&mut body, deadline).await;
+        if whole {
+            self.lent.keep();
+        }
+        Read { status: head.status, headers: head.headers, body: bytes }
+    }
+
+    /// Reads away a body that nobody wants; gives up, and the connection with it, where that takes too long or too
+    /// much.
+    pub(crate) async fn drain(mut self, deadline: Instant) {
+        if exchange::drain(self.response.body_mut(), deadline).await {
+            self.lent.keep();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use hyper::body::Body as _;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::setup::{POOL_IDLE, Setup};
+
+    /// Accepts connections and answers the first request of each; says over its channel when one is closed.
+    async fn server() -> (Url, tokio::sync::mpsc::UnboundedReceiver<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+        let (closed, closings) = tokio::sync::mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let closed = closed.clone();
+                tokio::spawn(async move {
+                    let mut bytes = [0; 4096];
+                    assert!(stream.read(&mut bytes).await.unwrap() > 0);
+                    stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+                    assert_eq!(stream.read(&mut bytes).await.unwrap_or(0), 0, "asked twice");
+                    let _ = closed.send(());
+                });
+            }
+        });
+        (url, closings)
+    }
+
+    fn connections() -> Connections {
+        let setup = Setup { channel: "hooks" };
+        let guard = Guard::new("hooks", &["127.0.0.0/8".parse().unwrap()]);
+        Connections::new(
+            HeadAlone::MayBeActedUpon,
+            Arc::new(guard),
+            Tls::new(setup.tls("", &[]).unwrap()),
+            Duration::from_secs(10),
+        )
+    }
+
+    async fn post(connections: &Connections, url: &Url) -> Answered {
+        let request = Request {
+            method: Method::POST,
+            url: url.clone(),
+            headers: HeaderMap::new(),
+            body: Bytes::from_static(b"{}"),
+            permit: Arc::new(|| true),
+        };
+        let answered = connections.send(&request, deadline()).await.unwrap();
+        assert!(answered.response.body().is_end_stream());
+        answered
+    }
+
+    fn deadline() -> Instant {
+        Instant::now() + Duration::from_secs(20)
+    }
+
+    #[tokio::test]
+    async fn connections_that_nobody_uses_are_closed_and_their_origins_forgotten() {
+        let (url, mut closings) = server().await;
+        let connections = connections();
+        post(&connections, &url).await.drain(deadline()).await;
+        assert_eq!(lock(&connections.origins).len(), 1);
+        tokio::time::pause();
+        tokio::time::advance(POOL_IDLE + SWEEP).await;
+        tokio::time::resume();
+        tokio::time::timeout(Duration::from_secs(20), closings.recv()).await.unwrap().unwrap();
+        assert_eq!(lock(&connections.origins).len(), 0);
+        post(&connections, &url).await.drain(deadline()).await;
+        assert_eq!(lock(&connections.origins).len(), 1, "and found again");
+    }
+
+    #[tokio::test]
+    async fn an_origin_is_not_forgotten_while_somebody_sends_to_it() {
+        let (url, mut closings) = server().await;
+        let connections = connections();
+        let answered = post(&connections, &url).await;
+        tokio::time::pause();
+        tokio::time::advance(2 * POOL_IDLE).await;
+        tokio::time::sleep(SWEEP).await;
+        answered.drain(deadline()).await;
+        let origins = lock(&connections.origins).len();
+        assert_eq!((origins, closings.is_empty()), (1, true), "its connection is kept");
+        closings.recv().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_channel_that_is_set_up_anew_closes_its_connections() {
+        let (url, mut closings) = server().await;
+        let connections = connections();
+        post(&connections, &url).await.drain(deadline()).await;
+        drop(connections);
+        closings.recv().await.unwrap();
+    }
+}

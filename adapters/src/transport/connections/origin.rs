@@ -1,0 +1,283 @@
+//! The connections to one origin, HTTP/2 where it speaks that, and requests over them.
+//!
+//! On an HTTP/1 connection one request goes at a time. On one of HTTP/2 FCM takes 100 at a time and lets further ones wait
+//! (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>), as most servers do, so that many are sent over it at
+//! most, and the next one is opened.
+//!
+//! A server that goes away (`GOAWAY`), as FCM does after some idle minutes, or that closes a connection which nobody uses,
+//! fails no message: what it refused unread goes over another one. That is opened anew, as those of before may go away as
+//! well.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper::header::{ACCEPT, HOST, HeaderValue, USER_AGENT};
+use hyper::{Response, Uri};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::time::{Instant, timeout, timeout_at};
+use url::{Position, Url};
+
+use super::Request;
+use super::body::{Body, Offer};
+use super::kept::{First, Kept, Opened, Opening, Way};
+use crate::setup;
+use crate::transport::exchange::{HeadAlone, NoAnswer, timed_out, unanswered};
+use crate::transport::network::dial::Dialer;
+
+/// Requests that a connection takes before the server has said how many it takes at a time. It says so as soon as it
+/// greets (RFC 9113, 3.4), and refuses those beyond.
+const BEFORE_SETTINGS: usize = 1;
+
+/// How long a connection may take to be ready whose last answer has been read.
+const READY: Duration = Duration::from_secs(1);
+
+/// Connections that may refuse a request before its attempt has failed.
+const REFUSALS: usize = 5;
+
+/// What goes out to one origin.
+pub(super) struct Origin {
+    dialer: Arc<Dialer>,
+    kept: Mutex<Kept>,
+}
+
+impl Origin {
+    pub(super) fn new(dialer: Dialer) -> Self {
+        let kept = Mutex::new(Kept::new(dialer.is_encrypted()));
+        Self { dialer: Arc::new(dialer), kept }
+    }
+
+    /// Sends `request` and waits for the status and the headers of its answer.
+    pub(super) async fn send(
+        self: Arc<Self>,
+        request: &Request,
+        head_alone: HeadAlone,
+        deadline: Instant,
+    ) -> Result<(Response<Incoming>, Lent), NoAnswer> {
+        let (mut refusals, mut after) = (0, 0);
+        loop {
+            let mut lent = self.lend(after, deadline).await?;
+            match self.send_over(&mut lent.sender, request, head_alone, deadline).await {
+                Ok(response) => return Ok((response, lent)),
+                Err(NoAnswer::Refused(_)) if refusals < REFUSALS => {
+                    refusals += 1;
+                    after = lent.newest;
+                    lent.retire();
+                }
+                Err(NoAnswer::NotPermitted) => {
+                    // It was not used. Where making one takes longer than a term, the next has it.
+                    lent.keep();
+                    return Err(NoAnswer::NotPermitted);
+                }
+                Err(no_answer) => return Err(no_answer),
+            }
+        }
+    }
+
+    async fn send_over(
+        &self,
+        sender: &mut Sender,
+        request: &Request,
+        head_alone: HeadAlone,
+        deadline: Instant,
+    ) -> Result<Response<Incoming>, NoAnswer> {
+        let origin = self.dialer.origin();
+        match timeout_at(deadline, sender.is_ready()).await {
+            Ok(true) => {}
+            Ok(false) => return Err(NoAnswer::Refused(format!("{origin} closed the connection before it was used"))),
+            Err(_) => return Err(not_taken(origin)),
+        }
+        let offer = Offer::new(request.body.clone());
+        let outgoing = sender
+            .request(request, offer.body())
+            .map_err(|cause| NoAnswer::Impossible(format!("the target at {origin} cannot be requested: {cause}")))?;
+        if !request.permit.holds() {
+            return Err(NoAnswer::NotPermitted);
+        }
+        let sent = Instant::now();
+        // Whose body is taken back gets it no more.
+        match timeout_at(deadline, sender.send(outgoing)).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(unanswered(&error, origin, offer.take_back(), head_alone)),
+            Err(_) if offer.take_back() && head_alone == HeadAlone::MeansNothing => Err(not_taken(origin)),
+            Err(_) => Err(timed_out(origin, sent)),
+        }
+    }
+
+    /// Closes what nobody has used for long. False where nothing is left.
+    pub(super) fn sweep(&self) -> bool {
+        let mut kept = self.kept();
+        kept.sweep();
+        !kept.is_empty()
+    }
+
+    /// A place on a connection opened after the one called `after`. Where none has room, one more is opened.
+    async fn lend(self: &Arc<Self>, after: u64, deadline: Instant) -> Result<Lent, NoAnswer> {
+        loop {
+            let (newest, way) = {
+                let mut kept = self.kept();
+                let way = kept.lend(after, || self.open());
+                (kept.opened(), way)
+            };
+            let (id, opening) = match way {
+                Way::Idle(sender) => return Ok(self.lent(newest, Sender::Http1(sender))),
+                Way::Line(id, opening) => (id, opening),
+            };
+            // From here on it is given back, whatever happens.
+            let place = Place { origin: Arc::clone(self), id };
+            let opened = timeout_at(deadline, opening.clone()).await.unwrap_or_else(|_| {
+                Err(NoAnswer::NotSent(format!("no connection to {} within the timeout", self.dialer.origin())))
+            });
+            match opened? {
+                Opened::Http2(sender) => {
+                    self.kept().found_http2(id, &opening);
+                    return Ok(self.lent(newest, Sender::Http2(sender, place)));
+                }
+                Opened::Http1(first) => {
+                    place.retire();
+                    self.kept().found_http1();
+                    // Of all who waited for it one has it.
+                    if let Some(sender) = first.take() {
+                        return Ok(self.lent(newest, Sender::Http1(sender)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn lent(self: &Arc<Self>, newest: u64, sender: Sender) -> Lent {
+        Lent { origin: Arc::clone(self), newest, sender }
+    }
+
+    fn open(&self) -> Opening {
+        let dialer = Arc::clone(&self.dialer);
+        async move {
+            let dialled = dialer.dial().await?;
+            let refused =
+                |error: hyper::Error| NoAnswer::NotSent(format!("cannot connect to {}: {error}", dialer.origin()));
+            let wire = TokioIo::new(dialled.wire);
+            if dialled.http2 {
+                let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+                    .timer(TokioTimer::new())
+                    .initial_max_send_streams(BEFORE_SETTINGS)
+                    .keep_alive_interval(setup::PING_INTERVAL)
+                    .keep_alive_timeout(setup::PING_PATIENCE)
+                    .handshake(wire)
+                    .await
+                    .map_err(refused)?;
+                // How it ends is told to the requests on it.
+                tokio::spawn(connection);
+                Ok(Opened::Http2(sender))
+            } else {
+                let (sender, connection) = http1::handshake(wire).await.map_err(refused)?;
+                tokio::spawn(connection);
+                Ok(Opened::Http1(First::new(sender)))
+            }
+        }
+        .boxed()
+        .shared()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection to send one request over.
+pub(super) struct Lent {
+    origin: Arc<Origin>,
+    /// The last connection that was opened when this one was lent.
+    newest: u64,
+    sender: Sender,
+}
+
+enum Sender {
+    Http1(http1::SendRequest<Body>),
+    Http2(http2::SendRequest<Body>, Place),
+}
+
+impl Lent {
+    /// For the next request: the answer to this one has been read to its end.
+    pub(super) fn keep(self) {
+        if let Sender::Http1(sender) = self.sender {
+            self.origin.kept().give_back_idle(sender);
+        }
+    }
+
+    /// Lends the connection to nobody any more; it closes after the last answer.
+    fn retire(self) {
+        if let Sender::Http2(_, place) = self.sender {
+            place.retire();
+        }
+    }
+}
+
+impl Sender {
+    /// The request as this connection takes it; else what is wrong with its URL.
+    fn request(&self, request: &Request, body: Body) -> Result<hyper::Request<Body>, String> {
+        let Request { method, url, headers, .. } = request;
+        let mut outgoing = hyper::Request::new(body);
+        *outgoing.method_mut() = method.clone();
+        *outgoing.headers_mut() = headers.clone();
+        // Some firewalls let nothing through that does not say what it accepts.
+        for (name, value) in [(ACCEPT, "*/*"), (USER_AGENT, setup::USER_AGENT)] {
+            outgoing.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+        }
+        let uri = match self {
+            Self::Http1(_) => {
+                let host = host(url).parse().map_err(|_| "its host is no header value".to_owned())?;
+                outgoing.headers_mut().insert(HOST, host);
+                &url[Position::BeforePath..Position::AfterQuery]
+            }
+            Self::Http2(..) => &url[..Position::AfterQuery],
+        };
+        *outgoing.uri_mut() = uri.parse::<Uri>().map_err(|error| error.to_string())?;
+        Ok(outgoing)
+    }
+
+    /// Waits until the connection takes a request; false where it does not, and has taken none.
+    async fn is_ready(&mut self) -> bool {
+        match self {
+            // One whose last request was answered before it was read may be stuck in it.
+            Self::Http1(sender) => timeout(READY, sender.ready()).await.is_ok_and(|ready| ready.is_ok()),
+            Self::Http2(sender, _) => sender.ready().await.is_ok(),
+        }
+    }
+
+    async fn send(&mut self, request: hyper::Request<Body>) -> hyper::Result<Response<Incoming>> {
+        match self {
+            Self::Http1(sender) => sender.send_request(request).await,
+            Self::Http2(sender, _) => sender.send_request(request).await,
+        }
+    }
+}
+
+fn not_taken(origin: &str) -> NoAnswer {
+    NoAnswer::NotSent(format!("{origin} did not take the request within the timeout"))
+}
+
+/// With the port, unless it is the scheme's own.
+fn host(url: &Url) -> &str {
+    &url[Position::BeforeHost..Position::AfterPort]
+}
+
+/// A place on a connection, given back when it is dropped.
+struct Place {
+    origin: Arc<Origin>,
+    id: u64,
+}
+
+impl Place {
+    /// For nobody else.
+    fn retire(self) {
+        self.origin.kept().retire(self.id);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.origin.kept().give_back(self.id);
+    }
+}

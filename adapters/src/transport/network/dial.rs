@@ -1,0 +1,206 @@
+//! Making a connection: the name, TCP, TLS. What is dialled has been checked by the guard: see [`super::resolver`].
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use rustix::net::sockopt;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use url::{Host, Url};
+
+use super::resolver::{Lookup, ResolveError, Resolver, System};
+use super::{Guard, tls};
+use crate::setup::origin;
+use crate::transport::exchange::NoAnswer;
+
+/// How long an address may take before the next is tried beside it (RFC 8305, 5).
+const STAGGER: Duration = Duration::from_millis(250);
+
+/// How long a connection is idle before it is asked, and how often it is asked in vain before it is closed.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+const KEEPALIVE_TRIES: u32 = 3;
+
+/// How long a connection may take nothing of what was written before it is closed, in milliseconds.
+const UNTAKEN_MS: u32 = 30_000;
+
+/// A connection, encrypted or not.
+pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+
+/// A connection that was made.
+pub(crate) struct Dialled {
+    pub(crate) wire: Box<dyn Wire>,
+    /// Whether HTTP/2 was agreed upon.
+    pub(crate) http2: bool,
+}
+
+/// Makes connections to one origin.
+pub(crate) struct Dialer<L = System> {
+    url: Url,
+    resolver: Resolver<L>,
+    /// None: in plain text.
+    tls: Option<TlsConnector>,
+    patience: Duration,
+}
+
+impl Dialer {
+    /// For the origin of `url`; `patience` is for a whole connection.
+    pub(crate) fn new(url: &Url, guard: Arc<Guard>, tls: &TlsConnector, patience: Duration) -> Self {
+        let tls = (url.scheme() == "https").then(|| tls.clone());
+        Self { url: url.clone(), resolver: Resolver::new(guard), tls, patience }
+    }
+}
+
+impl<L: Lookup> Dialer<L> {
+    pub(crate) fn origin(&self) -> &str {
+        origin(&self.url)
+    }
+
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// A new connection; else why there is none. Nothing was sent over it either way.
+    pub(crate) async fn dial(&self) -> Result<Dialled, NoAnswer> {
+        let dialled = timeout(self.patience, async {
+            let addresses = self.addresses().await?;
+            let wire = connect(&addresses, STAGGER).await.map_err(|error| self.unreachable(&error))?;
+            self.encrypt(wire).await.map_err(|error| self.unreachable(&error))
+        });
+        dialled.await.unwrap_or_else(|_| Err(self.unreachable(&format!("no answer within {:?}", self.patience))))
+    }
+
+    async fn addresses(&self) -> Result<Vec<SocketAddr>, NoAnswer> {
+        let port = self.url.port_or_known_default().unwrap_or_default();
+        let host = self.url.host();
+        if let Some(host) = &host {
+            self.resolver.check_host(host).map_err(|forbidden| NoAnswer::Impossible(forbidden.to_string()))?;
+        }
+        let name = match host {
+            Some(Host::Ipv4(ip)) => return Ok(vec![(ip, port).into()]),
+            Some(Host::Ipv6(ip)) => return Ok(vec![(ip, port).into()]),
+            Some(Host::Domain(name)) => name,
+            None => "",
+        };
+        let addresses = self.resolver.resolve(name).await.map_err(|error| match error {
+            ResolveError::Forbidden(forbidden) => NoAnswer::Impossible(forbidden.to_string()),
+            ResolveError::Unresolved(cause) => {
+                NoAnswer::NotSent(format!("the name of {} cannot be resolved: {cause}", self.origin()))
+            }
+        })?;
+        Ok(addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
+    }
+
+    async fn encrypt(&self, wire: TcpStream) -> io::Result<Dialled> {
+        let Some(connector) = &self.tls else { return Ok(Dialled { wire: Box::new(wire), http2: false }) };
+        let host = self.url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let name = ServerName::try_from(host).map_err(io::Error::other)?;
+        let wire = connector.connect(name, wire).await?;
+        let http2 = wire.get_ref().1.alpn_protocol() == Some(b"h2");
+        Ok(Dialled { wire: tls::wire(wire), http2 })
+    }
+
+    fn unreachable(&self, cause: &dyn ToString) -> NoAnswer {
+        NoAnswer::NotSent(format!("cannot connect to {}: {}", self.origin(), cause.to_string()))
+    }
+}
+
+/// The first of the addresses that answers. The next is tried beside those before it after `stagger`, or once
+/// one has failed.
+async fn connect(addresses: &[SocketAddr], stagger: Duration) -> io::Result<TcpStream> {
+    let mut addresses = addresses.iter();
+    let mut attempts = FuturesUnordered::new();
+    let mut failure = io::Error::other("its name has no address");
+    loop {
+        let next = addresses.next();
+        attempts.extend(next.map(|&address| TcpStream::connect(address)));
+        let wait = if next.is_some() { stagger } else { Duration::MAX };
+        match timeout(wait, attempts.next()).await {
+            Ok(Some(Ok(stream))) => {
+                stream.set_nodelay(true)?;
+                ask_whether_it_holds(&stream)?;
+                return Ok(stream);
+            }
+            Ok(Some(Err(error))) => failure = error,
+            Ok(None) => return Err(failure),
+            Err(_) => {}
+        }
+    }
+}
+
+/// Has the kernel find out within a minute that nobody is at the other end any more, also while a connection is idle (a
+/// request over it would be in doubt), or that it takes nothing (closing it would wait for that).
+fn ask_whether_it_holds(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, KEEPALIVE)?;
+    sockopt::set_tcp_keepintvl(stream, KEEPALIVE)?;
+    sockopt::set_tcp_keepcnt(stream, KEEPALIVE_TRIES)?;
+    sockopt::set_tcp_user_timeout(stream, UNTAKEN_MS)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use tokio::net::TcpListener;
+
+    use super::super::resolver::tests::resolver;
+    use super::*;
+
+    /// Listeners of 127.0.0.2 and of 127.0.0.1, whose port may be somebody else's.
+    async fn two_of_one_port() -> (TcpListener, std::net::TcpListener) {
+        loop {
+            let permitted = TcpListener::bind("127.0.0.2:0").await.unwrap();
+            if let Ok(forbidden) = std::net::TcpListener::bind(("127.0.0.1", permitted.local_addr().unwrap().port())) {
+                forbidden.set_nonblocking(true).unwrap();
+                return (permitted, forbidden);
+            }
+        }
+    }
+
+    /// A name is asked for once for each connection, and what it is told is what it dials.
+    #[tokio::test]
+    async fn a_client_never_dials_what_a_rebinding_name_turns_into() {
+        let (permitted, forbidden) = two_of_one_port().await;
+        let port = permitted.local_addr().unwrap().port();
+        let dialer = Dialer {
+            url: Url::parse(&format!("http://hooks.example.com:{port}/")).unwrap(),
+            resolver: resolver(&["127.0.0.2/32"], &[&["127.0.0.2"], &["127.0.0.1"]]),
+            tls: None,
+            patience: Duration::from_secs(10),
+        };
+        assert!(dialer.dial().await.is_ok_and(|dialled| !dialled.http2));
+        permitted.accept().await.unwrap();
+        let Err(NoAnswer::Impossible(error)) = dialer.dial().await else { panic!("dialled") };
+        assert!(error.contains("resolves only to addresses like 127.0.0.1"), "{error}");
+        assert_eq!(forbidden.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock, "nobody called");
+    }
+
+    #[tokio::test]
+    async fn the_next_address_is_tried_as_soon_as_one_has_failed() {
+        let (closed, open) =
+            (TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let addresses = [closed.local_addr().unwrap(), open.local_addr().unwrap()];
+        drop(closed);
+        let connected = timeout(Duration::from_secs(20), connect(&addresses, Duration::MAX)).await.unwrap();
+        assert_eq!(connected.unwrap().peer_addr().unwrap(), addresses[1]);
+        let refused = connect(&addresses[..1], Duration::MAX).await.unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[tokio::test]
+    async fn an_address_that_is_forbidden_is_not_dialled_either() {
+        let tls = None;
+        let (url, patience) = (Url::parse("http://169.254.169.254/").unwrap(), Duration::from_secs(10));
+        let dialer = Dialer { url, resolver: resolver(&[], &[]), tls, patience };
+        assert!(matches!(dialer.dial().await, Err(NoAnswer::Impossible(_))));
+    }
+}

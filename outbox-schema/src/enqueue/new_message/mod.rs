@@ -1,0 +1,255 @@
+//! A message before it is a row: what an application says of it, checked before the database sees it.
+
+mod fcm;
+mod jsonb;
+mod validate;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+
+pub use validate::InvalidMessage;
+
+use crate::TraceContext;
+use crate::enqueue::fcm::{FcmTarget, Fields};
+
+/// A message to [`enqueue`](crate::enqueue()). Only its channel, target and payload must be said.
+///
+/// ```
+/// use outbox_schema::{FcmTarget, NewMessage};
+/// use std::time::Duration;
+///
+/// let order = serde_json::json!({ "order": 4711, "state": "shipped" });
+/// let webhook = NewMessage::http("https://shop.example/hooks/orders")
+///     .json(&order)
+///     .idempotency_key("order-4711-shipped")
+///     .ordering_key("order-4711");
+/// let push = NewMessage::fcm(FcmTarget::Token("fGz1…".to_owned()))
+///     .notification("On its way", "Order 4711 has been shipped")
+///     .data("order", "4711")
+///     .expires_in(Duration::from_hours(1));
+/// # webhook.validate().unwrap();
+/// ```
+///
+/// Setters may be called in any order, and nothing is checked before [`NewMessage::validate`]. Two are equal where all that was
+/// set is equal, bodies by their text: so a test can say what your code would enqueue.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NewMessage {
+    pub(crate) kind: Kind,
+    pub(crate) channel: String,
+    pub(crate) target: String,
+    pub(crate) payload: Payload,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) idempotency_key: Option<String>,
+    pub(crate) ordering_key: Option<String>,
+    pub(crate) priority: u8,
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) due: Option<Moment>,
+    pub(crate) expires: Option<Moment>,
+    pub(crate) trace: Option<TraceContext>,
+}
+
+/// How the message was begun, which says how much of it can be checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// For some channel: its kind is not known here.
+    Any,
+    /// For a channel of the kind `http`.
+    Http,
+    /// For a channel of the kind `fcm`.
+    Fcm,
+}
+
+/// The body.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Payload {
+    /// JSON text, stored as it is.
+    Text(String),
+    /// The fields of an FCM message.
+    Fields(Fields),
+    /// What went wrong while it was put together: [`NewMessage::validate`] says so.
+    Broken(String),
+}
+
+/// A point in time, as the caller knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// From the insert, by the database's clock.
+    After(Duration),
+    /// By the calendar.
+    At(SystemTime),
+}
+
+impl NewMessage {
+    /// A message whose payload is JSON text already; it reaches the database as it is.
+    pub fn new(channel: impl Into<String>, target: impl Into<String>, payload: impl Into<String>) -> Self {
+        Self::of_kind(Kind::Any, channel.into(), target.into(), Payload::Text(payload.into()))
+    }
+
+    /// A request to a URL, or to a path under the channel's `base_url`, through the channel `http`.
+    /// The body is `null` until [`NewMessage::json`] gives one.
+    pub fn http(url: impl Into<String>) -> Self {
+        Self::of_kind(Kind::Http, "http".to_owned(), url.into(), Payload::Text("null".to_owned()))
+    }
+
+    /// A push message, through the channel `fcm`.
+    #[allow(clippy::needless_pass_by_value, reason = "the target of a message is built for it")]
+    pub fn fcm(target: FcmTarget) -> Self {
+        Self::of_kind(Kind::Fcm, "fcm".to_owned(), target.to_string(), Payload::Fields(Fields::new()))
+    }
+
+    fn of_kind(kind: Kind, channel: String, target: String, payload: Payload) -> Self {
+        Self {
+            kind,
+            channel,
+            target,
+            payload,
+            headers: BTreeMap::new(),
+            idempotency_key: None,
+            ordering_key: None,
+            priority: 0,
+            max_attempts: None,
+            due: None,
+            expires: None,
+            trace: None,
+        }
+    }
+
+    /// The name of the configured channel that takes it.
+    #[must_use]
+    pub fn channel(mut self, name: impl Into<String>) -> Self {
+        self.channel = name.into();
+        self
+    }
+
+    /// The payload. FCM: the whole `Message` object without its target; it replaces what was said of it before.
+    #[must_use]
+    pub fn json(mut self, payload: &(impl Serialize + ?Sized)) -> Self {
+        self.payload = match serde_json::to_string(payload) {
+            Ok(text) => Payload::Text(text),
+            Err(error) => Payload::Broken(format!("it cannot be written as JSON: {error}")),
+        };
+        self
+    }
+
+    /// FCM: what the device shows.
+    #[must_use]
+    pub fn notification(self, title: impl Into<String>, body: impl Into<String>) -> Self {
+        let (title, body) = (title.into(), body.into());
+        self.edit_fields("notification", |shown| {
+            shown.insert("title".to_owned(), title.into());
+            shown.insert("body".to_owned(), body.into());
+        })
+    }
+
+    /// FCM: a value for the app. Called once for each key; keys and values are texts.
+    #[must_use]
+    pub fn data(self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        let (key, value) = (key.into(), value.into());
+        self.edit_fields("data", |data| {
+            data.insert(key, value.into());
+        })
+    }
+
+    fn edit_fields(mut self, part: &str, edit: impl FnOnce(&mut Fields)) -> Self {
+        self.payload = fcm::edit(self.payload, part, edit);
+        self
+    }
+
+    /// HTTP: an extra header. Of one name, the last counts.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.insert(name.into(), value.into());
+        self
+    }
+
+    /// What makes this *one message*: enqueued again under the same key, it is reported as a duplicate and not
+    /// sent again, for as long as the first is kept (`retention`). Sent downstream on each attempt. Made from
+    /// what happened and whom it goes to (`order-4711-shipped-device-3`); a new time-ordered UUID if not said.
+    #[must_use]
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
+        self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Messages of a channel with the same key go out one at a time, in the order of their ids.
+    #[must_use]
+    pub fn ordering_key(mut self, key: impl Into<String>) -> Self {
+        self.ordering_key = Some(key.into());
+        self
+    }
+
+    /// 0 (the default) to 3, higher first.
+    #[must_use]
+    pub fn priority(mut self, priority: u8) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Not sent before this long from now, by the database's clock.
+    #[must_use]
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.due = Some(Moment::After(delay));
+        self
+    }
+
+    /// Not sent before this moment.
+    #[must_use]
+    pub fn due_at(mut self, moment: SystemTime) -> Self {
+        self.due = Some(Moment::At(moment));
+        self
+    }
+
+    /// Not sent later than this long from now, by the database's clock: then it is a dead letter, `expired`.
+    #[must_use]
+    pub fn expires_in(mut self, time: Duration) -> Self {
+        self.expires = Some(Moment::After(time));
+        self
+    }
+
+    /// Not sent later than this moment: then it is a dead letter, `expired`.
+    #[must_use]
+    pub fn expires_at(mut self, moment: SystemTime) -> Self {
+        self.expires = Some(Moment::At(moment));
+        self
+    }
+
+    /// Attempts it has, the first included; the channel's number if not said.
+    #[must_use]
+    pub fn max_attempts(mut self, attempts: u32) -> Self {
+        self.max_attempts = Some(attempts);
+        self
+    }
+
+    /// The W3C trace context of the request that enqueues it. Where it is not said and the feature `opentelemetry` is
+    /// on, that of the current span ([`trace::current`](crate::enqueue::trace::current)).
+    #[must_use]
+    pub fn trace_context(mut self, context: TraceContext) -> Self {
+        self.trace = Some(context);
+        self
+    }
+
+    /// The payload as JSON text.
+    pub(crate) fn payload_text(&self) -> Result<Cow<'_, str>, InvalidMessage> {
+        match &self.payload {
+            Payload::Text(text) => Ok(text.into()),
+            Payload::Fields(fields) => serde_json::to_string(fields)
+                .map(Cow::Owned)
+                .map_err(|error| InvalidMessage::new("payload", format!("it cannot be written as JSON: {error}"))),
+            Payload::Broken(problem) => Err(InvalidMessage::new("payload", problem.clone())),
+        }
+    }
+}
+
+/// Says which message it is; bodies, headers and targets stay out of logs.
+impl fmt::Debug for NewMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewMessage")
+            .field("channel", &self.channel)
+            .field("idempotency_key", &self.idempotency_key)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,251 @@
+//! Claims: made, and read again where the answer was lost.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use sqlx::Row;
+use sqlx::types::Json;
+
+use super::MySqlStore;
+use super::errors::failed;
+use super::literal::{highest, lowest, spelled_out, text};
+use super::step::Step;
+use crate::store::fitting::{DueRow, Fitting};
+use crate::store::rows::{Met, ReadRow, by_channel};
+use crate::store::steps::{Batch, ClaimTermRow, TermRow};
+use crate::store::wire::{ChannelRow, as_json, millis_i64};
+use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, StoreError, TermId, WalkStart};
+
+const DOING: &str = "claiming due messages";
+
+/// What a claim asks for, as the statements take it.
+pub(super) struct Asked<'a> {
+    term: &'a TermId,
+    request: &'a ClaimRequest<'a>,
+    channels: String,
+    closed: String,
+    closed_channels: String,
+}
+
+/// What applications may do beside a claim.
+enum Cancellations {
+    /// One is open, or may be.
+    Open,
+    /// They wait for the claim.
+    HeldBack {
+        /// Whether messages with an ordering key wait, which the same statement says.
+        keys_wait: bool,
+    },
+}
+
+impl MySqlStore {
+    pub(super) async fn claim_in_steps(
+        &self,
+        term: &TermId,
+        request: &ClaimRequest<'_>,
+    ) -> Result<Claimed, StoreError> {
+        let asked = Asked::of(term, request)?;
+        let mut step = self.begin(DOING).await?;
+        let locked: Option<ClaimTermRow> = sqlx::query_as(query!("mysql/poller/claim_lock"))
+            .bind(request.claim.0.to_string())
+            .bind(term.shard.0)
+            .fetch_optional(&mut *step)
+            .await
+            .map_err(|error| failed(DOING, error))?;
+        TermRow::require(locked.as_ref().map(|row| &row.term), term)?;
+
+        let claimed = if locked.is_some_and(|row| row.made) {
+            asked.made(&mut step).await?
+        } else {
+            asked.claim(&mut step).await?
+        };
+        step.commit().await.map_err(|error| failed(DOING, error))?;
+        step.finish();
+        Ok(claimed)
+    }
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn of(term: &'a TermId, request: &'a ClaimRequest<'a>) -> Result<Self, StoreError> {
+        Ok(Self {
+            term,
+            request,
+            channels: as_json(DOING, &ChannelRow::all(request.channels))?,
+            closed: as_json(DOING, request.closed)?,
+            closed_channels: as_json(DOING, request.closed_channels)?,
+        })
+    }
+
+    /// Walks, and writes what it found to claim and what it met in its way. What it claims is read only then, each row by the
+    /// revision at which the walk found it.
+    pub(super) async fn claim(&self, step: &mut Step) -> Result<Claimed, StoreError> {
+        let Fitting { taken, met, reached } = self.take(step).await?;
+        let mut messages = Vec::new();
+        if let Some(batch) = Batch::of(DOING, &taken, self.request)? {
+            self.insert(step, batch).await?;
+            messages = read(step, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
+        }
+        let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(step, met).await? };
+        Ok(Claimed { messages, deferred, reached })
+    }
+
+    /// Reads the claim again: the answer to an earlier call was lost.
+    async fn made(&self, step: &mut Step) -> Result<Claimed, StoreError> {
+        let (ids, revisions): (Json<Vec<i64>>, Json<Vec<i32>>) = sqlx::query_as(query!("mysql/poller/claim_made"))
+            .bind(self.request.claim.0.to_string())
+            .fetch_one(&mut **step)
+            .await
+            .map_err(|error| failed(DOING, error))?;
+        let messages = read(step, ids.0.into_iter().zip(revisions.0).collect()).await?;
+        Ok(Claimed { messages, ..Claimed::default() })
+    }
+
+    /// Walks. Beside a cancellation it locks what it found until the claim has committed, so that nobody cancels it
+    /// meanwhile. What somebody else has locked is left alone; where nothing else was found, the walk goes on behind it.
+    async fn take(&self, step: &mut Step) -> Result<Fitting, StoreError> {
+        let cancellations = self.hold_back_cancellations(step).await?;
+        let heads = match cancellations {
+            Cancellations::HeldBack { keys_wait: false } => Vec::new(),
+            Cancellations::HeldBack { keys_wait: true } | Cancellations::Open => self.heads(step).await?,
+        };
+        let (mut from, mut excluded) = (self.request.from, self.request.excluded.to_vec());
+        loop {
+            let due = self.walk(step, from, &excluded, &heads).await?;
+            let mut found = Fitting::of(due, self.request, from);
+            if matches!(cancellations, Cancellations::HeldBack { .. }) || found.is_empty() {
+                return Ok(found);
+            }
+            let walked: Vec<_> = found.ids().map(MessageId).collect();
+            let passed = found.reached;
+            found.keep(&lock_free(step, &walked).await?);
+            if !found.is_empty() {
+                return Ok(found);
+            }
+            // However many that transaction holds: behind them, and not past each of them again.
+            from = passed.unwrap_or(from);
+            excluded.extend(walked);
+        }
+    }
+
+    /// Keeps new cancellations waiting until the claim has committed, where none is open already.
+    async fn hold_back_cancellations(&self, step: &mut Step) -> Result<Cancellations, StoreError> {
+        let keyed: Option<bool> = sqlx::query_scalar(query!("mysql/poller/claim_undisturbed"))
+            .bind(self.term.shard.0)
+            .fetch_optional(&mut **step)
+            .await
+            .map_err(|error| failed(DOING, error))?;
+        Ok(keyed.map_or(Cancellations::Open, |keys_wait| Cancellations::HeldBack { keys_wait }))
+    }
+
+    /// The heads of the ordering keys that are asked for, due or not.
+    async fn heads(&self, step: &mut Step) -> Result<Vec<MessageId>, StoreError> {
+        let KeyStretch { from, until } = self.request.keys;
+        let statement = spelled_out(
+            query!("mysql/poller/claim_heads"),
+            &[self.term.shard.0.to_string(), text(&lowest(from)), text(&highest(until))],
+        );
+        let rows = sqlx::raw_sql(statement).fetch_all(&mut **step).await.map_err(|error| failed(DOING, error))?;
+        let ids = rows.iter().map(|row| row.try_get(0).map(MessageId)).collect::<Result<_, _>>();
+        ids.map_err(|error| failed(DOING, error))
+    }
+
+    async fn walk(
+        &self,
+        step: &mut Step,
+        from: WalkStart,
+        excluded: &[MessageId],
+        heads: &[MessageId],
+    ) -> Result<Vec<DueRow>, StoreError> {
+        let (heads, others) = undecided(heads, excluded);
+        let (heads, others) = (as_json(DOING, &heads)?, as_json(DOING, &others)?);
+        let excluded = as_json(DOING, excluded)?;
+        let mut walk = sqlx::query_as(query!("mysql/poller/claim_walk"));
+        // A branch for each priority, the highest first.
+        for start in from.places().into_iter().rev() {
+            walk = walk.bind(self.term.shard.0);
+            let (at, id) = start.map_or((0, 0), |place| (place.us, place.id));
+            walk = walk.bind(start.is_none()).bind(at).bind(at).bind(id).bind(&excluded);
+            walk = walk.bind(&self.closed).bind(&self.closed_channels);
+            walk = walk.bind(self.request.limit);
+        }
+        // The heads of ordering keys.
+        walk = walk.bind(heads).bind(others).bind(&self.closed).bind(&self.closed_channels).bind(&self.channels);
+        walk.bind(self.request.limit).fetch_all(&mut **step).await.map_err(|error| failed(DOING, error))
+    }
+
+    async fn insert(&self, step: &mut Step, batch: Batch) -> Result<(), StoreError> {
+        sqlx::query(query!("mysql/poller/claim_insert"))
+            .bind(self.request.claim.0.to_string())
+            .bind(self.term.shard.0)
+            .bind(self.term.epoch.0)
+            .bind(self.term.holder.as_str())
+            .bind(batch.message_ids)
+            .bind(batch.revisions)
+            .bind(batch.settling_ms)
+            .bind(batch.settling_closed_ms)
+            .bind(batch.at_most_once)
+            .execute(&mut **step)
+            .await
+            .map(drop)
+            .map_err(|error| match error.as_database_error() {
+                // An earlier try of the same claim committed meanwhile: the next finds it.
+                Some(database) if database.is_unique_violation() => {
+                    StoreError::Unavailable { doing: DOING, source: error.into() }
+                }
+                Some(_) | None => failed(DOING, error),
+            })
+    }
+
+    /// Moves out of the way what the walk met, and what waits behind it; says how many rows of each channel that were.
+    async fn defer(&self, step: &mut Step, mut met: Met) -> Result<BTreeMap<String, u64>, StoreError> {
+        let behind: Vec<(i64, String)> = sqlx::query_as(query!("mysql/poller/defer_behind"))
+            .bind(&self.channels)
+            .bind(self.term.shard.0)
+            .bind(as_json(DOING, self.request.excluded)?)
+            .fetch_all(&mut **step)
+            .await
+            .map_err(|error| failed(DOING, error))?;
+        let ids: Vec<_> = behind.iter().map(|(id, _)| MessageId(*id)).collect();
+        let free = lock_free(step, &ids).await?;
+        met.extend(behind.into_iter().filter(|(id, _)| free.contains_key(id)));
+        sqlx::query(query!("mysql/poller/defer"))
+            .bind(as_json(DOING, &met.keys().collect::<Vec<_>>())?)
+            .bind(millis_i64(self.request.unknown_channel_delay))
+            .execute(&mut **step)
+            .await
+            .map_err(|error| failed(DOING, error))?;
+        Ok(by_channel(met.into_values()))
+    }
+}
+
+/// The rows of a claim that may still be sent under it, in their order.
+async fn read(step: &mut Step, claimed: Vec<(i64, i32)>) -> Result<Vec<Message>, StoreError> {
+    let rows = sqlx::query_as(query!("mysql/poller/claimed"))
+        .bind(as_json(DOING, &claimed)?)
+        .fetch_all(&mut **step)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    Ok(ReadRow::in_order(rows))
+}
+
+/// What is left to be looked up: the heads that are not excluded themselves, and the excluded rows that may be of their keys.
+/// An excluded head is not among either: its key has its turn, and no other head.
+fn undecided(heads: &[MessageId], excluded: &[MessageId]) -> (Vec<MessageId>, Vec<MessageId>) {
+    let free = without(heads, excluded);
+    let others = if free.is_empty() { Vec::new() } else { without(excluded, heads) };
+    (free, others)
+}
+
+fn without(ids: &[MessageId], those: &[MessageId]) -> Vec<MessageId> {
+    let taken: HashSet<_> = those.iter().collect();
+    ids.iter().filter(|id| !taken.contains(id)).copied().collect()
+}
+
+/// Locks those of `ids` that nobody else has locked, and gives the revision of each.
+pub(super) async fn lock_free(step: &mut Step, ids: &[MessageId]) -> Result<HashMap<i64, i32>, StoreError> {
+    let free: Vec<(i64, i32)> = sqlx::query_as(query!("mysql/poller/lock_free"))
+        .bind(as_json(DOING, ids)?)
+        .fetch_all(&mut **step)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    Ok(free.into_iter().collect())
+}

@@ -1,0 +1,144 @@
+//! Marks: a group is written as a whole or not at all.
+
+use super::MySqlStore;
+use super::errors::failed;
+use super::literal::{spelled_out, text};
+use super::step::Step;
+use crate::mark::MarkReport;
+use crate::store::steps::{MarkGroup, attempts_to_record};
+use crate::store::wire::{DeliveryRow, MarkRow, as_json};
+use crate::{ClaimId, Mark, MessageId, StoreError};
+use serde::Serialize;
+use uuid::Uuid;
+
+const DOING: &str = "marking messages";
+
+impl MySqlStore {
+    /// Most groups are plain deliveries that are all taken, for which fewer statements do. Where some are not, that
+    /// transaction is rolled back, and the statements for all marks tell which are fenced and which were marked already.
+    pub(super) async fn mark_in_steps(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
+        let group = MarkGroup::of(marks);
+        let finished: Vec<_> = finished.iter().map(|claim| claim.0).collect();
+        if group.is_deliveries() && self.deliver(&group, &finished).await? {
+            return Ok(MarkReport::default());
+        }
+        let mut step = self.begin(DOING).await?;
+        let fenced = write(&mut step, &group, &finished).await?;
+        step.commit().await.map_err(|error| failed(DOING, error))?;
+        step.finish();
+        Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
+    }
+
+    /// False where some were not taken; then nothing was written.
+    async fn deliver(&self, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<bool, StoreError> {
+        let mut step = self.begin(DOING).await?;
+        let standing = lock_claims(&mut step, group, finished).await?;
+        let taken = mark_delivered(&mut step, &group.under(&standing)).await?;
+        let all = taken == group.len() as u64;
+        if all {
+            execute(&mut step, query!("mysql/poller/claims_delete"), finished).await?;
+            step.commit().await.map_err(|error| failed(DOING, error))?;
+        } else {
+            step.roll_back().await.map_err(|error| failed(DOING, error))?;
+        }
+        step.finish();
+        Ok(all)
+    }
+}
+
+/// A group by the statements for all marks; says which are fenced.
+pub(super) async fn write(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<Vec<i64>, StoreError> {
+    let standing = lock_claims(step, group, finished).await?;
+    let accepted = take(step, group, &standing).await?;
+    let (accepted, refused) = group.split(&accepted);
+    let fenced = which_are_fenced(step, &refused).await?;
+
+    let attempts = attempts_to_record(&accepted, &refused, &fenced);
+    execute(step, query!("mysql/poller/mark_record"), &attempts).await?;
+    let gone: Vec<&MarkRow<'_>> = accepted.into_iter().filter(|row| row.invalid_target).collect();
+    execute(step, query!("mysql/poller/mark_invalid_target"), &gone).await?;
+    execute(step, query!("mysql/poller/mark_pause"), &group.pauses()).await?;
+    execute(step, query!("mysql/poller/claims_delete"), finished).await?;
+    Ok(fenced)
+}
+
+/// Locks the claims that a group is about; says which of them stand.
+async fn lock_claims(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<Vec<String>, StoreError> {
+    sqlx::query_scalar(query!("mysql/poller/claims_lock"))
+        .bind(as_json(DOING, &group.claims(finished))?)
+        .fetch_all(&mut **step)
+        .await
+        .map_err(|error| failed(DOING, error))
+}
+
+/// Locks the rows that may still be marked, then marks them; says which they are.
+async fn take(step: &mut Step, group: &MarkGroup<'_>, standing: &[String]) -> Result<Vec<i64>, StoreError> {
+    let accepted: Vec<i64> = sqlx::query_scalar(query!("mysql/poller/mark_lock"))
+        .bind(as_json(DOING, &DeliveryRow::all(&group.under(standing)))?)
+        .fetch_all(&mut **step)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    let (delivered, others): (Vec<_>, Vec<_>) = group.split(&accepted).0.into_iter().partition(|row| row.is_delivery());
+    mark_delivered(step, &delivered).await?;
+    execute(step, query!("mysql/poller/mark"), &others).await?;
+    Ok(accepted)
+}
+
+/// Marks plain deliveries; says how many it found.
+async fn mark_delivered(step: &mut Step, rows: &[&MarkRow<'_>]) -> Result<u64, StoreError> {
+    if rows.is_empty() {
+        return Ok(0);
+    }
+    let ids = list(rows, |row| row.id.to_string());
+    let statement = spelled_out(
+        query!("mysql/poller/mark_delivered"),
+        &[
+            of_each(rows, &ids, |row| row.started_ms.to_string()),
+            of_each(rows, &ids, |row| row.receipt.as_deref().map_or_else(null, text)),
+            of_each(rows, &ids, |row| row.status_code.map_or_else(null, |code| code.to_string())),
+            ids.clone(),
+            of_each(rows, &ids, |row| row.revision.to_string()),
+        ],
+    );
+    let done = sqlx::raw_sql(statement).execute(&mut **step).await;
+    done.map(|done| done.rows_affected()).map_err(|error| failed(DOING, error))
+}
+
+/// An expression of a value that each row has as a literal: that literal where they all have the same, else looked up by the id.
+fn of_each<'a>(rows: &[&'a MarkRow<'_>], ids: &str, value: impl Fn(&'a MarkRow<'_>) -> String) -> String {
+    let mut values = rows.iter().map(|row| value(row));
+    match values.next() {
+        Some(first) if values.all(|other| other == first) => first,
+        Some(_) | None => format!("ELT(FIELD(id, {ids}), {})", list(rows, value)),
+    }
+}
+
+/// A literal of each row.
+fn list<'a>(rows: &[&'a MarkRow<'_>], value: impl Fn(&'a MarkRow<'_>) -> String) -> String {
+    rows.iter().map(|row| value(row)).collect::<Vec<_>>().join(", ")
+}
+
+fn null() -> String {
+    "NULL".to_owned()
+}
+
+/// Refused marks that are not merely repeated.
+async fn which_are_fenced(step: &mut Step, refused: &[&MarkRow<'_>]) -> Result<Vec<i64>, StoreError> {
+    if refused.is_empty() {
+        return Ok(Vec::new());
+    }
+    sqlx::query_scalar(query!("mysql/poller/mark_fenced"))
+        .bind(as_json(DOING, refused)?)
+        .fetch_all(&mut **step)
+        .await
+        .map_err(|error| failed(DOING, error))
+}
+
+/// Runs a statement for the rows that concern it: none, no round trip. Says how many it found.
+async fn execute<T: Serialize>(step: &mut Step, statement: &'static str, rows: &[T]) -> Result<u64, StoreError> {
+    if rows.is_empty() {
+        return Ok(0);
+    }
+    let done = sqlx::query(statement).bind(as_json(DOING, rows)?).execute(&mut **step).await;
+    done.map(|done| done.rows_affected()).map_err(|error| failed(DOING, error))
+}

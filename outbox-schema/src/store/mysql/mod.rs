@@ -1,0 +1,85 @@
+//! The store on what MySQL 8.0 and MariaDB 10.6 share. A step of the protocol is a transaction at READ COMMITTED
+//! (see `session.sql`): it locks first and reads in later statements, each of which sees what was committed before it
+//! began. Groups travel as JSON, one statement for all of it: there are arrays in neither, and no RETURNING.
+
+mod claim;
+mod errors;
+mod literal;
+mod mark;
+mod settle;
+mod step;
+mod term;
+mod trial;
+
+use async_trait::async_trait;
+use sqlx::{FromRow, MySqlPool};
+
+use crate::mark::MarkReport;
+use crate::store::steps::DIVIDING;
+use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use crate::{
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
+};
+
+use self::errors::failed;
+use self::literal::{lowest, spelled_out, text};
+use self::step::Step;
+
+/// The outbox in a MySQL or MariaDB database.
+#[derive(Debug, Clone)]
+pub struct MySqlStore {
+    pool: MySqlPool,
+}
+
+impl MySqlStore {
+    /// The store behind `pool`, whose connections were made by [`crate::Database::connect`].
+    pub fn new(pool: MySqlPool) -> Self {
+        Self { pool }
+    }
+
+    async fn begin(&self, doing: &'static str) -> Result<Step, StoreError> {
+        Step::begin(&self.pool).await.map_err(|error| failed(doing, error))
+    }
+}
+
+#[async_trait]
+impl Store for MySqlStore {
+    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
+        self.begin_term_in_steps(shard, holder).await
+    }
+
+    async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
+        self.end_term_in_steps(term, end, counts).await
+    }
+
+    async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
+        self.claim_in_steps(term, request).await
+    }
+
+    async fn key_behind(
+        &self,
+        shard: Shard,
+        from: Option<&OrderingKey>,
+        keys: u32,
+    ) -> Result<Option<OrderingKey>, StoreError> {
+        let statement = spelled_out(
+            query!("mysql/poller/key_behind"),
+            &[shard.0.to_string(), text(&lowest(from)), keys.to_string()],
+        );
+        let row = sqlx::raw_sql(statement).fetch_optional(&self.pool).await.map_err(|error| failed(DIVIDING, error))?;
+        row.map(|row| OrderingKey::from_row(&row)).transpose().map_err(|error| failed(DIVIDING, error))
+    }
+
+    async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
+        self.mark_in_steps(marks, finished).await
+    }
+
+    async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
+        self.settle_in_steps(term, channels).await
+    }
+
+    /// Neither server tells one connection what another has committed.
+    async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,51 @@
+//! The trial of a poller's work on MySQL and MariaDB.
+
+use super::MySqlStore;
+use super::claim::Asked;
+use super::errors::failed;
+use super::mark::write;
+use super::settle::decide;
+use super::step::Step;
+use super::term::mint;
+use crate::sql::AnyConnection;
+use crate::store::steps::MarkGroup;
+use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
+use crate::store::wire::{ChannelRow, as_json};
+use crate::{ClaimId, ClaimRequest, Claimed, Holder, StoreError, TermId};
+
+impl MySqlStore {
+    pub(crate) async fn trial(&self) -> Result<(), TrialError> {
+        let mut step = tried(ENQUEUE, self.begin("beginning").await)?;
+        let outcome = life(&mut step).await;
+        if step.roll_back().await.is_ok() {
+            step.finish();
+        }
+        outcome
+    }
+}
+
+async fn life(step: &mut Step) -> Result<(), TrialError> {
+    let probe = Probe::new();
+    for _ in 0..2 {
+        let inserted = sqlx::query(query!("mysql/poller/trial")).execute(&mut **step).await;
+        tried(ENQUEUE, inserted.map_err(|error| failed("inserting a message", error)))?;
+    }
+    let first = probe.term(tried(TERM, begin(step, &probe.holders[0]).await)?, 0);
+    let claimed = ClaimId::mint();
+    let delivered = tried(CLAIM, claim(step, &first, &probe.request(claimed)).await)?;
+    let marks = Probe::deliveries(&first, claimed, &delivered)?;
+    tried(MARK, write(step, &MarkGroup::of(&marks), &[]).await)?;
+    tried(CLAIM, claim(step, &first, &probe.request(ClaimId::mint())).await)?;
+    tried(TERM, begin(step, &probe.holders[1]).await)?;
+    let channels = tried(SETTLE, as_json("settling claims", &ChannelRow::all(&probe.channels)))?;
+    tried(SETTLE, decide(step, Probe::SHARD, &channels).await)?;
+    prune(AnyConnection::MySql(step), &marks).await
+}
+
+async fn begin(step: &mut Step, holder: &Holder) -> Result<i64, StoreError> {
+    mint(step, Probe::SHARD, holder).await.map_err(|error| failed("beginning a term", error))
+}
+
+async fn claim(step: &mut Step, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
+    Asked::of(term, request)?.claim(step).await
+}

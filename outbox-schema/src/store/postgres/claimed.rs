@@ -1,0 +1,55 @@
+//! What a claim brought: the function counts what there is room for, and hands over what it took and what it met.
+
+use crate::claim::{PRIORITIES, Place};
+use crate::store::rows::by_channel;
+use crate::{Claimed, Message, WalkStart};
+
+/// A row that a claim met: claimed, or deferred out of its way.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct ClaimedRow {
+    claimed: bool,
+    priority: i16,
+    /// `available_at`, or a second ago if that is earlier, in microseconds since 1970; none where it is no moment.
+    start_us: Option<i64>,
+    /// Whether its claim took all that the walk came by: then nobody asks for its place there.
+    complete: bool,
+    /// Its place among the due rows of its priority that the walk came by, from 1; none where that is not known.
+    nth: Option<i32>,
+    /// Its place in the claim: the rows come in another order.
+    place: Option<i64>,
+    #[sqlx(flatten)]
+    message: Message,
+}
+
+impl ClaimedRow {
+    /// What a claim brought whose walk began at `from`.
+    pub(super) fn split(mut rows: Vec<Self>, from: WalkStart) -> Claimed {
+        rows.sort_by_key(|row| row.place);
+        let reached = Self::reached(&rows, from);
+        let (claimed, met): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.claimed);
+        Claimed {
+            messages: claimed.into_iter().map(|row| row.message).collect(),
+            deferred: by_channel(met.into_iter().map(|row| row.message.channel)),
+            reached,
+        }
+    }
+
+    /// Behind the last row of each priority before which none was left. Heads of ordering keys are found in another way.
+    fn reached(rows: &[Self], from: WalkStart) -> Option<WalkStart> {
+        let unknown = |row: &Self| !row.complete && row.nth.is_none() && row.message.ordering_key.is_none();
+        if rows.iter().any(|row| !row.claimed || unknown(row)) {
+            return None;
+        }
+        let mut start = from;
+        let mut next = [1; PRIORITIES];
+        for row in rows {
+            let next = usize::try_from(row.priority).ok().and_then(|priority| next.get_mut(priority));
+            let Some(next) = next.filter(|next| row.complete || row.nth == Some(**next)) else { continue };
+            *next += 1;
+            if let (Some(us), None) = (row.start_us, &row.message.ordering_key) {
+                start.pass(row.priority, Place { us, id: row.message.id });
+            }
+        }
+        Some(start)
+    }
+}

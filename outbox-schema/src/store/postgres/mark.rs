@@ -1,0 +1,80 @@
+//! Marks: a group is written as a whole or not at all.
+
+use sqlx::{PgConnection, PgExecutor};
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::errors::failed;
+use crate::mark::MarkReport;
+use crate::store::wire::{MarkRow, as_json};
+use crate::{ClaimId, Mark, MessageId, StoreError};
+
+const DOING: &str = "marking messages";
+
+impl PostgresStore {
+    /// Most groups are plain deliveries, for which a leaner statement does. Where it does not take all of them, the statement
+    /// for all marks tells which are fenced and which were marked already. Either is one statement, and so one transaction:
+    /// one of several that is given up while it begins would stay open on a connection of the pool.
+    pub(super) async fn mark_group(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
+        let rows = MarkRow::all(marks);
+        let finished: Vec<Uuid> = finished.iter().map(|claim| claim.0).collect();
+        let claims = claims_of(&rows);
+        if rows.iter().all(MarkRow::is_delivery) && deliver(&self.pool, &rows, &claims, &finished).await? {
+            return Ok(MarkReport::default());
+        }
+        mark(&self.pool, &rows, &claims, &finished).await
+    }
+}
+
+/// A group by both statements, in the transaction of a trial.
+pub(super) async fn mark_in_trial(connection: &mut PgConnection, marks: &[Mark]) -> Result<(), StoreError> {
+    let rows = MarkRow::all(marks);
+    let claims = claims_of(&rows);
+    deliver(&mut *connection, &rows, &claims, &[]).await?;
+    mark(connection, &rows, &claims, &[]).await.map(drop)
+}
+
+/// The claims that a group is about.
+fn claims_of(rows: &[MarkRow<'_>]) -> Vec<Uuid> {
+    let mut claims: Vec<_> = rows.iter().map(|row| row.claim).collect();
+    claims.sort_unstable();
+    claims.dedup();
+    claims
+}
+
+/// False where some were not taken; then no claim has been removed, and the rest are marked.
+async fn deliver(
+    database: impl PgExecutor<'_>,
+    rows: &[MarkRow<'_>],
+    claims: &[Uuid],
+    finished: &[Uuid],
+) -> Result<bool, StoreError> {
+    sqlx::query_scalar(query!("postgres/poller/mark_delivered"))
+        .bind(claims)
+        .bind(finished)
+        .bind(rows.iter().map(|row| row.claim).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.id).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.revision).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.started_ms.cast_signed()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.status_code.map(i32::from)).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.receipt.as_deref()).collect::<Vec<_>>())
+        .fetch_one(database)
+        .await
+        .map_err(|error| failed(DOING, error))
+}
+
+async fn mark(
+    database: impl PgExecutor<'_>,
+    rows: &[MarkRow<'_>],
+    claims: &[Uuid],
+    finished: &[Uuid],
+) -> Result<MarkReport, StoreError> {
+    let fenced: Vec<i64> = sqlx::query_scalar(query!("postgres/poller/mark"))
+        .bind(as_json(DOING, rows)?)
+        .bind(claims)
+        .bind(finished)
+        .fetch_all(database)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
+}

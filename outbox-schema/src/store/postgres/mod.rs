@@ -1,0 +1,225 @@
+//! The store on PostgreSQL 13 and later. Each step of the protocol is a PL/pgSQL function (see the migrations):
+//! one round trip, and every statement in it reads what was committed before it began, after the locks are held.
+
+mod claimed;
+mod errors;
+mod kept;
+mod mark;
+mod trial;
+mod wakeup;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::{PgConnection, PgExecutor, PgPool};
+
+use self::claimed::ClaimedRow;
+use self::errors::{failed, fenced, is_lost};
+use self::kept::Kept;
+use crate::mark::MarkReport;
+use crate::store::rows::{DecidedRow, DestinationRow, UnsettledRow};
+use crate::store::steps::DIVIDING;
+use crate::store::wire::millis_i64;
+use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use crate::{
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, InDoubtPolicy, Mark, MessageId, OnDeadOrdered,
+    OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
+};
+
+/// The outbox in a PostgreSQL database.
+#[derive(Debug, Clone)]
+pub struct PostgresStore {
+    pool: PgPool,
+    /// For what the loop asks, one thing at a time: terms and claims.
+    of_the_loop: Kept,
+}
+
+impl PostgresStore {
+    /// The store behind `pool`, whose connections were made by [`crate::Database::connect`].
+    pub fn new(pool: PgPool) -> Self {
+        Self { of_the_loop: Kept::new(pool.clone()), pool }
+    }
+}
+
+const BEGINNING: &str = "beginning a term";
+
+/// Mints the next epoch; its function freezes the claims that earlier terms left.
+async fn mint(connection: &mut PgConnection, shard: Shard, holder: &Holder) -> Result<i64, StoreError> {
+    sqlx::query_scalar(query!("postgres/poller/begin_term"))
+        .bind(shard.0)
+        .bind(holder.as_str())
+        .fetch_one(connection)
+        .await
+        .map_err(|error| failed(BEGINNING, error))
+}
+
+/// Decides the rows of the claims whose settling time is over.
+async fn settled(
+    database: impl PgExecutor<'_>,
+    term: &TermId,
+    channels: &[ChannelTerms],
+) -> Result<Vec<DecidedRow>, StoreError> {
+    sqlx::query_as(query!("postgres/poller/settle"))
+        .bind(term.shard.0)
+        .bind(term.epoch.0)
+        .bind(term.holder.as_str())
+        .bind(names(channels))
+        .bind(channels.iter().map(|channel| channel.in_doubt == InDoubtPolicy::Resend).collect::<Vec<_>>())
+        .bind(channels.iter().map(|channel| channel.max_attempts.cast_signed()).collect::<Vec<_>>())
+        .fetch_all(database)
+        .await
+        .map_err(|error| fenced(term, "settling claims", error))
+}
+
+async fn unsettled(
+    connection: &mut PgConnection,
+    shard: Shard,
+) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
+    let rows: Vec<UnsettledRow> = sqlx::query_as(query!("postgres/poller/unsettled"))
+        .bind(shard.0)
+        .fetch_all(connection)
+        .await
+        .map_err(|error| failed("reading unsettled claims", error))?;
+    Ok(UnsettledRow::split(&rows))
+}
+
+async fn claimed(
+    connection: &mut PgConnection,
+    term: &TermId,
+    request: &ClaimRequest<'_>,
+) -> sqlx::Result<Vec<ClaimedRow>> {
+    sqlx::query_as(query!("postgres/poller/claim"))
+        .bind(term.shard.0)
+        .bind(term.epoch.0)
+        .bind(term.holder.as_str())
+        .bind(request.claim.0)
+        .bind(request.limit.cast_signed())
+        .bind(request.max_bytes.cast_signed())
+        .bind(request.oversize)
+        .bind(request.excluded.iter().map(|id| id.0).collect::<Vec<_>>())
+        .bind(names(request.channels))
+        .bind(request.channels.iter().map(|channel| millis_i64(channel.timeout)).collect::<Vec<_>>())
+        .bind(request.channels.iter().map(|channel| channel.room.cast_signed()).collect::<Vec<_>>())
+        .bind(request.channels.iter().map(|channel| channel.most.cast_signed()).collect::<Vec<_>>())
+        .bind(halting(request.channels))
+        .bind(request.at_most_once())
+        .bind(request.closed)
+        .bind(request.closed_channels)
+        .bind(request.rooms.iter().map(|room| room.destination.clone()).collect::<Vec<_>>())
+        .bind(request.rooms.iter().map(|room| room.room.cast_signed()).collect::<Vec<_>>())
+        .bind(millis_i64(request.unknown_channel_delay))
+        .bind(millis_i64(request.lease_ttl))
+        .bind(millis_i64(request.margin))
+        .bind(request.from.places().map(|place| place.map(|place| place.us)).to_vec())
+        .bind(request.from.places().map(|place| place.map(|place| place.id)).to_vec())
+        .bind(request.keys.from.map(|key| &key.channel))
+        .bind(request.keys.from.map(|key| &key.ordering_key))
+        .bind(request.keys.until.map(|key| &key.channel))
+        .bind(request.keys.until.map(|key| &key.ordering_key))
+        .fetch_all(connection)
+        .await
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
+        let doing = BEGINNING;
+        let mut connection = self.of_the_loop.take().await.map_err(|error| failed(doing, error))?;
+        let epoch = mint(&mut connection, shard, holder).await?;
+        let destinations: Vec<DestinationRow> = sqlx::query_as(query!("postgres/poller/destinations_known"))
+            .fetch_all(&mut connection)
+            .await
+            .map_err(|error| failed(doing, error))?;
+        let (unsettled, _) = unsettled(&mut connection, shard).await?;
+        self.of_the_loop.keep(connection);
+        Ok(OpenedTerm {
+            epoch: Epoch(epoch),
+            unsettled,
+            destinations: destinations.into_iter().map(Into::into).collect(),
+        })
+    }
+
+    async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
+        let doing = "ending a term";
+        let mut connection = self.of_the_loop.take().await.map_err(|error| failed(doing, error))?;
+        sqlx::query(query!("postgres/poller/close_gate"))
+            .bind(term.shard.0)
+            .bind(term.epoch.0)
+            .bind(term.holder.as_str())
+            .execute(&mut connection)
+            .await
+            .map_err(|error| failed(doing, error))?;
+        sqlx::query(query!("postgres/poller/end_term"))
+            .bind(term.shard.0)
+            .bind(term.epoch.0)
+            .bind(term.holder.as_str())
+            .bind(end.as_str())
+            .bind(counts.claimed.cast_signed())
+            .bind(counts.delivered.cast_signed())
+            .bind(counts.failed.cast_signed())
+            .execute(&mut connection)
+            .await
+            .map_err(|error| failed(doing, error))?;
+        self.of_the_loop.keep(connection);
+        Ok(())
+    }
+
+    async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
+        let doing = "claiming due messages";
+        let mut connection = self.of_the_loop.take_unasked().await.map_err(|error| failed(doing, error))?;
+        let mut rows = claimed(&mut connection, term, request).await;
+        // It may have been made: under its id it is made once.
+        if rows.as_ref().is_err_and(is_lost) {
+            connection = self.of_the_loop.make().await.map_err(|error| failed(doing, error))?;
+            rows = claimed(&mut connection, term, request).await;
+        }
+        let rows = rows.map_err(|error| match error.as_database_error() {
+            // An earlier try of the same claim committed meanwhile: the next finds it.
+            Some(database) if database.is_unique_violation() => StoreError::Unavailable { doing, source: error.into() },
+            Some(_) | None => fenced(term, doing, error),
+        })?;
+        self.of_the_loop.keep(connection);
+        Ok(ClaimedRow::split(rows, request.from))
+    }
+
+    async fn key_behind(
+        &self,
+        shard: Shard,
+        from: Option<&OrderingKey>,
+        keys: u32,
+    ) -> Result<Option<OrderingKey>, StoreError> {
+        sqlx::query_as(query!("postgres/poller/key_behind"))
+            .bind(shard.0)
+            .bind(from.map(|key| &key.channel))
+            .bind(from.map(|key| &key.ordering_key))
+            .bind(i64::from(keys))
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(|error| failed(DIVIDING, error))
+    }
+
+    async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
+        self.mark_group(marks, finished).await
+    }
+
+    async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
+        let decided = settled(&self.pool, term, channels).await?;
+        let mut connection = self.pool.acquire().await.map_err(|error| failed("reading unsettled claims", error))?;
+        let (unsettled, next) = unsettled(&mut connection, term.shard).await?;
+        Ok(Settlement { decided: decided.into_iter().map(Into::into).collect(), unsettled, next })
+    }
+
+    async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {
+        Ok(Some(Box::new(wakeup::PostgresWakeups::listen(&self.pool).await?)))
+    }
+}
+
+fn names(channels: &[ChannelTerms]) -> Vec<String> {
+    channels.iter().map(|channel| channel.name.clone()).collect()
+}
+
+/// The channels in which a dead letter halts its ordering key.
+fn halting(channels: &[ChannelTerms]) -> Vec<String> {
+    let halting = channels.iter().filter(|channel| channel.on_dead_ordered == OnDeadOrdered::Halt);
+    halting.map(|channel| channel.name.clone()).collect()
+}

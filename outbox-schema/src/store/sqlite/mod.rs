@@ -1,0 +1,103 @@
+//! The store in an SQLite file, shared by the processes of one machine. A step of the protocol that writes begins with
+//! `BEGIN IMMEDIATE`: there is one writer at a time, so the lock of the whole file stands for all others, and what is
+//! read in the transaction cannot change until it ends.
+
+mod claim;
+mod errors;
+mod mark;
+mod settle;
+mod term;
+mod trial;
+
+use async_trait::async_trait;
+use sqlx::{SqlitePool, SqliteTransaction};
+
+use crate::mark::MarkReport;
+use crate::store::steps::DIVIDING;
+use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use crate::{
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
+};
+
+use self::errors::failed;
+
+/// The outbox in an SQLite file.
+#[derive(Debug, Clone)]
+pub struct SqliteStore {
+    pool: SqlitePool,
+}
+
+impl SqliteStore {
+    /// The store behind `pool`, whose connections were made by [`crate::Database::connect`].
+    pub fn new(pool: SqlitePool) -> Self {
+        Self { pool }
+    }
+
+    /// Ends with a rollback where it is dropped before its commit.
+    async fn begin(&self, doing: &'static str) -> Result<SqliteTransaction<'static>, StoreError> {
+        self.pool.begin_with("BEGIN IMMEDIATE").await.map_err(|error| failed(doing, error))
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
+        self.begin_term_in_steps(shard, holder).await
+    }
+
+    async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
+        self.end_term_in_steps(term, end, counts).await
+    }
+
+    async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
+        self.claim_in_steps(term, request).await
+    }
+
+    async fn key_behind(
+        &self,
+        shard: Shard,
+        from: Option<&OrderingKey>,
+        keys: u32,
+    ) -> Result<Option<OrderingKey>, StoreError> {
+        sqlx::query_as(query!("sqlite/poller/key_behind"))
+            .bind(shard.0)
+            .bind(from.map(|key| &key.channel))
+            .bind(from.map(|key| &key.ordering_key))
+            .bind(keys)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(|error| failed(DIVIDING, error))
+    }
+
+    async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
+        self.mark_in_steps(marks, finished).await
+    }
+
+    async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
+        self.settle_in_steps(term, channels).await
+    }
+
+    /// SQLite does not tell one connection what another has committed.
+    async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn all_but_what_an_application_runs_asks_for_now_in_one_way() -> std::io::Result<()> {
+        for subject in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/queries/sqlite"))? {
+            let subject = subject?;
+            let other = if subject.file_name() == "enqueue" { "unixepoch" } else { "julianday" };
+            for file in std::fs::read_dir(subject.path())? {
+                let path = file?.path();
+                let statement = std::fs::read_to_string(&path)?;
+                assert!(!statement.contains(other), "{} says {other}", path.display());
+                let whole = statement.matches("CAST(round(unixepoch('subsec') * 1000) AS INTEGER)").count();
+                assert_eq!(statement.matches("unixepoch('subsec')").count(), whole, "{}", path.display());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,55 @@
+//! The trial of a poller's work on SQLite.
+
+use sqlx::SqliteTransaction;
+
+use super::SqliteStore;
+use super::claim::Asked;
+use super::errors::failed;
+use super::mark::write;
+use super::settle::decide;
+use super::term::mint;
+use crate::sql::AnyConnection;
+use crate::store::steps::MarkGroup;
+use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
+use crate::store::wire::{ChannelRow, as_json};
+use crate::{ClaimId, ClaimRequest, Claimed, Holder, StoreError, TermId};
+
+impl SqliteStore {
+    pub(crate) async fn trial(&self) -> Result<(), TrialError> {
+        let mut tx = tried(ENQUEUE, self.begin("beginning").await)?;
+        let outcome = life(&mut tx).await;
+        // What cannot be rolled back was not made: it ends with its connection.
+        let _ = tx.rollback().await;
+        outcome
+    }
+}
+
+async fn life(tx: &mut SqliteTransaction<'static>) -> Result<(), TrialError> {
+    let probe = Probe::new();
+    for _ in 0..2 {
+        let inserted = sqlx::query(query!("sqlite/poller/trial")).execute(&mut **tx).await;
+        tried(ENQUEUE, inserted.map_err(|error| failed("inserting a message", error)))?;
+    }
+    let first = probe.term(tried(TERM, begin(tx, &probe.holders[0]).await)?, 0);
+    let claimed = ClaimId::mint();
+    let delivered = tried(CLAIM, claim(tx, &first, &probe.request(claimed)).await)?;
+    let marks = Probe::deliveries(&first, claimed, &delivered)?;
+    tried(MARK, write(tx, &MarkGroup::of(&marks), &[]).await)?;
+    tried(CLAIM, claim(tx, &first, &probe.request(ClaimId::mint())).await)?;
+    tried(TERM, begin(tx, &probe.holders[1]).await)?;
+    let channels = tried(SETTLE, as_json("settling claims", &ChannelRow::all(&probe.channels)))?;
+    tried(SETTLE, decide(tx, Probe::SHARD, &channels).await)?;
+    prune(AnyConnection::Sqlite(tx), &marks).await
+}
+
+async fn begin(tx: &mut SqliteTransaction<'static>, holder: &Holder) -> Result<i64, StoreError> {
+    mint(tx, Probe::SHARD, holder).await.map_err(|error| failed("beginning a term", error))
+}
+
+async fn claim(
+    tx: &mut SqliteTransaction<'static>,
+    term: &TermId,
+    request: &ClaimRequest<'_>,
+) -> Result<Claimed, StoreError> {
+    Asked::of(term, request)?.claim(tx).await
+}

@@ -1,0 +1,188 @@
+//! A trial of a poller's work: two messages on a shard that nobody polls, from their insert to their removal, in one transaction
+//! that is rolled back. A server that does not take a statement, or a role that lacks a right, is found by it before anything is
+//! sent. The two messages have ids of their own, below zero.
+
+use std::time::{Duration, Instant};
+
+use crate::database::Database;
+use crate::retention::{PRUNE_LOCK, PURGE, PURGE_ATTEMPTS};
+use crate::sql::AnyConnection;
+use crate::store::StoreError;
+use crate::store::mysql::MySqlStore;
+use crate::store::postgres::PostgresStore;
+use crate::store::sqlite::SqliteStore;
+use crate::store::wire::ids_as_json;
+use crate::{
+    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, InDoubtPolicy, KeyStretch, Mark,
+    Message, OnDeadOrdered, Outcome, Shard, TermId, Verdict, WalkStart,
+};
+
+pub(crate) const ENQUEUE: &str = "enqueue a message";
+pub(crate) const TERM: &str = "begin a term";
+pub(crate) const CLAIM: &str = "claim a message";
+pub(crate) const MARK: &str = "mark a message";
+pub(crate) const SETTLE: &str = "settle a message in doubt";
+pub(crate) const PRUNE: &str = "remove a message";
+
+/// What of a poller's work the database did not do.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialError {
+    /// A statement failed.
+    #[error("the database did not let the dispatcher {step}, in a trial that was rolled back: {source}")]
+    Failed {
+        /// The part of the work, as a verb and its object.
+        step: &'static str,
+        /// The database's words.
+        source: StoreError,
+    },
+    /// A message is not seen by the role that inserted it.
+    #[error(
+        "a claim did not see a message that its own role had inserted, in a trial that was rolled back: row-level security on \
+         the outbox tables hides messages from it. Give the role BYPASSRLS, or make a policy that lets it see and change all rows"
+    )]
+    Hidden,
+}
+
+impl TrialError {
+    /// Whether the database may do it a moment later: it did not answer, or is overloaded, out of room or read-only for now.
+    /// Otherwise nothing should be sent until somebody has seen to it.
+    pub fn may_pass(&self) -> bool {
+        let Self::Failed {
+            source: StoreError::Unavailable { source, .. } | StoreError::Refused { source, .. }, ..
+        } = self
+        else {
+            return false;
+        };
+        match source.downcast_ref::<sqlx::Error>() {
+            Some(sqlx::Error::Database(error)) => passes(error.as_ref()),
+            Some(_) => true,
+            None => false,
+        }
+    }
+}
+
+/// PostgreSQL's SQLSTATE classes: connection, transaction state (read-only), transaction rollback, resources, object state (a
+/// lock), operator intervention, system error.
+const PASSING_ON_POSTGRES: [&str; 7] = ["08", "25", "40", "53", "55", "57", "58"];
+
+/// MySQL and MariaDB: too many connections, out of memory, disk full, table full, lock wait, deadlock, read-only (by option,
+/// by transaction, by mode), statement time, connection killed.
+const PASSING_ON_MYSQL: [u16; 14] =
+    [1021, 1038, 1040, 1053, 1114, 1205, 1213, 1290, 1792, 1836, 1927, 1969, 3024, 4031];
+
+fn passes(error: &dyn sqlx::error::DatabaseError) -> bool {
+    if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
+        return PASSING_ON_MYSQL.contains(&error.number());
+    }
+    let code = error.code().unwrap_or_default();
+    if error.try_downcast_ref::<sqlx::postgres::PgDatabaseError>().is_some() {
+        return PASSING_ON_POSTGRES.iter().any(|class| code.starts_with(class));
+    }
+    // SQLite: busy, locked, read-only, input or output, full; the first byte of an extended code.
+    matches!(code.parse::<u32>().map(|code| code & 0xff), Ok(5 | 6 | 8 | 10 | 13))
+}
+
+pub(crate) fn tried<T>(step: &'static str, outcome: Result<T, StoreError>) -> Result<T, TrialError> {
+    outcome.map_err(|source| TrialError::Failed { step, source })
+}
+
+impl Database {
+    /// Tries on the server, in a transaction that is rolled back, what a poller does with a message: claim, mark, settle, remove.
+    ///
+    /// # Errors
+    /// What the server, or the rights of the role, did not allow, and in which words.
+    pub async fn trial(&self) -> Result<(), TrialError> {
+        match self {
+            Self::Postgres(pool) => PostgresStore::new(pool.clone()).trial().await,
+            Self::MySql(pool) => MySqlStore::new(pool.clone()).trial().await,
+            Self::Sqlite(pool) => SqliteStore::new(pool.clone()).trial().await,
+        }
+    }
+}
+
+/// What a trial is made with.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    /// Of two terms, one after the other: the second settles what the first left.
+    pub(crate) holders: [Holder; 2],
+    pub(crate) channels: [ChannelTerms; 1],
+}
+
+impl Probe {
+    pub(crate) const SHARD: Shard = Shard(-1);
+
+    pub(crate) fn new() -> Self {
+        let channel = ChannelTerms {
+            name: "outbox-trial".to_owned(),
+            timeout: Duration::ZERO,
+            max_attempts: 1,
+            in_doubt: InDoubtPolicy::Resend,
+            on_dead_ordered: OnDeadOrdered::Continue,
+            room: 1,
+            most: 1,
+        };
+        Self { holders: ["1", "2"].map(|nonce| Holder::new("outbox-trial", nonce)), channels: [channel] }
+    }
+
+    pub(crate) fn term(&self, epoch: i64, holder: usize) -> TermId {
+        TermId { shard: Self::SHARD, epoch: Epoch(epoch), holder: self.holders[holder].clone() }
+    }
+
+    /// For one message, with nothing to wait for before it may be settled.
+    pub(crate) fn request(&self, claim: ClaimId) -> ClaimRequest<'_> {
+        ClaimRequest {
+            claim,
+            limit: 1,
+            max_bytes: 1_000,
+            oversize: false,
+            excluded: &[],
+            from: WalkStart::default(),
+            keys: KeyStretch::default(),
+            channels: &self.channels,
+            closed: &[],
+            closed_channels: &[],
+            rooms: &[],
+            unknown_channel_delay: Duration::ZERO,
+            lease_ttl: Duration::ZERO,
+            margin: Duration::ZERO,
+        }
+    }
+    /// Marks what a claim of `term` brought as delivered.
+    ///
+    /// # Errors
+    /// Where it brought nothing.
+    pub(crate) fn deliveries(term: &TermId, claim: ClaimId, claimed: &Claimed) -> Result<Vec<Mark>, TrialError> {
+        let mark = |message: &Message| Mark {
+            claim,
+            id: message.id(),
+            revision: message.revision(),
+            verdict: Verdict::Success { receipt: None },
+            pause: None,
+            status_code: Some(200),
+            error: None,
+            attempt: AttemptRecord {
+                number: 1,
+                epoch: term.epoch,
+                holder: term.holder.clone(),
+                started: Instant::now(),
+                duration: Duration::ZERO,
+                outcome: Outcome::Delivered { receipt: None }.as_str(),
+                excerpt: None,
+            },
+        };
+        let marks: Vec<_> = claimed.messages.iter().map(mark).collect();
+        if marks.is_empty() { Err(TrialError::Hidden) } else { Ok(marks) }
+    }
+}
+
+/// Removes a message as retention does, or a purge by hand.
+pub(crate) async fn prune(mut connection: AnyConnection<'_>, marks: &[Mark]) -> Result<(), TrialError> {
+    let gone = ids_as_json(&marks.iter().map(|mark| mark.id).collect::<Vec<_>>());
+    let at_once = [(&gone).into(), 0.into(), 0.into(), "[]".into()];
+    let removed = async {
+        connection.rows::<(i64, String)>(&PRUNE_LOCK, &at_once).await?;
+        connection.rows::<()>(&PURGE_ATTEMPTS, &[(&gone).into()]).await?;
+        connection.rows::<()>(&PURGE, &[(&gone).into()]).await
+    };
+    tried(PRUNE, removed.await.map(drop).map_err(|error| StoreError::of("removing messages", error, |_| false)))
+}
