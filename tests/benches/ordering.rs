@@ -4,8 +4,8 @@
 //! cargo bench --bench ordering -- postgres
 //! ```
 //!
-//! A second word picks the scenes whose name holds it. The store alone, without requests: claims of up to 512 rows, each marked before the next.
-//! Each looks at all keys; a poller takes turns over stretches of them.
+//! A second word picks the scenes whose name holds it. The store alone, without requests: claims of up to 512 rows, each marked
+//! before the next. Each looks at all keys; a poller takes turns over stretches of them.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,7 +1,7 @@
 //! Delivery over HTTP: the payload is the body, as it is.
 //!
-//! `request` makes the request, `cloudevents` makes an event of it, `signing` signs it, `response` decides what its answer means: 2xx is delivered, whatever becomes of the
-//! body after it; redirects are never followed.
+//! `request` makes the request, `cloudevents` makes an event of it, `signing` signs it, `response` decides what its answer
+//! means: 2xx is delivered, whatever becomes of the body after it; redirects are never followed.
 
 mod cloudevents;
 mod headers;

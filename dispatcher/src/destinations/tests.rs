@@ -1,3 +1,5 @@
+//! What holds a destination up, by the clock of a test.
+
 use outbox_schema::DeadReason;
 use outbox_schema::destination::Ramp;
 

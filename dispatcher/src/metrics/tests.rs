@@ -1,3 +1,5 @@
+//! What the metrics say, and that docs/metrics.md names each.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;

@@ -1,0 +1,211 @@
+//! The conventions of the source tree, as far as a program can read them. It needs no server, and asks nothing of the network.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Columns of a line of prose or code; a table's row, a link or a long string may have more.
+const WIDTH: usize = 135;
+
+/// The packages, each after those that it may name.
+const PACKAGES: [(&str, &[&str]); 6] = [
+    ("outbox-schema", &[]),
+    ("adapters", &["outbox_schema"]),
+    ("dispatcher", &["outbox_schema", "outbox_adapters"]),
+    ("dispatcher/bench", &["outbox_schema", "outbox_adapters", "outbox_dispatcher"]),
+    ("dispatcher/demo", &["outbox_schema", "outbox_dispatcher"]),
+    ("dispatcher/cli", &["outbox_schema", "outbox_adapters", "outbox_dispatcher", "outbox_bench", "outbox_demo"]),
+];
+
+/// What stands behind a port, and who puts it there.
+const CONCRETE: [&str; 7] =
+    ["PostgresStore", "MySqlStore", "SqliteStore", "RedisLease", "TableLease", "HttpAdapter", "FcmAdapter"];
+const WIRING: &str = "dispatcher/src/wiring.rs";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// The files that git keeps, or would keep, with this ending: what lies about in folders of builds is not the project's.
+fn files(ending: &str) -> Vec<String> {
+    fn walk(directory: &Path, root: &Path, ending: &str, found: &mut Vec<String>) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let made = ["target", "node_modules", ".git", "vendor", "venv", "__pycache__"].contains(&name.as_str());
+            if entry.file_type().unwrap().is_dir() && !made {
+                walk(&entry.path(), root, ending, found);
+            } else if name.ends_with(ending) {
+                found.push(entry.path().strip_prefix(root).unwrap().to_string_lossy().into_owned());
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&root(), &root(), ending, &mut found);
+    found.sort();
+    found
+}
+
+fn text(file: &str) -> String {
+    fs::read_to_string(root().join(file)).unwrap()
+}
+
+/// Fails with all that was found, one a line.
+fn none(found: &[String], what: &str) {
+    assert!(found.is_empty(), "{what}:\n  {}", found.join("\n  "));
+}
+
+/// A page's lines outside its blocks of code.
+fn prose(page: &str) -> Vec<&str> {
+    let mut code = false;
+    let outside = |line: &&str| {
+        let fence = line.trim_start().starts_with("```");
+        code ^= fence;
+        !code && !fence
+    };
+    page.lines().filter(outside).collect()
+}
+
+/// The anchors that GitHub gives a page's headings.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let headings = prose(page).into_iter().filter(|line| line.starts_with('#'));
+    let anchor = |heading: &str| {
+        let said = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = said.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect::<String>()
+    };
+    headings.map(anchor).collect()
+}
+
+/// The addresses of a page's links, `[text](address)`.
+fn links(page: &str) -> Vec<String> {
+    let whole = prose(page).join("\n");
+    let after = whole.split("](").skip(1);
+    after.filter_map(|rest| rest.split(')').next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn each_link_of_the_documents_leads_to_a_file_and_a_heading_that_are_there() {
+    let mut broken = Vec::new();
+    for page in files(".md") {
+        let whole = text(&page);
+        for link in links(&whole) {
+            if link.contains("://") || link.starts_with("mailto:") || link.contains(char::is_whitespace) {
+                continue;
+            }
+            let (file, anchor) = link.split_once('#').map_or((&*link, None), |(file, anchor)| (file, Some(anchor)));
+            let target = root().join(&page).parent().unwrap().join(file);
+            let target = if file.is_empty() { root().join(&page) } else { target };
+            if !target.exists() {
+                broken.push(format!("{page}: there is no {link}"));
+            } else if let Some(anchor) = anchor
+                && target.extension().is_some_and(|ending| ending == "md")
+                && !anchors(&fs::read_to_string(&target).unwrap()).contains(anchor)
+            {
+                broken.push(format!("{page}: {link} has no such heading"));
+            }
+        }
+    }
+    none(&broken, "links that lead nowhere");
+}
+
+#[test]
+fn each_file_of_the_code_that_a_document_names_is_there() {
+    let there: Vec<_> = files("").into_iter().map(|file| format!("/{file}")).collect();
+    let mut missing = Vec::new();
+    for page in ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/decisions.md", "docs/measurements.md", "README.md"] {
+        let whole = prose(&text(page)).join("\n");
+        for name in whole.split('`').skip(1).step_by(2) {
+            let is_folder = name.ends_with('/') && name.len() > 1;
+            let is_path = is_folder || name.ends_with(".rs");
+            let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "/_-.".contains(c));
+            let end = format!("/{name}");
+            let is_there = |file: &String| if is_folder { file.contains(&end) } else { file.ends_with(&end) };
+            if is_path && is_name && !there.iter().any(is_there) {
+                missing.push(format!("{page}: {name}"));
+            }
+        }
+    }
+    none(&missing, "files that documents name and nobody has");
+}
+
+#[test]
+fn each_module_says_what_it_is_for_in_one_file_of_one_kind() {
+    let mut wrong = Vec::new();
+    for file in files(".rs") {
+        if !text(&file).starts_with("//!") {
+            wrong.push(format!("{file} does not begin with `//!`"));
+        }
+        if root().join(file.trim_end_matches(".rs")).is_dir() {
+            wrong.push(format!("{file} lies beside its folder; it is called mod.rs there"));
+        }
+    }
+    none(&wrong, "modules");
+}
+
+/// rustfmt sees to the code, and leaves comments as they are.
+#[test]
+fn a_comment_fits_its_screen() {
+    let mut long = Vec::new();
+    for file in files(".rs") {
+        for (number, line) in text(&file).lines().enumerate() {
+            let is_comment = line.trim_start().starts_with("//");
+            if is_comment && line.chars().count() > WIDTH && !line.contains("://") {
+                long.push(format!("{file}:{}", number + 1));
+            }
+        }
+    }
+    none(&long, "comments that are too long");
+}
+
+#[test]
+fn a_package_names_only_those_below_it() {
+    let all: BTreeSet<_> =
+        ["outbox_schema", "outbox_adapters", "outbox_dispatcher", "outbox_bench", "outbox_demo", "outbox_cli"].into();
+    let mut wrong = Vec::new();
+    for (package, below) in PACKAGES {
+        let manifest = text(&format!("{package}/Cargo.toml"));
+        let depends = manifest.split("[dev-dependencies]").next().unwrap();
+        for other in &all {
+            let named = depends.contains(&format!("\n{}", other.replace('_', "-")));
+            if named && !below.contains(other) {
+                wrong.push(format!("{package} depends on {other}"));
+            }
+        }
+    }
+    none(&wrong, "packages that point upwards");
+}
+
+/// Tests of a module make what they need.
+#[test]
+fn the_loop_is_given_its_stores_leases_and_adapters_by_the_wiring_alone() {
+    let mut wrong = Vec::new();
+    for file in files(".rs") {
+        let is_of_the_loop = file.starts_with("dispatcher/src/") && file != WIRING;
+        if !is_of_the_loop || file.contains("fixtures") || file.ends_with("tests.rs") {
+            continue;
+        }
+        let whole = text(&file);
+        let code = whole.split("#[cfg(test)]\nmod tests").next().unwrap();
+        wrong.extend(CONCRETE.iter().filter(|name| code.contains(**name)).map(|name| format!("{file}: {name}")));
+    }
+    none(&wrong, "concrete types outside of wiring.rs");
+}
+
+/// The statements of one name in each dialect are one statement, but for those that only one dialect needs.
+#[test]
+fn each_file_of_sql_is_run_by_somebody() {
+    let code: String =
+        files(".rs").iter().filter(|file| file.starts_with("outbox-schema/src")).map(|file| text(file)).collect();
+    let mut idle = Vec::new();
+    for file in files(".sql") {
+        let Some(path) = file.strip_prefix("outbox-schema/queries/") else { continue };
+        let name = path.trim_end_matches(".sql");
+        let (_, shared) = name.split_once('/').unwrap();
+        if !code.contains(&format!("query!(\"{name}\")")) && !code.contains(&format!("statement!(\"{shared}\")")) {
+            idle.push(file);
+        }
+    }
+    none(&idle, "SQL that nothing runs");
+}
