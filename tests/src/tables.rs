@@ -8,6 +8,9 @@ use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, FromRow};
 
+use crate::eventually;
+use crate::fleet::PATIENCE;
+
 /// Reads the tables of one outbox, as its owner.
 #[derive(Debug, Clone)]
 pub struct Tables {
@@ -196,8 +199,20 @@ impl Tables {
         !self.rows::<(i64,)>("SELECT id FROM outbox WHERE status = 'PENDING' LIMIT 1").await.is_empty()
     }
 
-    /// The rows of a query that all three understand, with `{integer}` for the widest integer to cast to.
+    /// The rows of a query that all three understand, with `{integer}` for the widest integer to cast to. A test may have ended
+    /// the server's connections: those that it finds cut are made anew.
     pub async fn rows<T>(&self, sql: &str) -> Vec<T>
+    where
+        T: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, MySqlRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
+    {
+        eventually("the tables are read", PATIENCE, async || match self.read(sql).await {
+            Err(sqlx::Error::Io(_)) => None,
+            rows => Some(rows.unwrap()),
+        })
+        .await
+    }
+
+    async fn read<T>(&self, sql: &str) -> sqlx::Result<Vec<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, MySqlRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
     {
@@ -207,6 +222,5 @@ impl Tables {
             Database::MySql(pool) => sqlx::query_as(sql("SIGNED")).fetch_all(pool).await,
             Database::Sqlite(pool) => sqlx::query_as(sql("INTEGER")).fetch_all(pool).await,
         }
-        .unwrap()
     }
 }

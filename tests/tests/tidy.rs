@@ -118,7 +118,7 @@ fn each_file_of_the_code_that_a_document_names_is_there() {
         let whole = prose(&text(page)).join("\n");
         for name in whole.split('`').skip(1).step_by(2) {
             let is_folder = name.ends_with('/') && name.len() > 1;
-            let is_path = is_folder || name.ends_with(".rs");
+            let is_path = is_folder || Path::new(name).extension().is_some_and(|ending| ending == "rs");
             let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "/_-.".contains(c));
             let end = format!("/{name}");
             let is_there = |file: &String| if is_folder { file.contains(&end) } else { file.ends_with(&end) };
