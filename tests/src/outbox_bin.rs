@@ -19,7 +19,7 @@ pub fn outbox_binary() -> &'static Path {
 /// As [`outbox_binary`].
 pub fn outbox_binary_with_fault_points() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| build("outbox-with-fault-points", &["--features", "outbox-dispatcher/fault-points"]))
+    BINARY.get_or_init(|| build("outbox-with-fault-points", &["--features", "outbox-cli/fault-points"]))
 }
 
 fn build(name: &str, features: &[&str]) -> PathBuf {
