@@ -13,7 +13,7 @@ use outbox_dispatcher::admin::api::Office;
 use outbox_dispatcher::admin::listener::{ListenError, Listener, Shown, Tokens};
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::doorbell::Doorbell;
-use outbox_dispatcher::health::readiness::{LeaseTimes, Readiness};
+use outbox_dispatcher::health::readiness::{LeaseTimes, Readiness, Standing};
 use outbox_dispatcher::health::vitals::{ChannelVitals, Vitals, VitalsCache, VitalsSource};
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::{Metrics, Name};
@@ -60,9 +60,9 @@ struct Causes {
 
 #[async_trait]
 impl Readiness for Causes {
-    async fn causes(&self) -> Vec<String> {
+    async fn look(&self) -> Standing {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        self.causes.clone()
+        Standing { causes: self.causes.clone(), notes: Vec::new() }
     }
 }
 

@@ -35,7 +35,7 @@ GRANT USAGE ON SCHEMA :"schema" TO :"dispatcher";
 GRANT SELECT, INSERT, UPDATE ON :"schema".outbox_term, :"schema".outbox_destination, :"schema".outbox_invalid_target
     TO :"dispatcher";
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    :"schema".outbox, :"schema".outbox_term_log, :"schema".outbox_claim, :"schema".outbox_lease
+    :"schema".outbox, :"schema".outbox_term_log, :"schema".outbox_claim, :"schema".outbox_lease, :"schema".outbox_replica
     TO :"dispatcher";
 GRANT SELECT, INSERT, DELETE ON :"schema".outbox_attempt TO :"dispatcher";
 GRANT SELECT, INSERT ON :"schema".outbox_audit TO :"dispatcher";
@@ -44,5 +44,5 @@ GRANT EXECUTE ON FUNCTION
     :"schema".outbox_new_key, :"schema".outbox_destination_of, :"schema".outbox_dead_at, :"schema".outbox_fingerprint_of,
     :"schema".outbox_begin_term, :"schema".outbox_require_term,
     :"schema".outbox_ordered_heads, :"schema".outbox_cancelling, :"schema".outbox_claimed, :"schema".outbox_claim_due,
-    :"schema".outbox_mark, :"schema".outbox_mark_delivered, :"schema".outbox_settle
+    :"schema".outbox_fit, :"schema".outbox_defer_unknown, :"schema".outbox_mark, :"schema".outbox_mark_delivered, :"schema".outbox_settle
     TO :"dispatcher";

@@ -37,8 +37,8 @@ pub use enqueue::{EnqueueError, Enqueued, OutboxConnection, enqueue, enqueue_all
 pub use mark::{AttemptRecord, DeadReason, InDoubtPolicy, Mark, Outcome, Scope, Verdict};
 pub use message::{Message, MessageId, Revision, Status};
 pub use migrate::{
-    DEFAULT_ENVIRONMENT, Meta, MigrateError, Migrated, SCHEMA_VERSION, SchemaError, SchemaState, migration_statements,
-    migrations_sql,
+    DEFAULT_ENVIRONMENT, FUNCTIONS_VERSION, Meta, MigrateError, Migrated, SCHEMA_VERSION, SERVES_FROM, SchemaError,
+    SchemaState, migration_statements, migrations_sql,
 };
 pub use retention::{Pruning, Retention};
 pub use store::trial::TrialError;

@@ -110,7 +110,7 @@ pub struct Led {
 pub struct Fleet {
     directory: TempDir,
     settings: Settings,
-    program: &'static Path,
+    program: PathBuf,
     replicas: Vec<Replica>,
 }
 
@@ -132,8 +132,10 @@ impl Fleet {
         Self::of(outbox_binary_with_fault_points(), settings, replicas)
     }
 
-    fn of(program: &'static Path, settings: &Settings, replicas: usize) -> Self {
+    /// As [`Self::start`], with replicas of this program.
+    pub fn of(program: &Path, settings: &Settings, replicas: usize) -> Self {
         let directory = tempfile::tempdir().unwrap();
+        let program = program.to_owned();
         let mut fleet = Self { directory, settings: settings.clone(), program, replicas: Vec::new() };
         for _ in 0..replicas {
             fleet.add(&[]);
@@ -178,7 +180,7 @@ impl Fleet {
         std::fs::create_dir(self.fault_points(place)).unwrap();
         // The kernel kills it when the thread that runs the test ends, for whatever reason.
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "--"]).arg(self.program).arg("run").arg("--config").arg(config);
+        command.args(["--pdeathsig", "KILL", "--"]).arg(&self.program).arg("run").arg("--config").arg(config);
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("OUTBOX_")) {
             command.env_remove(name);
         }
@@ -188,6 +190,11 @@ impl Fleet {
         let child = command.spawn().expect("`setpriv` of util-linux starts");
         self.replicas.push(Replica { child: Some(child), log });
         place
+    }
+
+    /// Replicas that are added from now on run this program.
+    pub fn upgrade(&mut self, program: &Path) {
+        program.clone_into(&mut self.program);
     }
 
     /// The replicas that nobody has stopped.

@@ -103,8 +103,14 @@ pub struct Newest {
 impl Tables {
     /// Connects, and makes the tables of an outbox whose environment is `default` where they are not there yet.
     pub async fn migrated(url: &str) -> Self {
+        let tables = Self::connected(url).await;
+        tables.database.migrate("default").await.unwrap();
+        tables
+    }
+
+    /// Connects to an outbox that is there.
+    pub async fn connected(url: &str) -> Self {
         let database = Database::connect(&ConnectOptions { url, schema: None, connections: 4 }).await.unwrap();
-        database.migrate("default").await.unwrap();
         Self { database }
     }
 

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use clap::Args;
 use outbox_schema::Shard;
+use outbox_schema::desk::Replica;
 use tokio::runtime::{Builder, Handle};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::reload::{ReadSettings, Reload};
 use super::session;
@@ -17,9 +19,9 @@ use outbox_dispatcher::admin::listener::{CHANGES_AT_ONCE, Listener, QUESTIONS_AT
 use outbox_dispatcher::config::{Config, Dialect, Wakeup};
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::doorbell::Doorbell;
-use outbox_dispatcher::health::Health;
 use outbox_dispatcher::health::lease_health::LeaseHealth;
 use outbox_dispatcher::health::store_health::StoreHealth;
+use outbox_dispatcher::health::{Health, of_newer_tables, presence};
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::poller::assemble::{Parts, Settings};
@@ -31,7 +33,7 @@ use outbox_dispatcher::wiring;
 
 /// Of the pool. One each for the loop (terms and claims), marks, settling, the destinations' keeper, the division of
 /// the ordering keys, what is removed, what the database says of itself, the causes of `/readyz`, and the same causes
-/// for OTLP; and those of the admin API. On PostgreSQL the loop and the hints have connections of their own beside the
+/// for OTLP; and those of the admin API. The replica's row takes any, twice a minute. On PostgreSQL the loop and the hints have connections of their own beside the
 /// pool, so that one is to spare. docs/settings.md says how many that makes in all.
 const CONNECTIONS: u32 = 9 + QUESTIONS_AT_ONCE + CHANGES_AT_ONCE;
 
@@ -75,6 +77,10 @@ async fn dispatch(
     let hang_ups = signal(SignalKind::hangup())?;
     let database = wiring::database(&config, CONNECTIONS).await?;
     let outbox = session::require_or_create(&config, &database).await?;
+    if let Some(found) = outbox.newer() {
+        tracing::warn!("run.newer_tables: {}", of_newer_tables(found));
+    }
+    let instance = Uuid::new_v4().simple().to_string()[..12].to_owned();
     session::require_work(&database).await?;
     let outbox_id = outbox.outbox_id.to_string();
     let lease = Arc::new(LeaseHealth::new(wiring::lease(&config, &outbox_id).await?));
@@ -92,6 +98,7 @@ async fn dispatch(
         Wakeup::Off => None,
     };
     let dispatcher = Arc::new(Dispatcher::assemble(Parts {
+        instance: instance.clone(),
         store,
         destinations: Arc::new(database.clone()),
         lease: lease.clone(),
@@ -121,6 +128,10 @@ async fn dispatch(
     let (shutdown, at_once) = (CancellationToken::new(), CancellationToken::new());
     tokio::spawn(stop_on_signals(shutdown.clone(), at_once.clone()));
     let stop_listening = CancellationToken::new();
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let row = Replica { id: instance, name: host, version };
+    let present = tokio::spawn(presence::show(database.clone(), row, stop_listening.clone()));
     let listening = tokio::spawn(listener.serve(stop_listening.clone()));
     if config.telemetry.otlp_endpoint.is_some() {
         tokio::spawn(replica.refresh_vitals(metrics.clone()));
@@ -136,7 +147,11 @@ async fn dispatch(
         None => tracing::warn!("run.stopped_at_once: what is on the wire is in doubt"),
     }
     stop_listening.cancel();
-    let _ = tokio::time::timeout(CLOSING_LIMIT, async { tokio::join!(listening, database.close()) }).await;
+    let closing = async {
+        let _ = tokio::join!(listening, present);
+        database.close().await;
+    };
+    let _ = tokio::time::timeout(CLOSING_LIMIT, closing).await;
     Ok(metrics)
 }
 

@@ -3,6 +3,7 @@
 pub mod answering;
 pub mod cached;
 pub mod lease_health;
+pub mod presence;
 pub mod readiness;
 pub mod status;
 pub mod store_health;
@@ -13,11 +14,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::desk::HeldBack;
-use outbox_schema::{Database, Desk, Epoch};
+use outbox_schema::{Database, Desk, Epoch, Meta, SCHEMA_VERSION};
 
 use crate::config::Config;
 use crate::health::lease_health::LeaseHealth;
-use crate::health::readiness::{LeaseTimes, NewestTerm, Observations, Readiness, causes};
+use crate::health::readiness::{LeaseTimes, NewestTerm, Observations, Readiness, Standing, causes};
 use crate::health::store_health::StoreHealth;
 use crate::health::vitals::{Vitals, VitalsCache, VitalsSource};
 use crate::metrics::Metrics;
@@ -91,7 +92,7 @@ impl Health {
     pub async fn refresh_vitals(self: Arc<Self>, metrics: Arc<Metrics>) {
         loop {
             metrics.vitals(self.vitals.get().await.ok());
-            metrics.ready(self.causes().await.is_empty());
+            metrics.ready(self.look().await.causes.is_empty());
             tokio::time::sleep(REFRESH).await;
         }
     }
@@ -99,22 +100,24 @@ impl Health {
 
 #[async_trait]
 impl Readiness for Health {
-    async fn causes(&self) -> Vec<String> {
+    async fn look(&self) -> Standing {
         let vitals = match self.vitals.get().await {
             Ok(vitals) => Ok(vitals),
             Err(why) => Err(self.in_its_own_words(why).await),
         };
         let schema = match &vitals {
-            Ok(_) => self.database.require(&self.environment).await.err().map(|error| error.to_string()),
+            Ok(_) => Some(self.database.require(&self.environment).await),
             Err(_) => None,
         };
+        let newer = schema.as_ref().and_then(|schema| schema.as_ref().ok()).and_then(Meta::newer);
+        let schema = schema.and_then(Result::err).map(|error| error.to_string());
         let held_back = match &vitals {
             Ok(vitals) if vitals.lag() > self.times.patience() => self.held_back().await,
             Ok(_) | Err(_) => None,
         };
         let newest_term = vitals.as_ref().ok().and_then(|vitals| newest_term(vitals));
         let (store, lease) = (self.store.trouble(), self.lease.trouble());
-        causes(&Observations {
+        let causes = causes(&Observations {
             database: vitals.as_ref().map(AsRef::as_ref).map_err(String::as_str),
             schema: schema.as_deref(),
             newest_term,
@@ -122,8 +125,17 @@ impl Readiness for Health {
             held_back: held_back.as_ref(),
             lease_store: lease.as_ref(),
             lease: self.times,
-        })
+        });
+        Standing { causes, notes: newer.map(of_newer_tables).into_iter().collect() }
     }
+}
+
+/// Between the first and the last step of a rolling upgrade.
+pub fn of_newer_tables(found: i32) -> String {
+    format!(
+        "schema: the tables have version {found}, and this program was made for version {SCHEMA_VERSION}, which they still serve: \
+         replace this replica by one of the newer release"
+    )
 }
 
 fn newest_term(vitals: &Vitals) -> Option<NewestTerm> {

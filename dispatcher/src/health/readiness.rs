@@ -19,8 +19,17 @@ const DEAD_ROWS: i64 = 10_000;
 /// Whoever can say why the replica is not ready.
 #[async_trait]
 pub trait Readiness: Send + Sync {
+    /// What is wrong, and what else an operator should know.
+    async fn look(&self) -> Standing;
+}
+
+/// What a replica says of its readiness.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
     /// One sentence for each thing that is wrong; none when ready.
-    async fn causes(&self) -> Vec<String>;
+    pub causes: Vec<String>,
+    /// One sentence for each thing that should not stay so, and is not wrong.
+    pub notes: Vec<String>,
 }
 
 /// What is known when somebody asks.

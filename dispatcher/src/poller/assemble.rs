@@ -8,7 +8,6 @@ use outbox_adapters::Lease;
 use outbox_schema::{DestinationStore, Pruning, Retention, Shard, Store};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
-use uuid::Uuid;
 
 use crate::destinations::{Destinations, Keeper};
 use crate::in_flight::InFlight;
@@ -31,6 +30,8 @@ use crate::term::leadership::Leadership;
 /// What a dispatcher is made of.
 #[derive(Debug)]
 pub struct Parts {
+    /// The random id of this process.
+    pub instance: String,
     /// The outbox database.
     pub store: Arc<dyn Store>,
     /// The same, as far as it is about destinations.
@@ -74,6 +75,7 @@ impl Dispatcher {
     /// A dispatcher of these parts, with its marker running. Needs a Tokio runtime.
     pub fn assemble(parts: Parts) -> Self {
         let Parts {
+            instance,
             store,
             destinations: destination_store,
             lease,
@@ -106,7 +108,7 @@ impl Dispatcher {
         Self {
             leadership: Leadership {
                 shard: Shard::default(),
-                instance: Uuid::new_v4().simple().to_string()[..12].to_owned(),
+                instance,
                 ttl: settings.lease_ttl,
                 interval: settings.term,
                 lease,

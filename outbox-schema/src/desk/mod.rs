@@ -15,6 +15,7 @@ mod messages;
 mod operation;
 mod prune;
 mod redrive;
+mod replicas;
 mod report;
 mod selection;
 mod statements;
@@ -37,6 +38,7 @@ pub use facts::{Backlog, COUNTED, Earlier, EarlierDead, MessageClock, MessageFac
 pub use held_back::{HeldBack, Snapshot};
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
 pub use messages::{MessageFilter, MessagePage, MessageSummary};
+pub use replicas::{Replica, ReplicaRow};
 pub use report::{
     AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, MessageRecord,
     NamingClaim, PausedDestination, TermEntry, Vitals,

@@ -52,3 +52,7 @@ pub(super) const INVALID_TARGETS: Statement = statement!("desk/invalid_targets")
 pub(super) const INVALID_TARGETS_COUNT: Statement = statement!("desk/invalid_targets_count");
 pub(super) const INVALID_TARGETS_CLEAR: Statement = statement!("desk/invalid_targets_clear");
 pub(super) const INVALID_TARGET_OF: Statement = statement!("desk/invalid_target_of");
+pub(super) const REPLICA_SEEN: Statement = statement!("desk/replica_seen");
+pub(super) const REPLICA_GONE: Statement = statement!("desk/replica_gone");
+pub(super) const REPLICA_FORGET: Statement = statement!("desk/replica_forget");
+pub(super) const REPLICAS: Statement = statement!("desk/replicas");

@@ -1,6 +1,6 @@
 //! Why tables cannot be used or made, and what to do.
 
-use super::SCHEMA_VERSION;
+use super::{FUNCTIONS_VERSION, SCHEMA_VERSION};
 use crate::environment::ALLOWED;
 
 /// The tables cannot be used as they are.
@@ -36,8 +36,8 @@ pub enum SchemaError {
     Unfinished,
     /// Of a later program.
     #[error(
-        "the outbox tables have schema version {found}, which is newer than this program's ({SCHEMA_VERSION}): run \
-         the newer program. Tables are never taken back to an older version"
+        "the outbox tables have schema version {found}, and this program's is {SCHEMA_VERSION}: run the newer program. \
+         `outbox migrate` never takes tables back, and only the release before runs on the tables of the next"
     )]
     Newer {
         /// The version that is there.
@@ -46,6 +46,15 @@ pub enum SchemaError {
     /// Of an earlier program.
     #[error("the outbox tables have schema version {found}; this program needs {SCHEMA_VERSION}: run `outbox migrate`")]
     Older {
+        /// The version that is there.
+        found: i32,
+    },
+    /// PostgreSQL's functions of an earlier program.
+    #[error(
+        "the functions of the outbox have version {found}; this program needs {FUNCTIONS_VERSION}: run `outbox migrate`, or \
+         apply what `outbox migrate --print --from {SCHEMA_VERSION}` prints"
+    )]
+    OlderFunctions {
         /// The version that is there.
         found: i32,
     },

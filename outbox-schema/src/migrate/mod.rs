@@ -5,6 +5,7 @@
 //! taken up again.
 
 mod error;
+mod functions;
 mod print;
 mod split;
 
@@ -16,10 +17,15 @@ use crate::environment;
 use crate::sql::{AnyConnection, AnyTransaction, Statement};
 
 pub use error::{MigrateError, SchemaError};
+pub use functions::FUNCTIONS_VERSION;
 pub use print::{migration_statements, migrations_sql};
 
 /// The version of the tables that this program works with.
-pub const SCHEMA_VERSION: i32 = 2;
+pub const SCHEMA_VERSION: i32 = 3;
+
+/// Programs made for this version of the tables and later ones run on those of [`SCHEMA_VERSION`]: a rolling upgrade begins with
+/// the tables. The newest migration writes it into `outbox_meta`.
+pub const SERVES_FROM: i32 = 2;
 
 /// The environment where none is set.
 pub const DEFAULT_ENVIRONMENT: &str = "default";
@@ -34,6 +40,13 @@ pub struct Meta {
     pub outbox_id: Uuid,
     /// Whose messages these are. A copy of production carries it along, and so cannot push to real people.
     pub environment: String,
+}
+
+impl Meta {
+    /// The version of the tables, where they are of a later release than this program.
+    pub fn newer(&self) -> Option<i32> {
+        (self.schema_version > SCHEMA_VERSION).then_some(self.schema_version)
+    }
 }
 
 /// What there is in the database.
@@ -59,6 +72,8 @@ pub struct Migrated {
     pub from: Option<i32>,
     /// Whether there had been tables before, which somebody dropped, with their messages.
     pub anew: bool,
+    /// Whether PostgreSQL's functions were made or replaced.
+    pub functions: bool,
     /// What is there now.
     pub meta: Meta,
 }
@@ -69,13 +84,15 @@ struct Migration {
     script: Statement,
 }
 
-const MIGRATIONS: [Migration; 2] = [
+const MIGRATIONS: [Migration; 3] = [
     Migration { version: 1, script: dialects!("migrations", "0001_outbox") },
     Migration { version: 2, script: dialects!("migrations", "0002_writers") },
+    Migration { version: 3, script: dialects!("migrations", "0003_replicas") },
 ];
 
 const TABLES: Statement = statement!("migrate/tables");
 const META: Statement = statement!("migrate/meta");
+const SERVES: Statement = statement!("migrate/serves");
 const CONFIRM: Statement = statement!("migrate/confirm_environment");
 
 impl Database {
@@ -128,13 +145,24 @@ impl Database {
         Ok(state(&mut transaction.connection()).await?)
     }
 
-    /// What `run` needs: tables of exactly this version, of this environment.
+    /// What `run` needs: tables of this version, or newer ones that serve it, of this environment. Newer ones are there between
+    /// the first and the last step of a rolling upgrade: [`Meta::newer`].
     pub async fn require(&self, environment: &str) -> Result<Meta, SchemaError> {
         check_name(environment)?;
         self.require_utf8().await?;
-        let meta = usable(self.schema_state().await?)?.ok_or(SchemaError::Absent)?;
-        if meta.schema_version < SCHEMA_VERSION {
-            return Err(SchemaError::Older { found: meta.schema_version });
+        let mut transaction = AnyTransaction::to_read(self).await?;
+        let mut connection = transaction.connection();
+        let meta = ours(state(&mut connection).await?)?.ok_or(SchemaError::Absent)?;
+        let found = meta.schema_version;
+        if found < SCHEMA_VERSION {
+            return Err(SchemaError::Older { found });
+        }
+        let serves = serves(&mut connection).await?;
+        if found > SCHEMA_VERSION && serves.from > SCHEMA_VERSION {
+            return Err(SchemaError::Newer { found });
+        }
+        if self.dialect() == Dialect::Postgres && serves.functions < FUNCTIONS_VERSION {
+            return Err(SchemaError::OlderFunctions { found: serves.functions });
         }
         of_environment(meta, environment)
     }
@@ -186,8 +214,16 @@ async fn apply(
     for migration in MIGRATIONS.iter().filter(|migration| Some(migration.version) > from) {
         connection.script(print::for_the_server(migration, dialect, environment)).await?;
     }
+    let functions = match functions::script(dialect) {
+        // A program of a later release may have replaced them already.
+        Some(script) if serves(&mut connection).await?.functions < FUNCTIONS_VERSION => {
+            connection.script(script).await?;
+            true
+        }
+        Some(_) | None => false,
+    };
     let meta = read_meta(&mut connection).await?.ok_or(SchemaError::Unfinished)?;
-    Ok(Migrated { from, anew, meta })
+    Ok(Migrated { from, anew, functions, meta })
 }
 
 async fn state(connection: &mut AnyConnection<'_>) -> sqlx::Result<SchemaState> {
@@ -207,16 +243,33 @@ async fn read_meta(connection: &mut AnyConnection<'_>) -> sqlx::Result<Option<Me
     Ok(connection.rows(&META, &[]).await?.pop())
 }
 
-/// What is ours and not newer than this program; none where there is nothing yet.
-fn usable(state: SchemaState) -> Result<Option<Meta>, SchemaError> {
+/// What tables from version 3 on say of those who use them.
+struct Serves {
+    from: i32,
+    functions: i32,
+}
+
+async fn serves(connection: &mut AnyConnection<'_>) -> Result<Serves, SchemaError> {
+    let rows: Vec<(i32, i32)> = connection.rows(&SERVES, &[]).await?;
+    let &(from, functions) = rows.first().ok_or(SchemaError::Unfinished)?;
+    Ok(Serves { from, functions })
+}
+
+/// What is ours, of whatever version; none where there is nothing yet.
+fn ours(state: SchemaState) -> Result<Option<Meta>, SchemaError> {
     match state {
         SchemaState::Absent { .. } => Ok(None),
         SchemaState::Foreign => Err(SchemaError::Foreign),
         SchemaState::Unfinished => Err(SchemaError::Unfinished),
-        SchemaState::Ours(meta) if meta.schema_version > SCHEMA_VERSION => {
-            Err(SchemaError::Newer { found: meta.schema_version })
-        }
         SchemaState::Ours(meta) => Ok(Some(meta)),
+    }
+}
+
+/// What is ours and not newer than this program.
+fn usable(state: SchemaState) -> Result<Option<Meta>, SchemaError> {
+    match ours(state)? {
+        Some(Meta { schema_version: found, .. }) if found > SCHEMA_VERSION => Err(SchemaError::Newer { found }),
+        meta => Ok(meta),
     }
 }
 

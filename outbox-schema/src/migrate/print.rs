@@ -1,10 +1,10 @@
 //! The migrations as scripts: run by us, or printed for those who have a migration tool of their own.
 
 use super::split::split;
-use super::{DEFAULT_ENVIRONMENT, MIGRATIONS, Migration};
+use super::{DEFAULT_ENVIRONMENT, MIGRATIONS, Migration, functions};
 use crate::database::Dialect;
 
-/// The migrations behind version `from`, 0 for all, as one script for `psql`, `mariadb`/`mysql` or `sqlite3`. `schema` is
+/// The migrations behind version `from`, 0 for all, and PostgreSQL's functions, as one script for `psql`, `mariadb`/`mysql` or `sqlite3`. `schema` is
 /// PostgreSQL's and is made if it is missing.
 ///
 /// `environment` must be one that [`Database::migrate`](crate::Database::migrate) takes: plain characters only.
@@ -42,7 +42,7 @@ pub fn migration_statements(dialect: Dialect, schema: Option<&str>, environment:
 
 fn scripts(dialect: Dialect, environment: &str, from: i32) -> impl Iterator<Item = String> {
     let migrations = MIGRATIONS.iter().filter(move |migration| migration.version > from);
-    migrations.map(move |migration| script(migration, dialect, environment))
+    migrations.map(move |migration| script(migration, dialect, environment)).chain(functions::script(dialect))
 }
 
 /// The file as it is, but for the environment that it writes into `outbox_meta`.
@@ -72,6 +72,7 @@ fn literal(environment: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{SCHEMA_VERSION, SERVES_FROM};
     use super::*;
 
     #[test]
@@ -104,9 +105,12 @@ mod tests {
     fn who_has_a_version_gets_what_is_behind_it() {
         for dialect in [Dialect::Postgres, Dialect::MySql, Dialect::Sqlite] {
             let statements = migration_statements(dialect, None, "default", 1);
-            assert!(!statements.iter().any(|statement| statement.contains("CREATE TABLE")), "{dialect:?}");
-            assert_eq!(statements.last().map(String::as_str), Some("UPDATE outbox_meta SET schema_version = 2"));
-            assert!(migration_statements(dialect, None, "default", 2).is_empty(), "{dialect:?}");
+            assert!(!statements.iter().any(|statement| statement.contains("CREATE TABLE outbox (")), "{dialect:?}");
+            let version =
+                format!("UPDATE outbox_meta SET schema_version = {SCHEMA_VERSION}, serves_from = {SERVES_FROM}");
+            assert!(statements.contains(&version), "{dialect:?}");
+            let functions = migration_statements(dialect, None, "default", SCHEMA_VERSION);
+            assert_eq!(functions.is_empty(), dialect != Dialect::Postgres, "{dialect:?}");
         }
     }
 

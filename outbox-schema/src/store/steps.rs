@@ -216,13 +216,13 @@ mod tests {
 
     #[test]
     fn postgres_groups_what_it_settles_as_the_others_do() {
-        let functions = sql_file!("migrations/postgres/0001_outbox");
+        let functions = sql_file!("functions/postgres/outbox_settle");
         assert!(functions.contains(&format!("ELSE '{}' END", error_hash(DOUBT))), "{}", error_hash(DOUBT));
     }
 
     #[test]
     fn postgres_says_of_what_it_settles_what_the_others_say() {
-        let functions = sql_file!("migrations/postgres/0001_outbox");
+        let functions = sql_file!("functions/postgres/outbox_settle");
         for explanation in [CRASHED, ENDED] {
             let (both, one) = explanation.split_at(explanation.find("poller ").unwrap_or_default() + "poller ".len());
             assert!(functions.contains(&format!("'{both}'")) && functions.contains(&format!("'{one}'")));

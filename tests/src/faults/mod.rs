@@ -11,5 +11,5 @@ mod soak;
 
 pub use figures::Figures;
 pub use machine::Machine;
-pub use run::{CHANGES, Run, Setup, Struck};
+pub use run::{CHANGES, LATENCY, REPLICAS, Run, Setup, Struck};
 pub use soak::{Dice, repeat};

@@ -15,13 +15,13 @@ use crate::stage::Stage;
 use crate::tables::TermRow;
 
 /// Replicas of every fleet.
-const REPLICAS: usize = 3;
+pub const REPLICAS: usize = 3;
 
 /// Changes of poller that each run takes at least.
 pub const CHANGES: usize = 5;
 
 /// How long the receiver takes: long enough that `max_in_flight` binds.
-const LATENCY: Duration = Duration::from_millis(50);
+pub const LATENCY: Duration = Duration::from_millis(50);
 
 /// Beyond what the settings imply: the answer, the mint, the first claim.
 const SLACK: Duration = Duration::from_millis(500);
@@ -80,6 +80,11 @@ impl Run {
         });
         let start = if fault_points { Fleet::with_fault_points } else { Fleet::start };
         let fleet = start(&settings, REPLICAS);
+        Self::of(stage, fleet)
+    }
+
+    /// A run of a fleet that is there.
+    pub fn of(stage: Stage, fleet: Fleet) -> Self {
         Self { stage, fleet, machine: Machine::watch(), struck: Vec::new() }
     }
 

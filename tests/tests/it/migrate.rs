@@ -1,8 +1,10 @@
 //! Making the tables, on each database.
 
-use outbox_schema::{Dialect, MigrateError, SCHEMA_VERSION, SchemaError, SchemaState, migrations_sql};
+use outbox_schema::desk::Replica;
+use outbox_schema::{Dialect, MigrateError, SCHEMA_VERSION, SERVES_FROM, SchemaError, SchemaState, migrations_sql};
 
 use crate::outboxes::{self, connect};
+use crate::program::Program;
 
 #[tokio::test]
 async fn eight_replicas_that_migrate_at_once_make_the_tables_once() {
@@ -86,12 +88,66 @@ async fn a_postgres_database_that_takes_any_bytes_for_a_text_is_refused() {
 #[tokio::test]
 async fn a_newer_schema_is_refused_by_an_older_program() {
     for outbox in outboxes::migrated().await {
-        outbox.sql("UPDATE outbox_meta SET schema_version = 999").await;
+        outbox.sql("UPDATE outbox_meta SET schema_version = 999, serves_from = 999").await;
         let told = outbox.database.require("default").await.unwrap_err();
         assert!(matches!(told, SchemaError::Newer { found: 999 }), "{told}");
         let told = outbox.database.migrate("default").await.unwrap_err();
         assert!(matches!(told, MigrateError::Schema(SchemaError::Newer { found: 999 })), "{told}");
         assert_eq!(outbox.number("SELECT count(*) FROM outbox_meta WHERE schema_version = 999").await, 1);
+    }
+}
+
+/// Between the first and the last step of a rolling upgrade.
+#[tokio::test]
+async fn a_newer_schema_that_serves_this_program_is_used_and_not_migrated() {
+    for outbox in outboxes::migrated().await {
+        assert_eq!(
+            outbox.number(&format!("SELECT count(*) FROM outbox_meta WHERE serves_from = {SERVES_FROM}")).await,
+            1
+        );
+        let newer = SCHEMA_VERSION + 1;
+        outbox.sql(&format!("UPDATE outbox_meta SET schema_version = {newer}, serves_from = {SCHEMA_VERSION}")).await;
+        assert_eq!(outbox.database.require("default").await.unwrap().newer(), Some(newer));
+        let told = outbox.database.migrate("default").await.unwrap_err();
+        assert!(matches!(told, MigrateError::Schema(SchemaError::Newer { .. })), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn functions_of_an_older_program_are_named_and_replaced_and_those_of_a_newer_one_stay() {
+    for outbox in outboxes::migrated().await {
+        let replaced = outbox.dialect() == Dialect::Postgres;
+        outbox.sql("UPDATE outbox_meta SET functions_version = 0").await;
+        let refused = outbox.database.require("default").await;
+        assert_eq!(matches!(refused, Err(SchemaError::OlderFunctions { found: 0 })), replaced, "{refused:?}");
+        let migrated = outbox.database.migrate("default").await.unwrap();
+        assert_eq!((migrated.from, migrated.functions), (Some(SCHEMA_VERSION), replaced));
+        outbox.database.require("default").await.unwrap();
+        if replaced {
+            outbox.sql("UPDATE outbox_meta SET functions_version = 999").await;
+            assert!(!outbox.database.migrate("default").await.unwrap().functions);
+            outbox.database.require("default").await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn replicas_that_are_too_old_for_the_new_tables_are_named() {
+    for outbox in outboxes::migrated().await {
+        let program = Program::new(&outbox.test.url, "");
+        for (id, of_version) in [("old", SERVES_FROM - 1), ("gone", SERVES_FROM - 1), ("present", SCHEMA_VERSION)] {
+            let row = Replica { id: id.to_owned(), name: format!("host-{id}"), version: "0.0.1".to_owned() };
+            outbox.database.replica_runs(&row).await.unwrap();
+            outbox.sql(&format!("UPDATE outbox_replica SET schema_version = {of_version} WHERE id = '{id}'")).await;
+        }
+        outbox.database.replica_ended("gone").await.unwrap();
+        let ran = program.run(&["migrate"]).await;
+        assert!(ran.stderr.contains("too old for tables of version"), "{ran:?}");
+        assert!(ran.stderr.contains("host-old old (version 0.0.1)"), "{ran:?}");
+        assert!(!ran.stderr.contains("host-gone") && !ran.stderr.contains("host-present"), "{ran:?}");
+        outbox.sql(&format!("UPDATE outbox_replica SET schema_version = {SERVES_FROM} WHERE id = 'old'")).await;
+        let ran = program.run(&["migrate"]).await;
+        assert!(ran.stderr.contains("of an older release, and go on: host-old"), "{ran:?}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use clap::ValueEnum;
 use outbox_schema::Dialect;
-use outbox_schema::migrate::{SCHEMA_VERSION, migration_statements};
+use outbox_schema::migrate::{FUNCTIONS_VERSION, SCHEMA_VERSION, migration_statements};
 
 /// A migration tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -120,6 +120,9 @@ impl Migration<'_> {
         let after = self.after(tool)?;
         let form = tool.form();
         let statements = migration_statements(self.dialect, self.schema, self.environment, self.from);
+        if statements.is_empty() {
+            return Err("--from: these tables have the version of this program, so there is nothing to apply");
+        }
         // The statements come last: what is in them is not filled in.
         let text = self.filled(form.template, &after).replace("{{tables}}", &self.tables());
         Ok(text.replace("{{statements}}", &(form.statements)(&statements, self.dialect)))
@@ -131,10 +134,19 @@ impl Migration<'_> {
         let (date, hour) = time.trim_end_matches('Z').split_once('T').unwrap_or_default();
         template
             .replace("{{from}}", &self.from.to_string())
-            .replace("{{to}}", &SCHEMA_VERSION.to_string())
+            .replace("{{to}}", &self.to())
             .replace("{{time}}", &digits)
             .replace("{{laravel_time}}", &format!("{}_{}", date.replace('-', "_"), hour.replace(':', "")))
             .replace("{{after}}", after)
+    }
+
+    /// Functions alone have a version of their own.
+    fn to(&self) -> String {
+        if self.from < SCHEMA_VERSION {
+            SCHEMA_VERSION.to_string()
+        } else {
+            format!("{SCHEMA_VERSION}f{FUNCTIONS_VERSION}")
+        }
     }
 
     fn after(&self, tool: Tool) -> Result<String, &'static str> {
@@ -228,7 +240,7 @@ mod tests {
             for dialect in DIALECTS {
                 let text = text(*tool, dialect);
                 assert!(!text.contains("{{"), "{tool:?} {dialect:?}");
-                assert!(text.contains("from schema version 0 to 2"), "{tool:?} {dialect:?}");
+                assert!(text.contains(&format!("from schema version 0 to {SCHEMA_VERSION}")), "{tool:?} {dialect:?}");
                 assert!(text.contains("'staging'"), "{tool:?} {dialect:?}");
                 let statements = migration_statements(dialect, None, "staging", 0);
                 for line in statements
@@ -276,18 +288,28 @@ mod tests {
         assert_eq!(
             files.collect::<Vec<_>>(),
             [
-                "V20231114221320__outbox_2.sql",
-                "outbox_2.yaml",
-                "outbox_2.py",
-                "outbox_2.py",
-                "20231114221320_outbox2.rb",
-                "20231114221320_outbox_2/migration.sql",
+                "V20231114221320__outbox_3.sql",
+                "outbox_3.yaml",
+                "outbox_3.py",
+                "outbox_3.py",
+                "20231114221320_outbox3.rb",
+                "20231114221320_outbox_3/migration.sql",
                 "",
-                "20231114221320_outbox_2.cjs",
-                "2023_11_14_221320_outbox_2.php",
-                "20231114221320_outbox_2.up.sql",
+                "20231114221320_outbox_3.cjs",
+                "2023_11_14_221320_outbox_3.php",
+                "20231114221320_outbox_3.up.sql",
             ]
         );
+    }
+
+    #[test]
+    fn functions_alone_are_a_migration_of_postgresql_only() {
+        let now = |dialect| Migration { from: SCHEMA_VERSION, ..migration(dialect) };
+        assert_eq!(now(Dialect::Postgres).file(Tool::Alembic).unwrap(), "outbox_3f1.py");
+        assert!(now(Dialect::Postgres).text(Tool::Alembic).unwrap().contains("FUNCTION outbox_claim_due("));
+        for dialect in [Dialect::MySql, Dialect::Sqlite] {
+            assert!(now(dialect).text(Tool::Alembic).is_err());
+        }
     }
 
     #[test]

@@ -9,7 +9,9 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use outbox_schema::migrate::{Migrated, SCHEMA_VERSION, migrations_sql};
+use outbox_schema::desk::ReplicaRow;
+use outbox_schema::migrate::{Migrated, SCHEMA_VERSION, SERVES_FROM, migrations_sql};
+use outbox_schema::{Database, Meta, SchemaState};
 
 use crate::session::Misuse;
 use outbox_dispatcher::config::Config;
@@ -17,6 +19,9 @@ use outbox_dispatcher::text::{print, print_as_it_is, warning};
 use outbox_dispatcher::wiring;
 
 use form::{Migration, Tool};
+
+/// The version of the tables from which on there is `outbox_replica`.
+const REPLICAS_FROM: i32 = 3;
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -37,7 +42,7 @@ pub(super) struct MigrateArgs {
     #[arg(long = "for", value_name = "TOOL", requires = "print")]
     tool: Option<Tool>,
     /// Print what this version of the tables lacks [default: all, for a database without them].
-    #[arg(long, value_name = "VERSION", requires = "print", value_parser = clap::value_parser!(i32).range(1..SCHEMA_VERSION.into()))]
+    #[arg(long, value_name = "VERSION", requires = "print", value_parser = clap::value_parser!(i32).range(1..=i64::from(SCHEMA_VERSION)))]
     from: Option<i32>,
     /// The migration that this one follows: a revision of Alembic, or APP.MIGRATION of Django.
     #[arg(long, value_name = "MIGRATION", requires = "tool")]
@@ -60,7 +65,23 @@ pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Resul
     let (done, meta) = if args.adopt_environment {
         (String::new(), database.confirm_environment(&settings.environment).await?)
     } else {
+        let before = running(&database).await;
+        let too_old: Vec<_> = before.iter().filter(|replica| replica.schema_version < SERVES_FROM).collect();
+        if !too_old.is_empty() {
+            warning(&format!(
+                "these replicas are too old for tables of version {SCHEMA_VERSION}, and cannot be started again on them: {}. \
+                 Replace each by the release before this one first; else replace them at once",
+                named(&too_old)
+            ));
+        }
         let migrated = database.migrate(&settings.environment).await?;
+        let older: Vec<_> = before.iter().filter(|replica| replica.schema_version < SCHEMA_VERSION).collect();
+        if !older.is_empty() && too_old.is_empty() {
+            warning(&format!(
+                "these replicas are of an older release, and go on: {}. Replace them before the next `outbox migrate`",
+                named(&older)
+            ));
+        }
         if migrated.anew {
             warning(
                 "there had been an outbox here, and its tables were gone with all their messages: most likely a migration tool \
@@ -76,12 +97,32 @@ pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
+/// The replicas that run, as far as they say so: those of release 0.1.0 do not, and tables of before have no room for it.
+async fn running(database: &Database) -> Vec<ReplicaRow> {
+    let Ok(SchemaState::Ours(Meta { schema_version: REPLICAS_FROM.., .. })) = database.schema_state().await else {
+        return Vec::new();
+    };
+    match database.replicas().await {
+        Ok(replicas) => replicas.into_iter().filter(ReplicaRow::runs).collect(),
+        Err(error) => {
+            warning(&format!("which replicas run cannot be read: {error}"));
+            Vec::new()
+        }
+    }
+}
+
+fn named(replicas: &[&ReplicaRow]) -> String {
+    let name = |replica: &&ReplicaRow| format!("{} {} (version {})", replica.name, replica.id, replica.version);
+    replicas.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
 /// What a migration did, as a line.
 fn done(migrated: &Migrated) -> String {
     let now = migrated.meta.schema_version;
     match migrated.from {
         None => "Made the outbox tables.\n".to_owned(),
         Some(before) if before < now => format!("Brought the outbox tables from version {before} to {now}.\n"),
+        Some(_) if migrated.functions => "Replaced the functions of the outbox.\n".to_owned(),
         Some(_) => "Nothing to do.\n".to_owned(),
     }
 }

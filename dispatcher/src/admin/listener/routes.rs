@@ -14,10 +14,11 @@ use super::Shown;
 use super::guard::{self, Patience, Tokens};
 use crate::admin::api::{self, Kind, Office, Problem};
 use crate::health::cached::Cached;
+use crate::health::readiness::Standing;
 use crate::in_force::InForce;
 
-/// How long causes are good for: probes of many kinds may ask at once.
-const CAUSES_MAX_AGE: Duration = Duration::from_secs(5);
+/// How long a look is good for: probes of many kinds may ask at once.
+const STANDING_MAX_AGE: Duration = Duration::from_secs(5);
 
 /// How long a probe or a scrape may take, and how many are answered at once.
 const PROBES: (Duration, u32) = (Duration::from_secs(10), 64);
@@ -40,11 +41,11 @@ const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 #[derive(Clone)]
 struct Routes {
     shown: Shown,
-    causes: Arc<Cached<Vec<String>>>,
+    standing: Arc<Cached<Standing>>,
 }
 
 pub(super) fn router(shown: Shown, office: Office, tokens: &InForce<Tokens>) -> Router {
-    let routes = Routes { shown, causes: Arc::new(Cached::new(CAUSES_MAX_AGE)) };
+    let routes = Routes { shown, standing: Arc::new(Cached::new(STANDING_MAX_AGE)) };
     let reads = || middleware::from_fn_with_state(tokens.clone(), guard::require_read);
     let operates = || middleware::from_fn_with_state(tokens.clone(), guard::require_operate);
     let patience = |(limit, at_once)| middleware::from_fn_with_state(Patience::new(limit, at_once), guard::be_patient);
@@ -80,26 +81,28 @@ async fn healthz(State(routes): State<Routes>) -> Response {
 struct Readiness {
     ready: bool,
     causes: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 impl Routes {
-    async fn causes(&self) -> Vec<String> {
-        self.causes.get(|| self.shown.readiness.causes()).await
+    async fn standing(&self) -> Standing {
+        self.standing.get(|| self.shown.readiness.look()).await
     }
 }
 
 async fn readyz(State(routes): State<Routes>) -> Response {
-    let causes = routes.causes().await;
+    let Standing { causes, notes } = routes.standing().await;
     let status = if causes.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(Readiness { ready: causes.is_empty(), causes })).into_response()
+    (status, Json(Readiness { ready: causes.is_empty(), causes, notes })).into_response()
 }
 
 async fn metrics(State(routes): State<Routes>) -> Response {
     let Shown { metrics, vitals, .. } = &routes.shown;
     // Without the database its numbers are left out and the process's own are still shown; /readyz says why.
-    let (vitals, causes) = tokio::join!(vitals.get(), routes.causes());
+    let (vitals, standing) = tokio::join!(vitals.get(), routes.standing());
     metrics.vitals(vitals.ok());
-    metrics.ready(causes.is_empty());
+    metrics.ready(standing.causes.is_empty());
     match metrics.render() {
         Ok(text) => ([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),

@@ -32,6 +32,7 @@ impl Adapter for Telling {
 
 fn dispatcher(database: &Database, lease: TableLease, channel: Channel) -> Dispatcher {
     Dispatcher::assemble(Parts {
+        instance: "a".to_owned(),
         store: database.store(),
         destinations: Arc::new(database.clone()),
         lease: Arc::new(lease),

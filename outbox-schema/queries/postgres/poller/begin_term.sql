@@ -1,1 +1,1 @@
-SELECT outbox_begin_term($1, $2)
+SELECT outbox_begin_term(p_shard => $1, p_holder => $2)

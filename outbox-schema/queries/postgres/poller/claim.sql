@@ -19,7 +19,11 @@ SELECT claimed, id, revision, idempotency_key, channel, target, destination,
        CASE WHEN isfinite(available_at)
             THEN round(date_part('epoch', least(available_at, now() - interval '1 s')) * 1e6)::bigint END AS start_us,
        complete, nth, place
-FROM outbox_claim_due($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-                      $19, $20, $21, $22, $23,
-                      -- As the index of ordering keys has it.
-                      hashtextextended($25, hashtextextended($24, 0)), hashtextextended($27, hashtextextended($26, 0))) due
+FROM outbox_claim_due(
+    p_shard => $1, p_epoch => $2, p_holder => $3, p_claim => $4, p_limit => $5, p_max_bytes => $6, p_oversize => $7,
+    p_excluded => $8, p_channels => $9, p_timeouts_ms => $10, p_rooms => $11, p_mosts => $12, p_halting => $13,
+    p_at_most_once => $14, p_closed => $15, p_closed_channels => $16, p_limited => $17, p_limits => $18,
+    p_unknown_ms => $19, p_ttl_ms => $20, p_margin_ms => $21, p_from_us => $22, p_from_id => $23,
+    -- As the index of ordering keys has it.
+    p_keys_from => hashtextextended($25, hashtextextended($24, 0)), p_keys_until => hashtextextended($27, hashtextextended($26, 0))
+) due

@@ -1,1 +1,1 @@
-SELECT outbox_mark($1::json, $2, $3)
+SELECT outbox_mark(p_marks => $1::json, p_claims => $2, p_finished => $3)

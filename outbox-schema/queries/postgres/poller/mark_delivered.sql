@@ -1,1 +1,4 @@
-SELECT outbox_mark_delivered($1, $2, $3, $4, $5, $6, $7, $8)
+SELECT outbox_mark_delivered(
+    p_claims => $1, p_finished => $2, p_claim => $3, p_ids => $4, p_revisions => $5, p_started_ms => $6, p_status_codes => $7,
+    p_receipts => $8
+)

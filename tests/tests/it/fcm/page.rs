@@ -50,7 +50,7 @@ async fn a_push_without_a_firebase_project_goes_as_the_page_says() {
 fn every_test_that_the_page_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut sources = String::new();
-    for folder in ["outbox-schema/src/fcm", "adapters/src/fcm", "adapters/tests/it", "tests/tests/it/fcm"] {
+    for folder in ["outbox-schema/src/enqueue/fcm", "adapters/src/fcm", "adapters/tests/it", "tests/tests/it/fcm"] {
         for file in std::fs::read_dir(root.join(folder)).unwrap() {
             let path = file.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "rs") {

@@ -1,0 +1,28 @@
+-- Begin a term: mint its epoch, then freeze the claims that earlier terms left. Claimers hold the term row
+-- shared, so once it is locked no claim of an earlier term can still appear.
+CREATE OR REPLACE FUNCTION outbox_begin_term(p_shard smallint, p_holder varchar) RETURNS bigint
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    term   outbox_term%ROWTYPE;
+    minted bigint;
+BEGIN
+    INSERT INTO outbox_term (shard, epoch, holder, started_at)
+    VALUES (p_shard, 0, '', clock_timestamp()) ON CONFLICT (shard) DO NOTHING;
+    SELECT * INTO term FROM outbox_term WHERE shard = p_shard FOR UPDATE;
+    IF term.holder = p_holder THEN
+        RETURN term.epoch; -- the answer to an earlier call was lost
+    END IF;
+
+    UPDATE outbox_term SET epoch = epoch + 1, holder = p_holder, started_at = clock_timestamp()
+    WHERE shard = p_shard RETURNING epoch INTO minted;
+    UPDATE outbox_term_log SET ended_at = clock_timestamp(), ended_because = 'lost'
+    WHERE shard = p_shard AND epoch = minted - 1 AND ended_at IS NULL;
+    INSERT INTO outbox_term_log (shard, epoch, holder, started_at)
+    VALUES (p_shard, minted, p_holder, clock_timestamp());
+
+    PERFORM FROM outbox_claim WHERE shard = p_shard AND superseded_at IS NULL ORDER BY id FOR UPDATE;
+    UPDATE outbox_claim SET superseded_at = clock_timestamp() WHERE shard = p_shard AND superseded_at IS NULL;
+    RETURN minted;
+END
+$$;

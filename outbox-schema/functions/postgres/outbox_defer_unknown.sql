@@ -1,0 +1,45 @@
+-- Move rows of unknown channels out of the way of claims: those that a walk met, and those behind them.
+CREATE OR REPLACE FUNCTION outbox_defer_unknown(
+    p_shard smallint, p_met bigint[], p_excluded bigint[], p_channels varchar[], p_unknown_ms bigint
+) RETURNS SETOF outbox_met
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    RETURN QUERY
+    WITH free AS MATERIALIZED (
+        SELECT f.id FROM outbox f
+        WHERE f.id IN (
+            SELECT unnest(p_met)
+            UNION
+            -- Having met one, move those behind it as well: they would only be met next.
+            (SELECT d.id FROM outbox d
+             WHERE d.shard = p_shard AND d.status = 'PENDING' AND d.ordering_key IS NULL
+               AND d.available_at <= now() AND d.id <> ALL (p_excluded)
+               AND d.channel <> ALL (p_channels)
+             ORDER BY d.available_at LIMIT 5000))
+          AND f.status = 'PENDING'
+        -- What is being cancelled must not keep this claim waiting.
+        FOR NO KEY UPDATE SKIP LOCKED
+    )
+    UPDATE outbox o
+    SET deferred_from = coalesce(o.deferred_from, o.available_at),
+        available_at = now() + p_unknown_ms * interval '1 ms'
+    FROM free WHERE o.id = free.id AND o.status = 'PENDING'
+    RETURNING false, o.id, o.revision, o.idempotency_key, o.channel, o.target, o.destination, NULL::jsonb, NULL::jsonb,
+              o.attempts, o.max_attempts, o.expires_at, o.first_attempt_at, o.created_at,
+              o.ordering_key, o.traceparent, o.tracestate, o.priority, o.available_at, false, NULL::integer, NULL::bigint;
+END
+$$;
+-- Whoever may claim may do this as well, also where a role of before may execute no function that is new.
+DO $$
+DECLARE
+    dispatcher regrole;
+BEGIN
+    FOR dispatcher IN
+        SELECT DISTINCT acl.grantee::regrole FROM pg_proc p, aclexplode(p.proacl) acl
+        WHERE p.oid = 'outbox_claim_due'::regproc AND acl.privilege_type = 'EXECUTE' AND acl.grantee NOT IN (0, p.proowner)
+    LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION outbox_fit, outbox_defer_unknown TO %s', dispatcher);
+    END LOOP;
+END
+$$;

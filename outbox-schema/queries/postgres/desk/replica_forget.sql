@@ -1,0 +1,1 @@
+DELETE FROM outbox_replica WHERE seen_at < now() - interval '1 day'

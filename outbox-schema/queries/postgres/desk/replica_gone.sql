@@ -1,0 +1,1 @@
+DELETE FROM outbox_replica WHERE id = $1

@@ -1,0 +1,1 @@
+DELETE FROM outbox_replica WHERE seen_at < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) - 86400000

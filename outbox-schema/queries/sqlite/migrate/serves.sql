@@ -1,0 +1,1 @@
+SELECT serves_from, functions_version FROM outbox_meta

@@ -1,0 +1,71 @@
+//! PostgreSQL's functions: a set that can be applied again and again, with a version of its own in `outbox_meta`.
+//!
+//! A file of the set changes at will, as long as a replica of the release before may go on calling it: same name, same
+//! parameters, same result. What has other parameters gets a new name beside the old one, which goes one release later.
+
+use crate::Dialect;
+
+/// The version of the set: raised with each change of a file, which a test sees to.
+pub const FUNCTIONS_VERSION: i32 = 1;
+
+/// In an order in which each finds those that it names when it is made.
+const FUNCTIONS: [&str; 13] = [
+    sql_file!("functions/postgres/outbox_begin_term"),
+    sql_file!("functions/postgres/outbox_require_term"),
+    sql_file!("functions/postgres/outbox_ordered_heads"),
+    sql_file!("functions/postgres/outbox_cancelling"),
+    sql_file!("functions/postgres/outbox_claimed"),
+    sql_file!("functions/postgres/outbox_fit"),
+    sql_file!("functions/postgres/outbox_claim_due"),
+    sql_file!("functions/postgres/outbox_defer_unknown"),
+    sql_file!("functions/postgres/outbox_mark_delivered"),
+    sql_file!("functions/postgres/outbox_mark"),
+    sql_file!("functions/postgres/outbox_settle"),
+    sql_file!("functions/postgres/outbox_cancel"),
+    sql_file!("functions/postgres/outbox_enqueue"),
+];
+
+/// The set as one script; none where the database has no such functions.
+pub(super) fn script(dialect: Dialect) -> Option<String> {
+    match dialect {
+        Dialect::Postgres => {
+            let version = format!("UPDATE outbox_meta SET functions_version = {FUNCTIONS_VERSION};\n");
+            Some(FUNCTIONS.join("\n") + "\n" + &version)
+        }
+        Dialect::MySql | Dialect::Sqlite => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The set that has this version.
+    const DIGEST: u64 = 0x018e_02a0_aa5a_9fcb;
+
+    /// FNV-1a, which is the same everywhere: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>.
+    fn digest(text: &str) -> u64 {
+        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+
+    #[test]
+    fn a_changed_set_has_another_version() {
+        let now = digest(&FUNCTIONS.concat());
+        assert_eq!(now, DIGEST, "a function has changed: raise FUNCTIONS_VERSION, and write {now:#x} here");
+    }
+
+    #[test]
+    fn each_file_makes_the_function_that_it_is_named_for() -> std::io::Result<()> {
+        let mut files = 0;
+        for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/functions/postgres"))? {
+            let path = file?.path();
+            let (text, name) =
+                (std::fs::read_to_string(&path)?, path.file_stem().unwrap_or_default().to_string_lossy());
+            assert!(text.contains(&format!("CREATE OR REPLACE FUNCTION {name}(")), "{}", path.display());
+            assert!(FUNCTIONS.contains(&text.as_str()), "{} is in no set", path.display());
+            files += 1;
+        }
+        assert_eq!(files, FUNCTIONS.len());
+        Ok(())
+    }
+}
