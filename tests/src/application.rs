@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Write;
+use std::path::Path;
 use std::process::Stdio;
 
 use outbox_schema::Dialect;
@@ -11,6 +12,9 @@ use tokio::process::Command;
 use url::Url;
 
 use crate::servers::TestDatabase;
+
+/// The rights of this tree.
+const GRANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../outbox-schema/grants");
 
 /// Messages per transaction.
 const TRANSACTION: usize = 250;
@@ -38,11 +42,16 @@ impl Application {
     /// Makes the role of an application in a migrated outbox. SQLite has no roles: there it is whoever may write the
     /// file.
     pub async fn of(database: &TestDatabase) -> Self {
+        Self::with_rights(database, Path::new(GRANTS)).await
+    }
+
+    /// The same in an outbox of another release, with the rights that it came with: its folder of grants.
+    pub async fn with_rights(database: &TestDatabase, grants: &Path) -> Self {
         let url = Url::parse(&database.url).unwrap();
-        let (dialect, owner, grants) = match url.scheme() {
-            "postgres" => (Dialect::Postgres, "postgres", postgres_role as fn(&str) -> String),
-            "mysql" => (Dialect::MySql, "outbox", mysql_role as fn(&str) -> String),
-            _ => (Dialect::Sqlite, "", no_role as fn(&str) -> String),
+        let (dialect, owner, role_with) = match url.scheme() {
+            "postgres" => (Dialect::Postgres, "postgres", postgres_role as fn(&str, &Path) -> String),
+            "mysql" => (Dialect::MySql, "outbox", mysql_role as fn(&str, &Path) -> String),
+            _ => (Dialect::Sqlite, "", no_role as fn(&str, &Path) -> String),
         };
         let role = format!("shop_{}", &database.name[database.name.len().saturating_sub(12)..]);
         let mut application = Self {
@@ -53,7 +62,7 @@ impl Application {
             committed: HashSet::new(),
             rolled_back: HashSet::new(),
         };
-        application.run(&grants(&role)).await;
+        application.run(&role_with(&role, grants)).await;
         application.role = role;
         application
     }
@@ -136,22 +145,22 @@ fn transaction(script: &mut String, keys: impl Iterator<Item = String>, target: 
     writeln!(script, ";\n{end};").unwrap();
 }
 
-fn postgres_role(role: &str) -> String {
+fn postgres_role(role: &str, grants: &Path) -> String {
     // The grants speak of the dispatcher's role too.
     format!(
         "CREATE ROLE {role} LOGIN; CREATE ROLE {role}_outbox;\n\
          \\set schema public\n\\set application {role}\n\\set dispatcher {role}_outbox\n{}",
-        include_str!("../../outbox-schema/grants/postgres.sql")
+        std::fs::read_to_string(grants.join("postgres.sql")).unwrap()
     )
 }
 
-fn mysql_role(role: &str) -> String {
+fn mysql_role(role: &str, grants: &Path) -> String {
     let (application, dispatcher) = (format!("'{role}'@'%'"), format!("'{role}_outbox'@'%'"));
-    let grants = include_str!("../../outbox-schema/grants/mysql.sql");
+    let grants = std::fs::read_to_string(grants.join("mysql.sql")).unwrap();
     let grants = grants.replace("APPLICATION", &application).replace("DISPATCHER", &dispatcher);
     format!("CREATE USER {application}; CREATE USER {dispatcher};\n{grants}")
 }
 
-fn no_role(_: &str) -> String {
+fn no_role(_: &str, _: &Path) -> String {
     String::new()
 }

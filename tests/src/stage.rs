@@ -29,13 +29,13 @@ impl Stage {
         // Shown where the test fails.
         eprintln!("{}", database.url);
         let tables = Tables::migrated(&database.url).await;
-        Self::around(database, tables, latency).await
+        let application = Application::of(&database).await;
+        Self::around(database, tables, application, latency).await
     }
 
     /// Those around an outbox that is there.
-    pub async fn around(database: TestDatabase, tables: Tables, latency: Duration) -> Self {
+    pub async fn around(database: TestDatabase, tables: Tables, application: Application, latency: Duration) -> Self {
         tables.keep_claims().await;
-        let application = Application::of(&database).await;
         Self { database, tables, application, receiver: Receiver::start(latency) }
     }
 

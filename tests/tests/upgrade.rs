@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use outbox_tests::application::Application;
 use outbox_tests::faults::{Dice, Figures, LATENCY, REPLICAS, Run, repeat};
 use outbox_tests::fleet::{Fleet, Settings};
 use outbox_tests::servers::{self, TestDatabase};
@@ -36,7 +37,8 @@ async fn roll(dice: &mut Dice, figures: &mut Figures, database: TestDatabase, re
     let released = released();
     migrate(&released, &database.url);
     let tables = Tables::connected(&database.url).await;
-    let stage = Stage::around(database, tables, LATENCY).await;
+    let application = Application::with_rights(&database, &released.with_file_name("outbox-schema/grants")).await;
+    let stage = Stage::around(database, tables, application, LATENCY).await;
     let settings = Settings {
         max_in_flight: IN_FLIGHT,
         term: Duration::from_secs(3),
