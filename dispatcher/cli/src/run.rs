@@ -33,8 +33,9 @@ use outbox_dispatcher::wiring;
 
 /// Of the pool. One each for the loop (terms and claims), marks, settling, the destinations' keeper, the division of
 /// the ordering keys, what is removed, what the database says of itself, the causes of `/readyz`, and the same causes
-/// for OTLP; and those of the admin API. The replica's row takes any, twice a minute. On PostgreSQL the loop and the hints have connections of their own beside the
-/// pool, so that one is to spare. docs/settings.md says how many that makes in all.
+/// for OTLP; and those of the admin API. The replica's row takes any of them, twice a minute. On PostgreSQL the loop and
+/// the hints have connections of their own beside the pool, so that one is to spare. docs/settings.md says how many that
+/// makes in all.
 const CONNECTIONS: u32 = 9 + QUESTIONS_AT_ONCE + CHANGES_AT_ONCE;
 
 #[derive(Debug, Args)]

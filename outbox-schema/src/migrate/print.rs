@@ -4,8 +4,8 @@ use super::split::split;
 use super::{DEFAULT_ENVIRONMENT, MIGRATIONS, Migration, functions};
 use crate::database::Dialect;
 
-/// The migrations behind version `from`, 0 for all, and PostgreSQL's functions, as one script for `psql`, `mariadb`/`mysql` or `sqlite3`. `schema` is
-/// PostgreSQL's and is made if it is missing.
+/// The migrations behind version `from`, 0 for all, and PostgreSQL's functions, as one script for `psql`, `mariadb`/`mysql` or
+/// `sqlite3`. `schema` is PostgreSQL's and is made if it is missing.
 ///
 /// `environment` must be one that [`Database::migrate`](crate::Database::migrate) takes: plain characters only.
 pub fn migrations_sql(dialect: Dialect, schema: Option<&str>, environment: &str, from: i32) -> String {
