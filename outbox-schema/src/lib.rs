@@ -3,44 +3,82 @@
 //! An application writes a message in the transaction of its own data with [`enqueue()`] (or with plain SQL:
 //! three columns suffice). A dispatcher reads and marks it through the [`Store`] port. The database is the
 //! authority: its clock says what is due, and its rows say who may send.
+//!
+//! # Features
+//! An application names its database: `postgres`, `mysql` (MariaDB too) or `sqlite`, and gets the driver of that one.
+//! `opentelemetry` has messages carry the trace context of the current span. `dispatcher` brings all else: the stores, the
+//! desk, migrations.
+
+#![cfg_attr(
+    not(feature = "dispatcher"),
+    allow(dead_code, unused_macros, reason = "an application has one of the databases, and no dispatcher")
+)]
 
 #[macro_use]
 mod queries;
 
 pub mod channel_name;
+#[cfg(feature = "dispatcher")]
 pub mod claim;
+#[cfg(feature = "dispatcher")]
 pub mod database;
+#[cfg(feature = "dispatcher")]
 pub mod desk;
+#[cfg(feature = "dispatcher")]
 pub mod destination;
 pub mod enqueue;
+#[cfg(feature = "dispatcher")]
 pub mod environment;
+#[cfg(feature = "dispatcher")]
 pub mod fingerprint;
+#[cfg(feature = "dispatcher")]
 pub mod mark;
+#[cfg(feature = "dispatcher")]
 pub mod message;
+mod message_id;
+#[cfg(feature = "dispatcher")]
 pub mod migrate;
+#[cfg(feature = "dispatcher")]
 pub mod mistakes;
+#[cfg(feature = "dispatcher")]
 pub mod payload;
 pub mod plain_name;
+#[cfg(feature = "dispatcher")]
 pub mod retention;
+#[cfg(feature = "dispatcher")]
 mod sql;
+#[cfg(feature = "dispatcher")]
 pub mod store;
+#[cfg(feature = "dispatcher")]
 pub mod term;
 
+#[cfg(feature = "dispatcher")]
 pub use claim::{ChannelTerms, ClaimId, ClaimRequest, Claimed, KeyStretch, OnDeadOrdered, OrderingKey, WalkStart};
+#[cfg(feature = "dispatcher")]
 pub use database::{ConnectError, ConnectOptions, Database, Dialect};
+#[cfg(feature = "dispatcher")]
 pub use desk::{ByHand, DeadLetterFilter, Desk, DeskError, Selection};
+#[cfg(feature = "dispatcher")]
 pub use destination::{DestinationStore, Pause, PauseKind};
 pub use enqueue::fcm::{FcmMessage, FcmTarget};
 pub use enqueue::new_message::{InvalidMessage, NewMessage};
 pub use enqueue::trace::TraceContext;
 pub use enqueue::{EnqueueError, Enqueued, OutboxConnection, enqueue, enqueue_all};
+#[cfg(feature = "dispatcher")]
 pub use mark::{AttemptRecord, DeadReason, InDoubtPolicy, Mark, Outcome, Scope, Verdict};
-pub use message::{Message, MessageId, Revision, Status};
+#[cfg(feature = "dispatcher")]
+pub use message::{Message, Revision, Status};
+pub use message_id::MessageId;
+#[cfg(feature = "dispatcher")]
 pub use migrate::{
     DEFAULT_ENVIRONMENT, FUNCTIONS_VERSION, Meta, MigrateError, Migrated, SCHEMA_VERSION, SERVES_FROM, SchemaError,
     SchemaState, migration_statements, migrations_sql,
 };
+#[cfg(feature = "dispatcher")]
 pub use retention::{Pruning, Retention};
+#[cfg(feature = "dispatcher")]
 pub use store::trial::TrialError;
+#[cfg(feature = "dispatcher")]
 pub use store::{Store, StoreError};
+#[cfg(feature = "dispatcher")]
 pub use term::{Epoch, Holder, Shard, TermEnd, TermId};

@@ -3,22 +3,8 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
+use crate::MessageId;
 use crate::store::lossy::Lossy;
-
-/// The primary key of a row in `outbox`.
-///
-/// Ids are handed out before their transaction commits, so they become visible out of order: never remember
-/// "the last id seen".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(transparent)]
-pub struct MessageId(pub i64);
-
-impl fmt::Display for MessageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// Counts every decision taken about a row: each mark, settlement, redrive, edit and cancel raises it, and
 /// nothing lowers it. A claim records it and a mark compares it, so nobody decides about a row that has moved on.

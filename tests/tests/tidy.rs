@@ -209,3 +209,24 @@ fn each_file_of_sql_is_run_by_somebody() {
     }
     none(&idle, "SQL that nothing runs");
 }
+
+/// A service that enqueues on one database brings one driver: no other, and not SQLite's C source.
+#[test]
+fn an_application_brings_the_driver_of_its_database_only() {
+    let drivers = ["sqlx-postgres", "sqlx-mysql", "sqlx-sqlite", "libsqlite3-sys", "async-trait"];
+    for (feature, brought) in [
+        ("postgres", &["sqlx-postgres"][..]),
+        ("mysql", &["sqlx-mysql"][..]),
+        ("sqlite", &["sqlx-sqlite", "libsqlite3-sys"][..]),
+    ] {
+        let mut cargo = std::process::Command::new(env!("CARGO"));
+        cargo.args(["tree", "--package", "outbox-schema", "--no-default-features", "--features", feature]);
+        cargo.args(["--edges", "normal", "--prefix", "none", "--locked"]).current_dir(root());
+        let output = cargo.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let tree = String::from_utf8(output.stdout).unwrap();
+        let packages: BTreeSet<_> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+        let found: Vec<_> = drivers.into_iter().filter(|driver| packages.contains(driver)).collect();
+        assert_eq!(found, brought, "{feature}");
+    }
+}

@@ -13,6 +13,8 @@ use crate::{InvalidMessage, MessageId, NewMessage};
 pub use connection::OutboxConnection;
 
 use row::Row;
+#[cfg(feature = "dispatcher")]
+pub(crate) use row::millis;
 
 /// Rows of one statement at most.
 const BATCH_ROWS: usize = 1_000;

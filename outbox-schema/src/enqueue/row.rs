@@ -3,15 +3,19 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::trace;
 use crate::enqueue::new_message::Moment;
-use crate::store::wire::millis;
 use crate::{InvalidMessage, NewMessage};
+
+/// Whole milliseconds of a duration; more than a century is a century.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).min(100 * 366 * 86_400_000)
+}
 
 /// A message that is valid, ready to be inserted.
 #[derive(Debug, Serialize)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::enqueue::millis;
 use crate::fingerprint::error_hash;
 use crate::{ChannelTerms, InDoubtPolicy, Mark, MessageId, OnDeadOrdered, PauseKind, Status, StoreError, Verdict};
 
@@ -211,11 +212,6 @@ fn merge_pauses(rows: &mut [MarkRow<'_>]) {
         (rows[goes].paused, rows[goes].paused_ms, rows[goes].pause_kind) = (None, None, None);
         last.insert(destination, stays);
     }
-}
-
-/// Whole milliseconds of a duration; more than a century is a century.
-pub(crate) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).min(100 * 366 * 86_400_000)
 }
 
 /// The same as the signed number that statements take.

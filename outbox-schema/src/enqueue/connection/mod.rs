@@ -1,0 +1,39 @@
+//! What enqueuing asks of a connection, on each of the databases.
+
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+use super::row::Row;
+
+/// A connection of the application, mostly within its transaction: `&mut *tx`.
+/// Of `sqlx::PgConnection`, `sqlx::MySqlConnection` and `sqlx::SqliteConnection`, each with the feature of its database.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no connection that messages can be enqueued on",
+    note = "of a transaction, or of a connection out of a pool, pass what is in it: `&mut *tx`",
+    note = "outbox-schema has a feature for each database: postgres, mysql, sqlite",
+    note = "it has to be a type of sqlx 0.9, the release that outbox-schema uses"
+)]
+pub trait OutboxConnection: sealed::Insert {}
+
+mod sealed {
+    use super::{Kept, Row};
+
+    pub trait Insert: Send {
+        /// Inserts what is not there yet, in order, and returns what it inserted.
+        fn insert(&mut self, rows: &[Row<'_>]) -> impl Future<Output = sqlx::Result<Vec<Kept>>> + Send;
+
+        /// What is there of the keys of `rows`.
+        fn find(&mut self, rows: &[&Row<'_>]) -> impl Future<Output = sqlx::Result<Vec<Kept>>> + Send;
+    }
+}
+
+/// A row that is in the outbox.
+#[derive(Debug, sqlx::FromRow)]
+pub struct Kept {
+    pub(in crate::enqueue) id: i64,
+    pub(in crate::enqueue) idempotency_key: String,
+}
