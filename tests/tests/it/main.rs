@@ -19,6 +19,7 @@ mod desk;
 mod destinations;
 mod destinations_desk;
 mod destinations_page;
+mod documents;
 mod duplicates;
 mod enqueue;
 mod explain;
