@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use outbox_adapters::{Hints, LeaseError};
 
-use crate::poller::attention::Attention;
+use crate::poller::hints::HintListener;
 
 /// Rung by an application that has committed something.
 #[derive(Debug, Clone)]
 pub struct Doorbell {
-    attention: Arc<Attention>,
+    listener: Arc<HintListener>,
     /// Where the poller listens, whichever replica it is. None: it hears its own doorbell only.
     hints: Option<Arc<dyn Hints>>,
 }
@@ -28,9 +28,9 @@ pub enum HeardBy {
 }
 
 impl Doorbell {
-    /// That of the replica with this attention.
-    pub fn new(attention: Arc<Attention>, hints: Option<Arc<dyn Hints>>) -> Self {
-        Self { attention, hints }
+    /// That of the replica with this listener.
+    pub fn new(listener: Arc<HintListener>, hints: Option<Arc<dyn Hints>>) -> Self {
+        Self { listener, hints }
     }
 
     /// Wakes the poller, if it is asleep.
@@ -38,7 +38,7 @@ impl Doorbell {
     /// # Errors
     /// Another replica polls, and the hint could not be passed on to it.
     pub async fn ring(&self) -> Result<HeardBy, LeaseError> {
-        if self.attention.hint() {
+        if self.listener.hint() {
             return Ok(HeardBy::ThisReplica);
         }
         let Some(hints) = &self.hints else { return Ok(HeardBy::NotPassedOn) };

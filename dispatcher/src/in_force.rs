@@ -1,4 +1,4 @@
-//! What is in force until the settings are read anew.
+//! What is in force until it is replaced as a whole, as the settings are when they are read anew.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

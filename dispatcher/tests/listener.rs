@@ -17,7 +17,7 @@ use outbox_dispatcher::health::readiness::{LeaseTimes, Readiness, Standing};
 use outbox_dispatcher::health::vitals::{ChannelVitals, Vitals, VitalsCache, VitalsSource};
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::{Metrics, Name};
-use outbox_dispatcher::poller::attention::Attention;
+use outbox_dispatcher::poller::hints::HintListener;
 use outbox_dispatcher::telemetry::{self, LogFormat, Settings};
 use outbox_schema::{ConnectOptions, Shard};
 use reqwest::header::HeaderValue;
@@ -108,7 +108,7 @@ async fn office() -> Office {
         lease: Arc::new(TableLease::Sqlite(pool)),
         configured: InForce::new(Configured { channels: BTreeMap::new(), lease }),
         retention: InForce::new(outbox_schema::Retention::default()),
-        doorbell: Doorbell::new(Arc::new(Attention::new(false, Arc::default())), None),
+        doorbell: Doorbell::new(Arc::new(HintListener::new(Arc::default())), None),
     }
 }
 

@@ -1,11 +1,9 @@
-//! The settings of a channel of kind `fcm`: `[channels.NAME]`.
+//! The settings of a channel of kind `fcm`: `[channels.NAME]`. The dispatcher reads and checks them (`config/check/channel.rs`).
 
 use ipnet::IpNet;
-use serde::Deserialize;
 
 /// `[channels.NAME]` of kind `fcm`. Every value comes from the settings file or the embedded default file.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The Firebase project. Empty: the one that the credentials file names.
     pub project_id: String,

@@ -1,15 +1,13 @@
-//! The settings of a channel of kind `http`: `[channels.NAME]`.
+//! The settings of a channel of kind `http`: `[channels.NAME]`. The dispatcher reads and checks them (`config/check/channel.rs`).
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
 use ipnet::IpNet;
-use serde::Deserialize;
 
 /// `[channels.NAME]` of kind `http`. Every value comes from the settings file or the embedded default file.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
     /// What a target that is not a URL is resolved under: `https://host/path`. Empty: every target is a URL.
     pub base_url: String,
@@ -73,8 +71,7 @@ impl fmt::Debug for Settings {
 }
 
 /// Methods that can carry a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// `POST`
     Post,
@@ -86,8 +83,7 @@ pub enum Method {
 
 /// How the idempotency key is sent: the header `Idempotency-Key`
 /// (<https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/>).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdempotencyKey {
     /// As the draft says: a structured-field string (RFC 8941, 3.3.3), `"key"`. The key must be printable ASCII.
     Quoted,
@@ -98,8 +94,7 @@ pub enum IdempotencyKey {
 }
 
 /// What of the payload is the body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
     /// The JSON of the payload, as the database returns it.
     Json,
@@ -108,8 +103,7 @@ pub enum Body {
 }
 
 /// Whether messages are sent as events of `CloudEvents` 1.0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloudEvents {
     /// They are not: headers that begin with `ce-` are headers as others.
     Off,
@@ -120,8 +114,7 @@ pub enum CloudEvents {
 }
 
 /// The credential of a channel.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Auth {
     /// `{ bearer = SECRET }`: `Authorization: Bearer …` (RFC 6750).
     Bearer(Secret),
@@ -142,8 +135,7 @@ pub enum Auth {
 }
 
 /// A secret: `"literal"`, `{ env = "NAME" }` or `{ file = "path" }`. Read when the channel is set up, and never shown.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged, expecting = "a secret is \"text\", { env = \"NAME\" } or { file = \"path\" }")]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Secret {
     /// The secret itself.
     Literal(String),
@@ -152,8 +144,7 @@ pub enum Secret {
 }
 
 /// Where a secret is kept.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
     /// An environment variable.
     Env(String),
@@ -192,33 +183,6 @@ impl fmt::Debug for Secret {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    fn auth(json: &str) -> Result<Auth, serde_json::Error> {
-        serde_json::from_str(json)
-    }
-
-    #[test]
-    fn every_form_of_auth_is_read_and_none_shows_its_secret() {
-        for json in [
-            r#"{"bearer": "s3cret"}"#,
-            r#"{"basic": {"user": "u", "password": "s3cret"}}"#,
-            r#"{"header": {"name": "X-Api-Key", "value": "s3cret"}}"#,
-        ] {
-            let shown = format!("{:?}", auth(json).unwrap());
-            assert!(!shown.contains("s3cret"), "{shown}");
-        }
-        assert!(matches!(auth(r#"{"bearer": {"env": "A"}}"#).unwrap(), Auth::Bearer(Secret::Kept(Kept::Env(_)))));
-        assert!(matches!(auth(r#"{"bearer": {"file": "a"}}"#).unwrap(), Auth::Bearer(Secret::Kept(Kept::File(_)))));
-    }
-
-    #[test]
-    fn a_wrong_form_of_auth_is_refused_with_what_is_allowed() {
-        let refused = auth(r#"{"bearer": {"vault": "a"}}"#).unwrap_err().to_string();
-        assert!(refused.contains("{ env = \"NAME\" }"), "{refused}");
-        let refused = auth(r#"{"digest": "a"}"#).unwrap_err().to_string();
-        assert!(refused.contains("bearer"), "{refused}");
-        assert!(auth(r#"{"basic": {"user": "u", "password": "p", "realm": "r"}}"#).is_err());
-    }
 
     #[test]
     fn a_secret_in_a_file_loses_one_line_end() {

@@ -10,6 +10,7 @@ use outbox_adapters::{Adapter, Delivery};
 use outbox_schema::{DeadReason, Outcome, Scope};
 use serde_json::{Value, json};
 
+use crate::http::networks;
 use crate::stand_in::{Reply, Seen, StandIn, reply};
 
 const LONG: Duration = Duration::from_secs(20);
@@ -90,14 +91,13 @@ impl Fcm {
 }
 
 fn settings(credentials: &Path, base_url: &str) -> Settings {
-    serde_json::from_value(json!({
-        "project_id": "",
-        "credentials": credentials,
-        "base_url": base_url,
-        "allow_networks": ["127.0.0.0/8"],
-        "tls_ca": "",
-    }))
-    .unwrap()
+    Settings {
+        project_id: String::new(),
+        credentials: credentials.to_str().unwrap().to_owned(),
+        base_url: base_url.to_owned(),
+        allow_networks: networks(&["127.0.0.0/8"]),
+        tls_ca: String::new(),
+    }
 }
 
 pub(crate) fn delivery(target: &str) -> Delivery {

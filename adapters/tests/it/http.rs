@@ -1,13 +1,14 @@
 //! What an HTTP channel sends, and what it makes of servers that misbehave.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use outbox_adapters::http::{HttpChannel, Settings};
+use ipnet::IpNet;
+use outbox_adapters::http::{Auth, Body, CloudEvents, HttpChannel, IdempotencyKey, Method, Secret, Settings};
 use outbox_adapters::{Adapter, Delivery};
 use outbox_schema::{DeadReason, Outcome};
-use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::stand_in::{Reply, StandIn, reply};
@@ -16,31 +17,39 @@ const DEAD: Outcome = Outcome::Dead { reason: DeadReason::Permanent };
 const DELIVERED: Outcome = Outcome::Delivered { receipt: None };
 const LONG: Duration = Duration::from_secs(20);
 
-pub(crate) fn settings_json() -> Value {
-    json!({
-        "base_url": "",
-        "method": "POST",
-        "headers": {},
-        "auth": null,
-        "signing_keys": [],
-        "idempotency_key": "quoted",
-        "body": "json",
-        "cloudevents": "off",
-        "allow_networks": ["127.0.0.0/8", "::1/128"],
-        "tls_ca": "",
-        "tls_cert": "",
-        "tls_key": "",
-    })
-}
-
+/// The settings of a channel that may reach this machine, and says nothing else.
 pub(crate) fn loopback() -> Settings {
-    serde_json::from_value(settings_json()).unwrap()
+    Settings {
+        base_url: String::new(),
+        method: Method::Post,
+        headers: BTreeMap::new(),
+        auth: None,
+        signing_keys: Vec::new(),
+        idempotency_key: IdempotencyKey::Quoted,
+        body: Body::Json,
+        cloudevents: CloudEvents::Off,
+        allow_networks: networks(&["127.0.0.0/8", "::1/128"]),
+        tls_ca: String::new(),
+        tls_cert: String::new(),
+        tls_key: String::new(),
+    }
 }
 
-pub(crate) fn with(key: &str, value: Value) -> Settings {
-    let mut settings = settings_json();
-    settings[key] = value;
-    serde_json::from_value(settings).unwrap()
+/// The settings of a channel that trusts the certificates of the servers of these tests.
+pub(crate) fn trusting() -> Settings {
+    Settings { tls_ca: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tls_cert.pem").to_owned(), ..loopback() }
+}
+
+pub(crate) fn networks(networks: &[&str]) -> Vec<IpNet> {
+    networks.iter().map(|network| network.parse().unwrap()).collect()
+}
+
+pub(crate) fn headers(headers: &[(&str, &str)]) -> BTreeMap<String, String> {
+    headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+pub(crate) fn literal(secret: &str) -> Secret {
+    Secret::Literal(secret.to_owned())
 }
 
 pub(crate) fn channel(settings: &Settings, timeout: Duration, at_most_once: bool) -> HttpChannel {
@@ -67,7 +76,7 @@ async fn accepting() -> StandIn {
 #[tokio::test]
 async fn the_payload_and_the_headers_arrive_as_they_were_given() {
     let server = accepting().await;
-    let settings = with("headers", json!({"X-Channel": "c", "X-Both": "channel"}));
+    let settings = Settings { headers: headers(&[("X-Channel", "c"), ("X-Both", "channel")]), ..loopback() };
     let mut delivery = delivery(&server.url("/hook?x=1#part"));
     delivery.headers = Some(r#"{"X-Row": "r", "X-Both": "row"}"#.to_owned());
     delivery.traceparent = Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned());
@@ -97,12 +106,13 @@ async fn the_payload_and_the_headers_arrive_as_they_were_given() {
 #[tokio::test]
 async fn method_content_type_key_and_base_url_are_settings() {
     let server = accepting().await;
-    let mut settings = settings_json();
-    settings["base_url"] = server.url("/v1/").into();
-    settings["method"] = "PUT".into();
-    settings["idempotency_key"] = "bare".into();
-    settings["headers"] = json!({"content-type": "application/cloudevents+json"});
-    let settings: Settings = serde_json::from_value(settings).unwrap();
+    let settings = Settings {
+        base_url: server.url("/v1/"),
+        method: Method::Put,
+        idempotency_key: IdempotencyKey::Bare,
+        headers: headers(&[("content-type", "application/cloudevents+json")]),
+        ..loopback()
+    };
     let answer = channel(&settings, LONG, false).deliver(delivery("/orders")).await;
     assert_eq!(answer.outcome, DELIVERED, "{answer:?}");
     let seen = &server.seen()[0];
@@ -110,7 +120,7 @@ async fn method_content_type_key_and_base_url_are_settings() {
     assert_eq!(seen.header("idempotency-key"), Some("order-1"));
     assert_eq!(seen.header("content-type"), Some("application/cloudevents+json"));
 
-    let off = channel(&with("idempotency_key", json!("off")), LONG, false);
+    let off = channel(&Settings { idempotency_key: IdempotencyKey::Off, ..loopback() }, LONG, false);
     assert_eq!(off.deliver(delivery(&server.url("/"))).await.outcome, DELIVERED);
     assert_eq!(server.seen()[1].header("idempotency-key"), None);
 }
@@ -120,14 +130,11 @@ async fn a_credential_is_sent_to_the_base_url_only_and_shown_nowhere() {
     let echo = |seen: &crate::stand_in::Seen| reply(500, "", &seen.head.replace("\r\n", " "));
     let (server, other) = (StandIn::start(echo).await, StandIn::start(echo).await);
     for (auth, sent) in [
-        (json!({"bearer": "s3cret"}), "Bearer s3cret"),
-        (json!({"basic": {"user": "joe", "password": "s3cret"}}), "Basic am9lOnMzY3JldA=="),
-        (json!({"header": {"name": "Authorization", "value": "Key s3cret"}}), "Key s3cret"),
+        (Auth::Bearer(literal("s3cret")), "Bearer s3cret"),
+        (Auth::Basic { user: "joe".to_owned(), password: literal("s3cret") }, "Basic am9lOnMzY3JldA=="),
+        (Auth::Header { name: "Authorization".to_owned(), value: literal("Key s3cret") }, "Key s3cret"),
     ] {
-        let mut settings = settings_json();
-        settings["base_url"] = server.url("").into();
-        settings["auth"] = auth;
-        let settings: Settings = serde_json::from_value(settings).unwrap();
+        let settings = Settings { base_url: server.url(""), auth: Some(auth), ..loopback() };
         let adapter = channel(&settings, LONG, false);
         let answer = adapter.deliver(delivery("/a")).await;
         assert_eq!(server.seen().last().unwrap().header("authorization"), Some(sent));
@@ -183,7 +190,7 @@ async fn what_is_wrong_with_a_row_is_a_dead_letter_that_says_what_to_fix() {
 
 #[tokio::test]
 async fn a_name_that_resolves_to_a_forbidden_address_is_dead() {
-    let adapter = channel(&with("allow_networks", json!([])), LONG, false);
+    let adapter = channel(&Settings { allow_networks: Vec::new(), ..loopback() }, LONG, false);
     let answer = adapter.deliver(delivery("http://localhost:9/")).await;
     assert_eq!(answer.outcome, DEAD, "{answer:?}");
     let error = answer.error.unwrap();
@@ -230,8 +237,7 @@ async fn a_connection_that_is_never_made_is_not_in_doubt() {
 #[tokio::test]
 async fn tls_ca_adds_an_authority() {
     let server = StandIn::start_tls(|_| reply(200, "", "")).await;
-    let ca = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tls_cert.pem");
-    let adapter = channel(&with("tls_ca", json!(ca)), LONG, false);
+    let adapter = channel(&trusting(), LONG, false);
     let answer = adapter.deliver(delivery(&format!("https://localhost:{}/", server.port))).await;
     assert_eq!(answer.outcome, DELIVERED, "{answer:?}");
 }

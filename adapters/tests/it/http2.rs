@@ -9,11 +9,10 @@ use hyper::body::Bytes;
 use outbox_adapters::Adapter;
 use outbox_adapters::http::HttpChannel;
 use outbox_schema::Outcome;
-use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::server::TlsStream;
 
-use crate::http::{channel, delivery, with};
+use crate::http::{channel, delivery, trusting};
 use crate::stand_in::tls_acceptor;
 
 type Server = Connection<TlsStream<TcpStream>, Bytes>;
@@ -32,8 +31,7 @@ async fn served(answer: impl Fn(SendResponse<Bytes>, &mut Server) + Send + Sync 
             }
         }
     });
-    let ca = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tls_cert.pem");
-    (channel(&with("tls_ca", json!(ca)), Duration::from_secs(20), true), format!("https://localhost:{port}/"))
+    (channel(&trusting(), Duration::from_secs(20), true), format!("https://localhost:{port}/"))
 }
 
 /// Refuses the request, and goes away in good order.
@@ -120,8 +118,7 @@ async fn a_request_that_waited_for_its_turn_is_in_doubt_because_its_head_may_sti
             unanswered.push(server.accept().await.unwrap().unwrap());
         }
     });
-    let ca = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tls_cert.pem");
-    let adapter = channel(&with("tls_ca", json!(ca)), Duration::from_secs(1), true);
+    let adapter = channel(&trusting(), Duration::from_secs(1), true);
     let (one, other) = tokio::join!(adapter.deliver(delivery(&target)), adapter.deliver(delivery(&target)));
     assert_eq!((one.outcome, other.outcome), (Outcome::InDoubt, Outcome::InDoubt));
     heads.await.unwrap();

@@ -8,7 +8,6 @@ use outbox_adapters::Adapter;
 use outbox_adapters::http::{HttpChannel, Settings};
 use outbox_schema::{DeadReason, Outcome, Scope};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
-use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -17,7 +16,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-use crate::http::{channel, delivery, settings_json};
+use crate::http::{channel, delivery, loopback, trusting};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -113,14 +112,8 @@ impl Server {
 }
 
 fn settings(base_url: &str, identity: Option<&Identity>) -> Settings {
-    let mut settings = settings_json();
-    settings["base_url"] = base_url.into();
-    settings["tls_ca"] = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tls_cert.pem").into();
-    if let Some(identity) = identity {
-        settings["tls_cert"] = identity.file("cert.pem").into();
-        settings["tls_key"] = identity.file("key.pem").into();
-    }
-    serde_json::from_value(settings).unwrap()
+    let file = |name| identity.map(|identity| identity.file(name)).unwrap_or_default();
+    Settings { base_url: base_url.to_owned(), tls_cert: file("cert.pem"), tls_key: file("key.pem"), ..trusting() }
 }
 
 #[tokio::test]
@@ -191,9 +184,7 @@ fn a_certificate_that_cannot_be_used_is_refused_with_the_file_and_without_the_ke
         // A parser that is told of it quotes all of it.
         (one.file("in-one-line.pem"), one.file("key.pem"), "tls_cert", "is not PEM"),
     ] {
-        let mut settings = settings_json();
-        (settings["tls_cert"], settings["tls_key"]) = (json!(cert), json!(key));
-        let settings: Settings = serde_json::from_value(settings).unwrap();
+        let settings = Settings { tls_cert: cert, tls_key: key, ..loopback() };
         let refused = HttpChannel::new("hooks", &settings, LONG, false).unwrap_err().to_string();
         assert!(refused.starts_with(&format!("channels.hooks.{named}: ")) && refused.contains(said), "{refused}");
         assert!(!refused.contains("PRIVATE KEY") && !refused.contains("45, 45, 45"), "{refused}");

@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
-use outbox_adapters::http::HttpChannel;
+use outbox_adapters::http::{HttpChannel, Settings};
 use outbox_schema::{DeadReason, Outcome};
-use serde_json::json;
 
-use crate::http::{channel, delivery, with};
+use crate::http::{channel, delivery, loopback, networks};
 use crate::stand_in::{StandIn, reply};
 
 const DEAD: Outcome = Outcome::Dead { reason: DeadReason::Permanent };
 const DELIVERED: Outcome = Outcome::Delivered { receipt: None };
 
-fn reaching(networks: &[&str]) -> HttpChannel {
-    channel(&with("allow_networks", json!(networks)), Duration::from_secs(20), false)
+fn reaching(reached: &[&str]) -> HttpChannel {
+    let settings = Settings { allow_networks: networks(reached), ..loopback() };
+    channel(&settings, Duration::from_secs(20), false)
 }
 
 async fn accepting() -> StandIn {

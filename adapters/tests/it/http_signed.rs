@@ -3,15 +3,19 @@
 use std::time::{Duration, SystemTime};
 
 use outbox_adapters::Adapter;
-use outbox_adapters::http::HttpChannel;
+use outbox_adapters::http::{HttpChannel, Settings};
 use outbox_schema::{DeadReason, Outcome};
 use serde_json::json;
 
-use crate::http::{channel, delivery, settings_json, with};
+use crate::http::{channel, delivery, headers, literal, loopback};
 use crate::stand_in::{StandIn, reply};
 
 const LONG: Duration = Duration::from_secs(20);
 const KEY: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+
+fn signing() -> Settings {
+    Settings { signing_keys: vec![literal(KEY)], ..loopback() }
+}
 
 fn seconds() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs()
@@ -20,7 +24,7 @@ fn seconds() -> u64 {
 #[tokio::test]
 async fn an_attempt_is_signed_with_its_own_time_under_the_id_of_its_message() {
     let server = StandIn::start(|_| reply(503, "", "")).await;
-    let adapter = channel(&with("signing_keys", json!([KEY])), LONG, false);
+    let adapter = channel(&signing(), LONG, false);
     let began = seconds();
     adapter.deliver(delivery(&server.url("/"))).await;
     let first = seconds();
@@ -38,7 +42,7 @@ async fn an_attempt_is_signed_with_its_own_time_under_the_id_of_its_message() {
 #[tokio::test]
 async fn without_a_key_nothing_is_signed_and_a_row_may_set_the_headers_itself() {
     let server = StandIn::start(|_| reply(200, "", "")).await;
-    let adapter = channel(&with("signing_keys", json!([])), LONG, false);
+    let adapter = channel(&loopback(), LONG, false);
     let mut message = delivery(&server.url("/"));
     adapter.deliver(message.clone()).await;
     message.headers = Some(r#"{"webhook-signature": "v1,own"}"#.to_owned());
@@ -51,7 +55,7 @@ async fn without_a_key_nothing_is_signed_and_a_row_may_set_the_headers_itself() 
 #[tokio::test]
 async fn the_headers_of_a_signature_are_the_channels_own() {
     let server = StandIn::start(|_| reply(200, "", "")).await;
-    let adapter = channel(&with("signing_keys", json!([KEY])), LONG, false);
+    let adapter = channel(&signing(), LONG, false);
     for name in ["webhook-id", "Webhook-Timestamp", "WEBHOOK-SIGNATURE"] {
         let mut message = delivery(&server.url("/"));
         message.headers = Some(json!({ name: "own" }).to_string());
@@ -59,10 +63,7 @@ async fn the_headers_of_a_signature_are_the_channels_own() {
         assert_eq!(answer.outcome, Outcome::Dead { reason: DeadReason::Permanent }, "{name}");
         assert!(answer.error.unwrap().contains("is set by the channel's signing_keys"), "{name}");
 
-        let mut settings = settings_json();
-        settings["signing_keys"] = json!([KEY]);
-        settings["headers"] = json!({ name: "own" });
-        let settings = serde_json::from_value(settings).unwrap();
+        let settings = Settings { headers: headers(&[(name, "own")]), ..signing() };
         let refused = HttpChannel::new("hooks", &settings, LONG, false).unwrap_err().to_string();
         assert!(refused.contains("set by signing_keys already"), "{refused}");
     }
@@ -72,7 +73,7 @@ async fn the_headers_of_a_signature_are_the_channels_own() {
 #[tokio::test]
 async fn a_message_that_cannot_be_signed_is_a_dead_letter_that_says_why() {
     let server = StandIn::start(|_| reply(200, "", "")).await;
-    let adapter = channel(&with("signing_keys", json!([KEY])), LONG, false);
+    let adapter = channel(&signing(), LONG, false);
     let mut message = delivery(&server.url("/"));
     message.idempotency_key = "order.1".to_owned();
     let answer = adapter.deliver(message).await;

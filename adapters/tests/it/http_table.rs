@@ -4,9 +4,10 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
+use outbox_adapters::http::{Auth, Settings};
 use outbox_schema::{DeadReason, Outcome, Scope};
 
-use crate::http::{channel, delivery, loopback, with};
+use crate::http::{channel, delivery, literal, loopback};
 use crate::stand_in::{StandIn, reply};
 
 const DEAD: Outcome = Outcome::Dead { reason: DeadReason::Permanent };
@@ -40,7 +41,7 @@ async fn rows_hold(kind: Kind, rows: Vec<Row>) {
     .await;
     let settings = match kind {
         Kind::Plain | Kind::AtMostOnce => loopback(),
-        Kind::WithAuth => with("auth", serde_json::json!({"bearer": "s3cret"})),
+        Kind::WithAuth => Settings { auth: Some(Auth::Bearer(literal("s3cret"))), ..loopback() },
     };
     let adapter = channel(&settings, Duration::from_secs(20), matches!(kind, Kind::AtMostOnce));
     for (status, headers, outcome, said) in rows {

@@ -12,7 +12,7 @@ use outbox_dispatcher::config::{Config, ConfigError};
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::poller::channels::Channel;
-use outbox_dispatcher::poller::poll::Dispatcher;
+use outbox_dispatcher::poller::handle::Handle;
 use outbox_dispatcher::wiring;
 
 /// How long reading the settings, and the files that they name, may take.
@@ -26,7 +26,7 @@ pub(super) struct Reload {
     pub(super) read: ReadSettings,
     /// What the process began with: all else stays so.
     pub(super) started: Config,
-    pub(super) dispatcher: Arc<Dispatcher>,
+    pub(super) dispatcher: Handle,
     pub(super) configured: InForce<Configured>,
     pub(super) retention: InForce<Retention>,
     pub(super) tokens: InForce<Tokens>,

@@ -25,7 +25,7 @@ use outbox_dispatcher::health::{Health, of_newer_tables, presence};
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::poller::assemble::{Parts, Settings};
-use outbox_dispatcher::poller::attention::HintSource;
+use outbox_dispatcher::poller::hints::HintSource;
 use outbox_dispatcher::poller::poll::{Dispatcher, Drained, LoopSettings};
 use outbox_dispatcher::telemetry::Telemetry;
 use outbox_dispatcher::term::clock::BootClock;
@@ -98,7 +98,7 @@ async fn dispatch(
         Wakeup::Redis => hints.clone().map(HintSource::Applications),
         Wakeup::Off => None,
     };
-    let dispatcher = Arc::new(Dispatcher::assemble(Parts {
+    let mut dispatcher = Dispatcher::assemble(Parts {
         instance: instance.clone(),
         store,
         destinations: Arc::new(database.clone()),
@@ -110,18 +110,19 @@ async fn dispatch(
         hints: source,
         wire,
         settings: numbers(&config, args),
-    }));
+    });
+    let handle = dispatcher.handle();
     let office = Office {
         database: database.clone(),
         lease,
         configured: configured.clone(),
         retention: retention.clone(),
-        doorbell: Doorbell::new(dispatcher.attention(), hints),
+        doorbell: Doorbell::new(handle.listener(), hints),
     };
     let shown = Shown {
         metrics: metrics.clone(),
         vitals: replica.vitals.clone(),
-        pulse: dispatcher.pulse(),
+        pulse: handle.pulse(),
         readiness: replica.clone(),
     };
     let listener = Listener::bind(config.admin.listen, &tokens, shown, office).await?;
@@ -137,7 +138,7 @@ async fn dispatch(
     if config.telemetry.otlp_endpoint.is_some() {
         tokio::spawn(replica.refresh_vitals(metrics.clone()));
     }
-    let reload = Reload { read, started: config, dispatcher: dispatcher.clone(), configured, retention, tokens };
+    let reload = Reload { read, started: config, dispatcher: handle, configured, retention, tokens };
     tokio::spawn(reload.at_each(hang_ups));
     let drained = at_once.run_until_cancelled(dispatcher.run(shutdown)).await;
     match drained {

@@ -1,21 +1,22 @@
 //! Puts a dispatcher together from its ports: the store, the lease, the adapters and the clock.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use outbox_adapters::Lease;
 use outbox_schema::{DestinationStore, Pruning, Retention, Shard, Store};
-use tokio::runtime::Handle;
+use tokio::runtime;
 use tokio::sync::{Notify, mpsc};
 
 use crate::destinations::{Destinations, Keeper};
 use crate::in_flight::InFlight;
 use crate::in_force::InForce;
 use crate::metrics::Metrics;
-use crate::poller::attention::{Attention, HintSource};
+use crate::poller::attention::Attention;
 use crate::poller::channels::{Channel, Channels};
 use crate::poller::claim::Intake;
+use crate::poller::handle::Handle;
+use crate::poller::hints::{HintListener, HintSource};
 use crate::poller::mark::Marker;
 use crate::poller::ordering_keys::OrderingKeys;
 use crate::poller::poll::{Dispatcher, LoopSettings};
@@ -49,7 +50,7 @@ pub struct Parts {
     /// Where hints come from; none: from nowhere.
     pub hints: Option<HintSource>,
     /// Where attempts are made.
-    pub wire: Handle,
+    pub wire: runtime::Handle,
     /// Its numbers.
     pub settings: Settings,
 }
@@ -93,6 +94,16 @@ impl Dispatcher {
         let in_flight = Arc::new(InFlight::new(slots, settings.max_bytes));
         let destinations = Arc::new(Destinations::new(slots, channels.limits()));
         let channels = InForce::new(channels);
+        let listener = Arc::new(HintListener::new(wakeup.clone()));
+        let handle = Handle {
+            channels: channels.clone(),
+            destinations: destinations.clone(),
+            metrics: metrics.clone(),
+            wakeup: wakeup.clone(),
+            slots,
+            listener: listener.clone(),
+            pulse: Arc::default(),
+        };
         let suspects = Arc::new(Suspects::new(in_flight.clone(), wakeup.clone()));
         let (marks, sent) = mpsc::unbounded_channel();
         let marker = Marker {
@@ -115,8 +126,8 @@ impl Dispatcher {
                 store: store.clone(),
                 clock,
                 metrics: metrics.clone(),
-                campaigned: AtomicBool::new(false),
-                stands_back: AtomicBool::new(false),
+                campaigned: false,
+                stands_back: false,
             },
             settling: Arc::new(Settling {
                 store: store.clone(),
@@ -127,7 +138,7 @@ impl Dispatcher {
                 metrics: metrics.clone(),
             }),
             intake: Intake {
-                keys: Arc::new(OrderingKeys::new(store.clone())),
+                keys: OrderingKeys::new(store.clone()),
                 store,
                 in_flight: in_flight.clone(),
                 suspects,
@@ -135,8 +146,8 @@ impl Dispatcher {
                 destinations: destinations.clone(),
                 start: Start::default(),
                 wakeup: wakeup.clone(),
-                attention: Arc::new(Attention::new(settings.run.hinted, wakeup.clone())),
-                took_all: AtomicBool::new(false),
+                attention: Attention::new(settings.run.hinted, listener),
+                took_all: false,
                 poll_interval: settings.poll_interval,
                 lease_ttl: settings.lease_ttl,
                 metrics: metrics.clone(),
@@ -147,8 +158,7 @@ impl Dispatcher {
             in_flight,
             wire,
             settings: settings.run,
-            slots,
-            pulse: Arc::default(),
+            handle,
             pruner,
         }
     }

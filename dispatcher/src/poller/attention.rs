@@ -6,15 +6,9 @@
 //! after it fell asleep: its message then waits about three times as long as the transaction took.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use outbox_adapters::Hints;
-use outbox_schema::Store;
-use outbox_schema::store::{HintsLost, Wakeups};
-use tokio::sync::{Notify, watch};
-
-use crate::backoff::Backoff;
+use crate::poller::hints::HintListener;
 
 /// The wait after the first poll that finds nothing, where hints are counted on and where they are not, and by what it grows
 /// with each that follows.
@@ -25,61 +19,31 @@ const GROWTH: u32 = 4;
 /// Who waits so long for the next poll is asleep.
 const A_NAP: Duration = Duration::from_millis(16);
 
-/// Where hints come from.
-#[derive(Debug, Clone)]
-pub enum HintSource {
-    /// The database gives them.
-    Database(Arc<dyn Store>),
-    /// Applications give them where the lease is.
-    Applications(Arc<dyn Hints>),
-}
-
-impl HintSource {
-    async fn open(&self) -> Result<Option<Box<dyn Wakeups>>, HintsLost> {
-        match self {
-            Self::Database(store) => Ok(store.wakeups().await?),
-            Self::Applications(hints) => Ok(Some(hints.listen().await?)),
-        }
-    }
-}
-
-/// What the poller and its ear for hints know of each other.
+/// How soon the poller looks again. The loop alone has it, and shows by its listener whether it is asleep.
 #[derive(Debug)]
 pub struct Attention {
     /// Whether hints are counted on. Polls come sooner then: not on SQLite, where a poll locks the file.
     hinted: bool,
-    /// Whether this replica polls.
-    polls: AtomicBool,
     /// Polls in a row that found nothing.
-    in_vain: AtomicU32,
-    asleep: watch::Sender<bool>,
-    wakeup: Arc<Notify>,
+    in_vain: u32,
+    listener: Arc<HintListener>,
 }
 
 impl Attention {
-    /// That of a poller who counts on hints, or does not. It is woken by `wakeup`.
-    pub fn new(hinted: bool, wakeup: Arc<Notify>) -> Self {
-        let (polls, in_vain, asleep) = (AtomicBool::default(), AtomicU32::default(), watch::Sender::default());
-        Self { hinted, polls, in_vain, asleep, wakeup }
+    /// That of a poller who counts on hints, or does not. `listener` takes them.
+    pub fn new(hinted: bool, listener: Arc<HintListener>) -> Self {
+        Self { hinted, in_vain: 0, listener }
     }
 
     /// This replica polls from now on.
     pub fn begin(&self) {
-        self.polls.store(true, Ordering::Relaxed);
+        self.listener.set_polling(true);
     }
 
     /// This replica polls no more.
-    pub fn leave(&self) {
-        self.polls.store(false, Ordering::Relaxed);
+    pub fn leave(&mut self) {
+        self.listener.set_polling(false);
         self.rouse();
-    }
-
-    /// Takes a hint, and says whether this replica polls. A poller that is awake looks again by itself.
-    pub fn hint(&self) -> bool {
-        if *self.asleep.borrow() {
-            self.wakeup.notify_one();
-        }
-        self.polls.load(Ordering::Relaxed)
     }
 
     /// Whether it looks again at once after a poll that took all that was due: hints are for who is asleep, so one that counts
@@ -89,101 +53,61 @@ impl Attention {
     }
 
     /// A poll found something.
-    pub fn rouse(&self) {
-        self.in_vain.store(0, Ordering::Relaxed);
-        self.sleep(false);
+    pub fn rouse(&mut self) {
+        self.in_vain = 0;
+        self.listener.set_asleep(false);
     }
 
     /// A poll left nothing. Returns how long to wait for a hint until the next.
-    pub fn found_nothing(&self) -> Duration {
-        let before = self.in_vain.fetch_add(1, Ordering::Relaxed);
+    pub fn found_nothing(&mut self) -> Duration {
         let soon = if self.hinted { SOON_IF_HINTED } else { SOON };
-        let wait = soon.saturating_mul(GROWTH.saturating_pow(before));
-        self.sleep(wait >= A_NAP);
+        let wait = soon.saturating_mul(GROWTH.saturating_pow(self.in_vain));
+        self.in_vain = self.in_vain.saturating_add(1);
+        self.listener.set_asleep(wait >= A_NAP);
         wait
-    }
-
-    fn sleep(&self, asleep: bool) {
-        self.asleep.send_if_modified(|present| std::mem::replace(present, asleep) != asleep);
-    }
-
-    /// Turns hints into wake-ups, for ever. A hint that is missed is made good by the next poll, so trouble is only logged.
-    pub async fn listen(self: Arc<Self>, source: HintSource) {
-        let mut backoff = Backoff::new();
-        loop {
-            let error = match source.open().await {
-                Ok(None) => return,
-                Ok(Some(mut wakeups)) => {
-                    backoff = Backoff::new();
-                    self.hear(&mut *wakeups).await
-                }
-                Err(error) => error,
-            };
-            tracing::warn!(%error, "wakeup.lost");
-            tokio::time::sleep(backoff.next()).await;
-        }
-    }
-
-    /// Until an error. Whoever falls asleep is woken once as soon as hints are sent: what was committed just before gave none.
-    async fn hear(&self, wakeups: &mut dyn Wakeups) -> HintsLost {
-        let mut asleep = self.asleep.subscribe();
-        if *asleep.borrow() {
-            asleep.mark_changed();
-        }
-        loop {
-            let heard = tokio::select! {
-                heard = wakeups.wait() => heard,
-                _ = asleep.changed() => {
-                    let wanted = *asleep.borrow_and_update();
-                    wakeups.want(wanted).await
-                }
-            };
-            match heard {
-                Ok(()) => {
-                    self.hint();
-                }
-                Err(error) => return error,
-            }
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::Notify;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn a_hint_wakes_a_poller_that_is_asleep_and_none_that_is_awake() {
-        let attention = Attention::new(true, Arc::default());
-        assert!(!attention.hint(), "this replica does not poll");
+        let wakeup = Arc::<Notify>::default();
+        let listener = Arc::new(HintListener::new(wakeup.clone()));
+        let mut attention = Attention::new(true, listener.clone());
+        assert!(!listener.hint(), "this replica does not poll");
         attention.begin();
-        let woken = async || tokio::time::timeout(A_NAP, attention.wakeup.notified()).await.is_ok();
-        assert!(attention.hint() && !woken().await, "it is awake");
+        let woken = async || tokio::time::timeout(A_NAP, wakeup.notified()).await.is_ok();
+        assert!(listener.hint() && !woken().await, "it is awake");
         while attention.found_nothing() < A_NAP {}
-        assert!(attention.hint() && woken().await, "it is asleep");
+        assert!(listener.hint() && woken().await, "it is asleep");
         attention.rouse();
-        assert!(attention.hint() && !woken().await, "it has found something");
+        assert!(listener.hint() && !woken().await, "it has found something");
         attention.leave();
-        assert!(!attention.hint(), "its term is over");
+        assert!(!listener.hint(), "its term is over");
     }
 
     #[test]
     fn a_poller_that_finds_nothing_looks_ever_later_and_then_wants_hints() {
         for (hinted, soon) in [(true, SOON_IF_HINTED), (false, SOON)] {
-            let attention = Attention::new(hinted, Arc::default());
-            let asleep = attention.asleep.subscribe();
+            let listener = Arc::new(HintListener::new(Arc::default()));
+            let mut attention = Attention::new(hinted, listener.clone());
             let mut expected = soon;
             while expected < A_NAP {
                 assert_eq!(attention.found_nothing(), expected);
-                assert!(!*asleep.borrow(), "{expected:?}");
+                assert!(!listener.is_asleep(), "{expected:?}");
                 expected *= GROWTH;
             }
             assert_eq!(attention.found_nothing(), expected);
-            assert!(*asleep.borrow());
+            assert!(listener.is_asleep());
             (0..100).for_each(|_| assert!(attention.found_nothing() > expected));
 
             attention.rouse();
-            assert!(!*asleep.borrow());
+            assert!(!listener.is_asleep());
             assert_eq!(attention.found_nothing(), soon);
         }
     }

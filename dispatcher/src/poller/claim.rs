@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use outbox_schema::{ClaimId, ClaimRequest, Claimed, KeyStretch, Message, Store, StoreError, TermEnd, WalkStart};
@@ -21,7 +20,7 @@ use crate::poller::attention::Attention;
 use crate::poller::channels::Channels;
 use crate::poller::ordering_keys::OrderingKeys;
 use crate::poller::suspects::Suspects;
-use crate::poller::walk::Start;
+use crate::poller::walk::{Proof, Start};
 use crate::term::Term;
 
 /// How long rows of a channel that nobody has configured stand aside before they are met again.
@@ -36,7 +35,7 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 /// How often the loop shows that it is alive while it waits.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
-/// Claims due messages for the poller.
+/// Claims due messages for the poller. It belongs to the loop; what is in an [`Arc`] or [`InForce`] others use too.
 #[derive(Debug)]
 pub struct Intake {
     /// The outbox database.
@@ -52,13 +51,13 @@ pub struct Intake {
     /// Where walks begin.
     pub start: Start,
     /// Of which ordering keys they look at the heads.
-    pub keys: Arc<OrderingKeys>,
+    pub keys: OrderingKeys,
     /// Given when there may be something to poll.
     pub wakeup: Arc<Notify>,
     /// How soon to look again without one.
-    pub attention: Arc<Attention>,
+    pub attention: Attention,
     /// Whether the last claim took all that was due.
-    pub took_all: AtomicBool,
+    pub took_all: bool,
     /// Longest wait between two polls.
     pub poll_interval: Duration,
     /// Time to live of the lease: part of the settling time.
@@ -108,57 +107,73 @@ enum Found {
 }
 
 /// Where one poll has found nothing due so far.
+#[derive(Default)]
 struct Seen {
     /// Stretches of the ordering keys, one after the other.
     stretches: usize,
     /// All rows without an ordering key.
     from_the_beginning: bool,
-    /// Nothing was in flight meanwhile, or held up.
-    quiet: bool,
+    /// Something was in flight meanwhile, or held up.
+    busy: bool,
 }
 
 impl Intake {
+    /// The polls of `term` begin.
+    pub fn begin(&self, term: &Arc<Term>) {
+        self.keys.begin(term);
+        self.attention.begin();
+    }
+
+    /// The polls of a term are over.
+    pub fn leave(&mut self) {
+        self.attention.leave();
+    }
+
     /// Claims the next batch: waits for room, then polls once: by one claim, unless that finds nothing and looked at a part of
     /// the ordering keys only. Rows that are merely in the way are moved aside on the way.
-    pub async fn poll(&self, term: &Term) -> Polled {
+    pub async fn poll(&mut self, term: &Term) -> Polled {
         // What is committed in a moment goes with one claim, not with one each.
-        if self.took_all.swap(false, Ordering::Relaxed) && !self.attention.is_undivided() {
+        if std::mem::take(&mut self.took_all) && !self.attention.is_undivided() {
             self.wait(term, None).await;
         }
         let division = self.keys.division();
-        let mut seen = Seen { stretches: 0, from_the_beginning: false, quiet: true };
+        let mut seen = Seen::default();
         loop {
             let Some(room) = self.room(term).await else { return Polled::TermOver };
             // Asked before the claim: what is marked while it runs may be due again, or make room for a larger row,
             // and the claim did not see it.
-            seen.quiet &= room.empty && self.in_flight.is_quiet() && !self.destinations.holds_back();
-            match self.find(term, room, self.keys.next(&division)).await {
+            seen.busy |= !room.empty || !self.in_flight.is_quiet() || self.destinations.holds_back();
+            let keys = self.keys.next(&division);
+            match self.find(term, room, keys).await {
                 None => return Polled::TermOver,
                 Some(Found::Due(batch)) => return Polled::Batch(batch),
-                Some(Found::InTheWay) => {
-                    (seen.stretches, seen.from_the_beginning) = (0, false);
-                    continue;
-                }
+                Some(Found::InTheWay) => seen = Seen { busy: seen.busy, ..Seen::default() },
                 Some(Found::Nothing { from_the_beginning }) => {
                     seen.stretches += 1;
                     seen.from_the_beginning |= from_the_beginning;
                 }
             }
-            if seen.stretches < division.stretches() {
-                continue;
-            }
-            match self.start.unproven(seen.from_the_beginning) {
-                // Rows may have been put off while a claim ran that did not see them.
-                None if seen.quiet && !self.destinations.holds_back() => return Polled::Empty,
-                None => return Polled::Nothing { look_again: None },
-                Some(Duration::ZERO) => {}
-                Some(later) => return Polled::Nothing { look_again: Some(later) },
+            if seen.stretches >= division.stretches()
+                && let Some(polled) = self.conclude(&seen)
+            {
+                return polled;
             }
         }
     }
 
+    /// What a poll brought that has seen all stretches and found nothing. None where its next claim proves it.
+    fn conclude(&self, seen: &Seen) -> Option<Polled> {
+        match self.start.proof(seen.from_the_beginning) {
+            // Asked again: rows may have been put off while a claim ran that did not see them.
+            Proof::Given if seen.busy || self.destinations.holds_back() => Some(Polled::Nothing { look_again: None }),
+            Proof::Given => Some(Polled::Empty),
+            Proof::ByNextWalk => None,
+            Proof::After(rest) => Some(Polled::Nothing { look_again: Some(rest) }),
+        }
+    }
+
     /// Makes one claim, and takes note of what it shows. None once the term is over.
-    async fn find(&self, term: &Term, room: Room, keys: KeyStretch<'_>) -> Option<Found> {
+    async fn find(&mut self, term: &Term, room: Room, keys: KeyStretch<'_>) -> Option<Found> {
         if self.in_flight.let_go() {
             self.start.forget();
         }
@@ -177,7 +192,7 @@ impl Intake {
             return Some(if in_the_way { Found::InTheWay } else { nothing });
         }
         self.attention.rouse();
-        self.took_all.store(claimed.messages.len() < room.messages, Ordering::Relaxed);
+        self.took_all = claimed.messages.len() < room.messages;
         term.count_claimed(&claimed.messages);
         self.destinations.admitted(&claimed.messages);
         self.in_flight.admit(claim, &claimed.messages);
@@ -187,7 +202,7 @@ impl Intake {
 
     /// After a poll that left nothing, waits for a hint or for the next tick, `at_most` so long. A hint given since that poll
     /// began counts.
-    pub async fn wait(&self, term: &Term, at_most: Option<Duration>) {
+    pub async fn wait(&mut self, term: &Term, at_most: Option<Duration>) {
         let limits = [
             Some(self.attention.found_nothing()),
             at_most,
@@ -283,6 +298,7 @@ mod tests {
     use super::*;
     use crate::destinations::Limits;
     use crate::fixtures::{KeyedStore, SteppedClock, Stretch, metrics, term_of};
+    use crate::poller::hints::HintListener;
     use crate::term::clock::Clock;
 
     /// A poller of that outbox, whose keys are divided.
@@ -297,10 +313,10 @@ mod tests {
             channels: InForce::new(Channels::default()),
             destinations: Arc::new(Destinations::new(8, std::collections::HashMap::new())),
             start: Start::default(),
-            keys: Arc::new(OrderingKeys::new(store.clone())),
-            attention: Arc::new(Attention::new(false, wakeup.clone())),
+            keys: OrderingKeys::new(store.clone()),
+            attention: Attention::new(false, Arc::new(HintListener::new(wakeup.clone()))),
             wakeup,
-            took_all: AtomicBool::new(false),
+            took_all: false,
             poll_interval: Duration::from_secs(1),
             lease_ttl: Duration::from_secs(10),
             metrics: metrics(),
@@ -321,7 +337,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nothing_is_taken_to_be_due_before_all_stretches_of_the_ordering_keys_were_seen() {
         let store = KeyedStore::new(None);
-        let (intake, term) = poller(&store).await;
+        let (mut intake, term) = poller(&store).await;
         assert!(matches!(intake.poll(&term).await, Polled::Empty));
         let mut asked = store.asked();
         asked.sort();
@@ -333,7 +349,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nothing_is_taken_to_be_due_where_a_destination_began_to_hold_back_while_claims_ran() {
         let store = KeyedStore::new(None);
-        let (intake, term) = poller(&store).await;
+        let (mut intake, term) = poller(&store).await;
         store.fill_while_claiming(&intake.destinations);
         assert!(matches!(intake.poll(&term).await, Polled::Nothing { .. }));
     }
@@ -345,7 +361,7 @@ mod tests {
             let (intake, term) = poller(&store).await;
             // What was put off before is back already; the claim was begun before there was such a channel.
             let allowed = configured.map(|channel| (channel.to_owned(), Limits::default())).into_iter().collect();
-            let intake = Intake { destinations: Arc::new(Destinations::new(8, allowed)), ..intake };
+            let mut intake = Intake { destinations: Arc::new(Destinations::new(8, allowed)), ..intake };
             store.put_off("hook");
             let polled = intake.poll(&term).await;
             assert_eq!(intake.destinations.holds_back(), brought_back, "{configured:?}");
@@ -357,7 +373,7 @@ mod tests {
     async fn a_message_is_found_whatever_the_stretch_of_its_ordering_key() {
         for due in ["0", "3", "5", "6", "9"] {
             let store = KeyedStore::new(Some(due));
-            let (intake, term) = poller(&store).await;
+            let (mut intake, term) = poller(&store).await;
             assert!(matches!(intake.poll(&term).await, Polled::Batch(_)), "{due}");
             assert!(store.asked().len() <= all_stretches().len(), "{due}: {:?}", store.asked());
         }
@@ -366,7 +382,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn claims_take_turns_over_the_stretches_also_where_they_find_something() {
         let store = KeyedStore::new(Some("0"));
-        let (intake, term) = poller(&store).await;
+        let (mut intake, term) = poller(&store).await;
         for _ in 0..2 {
             let Polled::Batch(batch) = intake.poll(&term).await else { panic!("nothing was found") };
             intake.in_flight.release(&[crate::fixtures::mark(batch.claim, 1)]);

@@ -5,6 +5,8 @@ pub mod assemble;
 pub mod attention;
 pub mod channels;
 pub mod claim;
+pub mod handle;
+pub mod hints;
 pub mod mark;
 pub mod ordering_keys;
 pub mod poll;

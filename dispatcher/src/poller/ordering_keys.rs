@@ -4,13 +4,13 @@
 //! very many wait, it would look at little else, and a destination that is down would slow down all others with the keys that
 //! wait for it. So they are divided into stretches, and claims take turns over these.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_schema::{KeyStretch, OrderingKey, Shard, Store, StoreError};
 use tokio::time::Instant;
 
+use crate::in_force::InForce;
 use crate::in_time::in_time;
 use crate::term::Term;
 
@@ -25,9 +25,16 @@ const RESTS: u32 = 20;
 /// but whatever keys there are, each is in one of them.
 #[derive(Debug)]
 pub struct OrderingKeys {
+    divider: Divider,
+    /// How often a stretch was given.
+    turns: usize,
+}
+
+/// Divides the ordering keys, beside the loop.
+#[derive(Debug, Clone)]
+struct Divider {
     store: Arc<dyn Store>,
-    division: Mutex<Arc<Division>>,
-    turn: AtomicUsize,
+    division: InForce<Division>,
 }
 
 /// Stretches that make up all ordering keys: the first key of each but the first.
@@ -48,30 +55,34 @@ impl Division {
 impl OrderingKeys {
     /// Those of the outbox behind `store`, not divided yet.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, division: Mutex::default(), turn: AtomicUsize::new(0) }
+        Self { divider: Divider { store, division: InForce::new(Division::default()) }, turns: 0 }
     }
 
     /// Divides them now and then, in a task of its own, while `term` lasts.
-    pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
-        let (keys, term) = (self.clone(), term.clone());
-        tokio::spawn(async move { keys.keep_divided(&term).await });
+    pub fn begin(&self, term: &Arc<Term>) {
+        let (divider, term) = (self.divider.clone(), term.clone());
+        tokio::spawn(async move { divider.keep_divided(&term).await });
     }
 
     /// The present division.
     pub fn division(&self) -> Arc<Division> {
-        self.division.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.divider.division.current()
     }
 
     /// The stretch whose turn it is.
-    pub fn next<'a>(&self, division: &'a Division) -> KeyStretch<'a> {
-        division.stretch(self.turn.fetch_add(1, Ordering::Relaxed) % division.stretches())
+    pub fn next<'a>(&mut self, division: &'a Division) -> KeyStretch<'a> {
+        let stretch = division.stretch(self.turns % division.stretches());
+        self.turns = self.turns.wrapping_add(1);
+        stretch
     }
+}
 
+impl Divider {
     async fn keep_divided(&self, term: &Term) {
         while term.is_on() {
             let began = Instant::now();
             match self.divide(term.id.shard, term).await {
-                Ok(division) => *self.division.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(division),
+                Ok(division) => self.division.replace(division),
                 Err(error) => tracing::warn!(%error, "ordering_keys.failed: they stay divided as they were"),
             }
             tokio::select! {

@@ -4,7 +4,6 @@
 //! claim, also where a snapshot held open elsewhere keeps the index entries of all that is done. What became due behind
 //! that start is found by walks from the beginning, and nothing is taken for empty before such a walk found it so.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use outbox_schema::{Claimed, Epoch, WalkStart};
@@ -18,10 +17,7 @@ const REST: u32 = 20;
 
 /// What the poller remembers of its walks.
 #[derive(Debug)]
-pub struct Start(Mutex<Known>);
-
-#[derive(Debug)]
-struct Known {
+pub struct Start {
     /// Whose term these walks were.
     epoch: Option<Epoch>,
     behind: WalkStart,
@@ -34,55 +30,53 @@ struct Known {
 
 impl Default for Start {
     fn default() -> Self {
-        let known = Known {
-            epoch: None,
-            behind: WalkStart::default(),
-            backlog: false,
-            looked: Instant::now(),
-            took: Duration::ZERO,
-        };
-        Self(Mutex::new(known))
+        Self { epoch: None, behind: WalkStart::default(), backlog: false, looked: Instant::now(), took: Duration::ZERO }
     }
+}
+
+/// Whether it is proven that nothing is due: a walk from the beginning must have found nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// One of them began at the beginning.
+    Given,
+    /// The next walk begins at the beginning.
+    ByNextWalk,
+    /// Walks from the beginning rest for so long.
+    After(Duration),
 }
 
 impl Start {
     /// For the next walk of the term of `epoch`. A new term walks from the beginning once.
     pub fn next(&self, epoch: Epoch) -> WalkStart {
-        let known = self.known();
-        let since = known.looked.elapsed();
-        let look = known.epoch != Some(epoch) || since >= known.rest() && (!known.backlog || since >= LOOK_AGAIN);
-        if look { WalkStart::default() } else { known.behind }
+        let since = self.looked.elapsed();
+        let look = self.epoch != Some(epoch) || since >= self.rest() && (!self.backlog || since >= LOOK_AGAIN);
+        if look { WalkStart::default() } else { self.behind }
     }
 
     /// Learns from a claim for up to `limit` rows whose walk began at `from` and took so long.
-    pub fn learn(&self, epoch: Epoch, from: WalkStart, claimed: &Claimed, limit: usize, took: Duration) {
-        let mut known = self.known();
-        let earlier = if known.epoch == Some(epoch) { known.behind } else { WalkStart::default() };
-        known.behind = claimed.reached.map_or(from, |reached| reached.or(earlier));
-        known.backlog = claimed.messages.len() >= limit;
+    pub fn learn(&mut self, epoch: Epoch, from: WalkStart, claimed: &Claimed, limit: usize, took: Duration) {
+        let earlier = if self.epoch == Some(epoch) { self.behind } else { WalkStart::default() };
+        self.behind = claimed.reached.map_or(from, |reached| reached.or(earlier));
+        self.backlog = claimed.messages.len() >= limit;
         if from.is_beginning() {
-            (known.epoch, known.looked, known.took) = (Some(epoch), Instant::now(), took);
+            (self.epoch, self.looked, self.took) = (Some(epoch), Instant::now(), took);
         }
     }
 
     /// Rows that were left out of the walks may be claimed again: the next one begins at the beginning.
-    pub fn forget(&self) {
-        self.known().epoch = None;
+    pub fn forget(&mut self) {
+        self.epoch = None;
     }
 
-    /// After walks that found nothing: how long until one from the beginning may be made that proves it. None where one of
-    /// them was one.
-    pub fn unproven(&self, from_the_beginning: bool) -> Option<Duration> {
-        let known = self.known();
-        (!from_the_beginning).then(|| known.rest().saturating_sub(known.looked.elapsed()))
+    /// Whether walks that found nothing prove it, of which one, or none, began at the beginning.
+    pub fn proof(&self, from_the_beginning: bool) -> Proof {
+        if from_the_beginning {
+            return Proof::Given;
+        }
+        let left = self.rest().saturating_sub(self.looked.elapsed());
+        if left.is_zero() { Proof::ByNextWalk } else { Proof::After(left) }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Known {
     fn rest(&self) -> Duration {
         self.took.saturating_mul(REST)
     }
@@ -106,8 +100,9 @@ mod tests {
 
     /// A start that knows a backlog, after a walk from the beginning that took so long.
     fn amid_a_backlog(took: Duration) -> Start {
-        let start = Start::default();
-        start.learn(EPOCH, start.next(EPOCH), &claimed(2, Some(behind())), 2, took);
+        let mut start = Start::default();
+        let from = start.next(EPOCH);
+        start.learn(EPOCH, from, &claimed(2, Some(behind())), 2, took);
         start
     }
 
@@ -130,14 +125,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn without_a_backlog_every_walk_begins_at_the_beginning() {
-        let start = amid_a_backlog(Duration::ZERO);
+        let mut start = amid_a_backlog(Duration::ZERO);
         start.learn(EPOCH, behind(), &claimed(1, Some(behind())), 2, Duration::ZERO);
         assert!(start.next(EPOCH).is_beginning());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_new_term_and_rows_that_were_let_go_begin_at_the_beginning() {
-        let start = amid_a_backlog(Duration::from_mins(1));
+        let mut start = amid_a_backlog(Duration::from_mins(1));
         assert!(start.next(Epoch(8)).is_beginning());
         start.forget();
         assert!(start.next(EPOCH).is_beginning());
@@ -145,17 +140,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_claim_that_left_rows_does_not_move_the_start() {
-        let start = amid_a_backlog(Duration::ZERO);
+        let mut start = amid_a_backlog(Duration::ZERO);
         start.learn(EPOCH, WalkStart::default(), &claimed(2, None), 2, Duration::ZERO);
         assert!(start.next(EPOCH).is_beginning());
     }
 
     #[tokio::test(start_paused = true)]
     async fn only_a_walk_from_the_beginning_proves_that_nothing_is_due() {
-        let start = amid_a_backlog(Duration::from_millis(10));
-        assert_eq!(start.unproven(false), Some(Duration::from_millis(200)));
+        let mut start = amid_a_backlog(Duration::from_millis(10));
+        start.learn(EPOCH, behind(), &claimed(0, None), 2, Duration::ZERO);
+        assert_eq!(start.proof(false), Proof::After(Duration::from_millis(200)));
         tokio::time::advance(Duration::from_millis(150)).await;
-        assert_eq!(start.unproven(false), Some(Duration::from_millis(50)));
-        assert_eq!(start.unproven(true), None);
+        assert_eq!(start.proof(false), Proof::After(Duration::from_millis(50)));
+        assert_eq!(start.proof(true), Proof::Given);
+        tokio::time::advance(Duration::from_millis(50)).await;
+        assert_eq!(start.proof(false), Proof::ByNextWalk);
+        assert!(start.next(EPOCH).is_beginning());
     }
 }

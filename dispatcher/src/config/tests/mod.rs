@@ -182,6 +182,27 @@ fn everything_an_http_channel_has_is_read() {
 }
 
 #[test]
+fn every_form_of_auth_is_read_and_none_shows_its_secret() {
+    let literal = || Secret::Literal("s3cret".into());
+    let kept = |kept| Auth::Bearer(Secret::Kept(kept));
+    for (written, read) in [
+        ("{ bearer = \"s3cret\" }", Auth::Bearer(literal())),
+        ("{ bearer = { env = \"A\" } }", kept(Kept::Env("A".into()))),
+        ("{ bearer = { file = \"a\" } }", kept(Kept::File("a".into()))),
+        ("{ basic = { user = \"u\", password = \"s3cret\" } }", Auth::Basic { user: "u".into(), password: literal() }),
+        (
+            "{ header = { name = \"X-Api-Key\", value = \"s3cret\" } }",
+            Auth::Header { name: "X-Api-Key".into(), value: literal() },
+        ),
+    ] {
+        let config = from_file(&format!("[channels.hook]\nkind = \"http\"\nauth = {written}"));
+        assert_eq!(http(&config, "hook").auth, Some(read));
+        let shown = format!("{:?}", http(&config, "hook"));
+        assert!(!shown.contains("s3cret"), "{shown}");
+    }
+}
+
+#[test]
 fn a_channel_that_does_not_write_the_idempotency_key_may_have_that_header_itself() {
     let config = from_file(
         "[channels.hook]\nkind = \"http\"\nidempotency_key = \"off\"\nheaders = { Idempotency-Key = \"always the same\" }",

@@ -151,6 +151,10 @@ const BAD_FILES: &[(&str, &[&str])] = &[
         &["channels.hook.auth", "belongs to the connection"],
     ),
     ("[channels.hook]\nkind = \"http\"\nauth = { basic = { user = \"x\" } }", &["has no password"]),
+    (
+        "[channels.hook]\nkind = \"http\"\nauth = { basic = { user = \"x\", password = \"y\", realm = \"z\" } }",
+        &["has basic.realm, which does not exist"],
+    ),
     ("[channels.hook]\nkind = \"http\"\nauth = { bearer = { vault = \"x\" } }", &["neither a text nor { env }"]),
     ("[channels.hook]\nkind = \"http\"\n[channels.hook.auth]\nbearer = \"x\"\nbasic = {}", &["more than one way"]),
     (

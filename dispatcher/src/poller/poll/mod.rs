@@ -2,30 +2,29 @@
 //! marked in `mark`. The four overlap: while a batch is on the wire the next is being claimed and the last is
 //! being marked.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
+use tokio::runtime;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::destinations::Keeper;
 use crate::fault_point::{self, Point};
 use crate::in_flight::InFlight;
-use crate::poller::attention::{Attention, HintSource};
-use crate::poller::channels::{Channel, Channels};
 use crate::poller::claim::{Batch, Intake, Polled};
+use crate::poller::handle::Handle;
+use crate::poller::hints::HintSource;
 use crate::poller::send::Sender;
 use crate::poller::settling::Settling;
 use crate::retention::Pruner;
 use crate::term::Term;
 use crate::term::leadership::Leadership;
-use crate::term::pulse::Pulse;
 
 /// For a hand-over, at least, however short the time to drain: a claim, the end of the term and the release of its lease.
 const HAND_OVER_LIMIT: Duration = Duration::from_secs(2);
 
-/// One replica's dispatcher of one shard.
+/// One replica's dispatcher of one shard. Its loop alone has it; others have its [`Handle`].
 #[derive(Debug)]
 pub struct Dispatcher {
     pub(crate) leadership: Leadership,
@@ -37,11 +36,9 @@ pub struct Dispatcher {
     pub(crate) sender: Arc<Sender>,
     pub(crate) in_flight: Arc<InFlight>,
     /// Where attempts are made, apart from the loop.
-    pub(crate) wire: Handle,
+    pub(crate) wire: runtime::Handle,
     pub(crate) settings: LoopSettings,
-    /// `dispatch.max_in_flight`.
-    pub(crate) slots: usize,
-    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) handle: Handle,
     /// None: nothing is removed.
     pub(crate) pruner: Option<Arc<Pruner>>,
 }
@@ -65,61 +62,46 @@ pub struct Drained {
 }
 
 impl Dispatcher {
-    /// Polls whenever it leads, until `shutdown`; then hands over, and finishes and marks what is in flight.
-    pub async fn run(&self, shutdown: CancellationToken) -> Drained {
+    /// Polls whenever it leads, until `shutdown`; then hands over, and finishes and marks what is in flight. The dispatcher is
+    /// borrowed only: its marker goes on until its owner drops it, for what is still on the wire.
+    pub async fn run(&mut self, shutdown: CancellationToken) -> Drained {
         self.listen_while(&shutdown);
-        let asked = OnceLock::new();
+        let (drain_timeout, mut asked) = (self.settings.drain_timeout, None);
         let out_of_time = async {
             shutdown.cancelled().await;
-            let _ = asked.set(Instant::now());
-            tokio::time::sleep(self.settings.drain_timeout.max(HAND_OVER_LIMIT)).await;
+            asked = Some(Instant::now());
+            tokio::time::sleep(drain_timeout.max(HAND_OVER_LIMIT)).await;
         };
         tokio::select! {
             () = self.poll_in_terms(&shutdown) => {}
             () = out_of_time => tracing::warn!("run.not_handed_over: the database or the lease store did not answer in time"),
         }
-        let until = asked.get().copied().unwrap_or_else(Instant::now) + self.settings.drain_timeout;
+        let until = asked.unwrap_or_else(Instant::now) + drain_timeout;
         let drained = tokio::time::timeout_at(until, self.in_flight.drained()).await;
         Drained { left_in_doubt: if drained.is_ok() { 0 } else { self.in_flight.count() } }
     }
 
     /// Polls whenever it leads, and hands each term over.
-    async fn poll_in_terms(&self, shutdown: &CancellationToken) {
+    async fn poll_in_terms(&mut self, shutdown: &CancellationToken) {
         while let Some(term) = self.leadership.next_term(shutdown).await {
-            let in_term = self.pulse.enter(&term, self.leadership.ttl);
+            let in_term = self.handle.pulse.enter(&term, self.leadership.ttl);
             self.settling.begin(&term);
             self.keeper.begin(&term);
-            self.intake.keys.begin(&term);
             self.prune_during(&term);
-            self.intake.attention.begin();
+            self.intake.begin(&term);
             self.listen_during(&term);
             while let Some(batch) = self.next_batch(&term, shutdown).await {
                 self.send(&term, batch);
             }
             drop(in_term);
-            self.intake.attention.leave();
+            self.intake.leave();
             self.leadership.hand_over(&term).await;
         }
     }
 
-    /// From the next claim on these channels are in force. What is claimed goes on by those it was claimed under.
-    pub fn reconfigure(&self, channels: impl IntoIterator<Item = Channel>) {
-        let Intake { channels: in_force, destinations, metrics, wakeup, .. } = &self.intake;
-        let channels = Channels::new(channels, self.slots);
-        metrics.reconfigure(channels.names());
-        destinations.reconfigure(channels.limits());
-        in_force.replace(channels);
-        wakeup.notify_one();
-    }
-
-    /// Whether the loop is alive.
-    pub fn pulse(&self) -> Arc<Pulse> {
-        self.pulse.clone()
-    }
-
-    /// What wakes this poller, asked by the process itself.
-    pub fn attention(&self) -> Arc<Attention> {
-        self.intake.attention.clone()
+    /// What others need of the dispatcher while it runs.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
     }
 
     fn prune_during(&self, term: &Arc<Term>) {
@@ -129,7 +111,7 @@ impl Dispatcher {
     }
 
     /// The next claimed batch: waits for a slot, a hint or a tick. None when the term ends.
-    async fn next_batch(&self, term: &Term, shutdown: &CancellationToken) -> Option<Batch> {
+    async fn next_batch(&mut self, term: &Term, shutdown: &CancellationToken) -> Option<Batch> {
         loop {
             fault_point::reach(Point::Poll).await;
             let at_most = match self.intake.poll(term).await {
@@ -160,7 +142,7 @@ impl Dispatcher {
     /// Turns the database's hints into wake-ups. They are given while a poller wants them, so that every replica may listen.
     fn listen_while(&self, shutdown: &CancellationToken) {
         if let Some(source @ HintSource::Database(_)) = &self.hints {
-            let listening = self.intake.attention.clone().listen(source.clone());
+            let listening = self.handle.listener().listen(source.clone());
             tokio::spawn(shutdown.clone().run_until_cancelled_owned(listening));
         }
     }
@@ -168,7 +150,7 @@ impl Dispatcher {
     /// Turns the hints of applications into wake-ups. Only the poller listens for them.
     fn listen_during(&self, term: &Arc<Term>) {
         if let Some(source @ HintSource::Applications(_)) = &self.hints {
-            let (term, listening) = (term.clone(), self.intake.attention.clone().listen(source.clone()));
+            let (term, listening) = (term.clone(), self.handle.listener().listen(source.clone()));
             tokio::spawn(async move {
                 tokio::select! {
                     () = listening => {}

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::fixtures::{channel, metrics};
 use crate::poller::assemble::{Parts, Settings};
+use crate::poller::channels::Channel;
 use crate::term::clock::{BootClock, Clock};
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -41,7 +42,7 @@ fn dispatcher(database: &Database, lease: TableLease, channel: Channel) -> Dispa
         metrics: metrics(),
         retention: None,
         hints: None,
-        wire: Handle::current(),
+        wire: runtime::Handle::current(),
         settings: Settings {
             lease_ttl: MINUTE,
             term: MINUTE,
@@ -65,13 +66,13 @@ async fn what_was_claimed_is_sent_by_a_channel_that_was_removed_before_its_attem
                   VALUES ('order', 'hook', 'https://shop.example/', '{}')";
     sqlx::query(insert).execute(pool).await.unwrap();
     let (telling, mut told) = mpsc::unbounded_channel();
-    let dispatcher = dispatcher(&database, TableLease::Sqlite(pool.clone()), channel(Arc::new(Telling(telling))));
+    let mut dispatcher = dispatcher(&database, TableLease::Sqlite(pool.clone()), channel(Arc::new(Telling(telling))));
     let holder = Holder::new("a", "1");
     let opened = database.store().begin_term(Shard(0), &holder).await.unwrap();
     let term = Term::begin(Shard(0), holder, opened, Arc::new(BootClock), BootClock.now().after(MINUTE));
 
     let Polled::Batch(batch) = dispatcher.intake.poll(&term).await else { panic!("it is due") };
-    dispatcher.reconfigure([]);
+    dispatcher.handle().reconfigure([]);
     dispatcher.send(&term, batch);
     assert_eq!(told.recv().await.as_deref(), Some("order"));
     dispatcher.in_flight.drained().await;

@@ -3,7 +3,6 @@
 //! The lease says who should poll; the epoch says whose claims count. Only the second is believed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use outbox_adapters::Lease;
@@ -47,9 +46,9 @@ pub struct Leadership {
     /// Where terms are counted.
     pub metrics: Arc<Metrics>,
     /// Whether this replica has campaigned before: only its first campaign waits for nothing.
-    pub campaigned: AtomicBool,
+    pub campaigned: bool,
     /// Whether its last term ended by a failure of its own: then the others go first.
-    pub stands_back: AtomicBool,
+    pub stands_back: bool,
 }
 
 /// How often a candidate asks for the lease, before jitter: a crash costs at most the ttl and this.
@@ -64,7 +63,7 @@ pub fn longest_campaign_pause(ttl: Duration) -> Duration {
 
 impl Leadership {
     /// Waits for the lease and begins the next term; none once `shutdown` is asked for.
-    pub async fn next_term(&self, shutdown: &CancellationToken) -> Option<Arc<Term>> {
+    pub async fn next_term(&mut self, shutdown: &CancellationToken) -> Option<Arc<Term>> {
         let mut backoff = Backoff::new();
         loop {
             let (holder, sent) = self.campaign(shutdown).await?;
@@ -85,7 +84,7 @@ impl Leadership {
 
     /// Ends a term: its gate is closed already, its claims say so, and the lease goes to whoever asks first.
     /// What is in flight goes on, and is marked under its old claims.
-    pub async fn hand_over(&self, term: &Term) {
+    pub async fn hand_over(&mut self, term: &Term) {
         let why = term.end_reason().unwrap_or(TermEnd::Lost);
         let farewell = self.store.end_term(&term.id, why, term.counts());
         match self.clock.within(FAREWELL_LIMIT, farewell).await {
@@ -93,7 +92,7 @@ impl Leadership {
             Some(Err(error)) => tracing::warn!(epoch = %term.id.epoch, %error, "term.end_not_recorded"),
             None => tracing::warn!(epoch = %term.id.epoch, limit = ?FAREWELL_LIMIT, "term.end_not_recorded"),
         }
-        self.stands_back.store(is_own_failure(why), Ordering::Relaxed);
+        self.stands_back = is_own_failure(why);
         self.give_up_lease(&term.id.holder).await;
         self.metrics.term_ended(term.id.shard, why);
     }
@@ -101,7 +100,7 @@ impl Leadership {
     /// Asks for the lease until it is won: at once, at each release, and every campaign interval. Gives the
     /// holder that won, and from when its lease counts: the first call of that holder, since a call without an
     /// answer may have taken effect. None once `shutdown` is asked for.
-    async fn campaign(&self, shutdown: &CancellationToken) -> Option<(Holder, Moment)> {
+    async fn campaign(&mut self, shutdown: &CancellationToken) -> Option<(Holder, Moment)> {
         let mut holder = self.candidate();
         let mut first_sent = None;
         // No call is given up half way for the sake of a shutdown, but at its very end: it could win a lease that nobody renews.
@@ -123,10 +122,10 @@ impl Leadership {
 
     /// Waits until somebody gave the lease up (perhaps this replica) or the campaign interval is over; just after a
     /// failure of its own, until it is over.
-    async fn turn(&self) {
-        if self.campaigned.swap(true, Ordering::Relaxed) {
+    async fn turn(&mut self) {
+        if std::mem::replace(&mut self.campaigned, true) {
             let pause = campaign_interval(self.ttl).mul_f64(rand::random_range(1.0..LONGEST_JITTER));
-            if self.stands_back.swap(false, Ordering::Relaxed) {
+            if std::mem::take(&mut self.stands_back) {
                 self.clock.sleep(pause).await;
             } else {
                 self.clock.within(pause, self.lease.released(self.shard)).await;

@@ -55,24 +55,24 @@ pub(super) fn leadership(
         store: store.clone(),
         clock: clock.clone(),
         metrics: metrics(),
-        campaigned: AtomicBool::new(false),
-        stands_back: AtomicBool::new(false),
+        campaigned: false,
+        stands_back: false,
     }
 }
 
 impl Stage {
-    async fn term(&self) -> Arc<Term> {
+    async fn term(&mut self) -> Arc<Term> {
         self.leadership.next_term(&CancellationToken::new()).await.unwrap()
     }
+}
 
-    async fn sleep(&self, duration: Duration) {
-        (self.clock.clone() as Arc<dyn Clock>).sleep(duration).await;
-    }
+async fn sleep(clock: &Arc<SteppedClock>, duration: Duration) {
+    (clock.clone() as Arc<dyn Clock>).sleep(duration).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn candidates_campaign_at_intervals_that_are_spread_and_never_shorter_than_they_should_be() {
-    let stage = stage(Duration::from_hours(1), vec![AT_ONCE], Duration::ZERO);
+    let mut stage = stage(Duration::from_hours(1), vec![AT_ONCE], Duration::ZERO);
     stage.lease.expect(&[], &[Rival(stage.clock.now())]);
     let in_vain = tokio::time::timeout(Duration::from_mins(5), stage.term()).await;
     assert!(in_vain.is_err(), "a lease was won that a rival holds");
@@ -88,7 +88,7 @@ async fn candidates_campaign_at_intervals_that_are_spread_and_never_shorter_than
 
 #[tokio::test(start_paused = true)]
 async fn each_campaign_that_was_answered_is_followed_by_one_of_another_holder() {
-    let stage = stage(Duration::from_hours(1), vec![AT_ONCE], Duration::ZERO);
+    let mut stage = stage(Duration::from_hours(1), vec![AT_ONCE], Duration::ZERO);
     stage.lease.expect(&[], &[Rival(stage.clock.now())]);
     let _ = tokio::time::timeout(Duration::from_mins(1), stage.term()).await;
     let holders: Vec<_> = stage.lease.calls().iter().map(|call| call.holder.to_string()).collect();
@@ -99,7 +99,7 @@ async fn each_campaign_that_was_answered_is_followed_by_one_of_another_holder() 
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_won_by_a_call_without_an_answer_is_trusted_from_that_call_on() {
-    let stage = stage(TTL, vec![Network::LosesAnswer(Duration::ZERO), AT_ONCE], Duration::ZERO);
+    let mut stage = stage(TTL, vec![Network::LosesAnswer(Duration::ZERO), AT_ONCE], Duration::ZERO);
     let term = stage.term().await;
     let calls = stage.lease.calls();
     assert_eq!((calls.len(), &calls[0].holder), (2, &calls[1].holder));
@@ -109,32 +109,33 @@ async fn a_lease_won_by_a_call_without_an_answer_is_trusted_from_that_call_on() 
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_won_after_a_long_silence_is_renewed_before_its_term_begins() {
-    let stage = stage(TTL, vec![Network::Refuses(Duration::ZERO)], Duration::ZERO);
-    let (term, ()) = tokio::join!(stage.term(), async {
-        stage.sleep(Duration::from_mins(5)).await;
+    let mut stage = stage(TTL, vec![Network::Refuses(Duration::ZERO)], Duration::ZERO);
+    let shutdown = CancellationToken::new();
+    let (term, ()) = tokio::join!(stage.leadership.next_term(&shutdown), async {
+        sleep(&stage.clock, Duration::from_mins(5)).await;
         stage.lease.set_network(AT_ONCE);
     });
     assert_eq!(stage.lease.renewals(), 1);
-    assert_eq!(term.gate.trusted_for(), full_trust());
+    assert_eq!(term.unwrap().gate.trusted_for(), full_trust());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_term_that_the_database_minted_late_begins_with_a_lease_that_was_asked_for_again() {
-    let stage = stage(TTL, vec![AT_ONCE], full_trust() + trust_margin(TTL) / 2);
+    let mut stage = stage(TTL, vec![AT_ONCE], full_trust() + trust_margin(TTL) / 2);
     let term = stage.term().await;
     assert_eq!(term.gate.trusted_for(), full_trust());
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_term_begins_whose_lease_was_lost_while_the_database_minted() {
-    let stage = stage(TTL / 2, vec![AT_ONCE], full_trust() + trust_margin(TTL) / 2);
+    let mut stage = stage(TTL / 2, vec![AT_ONCE], full_trust() + trust_margin(TTL) / 2);
     let in_vain = tokio::time::timeout(Duration::from_mins(5), stage.term()).await;
     assert!(in_vain.is_err(), "a term began without a lease");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_term_ends_with_its_interval_and_the_next_candidate_is_told() {
-    let stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
+    let mut stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
     let term = stage.term().await;
     let began = stage.clock.now();
     term.ended().await;
@@ -149,7 +150,7 @@ async fn a_term_ends_with_its_interval_and_the_next_candidate_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn a_replica_that_could_not_keep_its_term_lets_the_others_go_first() {
-    let stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
+    let mut stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
     for (why, gives_way) in [(TermEnd::RenewalFailed, true), (TermEnd::Wedged, true), (TermEnd::Interval, false)] {
         let term = stage.term().await;
         term.end(why);
@@ -166,10 +167,10 @@ async fn a_replica_that_could_not_keep_its_term_lets_the_others_go_first() {
 
 #[tokio::test(start_paused = true)]
 async fn an_interval_that_ends_while_the_machine_is_suspended_ends_its_term_at_the_resume() {
-    let stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
+    let mut stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
     let term = stage.term().await;
     term.progress();
-    stage.sleep(INTERVAL.saturating_sub(TTL / 3)).await;
+    sleep(&stage.clock, INTERVAL.saturating_sub(TTL / 3)).await;
     let resumed = stage.clock.now().after(TTL / 2);
     stage.clock.step(TTL / 2);
     term.ended().await;
@@ -178,7 +179,7 @@ async fn an_interval_that_ends_while_the_machine_is_suspended_ends_its_term_at_t
 
 #[tokio::test(start_paused = true)]
 async fn a_stopping_process_ends_its_term_and_gives_its_lease_up() {
-    let stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
+    let mut stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
     let shutdown = CancellationToken::new();
     let term = stage.leadership.next_term(&shutdown).await.unwrap();
     shutdown.cancel();
@@ -191,10 +192,10 @@ async fn a_stopping_process_ends_its_term_and_gives_its_lease_up() {
 
 #[tokio::test(start_paused = true)]
 async fn a_process_that_stops_while_it_campaigns_leaves_no_lease_behind() {
-    let stage = stage(TTL, vec![Network::LosesAnswer(Duration::ZERO), AT_ONCE], Duration::ZERO);
+    let mut stage = stage(TTL, vec![Network::LosesAnswer(Duration::ZERO), AT_ONCE], Duration::ZERO);
     let shutdown = CancellationToken::new();
     let (term, ()) = tokio::join!(stage.leadership.next_term(&shutdown), async {
-        stage.sleep(Duration::from_millis(100)).await;
+        sleep(&stage.clock, Duration::from_millis(100)).await;
         assert!(stage.lease.honours(&stage.lease.calls()[0].holder).is_some());
         shutdown.cancel();
     });
@@ -205,7 +206,7 @@ async fn a_process_that_stops_while_it_campaigns_leaves_no_lease_behind() {
 
 #[tokio::test(start_paused = true)]
 async fn a_term_that_the_database_refuses_is_fenced() {
-    let stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
+    let mut stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
     let term = stage.term().await;
     let (in_flight, wakeup) = (Arc::new(InFlight::new(1, 1)), Arc::default());
     let settling = Arc::new(Settling {

@@ -105,11 +105,11 @@ async fn play(schedule: &Schedule) -> Vec<TermEnd> {
     let rivals: Vec<_> = moments(&schedule.rivals).into_iter().map(Rival).collect();
     lease.expect(&forgets, &rivals);
     let store = TermStore::new(&clock, schedule.minting.iter().map(|part| schedule.time(*part)).collect());
-    let replica = leadership(&clock, &lease, &store, schedule.ttl, schedule.time(schedule.interval));
+    let mut replica = leadership(&clock, &lease, &store, schedule.ttl, schedule.time(schedule.interval));
     let case = Case { schedule, lease, store, clock, current: RefCell::default(), suspended: RefCell::default() };
     let length = schedule.moment(LENGTH * 1000);
     tokio::select! {
-        () = case.lead(&replica) => {}
+        () = case.lead(&mut replica) => {}
         () = case.suspend() => {}
         () = case.watch(length) => {}
     }
@@ -133,7 +133,7 @@ impl Case<'_> {
     }
 
     /// Leads term after term, as the loop does.
-    async fn lead(&self, replica: &Leadership) {
+    async fn lead(&self, replica: &mut Leadership) {
         let shutdown = CancellationToken::new();
         while let Some(term) = replica.next_term(&shutdown).await {
             self.current.replace(Some(term.clone()));

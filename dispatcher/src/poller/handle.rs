@@ -1,0 +1,46 @@
+//! What the rest of the process may ask of a dispatcher while its loop runs.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::destinations::Destinations;
+use crate::in_force::InForce;
+use crate::metrics::Metrics;
+use crate::poller::channels::{Channel, Channels};
+use crate::poller::hints::HintListener;
+use crate::term::pulse::Pulse;
+
+/// A way to a dispatcher whose loop runs. All copies lead to the same one.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    pub(super) channels: InForce<Channels>,
+    pub(super) destinations: Arc<Destinations>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) wakeup: Arc<Notify>,
+    /// `dispatch.max_in_flight`.
+    pub(super) slots: usize,
+    pub(super) listener: Arc<HintListener>,
+    pub(super) pulse: Arc<Pulse>,
+}
+
+impl Handle {
+    /// From the next claim on these channels are in force. What is claimed goes on by those it was claimed under.
+    pub fn reconfigure(&self, channels: impl IntoIterator<Item = Channel>) {
+        let channels = Channels::new(channels, self.slots);
+        self.metrics.reconfigure(channels.names());
+        self.destinations.reconfigure(channels.limits());
+        self.channels.replace(channels);
+        self.wakeup.notify_one();
+    }
+
+    /// Takes the hints that the process itself is given.
+    pub fn listener(&self) -> Arc<HintListener> {
+        self.listener.clone()
+    }
+
+    /// Whether the loop is alive.
+    pub fn pulse(&self) -> Arc<Pulse> {
+        self.pulse.clone()
+    }
+}

@@ -1,0 +1,106 @@
+//! Hints: where they come from, and how one wakes a poller that is asleep.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use outbox_adapters::Hints;
+use outbox_schema::Store;
+use outbox_schema::store::{HintsLost, Wakeups};
+use tokio::sync::{Notify, watch};
+
+use crate::backoff::Backoff;
+
+/// Where hints come from.
+#[derive(Debug, Clone)]
+pub enum HintSource {
+    /// The database gives them.
+    Database(Arc<dyn Store>),
+    /// Applications give them where the lease is.
+    Applications(Arc<dyn Hints>),
+}
+
+impl HintSource {
+    async fn open(&self) -> Result<Option<Box<dyn Wakeups>>, HintsLost> {
+        match self {
+            Self::Database(store) => Ok(store.wakeups().await?),
+            Self::Applications(hints) => Ok(Some(hints.listen().await?)),
+        }
+    }
+}
+
+/// Takes hints for the poller of this replica. The loop shares it with the doorbell and with the tasks that listen.
+#[derive(Debug)]
+pub struct HintListener {
+    /// Whether this replica polls.
+    polls: AtomicBool,
+    /// Whether its poller is asleep.
+    asleep: watch::Sender<bool>,
+    wakeup: Arc<Notify>,
+}
+
+impl HintListener {
+    /// That of a poller who is woken by `wakeup`.
+    pub fn new(wakeup: Arc<Notify>) -> Self {
+        Self { polls: AtomicBool::default(), asleep: watch::Sender::default(), wakeup }
+    }
+
+    /// Takes a hint, and says whether this replica polls. A poller that is awake looks again by itself.
+    pub fn hint(&self) -> bool {
+        if self.is_asleep() {
+            self.wakeup.notify_one();
+        }
+        self.polls.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_asleep(&self) -> bool {
+        *self.asleep.borrow()
+    }
+
+    pub(super) fn set_polling(&self, polls: bool) {
+        self.polls.store(polls, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_asleep(&self, asleep: bool) {
+        self.asleep.send_if_modified(|present| std::mem::replace(present, asleep) != asleep);
+    }
+
+    /// Turns hints into wake-ups, for ever. A hint that is missed is made good by the next poll, so trouble is only logged.
+    pub async fn listen(self: Arc<Self>, source: HintSource) {
+        let mut backoff = Backoff::new();
+        loop {
+            let error = match source.open().await {
+                Ok(None) => return,
+                Ok(Some(mut wakeups)) => {
+                    backoff = Backoff::new();
+                    self.hear(&mut *wakeups).await
+                }
+                Err(error) => error,
+            };
+            tracing::warn!(%error, "wakeup.lost");
+            tokio::time::sleep(backoff.next()).await;
+        }
+    }
+
+    /// Until an error. Whoever falls asleep is woken once as soon as hints are sent: what was committed just before gave none.
+    async fn hear(&self, wakeups: &mut dyn Wakeups) -> HintsLost {
+        let mut asleep = self.asleep.subscribe();
+        if *asleep.borrow() {
+            asleep.mark_changed();
+        }
+        loop {
+            let heard = tokio::select! {
+                heard = wakeups.wait() => heard,
+                _ = asleep.changed() => {
+                    let wanted = *asleep.borrow_and_update();
+                    wakeups.want(wanted).await
+                }
+            };
+            match heard {
+                Ok(()) => {
+                    self.hint();
+                }
+                Err(error) => return error,
+            }
+        }
+    }
+}
