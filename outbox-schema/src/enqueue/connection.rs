@@ -1,11 +1,11 @@
-//! What enqueuing asks of a connection, on each of the databases.
+//! What enqueuing needs of a connection, for each of the databases.
 
 use sqlx::{MySqlConnection, PgConnection, SqliteConnection};
 
 use super::row::{Row, keys_as_json, rows_as_json};
 
-/// A connection of the application, mostly within its transaction: `&mut *tx`.
-/// Of [`PgConnection`], [`MySqlConnection`] and [`SqliteConnection`].
+/// A connection of the application, as a rule within its transaction: `&mut *tx`. It is a [`PgConnection`], a
+/// [`MySqlConnection`] or a [`SqliteConnection`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no connection that messages can be enqueued on",
     note = "of a transaction, or of a connection out of a pool, pass what is in it: `&mut *tx`",
@@ -21,10 +21,10 @@ mod sealed {
     use super::{Kept, Row};
 
     pub trait Insert: Send {
-        /// Inserts what is not there yet, in order, and returns what it inserted.
+        /// Inserts the rows whose keys are not in the outbox yet, in order. Returns the inserted rows.
         fn insert(&mut self, rows: &[Row<'_>]) -> impl Future<Output = sqlx::Result<Vec<Kept>>> + Send;
 
-        /// What is there of the keys of `rows`.
+        /// Finds the rows in the outbox that have the keys of `rows`.
         fn find(&mut self, rows: &[&Row<'_>]) -> impl Future<Output = sqlx::Result<Vec<Kept>>> + Send;
     }
 }
@@ -38,7 +38,7 @@ pub struct Kept {
 
 impl sealed::Insert for PgConnection {
     async fn insert(&mut self, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
-        // A column without values is left empty, which unnest fills up.
+        // A column without values is left empty, and unnest fills it up.
         sqlx::query_as(query!("postgres/enqueue/enqueue"))
             .bind(column(rows, |row| Some(row.key.as_ref())))
             .bind(column(rows, |row| Some(row.channel)))
@@ -64,7 +64,7 @@ impl sealed::Insert for PgConnection {
     }
 }
 
-/// One column of `rows`; nothing where none of them has a value there.
+/// One column of `rows`. It is empty where no row has a value.
 fn column<'a, T>(rows: &'a [Row<'_>], of: impl Fn(&'a Row<'_>) -> Option<T>) -> Vec<Option<T>> {
     let column: Vec<_> = rows.iter().map(of).collect();
     if column.iter().all(Option::is_none) { Vec::new() } else { column }
@@ -83,8 +83,8 @@ impl sealed::Insert for SqliteConnection {
 }
 
 impl sealed::Insert for MySqlConnection {
-    /// `INSERT IGNORE` would hide other errors, and `ON DUPLICATE KEY UPDATE` needs the right to update. So a
-    /// duplicate is an error here, of which MySQL undoes the statement and keeps the transaction.
+    /// `INSERT IGNORE` would hide other errors, and `ON DUPLICATE KEY UPDATE` needs the right to update. So a duplicate
+    /// is an error here. MySQL then undoes the statement and keeps the transaction.
     async fn insert(&mut self, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
         match insert_mysql(self, rows).await {
             Ok(kept) => Ok(kept),
@@ -110,7 +110,7 @@ impl sealed::Insert for MySqlConnection {
     }
 }
 
-/// Inserts all rows or, with the error of the first that is a duplicate, none.
+/// Inserts all rows. Where one is a duplicate, inserts none and returns the error of the first duplicate.
 async fn insert_mysql(connection: &mut MySqlConnection, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
     use sealed::Insert;
 
@@ -122,12 +122,12 @@ async fn insert_mysql(connection: &mut MySqlConnection, rows: &[Row<'_>]) -> sql
     let done = sqlx::query(statement).bind(rows_as_json(rows)?).execute(&mut *connection).await?;
     match rows {
         [row] => Ok(vec![Kept { id: done.last_insert_id().cast_signed(), idempotency_key: row.key.to_string() }]),
-        // The ids of several rows need not follow each other.
+        // The ids of several rows need not be consecutive.
         rows => connection.find(&rows.iter().collect::<Vec<_>>()).await,
     }
 }
 
-/// Whether the error is 1062 about the idempotency key, and not about a key of anybody's own.
+/// Whether the error is 1062 about the idempotency key, and not about a key that the application added.
 fn is_duplicate_message(error: &sqlx::Error) -> bool {
     let Some(error) =
         error.as_database_error().and_then(|error| error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>())
@@ -137,8 +137,8 @@ fn is_duplicate_message(error: &sqlx::Error) -> bool {
     error.number() == 1062 && names_our_key(error.message())
 }
 
-/// `Duplicate entry 'order-1' for key 'outbox_idempotency_key'`; MySQL puts the table before the name.
-/// Read from its end: the entry is the application's and may hold anything.
+/// `Duplicate entry 'order-1' for key 'outbox_idempotency_key'`; MySQL puts the table before the name. It is read from
+/// its end: the entry comes from the application and may contain anything.
 fn names_our_key(message: &str) -> bool {
     let key = message.rsplit("for key ").next().unwrap_or_default().trim_matches('\'');
     matches!(key, "outbox_idempotency_key" | "outbox.outbox_idempotency_key")
