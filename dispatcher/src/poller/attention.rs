@@ -1,9 +1,10 @@
-//! How soon the poller looks again when no hint comes, and whether it wants any.
+//! How soon the poller looks again when no hint comes, and whether it wants hints.
 //!
-//! A commit that gives a hint waits, on PostgreSQL, for every other commit that gives one. So hints are for a poller that
-//! is asleep: one that has just found something looks again by itself, soon and then ever later, and asks for hints once it
-//! has found nothing for a moment. Those ticks go on meanwhile, because a transaction that saw the poller awake may commit
-//! after it fell asleep: its message then waits about three times as long as the transaction took.
+//! On PostgreSQL, a commit that gives a hint waits for every other commit that gives one. So hints are for a poller
+//! that is asleep. A poller that has just found rows looks again by itself, soon at first and then ever later. It asks
+//! for hints once it has found nothing for a moment. It goes on looking by itself, since a transaction that saw it
+//! awake may commit after it fell asleep. The message of that transaction waits about three times as long as the
+//! transaction took.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -16,21 +17,21 @@ use tokio::sync::{Notify, watch};
 
 use crate::backoff::Backoff;
 
-/// The wait after the first poll that finds nothing, where hints are counted on and where they are not, and by what it grows
-/// with each that follows.
+/// The wait after the first poll that finds nothing, with hints and without, and the factor by which it grows with each
+/// further poll.
 const SOON_IF_HINTED: Duration = Duration::from_micros(250);
 const SOON: Duration = Duration::from_millis(1);
 const GROWTH: u32 = 4;
 
-/// Who waits so long for the next poll is asleep.
+/// A poller that waits this long for its next poll is asleep.
 const A_NAP: Duration = Duration::from_millis(16);
 
-/// Where hints come from.
+/// The source of hints.
 #[derive(Debug, Clone)]
 pub enum HintSource {
-    /// The database gives them.
+    /// The database gives hints.
     Database(Arc<dyn Store>),
-    /// Applications give them where the lease is.
+    /// Applications give hints, on the server of the lease.
     Applications(Arc<dyn Hints>),
 }
 
@@ -43,38 +44,38 @@ impl HintSource {
     }
 }
 
-/// What the poller and its ear for hints know of each other.
+/// The state that the poller and the listener for hints share.
 #[derive(Debug)]
 pub struct Attention {
-    /// Whether hints are counted on. Polls come sooner then: not on SQLite, where a poll locks the file.
+    /// Whether the poller counts on hints. If so, it polls sooner again. Not on SQLite, where a poll locks the file.
     hinted: bool,
     /// Whether this replica polls.
     polls: AtomicBool,
-    /// Polls in a row that found nothing.
+    /// Polls in a row that found no row.
     in_vain: AtomicU32,
     asleep: watch::Sender<bool>,
     wakeup: Arc<Notify>,
 }
 
 impl Attention {
-    /// That of a poller who counts on hints, or does not. It is woken by `wakeup`.
+    /// The attention of a poller that counts on hints, or does not. `wakeup` wakes it.
     pub fn new(hinted: bool, wakeup: Arc<Notify>) -> Self {
         let (polls, in_vain, asleep) = (AtomicBool::default(), AtomicU32::default(), watch::Sender::default());
         Self { hinted, polls, in_vain, asleep, wakeup }
     }
 
-    /// This replica polls from now on.
+    /// Notes that this replica polls from now on.
     pub fn begin(&self) {
         self.polls.store(true, Ordering::Relaxed);
     }
 
-    /// This replica polls no more.
+    /// Notes that this replica no longer polls.
     pub fn leave(&self) {
         self.polls.store(false, Ordering::Relaxed);
         self.rouse();
     }
 
-    /// Takes a hint, and says whether this replica polls. A poller that is awake looks again by itself.
+    /// Takes a hint, and returns whether this replica polls. A poller that is awake looks again by itself.
     pub fn hint(&self) -> bool {
         if *self.asleep.borrow() {
             self.wakeup.notify_one();
@@ -82,19 +83,19 @@ impl Attention {
         self.polls.load(Ordering::Relaxed)
     }
 
-    /// Whether it looks again at once after a poll that took all that was due: hints are for who is asleep, so one that counts
-    /// on them learns of what comes next by looking only.
+    /// Whether the poller looks again at once after a poll that took all due rows. While it is awake, a poller that
+    /// counts on hints gets none: it must look for the next rows.
     pub fn is_undivided(&self) -> bool {
         self.hinted
     }
 
-    /// A poll found something.
+    /// Notes that a poll found rows.
     pub fn rouse(&self) {
         self.in_vain.store(0, Ordering::Relaxed);
         self.sleep(false);
     }
 
-    /// A poll left nothing. Returns how long to wait for a hint until the next.
+    /// Notes that a poll left no due row. Returns how long to wait for a hint before the next poll.
     pub fn found_nothing(&self) -> Duration {
         let before = self.in_vain.fetch_add(1, Ordering::Relaxed);
         let soon = if self.hinted { SOON_IF_HINTED } else { SOON };
@@ -107,7 +108,7 @@ impl Attention {
         self.asleep.send_if_modified(|present| std::mem::replace(present, asleep) != asleep);
     }
 
-    /// Turns hints into wake-ups, for ever. A hint that is missed is made good by the next poll, so trouble is only logged.
+    /// Turns hints into wake-ups, for ever. The next poll makes up for a missed hint, so trouble is only logged.
     pub async fn listen(self: Arc<Self>, source: HintSource) {
         let mut backoff = Backoff::new();
         loop {
@@ -124,7 +125,8 @@ impl Attention {
         }
     }
 
-    /// Until an error. Whoever falls asleep is woken once as soon as hints are sent: what was committed just before gave none.
+    /// Listens until an error. A poller that falls asleep is woken once as soon as hints are sent: commits just before
+    /// that gave none.
     async fn hear(&self, wakeups: &mut dyn Wakeups) -> HintsLost {
         let mut asleep = self.asleep.subscribe();
         if *asleep.borrow() {

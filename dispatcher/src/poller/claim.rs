@@ -1,7 +1,7 @@
-//! Intake: claims what is due, as soon as there is room for it.
+//! Intake: claims due rows as soon as there is room for them.
 //!
-//! Everything is claimed in the database, and the claim committed, before it is sent. One claim is made at a
-//! time; the rows to leave out are collected before it begins.
+//! Every row is claimed in the database, and the claim is committed, before it is sent. One claim is made at a time.
+//! The rows to leave out are collected before it begins.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::poller::suspects::Suspects;
 use crate::poller::walk::Start;
 use crate::term::Term;
 
-/// How long rows of a channel that nobody has configured stand aside before they are met again.
+/// How long rows of a channel that is not configured are deferred.
 const UNKNOWN_CHANNEL_DELAY: Duration = Duration::from_mins(5);
 
-/// Added to the settling time: for the last mark to land.
+/// Added to the settling time, so that the last mark can be written.
 pub const SETTLING_MARGIN: Duration = Duration::from_secs(1);
 
-/// Shortest wait for a destination that takes messages again.
+/// The shortest wait for a destination that takes messages again.
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 
 /// How often the loop shows that it is alive while it waits.
@@ -43,23 +43,23 @@ pub struct Intake {
     pub store: Arc<dyn Store>,
     /// What is in flight, and the room beside it.
     pub in_flight: Arc<InFlight>,
-    /// Rows that are resent singly.
+    /// Rows that are resent one at a time.
     pub suspects: Arc<Suspects>,
     /// The configured channels.
     pub channels: InForce<Channels>,
-    /// What each destination may be sent.
+    /// The state of each destination.
     pub destinations: Arc<Destinations>,
     /// Where walks begin.
     pub start: Start,
-    /// Of which ordering keys they look at the heads.
+    /// The ordering keys whose first messages the walks look at.
     pub keys: Arc<OrderingKeys>,
-    /// Given when there may be something to poll.
+    /// Notified when there may be rows to poll.
     pub wakeup: Arc<Notify>,
-    /// How soon to look again without one.
+    /// How soon to look again without a wake-up.
     pub attention: Arc<Attention>,
-    /// Whether the last claim took all that was due.
+    /// Whether the last claim took all due rows.
     pub took_all: AtomicBool,
-    /// Longest wait between two polls.
+    /// The longest wait between two polls.
     pub poll_interval: Duration,
     /// Time to live of the lease: part of the settling time.
     pub lease_ttl: Duration,
@@ -67,61 +67,62 @@ pub struct Intake {
     pub metrics: Arc<Metrics>,
 }
 
-/// Claimed rows, under one claim.
+/// The rows of one claim.
 #[derive(Debug)]
 pub struct Batch {
     /// The claim that was committed.
     pub claim: ClaimId,
-    /// The channels that were in force: their longest timeout is in the claim's settling time.
+    /// The channels at the time of the claim. Their longest timeout is in the claim's settling time.
     pub channels: Arc<Channels>,
-    /// Its rows.
+    /// The claimed rows.
     pub messages: Vec<Message>,
 }
 
-/// What one poll brought.
+/// The result of one poll.
 #[derive(Debug)]
 pub enum Polled {
     /// Claimed rows, to be sent.
     Batch(Batch),
-    /// Nothing is due that there is room for beside what is in flight.
+    /// No row is due that there is room for beside the rows in flight.
     Nothing {
-        /// When to look from the beginning, where only that would prove it.
+        /// How long until a walk from the beginning, where only that would prove that no row is due.
         look_again: Option<Duration>,
     },
-    /// Nothing is due, and nothing was in flight or in doubt that could become due again.
+    /// No row is due, and no row in flight or in doubt could become due again.
     Empty,
     /// The term is over.
     TermOver,
 }
 
-/// What one claim brought.
+/// The result of one claim.
 enum Found {
     /// Rows to be sent.
     Due(Batch),
-    /// Rows that stood before others, and have been put aside.
+    /// The claim met rows that stood before others, and deferred them.
     InTheWay,
-    /// Nothing.
+    /// The claim found no row.
     Nothing {
-        /// All rows without an ordering key were looked at, not only those behind the start of a walk.
+        /// Whether the claim looked at all rows without an ordering key, not only at those behind the start of a walk.
         from_the_beginning: bool,
     },
 }
 
-/// Where one poll has found nothing due so far.
+/// The parts of the outbox in which one poll has found no due row so far.
 struct Seen {
     /// Stretches of the ordering keys, one after the other.
     stretches: usize,
-    /// All rows without an ordering key.
+    /// Whether all rows without an ordering key were looked at.
     from_the_beginning: bool,
-    /// Nothing was in flight meanwhile, or held up.
+    /// Whether no row was in flight meanwhile, or held by its destination.
     quiet: bool,
 }
 
 impl Intake {
-    /// Claims the next batch: waits for room, then polls once: by one claim, unless that finds nothing and looked at a part of
-    /// the ordering keys only. Rows that are merely in the way are moved aside on the way.
+    /// Claims the next batch. Waits for room, and then polls once. That is one claim, and more only while claims find
+    /// nothing and have not looked at all ordering keys. Rows that stand in the way are deferred as the claims meet
+    /// them.
     pub async fn poll(&self, term: &Term) -> Polled {
-        // What is committed in a moment goes with one claim, not with one each.
+        // Messages that are committed within a moment go with one claim, and not with one each.
         if self.took_all.swap(false, Ordering::Relaxed) && !self.attention.is_undivided() {
             self.wait(term, None).await;
         }
@@ -129,8 +130,8 @@ impl Intake {
         let mut seen = Seen { stretches: 0, from_the_beginning: false, quiet: true };
         loop {
             let Some(room) = self.room(term).await else { return Polled::TermOver };
-            // Asked before the claim: what is marked while it runs may be due again, or make room for a larger row,
-            // and the claim did not see it.
+            // This is asked before the claim. A mark during the claim may make a row due again, or make room for a
+            // larger row, and the claim did not see that.
             seen.quiet &= room.empty && self.in_flight.is_quiet() && !self.destinations.holds_back();
             match self.find(term, room, self.keys.next(&division)).await {
                 None => return Polled::TermOver,
@@ -148,7 +149,7 @@ impl Intake {
                 continue;
             }
             match self.start.unproven(seen.from_the_beginning) {
-                // Rows may have been put off while a claim ran that did not see them.
+                // Rows may have been deferred while a claim ran that did not see them.
                 None if seen.quiet && !self.destinations.holds_back() => return Polled::Empty,
                 None => return Polled::Nothing { look_again: None },
                 Some(Duration::ZERO) => {}
@@ -157,7 +158,7 @@ impl Intake {
         }
     }
 
-    /// Makes one claim, and takes note of what it shows. None once the term is over.
+    /// Makes one claim, and notes what it shows. None once the term is over.
     async fn find(&self, term: &Term, room: Room, keys: KeyStretch<'_>) -> Option<Found> {
         if self.in_flight.let_go() {
             self.start.forget();
@@ -185,8 +186,8 @@ impl Intake {
         Some(Found::Due(Batch { claim, channels, messages: claimed.messages }))
     }
 
-    /// After a poll that left nothing, waits for a hint or for the next tick, `at_most` so long. A hint given since that poll
-    /// began counts.
+    /// After a poll that left no due row, waits for a hint or for the next tick, at most `at_most`. A hint that came
+    /// since that poll began counts.
     pub async fn wait(&self, term: &Term, at_most: Option<Duration>) {
         let limits = [
             Some(self.attention.found_nothing()),

@@ -1,8 +1,8 @@
 //! Where the next claim's walk over the due rows begins.
 //!
-//! Behind what was claimed last, as long as there is more than one claim takes: so a backlog is walked once, not once per
-//! claim, also where a snapshot held open elsewhere keeps the index entries of all that is done. What became due behind
-//! that start is found by walks from the beginning, and nothing is taken for empty before such a walk found it so.
+//! While there is more than one claim takes, the next walk begins behind the last claimed row. So a backlog is walked
+//! once, and not once per claim, even where an open snapshot keeps the index entries of finished rows. Walks from the
+//! beginning find rows that became due behind that start. Only such a walk proves that no row is due.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,19 +10,19 @@ use std::time::Duration;
 use outbox_schema::{Claimed, Epoch, WalkStart};
 use tokio::time::Instant;
 
-/// How long a row that became due behind the start may wait at most, where walks from the beginning are cheap.
+/// How long a row that became due behind the start waits at most, where walks from the beginning are cheap.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// After a walk from the beginning there is none for so many times as long as it took.
+/// After a walk from the beginning, this many times its duration passes before the next one.
 const REST: u32 = 20;
 
-/// What the poller remembers of its walks.
+/// What the poller remembers about its walks.
 #[derive(Debug)]
 pub struct Start(Mutex<Known>);
 
 #[derive(Debug)]
 struct Known {
-    /// Whose term these walks were.
+    /// The epoch of these walks.
     epoch: Option<Epoch>,
     behind: WalkStart,
     /// Whether the last claim took as many rows as it could.
@@ -46,7 +46,7 @@ impl Default for Start {
 }
 
 impl Start {
-    /// For the next walk of the term of `epoch`. A new term walks from the beginning once.
+    /// The start for the next walk in the term of `epoch`. A new term walks from the beginning once.
     pub fn next(&self, epoch: Epoch) -> WalkStart {
         let known = self.known();
         let since = known.looked.elapsed();
@@ -54,7 +54,7 @@ impl Start {
         if look { WalkStart::default() } else { known.behind }
     }
 
-    /// Learns from a claim for up to `limit` rows whose walk began at `from` and took so long.
+    /// Learns from a claim for up to `limit` rows whose walk began at `from` and lasted `took`.
     pub fn learn(&self, epoch: Epoch, from: WalkStart, claimed: &Claimed, limit: usize, took: Duration) {
         let mut known = self.known();
         let earlier = if known.epoch == Some(epoch) { known.behind } else { WalkStart::default() };
@@ -65,13 +65,13 @@ impl Start {
         }
     }
 
-    /// Rows that were left out of the walks may be claimed again: the next one begins at the beginning.
+    /// Makes the next walk begin at the beginning: rows that were left out of the walks may be claimed again.
     pub fn forget(&self) {
         self.known().epoch = None;
     }
 
-    /// After walks that found nothing: how long until one from the beginning may be made that proves it. None where one of
-    /// them was one.
+    /// After walks that found nothing: how long until a walk from the beginning may prove that. None where one of them
+    /// was such a walk.
     pub fn unproven(&self, from_the_beginning: bool) -> Option<Duration> {
         let known = self.known();
         (!from_the_beginning).then(|| known.rest().saturating_sub(known.looked.elapsed()))
@@ -104,7 +104,7 @@ mod tests {
         WalkStart::behind(0, 1_000_000, 5)
     }
 
-    /// A start that knows a backlog, after a walk from the beginning that took so long.
+    /// A start that knows a backlog, after a walk from the beginning that lasted `took`.
     fn amid_a_backlog(took: Duration) -> Start {
         let start = Start::default();
         start.learn(EPOCH, start.next(EPOCH), &claimed(2, Some(behind())), 2, took);

@@ -1,6 +1,5 @@
-//! The loop. A message's way is read in four files: it is polled here, claimed in `claim`, sent in `send` and
-//! marked in `mark`. The four overlap: while a batch is on the wire the next is being claimed and the last is
-//! being marked.
+//! The loop. The way of a message is in four files: it is polled here, claimed in `claim`, sent in `send` and marked in
+//! `mark`. The four overlap: while one batch is in flight, the next is being claimed and the last is being marked.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -22,7 +21,8 @@ use crate::term::Term;
 use crate::term::leadership::Leadership;
 use crate::term::pulse::Pulse;
 
-/// For a hand-over, at least, however short the time to drain: a claim, the end of the term and the release of its lease.
+/// The least time for a hand-over, however short the time to drain: a claim, the end of the term and the release of its
+/// lease.
 const HAND_OVER_LIMIT: Duration = Duration::from_secs(2);
 
 /// One replica's dispatcher of one shard.
@@ -32,40 +32,40 @@ pub struct Dispatcher {
     pub(crate) settling: Arc<Settling>,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) intake: Intake,
-    /// Beside the polls. None: nobody listens.
+    /// The hints that are listened to beside the polls. None: there are no hints.
     pub(crate) hints: Option<HintSource>,
     pub(crate) sender: Arc<Sender>,
     pub(crate) in_flight: Arc<InFlight>,
-    /// Where attempts are made, apart from the loop.
+    /// The runtime on which attempts are made, apart from the loop.
     pub(crate) wire: Handle,
     pub(crate) settings: LoopSettings,
     /// `dispatch.max_in_flight`.
     pub(crate) slots: usize,
     pub(crate) pulse: Arc<Pulse>,
-    /// None: nothing is removed.
+    /// Removes old rows. None: nothing is removed.
     pub(crate) pruner: Option<Arc<Pruner>>,
 }
 
 /// How the loop runs.
 #[derive(Debug, Clone, Copy)]
 pub struct LoopSettings {
-    /// Longest wait, once asked to stop, for the hand-over and for what is on the wire.
+    /// The longest time, once asked to stop, for the hand-over and for the messages in flight.
     pub drain_timeout: Duration,
-    /// Whether hints are counted on: then polls come sooner after one that found something.
+    /// Whether the poller counts on hints. It then polls sooner after a poll that found rows.
     pub hinted: bool,
-    /// Whether to stop once nothing is due, in flight or in doubt.
+    /// Whether to stop once no row is due, in flight or in doubt.
     pub until_empty: bool,
 }
 
 /// How the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drained {
-    /// Messages still on the wire when the time to drain was over: they are in doubt.
+    /// Messages still in flight when the time to drain was over. They are in doubt.
     pub left_in_doubt: usize,
 }
 
 impl Dispatcher {
-    /// Polls whenever it leads, until `shutdown`; then hands over, and finishes and marks what is in flight.
+    /// Polls whenever this replica leads, until `shutdown`. Then hands over, and finishes and marks what is in flight.
     pub async fn run(&self, shutdown: CancellationToken) -> Drained {
         self.listen_while(&shutdown);
         let asked = OnceLock::new();
@@ -83,7 +83,7 @@ impl Dispatcher {
         Drained { left_in_doubt: if drained.is_ok() { 0 } else { self.in_flight.count() } }
     }
 
-    /// Polls whenever it leads, and hands each term over.
+    /// Polls whenever this replica leads, and hands each term over.
     async fn poll_in_terms(&self, shutdown: &CancellationToken) {
         while let Some(term) = self.leadership.next_term(shutdown).await {
             let in_term = self.pulse.enter(&term, self.leadership.ttl);
@@ -102,7 +102,7 @@ impl Dispatcher {
         }
     }
 
-    /// From the next claim on these channels are in force. What is claimed goes on by those it was claimed under.
+    /// Puts these channels in force from the next claim on. Claimed messages keep the channels of their claim.
     pub fn reconfigure(&self, channels: impl IntoIterator<Item = Channel>) {
         let Intake { channels: in_force, destinations, metrics, wakeup, .. } = &self.intake;
         let channels = Channels::new(channels, self.slots);
@@ -117,7 +117,7 @@ impl Dispatcher {
         self.pulse.clone()
     }
 
-    /// What wakes this poller, asked by the process itself.
+    /// The attention of this poller, by which the process itself can wake it.
     pub fn attention(&self) -> Arc<Attention> {
         self.intake.attention.clone()
     }
@@ -147,7 +147,7 @@ impl Dispatcher {
         }
     }
 
-    /// Puts a batch on the wire. What is in flight outlives its term.
+    /// Sends a batch. Messages in flight outlive their term.
     fn send(&self, term: &Arc<Term>, batch: Batch) {
         let (sender, term) = (self.sender.clone(), term.clone());
         self.wire.spawn(async move {
@@ -157,7 +157,8 @@ impl Dispatcher {
         });
     }
 
-    /// Turns the database's hints into wake-ups. They are given while a poller wants them, so that every replica may listen.
+    /// Turns the database's hints into wake-ups. The database gives hints while a poller wants them, so every replica
+    /// may listen.
     fn listen_while(&self, shutdown: &CancellationToken) {
         if let Some(source @ HintSource::Database(_)) = &self.hints {
             let listening = self.intake.attention.clone().listen(source.clone());
