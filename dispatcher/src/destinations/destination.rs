@@ -38,14 +38,14 @@ pub(super) struct Moment {
 /// What a destination may be sent now.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It may get this many more messages.
+    /// The destination may get this many more messages.
     Room(usize),
-    /// It may get none before some answers are in, which come quickly.
+    /// The destination may get none before some answers are in, which come quickly.
     Full {
         /// After this time without an answer, the destination lets others go first.
         silent_in: Duration,
     },
-    /// It takes none: its rows are on hold.
+    /// The destination takes none: its rows are on hold.
     Closed(Closed),
 }
 
@@ -270,7 +270,7 @@ impl Destination {
         }
     }
 
-    /// Its messages in flight that count among the slots of slow destinations.
+    /// The messages in flight that count among the slots of slow destinations.
     pub(super) fn in_flight_if_slow(&self, now: Instant) -> usize {
         let shares = self.limits.max_in_flight.is_none() && self.window.is_slow(now);
         if shares { self.window.in_flight } else { 0 }

@@ -97,7 +97,7 @@ pub struct MessagePage {
 
 /// Where the rows to look at come from.
 enum Rows {
-    /// These rows, the highest id first.
+    /// The rows with these ids, the highest id first.
     Named(VecDeque<MessageId>),
     /// All rows below an id.
     Below(i64),

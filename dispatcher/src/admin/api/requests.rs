@@ -158,7 +158,7 @@ pub struct CountBody {
 pub struct ClearBody {
     /// The targets to forget.
     pub selection: InvalidTargetSelection,
-    /// Who asks for it.
+    /// Who asks to forget the targets.
     #[serde(default)]
     pub author: Authored,
 }
@@ -332,7 +332,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said of a query.
+    /// The detail of the problem with a query.
     fn refused<T: DeserializeOwned + std::fmt::Debug>(query: &str) -> String {
         let problem = parameters::<T>(query, |_| true).unwrap_err();
         assert_eq!((problem.kind, problem.status), (Kind::BadRequest, 400), "{query}");
