@@ -78,7 +78,7 @@ pub struct Redriven {
     pub meant: u64,
     /// Messages that are due again.
     pub redriven: u64,
-    /// The first redriven messages, [`Redriven::SHOWN`] at most.
+    /// The first redriven messages, 100 at most.
     pub messages: Vec<MessageId>,
     /// Dead letters that were left unchanged, and why.
     pub skipped: Vec<Skipped>,

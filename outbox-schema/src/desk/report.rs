@@ -87,7 +87,7 @@ pub struct PausedDestination {
     pub remaining_ms: Option<i64>,
     /// Who paused it: a person, or `dispatcher`.
     pub paused_by: Option<String>,
-    /// The kind of the pause: `hand`, `breaker`, `asked` or `barred` ([`PauseKind`](crate::PauseKind)).
+    /// The kind of the pause: `hand`, `breaker`, `asked` or `barred`.
     pub pause_kind: Option<String>,
     /// What went wrong, or what the operator said.
     pub reason: Option<String>,
@@ -116,8 +116,7 @@ pub struct TermEntry {
     pub started_at: String,
     /// When the term ended. None while it lasts.
     pub ended_at: Option<String>,
-    /// Why the term ended: `interval`, `lost`, `renewal_failed`, `wedged`, `shutdown` or `fenced`
-    /// ([`TermEnd`](crate::TermEnd)).
+    /// Why the term ended: `interval`, `lost`, `renewal_failed`, `wedged`, `shutdown` or `fenced`.
     pub ended_because: Option<String>,
     /// Rows that the term claimed. None where its holder could not say.
     pub claimed: Option<i64>,
@@ -197,8 +196,7 @@ pub struct AttemptEntry {
     pub started_at: Option<String>,
     /// The time from the gate to the last byte of the answer.
     pub duration_ms: Option<i64>,
-    /// The outcome: `retry`, `dead`, `dead_target`, `deferred`, `in_doubt` and others of [`Outcome`](crate::Outcome),
-    /// or `delivered_fenced`.
+    /// The outcome: `retry`, `dead`, `dead_target`, `deferred`, `in_doubt` or `delivered_fenced`.
     pub outcome: String,
     /// The status code of the answer.
     pub status_code: Option<i32>,
