@@ -24,7 +24,7 @@ pub const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
 /// of MariaDB and MySQL are in `queries/mysql/poller/session.sql`.
 const PAUSE_LIMIT: &str = "2s";
 
-/// The longest wait for a connection to a server. It also bounds how late the pool notices that a server is back: the
+/// The longest wait for a connection to a server. It also bounds how late the pool notices that a server is back. The
 /// pool asks again after up to a fifth of this, and the marks that wait should not be written too late.
 pub(crate) const CONNECTION_LIMIT: Duration = Duration::from_secs(5);
 

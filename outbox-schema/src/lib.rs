@@ -1,8 +1,8 @@
-//! What a message is, which transitions are legal, and the stores that keep them.
+//! What a message is, which transitions are legal, and the stores that keep messages.
 //!
-//! An application writes a message in the transaction of its own data with [`enqueue()`] (or with plain SQL:
-//! three columns suffice). A dispatcher reads and marks it through the [`Store`] port. The database is the
-//! authority: its clock says what is due, and its rows say who may send.
+//! An application writes a message in the transaction of its own data, with [`enqueue()`] or with plain SQL (three
+//! columns suffice). A dispatcher reads and marks the message through the [`Store`] port. The database is the
+//! authority: its clock decides what is due, and its rows decide who may send.
 
 #[macro_use]
 mod queries;

@@ -62,7 +62,7 @@ impl Lease for TableLease {
     }
 }
 
-/// Runs a call to its end even where its caller gives it up: a MySQL connection of sqlx 0.9 that is given up while it
+/// Runs a call to its end even where its caller gives it up. A MySQL connection of sqlx 0.9 that is given up while it
 /// prepares a statement never comes back to its pool.
 async fn to_its_end<T: Send + 'static>(
     call: impl Future<Output = Result<T, LeaseError>> + Send + 'static,

@@ -47,7 +47,7 @@ impl VitalsCache {
 
     async fn ask(&self) -> Result<Arc<Vitals>, String> {
         let source = Arc::clone(&self.source);
-        // In a task, so that the question comes to its end even when its caller has gone: a MySQL connection of sqlx
+        // In a task, so that the question comes to its end even when its caller has gone. A MySQL connection of sqlx
         // 0.9 that is given up while it prepares a statement never comes back to its pool.
         let asking = tokio::spawn(async move { source.vitals().await });
         match tokio::time::timeout(PATIENCE, asking).await {

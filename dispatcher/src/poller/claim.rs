@@ -344,7 +344,7 @@ mod tests {
         for (configured, brought_back) in [(Some("hook"), true), (None, false)] {
             let store = KeyedStore::new(None);
             let (intake, term) = poller(&store).await;
-            // What was put off before is back already; the claim was begun before there was such a channel.
+            // Rows that were deferred before are back already. The claim was begun before there was such a channel.
             let allowed = configured.map(|channel| (channel.to_owned(), Limits::default())).into_iter().collect();
             let intake = Intake { destinations: Arc::new(Destinations::new(8, allowed)), ..intake };
             store.put_off("hook");

@@ -1,5 +1,5 @@
-//! What the database keeps about destinations, so that it survives a change of poller: pauses, breakers, rising rates,
-//! and rows that were deferred so that they do not stand in the way of others.
+//! What the database keeps about destinations, so that it survives a change of poller: pauses, breakers, rising rates
+//! and deferrals. Rows are deferred so that they do not stand in the way of others.
 
 mod database;
 mod name;

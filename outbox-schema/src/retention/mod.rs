@@ -96,10 +96,10 @@ impl Pruned {
     }
 }
 
-/// Removes what is old. [`Database`](crate::Database) does it for each of the three.
+/// Removes old messages. [`Database`](crate::Database) does it for each of the three dialects.
 ///
 /// # Cancel safety
-/// Not safe on MySQL, where a call that is given up can cost the pool a connection: let each come to its end.
+/// Not safe on MySQL, where a call that is given up can cost the pool a connection: let each call come to its end.
 #[async_trait]
 pub trait Pruning: Send + Sync + std::fmt::Debug {
     /// Looks at the next [`STRETCH`] rows behind `after`. Changes nothing.

@@ -149,7 +149,7 @@ pub(super) async fn be_patient(State(patience): State<Patience>, request: Reques
             Problem::new(Kind::Busy, left).into_response()
         });
     }
-    // A question goes on to its end, even when the client has gone: a MySQL connection of sqlx 0.9 that is given up
+    // A question goes on to its end, even when the client has gone. A MySQL connection of sqlx 0.9 that is given up
     // while it prepares a statement never comes back to its pool.
     match tokio::time::timeout(limit, tokio::spawn(answer)).await {
         Ok(Ok(response)) => response,
