@@ -185,7 +185,7 @@ pub enum DeskError {
         /// The words of the database or of its client.
         source: sqlx::Error,
     },
-    /// The replica that answers in place of the database failed.
+    /// The replica that is asked in place of the database failed, or was not reached.
     #[error(transparent)]
     Elsewhere(Box<dyn std::error::Error + Send + Sync>),
 }

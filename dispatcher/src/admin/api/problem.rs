@@ -66,7 +66,7 @@ pub enum Kind {
     /// The lease store does not answer.
     #[serde(rename = "urn:outbox:problem:lease-store")]
     LeaseStore,
-    /// The answer took too long, or the replica is about to stop.
+    /// The answer took too long, perhaps behind other requests, or the replica is about to stop.
     #[serde(rename = "urn:outbox:problem:busy")]
     Busy,
 }
