@@ -1,4 +1,4 @@
-//! The port of everything a message can be delivered to.
+//! The port of the channels: whatever a message can be delivered to.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use outbox_schema::Outcome;
 
-/// A way out: the code of one kind of channel, set up for one configured channel.
+/// The code of one kind of channel, set up for one configured channel.
 #[async_trait]
 pub trait Adapter: Send + Sync + fmt::Debug {
-    /// Makes one attempt and reports its closed outcome. It retries nothing by itself, and it ends within the
-    /// channel's `timeout` whatever the other side does. Whatever may be wrong with the row (its target, its
-    /// headers, its payload) is an [`Outcome::Dead`] that says what to fix, never a panic.
+    /// Makes one attempt and reports its closed outcome. It retries nothing by itself, and ends within the channel's
+    /// `timeout`, whatever the receiver does. A fault in the row (its target, its headers, its payload) is an
+    /// [`Outcome::Dead`] that says what to fix, never a panic.
     async fn deliver(&self, delivery: Delivery) -> Answer;
 
-    /// What `outbox check` says of the channel: a sentence when it can be used, else what to mend.
+    /// Checks the channel for `outbox check`. Returns a sentence when the channel can be used, or else what to mend.
     /// Sends no message.
     async fn check(&self) -> Result<String, String>;
 }
 
-/// Says whether a send may still begin. It is asked immediately before each request is written, as making a connection, or
-/// fetching an access token, takes time.
+/// Says whether a send may still begin. The connection asks immediately before it writes a request, since making a
+/// connection or fetching an access token takes time.
 pub trait Permit: Send + Sync {
-    /// Whether it may.
+    /// Whether a send may begin.
     fn holds(&self) -> bool;
 }
 
-/// Whoever can be asked.
+/// Any function that answers the question.
 impl<F: Fn() -> bool + Send + Sync> Permit for F {
     fn holds(&self) -> bool {
         self()
@@ -37,45 +37,46 @@ impl<F: Fn() -> bool + Send + Sync> Permit for F {
 /// What one attempt needs to know of a message.
 #[derive(Clone)]
 pub struct Delivery {
-    /// Same on every attempt.
+    /// The idempotency key, the same on every attempt.
     pub idempotency_key: String,
-    /// As the application wrote it.
+    /// The target, as the application wrote it.
     pub target: String,
-    /// JSON text, passed through as it is.
+    /// The payload: JSON text, passed on unchanged.
     pub payload: String,
     /// Extra headers: a JSON object as text.
     pub headers: Option<String>,
-    /// When the application wrote the message, where that is a moment.
+    /// When the application wrote the message. None where that is no time of the calendar.
     pub created_at: Option<SystemTime>,
-    /// W3C trace context of the attempt's span, else of the row.
+    /// The W3C trace context of the attempt's span, or else of the row.
     pub traceparent: Option<String>,
-    /// Vendor part of the trace context.
+    /// The vendor part of the trace context.
     pub tracestate: Option<String>,
-    /// Where that is gone before a request was written, the outcome is [`Outcome::Unsent`].
+    /// Where the permit ends before a request is written, the outcome is [`Outcome::Unsent`].
     pub permit: Arc<dyn Permit>,
 }
 
-/// Says which message it is; bodies, headers and targets stay out of logs.
+/// Names the message. Bodies, headers and targets stay out of logs.
 impl fmt::Debug for Delivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delivery").field("idempotency_key", &self.idempotency_key).finish_non_exhaustive()
     }
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// What to do about the message.
+    /// The outcome for the message.
     pub outcome: Outcome,
-    /// The status code of the response, where there was one.
+    /// The status code of the response, if there was one.
     pub status_code: Option<u16>,
-    /// For people: what happened and what to do. None for a plain success. Never a body, never a secret.
+    /// What happened and what to do, for people. None for a plain success. Never contains a body or a secret.
     pub error: Option<String>,
-    /// The beginning of the response of a failure.
+    /// The beginning of the response to a failed attempt.
     pub excerpt: Option<String>,
-    /// How long the destination asks to be left alone, by whatever message.
+    /// How long the destination asks for a pause from all messages.
     pub busy_for: Option<Duration>,
-    /// The message dies of how its channel is set up: others will too, and somebody must be told.
+    /// Whether the message dies of a fault in its channel's set-up. Other messages will die of it too, so an operator
+    /// must know.
     pub misconfigured: bool,
 }
 
@@ -92,7 +93,7 @@ impl Answer {
         }
     }
 
-    /// A failure before anything was sent, or without a response.
+    /// A failure before a request was sent, or without a response.
     pub fn failed(outcome: Outcome, error: impl Into<String>) -> Self {
         Self {
             outcome,
@@ -105,13 +106,13 @@ impl Answer {
     }
 }
 
-/// Longest excerpt of a response that is kept, in bytes of UTF-8.
+/// The longest excerpt of a response that is kept, in bytes of UTF-8.
 pub const EXCERPT_BYTES: usize = 1024;
 
-/// Longest response that is read, in decoded bytes; the rest is dropped with the connection.
+/// The longest response that is read, in decoded bytes. The rest is dropped with the connection.
 pub const RESPONSE_BYTES: usize = 64 * 1024;
 
-/// Longest `Retry-After` that is understood. What a channel waits for of it is up to its `retry.max`, which is no longer.
+/// The longest `Retry-After` that is accepted. A channel waits for `retry.max` at most, which is not longer.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(30 * 24);
 
 #[cfg(test)]

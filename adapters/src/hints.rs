@@ -1,17 +1,17 @@
-//! The port of hints that come from an application, for databases that give none: after its commit the application says that
-//! there is something new.
+//! The port of hints from an application, for databases that give none: after its commit the application says that
+//! there is a new message.
 
 use async_trait::async_trait;
 use outbox_schema::store::Wakeups;
 
 use crate::LeaseError;
 
-/// Where applications give hints. A hint may be lost, and may come for nothing: polling alone always suffices.
+/// A place where applications give hints. A hint may be lost, and may come for nothing: polling alone always suffices.
 #[async_trait]
 pub trait Hints: Send + Sync + std::fmt::Debug {
-    /// Hears of the hints that are given from now on, until what it returns is dropped.
+    /// Listens for hints from now on, until the returned value is dropped.
     async fn listen(&self) -> Result<Box<dyn Wakeups>, LeaseError>;
 
-    /// Gives a hint. Returns how many listeners got it.
+    /// Gives a hint. Returns the number of listeners that got it.
     async fn give(&self) -> Result<u64, LeaseError>;
 }

@@ -1,4 +1,4 @@
-//! How the outside is reached: destinations (http, fcm), leases (redis, table) and hints (redis).
+//! How the program reaches other systems: destinations (http, fcm), leases (redis, table) and hints (redis).
 
 pub mod adapter;
 pub mod fcm;

@@ -7,19 +7,19 @@ use outbox_schema::Outcome;
 
 use crate::adapter::RETRY_AFTER_MAX;
 
-/// How long the answer asks to wait, [`RETRY_AFTER_MAX`] at most; none where it does not say, or says nonsense.
+/// How long the answer asks to wait, [`RETRY_AFTER_MAX`] at most. None where it does not say, or makes no sense.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     parse(headers.get(RETRY_AFTER)?.to_str().ok()?, SystemTime::now())
 }
 
-/// How long a deferral lasts: what the answer asks for, else `default`. It burns no attempt, so nothing else would
-/// keep one of no time at all from going round and round.
+/// How long a deferral lasts: what the answer asks for, or else `default`. A deferral counts no attempt. So nothing
+/// else would stop a deferral of no time from repeating at once.
 pub(crate) fn deferral(headers: &HeaderMap, default: Duration) -> Duration {
     retry_after(headers).unwrap_or(default).max(Duration::from_secs(1))
 }
 
-/// How long the destination asks to be left alone by all, where a failure of it says so. (A deferral says itself how long, and
-/// what refuses a message for good will take the next one.)
+/// How long the destination asks for a pause from all messages, where an attempt failed. (A deferral has its own time. A
+/// destination that refuses one message for good will take the next one.)
 pub(crate) fn busy_for(outcome: &Outcome, headers: &HeaderMap) -> Option<Duration> {
     match outcome {
         Outcome::Retry { .. } | Outcome::InDoubt => retry_after(headers).filter(|wait| !wait.is_zero()),
@@ -34,7 +34,7 @@ pub(crate) fn busy_for(outcome: &Outcome, headers: &HeaderMap) -> Option<Duratio
 fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     let wait = if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More seconds than fit are more than the longest wait.
+        // A number of seconds that does not fit is longer than the longest wait.
         value.parse().map_or(RETRY_AFTER_MAX, Duration::from_secs)
     } else {
         // A date that has passed asks for no wait.
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn seconds_and_dates_are_understood_and_clamped() {
-        // RFC 9110, 5.6.7: the same moment in its three forms.
+        // The same moment in the three forms of RFC 9110, 5.6.7.
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777 - 90);
         for (value, wait) in [
             ("0", Some(Duration::ZERO)),

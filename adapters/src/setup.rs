@@ -1,4 +1,4 @@
-//! What channels of every kind are set up from: checked settings, and how they speak TLS.
+//! What channels of every kind need to be set up: checked settings, and TLS.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,34 +13,35 @@ use url::{Position, Url};
 
 use crate::transport::network::Guard;
 
-/// A channel cannot be set up as its settings say.
+/// Why a channel cannot be set up with its settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("channels.{channel}.{key}: {problem}")]
 pub struct SetupError {
-    /// The channel's name.
+    /// The name of the channel.
     pub channel: String,
     /// The key within the channel's settings.
     pub key: &'static str,
-    /// What is wrong with the value and what is allowed. Never a secret.
+    /// What is wrong with the value and what is allowed. Never contains a secret.
     pub problem: String,
 }
 
-/// Names the channel in the errors of its settings.
+/// Names the channel in errors about its settings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setup<'a> {
     pub(crate) channel: &'a str,
 }
 
-/// The longest that making a connection may take; a connection that was never made is known to carry nothing.
+/// The longest time that making a connection may take. A connection that was never made has carried no request.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// What [`base_url`] takes, in words.
+/// The texts that [`base_url`] accepts, in words.
 pub const BASE_URL: &str = "a URL with http:// or https://, without user, query and fragment";
 
-/// The URL that `text` is, where it is one that paths can be appended to.
+/// Parses a URL to which paths can be appended.
 ///
 /// # Errors
-/// What is wrong with it, without the URL: it may hold a password. `credentials` is where that belongs.
+/// What is wrong with the URL, without its text: it may hold a password. `credentials` is the setting where a password
+/// belongs.
 pub fn base_url(text: &str, credentials: &str) -> Result<Url, String> {
     let url =
         Url::parse(text).map_err(|error| format!("it is not a URL ({error}): write one like https://host/path"))?;
@@ -56,18 +57,18 @@ pub fn base_url(text: &str, credentials: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Below the 3 minutes after which FCM closes idle connections
-/// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>), and below the usual 2 minutes of others.
+/// How long an idle connection is kept: less than the 3 minutes after which FCM closes it
+/// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>), and less than the usual 2 minutes of others.
 pub(crate) const POOL_IDLE: Duration = Duration::from_secs(90);
 
-/// How often a connection with requests on it is asked whether it still holds, and how long it may take to say so.
+/// How often a connection with requests on it is probed, and how long it may take to answer.
 pub(crate) const PING_INTERVAL: Duration = Duration::from_secs(30);
 pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Who we say we are.
+/// The name of this program in requests.
 pub(crate) const USER_AGENT: &str = concat!("outbox/", env!("CARGO_PKG_VERSION"));
 
-/// How long making a connection may take where a whole attempt may take `timeout`.
+/// How long making a connection may take, where a whole attempt may take `timeout`.
 pub(crate) fn connect_patience(timeout: Duration) -> Duration {
     CONNECT_MAX.min(timeout * 2 / 3)
 }
@@ -77,7 +78,7 @@ impl Setup<'_> {
         SetupError { channel: self.channel.to_owned(), key, problem: problem.into() }
     }
 
-    /// A `base_url` that this channel may reach; `credentials` is the key that takes them.
+    /// A `base_url` that this channel may reach. `credentials` is the setting where a password belongs.
     pub(crate) fn base_url(self, text: &str, credentials: &str, guard: &Guard) -> Result<Url, SetupError> {
         let refuse = |problem: String| self.error("base_url", problem);
         let url = base_url(text, credentials).map_err(refuse)?;
@@ -87,7 +88,8 @@ impl Setup<'_> {
         Ok(url)
     }
 
-    /// How the channel speaks TLS: it trusts the system's roots and those of the file `tls_ca`, and offers `protocols`.
+    /// The TLS settings of the channel: it trusts the system's roots and those of the file `tls_ca`, and offers
+    /// `protocols`.
     pub(crate) fn tls(self, tls_ca: &str, protocols: &[&str]) -> Result<ClientConfig, SetupError> {
         ensure_crypto_provider();
         let extra = self.extra_roots(tls_ca)?;
@@ -101,7 +103,7 @@ impl Setup<'_> {
         let builder = match Verifier::new_with_extra_roots(extra, provider) {
             Ok(verifier) => builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)),
             Err(error) => {
-                // A machine without any root certificate still delivers over plain http, and to `tls_ca`.
+                // A machine without any root certificate still delivers over plain http, and to servers of `tls_ca`.
                 tracing::warn!(channel = self.channel, %error, "system root certificates cannot be used");
                 builder.with_root_certificates(only_extra)
             }
@@ -111,12 +113,12 @@ impl Setup<'_> {
         Ok(config)
     }
 
-    /// The same with the certificate of the PEM file `cert`, whose private key is in the file `key`. It takes up no session that
-    /// was begun without it, and leaves none to be taken up without it.
+    /// The same with the certificate of the PEM file `cert`, whose private key is in the file `key`. It resumes no
+    /// session that began without the certificate, and no session of its own is resumed without it.
     pub(crate) fn certified(self, plain: &ClientConfig, cert: &str, key: &str) -> Result<ClientConfig, SetupError> {
         let chain = self.certificates("tls_cert", cert)?;
         let pem = self.read("tls_key", key)?;
-        // What the parser says may quote the file.
+        // The parser's message may quote the file, so it is left out.
         let secret = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| {
             self.error(
                 "tls_key",
@@ -145,7 +147,7 @@ impl Setup<'_> {
         let pem = self.read(key, file)?;
         let certificates = CertificateDer::pem_slice_iter(&pem)
             .collect::<Result<Vec<_>, _>>()
-            // What the parser says may quote the file.
+            // The parser's message may quote the file, so it is left out.
             .map_err(|_| {
                 self.error(
                     key,
@@ -169,7 +171,7 @@ pub fn ensure_crypto_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// `https://host:port`: what errors say of a URL. The rest of it may hold a secret.
+/// The origin `https://host:port` of a URL, for errors. The rest of the URL may hold a secret.
 pub(crate) fn origin(url: &Url) -> &str {
     &url[..Position::BeforePath]
 }

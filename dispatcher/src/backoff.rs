@@ -1,4 +1,4 @@
-//! Backoff between the tries of what is repeated until it succeeds.
+//! Backoff between the tries of a call that is repeated until it succeeds.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Backoff after failures in a row: each longer than the last, with jitter, up to a longest one.
+/// Backoff after failures in a row. Each wait is longer than the last one, with jitter, up to a longest one.
 #[derive(Debug)]
 pub(crate) struct Backoff(ExponentialBackoff);
 
 impl Backoff {
-    /// Before the first failure.
+    /// The backoff before the first failure.
     pub(crate) fn new() -> Self {
         let pauses = ExponentialBuilder::default().with_min_delay(SHORTEST).with_max_delay(LONGEST);
         Self(pauses.with_jitter().without_max_times().build())
     }
 
-    /// How long to wait after one more failure.
+    /// The wait after one more failure.
     pub(crate) fn next(&mut self) -> Duration {
         self.0.next().unwrap_or(LONGEST)
     }

@@ -10,28 +10,28 @@ use crate::config::{ChannelConfig, Config};
 use crate::health::readiness::LeaseTimes;
 use crate::term::leadership::campaign_interval;
 
-/// What an explanation must know of the settings.
+/// The settings that an explanation needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configured {
     /// The configured channels, by name.
     pub channels: BTreeMap<String, ConfiguredChannel>,
-    /// How long the fleet may be without a poller before somebody should look.
+    /// The times of the lease, which say how long the fleet may be without a poller.
     pub lease: LeaseTimes,
 }
 
-/// What an explanation must know of a channel.
+/// The settings of a channel that an explanation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConfiguredChannel {
-    /// Attempts that its messages have where they do not say so themselves.
+    /// Attempts of a message that has no number of its own.
     pub max_attempts: u32,
-    /// How long they are retried.
+    /// How long messages are retried.
     pub max_age: Duration,
-    /// Whether a dead letter, but for a cancelled one, keeps the later messages of its ordering key from going out.
+    /// Whether a dead letter stops the later messages of its ordering key. A cancelled one never does.
     pub halts: bool,
 }
 
 impl Configured {
-    /// What the settings say.
+    /// The part of `config` that is needed here.
     pub fn of(config: &Config) -> Self {
         let (ttl, term) = (config.lease.ttl, config.lease.term);
         let channel = |its: &ChannelConfig| ConfiguredChannel {
@@ -50,10 +50,10 @@ impl Configured {
     }
 }
 
-/// How alike a name must be to the one that may be meant.
+/// How similar a configured name must be to be suggested.
 const ALIKE: f64 = 0.6;
 
-/// It names neither a channel nor an origin.
+/// The error of a name that is neither a channel nor the URL of a destination.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{name:?} is neither a configured channel ({}) nor the URL of a destination, as https://shop.example:443{}", 
@@ -66,7 +66,7 @@ pub struct UnknownDestination {
     nearest: Option<String>,
 }
 
-/// The destination or channel that `name` stands for: a whole URL is that of its origin.
+/// The destination or channel that `name` stands for. A whole URL stands for its origin.
 pub fn meant(name: &str, configured: &Configured) -> Result<String, UnknownDestination> {
     if let Some(origin) = origin(name) {
         return Ok(origin);

@@ -1,4 +1,4 @@
-//! Wakes the poller for whoever asks this replica to, though another one may poll.
+//! Wakes the poller at the request of an application, even where another replica polls.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use outbox_adapters::{Hints, LeaseError};
 
 use crate::poller::hints::HintListener;
 
-/// Rung by an application that has committed something.
+/// The doorbell. An application rings it when it has committed a message.
 #[derive(Debug, Clone)]
 pub struct Doorbell {
     listener: Arc<HintListener>,
@@ -14,16 +14,16 @@ pub struct Doorbell {
     hints: Option<Arc<dyn Hints>>,
 }
 
-/// Who heard a doorbell.
+/// Who heard the doorbell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeardBy {
-    /// This replica polls.
+    /// This replica, which polls.
     ThisReplica,
-    /// The poller, to which the hint was passed on.
+    /// The poller. The hint was passed on to it.
     Poller,
-    /// Nobody listens where it was passed on: no replica polls at the moment, and the next poller begins with a poll.
+    /// No replica, though the hint was passed on: none polls at the moment. The next poller begins with a poll.
     Nobody,
-    /// This replica does not poll and cannot pass the hint on.
+    /// No replica: this one does not poll, and cannot pass the hint on.
     NotPassedOn,
 }
 

@@ -1,29 +1,29 @@
 //! Named points at which a test can stop, kill or break this process, so that a fault falls between two given steps.
 //!
-//! Only a build with the feature `fault-points` has them; in any other, reaching one does nothing. A test arms a point
-//! by a file of its name in the directory that [`DIRECTORY`] names. What the file says happens once, to the first that
-//! gets there; the file is called `NAME.reached` from then on.
+//! Only a build with the feature `fault-points` has them. In any other build, reaching one does nothing. A test arms a
+//! point by a file of its name in the directory that [`DIRECTORY`] names. The first task that gets there does what the
+//! file says, once. From then on the file is called `NAME.reached`.
 
-/// The variable of the environment that names the directory of armed points.
+/// The environment variable that names the directory of armed points.
 pub const DIRECTORY: &str = "OUTBOX_TEST_FAULT_POINTS";
 
-/// Where a fault can be placed.
+/// The points at which a fault can be placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
     /// The loop, about to claim.
     Poll,
-    /// A message is claimed, and its gate not yet asked.
+    /// A message is claimed, and its gate is not asked yet.
     BeforeGate,
     /// The gate has let a message through, and nothing is written yet.
     Deliver,
-    /// The answer is there, and nothing is marked.
+    /// The answer has arrived, and no mark is written.
     BeforeMark,
     /// The watchdog, about to renew.
     Renew,
 }
 
 impl Point {
-    /// The name of the file that arms it.
+    /// The name of the file that arms the point.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Poll => "poll",
@@ -63,7 +63,7 @@ mod armed {
         }
     }
 
-    /// Renaming succeeds for one only.
+    /// Renaming the file succeeds for one task only.
     fn disarm(point: Point) -> Option<String> {
         let armed = PathBuf::from(std::env::var_os(DIRECTORY)?).join(point.as_str());
         let reached = armed.with_extension("reached");
@@ -71,7 +71,7 @@ mod armed {
         std::fs::read_to_string(reached).ok()
     }
 
-    /// The signal may be taken by another thread: this one goes nowhere until it has been.
+    /// Another thread may take the signal, so this one waits until it has been taken.
     fn signal(signal: Signal) {
         let _ = kill_process(getpid(), signal);
         #[allow(clippy::disallowed_methods, reason = "the whole process is to stand still")]

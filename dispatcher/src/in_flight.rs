@@ -1,7 +1,8 @@
-//! What this process has claimed and not yet marked: the slots that bound it, and the rows a claim must leave out.
+//! The messages that this process has claimed and not yet marked: the slots that bound them, and the rows that a claim
+//! must leave out.
 //!
-//! One set for the whole process, over all its terms: a hand-over neither frees the slots of what is still on
-//! the wire nor forgets which rows those are.
+//! There is one set for the whole process, over all its terms. So a hand-over neither frees the slots of messages still
+//! on the wire, nor forgets their rows.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,8 @@ use tokio::time::{Instant, timeout_at};
 /// How long a claim waits, once a slot is free, for a batch that is worth a round trip.
 const LINGER: Duration = Duration::from_millis(2);
 
-/// Slots that are worth a claim also where they are fewer than a quarter: marks land in groups, and the next one takes a while.
+/// Free slots that are worth a claim even where they are fewer than a quarter: marks are written in groups, and the
+/// next group takes a while.
 const ENOUGH: usize = 64;
 
 /// The rows in flight and the limits on them.
@@ -28,41 +30,41 @@ pub struct InFlight {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Bytes of payload by row.
+    /// The bytes of payload, by row.
     messages: HashMap<MessageId, u64>,
     bytes: u64,
-    /// Slots freed since rows were last taken in.
+    /// Slots freed since rows were last claimed.
     freed_since_claim: usize,
     /// Rows not yet marked, by claim.
     claims: HashMap<ClaimId, usize>,
     /// Rows of earlier terms' claims that are not settled, as the term of that epoch found them.
     unsettled: (Option<Epoch>, HashSet<MessageId>),
-    /// Rows that may be what killed a process, and wait to be resent singly.
+    /// Rows that may have killed a process, and wait to be resent one at a time.
     held_back: HashSet<MessageId>,
-    /// Whether rows of these two have left them since somebody last asked.
+    /// Whether rows have left these two sets since the last call of [`InFlight::let_go`].
     let_go: bool,
 }
 
-/// How much more may be claimed.
+/// How much more a claim may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Rows.
+    /// The number of rows.
     pub messages: usize,
-    /// Bytes of payload.
+    /// The bytes of payload.
     pub bytes: u64,
     /// Whether nothing is in flight, so that one larger body may go alone.
     pub empty: bool,
 }
 
 impl InFlight {
-    /// At most `max_messages` rows and `max_bytes` bytes of payload (or one larger row).
+    /// A set of at most `max_messages` rows and `max_bytes` bytes of payload (or one larger row).
     pub fn new(max_messages: usize, max_bytes: u64) -> Self {
         Self { max_messages, max_bytes, state: Mutex::default(), freed: Notify::new() }
     }
 
-    /// Waits until enough slots are free to be worth a claim: a quarter of them, since half of what a claim of an eighth costs
-    /// does not depend on how many rows it takes, or 64 of many; or any after a moment. Where a destination is `full`, free
-    /// slots may be of no use to it: then a quarter must have been freed since the last claim.
+    /// Waits until enough slots are free to be worth a claim: a quarter of them, or 64 of many, or any after a moment.
+    /// (Half the cost of a claim of an eighth does not depend on its rows.) Where a destination is `full`, free slots
+    /// may be of no use to it. Then a quarter must have been freed since the last claim.
     ///
     /// # Cancel safety
     /// Safe: nothing is reserved.
@@ -84,8 +86,8 @@ impl InFlight {
         }
     }
 
-    /// Waits for slots to be freed, where so many bytes are in flight that they may be what keeps the next
-    /// row waiting; else for ever.
+    /// Waits for slots to be freed, where so many bytes are in flight that they may keep the next row waiting.
+    /// Otherwise waits for ever.
     pub async fn bytes_freed(&self) {
         let freed = self.freed.notified();
         if self.present_room().bytes < self.max_bytes / 2 {
@@ -95,7 +97,7 @@ impl InFlight {
         }
     }
 
-    /// Takes in what a claim brought.
+    /// Adds the rows of a claim.
     pub fn admit(&self, claim: ClaimId, messages: &[Message]) {
         let mut state = self.state();
         state.freed_since_claim = 0;
@@ -123,7 +125,7 @@ impl InFlight {
             .collect()
     }
 
-    /// Frees the slots of marks that have committed or were refused. Only now may a claim see these rows again.
+    /// Frees the slots of marks that have committed or were refused. Only then may a claim see these rows again.
     pub fn release(&self, marks: &[Mark]) {
         let mut state = self.state();
         state.freed_since_claim += marks.len();
@@ -142,8 +144,8 @@ impl InFlight {
         self.freed.notify_waiters();
     }
 
-    /// The rows that the next claim must leave out. Taken before its statement begins, so that a row leaves
-    /// the set only for statements that see its mark.
+    /// The rows that the next claim must leave out. The set is taken before the claim's statement begins, so that a row
+    /// leaves it only for statements that see its mark.
     pub fn excluded(&self) -> Vec<MessageId> {
         let state = self.state();
         let mut excluded: HashSet<MessageId> = state.messages.keys().copied().collect();
@@ -152,7 +154,7 @@ impl InFlight {
         excluded.into_iter().collect()
     }
 
-    /// Replaces the rows whose claims are not settled. What an earlier term found comes too late.
+    /// Replaces the rows whose claims are not settled. A set that an earlier term found comes too late, and is dropped.
     pub fn set_unsettled(&self, epoch: Epoch, messages: &[MessageId]) {
         let mut state = self.state();
         if state.unsettled.0 <= Some(epoch) {
@@ -162,15 +164,15 @@ impl InFlight {
         }
     }
 
-    /// Replaces the suspects that are held back.
+    /// Replaces the suspects on hold.
     pub fn set_held_back(&self, messages: HashSet<MessageId>) {
         let mut state = self.state();
         state.let_go |= !state.held_back.is_subset(&messages);
         state.held_back = messages;
     }
 
-    /// Whether rows that claims had to leave out, and that are not in flight here, may have become free for them since this
-    /// was last asked.
+    /// Whether rows that claims had to leave out, and that are not in flight here, may have become free since the last
+    /// call.
     pub fn let_go(&self) -> bool {
         std::mem::take(&mut self.state().let_go)
     }
@@ -185,8 +187,8 @@ impl InFlight {
         self.state().messages.len()
     }
 
-    /// How many marks are worth a round trip: a quarter of what is in flight, and of a quarter of the slots where less is, since
-    /// then nobody waits for a slot.
+    /// How many marks are worth a round trip: a quarter of the messages in flight, or of a quarter of the slots where
+    /// that is more. With so few in flight, nothing waits for a slot.
     pub fn worth_marking(&self) -> usize {
         self.count().max(self.max_messages / 4) / 4
     }
@@ -196,13 +198,13 @@ impl InFlight {
         self.count() > self.max_messages / 2
     }
 
-    /// Whether nothing is in flight and nothing is held up for an earlier term's sake.
+    /// Whether nothing is in flight, and no row is on hold because of an earlier term.
     pub fn is_quiet(&self) -> bool {
         let state = self.state();
         state.messages.is_empty() && state.unsettled.1.is_empty() && state.held_back.is_empty()
     }
 
-    /// Waits until nothing is in flight. Rows of earlier terms do not count: they are not ours.
+    /// Waits until nothing is in flight. Rows of earlier terms do not count, since other replicas sent them.
     pub async fn drained(&self) {
         loop {
             let freed = self.freed.notified();

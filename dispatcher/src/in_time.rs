@@ -1,9 +1,9 @@
-//! Nothing of the loop waits for the database for ever: a connection may be dead without a word.
+//! A time limit for the loop's calls to the database: a connection may be dead without a sign.
 
 use outbox_schema::StoreError;
 use outbox_schema::database::STATEMENT_LIMIT;
 
-/// What the store answers, or that it did not for longer than any statement may take.
+/// The answer of the store, or an error where it takes longer than any statement may.
 pub(crate) async fn in_time<T>(
     doing: &'static str,
     answer: impl Future<Output = Result<T, StoreError>>,

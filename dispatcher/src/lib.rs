@@ -1,6 +1,6 @@
 //! When a message goes out: terms, the loop, settings. The command line is a crate of its own, `outbox-cli`.
 //!
-//! The way of a message is read in four files of [`poller`]: `poll`, `claim`, `send` and `mark`.
+//! The way of a message is in four files of [`poller`]: `poll`, `claim`, `send` and `mark`.
 
 pub mod admin;
 mod backoff;

@@ -1,7 +1,8 @@
-//! Removes what is past its retention: beside the loop, while a term lasts, in small batches with pauses between.
+//! Removes messages that are past their retention: beside the loop, while a term lasts, in small batches with pauses
+//! between.
 //!
-//! A pass walks the primary key from the oldest row to the first that is too young, then rests. Where it was is
-//! remembered from term to term, in this process only: another poller walks for itself, and finds what was removed gone.
+//! A pass walks the primary key from the oldest row to the first that is too young, and then rests. Only this process
+//! remembers its place from term to term. Another poller walks by itself, and does not meet the rows that were removed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::term::Term;
 
-/// A pause is so many times as long as the batch before it.
+/// A pause is this many times as long as the batch before it.
 const PAUSES: u32 = 3;
 
 /// The same while more than half of the slots are taken: deliveries go first.
@@ -25,13 +26,13 @@ const PAUSES_WHEN_BUSY: u32 = 9;
 /// How long to wait after a failure.
 const TROUBLE: Duration = Duration::from_mins(1);
 
-/// A rest is this part of the shorter retention, within [`SHORTEST_REST`] and [`LONGEST_REST`].
+/// A rest is this fraction of the shorter retention, within [`SHORTEST_REST`] and [`LONGEST_REST`].
 const REST_SHARE: u32 = 100;
 const SHORTEST_REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_hours(1);
 
-/// A rest is at least so many times as long as the statements of the pass took, up to [`LONGEST_AFTER_WORK`]: what is kept for
-/// long is read rarely.
+/// A rest is at least this many times as long as the statements of the pass took, up to [`LONGEST_AFTER_WORK`]: rows
+/// that are kept for long are read rarely.
 const REST_PER_WORK: u32 = 20;
 const LONGEST_AFTER_WORK: Duration = Duration::from_hours(3);
 
@@ -42,11 +43,11 @@ pub struct Pruner {
     retention: InForce<Retention>,
     in_flight: Arc<InFlight>,
     metrics: Arc<Metrics>,
-    /// Held by the term that prunes: the batch of an earlier one comes to its end first.
+    /// Locked by the term that prunes. The batch of an earlier term comes to its end first.
     walk: Mutex<Walk>,
 }
 
-/// A pass over the messages and then the log of terms, and the rest after it.
+/// A pass over the messages and then over the log of terms, and the rest after it.
 #[derive(Debug)]
 struct Walk {
     /// Where the next stretch begins.
@@ -54,7 +55,7 @@ struct Walk {
     messages_are_through: bool,
     removed: Pruned,
     work: Duration,
-    /// What it began with.
+    /// The retention with which the pass began.
     by: Arc<Retention>,
     rests_until: Option<Instant>,
 }
@@ -67,7 +68,7 @@ impl Walk {
 }
 
 impl Pruner {
-    /// Will keep to `retention`.
+    /// A pruner that keeps to `retention`.
     pub fn new(
         pruning: Arc<dyn Pruning>,
         retention: InForce<Retention>,
@@ -78,7 +79,7 @@ impl Pruner {
         Arc::new(Self { pruning, retention, in_flight, metrics, walk })
     }
 
-    /// Goes on with the walk, in a task of its own, until `term` ends; a batch that is under way is finished.
+    /// Goes on with the walk, in a task of its own, until `term` ends. A batch that is under way is finished.
     pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
         let (pruner, term) = (self.clone(), term.clone());
         tokio::spawn(async move {
@@ -96,7 +97,7 @@ impl Pruner {
         });
     }
 
-    /// Takes one step, where the rest is over, and says how long to wait for the next.
+    /// Takes one step, where the rest is over. Returns how long to wait before the next step.
     async fn step(&self, walk: &mut Walk) -> Duration {
         let began = Instant::now();
         let rest = walk.rests_until.map(|until| until.duration_since(began)).filter(|rest| !rest.is_zero());
@@ -116,7 +117,7 @@ impl Pruner {
         if through { self.rest(walk) } else { took * self.pauses() }
     }
 
-    /// Removes what is old in the next stretch; gives whether the pass is through.
+    /// Removes old rows of the next stretch. Returns whether the pass is over.
     async fn batch(&self, walk: &mut Walk) -> Result<bool, DeskError> {
         if walk.messages_are_through {
             return Ok(!self.pruning.prune_terms().await?);
@@ -135,7 +136,7 @@ impl Pruner {
 
     async fn remove(&self, retention: &Retention, stretch: &Stretch) -> Result<Vec<Overdue>, DeskError> {
         let removed = self.pruning.remove(retention, stretch).await;
-        // What stays because it must is not behind: a dead letter that halts its key, a row that is being changed.
+        // Rows that must stay do not count as late: a dead letter that halts its key, a row that is being changed.
         let behind = removed.as_ref().map_or(&stretch.overdue, |removed| removed);
         if let Some(longest) = behind.iter().map(|one| one.by).max() {
             self.metrics.retention_behind(longest);
@@ -178,7 +179,7 @@ mod tests {
     use crate::fixtures::{SteppedClock, term_of};
     use crate::term::clock::Clock;
 
-    /// An outbox of so many stretches, each of one old message; it counts the passes that begin.
+    /// An outbox of several stretches, each with one old message. It counts the passes that begin.
     #[derive(Debug, Default)]
     struct Stretches {
         left: AtomicU64,
@@ -279,7 +280,7 @@ mod tests {
         first.end(TermEnd::Interval);
         tokio::time::sleep(Duration::from_secs(1)).await;
         let (left, removed) = (outbox.left(), 1_000_000 - outbox.left());
-        // Ten milliseconds each, and pauses of three times that.
+        // Each takes ten milliseconds, and the pauses are three times that.
         assert!((20..=27).contains(&removed), "{removed}");
         tokio::time::sleep(Duration::from_mins(1)).await;
         assert_eq!(outbox.left(), left);

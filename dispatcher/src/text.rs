@@ -1,4 +1,4 @@
-//! How text reaches people: spans, tables, and what a terminal may be shown; or JSON.
+//! Output for people: spans, tables, and text that is safe for a terminal; or JSON.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -11,8 +11,8 @@ pub fn print(text: &str) -> io::Result<()> {
     print_as_it_is(&visible(text))
 }
 
-/// Writes what this program made itself and a program reads. A reader that has gone away (`outbox … | head`) is not an
-/// error.
+/// Writes text that this program made itself, for another program. A reader that has gone away (`outbox … | head`) is
+/// not an error.
 pub fn print_as_it_is(text: &str) -> io::Result<()> {
     match writeln!(io::stdout().lock(), "{}", text.trim_end_matches('\n')) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -30,13 +30,13 @@ pub fn print_as<T: Serialize + ?Sized>(
     Ok(written?)
 }
 
-/// Text with its control characters as `\u{1b}`, all but line breaks. Anybody who may insert a row writes what is shown
-/// here, and a terminal obeys control characters.
+/// Text whose control characters are written as `\u{1b}`, except line breaks. An application that may insert a row
+/// decides what is shown here, and a terminal obeys control characters.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c.is_control() && c != '\n')
 }
 
-/// The same in one line: a value with a line break must not look like two.
+/// The same in one line: a value with a line break must not look like two values.
 pub fn in_one_line(text: &str) -> Cow<'_, str> {
     escaped(text, char::is_control)
 }
@@ -95,7 +95,7 @@ pub fn table<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String
     text
 }
 
-/// Whole text up to `width` characters; a longer one is cut and says so.
+/// The whole text up to `width` characters. A longer text is cut, and shows that it was.
 pub fn shortened(text: &str, width: usize) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if line.chars().count() <= width {
@@ -116,7 +116,7 @@ pub fn span(millis: i64) -> String {
     }
 }
 
-/// A time to the second: fractions tell people nothing, and `--json` has them.
+/// A time to the second. Fractions are of no use to people, and `--json` has them.
 pub fn to_the_second(time: &str) -> String {
     match time.find('.') {
         Some(point) => {

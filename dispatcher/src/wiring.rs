@@ -1,4 +1,4 @@
-//! Where the ports get their implementations: the one place that names stores, leases and adapters.
+//! Gives the ports their implementations: the one place that names stores, leases and adapters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::config::{ChannelConfig, ChannelKind, Config, LeaseProvider, SecretTex
 use crate::destinations::{Limits, RateLimit};
 use crate::poller::channels::{Channel, Retry};
 
-/// Connections of a lease in a table: one to campaign or renew, one to look at it.
+/// The connections of a lease in a table: one to campaign or renew, one to look at it.
 const TABLE_LEASE_CONNECTIONS: u32 = 2;
 
-/// The lease of the settings, for the outbox `outbox_id`. A lease in a table has connections of its own: a renewal
-/// must not queue behind claims and marks.
+/// The lease of the settings, for the outbox `outbox_id`. A lease in a table has its own connections: a renewal must
+/// not wait behind claims and marks.
 pub async fn lease(config: &Config, outbox_id: &str) -> anyhow::Result<Arc<dyn Lease>> {
     Ok(match &config.lease.provider {
         LeaseProvider::Redis { url, tls_ca } => Arc::new(RedisLease::new(url.expose(), tls_ca, outbox_id)?),
@@ -28,7 +28,7 @@ pub async fn lease(config: &Config, outbox_id: &str) -> anyhow::Result<Arc<dyn L
     })
 }
 
-/// Where applications give hints, by the settings, for the outbox `outbox_id`. None: nowhere but at the poller itself.
+/// The hints of applications, by the settings, for the outbox `outbox_id`. None: only the poller itself takes hints.
 pub fn hints(config: &Config, outbox_id: &str) -> anyhow::Result<Option<Arc<dyn Hints>>> {
     Ok(match (config.dispatch.wakeup, &config.lease.provider) {
         (Wakeup::Redis, LeaseProvider::Redis { url, tls_ca }) => {
@@ -38,21 +38,21 @@ pub fn hints(config: &Config, outbox_id: &str) -> anyhow::Result<Option<Arc<dyn 
     })
 }
 
-/// The database of the settings, with at most `connections`.
+/// The database of the settings, with at most this many connections.
 pub async fn database(config: &Config, connections: u32) -> anyhow::Result<Database> {
     let options =
         ConnectOptions { url: config.database.url.expose(), schema: config.database.schema.as_deref(), connections };
     Database::connect(&options).await.with_context(|| format!("database.url is {}", config.database.url))
 }
 
-/// How long what is finished is kept, by the settings.
+/// How long the settings keep finished messages.
 pub fn retention(config: &Config) -> Retention {
     let continues = |channel: &&ChannelConfig| channel.on_dead_ordered == OnDeadOrdered::Continue;
     let continuing = config.channels.values().filter(continues).map(|channel| channel.name.clone()).collect();
     Retention { success: config.retention.success, dead: config.retention.dead, continuing }
 }
 
-/// Who may ask the listener, by the settings.
+/// The tokens of the listener, by the settings.
 pub fn tokens(config: &Config) -> Tokens {
     let token = |token: &Option<SecretText>| token.as_ref().map(|token| Arc::from(token.expose()));
     Tokens { operate: token(&config.admin.token), read: token(&config.admin.read_token) }
@@ -84,12 +84,12 @@ fn channel(config: &ChannelConfig) -> Result<Channel, SetupError> {
     })
 }
 
-/// FCM refuses a payload that is no object.
+/// Whether the channel sends the payload's JSON. FCM refuses a payload that is no object.
 fn sends_json(kind: &ChannelKind) -> bool {
     matches!(kind, ChannelKind::Http(settings) if settings.body == http::Body::Json)
 }
 
-/// FCM wants no retry sooner, whatever the backoff draws.
+/// The shortest wait before a retry. FCM wants no earlier retry, whatever the backoff draws.
 fn floor(kind: &ChannelKind) -> Duration {
     match kind {
         ChannelKind::Http(_) => Duration::ZERO,
@@ -97,7 +97,7 @@ fn floor(kind: &ChannelKind) -> Duration {
     }
 }
 
-/// FCM wants to be approached slowly after a rest, whatever the rate.
+/// The limits of a channel. FCM wants its rate to rise slowly after a rest, whatever the rate is.
 fn limits(config: &ChannelConfig) -> Limits {
     let rise = match &config.kind {
         ChannelKind::Http(_) => None,

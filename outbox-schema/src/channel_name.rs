@@ -1,12 +1,12 @@
-//! What a channel may be called: one rule for the settings and for messages, so that none waits for a channel that cannot
-//! be. A variable of the environment can name a channel, and those do not keep the case of letters.
+//! The rule for names of channels: one rule for the settings and for messages, so that no message waits for an
+//! impossible channel. An environment variable can name a channel, and such variables do not keep the case of letters.
 
 use crate::plain_name;
 
 /// The rule in words.
 pub const ALLOWED: &str = "1 to 64 lower-case letters, digits, _ or -";
 
-/// Longest name, in bytes.
+/// The longest name, in bytes.
 const LONGEST: usize = 64;
 
 /// Checks that a channel can have this name.

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use crate::destination::Room;
 use crate::{InDoubtPolicy, Message, MessageId};
 
-/// Chosen by the replica before the claim is made, so that a claim whose COMMIT went unanswered can be
-/// repeated and is made once.
+/// The id of a claim. The replica chooses it before it makes the claim. So a claim whose COMMIT went unanswered can be
+/// repeated, and is made once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClaimId(pub Uuid);
 
@@ -20,22 +20,22 @@ impl ClaimId {
     }
 }
 
-/// What the store must know of a configured channel.
+/// What the store must know about a configured channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelTerms {
     /// The channel's name, as rows say it.
     pub name: String,
     /// The longest a request of this channel may take.
     pub timeout: Duration,
-    /// Attempts a row of this channel has where it does not say so itself.
+    /// Attempts of a row of this channel that has no number of its own.
     pub max_attempts: u32,
     /// What becomes of a row of this channel that is in doubt.
     pub in_doubt: InDoubtPolicy,
-    /// What a dead letter of this channel means for those behind it in its ordering key.
+    /// What a dead letter of this channel means for later messages of its ordering key.
     pub on_dead_ordered: OnDeadOrdered,
-    /// Rows of one destination that a claim takes at most, where it says nothing else of that destination.
+    /// The most rows of one destination in a claim, unless the claim gives that destination another room.
     pub room: u32,
-    /// Rows of one destination that a claim takes at most, whatever it says of that destination, where other channels may send
+    /// The most rows of one destination in a claim, whatever room the claim gives it, where other channels may send
     /// more to it: 0 to `i32::MAX`.
     pub most: u32,
 }
@@ -43,65 +43,66 @@ pub struct ChannelTerms {
 /// What becomes of the messages behind a dead letter in its ordering key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum OnDeadOrdered {
-    /// The next one goes.
+    /// The next message goes out.
     #[default]
     Continue,
-    /// They wait until the dead letter is redriven or purged. One that somebody cancelled halts nothing: that was
-    /// their decision.
+    /// The messages wait until the dead letter is redriven or purged. A cancelled letter halts nothing: whoever
+    /// cancelled it decided that.
     Halt,
 }
 
-/// What one claim asks for.
+/// The request of one claim.
 #[derive(Debug, Clone)]
 pub struct ClaimRequest<'a> {
-    /// Repeat the same id after an answer that did not come.
+    /// The id of the claim. A caller without an answer repeats the same id.
     pub claim: ClaimId,
-    /// Rows at most.
+    /// The most rows.
     pub limit: u32,
-    /// Bytes of payload at most, together.
+    /// The most bytes of payload, together.
     pub max_bytes: u64,
     /// Whether the first row may be larger than `max_bytes`: true where nothing else is in flight.
     pub oversize: bool,
-    /// Rows to leave out: in flight here, or of claims not yet settled. Taken before the call.
+    /// Rows to leave out: rows in flight here, and rows of claims not yet settled. The caller takes this set before the
+    /// call.
     pub excluded: &'a [MessageId],
-    /// Where to begin. Due rows before it may be left out: ask from the beginning before you believe that there are none,
-    /// and every now and then.
+    /// Where the walk begins. It may miss due rows before that place. So begin anew now and then, and before you
+    /// believe that no row is due.
     pub from: WalkStart,
     /// The ordering keys whose rows may be claimed.
     pub keys: KeyStretch<'a>,
     /// The configured channels. Due rows of other channels are deferred, not claimed.
     pub channels: &'a [ChannelTerms],
-    /// Destinations whose rows are passed over.
+    /// Destinations whose rows the walk passes over.
     pub closed: &'a [String],
-    /// Channels whose rows are passed over, wherever they go.
+    /// Channels whose rows the walk passes over, at any destination.
     pub closed_channels: &'a [String],
-    /// How many rows of these destinations are claimed at most; of others it is [`ChannelTerms::room`].
+    /// The most rows of these destinations. For others it is [`ChannelTerms::room`].
     pub rooms: &'a [Room],
     /// How long rows of an unknown channel are deferred.
     pub unknown_channel_delay: Duration,
     /// `lease.ttl`, the part of the settling time that a closed gate saves.
     pub lease_ttl: Duration,
-    /// Added to the longest request timeout of the batch: time for the last mark to land.
+    /// Time for the last mark to be written, added to the longest request timeout of the batch.
     pub margin: Duration,
 }
 
 impl ClaimRequest<'_> {
-    /// The channels of which nothing that is in doubt is sent again. The claim keeps them, for a poller that does not know
-    /// them, or has other settings, may settle it.
+    /// The channels whose rows in doubt are not sent again. The claim keeps them: the poller that settles it may have
+    /// other settings.
     pub(crate) fn at_most_once(&self) -> Vec<&str> {
         let careful = self.channels.iter().filter(|channel| channel.in_doubt == InDoubtPolicy::DeadLetter);
         careful.map(|channel| channel.name.as_str()).collect()
     }
 }
 
-/// What one claim brought.
+/// The result of one claim.
 #[derive(Debug, Default)]
 pub struct Claimed {
     /// The claimed rows, highest priority and longest due first.
     pub messages: Vec<Message>,
-    /// Due rows of unknown channels that were met and moved out of the way: how many of each channel.
+    /// Due rows of unknown channels that the walk met and deferred, counted by channel.
     pub deferred: BTreeMap<String, u64>,
-    /// Where the next walk may begin; none where it has to begin where this one did, because rows were left.
+    /// Where the next walk may begin. None where it must begin at the same place, because rows were left.
     pub reached: Option<WalkStart>,
 }
 
@@ -110,9 +111,9 @@ pub const PRIORITIES: usize = 4;
 
 /// Where a walk over the due rows begins: for each priority, behind a row that was claimed, else at the oldest due row.
 ///
-/// A hint. It spares a walk what a database keeps of rows that are done, for as long as anybody has a snapshot of before:
-/// entries of the index that lie where the walk would otherwise begin. Rows can become due behind it (transactions
-/// commit in another order than they began, letters are redriven, pauses end), so it is never the whole truth.
+/// The start is a hint. While a snapshot is open, the database keeps index entries of finished rows where a walk would
+/// begin; a start lets the walk skip them. Rows can become due before the start: transactions commit in another order
+/// than they began, letters are redriven, pauses end. So the start alone never shows that no row is due.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WalkStart([Option<Place>; PRIORITIES]);
 
@@ -125,32 +126,33 @@ pub(crate) struct Place {
 }
 
 impl WalkStart {
-    /// Behind the row `id` of that priority, due since `us` microseconds after 1970; else at the beginning.
+    /// Behind the row `id` of that priority, due since `us` microseconds after 1970. For other priorities, at the
+    /// beginning.
     pub fn behind(priority: i16, us: i64, id: i64) -> Self {
         let mut start = Self::default();
         start.pass(priority, Place { us, id });
         start
     }
 
-    /// Whether this is the oldest due row of every priority.
+    /// Whether the walk begins at the oldest due row of every priority.
     pub fn is_beginning(&self) -> bool {
         *self == Self::default()
     }
 
-    /// This start, or that of `earlier` for a priority of which this one says nothing.
+    /// This start. For a priority that it leaves open, the start of `earlier`.
     #[must_use]
     pub fn or(self, earlier: Self) -> Self {
         Self(std::array::from_fn(|priority| self.0[priority].or(earlier.0[priority])))
     }
 
-    /// Begins behind that row, if it does not begin further on already.
+    /// Moves the start behind that row, unless it is further on already.
     pub(crate) fn pass(&mut self, priority: i16, place: Place) {
         if let Some(start) = usize::try_from(priority).ok().and_then(|priority| self.0.get_mut(priority)) {
             *start = (*start).max(Some(place));
         }
     }
 
-    /// For each priority, the lowest first.
+    /// The places, one for each priority, the lowest first.
     pub(crate) fn places(&self) -> [Option<Place>; PRIORITIES] {
         self.0
     }
@@ -165,12 +167,13 @@ pub struct OrderingKey {
     pub ordering_key: String,
 }
 
-/// A stretch of the ordering keys, in the order in which the database keeps them: by default all. A claim looks at each key
-/// that has rows waiting, so with very many keys it looks at a stretch of them, and the next claim at the next.
+/// A stretch of the ordering keys, in the order in which the database keeps them. By default it holds all keys. A claim
+/// looks at each key with waiting rows. So with very many keys it looks at one stretch, and the next claim at the next
+/// one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KeyStretch<'a> {
-    /// Its first key; none is the first of all.
+    /// The first key of the stretch. None: the first of all keys.
     pub from: Option<&'a OrderingKey>,
-    /// The first key behind it; none is behind the last.
+    /// The first key behind the stretch. None: the stretch ends with the last key.
     pub until: Option<&'a OrderingKey>,
 }

@@ -1,4 +1,4 @@
-//! Which database an outbox lives in, and how its connections are made.
+//! The database of an outbox, and how its connections are made.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,21 +16,21 @@ use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
 use crate::{ByHand, Desk, Pruning, Store};
 
-/// Longest that a statement may take on the server.
+/// The longest time that a statement may take on the server.
 pub const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
 
-/// Longest that a session on PostgreSQL may pause within a transaction. No transaction here waits for anybody, so whoever does
-/// is frozen or gone, and must not keep the next poller from its term with what it has locked. Those of MariaDB and MySQL
-/// are in `queries/mysql/poller/session.sql`.
+/// The longest pause of a PostgreSQL session within a transaction. No transaction here waits for another program. So a
+/// session that pauses longer is frozen or gone, and its locks must not keep the next poller from its term. The limits
+/// of MariaDB and MySQL are in `queries/mysql/poller/session.sql`.
 const PAUSE_LIMIT: &str = "2s";
 
-/// Longest that anybody waits for a connection to a server. Also bounds how late a server that was down is noticed to be
-/// back: the pool asks again after up to a fifth of this, and the marks that wait for it should not come too late.
+/// The longest wait for a connection to a server. It also bounds how late the pool notices that a server is back. The
+/// pool asks again after up to a fifth of this, and the marks that wait should not be written too late.
 pub(crate) const CONNECTION_LIMIT: Duration = Duration::from_secs(5);
 
-/// A connection that was used so recently is taken to hold still: to ask the server first would be a round trip more for each
-/// claim and each group of marks. Where it does not, the call fails, and is repeated: a claim of PostgreSQL's at once, others as
-/// after any failure.
+/// A connection that was used within this time is taken to work. To ask the server first would cost one more round trip
+/// for each claim and each group of marks. Where the connection does not work, the call fails and is repeated: a claim
+/// on PostgreSQL at once, other calls as after any failure.
 pub(crate) const HOLDS_STILL: Duration = Duration::from_millis(500);
 
 /// The connections to the database that holds an outbox.
@@ -44,7 +44,7 @@ pub enum Database {
     Sqlite(SqlitePool),
 }
 
-/// Which of the three.
+/// The dialect of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
@@ -56,18 +56,18 @@ pub enum Dialect {
     Sqlite,
 }
 
-/// Where the outbox is, and how much of the database may be used.
+/// Where the outbox is, and how many connections to it may be used.
 #[derive(Clone)]
 pub struct ConnectOptions<'a> {
-    /// `postgres://`, `mysql://`, `mariadb://` or `sqlite://`.
+    /// The URL: `postgres://`, `mysql://`, `mariadb://` or `sqlite://`.
     pub url: &'a str,
     /// PostgreSQL: the schema that holds the tables, if it is not the one of the role's `search_path`.
     pub schema: Option<&'a str>,
-    /// Connections of the pool at most. On PostgreSQL the loop and the listener of a poller have one each besides.
+    /// The most connections of the pool. On PostgreSQL the loop and the listener of a poller have one more each.
     pub connections: u32,
 }
 
-/// Without the URL, which may hold a password.
+/// Leaves out the URL, which may hold a password.
 impl fmt::Debug for ConnectOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectOptions")
@@ -80,19 +80,19 @@ impl fmt::Debug for ConnectOptions<'_> {
 /// The database could not be reached, or its URL cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Neither of the three.
+    /// The URL has the scheme of none of the databases.
     #[error("database.url begins with `{scheme}`; it must be postgres://, mysql://, mariadb:// or sqlite://")]
     Scheme {
-        /// What it begins with.
+        /// The scheme of the URL.
         scheme: String,
     },
-    /// Read, but not reached, or not readable.
+    /// The URL cannot be read, or the database was not reached.
     #[error("cannot connect to the outbox database: {0}")]
     Connect(#[from] sqlx::Error),
 }
 
 impl Database {
-    /// Connects. A SQLite file that is not there yet is created.
+    /// Connects. A SQLite file that does not exist yet is created.
     pub async fn connect(options: &ConnectOptions<'_>) -> Result<Self, ConnectError> {
         match options.url.split_once(':').map_or(options.url, |(scheme, _)| scheme) {
             "postgres" | "postgresql" => Ok(Self::Postgres(postgres(options).await?)),
@@ -102,7 +102,7 @@ impl Database {
         }
     }
 
-    /// Which of the three it is.
+    /// The dialect of this database.
     pub fn dialect(&self) -> Dialect {
         match self {
             Self::Postgres(_) => Dialect::Postgres,
@@ -120,8 +120,8 @@ impl Database {
         }
     }
 
-    /// Why no connection can be made, where none can. A pool says only that it waited in vain; this tries once, beside
-    /// it, and has the server's own words.
+    /// Why no connection can be made. None where one can. A pool says only that it waited in vain. This tries once,
+    /// beside the pool, and gets the server's own words.
     pub async fn refusal(&self) -> Option<sqlx::Error> {
         match self {
             Self::Postgres(pool) => pool.connect_options().connect().await.err(),
@@ -130,17 +130,17 @@ impl Database {
         }
     }
 
-    /// The outbox for people.
+    /// The outbox for questions of operators.
     pub fn desk(&self) -> Arc<dyn Desk> {
         Arc::new(self.clone())
     }
 
-    /// The outbox for people who change it.
+    /// The outbox for changes by operators.
     pub fn by_hand(&self) -> Arc<dyn ByHand> {
         Arc::new(self.clone())
     }
 
-    /// The outbox for whoever removes what is old.
+    /// The outbox for the removal of old messages.
     pub fn pruning(&self) -> Arc<dyn Pruning> {
         Arc::new(self.clone())
     }
@@ -162,7 +162,8 @@ async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, sqlx::Error> {
         ("statement_timeout", limit.as_str()),
         ("lock_timeout", "5s"),
         ("idle_in_transaction_session_timeout", PAUSE_LIMIT),
-        // With a million rows due the server would take a claim to be dear, and compile it each time: 100 ms, where it runs for 2.
+        // With a million due rows the server would expect a claim to be costly, and compile it each time. That takes
+        // 100 ms for a claim of 2 ms.
         ("jit", "off"),
     ]);
     if let Some(schema) = options.schema {
@@ -175,7 +176,7 @@ async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, sqlx::Error> {
     or_cause(pool.await, &connect).await
 }
 
-/// A pool that asks whether a connection still holds only where nobody has used it for a while.
+/// A pool that asks whether a connection still works only after the connection was idle for a while.
 fn asked_after_a_while<DB: sqlx::Database>(options: PoolOptions<DB>) -> PoolOptions<DB> {
     options.test_before_acquire(false).before_acquire(|connection, meta| {
         Box::pin(async move {
@@ -187,7 +188,8 @@ fn asked_after_a_while<DB: sqlx::Database>(options: PoolOptions<DB>) -> PoolOpti
     })
 }
 
-/// What a pool was made of, or why not: by itself it says only that it waited in vain, one connection has the server's words.
+/// The pool, or the reason why there is none. The pool by itself says only that it waited in vain; one single
+/// connection has the server's words.
 async fn or_cause<P, C>(pool: sqlx::Result<P>, connect: &C) -> sqlx::Result<P>
 where
     C: sqlx::ConnectOptions<Connection: Sized>,
@@ -202,7 +204,7 @@ where
 }
 
 async fn mysql(options: &ConnectOptions<'_>) -> Result<MySqlPool, sqlx::Error> {
-    // MariaDB's own scheme means the same protocol.
+    // The scheme of MariaDB means the same protocol.
     let url = options.url.replacen("mariadb:", "mysql:", 1);
     let connect = MySqlConnectOptions::from_str(&url)?.timezone("+00:00".to_owned()).charset("utf8mb4");
     let pool = asked_after_a_while(MySqlPoolOptions::new())
@@ -223,7 +225,7 @@ async fn sqlite(options: &ConnectOptions<'_>) -> Result<SqlitePool, sqlx::Error>
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
-        // In KiB. Each connection has a cache of its own, of 2 MB where nobody says otherwise; that of the system is behind it.
+        // In KiB. Each connection has a cache of its own, of 2 MB by default. The cache of the system is behind it.
         .pragma("cache_size", "-1024")
         .busy_timeout(STATEMENT_LIMIT);
     SqlitePoolOptions::new()

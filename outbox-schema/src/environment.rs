@@ -1,15 +1,15 @@
-//! What an environment may be called: one rule for the settings and for the tables.
+//! The rule for names of environments: one rule for the settings and for the tables.
 
 use crate::plain_name;
 
 /// The rule in words.
 pub const ALLOWED: &str = "1 to 64 letters, digits, \".\", \"_\" or \"-\"";
 
-/// Longest name, in bytes.
+/// The longest name, in bytes.
 const LONGEST: usize = 64;
 
-/// Checks that an environment can have this name. It becomes part of a script, so nothing but plain characters is let
-/// through.
+/// Checks that an environment can have this name. The name becomes part of a script, so only plain characters are
+/// allowed.
 ///
 /// # Errors
 /// Why it cannot.

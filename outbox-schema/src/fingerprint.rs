@@ -1,19 +1,19 @@
-//! What errors have in common: two messages that failed for the same cause have the same pattern, though their ids,
-//! times and addresses differ.
+//! The pattern of an error. Two messages that failed for the same cause have the same pattern, though their ids, times
+//! and addresses differ.
 
-/// Longest pattern, in characters.
+/// The longest pattern, in characters.
 pub const PATTERN_CHARS: usize = 200;
 
-/// What stands in a pattern for something that varies: a number, a UUID, a time, a token.
+/// The sign for a part that varies: a number, a UUID, a time, a token.
 const VARIABLE: &str = "#";
 
-/// Letters and digits in a row that no language has as a word: a token.
+/// A run of this many letters and digits is a token: no language has such a word.
 const TOKEN_CHARS: usize = 32;
 
-/// Letters of hexadecimal digits that are more likely a hash than a word.
+/// A run of this many hexadecimal digits is more likely a hash than a word.
 const HEX_CHARS: usize = 8;
 
-/// A UUID's groups.
+/// The lengths of the groups of a UUID.
 const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
 
 /// Words of dates, which change from day to day.
@@ -22,9 +22,9 @@ const CALENDAR: [&str; 19] = [
     "Oct", "Nov", "Dec",
 ];
 
-/// `error` without its variable parts: numbers, UUIDs, hexadecimal digits, times and tokens are `#`, what stands in
-/// quotes is `…`, and of a URL only its origin is left. One line of at most [`PATTERN_CHARS`] characters. The pattern of
-/// a pattern is itself.
+/// The error without its variable parts. Numbers, UUIDs, hexadecimal digits, times and tokens become `#`. Text in
+/// quotes becomes `…`, and of a URL only its origin is left. The pattern is one line of at most [`PATTERN_CHARS`]
+/// characters. The pattern of a pattern is itself.
 ///
 /// ```
 /// # use outbox_schema::fingerprint::pattern;
@@ -43,15 +43,15 @@ pub fn pattern(error: &str) -> String {
     pattern.finish()
 }
 
-/// Stands for an error's pattern in `outbox.error_hash`: the same on every machine and in every release (FNV-1a, 48 of
-/// its bits). Nobody gains by two errors that share one.
+/// The hash of an error's pattern, for `outbox.error_hash`. It is the same on every machine and in every release
+/// (FNV-1a, 48 of its bits). It need not resist an attacker: two errors with the same hash help no one.
 pub fn error_hash(error: &str) -> String {
     let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = pattern(error).bytes().fold(0xcbf2_9ce4_8422_2325, fold);
     format!("{:012x}", hash >> 16)
 }
 
-/// The beginning of a text that goes into the pattern as one.
+/// The beginning of a text, which goes into the pattern as one piece.
 struct Piece<'a> {
     bytes: usize,
     shown: std::borrow::Cow<'a, str>,
@@ -72,7 +72,7 @@ impl<'a> Piece<'a> {
         }
         let quoted = match first {
             '"' | '`' => Self::quoted(text, first),
-            // An apostrophe within a word is no quote.
+            // An apostrophe within a word is not a quote.
             '\'' if !after_word => Self::quoted(text, first),
             _ => None,
         };
@@ -87,7 +87,7 @@ impl<'a> Piece<'a> {
         let scheme = ["https://", "http://"].into_iter().find(|scheme| text.starts_with(scheme))?;
         let ends = |c: char| c.is_whitespace() || c.is_control() || "\"'`<>()[]{},;".contains(c);
         let length = text[scheme.len()..].find(ends).map_or(text.len(), |end| scheme.len() + end);
-        // What ends the sentence is not of the URL.
+        // A character that ends the sentence does not belong to the URL.
         let url = text[..length].trim_end_matches(['.', ':', '!', '?']);
         let authority = url.get(scheme.len()..).filter(|rest| !rest.is_empty())?;
         let host = authority.split(['/', '?']).next().unwrap_or_default();
@@ -111,7 +111,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Length of the UUID that the text begins with.
+/// The length of the UUID that the text begins with.
 fn uuid(text: &str) -> Option<usize> {
     let mut rest = text;
     for (place, length) in UUID_GROUPS.into_iter().enumerate() {
@@ -140,13 +140,13 @@ fn varies(word: &str) -> bool {
 struct Pattern {
     text: String,
     chars: usize,
-    /// Where the last variable part ended, where only what joins numbers has come since.
+    /// Where the last variable part ended, while only characters that join numbers have followed.
     joined: Option<usize>,
     last_is_word: bool,
 }
 
 impl Pattern {
-    /// Whether there was room.
+    /// Adds a piece. Returns whether there was room.
     fn push(&mut self, shown: &str, is_word: bool) -> bool {
         if shown == VARIABLE {
             // `2026-05-01T12:00:00`, `1, 2, 3` and `-5` vary as a whole.
@@ -173,7 +173,7 @@ impl Pattern {
         true
     }
 
-    /// The sign of a number goes with it; a hyphen that follows a word stays.
+    /// Drops the sign of a number with the number. A hyphen after a word stays.
     fn drop_sign(&mut self) {
         let before = self.text.trim_end_matches(['-', '+']);
         if before.is_empty() || before.ends_with([' ', '(', '[', '=', ':']) {
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(error_hash(""), "cbf29ce48422");
     }
 
-    /// A text that is put together from what errors are made of.
+    /// A text put together from pieces of errors.
     fn anything() -> impl Strategy<Value = String> {
         let part = prop_oneof![
             "[a-zA-Z]{1,12}",
@@ -234,7 +234,7 @@ mod tests {
         proptest::collection::vec(part, 0..60).prop_map(|parts| parts.concat())
     }
 
-    /// Something whose two values name the same cause.
+    /// A variable part in two values that have the same cause.
     fn variable() -> impl Strategy<Value = (String, String)> {
         let pair = |regex: &'static str| (regex, regex).boxed();
         prop_oneof![

@@ -1,4 +1,4 @@
-//! What a message is, which transitions are legal, and the stores that keep them.
+//! What a message is, which transitions are legal, and the stores that keep messages.
 //!
 //! An application writes a message in the transaction of its own data with [`enqueue()`] (or with plain SQL:
 //! three columns suffice). A dispatcher reads and marks it through the [`Store`] port. The database is the

@@ -8,32 +8,33 @@ use crate::{ClaimId, MessageId, Revision};
 /// The closed result of one attempt, as an adapter reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The other side accepted the message. `receipt` is the id it gave, if any.
+    /// The receiver accepted the message.
     Delivered {
-        /// FCM: `name`.
+        /// The id that the receiver gave, if any. FCM: `name`.
         receipt: Option<String>,
     },
-    /// Not accepted, worth another try; not before that long from now where the other side said so.
+    /// Not accepted, and worth another try.
     Retry {
-        /// From a `Retry-After`, or the floor of the channel.
+        /// The earliest time of the next try, from now: from a `Retry-After`, or the floor of the channel.
         not_before: Option<Duration>,
     },
-    /// Will never be accepted.
+    /// The message will never be accepted.
     Dead {
-        /// Why.
+        /// Why it will never be accepted.
         reason: DeadReason,
     },
-    /// Will never be accepted, because the target is gone: also recorded in `outbox_invalid_target`.
+    /// The message will never be accepted, because the target is gone. The target is recorded in
+    /// `outbox_invalid_target`.
     DeadTarget,
-    /// The fault is ours or the destination's, not the message's (bad credentials, quota): the whole scope
-    /// waits, and no attempt is counted.
+    /// The fault lies with this replica or with the destination, not with the message: bad credentials, a quota. The
+    /// whole scope waits, and no attempt is counted.
     Defer {
-        /// What waits.
+        /// The scope that waits.
         scope: Scope,
-        /// For how long.
+        /// How long it waits.
         until: Duration,
     },
-    /// The request was, or may have been, written, and no answer came.
+    /// The request was written, or may have been, and no answer came.
     InDoubt,
     /// Nothing was sent: the gate was closed.
     Unsent,
@@ -54,12 +55,12 @@ impl Outcome {
     }
 }
 
-/// What a deferral holds up.
+/// The scope of an [`Outcome::Defer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// The message's destination: an HTTP origin, or an FCM channel.
     Destination,
-    /// All of the message's channel.
+    /// The whole channel of the message.
     Channel,
 }
 
@@ -68,20 +69,20 @@ pub enum Scope {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DeadReason {
-    /// The message, or its target, can never be accepted.
+    /// The message or its target can never be accepted.
     Permanent,
-    /// Its attempts, or the age up to which it is retried, are used up.
+    /// The attempts of the message are used up, or the age up to which it is retried.
     Exhausted,
-    /// `expires_at` passed before it was sent.
+    /// The message's `expires_at` passed before it was sent.
     Expired,
-    /// In doubt on a channel that is at most once.
+    /// The message was in doubt, on a channel that sends at most once.
     InDoubt,
-    /// Cancelled by a person or by its application.
+    /// A person or the application cancelled the message.
     Cancelled,
 }
 
 impl DeadReason {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: [Self; 5] = [Self::Permanent, Self::Exhausted, Self::Expired, Self::InDoubt, Self::Cancelled];
 
     /// The value of the column.
@@ -117,72 +118,72 @@ pub struct Mark {
     pub revision: Revision,
     /// What becomes of the row.
     pub verdict: Verdict,
-    /// What is paused for what came of the attempt.
+    /// The pause that the attempt leads to.
     pub pause: Option<Pause>,
-    /// The answer's status code, where there was an answer.
+    /// The status code of the answer, if there was one.
     pub status_code: Option<u16>,
-    /// What went wrong, for people; none for a plain success.
+    /// What went wrong, for people. None for a plain success.
     pub error: Option<String>,
-    /// The attempt as `outbox_attempt` keeps it (every attempt that was not a plain success). For a plain
-    /// success it is written only where the mark is refused, as delivered-but-fenced.
+    /// The attempt as `outbox_attempt` keeps it. An attempt that was a plain success is written only where its mark is
+    /// refused, as delivered-but-fenced.
     pub attempt: AttemptRecord,
 }
 
 /// What becomes of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// `SUCCESS`; counts an attempt.
+    /// `SUCCESS`. Counts an attempt.
     Success {
-        /// What the other side returned as its own id.
+        /// The receiver's own id of the message.
         receipt: Option<String>,
     },
-    /// Stays `PENDING`, due again after `after`; counts an attempt.
+    /// Stays `PENDING`, due again after `after`. Counts an attempt.
     Retry {
         /// From the moment the mark is written, by the database's clock.
         after: Duration,
     },
-    /// `DEAD`; counts an attempt where one was made.
+    /// `DEAD`. Counts an attempt where one was made.
     Dead {
-        /// Why.
+        /// The reason of the death.
         reason: DeadReason,
         /// Whether a request was made, or may have been.
         attempted: bool,
         /// Whether the target goes into `outbox_invalid_target`.
         invalid_target: bool,
     },
-    /// Stays `PENDING`, due again after `after`; counts no attempt.
+    /// Stays `PENDING`, due again after `after`. Counts no attempt.
     Deferred {
         /// From the moment the mark is written, by the database's clock.
         after: Duration,
     },
-    /// Stays `PENDING`, due again after `after`; counts no attempt, though one was made and failed: its destination is at fault.
-    /// How long the message is tried counts from it all the same.
+    /// Stays `PENDING`, due again after `after`. An attempt was made and failed, but is not counted: the destination is
+    /// at fault. The age up to which the message is retried counts from that attempt all the same.
     Spared {
         /// From the moment the mark is written, by the database's clock.
         after: Duration,
-        /// The same where the destination takes messages again before that.
+        /// The same, where the destination takes messages again before that.
         at_least: Duration,
     },
-    /// Stays `PENDING` and due: it was not sent. Counts no attempt.
+    /// Stays `PENDING` and due, since it was not sent. Counts no attempt.
     Unsent,
 }
 
 /// One numbered try to deliver.
 #[derive(Debug, Clone)]
 pub struct AttemptRecord {
-    /// 1 for the first.
+    /// The number of the attempt, 1 for the first.
     pub number: u32,
-    /// Epoch under which it was made.
+    /// The epoch of the attempt.
     pub epoch: crate::Epoch,
-    /// Who made it.
+    /// The holder that made the attempt.
     pub holder: crate::Holder,
-    /// When it began, by this process's clock; written as the database's now less the time since.
+    /// When the attempt began, by the clock of this process. The store writes the database's now less the time since.
     pub started: Instant,
-    /// From the gate to the last byte of the answer.
+    /// The time from the gate to the last byte of the answer.
     pub duration: Duration,
-    /// [`Outcome::as_str`].
+    /// The outcome: [`Outcome::as_str`].
     pub outcome: &'static str,
-    /// The beginning of the response, where one helps to explain.
+    /// The beginning of the answer, where that helps to explain.
     pub excerpt: Option<String>,
 }
 

@@ -24,11 +24,11 @@ pub struct Revision(pub i32);
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Status {
-    /// Waiting for its time, for its turn, or in flight.
+    /// The message waits for its time or its turn, or is in flight.
     Pending,
-    /// The other side accepted it.
+    /// The receiver accepted the message.
     Success,
-    /// A dead letter: kept with its reason until it is redriven or its retention ends.
+    /// The message is a dead letter, kept with its reason until it is redriven or its retention ends.
     Dead,
 }
 
@@ -46,11 +46,11 @@ impl Status {
 /// A claimed row.
 #[derive(Clone, sqlx::FromRow)]
 pub struct Message {
-    /// Primary key.
+    /// The primary key.
     pub id: i64,
     /// The revision that the claim recorded.
     pub revision: i32,
-    /// The same on every attempt.
+    /// The idempotency key, the same on every attempt.
     #[sqlx(try_from = "Lossy<String>")]
     pub idempotency_key: String,
     /// The name of a configured channel.
@@ -59,10 +59,10 @@ pub struct Message {
     /// What the row addresses, as the application wrote it.
     #[sqlx(try_from = "Lossy<String>")]
     pub target: String,
-    /// The unit that is paused, limited and counted.
+    /// The destination: what is paused, limited and counted as one.
     #[sqlx(try_from = "Lossy<String>")]
     pub destination: String,
-    /// JSON as the database returns it; never re-serialised.
+    /// The payload: JSON as the database returns it, never re-serialised.
     #[sqlx(try_from = "Lossy<String>")]
     pub payload: String,
     /// Extra HTTP headers: a JSON object as text.
@@ -70,25 +70,27 @@ pub struct Message {
     pub headers: Option<String>,
     /// Attempts counted so far.
     pub attempts: i32,
-    /// The row's own budget, as written: may be nonsense.
+    /// The row's own number of attempts, as written: it may be nonsense.
     pub max_attempts: Option<i32>,
-    /// Milliseconds from the claim to `expires_at` by the database's clock; negative once past.
+    /// Milliseconds from the claim to `expires_at` by the database's clock. Negative once past.
     pub expires_in_ms: Option<i64>,
-    /// Milliseconds since the first attempt (of this life: a redrive starts anew).
+    /// Milliseconds since the first attempt after enqueuing or after the last redrive.
     pub retrying_for_ms: Option<i64>,
     /// Milliseconds from `created_at` to the claim.
     pub waited_ms: i64,
-    /// `created_at` in milliseconds since 1970, by the database's clock; none where it is no moment (`infinity`).
+    /// `created_at` in milliseconds since 1970, by the database's clock. None where it is no time of the calendar
+    /// (`infinity`).
     pub created_ms: Option<i64>,
-    /// Messages of the channel with the same key go out one at a time: the next is due once this one has an outcome.
+    /// The ordering key. Messages of the channel with the same key go out one at a time: the next is due once this one
+    /// has an outcome.
     #[sqlx(try_from = "Lossy<Option<String>>")]
     pub ordering_key: Option<String>,
     /// Whether the channel's target is in `outbox_invalid_target`.
     pub target_is_gone: bool,
-    /// W3C trace context of the enqueuing request.
+    /// The W3C trace context of the request that enqueued the message.
     #[sqlx(try_from = "Lossy<Option<String>>")]
     pub traceparent: Option<String>,
-    /// Vendor part of the trace context.
+    /// The vendor part of the trace context.
     #[sqlx(try_from = "Lossy<Option<String>>")]
     pub tracestate: Option<String>,
 }
@@ -99,12 +101,12 @@ impl Message {
         MessageId(self.id)
     }
 
-    /// How long before the claim its first attempt began (of this life); zero where there was none.
+    /// How long before the claim the first attempt began, counted since the last redrive. Zero where there was none.
     pub fn retrying_for(&self) -> Duration {
         Duration::from_millis(self.retrying_for_ms.and_then(|ms| ms.try_into().ok()).unwrap_or(0))
     }
 
-    /// When the application wrote it, by the database's clock; none where that is no moment.
+    /// When the application wrote the message, by the database's clock. None where that is no time of the calendar.
     pub fn created_at(&self) -> Option<SystemTime> {
         let since_1970 = Duration::from_millis(u64::try_from(self.created_ms?).ok()?);
         SystemTime::UNIX_EPOCH.checked_add(since_1970)
@@ -116,7 +118,7 @@ impl Message {
     }
 }
 
-/// Says which message it is; bodies, headers and targets stay out of logs.
+/// Names the message. Bodies, headers and targets stay out of logs.
 impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Message")

@@ -1,4 +1,4 @@
-//! What the newest messages show of mistakes of the applications that write them.
+//! Mistakes of applications that the newest messages show.
 
 use sqlx::FromRow;
 
@@ -10,18 +10,19 @@ use crate::{Database, DeskError};
 pub struct Mistakes {
     /// How many messages were looked at.
     pub looked_at: i64,
-    /// Payloads that are a JSON string holding JSON.
+    /// Payloads that are a JSON string that holds JSON.
     pub encoded_twice: i64,
-    /// Messages that were not tried and are due before they were written, or a whole number of hours after it, to the minute.
+    /// Messages without an attempt that are due before they were written, or a whole number of hours after it, to the
+    /// minute.
     pub whole_hours: i64,
-    /// Messages whose `created_at` is more than a minute from now.
+    /// Messages whose `created_at` is more than a minute in the future.
     pub in_future: i64,
 }
 
 const MISTAKES: Statement = statement!("desk/mistakes");
 
 impl Database {
-    /// Looks through the newest messages for mistakes of their applications.
+    /// Searches the newest messages for mistakes of their applications.
     pub async fn mistakes(&self) -> Result<Mistakes, DeskError> {
         let rows: Vec<Mistakes> =
             read(self, &MISTAKES, &[]).await.map_err(while_doing("looking for mistakes of applications"))?;

@@ -1,15 +1,15 @@
-//! Mistakes that a payload shows: what was encoded twice, and what was rounded.
+//! Mistakes that a payload shows: JSON that was encoded twice, and numbers that were rounded.
 
-/// Whether the payload is a JSON string that holds a JSON object or array: somebody encoded it twice, or means a text. The check
-/// of the tables refuses such a row at its insert (`outbox_payload_encoded_twice`).
+/// Whether the payload is a JSON string that holds a JSON object or array. Either the application encoded it twice, or
+/// it means a text. The check `outbox_payload_encoded_twice` of the tables refuses such a row at its insert.
 pub fn is_encoded_twice(payload: &str) -> bool {
     payload.starts_with('"')
         && serde_json::from_str::<String>(payload)
             .is_ok_and(|text| text.trim_start_matches([' ', '\t', '\r', '\n']).starts_with(['{', '[']))
 }
 
-/// Whether a number of the payload has as many digits as a 64-bit float can hold, and a fraction or an exponent. MySQL keeps
-/// numbers of JSON in 64 bits, so there it may have been another number.
+/// Whether a number of the payload has as many digits as a 64-bit float can hold, and a fraction or an exponent. MySQL
+/// keeps the numbers of JSON in 64 bits, so the application may have written another number.
 pub fn may_be_rounded(payload: &str) -> bool {
     let mut in_string = false;
     let mut escaped = false;
@@ -35,7 +35,7 @@ pub fn may_be_rounded(payload: &str) -> bool {
     float && digits >= FLOAT_DIGITS
 }
 
-/// Decimal digits of which a 64-bit float is sure: 15. One with more may stand for others.
+/// A 64-bit float is sure of 15 decimal digits. A number with this many digits may stand for others.
 const FLOAT_DIGITS: u32 = 16;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Names of plain characters: of channels, environments, schemas and projects. Each has its own characters and length.
 
-/// Checks that a name has only `allowed` characters, one at least, and is no longer than `longest` bytes.
+/// Checks that a name has only `allowed` characters, at least one, and is no longer than `longest` bytes.
 ///
 /// # Errors
-/// Why it cannot be one.
+/// Why it cannot be a name.
 pub fn check(name: &str, longest: usize, allowed: impl Fn(char) -> bool) -> Result<(), String> {
     match name.chars().find(|c| !allowed(*c)) {
         Some(other) => Err(format!("it contains {other:?}")),

@@ -1,6 +1,6 @@
-//! One statement in three dialects, run on whichever database there is: for migrating, for people's desk, and for what a
-//! poller does beside its messages (destinations, retention). What is done for each message is written for its database:
-//! the stores, and enqueuing.
+//! Runs one statement on any of the three databases: for migrating, for the operator's desk, and for what a poller does
+//! beside its messages (destinations, retention). The work for each message has statements of its own for each
+//! database: the stores, and enqueuing.
 
 use sqlx::mysql::MySqlRow;
 use sqlx::postgres::PgRow;
@@ -12,8 +12,8 @@ use sqlx::{
 
 use crate::{Database, DeskError};
 
-/// A statement as each database takes it: the same parameters in the same order, the same columns. MySQL has no
-/// numbered parameters; where one is needed twice, its file says `?1`, `?2` and so on, as SQLite's does.
+/// A statement in each dialect, with the same parameters in the same order and the same columns. MySQL has no numbered
+/// parameters. Where it needs a parameter twice, its file has `?1`, `?2` and so on, as SQLite's does.
 #[derive(Debug)]
 pub(crate) struct Statement {
     pub(crate) postgres: &'static str,
@@ -52,7 +52,7 @@ impl<'a> From<&'a str> for Value<'a> {
     }
 }
 
-/// A row that is read in the same way from each database; `()` where there is nothing to read.
+/// A row that is read in the same way from each database. `()` is for statements without rows.
 pub(crate) trait AnyRow:
     for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, MySqlRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin
 {
@@ -81,8 +81,9 @@ impl AnyConnection<'_> {
         self.rows_of(statement, values, true).await
     }
 
-    /// The same for a statement that reads much of an index: executed a second time, a prepared statement of MariaDB
-    /// 10.11 reads the rows as well, where the index has all that is asked for. So it is prepared anew each time.
+    /// The same for a statement that reads much of an index. MariaDB 10.11 reads the rows too when it executes a
+    /// prepared statement a second time, even where the index has all columns. So the statement is prepared anew each
+    /// time.
     pub(crate) async fn rows_from_index<T: AnyRow>(
         &mut self,
         statement: &'static Statement,
@@ -114,7 +115,7 @@ impl AnyConnection<'_> {
         }
     }
 
-    /// Runs a statement that inserts one row, and gives its `id`.
+    /// Runs a statement that inserts one row. Returns the `id` of the row.
     pub(crate) async fn inserted_id(
         &mut self,
         statement: &'static Statement,
@@ -137,7 +138,7 @@ impl AnyConnection<'_> {
         }
     }
 
-    /// Runs a statement that returns no rows, and gives how many it changed.
+    /// Runs a statement that returns no rows. Returns how many rows it changed.
     pub(crate) async fn changed(&mut self, statement: &'static Statement, values: &[Value<'_>]) -> sqlx::Result<u64> {
         match self {
             Self::Postgres(connection) => {
@@ -167,7 +168,7 @@ impl AnyConnection<'_> {
     }
 }
 
-/// The statement with bare `?`, and a value for each. One that has none but bare `?` is left as it is.
+/// The statement with bare `?`, and a value for each. A statement that has only bare `?` stays as it is.
 fn unnumbered<'a>(statement: &str, values: &[Value<'a>]) -> (String, Vec<Value<'a>>) {
     let mut parts = statement.split('?');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -199,7 +200,7 @@ where
     Ok(arguments)
 }
 
-/// A transaction on one of the databases; undone where it is dropped.
+/// A transaction on one of the databases. It is rolled back where it is dropped.
 pub(crate) enum AnyTransaction {
     Postgres(Transaction<'static, Postgres>),
     MySql(Transaction<'static, MySql>),
@@ -207,7 +208,7 @@ pub(crate) enum AnyTransaction {
 }
 
 impl AnyTransaction {
-    /// To look only: what is read on PostgreSQL and SQLite is of one moment.
+    /// Begins a transaction that only reads. On PostgreSQL and SQLite, all its reads are of one moment.
     ///
     /// # Cancel safety
     /// Safe, as is [`Self::to_write`].
@@ -221,13 +222,15 @@ impl AnyTransaction {
         .await
     }
 
-    /// To lock, then read in a later statement, and write. (On MySQL the session is READ COMMITTED.)
+    /// Begins a transaction that locks, then reads in a later statement, and writes. (On MySQL the session is READ
+    /// COMMITTED.)
     pub(crate) async fn to_write(database: &Database) -> sqlx::Result<Self> {
         Self::begin(database.clone(), "BEGIN ISOLATION LEVEL READ COMMITTED", "BEGIN", "BEGIN IMMEDIATE").await
     }
 
-    /// In a task, so that it comes to its end also when nobody waits for it any more: given up halfway, the transaction
-    /// would stay open on its connection, unknown to the pool, and swallow what is written there next.
+    /// Begins the transaction in a task, so that this comes to its end even when its caller has gone. Given up halfway,
+    /// the transaction would stay open on its connection, unknown to the pool. Later writes on that connection would be
+    /// lost with it.
     async fn begin(
         database: Database,
         postgres: &'static str,
@@ -273,12 +276,12 @@ pub(crate) async fn read<T: AnyRow>(
     Ok(rows)
 }
 
-/// An error of the database, with what was asked of it.
+/// An error of the database, with what the desk was doing.
 pub(crate) fn while_doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> DeskError {
     move |source| DeskError::Database { doing, source }
 }
 
-/// What became of a question, in words: an error that the database reports is an answer.
+/// What became of a question, in words. An error that the database reports is an answer too.
 pub(crate) fn said(error: Option<&sqlx::Error>) -> &'static str {
     match error {
         Some(sqlx::Error::Database(_)) => "answered with an error",

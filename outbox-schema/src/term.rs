@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A slice of the outbox with a poller of its own. There is one, number 0, unless rows say otherwise.
+/// A slice of the outbox with its own poller. Rows that name no shard are in shard 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize)]
 #[serde(transparent)]
 pub struct Shard(pub i16);
@@ -24,8 +24,8 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// Who leads a term: the id of a process and a nonce of the term, both random. Never a host name: two
-/// containers may share one, and a restarted process is somebody else.
+/// Who leads a term: the id of a process and a nonce of the term, both random. It is never a host name: two containers
+/// may share one, and a restarted process is another holder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct Holder(String);
@@ -36,7 +36,7 @@ impl Holder {
         Self(format!("{instance}.{nonce}"))
     }
 
-    /// The text kept in the lease and in the tables.
+    /// The text in the lease and in the tables.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -51,25 +51,25 @@ impl fmt::Display for Holder {
 /// One unbroken leadership of one shard, as the database knows it. Every claim proves epoch *and* holder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TermId {
-    /// What is led.
+    /// The shard that the term leads.
     pub shard: Shard,
     /// The fencing token.
     pub epoch: Epoch,
-    /// Who leads.
+    /// The holder that leads the term.
     pub holder: Holder,
 }
 
-/// Why a term ended, as `outbox_term_log.ended_because`, the log line and `outbox_terms_total{end}` say it.
+/// Why a term ended: the words of `outbox_term_log.ended_because`, of the log line and of `outbox_terms_total{end}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TermEnd {
-    /// Its time, `lease.term`, was up.
+    /// The time of the term, `lease.term`, was up.
     Interval,
-    /// The lease store answered that the lease is somebody else's, or a later term found this one unended.
+    /// The lease store answered that another holder has the lease, or a later term found this one without an end.
     Lost,
     /// No renewal succeeded in time, so trust ran out.
     RenewalFailed,
-    /// The dispatch loop stopped making progress and lost its renewals for it.
+    /// The dispatch loop stopped making progress, and so lost its renewals.
     Wedged,
     /// The process was asked to stop.
     Shutdown,

@@ -1,8 +1,8 @@
 //! Delivery over the FCM HTTP v1 API: `POST {base_url}/v1/projects/{project}/messages:send`
 //! (<https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send>).
 //!
-//! `request` makes the body, `token` keeps the access token, `response` decides what an answer means. FCM knows no
-//! idempotency key, so a repeat carries ids by which it replaces the first on the device.
+//! `request` makes the body, `token` keeps the access token, `response` decides what an answer means. FCM has no
+//! idempotency key. So a repeated request carries ids that make it replace the first one on the device.
 
 mod request;
 mod response;
@@ -33,11 +33,11 @@ use crate::transport::exchange::{HeadAlone, NoAnswer, Read};
 use crate::transport::network::Guard;
 use crate::transport::network::tls::Tls;
 
-/// How long the rate takes to rise from nothing after a rest
+/// How long the rate takes to rise from zero after a rest
 /// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
 pub const RAMP_UP: Duration = Duration::from_mins(1);
 
-/// How long a channel waits that has no access token.
+/// How long a channel waits when it has no access token.
 const NO_TOKEN_WAIT: Duration = Duration::from_secs(30);
 
 /// A configured channel of kind `fcm`.
@@ -52,8 +52,8 @@ pub struct FcmChannel {
 }
 
 impl FcmChannel {
-    /// Sets the channel `name` up, without a word to anybody: the first delivery fetches the first token. `timeout` is
-    /// the deadline of a whole attempt; `at_most_once` says that its policy for rows in doubt is `dead_letter`.
+    /// Sets the channel `name` up without a request: the first delivery fetches the first token. `timeout` is the
+    /// deadline of a whole attempt. `at_most_once` says that the channel's policy for rows in doubt is `dead_letter`.
     ///
     /// # Errors
     /// [`SetupError`] names the key and what is allowed.
@@ -81,7 +81,8 @@ impl FcmChannel {
         Ok(self.connections.send(&request, deadline).await?.read(deadline).await)
     }
 
-    /// Sends, and once more with a new token where FCM refused the kept one: it may have been revoked.
+    /// Sends a request, and sends it once more with a new token where FCM refused the kept one: it may have been
+    /// revoked.
     async fn send_with_token(&self, call: &Call, deadline: Instant) -> Result<(Read, Arc<Token>), Answer> {
         let token = self.token(deadline).await?;
         let read = self.send(call, &token, deadline).await.map_err(unanswered)?;
@@ -92,7 +93,7 @@ impl FcmChannel {
         let renewed = self.token(deadline).await?;
         match self.send(call, &renewed, deadline).await {
             Ok(read) => Ok((read, renewed)),
-            // Then it is as FCM said.
+            // The answer of FCM to the first request then stands.
             Err(NoAnswer::NotPermitted) => Ok((read, token)),
             Err(no_answer) => Err(unanswered(no_answer)),
         }
@@ -123,7 +124,7 @@ impl FcmChannel {
     }
 }
 
-/// What is sent, whatever the token.
+/// The request, without its token.
 #[derive(Clone)]
 struct Call {
     body: Bytes,
@@ -159,7 +160,7 @@ impl Adapter for FcmChannel {
 
 fn unanswered(no_answer: NoAnswer) -> Answer {
     match no_answer {
-        // Every message goes to the same place, so a place out of reach is no fault of the message.
+        // Every message goes to the same place, so an unreachable place is no fault of the message.
         NoAnswer::Impossible(error) => {
             Answer::failed(Outcome::Defer { scope: Scope::Channel, until: CHANNEL_WAIT }, error)
         }
@@ -169,7 +170,7 @@ fn unanswered(no_answer: NoAnswer) -> Answer {
     }
 }
 
-/// FCM's id of the accepted message, where the body says it. Without it the message is delivered all the same.
+/// FCM's id of the accepted message, where the body has it. The message is delivered even without it.
 fn receipt(body: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Accepted {
@@ -179,7 +180,7 @@ fn receipt(body: &[u8]) -> Option<String> {
     Some(name).filter(|name| name.len() <= 512 && !name.contains(char::is_control))
 }
 
-/// Where tokens come from, and for which project.
+/// The source of tokens, and the project.
 fn credentials(setup: Setup<'_>, settings: &Settings) -> Result<(Source, String), SetupError> {
     let mut project = settings.project_id.clone();
     let source = if settings.credentials.is_empty() {
@@ -201,17 +202,17 @@ fn credentials(setup: Setup<'_>, settings: &Settings) -> Result<(Source, String)
     }
 }
 
-/// What [`check_project_id`] allows, in words.
+/// The characters that [`check_project_id`] allows, in words.
 pub const PROJECT_ID: &str = "lower-case letters, digits, \"-\", \".\" and \":\"";
 
-/// Longer than any, in bytes.
+/// A length in bytes that no project id exceeds.
 const PROJECT_ID_LONGEST: usize = 128;
 
-/// Whether a project of Google's can be called so, also by an older id as `domain.com:project`
+/// Checks the id of a Google project. Older ids such as `domain.com:project` are allowed too
 /// (<https://cloud.google.com/resource-manager/docs/creating-managing-projects>).
 ///
 /// # Errors
-/// What it must not contain.
+/// What the id must not contain.
 pub fn check_project_id(id: &str) -> Result<(), String> {
     plain_name::check(id, PROJECT_ID_LONGEST, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:".contains(c))
 }

@@ -1,5 +1,5 @@
-//! From a message to the body of an FCM request: the payload, its target, and the ids by which a repeat replaces the
-//! first on the device. What cannot be valid is refused: `outbox_schema::enqueue::fcm`.
+//! From a message to the body of an FCM request: the payload, its target, and the ids that make a repeated request
+//! replace the first one on the device. Invalid content is refused by `outbox_schema::enqueue::fcm`.
 
 use outbox_schema::enqueue::fcm::Fields;
 use outbox_schema::{FcmMessage, FcmTarget};
@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 
 use crate::adapter::Delivery;
 
-/// What is sent.
+/// The body of a request.
 #[derive(Debug)]
 pub(super) struct Composed {
     pub(super) body: Vec<u8>,
     pub(super) target: FcmTarget,
 }
 
-/// The body for a message; else what is wrong with its row and what to do about it.
+/// The body for a message. The error says what is wrong with its row and what to do about it.
 pub(super) fn compose(delivery: &Delivery) -> Result<Composed, String> {
     let target = FcmTarget::parse(&delivery.target)?;
     let FcmMessage { mut fields, room } = FcmMessage::read(&delivery.payload, &target)?;
@@ -24,14 +24,14 @@ pub(super) fn compose(delivery: &Delivery) -> Result<Composed, String> {
     Ok(Composed { body: body.to_string().into_bytes(), target })
 }
 
-/// Sets, where the payload does not, what makes a repeat take the place of the first.
+/// Sets the ids that make a repeated request replace the first one, where the payload does not set them.
 ///
-/// `android.collapse_key` only goes with a notification: of messages with different collapse keys FCM keeps four for a
-/// device that is offline, of data messages without one a hundred
+/// `android.collapse_key` is set only beside a notification. For a device that is offline, FCM keeps messages of at
+/// most four different collapse keys, but a hundred data messages without one
 /// (<https://firebase.google.com/docs/cloud-messaging/customize-messages/collapsible-message-types>).
 fn add_replacement_ids(message: &mut Fields, key: &str, room: usize) -> Result<(), String> {
     const DATA_KEY: &str = "idempotency_key";
-    // A message that is nearly too long goes without rather than not at all.
+    // A message that is nearly too long goes without the id rather than not at all.
     if DATA_KEY.len() + key.len() <= room {
         object(message, "data")?.entry(DATA_KEY).or_insert_with(|| key.into());
     }
@@ -39,7 +39,7 @@ fn add_replacement_ids(message: &mut Fields, key: &str, room: usize) -> Result<(
         || message.get("android").is_some_and(|android| android.get("notification").is_some());
     if has_notification {
         let android = object(message, "android")?;
-        // The JSON of protocol buffers knows a field by two names, and takes it once.
+        // The JSON of protocol buffers has two names for a field, and accepts only one of them at a time.
         if !android.contains_key("collapseKey") {
             android.entry("collapse_key").or_insert_with(|| key.into());
         }
@@ -60,7 +60,7 @@ fn object<'a>(fields: &'a mut Fields, name: &str) -> Result<&'a mut Fields, Stri
     value.as_object_mut().ok_or_else(|| format!("{name} is not a JSON object"))
 }
 
-/// Sets a header of a platform unless it is set, in whatever case.
+/// Sets a header of a platform, unless the payload sets it in any case of letters.
 fn header(platform: &mut Fields, name: &str, value: String) -> Result<(), String> {
     let headers = object(platform, "headers")?;
     if !headers.keys().any(|key| key.eq_ignore_ascii_case(name)) {
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(composed("abc", UUID, unset).unwrap()["message"]["android"], set);
     }
 
-    /// JSON of any shape, with the names that are looked at strewn in.
+    /// JSON of any shape, with the checked names strewn in.
     fn json_value() -> impl Strategy<Value = Value> {
         let name = "data|notification|android|apns|webpush|headers|ttl|tag|collapse_key|idempotency_key|[a-z]{0,3}";
         let leaf = prop_oneof![
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// Whether everything of `part` is in `whole`, but for what is null.
+    /// Whether all of `part` except nulls is in `whole`.
     fn holds(whole: &Value, part: &Value) -> bool {
         match (whole, part) {
             (Value::Object(whole), Value::Object(part)) => {

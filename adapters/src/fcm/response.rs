@@ -1,6 +1,6 @@
-//! What an answer of FCM other than 200 means.
+//! The meaning of an FCM answer other than 200.
 //!
-//! Read first from `error.details[].errorCode`, then from `error.status`, then from the HTTP code
+//! It is read first from `error.details[].errorCode`, then from `error.status`, then from the HTTP code
 //! (<https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode>). A body need not be JSON.
 
 use std::time::Duration;
@@ -12,16 +12,16 @@ use serde_json::Value;
 use crate::retry_after::{deferral, retry_after};
 use crate::transport::exchange::Read;
 
-/// FCM asks for at least that long before a retry (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
+/// The least wait before a retry that FCM asks for (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
 pub const RETRY_FLOOR: Duration = Duration::from_secs(10);
 
-/// How long a channel waits that is at fault, or over its quota, and was not told how long.
+/// How long a channel waits that is at fault, or over its quota, where the answer does not say how long.
 pub(super) const CHANNEL_WAIT: Duration = Duration::from_mins(1);
 
-/// What is wrong, by what must be done about it.
+/// The fault of an answer, by what must be done about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The installation is gone.
+    /// The installation of the app is gone.
     Unregistered,
     /// FCM will never take this message.
     InvalidArgument,
@@ -31,24 +31,25 @@ pub(super) enum Fault {
     SenderIdMismatch,
     /// The APNs or web push key that Firebase holds is wrong.
     ThirdPartyAuth,
-    /// Our access token is refused.
+    /// The access token of the channel is refused.
     Unauthenticated,
     /// The service account may not send, or the API is off.
     Forbidden,
-    /// Nothing is there, and it is not said to be the token.
+    /// Something was not found, and the answer does not say that it is the token.
     NotFound,
-    /// Over the quota of the project.
+    /// The project is over its quota.
     QuotaExceeded,
-    /// FCM is at fault, or does not say who is.
+    /// FCM is at fault, or does not say what is.
     Unavailable,
-    /// It is not FCM that answers.
+    /// The answer does not come from FCM.
     Redirect,
-    /// Another refusal of the request.
+    /// The request is refused for another reason.
     Refused,
 }
 
 impl Fault {
-    /// Whether messages die of it that nothing is wrong with: the project, or what Firebase holds of it, must be mended.
+    /// Whether the fault lies with the project, or with what Firebase keeps for it. Sound messages die of it until an
+    /// operator mends it.
     pub(super) fn is_of_the_project(self) -> bool {
         matches!(self, Self::SenderIdMismatch | Self::ThirdPartyAuth)
     }
@@ -108,8 +109,8 @@ fn is_about_token(error: &Value, details: &[Value]) -> bool {
         || apns.is_some_and(|apns| apns["statusCode"] == 410 && apns["reason"] == "Unregistered")
 }
 
-/// What becomes of the message, and why, for people. On a channel that is at most once, what leaves it open
-/// whether the message was accepted is in doubt.
+/// The outcome for the message, and the reason for people. On a channel that sends at most once, an answer that leaves
+/// open whether the message was accepted makes it in doubt.
 pub(super) fn judge(read: &Read, fault: Fault, target: &FcmTarget, at_most_once: bool) -> (Outcome, String) {
     let dead = Outcome::Dead { reason: DeadReason::Permanent };
     let target_gone = if target.is_device() { Outcome::DeadTarget } else { dead.clone() };

@@ -1,7 +1,7 @@
-//! Access tokens: fetched by `gcp_auth`, kept here, so that one can be dropped when FCM refuses it.
+//! Access tokens. `gcp_auth` fetches them, and this module keeps them, so that one can be dropped when FCM refuses it.
 //!
-//! One refresh at a time; who waits for it shares its result, also its failure. A token is refreshed
-//! [`EARLY`], beside the messages: as long as the old one holds, none waits for the new one.
+//! One refresh runs at a time. All that wait for it share its result, even a failure. A token is refreshed [`EARLY`],
+//! beside the messages: while the old token is valid, no message waits for the new one.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-/// How long before its end a token is replaced. The metadata server hands out a new one from 5 minutes before
+/// How long before its end a token is replaced. The metadata server gives out a new one 5 minutes before the end
 /// (<https://cloud.google.com/compute/docs/access/authenticate-workloads>).
 const EARLY: Duration = Duration::from_mins(4);
 
 /// The longest that fetching a token may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a token that still holds is used after an attempt to replace it failed.
+/// How long a valid token is used after an attempt to replace it failed.
 const PAUSE: Duration = Duration::from_secs(10);
 
 const SCOPE: &str = "https://www.googleapis.com/auth/firebase.messaging";
 
-/// Where tokens come from.
+/// The source of tokens.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
-    /// A service account's key file. Read anew for each token, so that a rotated key is taken up.
+    /// The key file of a service account. It is read anew for each token, so that a rotated key takes effect.
     KeyFile(PathBuf),
     /// Application default credentials.
     Default,
@@ -43,7 +43,7 @@ pub(super) struct Token {
 impl Token {
     fn new(secret: String, lifetime: Duration) -> Self {
         let now = Instant::now();
-        // One that lives a few minutes only is still used for half of them.
+        // A token that lives only a few minutes is still used for half of them.
         let early = EARLY.min(lifetime / 2);
         Self { secret, renew_at: now + lifetime.saturating_sub(early), expires: now + lifetime }
     }
@@ -64,7 +64,7 @@ pub(super) struct Tokens(Arc<Kept>);
 struct Kept {
     source: Source,
     current: std::sync::RwLock<Option<Arc<Token>>>,
-    /// Held while a token is fetched; the last failure, for those who waited for it.
+    /// Locked while a token is fetched. It holds the last failure, for those that waited for the fetch.
     refresh: Arc<Mutex<Option<Failure>>>,
 }
 
@@ -84,7 +84,7 @@ impl Tokens {
         Self(Arc::new(Kept { source, current: std::sync::RwLock::default(), refresh: Arc::default() }))
     }
 
-    /// A token that has not expired; else why there is none.
+    /// A token that has not expired. The error says why there is none.
     ///
     /// # Cancel safety
     /// Safe: the next caller fetches it.
@@ -104,7 +104,7 @@ impl Tokens {
         self.0.refresh(&mut failure, asked, deadline).await
     }
 
-    /// Fetches a new token beside its callers, unless somebody does or has just failed to.
+    /// Fetches a new token beside its callers, unless a fetch is under way or has just failed.
     fn renew(&self) {
         let Ok(mut failure) = Arc::clone(&self.0.refresh).try_lock_owned() else { return };
         if failure.as_ref().is_some_and(|failure| failure.at.elapsed() < PAUSE) {
@@ -119,7 +119,7 @@ impl Tokens {
         });
     }
 
-    /// Drops `refused`, unless it has been replaced already.
+    /// Drops the token `refused`, unless it has been replaced already.
     pub(super) fn forget(&self, refused: &Arc<Token>) {
         let mut current = self.0.current.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         if current.as_ref().is_some_and(|token| Arc::ptr_eq(token, refused)) {
@@ -165,11 +165,11 @@ impl Kept {
 }
 
 impl Source {
-    /// A new token. The provider is made anew each time because it would hand out its own kept token.
+    /// Fetches a new token. The provider is made anew each time, since it would give out the token that it keeps.
     async fn fetch(&self) -> Result<Token, String> {
         let token = match self.key_file() {
             Some(path) => {
-                // It reads the key and the system's root certificates from disk.
+                // This reads the key and the system's root certificates from disk.
                 let account = tokio::task::spawn_blocking(move || {
                     let json = KeyFile::read(&path)?.json;
                     gcp_auth::CustomServiceAccount::from_json(&json).map_err(|error| explain(&error))
@@ -190,13 +190,13 @@ impl Source {
     fn key_file(&self) -> Option<PathBuf> {
         match self {
             Self::KeyFile(path) => Some(path.clone()),
-            // Read here, since `gcp_auth` would panic at a `token_uri` that is not a URL.
+            // The file is read here, since `gcp_auth` would panic at a `token_uri` that is not a URL.
             Self::Default => std::env::var_os("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from),
         }
     }
 }
 
-/// The error with its causes: `gcp_auth` says little in the outermost. None of them holds a secret.
+/// The error with its causes: the outermost error of `gcp_auth` says little. None of them holds a secret.
 fn explain(error: &gcp_auth::Error) -> String {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| (**cause).source());
     causes.fold(error.to_string(), |mut text, cause| {
@@ -208,9 +208,9 @@ fn explain(error: &gcp_auth::Error) -> String {
     })
 }
 
-/// A service account's key file, checked.
+/// The checked key file of a service account.
 pub(super) struct KeyFile {
-    /// The file's text: holds the private key.
+    /// The text of the file, which holds the private key.
     json: String,
     pub(super) project_id: Option<String>,
 }
@@ -230,9 +230,9 @@ impl KeyFile {
         Self::parse(json, &shown.to_string())
     }
 
-    /// The text of the file that is called `shown`.
+    /// Parses the text of the file that errors call `shown`.
     fn parse(json: String, shown: &str) -> Result<Self, String> {
-        // What the parser says may quote the file.
+        // The parser's message may quote the file, so it is left out.
         let fields: KeyFields = serde_json::from_str(&json)
             .map_err(|_| format!("the file {shown} is not a service account's key: download one in JSON"))?;
         if fields.r#type != "service_account" {

@@ -1,9 +1,10 @@
 //! Messages as events of `CloudEvents` 1.0
-//! (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md>): in binary mode (3.1)
-//! the attributes of an event are headers and its data is the body, in structured mode (3.2) all of it is one body of JSON.
+//! (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md>). In binary mode
+//! (3.1) the attributes of an event are headers, and its data is the body. In structured mode (3.2) the whole event is
+//! one JSON body.
 //!
-//! In both, attributes come from the row's headers and below them from the channel's, as plain text: `ce-type`,
-//! `ce-source`, `ce-subject` and any extension. What the outbox knows itself is added here.
+//! In both modes, attributes come from the row's headers, and below them from the channel's, as plain text: `ce-type`,
+//! `ce-source`, `ce-subject` and any extension. The attributes that the outbox knows are added here.
 
 use std::fmt::Write as _;
 use std::time::SystemTime;
@@ -21,13 +22,13 @@ const DATACONTENTTYPE: &str = "ce-datacontenttype";
 const DATA: &str = "ce-data";
 const VERSION: &str = "1.0";
 
-/// Of an event in one body, as the binding's example has it (3.2.1.3).
+/// The content type of an event in one body, as in the binding's example (3.2.1.3).
 const STRUCTURED: HeaderValue = HeaderValue::from_static("application/cloudevents+json; charset=utf-8");
 
-/// What an event must say and the outbox cannot know.
+/// The attributes that an event needs and that the outbox cannot know.
 const GIVEN: [HeaderName; 2] = [HeaderName::from_static("ce-source"), HeaderName::from_static("ce-type")];
 
-/// Checks attributes that somebody wrote; else says what is wrong with them and what to do.
+/// Checks the attributes of settings or a row. The error says what is wrong with them and what to do.
 pub(super) fn check(headers: &HeaderMap, mode: CloudEvents) -> Result<(), String> {
     for (name, value) in headers {
         let Some(attribute) = name.as_str().strip_prefix(PREFIX) else { continue };
@@ -70,17 +71,17 @@ pub(super) fn check(headers: &HeaderMap, mode: CloudEvents) -> Result<(), String
     }
 }
 
-/// What the outbox knows of an event.
+/// The facts of an event that the outbox knows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'a> {
     /// The idempotency key of the message.
     pub(super) key: &'a str,
     pub(super) created_at: Option<SystemTime>,
-    /// `channels.NAME`, for what to mend.
+    /// `channels.NAME`, for errors that say what to mend.
     pub(super) channel: &'a str,
 }
 
-/// Makes an event in binary mode of the headers of a message; else says what its row lacks.
+/// Turns the headers of a message into an event in binary mode. The error says what the row lacks.
 pub(super) fn binary(headers: &mut HeaderMap, known: Known<'_>) -> Result<(), String> {
     complete(headers, known, CloudEvents::Binary)?;
     for (_, value) in headers.iter_mut().filter(|(name, _)| name.as_str().starts_with(PREFIX)) {
@@ -91,8 +92,8 @@ pub(super) fn binary(headers: &mut HeaderMap, known: Known<'_>) -> Result<(), St
     Ok(())
 }
 
-/// Makes an event in structured mode of a message, and gives its body: the payload, as it is, with the attributes that
-/// were headers; else says what its row lacks.
+/// Turns a message into an event in structured mode, and returns its body: the unchanged payload with the attributes
+/// that were headers. The error says what the row lacks.
 pub(super) fn structured(headers: &mut HeaderMap, payload: &str, known: Known<'_>) -> Result<String, String> {
     complete(headers, known, CloudEvents::Structured)?;
     let mut event = Map::new();
@@ -108,7 +109,7 @@ pub(super) fn structured(headers: &mut HeaderMap, payload: &str, known: Known<'_
     event.insert("id".to_owned(), known.key.into());
     event.insert("specversion".to_owned(), VERSION.into());
     let mut body = Value::Object(event).to_string();
-    // Behind the last attribute: the payload is not parsed, and so goes out as it is.
+    // The attributes come first and the payload last: it is not parsed, and so goes out unchanged.
     body.pop();
     body.reserve(payload.len() + r#","data":}"#.len());
     body.push_str(r#","data":"#);
@@ -117,7 +118,7 @@ pub(super) fn structured(headers: &mut HeaderMap, payload: &str, known: Known<'_
     Ok(body)
 }
 
-/// Sees to the attributes that an event must have, and to when the message was written.
+/// Adds the attributes that an event must have, and the time at which the message was written.
 fn complete(headers: &mut HeaderMap, known: Known<'_>, mode: CloudEvents) -> Result<(), String> {
     check(headers, mode)?;
     if known.key.is_empty() || holds_control_characters(known.key) {
@@ -137,17 +138,18 @@ fn complete(headers: &mut HeaderMap, known: Known<'_>, mode: CloudEvents) -> Res
     Ok(())
 }
 
-/// Of a header whose value came from JSON or TOML.
+/// The text of a header whose value came from JSON or TOML.
 fn text(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-/// No value of an event may (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md#type-system>).
+/// Whether the text holds control characters, which no value of an event may have
+/// (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md#type-system>).
 fn holds_control_characters(text: &str) -> bool {
     text.contains(char::is_control)
 }
 
-/// Whether it is a `date-time` of RFC 3339, 5.6. It may lie before 1970, and its second may be a leap one.
+/// Whether the text is a `date-time` of RFC 3339, 5.6. It may lie before 1970, and its second may be a leap second.
 fn is_time(text: &str) -> bool {
     let shape = |text: &str, shape: &str| {
         let fits = |(byte, shape)| if shape == b'0' { u8::is_ascii_digit(&byte) } else { byte == shape };
@@ -174,14 +176,14 @@ fn is_time(text: &str) -> bool {
                 && within(&offset[4..], minutes)))
 }
 
-/// Whether a media type is JSON, or something written in JSON (RFC 6839, 3.1).
+/// Whether a media type is JSON, or a format written in JSON (RFC 6839, 3.1).
 fn is_json(media: &HeaderValue) -> bool {
     let media = text(media).to_ascii_lowercase();
     let essence = media.split(';').next().unwrap_or_default().trim();
     essence.ends_with("/json") || essence.ends_with("+json")
 }
 
-/// Percent-encoded as the binding says (3.1.3.2): space, quote, percent and all that is not printable ASCII.
+/// Percent-encodes a text as the binding says (3.1.3.2): space, quote, percent, and everything but printable ASCII.
 fn encoded(text: &[u8]) -> HeaderValue {
     let mut value = String::with_capacity(text.len());
     for &byte in text {
@@ -220,7 +222,7 @@ mod tests {
         Ok(headers)
     }
 
-    /// The headers that are left, and the body.
+    /// The remaining headers, and the body.
     fn whole(row: &serde_json::Value, key: &str, payload: &str) -> Result<(HeaderMap, String), String> {
         let mut headers = headers(row)?;
         let body = structured(&mut headers, payload, known(key))?;

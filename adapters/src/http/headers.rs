@@ -1,4 +1,4 @@
-//! Header names and values that come from settings and rows.
+//! Header names and values from settings and rows.
 
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::{cloudevents, signing};
 
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Headers of the connection and of the message's framing (RFC 9110, 7.6.1): the client's own business.
+/// Headers of the connection and of the message's framing (RFC 9110, 7.6.1), which only the client sets.
 const FRAMING: &[&str] = &[
     "connection",
     "content-length",
@@ -25,7 +25,7 @@ const FRAMING: &[&str] = &[
     "upgrade",
 ];
 
-/// Reads a header that somebody wrote; else says what is wrong with it, without its value, which may be a secret.
+/// Reads a header of settings or a row. The error says what is wrong with it, without its value, which may be a secret.
 pub(super) fn parse(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
     let parsed = HeaderName::try_from(name)
         .map_err(|_| format!("the header name {name:?} is not allowed: use letters, digits and hyphens"))?;
@@ -37,23 +37,23 @@ pub(super) fn parse(name: &str, value: &str) -> Result<(HeaderName, HeaderValue)
     Ok((parsed, value))
 }
 
-/// Checks a header of the settings of a channel, which writes the idempotency key of each message in the way given.
+/// Checks a header in the settings of a channel that sends idempotency keys in the given way.
 ///
 /// # Errors
-/// What is wrong with it, without its value, which may be a secret.
+/// What is wrong with the header, without its value, which may be a secret.
 pub fn check_header(name: &str, value: &str, idempotency_key: IdempotencyKey) -> Result<(), String> {
     one_of_channel(name, value, idempotency_key).map(drop)
 }
 
-/// Checks the headers of the settings of a channel beside its other settings.
+/// Checks the headers in the settings of a channel against its other settings.
 ///
 /// # Errors
-/// Which of them another setting sets already, or what keeps them from being those of an event.
+/// The header that another setting sets already, or what keeps the headers from being those of an event.
 pub fn check_headers(settings: &Settings) -> Result<(), String> {
     of_channel(settings).map(drop)
 }
 
-/// The headers of every request of a channel, but for those that other settings add.
+/// The headers of every request of a channel, without those that other settings add.
 pub(super) fn of_channel(settings: &Settings) -> Result<HeaderMap, String> {
     let media = match settings.body {
         Body::Json => "application/json",
@@ -66,7 +66,7 @@ pub(super) fn of_channel(settings: &Settings) -> Result<HeaderMap, String> {
     }
     let of_auth = match &settings.auth {
         Some(Auth::Bearer(_) | Auth::Basic { .. }) => Some(AUTHORIZATION),
-        // One that cannot be read is refused with `auth`.
+        // A name that cannot be read is refused with `auth`.
         Some(Auth::Header { name, .. }) => HeaderName::try_from(name.as_str()).ok(),
         None => None,
     };
@@ -99,7 +99,8 @@ fn one_of_channel(
     Ok((name, value))
 }
 
-/// Puts the headers of a row, a JSON object of strings, over those of the channel. `taken` says of a name who sets it already.
+/// Puts the headers of a row, a JSON object of strings, over those of the channel. `taken` tells which setting sets a
+/// name already.
 pub(super) fn overlay(
     headers: &mut HeaderMap,
     row: &str,

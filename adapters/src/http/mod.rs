@@ -1,7 +1,7 @@
-//! Delivery over HTTP: the payload is the body, as it is.
+//! Delivery over HTTP: the payload is the body, unchanged.
 //!
-//! `request` makes the request, `cloudevents` makes an event of it, `signing` signs it, `response` decides what its answer
-//! means: 2xx is delivered, whatever becomes of the body after it; redirects are never followed.
+//! `request` makes the request, `cloudevents` makes an event of it, `signing` signs it, and `response` decides what its
+//! answer means. An answer 2xx means delivered, whatever becomes of its body. Redirects are never followed.
 
 mod cloudevents;
 mod headers;
@@ -29,7 +29,7 @@ use crate::transport::network::Guard;
 use crate::transport::network::resolver::Resolver;
 use crate::transport::network::tls::Tls;
 
-/// A configured channel of kind `http`. Its connections are kept and shared by its requests.
+/// A configured channel of kind `http`. Its requests share its connections, which are kept.
 #[derive(Debug)]
 pub struct HttpChannel {
     connections: Connections,
@@ -40,7 +40,7 @@ pub struct HttpChannel {
 }
 
 impl HttpChannel {
-    /// Sets the channel `name` up. `timeout` is the deadline of a whole attempt; `at_most_once` says that its
+    /// Sets the channel `name` up. `timeout` is the deadline of a whole attempt. `at_most_once` says that the channel's
     /// policy for rows in doubt is `dead_letter`.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! From a message to a request. What can be prepared once per channel is prepared in [`Composer::new`].
+//! From a message to a request. [`Composer::new`] prepares all that is the same for each request of a channel.
 
 use std::time::SystemTime;
 
@@ -20,7 +20,7 @@ use crate::transport::network::Guard;
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// What the HTTP library takes (`http::Uri`); it is more than most servers do.
+/// The longest URL that the HTTP library accepts (`http::Uri`). Most servers accept less.
 const URL_BYTES: usize = 65_534;
 
 /// Makes the requests of one channel.
@@ -30,21 +30,21 @@ pub(super) struct Composer {
     base: Option<Url>,
     headers: HeaderMap,
     credential: Option<Credential>,
-    /// Whether the origin of `base` is shown a certificate.
+    /// Whether the channel shows a certificate to the origin of `base`.
     certified: bool,
     signer: Option<Signer>,
     idempotency_key: IdempotencyKey,
     body: Body,
     cloudevents: CloudEvents,
-    /// `channels.NAME`, for what to mend.
+    /// `channels.NAME`, for errors that say what to mend.
     channel: String,
 }
 
-/// The header that the channel's `auth` stands for.
+/// The header of the channel's `auth`.
 struct Credential {
     name: HeaderName,
     value: HeaderValue,
-    /// What of it must not be shown, should a server echo it.
+    /// The parts of the header that must not be shown, should a server echo them.
     secrets: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Credential {
 #[derive(Debug)]
 pub(super) struct Composed {
     pub(super) request: Request,
-    /// Whether it carries the channel's credential, or goes to whom its certificate is for.
+    /// Whether the request carries the channel's credential, or goes to the server that its certificate is for.
     pub(super) authorized: bool,
 }
 
@@ -81,17 +81,17 @@ impl Composer {
         Ok(Self { method, base, headers, credential, certified, signer, idempotency_key, body, cloudevents, channel })
     }
 
-    /// What a target that is not a URL is resolved under.
+    /// The URL under which a target that is not a URL is resolved.
     pub(super) fn base(&self) -> Option<&Url> {
         self.base.as_ref()
     }
 
-    /// What no excerpt may show.
+    /// Texts that no excerpt may show.
     pub(super) fn secrets(&self) -> Vec<&str> {
         self.credential.iter().flat_map(|credential| &credential.secrets).map(String::as_str).collect()
     }
 
-    /// The request for a message; else what is wrong with its row and what to do about it.
+    /// The request for a message. The error says what is wrong with its row and what to do about it.
     pub(super) fn compose(&self, delivery: Delivery, guard: &Guard) -> Result<Composed, String> {
         let url = self.url(&delivery.target)?;
         if let Some(host) = url.host() {
@@ -130,7 +130,7 @@ impl Composer {
         }
         let request =
             Request { method: self.method.clone(), url, headers, body: Bytes::from(body), permit: delivery.permit };
-        // Without a base_url anybody may be asked, and few ask for a certificate.
+        // Without a base_url any server may be asked, and few servers ask for a certificate.
         let certified = self.certified && self.base.is_some() && self.trusts(&request.url);
         Ok(Composed { request, authorized: credential.is_some() || certified })
     }
@@ -144,13 +144,13 @@ impl Composer {
         }
     }
 
-    /// Where the channel has a `base_url`, its credential is for the origin of that alone: a row must not be able
-    /// to send it elsewhere.
+    /// Whether the credential may go to this URL. Where the channel has a `base_url`, it goes to that origin alone: a
+    /// row must not be able to send it elsewhere.
     fn trusts(&self, url: &Url) -> bool {
         self.base.as_ref().is_none_or(|base| base.origin() == url.origin())
     }
 
-    /// Who sets that header, where a row may not.
+    /// The setting that sets this header, where a row may not.
     fn owner(&self, name: &HeaderName) -> Option<&'static str> {
         if self.credential.as_ref().is_some_and(|credential| credential.name == *name) {
             Some("the channel's auth")
@@ -164,7 +164,7 @@ impl Composer {
     }
 
     fn url(&self, target: &str) -> Result<Url, String> {
-        // The URL parser would drop tabs and line ends, and so would request something else than what was written.
+        // The URL parser would drop tabs and line ends. The request would then go to another URL than the written one.
         if target.contains(|c: char| c.is_control() || c == ' ') {
             return Err("the target holds a space or a control character: percent-encode it".to_owned());
         }
@@ -210,14 +210,14 @@ impl Composer {
     }
 }
 
-/// A path target under the base URL, whatever it begins with.
+/// A target that is a path, under the base URL, whatever it begins with.
 fn under(base: &Url, target: &str) -> Result<Url, String> {
     let root = base.as_str().trim_end_matches('/');
     let path = target.strip_prefix('/').unwrap_or(target);
     let text = if path.is_empty() { base.as_str().to_owned() } else { format!("{root}/{path}") };
     let url = Url::parse(&text)
         .map_err(|error| format!("the target is not a path ({error}): write one like /orders/created"))?;
-    // `..` has been resolved by now, however it was written.
+    // `..` has been resolved already, in any spelling.
     let inside =
         url.path() == base.path() || url.path().starts_with(&format!("{}/", base.path().trim_end_matches('/')));
     if url.origin() == base.origin() && inside {
@@ -227,7 +227,7 @@ fn under(base: &Url, target: &str) -> Result<Url, String> {
     }
 }
 
-/// A structured-field string (RFC 8941, 3.3.3); none where the key holds anything but printable ASCII.
+/// The key as a structured-field string (RFC 8941, 3.3.3). None where it holds anything but printable ASCII.
 fn quoted(key: &str) -> Option<String> {
     if !key.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) {
         return None;

@@ -1,4 +1,4 @@
-//! What an answer other than 2xx means.
+//! The meaning of an answer other than 2xx.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use url::Url;
 use crate::retry_after::{deferral, retry_after};
 use crate::transport::exchange::Read;
 
-/// How long a channel waits whose credential is refused and which was not told how long.
+/// How long a channel waits whose credential is refused, where the answer does not say how long.
 const REFUSED_CREDENTIAL: Duration = Duration::from_mins(1);
 
 const DEAD: Outcome = Outcome::Dead { reason: DeadReason::Permanent };
 
-/// What becomes of the message, and why, for people. On a channel that is at most once, only what proves that the
-/// message was not accepted is retried; what leaves it open is in doubt.
+/// The outcome for the message, and the reason for people. On a channel that sends at most once, an answer is retried
+/// only where it proves that the message was not accepted. An answer that leaves this open makes the message in doubt.
 pub(super) fn judge(read: &Read, to: &str, authorized: bool, at_most_once: bool) -> (Outcome, String) {
     let (outcome, advice) = outcome(read, to, authorized, at_most_once);
     (outcome, format!("{to} answered {}: {advice}", read.status))
@@ -55,7 +55,7 @@ fn outcome(read: &Read, to: &str, authorized: bool, at_most_once: bool) -> (Outc
     }
 }
 
-/// Only the origin of the new place is named: the rest may hold a secret.
+/// A redirect. Only the origin of the new place is named, since the rest may hold a secret.
 fn redirect(read: &Read, to: &str) -> String {
     let location = read.headers.get(LOCATION).and_then(|value| value.to_str().ok());
     let place = location.and_then(|location| Url::parse(to).ok()?.join(location).ok()).filter(Url::has_host);

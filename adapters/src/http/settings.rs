@@ -9,35 +9,35 @@ use ipnet::IpNet;
 /// `[channels.NAME]` of kind `http`. Every value comes from the settings file or the embedded default file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// What a target that is not a URL is resolved under: `https://host/path`. Empty: every target is a URL.
+    /// The URL under which a target that is not a URL is resolved: `https://host/path`. Empty: every target is a URL.
     pub base_url: String,
     /// The method of every request.
     pub method: Method,
-    /// Headers of every request. A row's own header of the same name takes its place.
+    /// Headers of every request. A row's own header of the same name replaces one.
     pub headers: BTreeMap<String, String>,
-    /// The channel's credential. With a `base_url` it is sent to the origin of that only.
+    /// The credential of the channel. With a `base_url` it goes only to that origin.
     pub auth: Option<Auth>,
-    /// Keys that each request is signed with (Standard Webhooks 1.0). None: it is not signed.
+    /// Keys that sign each request (Standard Webhooks 1.0). None: requests are not signed.
     pub signing_keys: Vec<Secret>,
     /// How the message's idempotency key is sent.
     pub idempotency_key: IdempotencyKey,
-    /// What of the payload is the body.
+    /// Which part of the payload is the body.
     pub body: Body,
     /// Whether messages are sent as events.
     pub cloudevents: CloudEvents,
-    /// Networks that are not public and that this channel may reach all the same.
+    /// Networks that are not public and that this channel may reach.
     pub allow_networks: Vec<IpNet>,
-    /// A PEM file of certificate authorities trusted besides the system's. Empty: none.
+    /// A PEM file of certificate authorities that are trusted besides the system's. Empty: none.
     pub tls_ca: String,
-    /// A PEM file of the channel's certificate, and of those between it and its authority. With a `base_url` it is shown to the
-    /// origin of that only. Empty: none.
+    /// A PEM file with the channel's certificate, and with those between it and its authority. With a `base_url` the
+    /// channel shows it only to that origin. Empty: none.
     pub tls_cert: String,
-    /// The PEM file of its private key.
+    /// The PEM file of the certificate's private key.
     pub tls_key: String,
 }
 
 impl fmt::Debug for Settings {
-    /// Without the values of headers: some are keys.
+    /// Leaves out the values of headers: some are keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             base_url,
@@ -87,9 +87,9 @@ pub enum Method {
 pub enum IdempotencyKey {
     /// As the draft says: a structured-field string (RFC 8941, 3.3.3), `"key"`. The key must be printable ASCII.
     Quoted,
-    /// As it is, the way most receivers took it before the draft: `key`.
+    /// Unchanged, as most receivers took it before the draft: `key`.
     Bare,
-    /// Not at all: rows may set the header themselves.
+    /// The key is not sent. Rows may set the header themselves.
     Off,
 }
 
@@ -98,18 +98,18 @@ pub enum IdempotencyKey {
 pub enum Body {
     /// The JSON of the payload, as the database returns it.
     Json,
-    /// The text that the payload, a JSON string, stands for: XML, a form, or a body that was signed.
+    /// The text of the payload, which is a JSON string: XML, a form, or a body that was signed.
     Text,
 }
 
 /// Whether messages are sent as events of `CloudEvents` 1.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloudEvents {
-    /// They are not: headers that begin with `ce-` are headers as others.
+    /// Messages are not sent as events. Headers that begin with `ce-` are ordinary headers.
     Off,
-    /// In binary mode: the payload is the body, the attributes of the event are headers.
+    /// Events in binary mode: the payload is the body, and the attributes of the event are headers.
     Binary,
-    /// In structured mode: the body is the whole event in JSON, with the payload as its data.
+    /// Events in structured mode: the body is the whole event in JSON, with the payload as its data.
     Structured,
 }
 
@@ -120,16 +120,16 @@ pub enum Auth {
     Bearer(Secret),
     /// `{ basic = { user = "…", password = SECRET } }` (RFC 7617).
     Basic {
-        /// Without a colon.
+        /// The user, without a colon.
         user: String,
         /// The password.
         password: Secret,
     },
     /// `{ header = { name = "X-Api-Key", value = SECRET } }`.
     Header {
-        /// The header's name.
+        /// The name of the header.
         name: String,
-        /// The header's whole value.
+        /// The whole value of the header.
         value: Secret,
     },
 }
@@ -139,7 +139,7 @@ pub enum Auth {
 pub enum Secret {
     /// The secret itself.
     Literal(String),
-    /// Where it is kept.
+    /// The place of the secret.
     Kept(Kept),
 }
 
@@ -148,12 +148,12 @@ pub enum Secret {
 pub enum Kept {
     /// An environment variable.
     Env(String),
-    /// A file; one line end at its end is not part of the secret.
+    /// A file. One line end at its end is not part of the secret.
     File(PathBuf),
 }
 
 impl Secret {
-    /// The secret itself; else why it cannot be had.
+    /// The secret itself. The error says why it cannot be read.
     pub(super) fn reveal(&self) -> Result<String, String> {
         let secret = match self {
             Self::Literal(text) => text.clone(),

@@ -1,5 +1,5 @@
-//! Signatures of Standard Webhooks 1.0 (<https://www.standardwebhooks.com>): by them a receiver knows who sent a message,
-//! when, and that nobody changed it on its way.
+//! Signatures of Standard Webhooks 1.0 (<https://www.standardwebhooks.com>). They tell a receiver who sent a message
+//! and when, and that it was not changed on its way.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -21,17 +21,17 @@ const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 /// The headers that only the signer sets.
 pub(super) const HEADERS: [HeaderName; 3] = [ID, TIMESTAMP, SIGNATURE];
 
-/// What a key may be, for errors.
+/// The allowed forms of a key, for errors.
 const ALLOWED: &str = "allowed is \"whsec_\" and the base64 of 24 to 64 random bytes, or \"whsk_\" and the base64 of an \
                        ed25519 secret key (32 bytes of seed, or 64 of seed and public key)";
 
-/// Signing secrets are handed around with and without the padding of base64.
+/// Signing keys come with and without the padding of base64.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &ALPHABET,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Signs with each of its keys, so that a receiver can be given a new one before the old one goes.
+/// Signs with each of its keys, so that a receiver can get a new key before the old one goes.
 #[derive(Debug)]
 pub(super) struct Signer(Vec<Key>);
 
@@ -52,7 +52,7 @@ impl fmt::Debug for Key {
 }
 
 impl Signer {
-    /// A signer with those keys; none where there are none. Errors say which key is wrong, never what it is.
+    /// A signer with those keys. None where there are no keys. Errors say which key is wrong, and never show it.
     pub(super) fn new(secrets: &[Secret]) -> Result<Option<Self>, String> {
         let key = |(place, secret): (usize, &Secret)| {
             secret
@@ -64,11 +64,11 @@ impl Signer {
         Ok((!keys.is_empty()).then_some(Self(keys)))
     }
 
-    /// Adds the headers of an attempt that is made `now` with exactly this body; else says why the idempotency key
+    /// Adds the headers of an attempt that is made `now` with exactly this body. The error says why the idempotency key
     /// cannot be signed.
     pub(super) fn sign(&self, headers: &mut HeaderMap, key: &str, now: SystemTime, body: &[u8]) -> Result<(), String> {
         if !key.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'.') {
-            // With a full stop in it, the end of the id could be taken for the time.
+            // With a full stop in the id, its end could be taken for the time.
             return Err("the idempotency key cannot be signed as webhook-id: use printable ASCII without spaces and \
                         full stops"
                 .to_owned());
@@ -146,7 +146,8 @@ mod tests {
         Ok(headers)
     }
 
-    /// <https://github.com/standard-webhooks/standard-webhooks/tree/main/libraries> has it in its tests.
+    /// The reference libraries have this case in their tests:
+    /// <https://github.com/standard-webhooks/standard-webhooks/tree/main/libraries>.
     #[test]
     fn a_symmetric_signature_is_that_of_the_reference_libraries() {
         let body = r#"{"email":"test@example.com","username":"test_user"}"#;

@@ -1,8 +1,8 @@
 //! A lease in the outbox database: the table `outbox_lease`, one row per shard.
 //!
-//! The database's clock decides when a lease expires; no clock of a replica is asked. Times to live are exact to
-//! the millisecond. Each candidate reads the row ten times a second, so that a hand-over is quick; a large fleet is
-//! better off with Redis, which tells them.
+//! The database's clock decides when a lease expires, never the clock of a replica. Times to live are exact to the
+//! millisecond. Each candidate reads the row ten times a second, so that a hand-over is quick. Redis suits a large
+//! fleet better, since it tells the candidates.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use sqlx::{MySqlPool, PgPool, SqlitePool};
 
 use super::{Held, Lease, LeaseError};
 
-/// How often a candidate looks whether the lease has been given up.
+/// How often a candidate checks whether the lease has been released.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// The lease of one outbox in its own database. Nothing else to run.
+/// The lease of one outbox in its own database. It needs no other server.
 #[derive(Debug, Clone)]
 pub enum TableLease {
     /// PostgreSQL 13 or later.
@@ -43,14 +43,14 @@ impl Lease for TableLease {
         to_its_end(async move { lease.give_up(shard, &holder).await }).await
     }
 
-    /// Looks at the row ten times a second: no database here tells a candidate of a release.
+    /// Reads the row ten times a second: none of these databases tells a candidate of a release.
     async fn released(&self, shard: Shard) {
         loop {
             tokio::time::sleep(LOOK_AGAIN).await;
             match self.current(shard).await {
                 Ok(Some(_)) => {}
                 Ok(None) => return,
-                // Campaigning will say what is wrong; nothing is released meanwhile.
+                // The next campaign will report the error. No release is reported meanwhile.
                 Err(_) => std::future::pending().await,
             }
         }
@@ -62,7 +62,7 @@ impl Lease for TableLease {
     }
 }
 
-/// Lets a call end also where its caller gives it up: a MySQL connection of sqlx 0.9 that is given up while it
+/// Runs a call to its end even where its caller gives it up. A MySQL connection of sqlx 0.9 that is given up while it
 /// prepares a statement never comes back to its pool.
 async fn to_its_end<T: Send + 'static>(
     call: impl Future<Output = Result<T, LeaseError>> + Send + 'static,
@@ -149,8 +149,8 @@ impl TableLease {
     }
 }
 
-/// Two statements: `RETURNING` is not in what MySQL and MariaDB share, and the count of changed rows does not tell
-/// a new row from one that stays another's.
+/// Takes two statements. MySQL and MariaDB share no `RETURNING`, and the count of changed rows does not tell a new row
+/// from one that stays with another holder.
 async fn acquire_on_mysql(pool: &MySqlPool, shard: Shard, holder: &Holder, ttl: i64) -> sqlx::Result<bool> {
     let (holder, ttl) = (holder.as_str(), microseconds(ttl));
     let acquire = sqlx::query(include_str!("sql/mysql/lease_acquire.sql")).bind(shard.0).bind(holder).bind(ttl);
@@ -159,7 +159,7 @@ async fn acquire_on_mysql(pool: &MySqlPool, shard: Shard, holder: &Holder, ttl: 
     Ok(holds.bind(shard.0).bind(holder).fetch_optional(pool).await?.is_some())
 }
 
-/// Bounded by a year, far within what the databases' times can take.
+/// The milliseconds, at most a year, which is far within the times of the databases.
 fn milliseconds(ttl: Duration) -> i64 {
     const YEAR: Duration = Duration::from_hours(365 * 24);
     i64::try_from(ttl.min(YEAR).as_millis()).unwrap_or(i64::MAX)

@@ -1,4 +1,4 @@
-//! What is known of a request to which no answer came, and the reading of answers within their deadline.
+//! What is known about a request without an answer, and the reading of answers within their deadline.
 
 use std::error::Error;
 use std::future::poll_fn;
@@ -15,23 +15,25 @@ use tokio::time::{Instant, timeout_at};
 use crate::adapter::{Answer, EXCERPT_BYTES, RESPONSE_BYTES};
 use crate::transport::network::tls::is_refused_certificate;
 
-/// Why there is no answer, in words, by what it proves.
+/// Why there is no answer, in words. The variant says what is proven about the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
-    /// Not sent: nothing may be sent any more.
+    /// The request was not sent: the gate has closed.
     NotPermitted,
-    /// Not sent, and never to be: the address is not for this channel, or the URL cannot be requested.
+    /// The request was not sent, and never can be: the address is forbidden for this channel, or the URL cannot be
+    /// requested.
     Impossible(String),
-    /// Provably not sent: the name does not resolve, nobody listens, or TLS failed.
+    /// The request was provably not sent: the name does not resolve, no server listens, or TLS failed.
     NotSent(String),
-    /// Provably not processed, on a connection that had been made: another one may take it at once.
+    /// The request was provably not processed, on a connection that had been made. Another connection may take it at
+    /// once.
     Refused(String),
-    /// It was, or may have been, written.
+    /// The request was written, or may have been.
     InDoubt(String),
 }
 
 impl NoAnswer {
-    /// What becomes of the message.
+    /// The answer for the message.
     pub(crate) fn into_answer(self) -> Answer {
         match self {
             Self::NotPermitted => {
@@ -44,23 +46,23 @@ impl NoAnswer {
     }
 }
 
-/// What is known of a request that was sent at `began` and given up.
+/// What is known about a request that was sent at `began` and given up.
 pub(crate) fn timed_out(to: &str, began: Instant) -> NoAnswer {
     let waited = began.elapsed().as_secs_f64();
     NoAnswer::InDoubt(format!("{to} did not answer within {waited:.1} s: it may have accepted the message"))
 }
 
-/// What a server can make of a request whose body never comes.
+/// What a server may do with a request whose body never arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeadAlone {
-    /// Nothing: the message is in the body.
+    /// The server does nothing: the message is in the body.
     MeansNothing,
-    /// Who knows: it may act on its URL and headers.
+    /// The server may act on the URL and the headers.
     MayBeActedUpon,
 }
 
-/// Why a request has no answer that had been given to a connection. Where `unsent`, its body was never begun: its head may have
-/// been all the same, since HTTP/2 sends that as soon as there is room for one more stream.
+/// Why a request that was given to a connection has no answer. Where `unsent`, its body was never begun. Its head may
+/// have been: HTTP/2 sends that as soon as there is room for one more stream.
 pub(crate) fn unanswered(error: &hyper::Error, to: &str, unsent: bool, head_alone: HeadAlone) -> NoAnswer {
     let chain = || std::iter::successors(Some(error as &(dyn Error + 'static)), |cause| (**cause).source());
     let cause = chain().last().map_or_else(|| "unknown cause".to_owned(), ToString::to_string);
@@ -71,8 +73,8 @@ pub(crate) fn unanswered(error: &hyper::Error, to: &str, unsent: bool, head_alon
     let refused = chain().any(refused_unread)
         || match head_alone {
             HeadAlone::MeansNothing => unsent || gone_away,
-            // Where it was begun, its stream was one of those that the server had not taken (RFC 9113, 6.8). Else that is
-            // not known.
+            // Where the body was begun, its stream was one that the server had not taken (RFC 9113, 6.8). Otherwise that
+            // is not known.
             HeadAlone::MayBeActedUpon => gone_away && !unsent,
         };
     if refused {
@@ -82,8 +84,8 @@ pub(crate) fn unanswered(error: &hyper::Error, to: &str, unsent: bool, head_alon
     }
 }
 
-/// Proof that the request was not processed: hyper had not begun to write it, as the connection had closed before, or the
-/// server refused its HTTP/2 stream (RFC 9113, 8.7).
+/// Whether the request was provably not processed. Either hyper had not begun to write it, as the connection had closed
+/// before. Or the server refused its HTTP/2 stream (RFC 9113, 8.7).
 fn refused_unread(cause: &(dyn Error + 'static)) -> bool {
     if let Some(error) = cause.downcast_ref::<hyper::Error>() {
         return error.is_canceled() || error.is_closed();
@@ -93,23 +95,23 @@ fn refused_unread(cause: &(dyn Error + 'static)) -> bool {
     })
 }
 
-/// The server goes away in good order, and says which streams it has taken.
+/// Whether the server went away in good order, and said which streams it has taken.
 fn went_away(cause: &(dyn Error + 'static)) -> bool {
     cause
         .downcast_ref::<h2::Error>()
         .is_some_and(|error| error.is_remote() && error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR))
 }
 
-/// An answer, read as far as it is wanted.
+/// An answer, read as far as needed.
 #[derive(Debug)]
 pub(crate) struct Read {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    /// At most [`RESPONSE_BYTES`], and only what came before the deadline.
+    /// The body: at most [`RESPONSE_BYTES`], and only what arrived before the deadline.
     pub(crate) body: Vec<u8>,
 }
 
-/// Reads a body up to the cap and the deadline. True where that was all of it.
+/// Reads a body up to the cap and the deadline. True where that was the whole body.
 pub(crate) async fn read(body: &mut Incoming, deadline: Instant) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     loop {
@@ -127,9 +129,10 @@ pub(crate) async fn read(body: &mut Incoming, deadline: Instant) -> (Vec<u8>, bo
     }
 }
 
-/// Reads away a body. True where it came to its end; not where that takes too long or too much.
+/// Reads a body and throws it away. True where it came to its end; false where that takes too long or the body is too
+/// large.
 pub(crate) async fn drain(body: &mut Incoming, deadline: Instant) -> bool {
-    /// A new connection costs less than waiting longer.
+    /// How long that may take. A new connection costs less than a longer wait.
     const PATIENCE: Duration = Duration::from_secs(1);
     if body.size_hint().lower() > RESPONSE_BYTES as u64 {
         return false;
@@ -148,11 +151,11 @@ pub(crate) async fn drain(body: &mut Incoming, deadline: Instant) -> bool {
     }
 }
 
-/// What comes next of a body.
+/// The next part of a body.
 enum Next {
     Part(Bytes),
     End,
-    /// Its end did not come, and will not before the deadline.
+    /// The end of the body did not arrive, and will not before the deadline.
     Lost,
 }
 
@@ -162,7 +165,7 @@ async fn next(body: &mut Incoming, deadline: Instant) -> Next {
     }
     let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
     match timeout_at(deadline, frame).await {
-        // Trailers say nothing to us.
+        // Trailers have no meaning here.
         Ok(Some(Ok(frame))) => Next::Part(frame.into_data().unwrap_or_default()),
         Ok(None) => Next::End,
         Ok(Some(Err(_))) | Err(_) => Next::Lost,
@@ -170,8 +173,8 @@ async fn next(body: &mut Incoming, deadline: Instant) -> Next {
 }
 
 impl Read {
-    /// The beginning of the body for people: at most [`EXCERPT_BYTES`] of UTF-8 on one line, without control
-    /// characters and without any of `secrets`, which some servers echo. None where there is nothing to read.
+    /// The beginning of the body for people: at most [`EXCERPT_BYTES`] of UTF-8 on one line, without control characters
+    /// and without any of `secrets`, which some servers echo. None where there is nothing to show.
     pub(crate) fn excerpt(&self, secrets: &[&str]) -> Option<String> {
         let readable = self.headers.get(CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity");
         if self.body.is_empty() || !readable {
@@ -197,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    /// What is read of an answer with these headers and this body, which comes in small chunks, and whether that was all of it.
+    /// Reads an answer with these headers and this body, which comes in small chunks. Says whether that was all of it.
     async fn read_of(headers: &str, body: &[u8]) -> (Read, bool) {
         let mut answer = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n{headers}\r\n").into_bytes();
         for chunk in body.chunks(100) {
@@ -209,7 +212,7 @@ mod tests {
         let (mut server, _) = listener.accept().await.unwrap();
         tokio::spawn(async move {
             assert!(server.read(&mut [0; 1024]).await.unwrap() > 0);
-            // Who has read enough hangs up.
+            // A reader that has enough hangs up.
             let _ = server.write_all(&answer).await;
         });
         let (mut sender, connection) = http1::handshake(TokioIo::new(wire)).await.unwrap();
@@ -236,7 +239,7 @@ mod tests {
         }
     }
 
-    /// No request asks for it, and some servers do it all the same.
+    /// No request asks for compression, and some servers compress all the same.
     #[tokio::test]
     async fn a_compressed_body_is_not_unpacked_and_makes_no_excerpt() {
         // `printf 'as it is' | gzip -n`

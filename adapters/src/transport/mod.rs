@@ -1,4 +1,4 @@
-//! How a request reaches its server: the networks that are allowed, the connections that are kept, the exchange.
+//! How a request reaches its server: the allowed networks, the kept connections, the exchange.
 
 pub(crate) mod connections;
 pub(crate) mod exchange;

@@ -5,43 +5,43 @@ use std::time::Duration;
 use outbox_adapters::{fcm, http};
 use outbox_schema::{InDoubtPolicy, OnDeadOrdered};
 
-/// A configured way out.
+/// The settings of one channel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChannelConfig {
-    /// As rows name it.
+    /// The name, as in the rows.
     pub name: String,
-    /// One deadline for a whole request.
+    /// The deadline of a whole request.
     pub timeout: Duration,
-    /// What becomes of a row that is in doubt.
+    /// What becomes of a row of the channel that is in doubt.
     pub in_doubt: InDoubtPolicy,
-    /// What a dead letter means for those behind it in its ordering key.
+    /// What a dead letter means for later messages of its ordering key.
     pub on_dead_ordered: OnDeadOrdered,
     /// When to try again, and when to give up.
     pub retry: RetryConfig,
-    /// In flight to one destination at most; none: by shares of `dispatch.max_in_flight`.
+    /// The most messages in flight to one destination. None: destinations share `dispatch.max_in_flight`.
     pub max_in_flight: Option<usize>,
-    /// Messages a second to one destination at most; none: no limit.
+    /// The most messages a second to one destination. None: no limit.
     pub rate: Option<f64>,
-    /// What it is, and what only its kind has.
+    /// The kind of the channel, with the settings of that kind alone.
     pub kind: ChannelKind,
 }
 
 /// When to try again, and when to give up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryConfig {
-    /// Attempts in all, the first included, where the row does not say so itself.
+    /// The number of attempts, the first included, for rows without a number of their own.
     pub max_attempts: u32,
-    /// Longest wait before the second attempt (full jitter).
+    /// The longest wait before the second attempt (full jitter).
     pub base: Duration,
-    /// Growth of the longest wait per attempt; at least 1.
+    /// The growth of the longest wait per attempt; at least 1.
     pub factor: f64,
-    /// Upper limit of that growth; at least `base`.
+    /// The upper limit of that growth; at least `base`.
     pub max: Duration,
-    /// Age since the first attempt at which a message is retried no more.
+    /// The age, counted from the first attempt, at which a message is no longer retried.
     pub max_age: Duration,
 }
 
-/// What a channel is.
+/// The kind of a channel.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChannelKind {
     /// Requests to URLs.

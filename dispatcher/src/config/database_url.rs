@@ -1,10 +1,10 @@
-//! What `database.url` may be. Errors never repeat it: it may hold a password.
+//! The forms of `database.url`. Errors never repeat the URL, which may hold a password.
 
 use url::Url;
 
 use super::Dialect;
 
-/// The rule in words.
+/// The allowed forms, in words.
 pub(super) const ALLOWED: &str =
     "sqlite://PATH, postgres://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE";
 

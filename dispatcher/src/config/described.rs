@@ -1,21 +1,21 @@
-//! The default file as people read it: each key with its default and the comment above it.
+//! The default file for people: each key with its default and the comment above it.
 
 use super::known::DEFAULTS;
 
-/// The section of the channel that stands while nobody configured one. It describes no keys of its own.
+/// The section of the channel that exists where none is configured. It describes no keys of its own.
 const FALLBACK: &str = "channels.http";
 
-/// A key of the default file as it is written there.
+/// A key of the default file.
 pub(super) struct Described {
     pub(super) section: &'static str,
     pub(super) name: &'static str,
-    /// As TOML.
+    /// The default, as TOML.
     pub(super) default: &'static str,
     pub(super) comment: String,
 }
 
 impl Described {
-    /// What its comment says is allowed, where it says so.
+    /// The part of the comment that says what is allowed, if it does.
     pub(super) fn allowed(&self) -> Option<&str> {
         let (_, allowed) = self.comment.split_once("Allowed: ")?;
         Some(allowed.split(';').next().unwrap_or(allowed).trim_end_matches('.'))

@@ -1,5 +1,5 @@
-//! Keeps what is written about settings true: the comments of the default file against the checks, and the
-//! table of docs/settings.md against the default file.
+//! Keeps the texts about settings true: checks the comments of the default file against the checks, and the table of
+//! docs/settings.md against the default file.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write as _;
@@ -59,7 +59,7 @@ fn table() -> String {
     table
 }
 
-/// With `OUTBOX_TEST_UPDATE=1` it writes the table instead.
+/// With `OUTBOX_TEST_UPDATE=1` the test writes the table instead.
 #[test]
 fn the_page_about_settings_has_every_key_with_its_default_and_its_comment() {
     let page = std::fs::read_to_string(PAGE).unwrap();

@@ -17,10 +17,10 @@ impl Key {
         Self(parts)
     }
 
-    /// The key that an environment variable names, if it is one of ours: `OUTBOX_` + section + `__` + key.
+    /// The key that an environment variable names: `OUTBOX_` + section + `__` + key. None for other variables.
     ///
-    /// A name without `__` is not: Kubernetes hands every pod variables such as `OUTBOX_SERVICE_HOST`, after
-    /// the services that happen to exist.
+    /// A name without `__` is none of ours: Kubernetes gives every pod variables such as `OUTBOX_SERVICE_HOST`, named
+    /// after services.
     pub(super) fn from_env(name: &str) -> Option<Self> {
         let path = name.strip_prefix("OUTBOX_")?;
         if path.starts_with("TEST_") || !path.contains("__") {
@@ -34,7 +34,7 @@ impl Key {
         format!("OUTBOX_{}", self.0.join("__").to_uppercase())
     }
 
-    /// The key `name` in the section that this key is.
+    /// The key `name` within the section that this key names.
     pub(super) fn child(&self, name: &str) -> Self {
         let mut parts = self.0.clone();
         parts.push(name.to_owned());
@@ -46,7 +46,7 @@ impl Key {
         Self(vec![CHANNELS.to_owned(), name.to_owned()])
     }
 
-    /// NAME, for a key that is or is within `channels.NAME`.
+    /// NAME, where this key is `channels.NAME` or is within it.
     pub(super) fn channel(&self) -> Option<&str> {
         match self.0.as_slice() {
             [first, name, ..] if first == CHANNELS => Some(name),
@@ -54,23 +54,23 @@ impl Key {
         }
     }
 
-    /// Whether this is `channels` itself rather than something in it.
+    /// Whether this key is `channels` itself and not something in it.
     pub(super) fn is_channels(&self) -> bool {
         self.0 == [CHANNELS]
     }
 
-    /// Whether it can change while a replica runs.
+    /// Whether the setting can change while a replica runs.
     pub(super) fn is_reloadable(&self) -> bool {
         let parts: Vec<&str> = self.0.iter().map(String::as_str).collect();
         matches!(parts.as_slice(), [CHANNELS | "retry" | "retention", ..] | ["admin", "token" | "read_token"])
     }
 
-    /// The parts of this key below `section`; none where it is not within it (or is the section itself).
+    /// The parts of this key below `section`. None where the key is not within it, or is the section itself.
     pub(super) fn below(&self, section: &Self) -> Option<&[String]> {
         self.0.strip_prefix(section.0.as_slice()).filter(|rest| !rest.is_empty())
     }
 
-    /// Whether one of the two is the other or contains it.
+    /// Whether one of the two keys is the other or contains it.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0) || other.0.starts_with(&self.0)
     }
@@ -80,7 +80,7 @@ impl Key {
         &self.0
     }
 
-    /// All parts, to be changed.
+    /// All parts, for changes.
     pub(super) fn parts_mut(&mut self) -> &mut [String] {
         &mut self.0
     }
@@ -96,7 +96,7 @@ impl Key {
     }
 }
 
-/// The section of which every key is a channel.
+/// The section whose keys are the channels.
 pub(super) const CHANNELS: &str = "channels";
 
 impl fmt::Display for Key {

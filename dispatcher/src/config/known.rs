@@ -1,4 +1,4 @@
-//! The settings that exist: read from `defaults.toml`, which is the only place that has a default.
+//! The known settings: read from `defaults.toml`, which is the only place of a default.
 
 use std::sync::LazyLock;
 
@@ -9,23 +9,23 @@ use super::key::{CHANNELS, Key};
 /// The documented default file.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
 
-/// The keys that exist, in the order of the default file, each with its default.
+/// The known keys, in the order of the default file, each with its default.
 pub(super) static KNOWN: LazyLock<Known> = LazyLock::new(|| {
-    // A file that is part of the program and that every test reads.
+    // The file is part of the program, and every test reads it.
     let defaults: Table = toml::from_str(DEFAULTS).expect("defaults.toml is TOML");
     Known::from_defaults(&defaults)
 });
 
-/// See [`KNOWN`].
+/// The known keys: see [`KNOWN`].
 pub(super) struct Known {
     /// The keys of all sections but the channels'.
     pub(super) fixed: Vec<(Key, Value)>,
-    /// The channels that stand while nobody configured one, flat.
+    /// The keys of the channels that exist where none is configured, flat.
     pub(super) fallback: Vec<(Key, Value)>,
     templates: [(Kind, Vec<(String, Value)>); 2],
 }
 
-/// What kind of adapter a channel has.
+/// The kind of a channel's adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Http,
@@ -71,7 +71,7 @@ impl Known {
         Self { fixed, fallback, templates: Kind::ALL.map(template) }
     }
 
-    /// The keys that channels of a kind have for themselves; those of `[retry]` come on top.
+    /// The keys that only channels of this kind have. Those of `[retry]` come on top.
     pub(super) fn template(&self, kind: Kind) -> &[(String, Value)] {
         self.templates.iter().find(|(of, _)| *of == kind).map_or(&[], |(_, keys)| keys)
     }
@@ -90,10 +90,10 @@ impl Known {
     }
 }
 
-/// The section of the default file with the templates of channels; nobody else can set it.
+/// The section of the default file with the templates of channels. No other source can set it.
 pub(super) const TEMPLATES: &str = "channel-defaults";
 
-/// The section that channels inherit.
+/// The section whose settings channels inherit.
 pub(super) fn retry_section() -> Key {
     Key::dotted("retry")
 }

@@ -1,4 +1,4 @@
-//! The effective settings: what was given, over the defaults, with where each came from.
+//! The effective settings: the given values over the defaults, each with its origin.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::secret;
 use super::source::{Given, Givens, Raw, channel_names, flatten};
 use super::unknown::{unknown, unknown_of_channel};
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
     Default,
@@ -26,7 +26,7 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    /// As errors name it; none for what nobody wrote.
+    /// The place of the value, for errors. None for a default.
     pub(super) fn place(&self) -> Option<String> {
         match self {
             Self::Default | Self::Follows(_) => None,
@@ -37,7 +37,7 @@ impl Origin {
     }
 }
 
-/// One effective value.
+/// One effective setting.
 #[derive(Clone, PartialEq)]
 pub(super) struct Setting {
     pub(super) key: Key,
@@ -58,8 +58,8 @@ impl fmt::Debug for Setting {
     }
 }
 
-/// All effective settings, in the order of the default file, channels by name. Tables with keys of the user's
-/// own choosing (`headers`, `auth`) are flat as well.
+/// All effective settings, in the order of the default file, channels by name. Tables whose keys the user chooses
+/// (`headers`, `auth`) are flat as well.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Settings(Vec<Setting>);
 
@@ -72,7 +72,7 @@ impl Settings {
         self.0.iter()
     }
 
-    /// The settings within a table of the user's own keys, put together again.
+    /// A table whose keys the user chose, put together again.
     pub(super) fn table(&self, key: &Key) -> Table {
         let mut table = Table::new();
         for setting in &self.0 {
@@ -98,7 +98,7 @@ impl Settings {
         self.0.push(Setting { key, value, origin });
     }
 
-    /// Takes what was given for `key` out of `givens`, else the default.
+    /// Takes the given value of `key` out of `givens`, or else the default.
     fn take(&mut self, key: &Key, default: &Value, origin: &Origin, givens: &mut Givens) {
         let mut mine: Vec<_> = givens.extract_if(.., |given, _| given == key || given.below(key).is_some()).collect();
         // The order of the file says more to its author than the alphabet.
@@ -135,7 +135,7 @@ pub(super) fn insert_at(table: &mut Table, path: &[String], value: Value) {
     }
 }
 
-/// Reads a text as the type that the default has. What cannot be read stays a text, to be refused with the rest.
+/// Reads a text as the type of the default. A text that cannot be read stays a text, and is refused later.
 fn typed(raw: Raw, default: &Value) -> Value {
     let text = match raw {
         Raw::Typed(value) => return value,
@@ -156,7 +156,7 @@ fn typed(raw: Raw, default: &Value) -> Value {
     value.unwrap_or(Value::String(text))
 }
 
-/// Puts what was given over the defaults, and reports every key that does not exist.
+/// Puts the given values over the defaults. Reports every unknown key.
 pub(super) fn complete(mut givens: Givens, problems: &mut Vec<Problem>) -> Settings {
     let mut settings = Settings::default();
     for (key, default) in &KNOWN.fixed {
@@ -181,7 +181,7 @@ pub(super) fn complete(mut givens: Givens, problems: &mut Vec<Problem>) -> Setti
     settings
 }
 
-/// The two defaults that depend on other settings.
+/// Sets the two defaults that depend on other settings.
 fn settle_derived(settings: &mut Settings) {
     let [lease_url, lease_provider, database_url] = ["lease.url", "lease.provider", "database.url"].map(Key::dotted);
     let provider = if settings.text(&lease_url).is_empty() { "table" } else { "redis" };
@@ -195,7 +195,7 @@ fn settle_derived(settings: &mut Settings) {
     settle(settings, &Key::dotted("dispatch.wakeup"), wakeup, decider);
 }
 
-/// Gives a setting that is empty the value that `decider` implies.
+/// Gives an empty setting the value that `decider` implies.
 fn settle(settings: &mut Settings, key: &Key, value: &str, decider: Key) {
     if let Some(setting) = settings.0.iter_mut().find(|s| s.key == *key && s.value.as_str() == Some("")) {
         setting.value = Value::String(value.to_owned());
@@ -206,7 +206,7 @@ fn settle(settings: &mut Settings, key: &Key, value: &str, decider: Key) {
 fn complete_channel(name: &str, settings: &mut Settings, givens: &mut Givens, problems: &mut Vec<Problem>) {
     let section = Key::of_channel(name);
     let Some(kind) = take_kind(&section, settings, givens, problems) else {
-        // What its other keys should be depends on the kind: say one thing, not ten.
+        // The other keys of the channel depend on its kind. Report one problem, not ten.
         givens.retain(|key, _| key.channel() != Some(name));
         return;
     };
@@ -215,7 +215,7 @@ fn complete_channel(name: &str, settings: &mut Settings, givens: &mut Givens, pr
     }
     for key in KNOWN.inherited(kind) {
         let source = retry_section().child(key);
-        // Absent where somebody gave `[retry]` a table in its place, which is reported there.
+        // The setting is absent where `[retry]` holds a table in its place. That is reported there.
         let Some(Setting { value, .. }) = settings.get(&source).cloned() else { continue };
         settings.take(&section.child(key), &value, &Origin::Follows(source), givens);
     }

@@ -1,7 +1,7 @@
 //! Settings: the documented defaults ([`DEFAULTS`]), then a file, then the environment, then flags.
 //!
-//! Nothing is guessed and nothing is ignored: a key that does not exist, or a value that is not allowed, is refused
-//! with where it stands and what is meant, and all of them at once. No secret is ever shown.
+//! Nothing is guessed and nothing is ignored. An unknown key and a value that is not allowed are refused, with their
+//! place and with what is allowed. All of them are reported at once. No secret is ever shown.
 
 pub mod channel;
 mod check;
@@ -39,29 +39,29 @@ pub use secret::{SecretText, SecretUrl};
 pub use crate::telemetry::LogFormat;
 pub use source::{DEFAULT_FILE, Sources, parse_assignment};
 
-/// All settings, checked. What each means, its default and what is allowed: [`DEFAULTS`].
+/// All settings, checked. [`DEFAULTS`] has the meaning, the default and the allowed values of each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Where the outbox is.
+    /// The database of the outbox.
     pub database: DatabaseConfig,
-    /// The right to poll.
+    /// The lease.
     pub lease: LeaseConfig,
-    /// The loop.
+    /// The dispatch loop.
     pub dispatch: DispatchConfig,
-    /// How long what is finished is kept.
+    /// How long finished messages are kept.
     pub retention: RetentionConfig,
-    /// The listener.
+    /// The admin listener.
     pub admin: AdminConfig,
     /// Logs, traces and metrics.
     pub telemetry: TelemetryConfig,
-    /// The ways out, by name. At least one.
+    /// The channels, by name. There is at least one.
     pub channels: BTreeMap<String, ChannelConfig>,
     settings: merge::Settings,
 }
 
 impl Config {
-    /// The keys by which `anew` differs, and which are read at the start only. What follows from another of them is not
-    /// named beside it.
+    /// The keys that differ in `anew` and that are read only at the start. A key whose value follows from another of
+    /// them is left out.
     pub fn needs_restart(&self, anew: &Self) -> Vec<String> {
         let differs = |key: &key::Key| {
             let value = |config: &Self| config.settings.get(key).map(|setting| setting.value.clone());
@@ -79,7 +79,7 @@ impl Config {
         self.settings.iter().any(|setting| matches!(setting.origin, merge::Origin::File { .. }))
     }
 
-    /// Puts the sources over the defaults and checks the whole.
+    /// Puts the sources over the defaults, and checks all settings.
     ///
     /// # Errors
     /// Every unknown key and every wrong value in the sources.
@@ -93,27 +93,27 @@ impl Config {
     }
 }
 
-/// `[database]`.
+/// The settings of `[database]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseConfig {
-    /// With its password.
+    /// The URL with its password.
     pub url: SecretUrl,
-    /// What the URL leads to.
+    /// The dialect that the URL implies.
     pub dialect: Dialect,
     /// The schema that holds the tables; PostgreSQL only.
     pub schema: Option<String>,
-    /// What `migrate` stores and `run` compares.
+    /// The environment that `migrate` stores and `run` compares.
     pub environment: String,
 }
 
-/// `[lease]`.
+/// The settings of `[lease]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseConfig {
     /// Where the lease is kept.
     pub provider: LeaseProvider,
-    /// How long it outlives the last renewal: 1 s to 10 min.
+    /// How long the lease outlives its last renewal: 1 s to 10 min.
     pub ttl: Duration,
-    /// How long one replica polls before it hands over: 1 s to 1 d. May be shorter than `ttl`.
+    /// How long one replica polls before it hands over: 1 s to 1 d. It may be shorter than `ttl`.
     pub term: Duration,
 }
 
@@ -126,39 +126,39 @@ pub enum LeaseProvider {
     Redis {
         /// The server, or its sentinels.
         url: SecretUrl,
-        /// PEM file of the authorities to trust instead of the system's; empty: the system's.
+        /// A PEM file of the authorities to trust instead of the system's. Empty: the system's.
         tls_ca: String,
     },
 }
 
-/// `[dispatch]`.
+/// The settings of `[dispatch]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DispatchConfig {
-    /// Longest wait between two polls: 10 ms to 1 h.
+    /// The longest wait between two polls: 10 ms to 1 h.
     pub poll_interval: Duration,
-    /// How the poller hears of new rows before the next poll.
+    /// How the poller learns of new rows before the next poll.
     pub wakeup: Wakeup,
-    /// Messages claimed and not yet marked at one time, per process: 1 to 100,000.
+    /// The most messages claimed and not yet marked at one time, per process: 1 to 100,000.
     pub max_in_flight: u32,
-    /// Bytes of payload held at one time; at least 1 MiB.
+    /// The most bytes of payload in memory at one time; at least 1 MiB.
     pub max_bytes: u64,
-    /// How long a stopping process waits for what it has in flight: up to 1 h.
+    /// How long a stopping process waits for its messages in flight: up to 1 h.
     pub drain_timeout: Duration,
 }
 
-/// How the poller hears of new rows.
+/// How the poller learns of new rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wakeup {
-    /// The database says so (PostgreSQL).
+    /// The database notifies the poller (PostgreSQL).
     Notify,
     /// Applications publish on the Redis of the lease.
     Redis,
-    /// Not before the next poll.
+    /// The poller learns of them at its next poll.
     Off,
 }
 
 impl Wakeup {
-    /// As settings say it.
+    /// The word in the settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Notify => "notify",
@@ -168,33 +168,34 @@ impl Wakeup {
     }
 }
 
-/// `[retention]`.
+/// The settings of `[retention]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionConfig {
-    /// Messages that were delivered: 1 s to 10 years; none: for ever.
+    /// How long delivered messages are kept: 1 s to 10 years. None: for ever.
     pub success: Option<Duration>,
-    /// Dead letters, likewise.
+    /// How long dead letters are kept: 1 s to 10 years. None: for ever.
     pub dead: Option<Duration>,
 }
 
-/// `[admin]`.
+/// The settings of `[admin]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdminConfig {
-    /// Address of the listener; on loopback where there is no `token`.
+    /// The address of the listener. It is on loopback where there is no `token`.
     pub listen: SocketAddr,
-    /// Lets a client of the listener read and change things.
+    /// The token of clients that may ask and change.
     pub token: Option<SecretText>,
-    /// Lets it read. With either, all but the health pair ask for one.
+    /// The token of clients that may ask. With either token, every request but those for health and readiness needs
+    /// one.
     pub read_token: Option<SecretText>,
 }
 
-/// `[telemetry]`.
+/// The settings of `[telemetry]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TelemetryConfig {
-    /// Where traces and metrics are sent by OTLP over HTTP.
+    /// The receiver of traces and metrics, by OTLP over HTTP.
     pub otlp_endpoint: Option<SecretUrl>,
-    /// How a log line is written.
+    /// The format of a log line.
     pub log_format: LogFormat,
-    /// The least severe line that is written.
+    /// The least severe level that is logged.
     pub log_level: tracing::Level,
 }

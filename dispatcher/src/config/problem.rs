@@ -4,10 +4,10 @@ use std::fmt;
 
 use super::merge::{Origin, Setting};
 
-/// Every wrong setting, not just the first.
+/// All wrong settings, not only the first.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
-    /// At least one.
+    /// The problems: at least one.
     pub problems: Vec<Problem>,
 }
 
@@ -26,18 +26,18 @@ impl fmt::Display for ConfigError {
 /// One wrong setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The file and line, the environment variable or the flag; none for a default.
+    /// The file and line, the environment variable or the flag. None for a default.
     pub origin: Option<String>,
-    /// The key as a person writes it. Empty where a whole file is meant.
+    /// The key as a person writes it. Empty where the problem is a whole file.
     pub key: String,
-    /// As it was given, without secrets.
+    /// The value as it was given, without secrets.
     pub value: Option<String>,
     /// What is wrong and what is allowed.
     pub advice: String,
 }
 
 impl Problem {
-    /// A setting whose value is not one that is allowed.
+    /// The problem of a value that is not allowed.
     pub(super) fn with_value(setting: &Setting, advice: impl Into<String>) -> Self {
         Self {
             origin: setting.origin.place(),
@@ -47,12 +47,12 @@ impl Problem {
         }
     }
 
-    /// A key that should not be there, or that is missing.
+    /// The problem of a key that should not be there, or that is missing.
     pub(super) fn with_key(origin: &Origin, key: impl fmt::Display, advice: impl Into<String>) -> Self {
         Self { origin: origin.place(), key: key.to_string(), value: None, advice: advice.into() }
     }
 
-    /// A source that could not be read at all.
+    /// The problem of a source that could not be read at all.
     pub(super) fn with_source(place: String, advice: impl Into<String>) -> Self {
         Self { origin: Some(place), key: String::new(), value: None, advice: advice.into() }
     }

@@ -1,4 +1,4 @@
-//! Reads settings as the types they stand for. What is refused is reported, and reading goes on.
+//! Reads settings as typed values. A refused value is reported, and reading goes on.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::problem::Problem;
 use super::secret::{self, SecretText, SecretUrl};
 use super::units;
 
-/// Reads the keys of one section. Every method gives none after it has reported why.
+/// Reads the keys of one section. Each method gives none once it has reported a problem.
 pub(super) struct Reader<'a> {
     settings: &'a Settings,
     problems: &'a mut Vec<Problem>,
@@ -23,7 +23,7 @@ impl<'a> Reader<'a> {
         Self { settings, problems, section }
     }
 
-    /// A value that `parse` accepts; its error is a hint at what is wrong and may be empty.
+    /// Reads a value that `parse` accepts. The error of `parse` is a hint, and may be empty.
     pub(super) fn read<T>(
         &mut self,
         name: &str,
@@ -39,7 +39,7 @@ impl<'a> Reader<'a> {
             Ok(value) => return Some(value),
             Err(hint) => hint,
         };
-        // What another setting decided was reported there.
+        // A value that follows from another setting was reported there.
         if !matches!(setting.origin, Origin::Follows(_)) {
             let gap = if hint.is_empty() { "" } else { "; " };
             self.problems.push(Problem::with_value(setting, format!("{hint}{gap}allowed is {allowed}")));
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A key of ours that somebody made a table of.
+    /// Reports a table in the place of a known key.
     fn report_table(&mut self, key: &Key, allowed: &str) {
         let inner = self.settings.iter().find(|setting| setting.key.below(key).is_some());
         if let Some(inner) = inner.filter(|inner| !matches!(inner.origin, Origin::Follows(_))) {
@@ -56,20 +56,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses a value that is right by itself but not together with the others.
+    /// Refuses a value that is allowed by itself but not together with the others.
     pub(super) fn refuse(&mut self, name: &str, advice: &str) {
         if let Some(setting) = self.settings.get(&self.section.child(name)) {
             self.problems.push(Problem::with_value(setting, advice));
         }
     }
 
-    /// Whether another setting decides this one, and is the one to be refused.
+    /// Whether this value follows from another setting, which is the one to refuse.
     pub(super) fn follows(&self, name: &str) -> bool {
         let setting = self.settings.get(&self.section.child(name));
         setting.is_some_and(|setting| matches!(setting.origin, Origin::Follows(_)))
     }
 
-    /// The path of a file, or an empty text.
+    /// Reads the path of a file, or an empty text.
     pub(super) fn file(&mut self, name: &str) -> Option<String> {
         self.checked(name, "the path of a file", |text| {
             if secret::is_key(text) {
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A text that `check` accepts, or an empty one.
+    /// Reads a text that `check` accepts, or an empty one.
     pub(super) fn checked(
         &mut self,
         name: &str,
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A URL that `check` accepts, or none.
+    /// Reads a URL that `check` accepts, or none.
     #[allow(clippy::option_option, reason = "the outer one: refused; the inner one: the setting says none")]
     pub(super) fn url(
         &mut self,
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         Some((!url.is_empty()).then(|| SecretUrl::new(url)))
     }
 
-    /// A secret of characters that a header can carry, or none.
+    /// Reads a secret whose characters a header can carry, or none.
     #[allow(clippy::option_option, reason = "as for `url`")]
     pub(super) fn secret(&mut self, name: &str) -> Option<Option<SecretText>> {
         let visible = |text: &str| if text.bytes().all(|b| b.is_ascii_graphic()) { Ok(()) } else { Err(String::new()) };
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
         Some((!text.is_empty()).then(|| SecretText::new(text)))
     }
 
-    /// One of several words.
+    /// Reads one of several words.
     pub(super) fn word<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Option<T> {
         self.read(name, &one_of(choices), |value| {
             let word = text_of(value)?;
@@ -120,14 +120,14 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A time with its unit.
+    /// Reads a time with its unit.
     pub(super) fn time(&mut self, name: &str, range: RangeInclusive<Duration>) -> Option<Duration> {
         let (low, high) = (units::format_time(*range.start()), units::format_time(*range.end()));
         let allowed = format!("a time from {low} to {high}, written like \"30s\"");
         self.read(name, &allowed, |value| within(&range, units::parse_time(&with_unit(value)?)?))
     }
 
-    /// A time with its unit, or the word `never`: none.
+    /// Reads a time with its unit, or the word `never`, which gives none.
     #[allow(clippy::option_option, reason = "as for `url`")]
     pub(super) fn time_or_never(&mut self, name: &str, range: RangeInclusive<Duration>) -> Option<Option<Duration>> {
         let (low, high) = (units::format_time(*range.start()), units::format_time(*range.end()));
@@ -138,14 +138,14 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A size with its unit, in bytes.
+    /// Reads a size with its unit, in bytes.
     pub(super) fn size(&mut self, name: &str, range: RangeInclusive<u64>) -> Option<u64> {
         let (low, high) = (units::format_size(*range.start()), units::format_size(*range.end()));
         let allowed = format!("a size from {low} to {high}, written like \"64 MiB\"");
         self.read(name, &allowed, |value| within(&range, units::parse_size(&with_unit(value)?)?))
     }
 
-    /// A whole number.
+    /// Reads a whole number.
     pub(super) fn whole(&mut self, name: &str, range: RangeInclusive<u32>) -> Option<u32> {
         let allowed = format!("a whole number from {} to {}", range.start(), range.end());
         self.read(name, &allowed, |value| {
@@ -154,18 +154,18 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A number that may have a fraction.
+    /// Reads a number that may have a fraction.
     pub(super) fn number(&mut self, name: &str, range: RangeInclusive<f64>) -> Option<f64> {
         let allowed = format!("a number from {} to {}", range.start(), range.end());
         self.read(name, &allowed, |value| {
-            // Exact for every whole number that can be within a range of settings.
+            // This is exact for every whole number within a range of settings.
             #[allow(clippy::cast_precision_loss)]
             let whole = value.as_integer().map(|number| number as f64);
             within(&range, value.as_float().or(whole).ok_or_else(|| quoted_number(value))?)
         })
     }
 
-    /// A list of texts that `parse` accepts, or a single one.
+    /// Reads a list of texts that `parse` accepts, or a single one.
     pub(super) fn list<T>(
         &mut self,
         name: &str,
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A table whose keys are the user's own.
+    /// Reads a table whose keys the user chooses.
     pub(super) fn table(&mut self, name: &str, allowed: &str) -> Option<Table> {
         let key = self.section.child(name);
         match self.settings.get(&key) {
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reports something about a whole table, where its first key was given.
+    /// Reports a problem of a whole table, at the place of its first key.
     pub(super) fn refuse_table(&mut self, name: &str, advice: impl Into<String>) {
         let key = self.section.child(name);
         let inner = self.settings.iter().find(|setting| setting.key.overlaps(&key));
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
         self.problems.push(Problem::with_key(origin, key, advice));
     }
 
-    /// Reports one key of a table.
+    /// Reports a problem of one key in a table.
     pub(super) fn refuse_in_table(&mut self, name: &str, inner: &str, advice: &str) {
         let key = self.section.child(name).child(inner);
         if let Some(setting) = self.settings.iter().find(|setting| setting.key.overlaps(&key)) {
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The text of a value that has to be one.
+/// The text of a value, which must be a text.
 pub(super) fn text_of(value: &Value) -> Result<&str, String> {
     value.as_str().ok_or_else(|| format!("this is {}, not a text in quotes", kind_of(value)))
 }
@@ -232,7 +232,7 @@ fn quoted_number(value: &Value) -> String {
     }
 }
 
-/// `"a", "b" or "c"`.
+/// The choices in words: `"a", "b" or "c"`.
 fn one_of<T>(choices: &[(&str, T)]) -> String {
     let words: Vec<_> = choices.iter().map(|(word, _)| format!("\"{word}\"")).collect();
     match words.split_last() {

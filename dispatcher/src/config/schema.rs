@@ -1,5 +1,5 @@
-//! The settings file as a JSON Schema, for editors that complete and check TOML by one. It knows what the default file
-//! knows; what has to fit together, only the program does.
+//! The settings file as a JSON Schema, for editors that complete and check TOML. It knows what the default file knows.
+//! Only the program checks what has to fit together.
 
 use serde_json::{Map, Value, json};
 use toml::Table;
@@ -7,7 +7,7 @@ use toml::Table;
 use super::described::{Described, described};
 use super::known::{KNOWN, Kind, TEMPLATES};
 
-/// JSON Schema, draft 2020-12, of `outbox.toml`.
+/// The JSON Schema, draft 2020-12, of `outbox.toml`.
 pub fn schema() -> Value {
     let keys = described();
     let mut sections = Map::new();
@@ -29,12 +29,12 @@ pub fn schema() -> Value {
     schema
 }
 
-/// A table with these keys and no others.
+/// The schema of a table with these keys and no others.
 fn table(properties: &Map<String, Value>) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// A channel of one kind, with the keys that it takes from `[retry]` where it has none of its own.
+/// The schema of a channel of one kind. It has the keys of `[retry]` that the kind inherits.
 fn channel(kind: Kind, keys: &[Described]) -> Value {
     let template = format!("{TEMPLATES}.{}", kind.as_str());
     let mut properties = Map::new();
@@ -49,7 +49,7 @@ fn channel(kind: Kind, keys: &[Described]) -> Value {
 }
 
 fn property(key: &Described) -> Value {
-    // A line of a file that every test reads.
+    // The line comes from a file that every test reads.
     let line: Table = format!("default = {}", key.default).parse().expect("a line of defaults.toml is TOML");
     let default = &line["default"];
     let mut property = shape(default, key);
@@ -58,7 +58,7 @@ fn property(key: &Described) -> Value {
     property
 }
 
-/// The type is that of the default; what is allowed of it, its comment says.
+/// The schema of a value: its type is that of the default, and its comment says what is allowed.
 fn shape(default: &toml::Value, key: &Described) -> Value {
     use toml::Value as Toml;
     let range = key.allowed().and_then(range);
@@ -87,7 +87,7 @@ fn shape(default: &toml::Value, key: &Described) -> Value {
     }
 }
 
-/// A text, or where one is kept.
+/// The schema of a secret: a text, or where one is kept.
 fn secret() -> Value {
     let text = json!({ "type": "string" });
     json!({ "oneOf": [text, record(&[("env", &text)]), record(&[("file", &text)])] })
@@ -104,21 +104,21 @@ fn auth() -> Value {
     auth
 }
 
-/// A table that has all of these keys.
+/// The schema of a table with all of these keys.
 fn record(fields: &[(&str, &Value)]) -> Value {
     let mut record = table(&fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).clone())).collect());
     record["required"] = fields.iter().map(|(name, _)| *name).collect();
     record
 }
 
-/// Of `a whole number from 1 to 9`.
+/// The range in a text such as `a whole number from 1 to 9`.
 fn range(allowed: &str) -> Option<(i64, i64)> {
     let bounds = allowed.strip_prefix("a whole number from ").or_else(|| allowed.strip_prefix("a number from "))?;
     let (low, high) = bounds.split_once(" to ")?;
     Some((low.parse().ok()?, high.parse().ok()?))
 }
 
-/// Of `"one", "another" or "a third"`.
+/// The words in a text such as `"one", "another" or "a third"`.
 fn words(allowed: &str) -> Option<Vec<&str>> {
     let word = |text| str::strip_suffix(str::strip_prefix(text, '"')?, '"');
     allowed.split(" or ").flat_map(|part| part.split(", ")).map(word).collect()

@@ -1,4 +1,4 @@
-//! What must not be seen: kept apart from what may be shown.
+//! Secrets, and the values that may be shown without them.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use toml::Value;
 
 use super::key::Key;
 
-/// Stands where a secret was.
+/// The text in place of a secret.
 pub(super) const HIDDEN: &str = "***";
 
-/// A secret in memory. It shows itself only to who asks by name.
+/// A secret in memory. Only [`SecretText::expose`] shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretText(String);
 
@@ -30,7 +30,7 @@ impl fmt::Debug for SecretText {
     }
 }
 
-/// A URL that may carry a password. Shown (`Display`, `Debug`) without it.
+/// A URL that may carry a password. `Display` and `Debug` show it without.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretUrl(String);
 
@@ -57,7 +57,7 @@ impl fmt::Debug for SecretUrl {
     }
 }
 
-/// Whether nothing of the value of `key` may be shown.
+/// Whether no part of the value of `key` may be shown.
 pub(super) fn is_secret(key: &Key) -> bool {
     let parts: Vec<&str> = key.parts().iter().map(String::as_str).collect();
     match parts.as_slice() {
@@ -74,17 +74,17 @@ pub(super) fn is_secret(key: &Key) -> bool {
     }
 }
 
-/// Whether a text may be a key, in plain or in base64, which people will put where the path of its file belongs.
+/// Whether a text may be a key, in plain or in base64. People will put one where the path of its file belongs.
 pub(super) fn is_key(text: &str) -> bool {
     let encoded = "LS0tLS1CRUdJTi";
     text.contains('\n') || text.contains("-----BEGIN") || text.contains("\"private_key\"") || text.starts_with(encoded)
 }
 
-/// The value as TOML, with everything secret hidden.
+/// The value as TOML, with every secret hidden.
 pub(super) fn shown(key: &Key, value: &Value) -> Value {
     let hideable = match value {
         Value::String(text) => !text.is_empty(),
-        // Looked at piece by piece: some pieces say only where a secret is kept.
+        // These are checked piece by piece: some pieces say only where a secret is kept.
         Value::Array(_) | Value::Table(_) => false,
         Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => true,
     };
@@ -102,7 +102,7 @@ pub(super) fn shown(key: &Key, value: &Value) -> Value {
     }
 }
 
-/// Whether something of a value that is [`shown`] was hidden.
+/// Whether a [`shown`] value hides something.
 pub(super) fn hides(shown: &Value) -> bool {
     match shown {
         Value::String(text) => text == HIDDEN,
@@ -112,15 +112,15 @@ pub(super) fn hides(shown: &Value) -> bool {
     }
 }
 
-/// Hides the password of anything that looks like a URL. It does not parse: a URL that does not parse often has
-/// a password with a `/`, `#` or `@` in it, and is about to be shown in an error.
+/// Hides the password in anything that looks like a URL. The text is not parsed: a URL that does not parse often has a
+/// password with a `/`, `#` or `@` in it, and is about to be shown in an error.
 pub(super) fn without_password(text: &str) -> String {
     hide_query(&hide_user_info(text))
 }
 
 fn hide_user_info(text: &str) -> String {
     let Some((before, host)) = text.rsplit_once('@') else { return text.to_owned() };
-    // An `@` is common in the paths of the web and of files, and rare in those of databases.
+    // An `@` is common in paths of the web and of files, and rare in those of databases.
     if text.starts_with("sqlite:") || (text.starts_with("http") && url::Url::parse(text).is_ok_and(|url| is_open(&url)))
     {
         return text.to_owned();
@@ -131,7 +131,7 @@ fn hide_user_info(text: &str) -> String {
     };
     match user_info.split_once(':') {
         Some((user, _)) => format!("{scheme}{user}:{HIDDEN}@{host}"),
-        // `https://TOKEN@host` is how tokens are handed over; a database is handed a user.
+        // `https://TOKEN@host` is the usual form of a token. A database URL has a user there.
         None if scheme.starts_with("http") => format!("{scheme}{HIDDEN}@{host}"),
         None => format!("{scheme}{user_info}@{host}"),
     }
@@ -141,7 +141,7 @@ fn is_open(url: &url::Url) -> bool {
     url.username().is_empty() && url.password().is_none()
 }
 
-/// `?user=me&password=…`, as JDBC and libpq allow.
+/// Hides passwords in a query: `?user=me&password=…`, as JDBC and libpq allow.
 fn hide_query(text: &str) -> String {
     let Some((before, query)) = text.split_once('?') else { return text.to_owned() };
     let hide = |pair: &str| match pair.split_once('=') {

@@ -1,4 +1,4 @@
-//! The effective settings, for `outbox config show`: without secrets, and with where each came from.
+//! The effective settings for `outbox config show`: without secrets, each with its origin.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::merge::{Origin, Setting, insert_at};
 use super::secret;
 
 impl Config {
-    /// As a settings file. It can be used as one where it hides nothing.
+    /// The settings as a settings file. It works as one where nothing is hidden.
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         let mut section = None;
@@ -28,7 +28,7 @@ impl Config {
         text
     }
 
-    /// As JSON: `settings` by section, and in `origins` where each that is not a plain default came from.
+    /// The settings as JSON: `settings` by section, and in `origins` the origin of each that is not a plain default.
     pub fn to_json(&self) -> serde_json::Value {
         let mut settings = Table::new();
         let mut origins = Map::new();
@@ -41,7 +41,7 @@ impl Config {
         json!({ "settings": settings, "origins": origins })
     }
 
-    /// Where a value came from, unless it is a default and nothing else.
+    /// The origin of a value. None for a plain default.
     fn origin(&self, setting: &Setting) -> Option<String> {
         match &setting.origin {
             Origin::Default => None,
@@ -65,7 +65,7 @@ fn section_of(setting: &Setting) -> Key {
 
 fn line(setting: &Setting, section: &Key, origin: Option<String>) -> String {
     let shown = secret::shown(&setting.key, &setting.value);
-    // Fed back, the stars would become the secret.
+    // If this were read as settings, the stars would become the secret.
     let comment = if secret::hides(&shown) { "# " } else { "" };
     let name = quoted(setting.key.below(section).unwrap_or_default());
     let origin = origin.map(|origin| format!("  # {origin}")).unwrap_or_default();

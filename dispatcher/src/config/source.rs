@@ -1,4 +1,4 @@
-//! Where settings come from: the file, the environment, the command line, each over the one before.
+//! The sources of settings: the file, the environment, the command line. Each goes over the one before.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,27 +10,26 @@ use super::key::Key;
 use super::merge::Origin;
 use super::problem::Problem;
 
-/// Read where no other file is named, if it exists.
+/// The file that is read where no other is named, if it exists.
 pub const DEFAULT_FILE: &str = "outbox.toml";
 
-/// Everything that settings are made of, over the defaults. None of it is read from the process by itself, so that
-/// tests need not change the process.
+/// All sources of settings above the defaults. The process is not read here, so that tests need not change it.
 #[derive(Debug, Default)]
 pub struct Sources {
-    /// The text of the settings file and its name.
+    /// The name of the settings file, and its text.
     pub file: Option<(PathBuf, String)>,
-    /// Environment variables; those that are none of ours are passed over.
+    /// The environment variables. Those of other programs are passed over.
     pub environment: Vec<(String, String)>,
-    /// What the command line sets: dotted key and text, as `--set lease.ttl=10s` has them.
+    /// The settings of the command line: dotted key and text, as in `--set lease.ttl=10s`.
     pub flags: Vec<(String, String)>,
 }
 
 impl Sources {
-    /// The sources of this process: `--config` if it was given (then the file has to exist), else `outbox.toml`
-    /// in the working directory if it exists; the environment; and the flags.
+    /// The sources of this process: the file of `--config`, which must exist, or else `outbox.toml` in the working
+    /// directory, if it exists; the environment; and the flags.
     pub fn of_process(config: Option<&Path>, flags: Vec<(String, String)>) -> Result<Self, super::ConfigError> {
         let file = read_file(config).map_err(|problem| super::ConfigError { problems: vec![problem] })?;
-        // Not `vars()`: it panics where some other program's variable is not UTF-8.
+        // Not `vars()`: it panics where a variable of another program is not UTF-8.
         let text = |os: std::ffi::OsString| os.to_string_lossy().into_owned();
         let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
         Ok(Self { file, environment, flags })
@@ -48,7 +47,7 @@ fn read_file(config: Option<&Path>) -> Result<Option<(PathBuf, String)>, Problem
     }
 }
 
-/// `KEY=VALUE`, as `--set` takes it.
+/// Reads `KEY=VALUE` of `--set`.
 pub fn parse_assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
@@ -56,23 +55,23 @@ pub fn parse_assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// What somebody set, before it is known whether there is such a key.
+/// A given value, before it is known whether its key exists.
 #[derive(Debug, Clone)]
 pub(super) struct Given {
     pub(super) value: Raw,
     pub(super) origin: Origin,
 }
 
-/// A value as its source has it.
+/// The value in the form of its source.
 #[derive(Debug, Clone)]
 pub(super) enum Raw {
-    /// From a file, with its type.
+    /// A value from a file, with its type.
     Typed(Value),
-    /// From the environment or the command line: the key's default says what type it should be.
+    /// A text from the environment or the command line. The default of the key decides its type.
     Text(String),
 }
 
-/// Everything that somebody set: tables are taken apart, so that sources merge key by key.
+/// All given values. Tables are taken apart, so that sources merge key by key.
 pub(super) type Givens = BTreeMap<Key, Given>;
 
 /// Puts the sources over each other.
@@ -100,13 +99,13 @@ pub(super) fn gather(sources: &Sources, known: &[Key], problems: &mut Vec<Proble
     givens
 }
 
-/// A later source wins, also where one sets `auth.bearer` and the other `auth.bearer.env`.
+/// A later source wins, even where one sets `auth.bearer` and the other `auth.bearer.env`.
 fn put(givens: &mut Givens, key: Key, given: Given) {
     givens.retain(|earlier, _| !earlier.overlaps(&key));
     givens.insert(key, given);
 }
 
-/// A variable's name has neither hyphens nor capitals: find the channel and write the header that it means.
+/// The name of a variable has neither hyphens nor capitals. So find the channel, and spell the header that it means.
 fn respell(key: &mut Key, givens: &Givens) {
     let Some(name) = key.channel().map(str::to_owned) else { return };
     let mut channels = givens.keys().filter_map(Key::channel);
@@ -125,7 +124,7 @@ fn respell(key: &mut Key, givens: &Givens) {
 fn flatten_file(path: &Path, text: &str) -> Result<Vec<(Key, Given)>, Problem> {
     let name = path.display().to_string();
     let line_of = |offset: usize| 1 + text[..offset].matches('\n').count();
-    // Only the message: the error's own `Display` quotes the line, which may hold a secret.
+    // Only the message is used: the error's own `Display` quotes the line, which may hold a secret.
     let refuse = |why: toml::de::Error| {
         let line = why.span().map_or(1, |span| line_of(span.start));
         Problem::with_source(format!("{name}:{line}"), format!("this is not TOML: {}", why.message()))
@@ -144,7 +143,7 @@ fn flatten_file(path: &Path, text: &str) -> Result<Vec<(Key, Given)>, Problem> {
     Ok(flat.into_iter().map(given).collect())
 }
 
-/// The values of a table and of the tables in it. An empty table is a value: somebody wrote it.
+/// The values of a table and of the tables in it. An empty table is a value: the user wrote it.
 pub(super) fn flatten(value: &Value, path: &[String], flat: &mut Vec<(Vec<String>, Value)>) {
     match value {
         Value::Table(table) if path.is_empty() || !table.is_empty() => {
@@ -171,7 +170,7 @@ fn collect_lines(
     }
 }
 
-/// The names of the channels that somebody configured.
+/// The names of the channels that are configured.
 pub(super) fn channel_names(givens: &Givens) -> std::collections::BTreeSet<String> {
     givens.keys().filter_map(Key::channel).map(str::to_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! Times and sizes, written with their unit. A bare number is refused: nobody can tell seconds from milliseconds.
+//! Times and sizes, written with their unit. A bare number is refused: it does not tell seconds from milliseconds.
 
 use std::time::Duration;
 

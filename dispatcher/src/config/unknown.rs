@@ -1,4 +1,4 @@
-//! Keys that do not exist, and what was probably meant.
+//! Unknown keys, and the known keys that were probably meant.
 
 use toml::Value;
 
@@ -8,10 +8,10 @@ use super::merge::Origin;
 use super::problem::Problem;
 use super::source::{Given, Raw};
 
-/// Below this, a name is not near enough to be suggested.
+/// A name that is less similar than this is not suggested.
 const NEAR: f64 = 0.65;
 
-/// A key outside the channels that nothing took.
+/// An unknown key outside the channels.
 pub(super) fn unknown(key: &Key, given: &Given) -> Option<Problem> {
     let known: Vec<Key> = KNOWN.fixed.iter().map(|(key, _)| key.clone()).collect();
     let within = |section: &Key| known.iter().filter(|known| known.section() == *section).collect::<Vec<_>>();
@@ -36,7 +36,7 @@ pub(super) fn unknown(key: &Key, given: &Given) -> Option<Problem> {
     Some(Problem::with_key(&given.origin, key, format!("is not a setting; {advice}")))
 }
 
-/// A key of a channel that channels of its kind do not take.
+/// A key in a channel that the channel's kind does not have.
 pub(super) fn unknown_of_channel(key: &Key, given: &Given, section: &Key, kind: Kind) -> Problem {
     let known = KNOWN.of_channel(section, kind);
     let of_other = Kind::ALL.into_iter().find(|other| KNOWN.of_channel(section, *other).contains(key));
@@ -59,7 +59,7 @@ fn listed(keys: Vec<&Key>) -> String {
     keys.into_iter().map(Key::name).collect::<Vec<_>>().join(", ")
 }
 
-/// The key as it is written where the mistake was made.
+/// The key in the spelling of its source.
 fn spelled(key: &Key, origin: &Origin) -> String {
     match origin {
         Origin::Env(_) => key.to_env(),
@@ -67,14 +67,14 @@ fn spelled(key: &Key, origin: &Origin) -> String {
     }
 }
 
-/// The candidate that was most likely meant by `key`, if one is near.
+/// The known key that `key` most likely means, if one is near.
 fn nearest<'a>(key: &Key, candidates: &'a [Key]) -> Option<&'a Key> {
     let score = |candidate: &Key| {
         let section = strsim::normalized_damerau_levenshtein(
             &key.section().parts().join("."),
             &candidate.section().parts().join("."),
         );
-        // The last part counts double: it is the more specific, and an exact one in the wrong section is a find.
+        // The last part counts double: it is the more specific. An exact name in the wrong section is a hit.
         (section + 2.0 * strsim::normalized_damerau_levenshtein(key.name(), candidate.name())) / 3.0
     };
     let scored = candidates.iter().map(|candidate| (score(candidate), candidate));

@@ -1,16 +1,19 @@
-//! A circuit breaker: a destination that fails again and again is left alone, and then tried with a few messages.
+//! A circuit breaker: a destination that fails again and again gets no messages for a while, and is then tried with a
+//! few.
 //!
-//! It opens once at least [`LEAST`] attempts have failed, and these are half or more of those since counting began; counting
-//! begins anew every [`SPAN`], but not before something has succeeded. A failure does not count where the message was first
-//! tried before the last success: it is itself at fault. The first pause is [`FIRST_PAUSE`], the next twice as long, up to
-//! [`LONGEST_PAUSE`], each longer by up to a fifth. After a pause up to [`PROBES`] messages are let through: one that
-//! succeeds closes it, and when all have failed the next pause begins.
+//! The breaker counts attempts and opens once at least [`LEAST`] of them have failed, and half or more of all have.
+//! Counting begins anew every [`SPAN`], but not before an attempt has succeeded. A failure does not count where the
+//! message was first tried before the last success: then the message is at fault.
+//!
+//! The first pause is [`FIRST_PAUSE`], and each further one is twice as long, up to [`LONGEST_PAUSE`]. Each is
+//! lengthened by up to a fifth. After a pause, up to [`PROBES`] messages are let through. One that succeeds closes the
+//! breaker. When all have failed, the next pause begins.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Failures that open it.
+/// The number of failures that opens the breaker.
 const LEAST: u32 = 5;
 
 /// How long attempts are counted together.
@@ -19,33 +22,33 @@ const SPAN: Duration = Duration::from_mins(1);
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
-/// Messages that are let through after a pause.
+/// The number of messages that are let through after a pause.
 const PROBES: usize = 3;
 
-/// What an attempt says of its destination.
+/// What an attempt says about its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
-    /// It works: it took the message, or refused this one.
+    /// The destination works: it took the message, or refused this one.
     Good,
-    /// It does not.
+    /// The destination does not work.
     Bad {
-        /// How long ago the message was first tried; zero where it was not.
+        /// How long ago the message was first tried. Zero where this was its first attempt.
         trying_for: Duration,
     },
-    /// Nothing was asked of it, or it is not at fault.
+    /// The attempt says nothing: the destination was not asked, or is not at fault.
     None,
 }
 
-/// What the breaker does about it.
+/// The reaction of the breaker to an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// Nothing.
+    /// The breaker stays as it is.
     Stay,
-    /// It opens, or stays open, for so long: a pause begins.
+    /// The breaker opens, or stays open, for this long: a pause begins.
     Open(Duration),
-    /// It is open already: this attempt began before.
+    /// The breaker is open already: this attempt began before that.
     StillOpen(Duration),
-    /// It closes.
+    /// The breaker closes.
     Close,
 }
 
@@ -66,9 +69,9 @@ impl State {
 #[derive(Debug)]
 pub(super) struct Breaker {
     state: State,
-    /// When something last succeeded.
+    /// When an attempt last succeeded.
     worked: Option<Instant>,
-    /// Whether anything has failed.
+    /// Whether any attempt has failed.
     pub(super) has_failed: bool,
     /// Pauses in a row.
     pub(super) failures: u32,
@@ -79,13 +82,13 @@ impl Breaker {
         Self { state: State::closed(now), worked: None, has_failed: false, failures: 0 }
     }
 
-    /// As an earlier term left it.
+    /// The breaker as an earlier term left it.
     pub(super) fn taken_over(failures: u32, remaining: Duration, now: Instant) -> Self {
         let state = State::Open { until: now + remaining };
         Self { state, worked: None, has_failed: true, failures: failures.max(1) }
     }
 
-    /// How much longer it is open; none where it is not.
+    /// How much longer the breaker is open. None where it is not.
     pub(super) fn open_for(&mut self, now: Instant) -> Option<Duration> {
         if let State::Open { until } = self.state {
             if until > now {
@@ -96,7 +99,8 @@ impl Breaker {
         None
     }
 
-    /// How many messages it still lets through to see whether the destination works; none where it does not count them.
+    /// How many messages the breaker still lets through to see whether the destination works. None where it does not
+    /// count them.
     pub(super) fn probes_left(&self) -> Option<usize> {
         match self.state {
             State::HalfOpen { let_through } => Some(PROBES.saturating_sub(let_through)),
@@ -104,19 +108,19 @@ impl Breaker {
         }
     }
 
-    /// A message is on its way.
+    /// Notes that a message is on its way.
     pub(super) fn let_through(&mut self) {
         if let State::HalfOpen { let_through } = &mut self.state {
             *let_through += 1;
         }
     }
 
-    /// Whether it remembers nothing that matters.
+    /// Whether the breaker remembers nothing that matters.
     pub(super) fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed { .. })
     }
 
-    /// An attempt ended; `others` are still in flight to the destination.
+    /// Learns from an attempt that ended. `others` are still in flight to the destination.
     pub(super) fn learn(&mut self, sign: Sign, others: usize, now: Instant) -> Turn {
         match sign {
             Sign::Good => self.worked = Some(now),
@@ -127,7 +131,7 @@ impl Breaker {
             return if matches!(sign, Sign::Bad { .. }) { Turn::StillOpen(remaining) } else { Turn::Stay };
         }
         match (&mut self.state, sign) {
-            // It told nothing: another one goes in its place.
+            // The attempt showed nothing: another one goes in its place.
             (State::HalfOpen { let_through }, Sign::None) => {
                 *let_through = let_through.saturating_sub(1);
                 Turn::Stay
@@ -179,7 +183,7 @@ mod tests {
     /// The failure of a message at its first attempt.
     const BAD: Sign = Sign::Bad { trying_for: Duration::ZERO };
 
-    /// How long it opened for, after these signs.
+    /// How long the breaker opened for, after these signs.
     fn after(breaker: &mut Breaker, signs: &[Sign], now: Instant) -> Option<Duration> {
         signs.iter().find_map(|sign| match breaker.learn(*sign, 0, now) {
             Turn::Open(pause) => Some(pause),

@@ -1,4 +1,4 @@
-//! One destination: its window, its breaker, its rate, its pauses, and whether it takes anything now.
+//! One destination: its window, its breaker, its rate, its pauses, and whether it takes messages now.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,64 +13,65 @@ use super::rate::{Bucket, REST};
 use super::window::{Slots, Window};
 use super::{FAILURES_FORGOTTEN, FAR, FORGOTTEN, Limits, Ruling};
 
-/// Rows that wait for the end of a pause come back so far apart: the probes find few of them due.
+/// The time between rows that come due again after a pause, so that the probes find few of them due.
 const AFTER_A_PAUSE: Duration = Duration::from_millis(1);
 
-/// Rows of a destination that is being probed are met again after so long.
+/// How long rows of a destination that is being probed are deferred.
 const WHILE_PROBED: Duration = Duration::from_secs(1);
 
-/// Rows are put aside for a rate of no more than one in so long: those of a quicker one are soon gone.
+/// Rows are deferred only for a rate of one message in this time, or a slower one. Rows of a quicker destination are
+/// soon gone.
 const SLOW_RATE: Duration = Duration::from_millis(10);
 
-/// How often a rate that rises is saved while it is in use.
+/// How often a rising rate is saved while it is in use.
 const SAVE_RISE: Duration = Duration::from_secs(10);
 
-/// When it is asked what a destination may be sent, and what there is to share.
+/// The time of a question about a destination, and the slots to share then.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     pub(super) now: Instant,
     pub(super) slots: Slots,
-    /// How many more all slow destinations together may be sent.
+    /// How many more messages all slow destinations together may get.
     pub(super) for_the_slow: usize,
 }
 
-/// What may be sent to a destination now.
+/// What a destination may be sent now.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// So many.
+    /// The destination may get this many more messages.
     Room(usize),
-    /// None before some answers are in, which come quickly.
+    /// The destination may get none before some answers are in, which come quickly.
     Full {
-        /// It lets others go first unless one comes within this time.
+        /// After this time without an answer, the destination lets others go first.
         silent_in: Duration,
     },
-    /// None.
+    /// The destination takes none: its rows are on hold.
     Closed(Closed),
 }
 
-/// Why a destination takes nothing.
+/// Why a destination takes no messages.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Closed {
-    /// It is paused.
+    /// The destination is paused.
     Paused { kind: PauseKind, remaining: Duration },
-    /// Its breaker is open.
+    /// The breaker of the destination is open.
     Broken { remaining: Duration },
-    /// Its breaker waits for what becomes of the messages it let through.
+    /// The breaker of the destination waits for the results of its probes.
     Probing,
-    /// It was sent what its rate allows.
+    /// The destination was sent what its rate allows.
     OverRate { step: Duration },
-    /// It answers slowly, and has all it may.
+    /// The destination answers slowly, and has its share in flight.
     Slow {
         /// How long an answer takes.
         pace: Duration,
-        /// How many it may have.
+        /// The most messages that the destination may have in flight.
         share: usize,
     },
 }
 
 impl Closed {
-    /// Whether it holds all of a channel that bears the name of this destination, or only what names no URL. A server behind
-    /// its `base_url` that is down, slow or busy holds up no other.
+    /// Whether the reason holds the whole channel that bears the name of this destination, or only targets without a
+    /// URL. A server behind the channel's `base_url` that is down, slow or busy holds no other destination.
     pub(super) fn holds_a_channel(&self) -> bool {
         match self {
             Self::Paused { kind, .. } => kind.holds_a_channel(),
@@ -80,7 +81,7 @@ impl Closed {
 }
 
 impl Standing {
-    /// When it changes by itself for claims.
+    /// The time until the reason ends by itself, as claims see it.
     pub(super) fn opens_in(&self) -> Option<Duration> {
         match self {
             Self::Full { silent_in: time }
@@ -97,24 +98,25 @@ impl Standing {
 /// A destination, or a channel that was paused as a whole.
 #[derive(Debug)]
 pub(super) struct Destination {
-    /// Those whose messages go there.
+    /// The channels whose messages go to the destination.
     channels: Vec<String>,
-    /// The strictest of what these allow.
+    /// The strictest of the limits of these channels.
     limits: Limits,
     window: Window,
     breaker: Breaker,
     bucket: Option<Bucket>,
     paused: Holds,
-    /// When the last of the rows that were put aside is due.
+    /// When the last deferred row is due.
     aside_until: Instant,
-    /// They are to come back at once.
+    /// Whether the deferred rows are to come back at once.
     comes_back: bool,
     used: Instant,
     rise_saved: Option<Instant>,
 }
 
 impl Destination {
-    /// One of which nothing is known, for messages of `channel`. Where that has a rate, so many may go at once.
+    /// A destination of which nothing is known, for messages of `channel`. Where that channel has a rate, `burst`
+    /// messages may go at once.
     pub(super) fn of(channel: &str, allowed: &HashMap<String, Limits>, burst: usize, now: Instant) -> Self {
         let mut destination = Self {
             channels: Vec::new(),
@@ -132,7 +134,7 @@ impl Destination {
         destination
     }
 
-    /// Messages of `channel` go there too.
+    /// Notes that messages of `channel` go to the destination too.
     fn serve(&mut self, channel: &str, allowed: &HashMap<String, Limits>, burst: usize, now: Instant) {
         if !self.channels.iter().any(|known| known == channel) {
             self.channels.push(channel.to_owned());
@@ -140,14 +142,14 @@ impl Destination {
         }
     }
 
-    /// Its channels may be allowed something else from now on.
+    /// Takes over new limits of its channels.
     pub(super) fn reconfigure(&mut self, allowed: &HashMap<String, Limits>, now: Instant) {
         self.keep_to(allowed, 0, now);
-        // A rise that was saved is that of the old rate.
+        // The saved rise is that of the old rate.
         self.rise_saved = None;
     }
 
-    /// Keeps to the strictest of what its channels are allowed.
+    /// Keeps to the strictest limits of its channels.
     fn keep_to(&mut self, allowed: &HashMap<String, Limits>, burst: usize, now: Instant) {
         self.limits = Limits::default();
         for limits in self.channels.iter().filter_map(|channel| allowed.get(channel)) {
@@ -160,7 +162,7 @@ impl Destination {
         }
     }
 
-    /// Forgets what the database knows better: what is in flight here stays.
+    /// Forgets what the database knows better. The messages in flight stay.
     pub(super) fn forget(&mut self, now: Instant) {
         (self.paused, self.aside_until, self.comes_back) = (Holds::default(), now, false);
         if !self.breaker.is_closed() {
@@ -190,14 +192,14 @@ impl Destination {
         self.paused.begin(kind, remaining, now);
     }
 
-    /// Somebody resumed it: it is as good as new.
+    /// Notes that an operator resumed the destination: its failures and pauses are forgotten.
     pub(super) fn resume(&mut self, now: Instant) {
         self.paused = Holds::default();
         self.breaker = Breaker::new(now);
         self.comes_back = true;
     }
 
-    /// A message of `channel` was claimed.
+    /// Notes that a message of `channel` was claimed.
     pub(super) fn admitted(&mut self, channel: &str, allowed: &HashMap<String, Limits>, now: Instant) {
         self.serve(channel, allowed, 1, now);
         self.window.admitted(1, now);
@@ -213,7 +215,7 @@ impl Destination {
         self.breaker.learn(Sign::None, self.window.in_flight, now);
     }
 
-    /// An attempt ended. `name` is this destination's.
+    /// Learns from an attempt that ended. `name` is the name of this destination.
     pub(super) fn answered(&mut self, name: &str, sign: Sign, took: Duration, slots: Slots, now: Instant) -> Ruling {
         self.window.released();
         if sign != Sign::None {
@@ -237,7 +239,7 @@ impl Destination {
         }
     }
 
-    /// What it may be sent.
+    /// What the destination may be sent.
     pub(super) fn standing(&mut self, at: &Moment) -> Standing {
         if let Some((kind, until)) = self.paused.on(at.now) {
             return Standing::Closed(Closed::Paused { kind, remaining: until - at.now });
@@ -268,13 +270,13 @@ impl Destination {
         }
     }
 
-    /// What it has of the slots that slow destinations share.
+    /// The messages in flight that count among the slots of slow destinations.
     pub(super) fn in_flight_if_slow(&self, now: Instant) -> usize {
         let shares = self.limits.max_in_flight.is_none() && self.window.is_slow(now);
         if shares { self.window.in_flight } else { 0 }
     }
 
-    /// Whether its rows are to be put aside, and how far.
+    /// How the destination's rows are to be deferred, if they are.
     pub(super) fn aside(&mut self, name: &str, at: &Moment) -> Option<Aside> {
         let Standing::Closed(closed) = self.standing(at) else { return None };
         let whole_channel = closed.holds_a_channel();
@@ -284,7 +286,7 @@ impl Destination {
             Closed::Probing => (WHILE_PROBED, AFTER_A_PAUSE, None),
             Closed::OverRate { step } if step < SLOW_RATE => return None,
             Closed::OverRate { step } => (step, step, self.bucket.as_ref().map(Bucket::describe)),
-            // One that is merely silent may answer any moment.
+            // A destination that is merely silent may answer at any moment.
             Closed::Slow { pace, .. } if pace < super::window::SLOW => return None,
             Closed::Slow { pace, share } => {
                 let reason =
@@ -305,7 +307,7 @@ impl Destination {
         }
     }
 
-    /// Whether rows that were put aside have no reason to wait any longer.
+    /// Whether deferred rows have no reason to wait any longer.
     pub(super) fn has_recovered(&mut self, at: &Moment) -> bool {
         let closed = matches!(self.standing(at), Standing::Closed(_));
         let works = !closed && self.breaker.probes_left().is_none() && !self.window.is_slow(at.now);
@@ -313,8 +315,8 @@ impl Destination {
         self.comes_back_now(at.now) || (works && self.aside_until > at.now && !wait_for_their_turn)
     }
 
-    /// Whether what was put aside is to be brought back at once. Bringing rows back forgets, in the database, why they were
-    /// aside: not while that holds again.
+    /// Whether deferred rows are to be brought back at once. Bringing rows back deletes the reason in the database. So
+    /// rows stay while such a reason holds again.
     pub(super) fn comes_back_now(&self, now: Instant) -> bool {
         self.comes_back && self.paused.on(now).is_none() && self.breaker.is_closed()
     }
@@ -324,7 +326,7 @@ impl Destination {
         self.aside_until = Instant::now();
     }
 
-    /// Whether rows of it wait for their turn.
+    /// Whether rows of the destination wait for their turn.
     pub(super) fn holds_back(&mut self, at: &Moment) -> bool {
         match self.standing(at) {
             Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. }) => false,
@@ -334,7 +336,7 @@ impl Destination {
         }
     }
 
-    /// For how long its rate has been rising, where that is to be saved now.
+    /// How long the rate has been rising, where that is to be saved now.
     pub(super) fn rising_to_save(&mut self, now: Instant) -> Option<Duration> {
         let rising_for = self.bucket.as_ref()?.rising_for(now)?;
         let in_use = now - self.used < SAVE_RISE;

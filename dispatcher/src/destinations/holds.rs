@@ -1,14 +1,15 @@
-//! What holds a destination up whatever becomes of its messages.
+//! The pauses of a destination that do not depend on its messages.
 
 use std::time::Duration;
 
 use outbox_schema::PauseKind;
 use tokio::time::Instant;
 
-/// The pauses of a destination. Where it bears the name of a channel, what holds all of that is kept apart from what holds
-/// the destination alone: the longer one of a busy server must not end the shorter one of a credential, nor make it last.
+/// The pauses of a destination. Where the destination bears the name of a channel, a pause of the whole channel is kept
+/// apart from one of the destination alone. So the longer pause of a busy server neither ends the shorter one of a
+/// refused credential, nor makes it last.
 ///
-/// The database keeps one of them, which ends last: a new term learns of a shorter one from the next refusal.
+/// The database keeps only the pause that ends last. A new term learns of a shorter one from the next refusal.
 #[derive(Debug, Default)]
 pub(super) struct Holds {
     of_a_channel: Option<(PauseKind, Instant)>,
@@ -16,7 +17,7 @@ pub(super) struct Holds {
 }
 
 impl Holds {
-    /// A pause by hand goes before any other; else the one that ends later counts.
+    /// Begins a pause. A pause by hand goes before any other. Of the others, the one that ends later counts.
     pub(super) fn begin(&mut self, kind: PauseKind, remaining: Duration, now: Instant) {
         let until = now + remaining;
         if kind == PauseKind::Hand {
@@ -32,7 +33,7 @@ impl Holds {
         }
     }
 
-    /// The one that is on and holds the most, and until when.
+    /// The present pause that holds the most, and when it ends.
     pub(super) fn on(&self, now: Instant) -> Option<(PauseKind, Instant)> {
         [self.of_a_channel, self.its_own].into_iter().flatten().find(|(_, until)| *until > now)
     }

@@ -1,6 +1,6 @@
-//! What is done about destinations beside the loop while a term lasts: hear what people paused and resumed, put rows aside that
-//! would stand in the way, bring them back, those too whose channel nobody had configured before, and save how far rates have
-//! risen.
+//! The work on destinations beside the loop while a term lasts. The keeper reads what operators paused and resumed. It
+//! defers rows that would stand in the way, and brings them back, and also rows whose channel was not configured
+//! before. It saves how far rates have risen.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,36 +13,36 @@ use super::Destinations;
 use crate::in_flight::InFlight;
 use crate::term::Term;
 
-/// How often it is read what people paused and resumed.
+/// How often the keeper reads what operators paused and resumed.
 pub const LISTEN: Duration = Duration::from_secs(1);
 
-/// Rows that are moved in one transaction.
+/// The rows of one transaction.
 const BATCH: u32 = 2_000;
 
-/// After a batch that was put aside there is a pause of so many times as long: the database has deliveries to do, and what
-/// stands in their way costs them a look now and then.
+/// After a batch of deferrals, the pause is this many times as long as the batch. The database has deliveries to do,
+/// and rows in their way cost them only a look now and then.
 const PAUSES_ASIDE: u32 = 20;
 
-/// The same after one that was brought back, to be delivered.
+/// The same after a batch of rows that came back, to be delivered.
 const PAUSES_BACK: u32 = 2;
 
-/// Keeps the destinations of a poller.
+/// The task that keeps the destinations of a poller.
 #[derive(Debug)]
 pub struct Keeper {
     /// The outbox database.
     pub store: Arc<dyn DestinationStore>,
-    /// What it keeps.
+    /// The destinations that it keeps.
     pub destinations: Arc<Destinations>,
-    /// Whose rows are not to be moved.
+    /// The rows in flight, which must not be moved.
     pub in_flight: Arc<InFlight>,
-    /// Given when rows have become due.
+    /// Notified when rows have become due.
     pub wakeup: Arc<Notify>,
 }
 
 impl Keeper {
-    /// Takes over what `term` found when it began, and keeps it in a task of its own while the term lasts. A step that is
-    /// under way is finished: a transaction that is given up while it begins stays open on its connection, which goes back to
-    /// the pool, and what others write there is never committed.
+    /// Takes over what `term` found when it began, and keeps it in a task of its own while the term lasts. A step that
+    /// is under way is finished. A transaction that is given up while it begins would stay open on its connection. That
+    /// connection goes back to the pool, and later writes on it would never be committed.
     pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
         self.destinations.take_over(&term.opened.destinations);
         let (keeper, term) = (self.clone(), term.clone());
@@ -74,7 +74,7 @@ impl Keeper {
         }
     }
 
-    /// Does what is to be done; says, where there is more of it, how many times as long the pause before that is.
+    /// Takes one step. Where more is left to do, returns how many times as long as the step the next pause is.
     async fn step(&self, term: &Term, listen: bool) -> Result<Option<u32>, StoreError> {
         if listen {
             self.destinations.heard(self.store.changes_by_hand().await?);
@@ -107,7 +107,8 @@ impl Keeper {
         Ok(moved.iter().sum::<u64>() >= u64::from(BATCH))
     }
 
-    /// Not before the term began, however many they are: nothing is polled before that.
+    /// Brings rows back whose channel is configured by now. This is done beside the loop and not before the term begins:
+    /// there may be very many rows, and none is polled before that.
     async fn bring_back_configured(&self, term: &Term) -> Result<bool, StoreError> {
         let Some((as_of, channels)) = self.destinations.configured() else { return Ok(false) };
         let names: Vec<&str> = channels.iter().map(String::as_str).collect();
@@ -141,7 +142,7 @@ impl Keeper {
     }
 }
 
-/// Rows are being put aside as long as it lives.
+/// A guard: rows are being deferred while it lives.
 struct Moving<'a>(&'a Destinations);
 
 impl<'a> Moving<'a> {
@@ -170,7 +171,7 @@ mod tests {
     use crate::fixtures::{SteppedClock, term_of};
     use crate::term::clock::Clock;
 
-    /// An outbox in which ever more rows of a paused destination are due; it counts the batches that are put aside.
+    /// An outbox in which ever more rows of a paused destination are due. It counts the batches of deferrals.
     #[derive(Debug)]
     struct Endless {
         batches: AtomicU64,

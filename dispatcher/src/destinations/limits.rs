@@ -1,33 +1,33 @@
-//! What a channel allows its destinations.
+//! The limits of a channel for its destinations.
 
 use super::rate::RateLimit;
 use super::window::{self, Slots};
 
-/// What a channel allows each of its destinations.
+/// The limits of a channel for each of its destinations.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
-    /// In flight at most; none: by shares (see `window`).
+    /// The most messages in flight. None: by shares (see `window`).
     pub max_in_flight: Option<usize>,
-    /// None: as fast as it answers.
+    /// The rate. None: as fast as the destination answers.
     pub rate: Option<RateLimit>,
 }
 
 impl Limits {
-    /// What a destination is sent before anything is known of it.
+    /// How many messages a destination gets before anything is known of it.
     pub fn first_room(&self, slots: usize) -> u32 {
         let burst = self.rate.map_or(usize::MAX, |rate| rate.burst());
         let first = window::FIRST.min(Slots { all: slots, alone: false }.share(self.max_in_flight, false)).min(burst);
         u32::try_from(first).unwrap_or(u32::MAX)
     }
 
-    /// What a claim takes for a destination at most, however much more others are allowed there.
+    /// The most messages that a claim takes for a destination, however many more other channels may send there.
     pub fn most(&self) -> u32 {
         let burst = self.rate.map_or(usize::MAX, |rate| rate.burst_at_most());
         let most = self.max_in_flight.unwrap_or(usize::MAX).min(burst);
         u32::try_from(most).unwrap_or(u32::MAX).min(i32::MAX.unsigned_abs())
     }
 
-    /// The stricter of both.
+    /// Takes the stricter of each pair of limits.
     pub(super) fn tighten(&mut self, other: &Self) {
         self.max_in_flight = match (self.max_in_flight, other.max_in_flight) {
             (Some(one), Some(another)) => Some(one.min(another)),

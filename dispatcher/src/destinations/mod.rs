@@ -1,9 +1,10 @@
-//! What each destination may be sent, so that one that is down, slow or over its rate delays its own messages only.
+//! What each destination may be sent. A destination that is down, slow or over its rate must delay only its own
+//! messages.
 //!
-//! A destination (an HTTP origin, an FCM channel) has a window of messages in flight, a breaker, and where its channel says
-//! so a rate. What must survive a change of poller is in the database: pauses and breakers are written with the marks that
-//! bring them, and `keeper` does the rest beside the loop. The claim passes over what is closed, and takes of all else no
-//! more than there is room for.
+//! A destination (an HTTP origin, an FCM channel) has a window of messages in flight, a breaker, and a rate where its
+//! channel sets one. What must survive a change of poller is in the database: pauses and breakers are written with the
+//! marks that bring them, and `keeper` does the rest beside the loop. A claim passes over destinations on hold, and
+//! takes from each of the others no more rows than there is room for.
 
 mod breaker;
 mod destination;
@@ -30,69 +31,69 @@ pub use self::limits::Limits;
 pub use self::rate::RateLimit;
 use self::window::Slots;
 
-/// How far ahead rows are put aside at most: by then they are met again, whatever has become of their destination.
+/// The longest deferral of a row. After it the row is met again, whatever has become of its destination.
 const FAR: Duration = Duration::from_mins(5);
 
-/// A destination of which nothing was heard for so long, and nothing is to be remembered, is forgotten.
+/// How long an idle destination is remembered, unless something about it must be kept.
 const FORGOTTEN: Duration = Duration::from_mins(1);
 
-/// The same where something has failed: what it took since tells a message at fault from a destination that is down.
+/// The same where an attempt has failed. Its later successes tell a message at fault from a destination that is down.
 const FAILURES_FORGOTTEN: Duration = Duration::from_mins(10);
 
-/// Every destination that this process has to do with.
+/// The destinations that this process sends to.
 #[derive(Debug)]
 pub struct Destinations {
     slots: usize,
     state: Mutex<State>,
     answered: Notify,
-    /// Given when rows are to be brought back.
+    /// Notified when rows are to be brought back.
     recovery: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// What each configured channel allows its destinations.
+    /// The limits of each configured channel.
     allowed: HashMap<String, Limits>,
     known: HashMap<String, Destination>,
-    /// The last change by hand that was heard of, by destination.
+    /// The last known change by hand of each destination.
     by_hand: HashMap<String, i64>,
-    /// How often rows may have begun to wait that were deferred because nobody had configured their channel.
+    /// A counter: how often rows may have begun to wait that were deferred because their channel was not configured.
     configured: u64,
-    /// As of which of these times they have been brought back.
+    /// The value of that counter when such rows were last brought back.
     brought_back: u64,
-    /// By how many rows are being put aside, of which it is not known yet until when: a term's keeper may be at its last step
-    /// while that of the next is at its first.
+    /// The number of batches of deferrals under way, whose end is not known yet. There may be two: the keeper of an
+    /// ended term may be at its last step while the next one is at its first.
     moving: u32,
 }
 
-/// What a claim must know of destinations.
+/// What a claim must know about destinations.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Admission {
-    /// Destinations that take nothing for now.
+    /// Destinations that take nothing for now: their rows are on hold.
     pub closed: Vec<String>,
-    /// Channels that take nothing for now, wherever it goes.
+    /// Channels that take nothing for now, at any destination.
     pub closed_channels: Vec<String>,
-    /// How many of these the others take. One that is not named here takes what its channel says.
+    /// The room of other destinations. A destination without an entry has the room of its channel.
     pub rooms: Vec<Room>,
 }
 
-/// What came of an attempt for its destination.
+/// What an attempt means for its destination.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Ruling {
-    /// The destination is at fault, not the message: it waits so long, and no attempt is counted.
+    /// How long the message waits where the destination is at fault, and not the message. No attempt is counted then.
     pub deferred: Option<Duration>,
-    /// What is paused from now on.
+    /// The pause that begins.
     pub pause: Option<Pause>,
 }
 
 impl Destinations {
-    /// None known yet, of channels with these limits; `slots` is `dispatch.max_in_flight`.
+    /// No destination is known yet. `allowed` are the limits of the channels, and `slots` is `dispatch.max_in_flight`.
     pub fn new(slots: usize, allowed: HashMap<String, Limits>) -> Self {
         let state = Mutex::new(State { allowed, ..State::default() });
         Self { slots, state, answered: Notify::new(), recovery: Notify::new() }
     }
 
-    /// From now on these are the channels. Rows that waited for one of them come back.
+    /// Takes over the limits of new channels. Rows that waited for one of these channels come back.
     pub fn reconfigure(&self, allowed: HashMap<String, Limits>) {
         let now = Instant::now();
         let mut state = self.state();
@@ -106,7 +107,7 @@ impl Destinations {
         self.answered.notify_waiters();
     }
 
-    /// Rows were put off because nobody had configured their channel, and meanwhile somebody has.
+    /// Notes that rows were deferred because their channel was not configured, where it has been configured meanwhile.
     pub fn configured_meanwhile<'a>(&self, put_off: impl IntoIterator<Item = &'a String>) {
         let mut state = self.state();
         if put_off.into_iter().any(|channel| state.allowed.contains_key(channel)) {
@@ -115,7 +116,7 @@ impl Destinations {
         }
     }
 
-    /// Goes on with what earlier terms, and people, left in the database.
+    /// Takes over what earlier terms, and operators, left in the database.
     pub fn take_over(&self, states: &[DestinationState]) {
         let now = Instant::now();
         let mut state = self.state();
@@ -147,14 +148,14 @@ impl Destinations {
         admission
     }
 
-    /// Whether a destination that answers quickly is full, so that a claim brings little before some answers are in.
+    /// Whether a destination that answers quickly is full. A claim then brings little before some answers are in.
     pub fn is_full(&self) -> bool {
         let mut full = false;
         self.survey(|_, destination, at| full |= matches!(destination.standing(at), Standing::Full { .. }));
         full
     }
 
-    /// These were claimed.
+    /// Notes that these messages were claimed.
     pub fn admitted(&self, messages: &[Message]) {
         let now = Instant::now();
         let mut state = self.state();
@@ -171,7 +172,7 @@ impl Destinations {
         }
     }
 
-    /// An attempt to deliver `message`, admitted before, ended after `took`. No answer can ask for a longer pause than
+    /// Learns from an attempt to deliver `message`, which ended after `took`. No answer can ask for a longer pause than
     /// `longest`.
     pub fn answered(&self, message: &Message, answer: &Answer, took: Duration, longest: Duration) -> Ruling {
         let now = Instant::now();
@@ -187,7 +188,7 @@ impl Destinations {
         if let Some(asked) = asked(message, answer, longest) {
             state.destination(&asked.destination, now).pause(asked.kind, asked.remaining, now);
             ruling.pause = Some(match ruling.pause.take() {
-                // It is tried carefully, but no sooner than it asked for.
+                // The destination is tried carefully, but no sooner than it asked for.
                 Some(opened) => Pause { remaining: opened.remaining.max(asked.remaining), ..opened },
                 None => asked,
             });
@@ -197,7 +198,7 @@ impl Destinations {
         ruling
     }
 
-    /// No attempt is made to deliver `message`, admitted before.
+    /// Notes that no attempt is made to deliver the admitted `message`.
     pub fn released(&self, message: &Message) {
         if let Some(destination) = self.state().known.get_mut(&message.destination) {
             destination.released(Instant::now());
@@ -205,7 +206,8 @@ impl Destinations {
         self.answered.notify_waiters();
     }
 
-    /// Waits until a destination that has no room, or is being probed, has answered; for ever where there is none.
+    /// Waits until a destination without room, or one that is being probed, has answered. Waits for ever where there is
+    /// no such destination.
     pub async fn room_made(&self) {
         let answered = self.answered.notified();
         if self.waits_for_answers() {
@@ -215,8 +217,8 @@ impl Destinations {
         }
     }
 
-    /// When claims may bring something again though nothing is answered: a destination takes messages by itself, or has been
-    /// silent for so long that others go first.
+    /// When claims may bring something again without an answer: a destination takes messages again by itself, or has
+    /// been silent for so long that others go first.
     pub fn opens_in(&self) -> Option<Duration> {
         let mut soonest = None;
         self.survey(|_, destination, at| {
@@ -225,32 +227,34 @@ impl Destinations {
         soonest
     }
 
-    /// Whether rows wait for their turn at a destination that works: they are put off, and nothing is wrong.
+    /// Whether rows wait for their turn at a destination that works. They are deferred or on hold, and nothing is
+    /// wrong.
     pub fn holds_back(&self) -> bool {
         let mut holds_back = self.state().moves();
         self.survey(|_, destination, at| holds_back |= destination.holds_back(at));
         holds_back
     }
 
-    /// The configured channels, and as of when, while rows may wait that were deferred because nobody had configured theirs.
+    /// The configured channels and the value of the counter, while rows may wait that were deferred because their
+    /// channel was not configured.
     fn configured(&self) -> Option<(u64, Vec<String>)> {
         let state = self.state();
         (state.configured > state.brought_back).then(|| (state.configured, state.allowed.keys().cloned().collect()))
     }
 
-    /// Those that waited as of then are back.
+    /// Notes that the rows that waited at that value of the counter are back.
     fn configured_are_back(&self, as_of: u64) {
         self.state().brought_back = as_of;
     }
 
-    /// What is to be put aside, so that it does not stand in the way of others.
+    /// The rows to defer, so that they do not stand in the way of others.
     fn aside(&self) -> Vec<Aside> {
         let mut aside = Vec::new();
         self.survey(|name, destination, at| aside.extend(destination.aside(name, at)));
         aside
     }
 
-    /// So many rows of each were put aside.
+    /// Notes how many rows of each destination were deferred.
     fn put_aside(&self, aside: &[Aside], moved: &[u64]) {
         let now = Instant::now();
         let mut state = self.state();
@@ -261,7 +265,7 @@ impl Destinations {
         }
     }
 
-    /// Destinations that take messages again, and whose rows were put aside.
+    /// Destinations that take messages again, and that have deferred rows.
     fn recovered(&self) -> Vec<String> {
         let mut recovered = Vec::new();
         self.survey(|name, destination, at| {
@@ -272,19 +276,19 @@ impl Destinations {
         recovered
     }
 
-    /// Waits until a breaker has closed, so that nobody takes it for open any longer than need be.
+    /// Waits until a breaker has closed, so that its pause in the database ends soon.
     async fn recovery(&self) {
         self.recovery.notified().await;
     }
 
-    /// The rows of a destination that were put aside are back.
+    /// Notes that the deferred rows of a destination are back.
     fn brought_back(&self, name: &str) {
         if let Some(destination) = self.state().known.get_mut(name) {
             destination.brought_back();
         }
     }
 
-    /// People paused and resumed these; what was heard of before is not heard again.
+    /// Takes in what operators paused and resumed. A change is taken in only once.
     fn heard(&self, changes: Vec<ByHandChange>) {
         let now = Instant::now();
         let mut state = self.state();
@@ -301,7 +305,7 @@ impl Destinations {
         }
     }
 
-    /// Rates that rise and are in use, and for how long they have been rising.
+    /// Rates that rise and are in use, and how long they have been rising.
     fn rising(&self) -> Vec<(String, Duration)> {
         let now = Instant::now();
         let mut state = self.state();
@@ -309,7 +313,7 @@ impl Destinations {
         known.filter_map(|(name, destination)| Some((name.clone(), destination.rising_to_save(now)?))).collect()
     }
 
-    /// Forgets those of which nothing is to be remembered.
+    /// Forgets destinations of which nothing must be kept.
     fn prune(&self) {
         let now = Instant::now();
         self.state().known.retain(|_, destination| !destination.is_forgettable(now));
@@ -349,12 +353,12 @@ impl Destinations {
 }
 
 impl State {
-    /// Whether rows are on their way aside, or back to a channel that was configured.
+    /// Whether rows are being deferred, or being brought back to a channel that was configured.
     fn moves(&self) -> bool {
         self.moving > 0 || self.configured > self.brought_back
     }
 
-    /// That of this name, which may be a channel's.
+    /// The destination of this name, which may be that of a channel.
     fn destination(&mut self, name: &str, now: Instant) -> &mut Destination {
         let Self { allowed, known, .. } = self;
         known.entry(name.to_owned()).or_insert_with(|| Destination::of(name, allowed, 0, now))
@@ -363,10 +367,10 @@ impl State {
 
 fn sign(message: &Message, answer: &Answer) -> Sign {
     match &answer.outcome {
-        // Refused here: nothing was asked of the destination.
+        // The message was refused here, and the destination was not asked.
         Outcome::Dead { .. } | Outcome::DeadTarget if answer.status_code.is_none() => Sign::None,
         Outcome::Delivered { .. } | Outcome::Dead { .. } | Outcome::DeadTarget => Sign::Good,
-        // Where no attempt was counted, its destination was at fault before, and not the message.
+        // Where no attempt was counted, the destination was at fault before, and not the message.
         Outcome::Retry { .. } | Outcome::InDoubt if message.attempts == 0 => Sign::Bad { trying_for: Duration::ZERO },
         Outcome::Retry { .. } | Outcome::InDoubt => Sign::Bad { trying_for: message.retrying_for() },
         Outcome::Defer { .. } | Outcome::Unsent => Sign::None,

@@ -1,10 +1,10 @@
-//! A rate limit: a bucket of tokens, one for each message, and a rate that may rise from nothing after a rest.
+//! A rate limit: a bucket of tokens, one for each message, and a rate that may rise from zero after a rest.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A destination that was sent nothing for so long begins its rise anew, where its rate rises at all.
+/// A destination that got no message for this long begins its rise anew, where its rate rises at all.
 pub(super) const REST: Duration = Duration::from_mins(1);
 
 /// How a channel limits the rate of each of its destinations.
@@ -12,48 +12,48 @@ pub(super) const REST: Duration = Duration::from_mins(1);
 pub struct RateLimit {
     /// Messages a second.
     pub per_second: f64,
-    /// How long it takes to reach that after a rest; none: it is allowed at once.
+    /// How long the rate takes to rise to that after a rest. None: it is allowed at once.
     pub rise: Option<Duration>,
 }
 
-/// The tokens of one destination.
+/// The bucket of tokens of one destination.
 #[derive(Debug)]
 pub(super) struct Bucket {
     limit: RateLimit,
     tokens: f64,
     filled: Instant,
-    /// Since when the rate rises.
+    /// Since when the rate has been rising.
     rising_since: Instant,
     used: Instant,
 }
 
 impl RateLimit {
-    /// Messages a second that are allowed when the rate has been rising for so long: more than none from the start.
+    /// Messages a second that are allowed when the rate has been rising for this long. More than zero from the start.
     fn after(&self, rising_for: Duration) -> f64 {
         let Some(rise) = self.rise.filter(|rise| !rise.is_zero()) else { return self.per_second };
         let begun = rising_for + Duration::from_secs(1);
         self.per_second * (begun.as_secs_f64() / rise.as_secs_f64()).min(1.0)
     }
 
-    /// For how long it has been rising where it allows so many messages a second.
+    /// How long the rate has been rising where it allows this many messages a second.
     fn rising_for(&self, per_second: f64) -> Duration {
         let rise = self.rise.unwrap_or_default().mul_f64((per_second / self.per_second).min(1.0));
         rise.saturating_sub(Duration::from_secs(1))
     }
 
-    /// What may be sent at once to a destination of which nothing is known.
+    /// How many messages may go at once to a destination of which nothing is known.
     pub(super) fn burst(&self) -> usize {
         whole(self.after(Duration::ZERO).max(1.0))
     }
 
-    /// What may be sent at once to one that was not sent to for a while, when the rate has risen.
+    /// How many messages may go at once after a while without any, when the rate has risen.
     pub(super) fn burst_at_most(&self) -> usize {
         whole(self.per_second.max(1.0))
     }
 }
 
 impl Bucket {
-    /// One with this many tokens, whose rate has been rising for so long.
+    /// A bucket with this many tokens, whose rate has been rising for this long.
     pub(super) fn new(limit: RateLimit, tokens: usize, rising_for: Duration, now: Instant) -> Self {
         let rising_since = now.checked_sub(rising_for).unwrap_or(now);
         #[expect(clippy::cast_precision_loss, reason = "a number of messages")]
@@ -69,13 +69,13 @@ impl Bucket {
         }
         let rate = self.limit.after(now - self.rising_since);
         let filled = (now - self.filled).as_secs_f64() * rate;
-        // A second's worth at most is saved up.
+        // At most the tokens of one second are saved up.
         self.tokens = (self.tokens + filled).min(rate.max(1.0));
         self.filled = now;
         whole(self.tokens)
     }
 
-    /// Messages go.
+    /// Takes the tokens of messages that go.
     pub(super) fn take(&mut self, messages: usize, now: Instant) {
         #[expect(clippy::cast_precision_loss, reason = "a number of messages")]
         let messages = messages as f64;
@@ -84,7 +84,7 @@ impl Bucket {
         self.used = now;
     }
 
-    /// Keeps to another limit from now on. Where that rises, it goes on from what is allowed at the moment.
+    /// Keeps to another limit from now on. Where that rises, it goes on from the rate of the moment.
     pub(super) fn keep_to(&mut self, limit: RateLimit, now: Instant) {
         if self.limit == limit {
             return;
@@ -95,17 +95,17 @@ impl Bucket {
         self.rising_since = now.checked_sub(limit.rising_for(reached)).unwrap_or(now);
     }
 
-    /// How long one message takes at the full rate.
+    /// The time of one message at the full rate.
     pub(super) fn step(&self) -> Duration {
         Duration::try_from_secs_f64(1.0 / self.limit.per_second).unwrap_or(Duration::from_hours(1))
     }
 
-    /// How long the rate has been rising, where it does.
+    /// How long the rate has been rising, where it rises.
     pub(super) fn rising_for(&self, now: Instant) -> Option<Duration> {
         self.limit.rise.map(|_| now - self.rising_since)
     }
 
-    /// For people.
+    /// The rate in words, for people.
     pub(super) fn describe(&self) -> String {
         format!("{} messages a second are allowed", self.limit.per_second)
     }
@@ -128,7 +128,7 @@ mod tests {
     const STEADY: RateLimit = RateLimit { per_second: 100.0, rise: None };
     const RISING: RateLimit = RateLimit { per_second: 6_000.0, rise: Some(Duration::from_mins(1)) };
 
-    /// Takes whatever there is every 10 ms, for so long.
+    /// Takes all tokens every 10 ms, for this many seconds.
     fn sent(bucket: &mut Bucket, from: Instant, seconds: u64) -> usize {
         (1..=seconds * 100)
             .map(|tick| {

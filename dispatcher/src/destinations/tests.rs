@@ -130,7 +130,7 @@ async fn a_message_that_is_refused_before_it_is_sent_is_no_sign_that_its_destina
     assert_eq!(destinations.recovered(), ["down"]);
 }
 
-/// And is tried carefully after that.
+/// After the pause, the destination is tried carefully.
 #[tokio::test(start_paused = true)]
 async fn a_destination_that_opens_its_breaker_and_asks_for_longer_is_paused_for_as_long_as_it_asks() {
     let opened_by = |asks| {
@@ -220,7 +220,7 @@ async fn a_credential_that_is_refused_closes_the_channel() {
     assert!(destinations.aside().iter().all(|aside| aside.whole_channel));
 }
 
-/// As targets that are a path under the channel's `base_url` go there.
+/// Targets that are a path under the channel's `base_url` go there.
 #[tokio::test(start_paused = true)]
 async fn a_destination_that_bears_its_channels_name_does_not_close_the_channel_by_failing() {
     let destinations = destinations(Limits::default());
@@ -232,7 +232,7 @@ async fn a_destination_that_bears_its_channels_name_does_not_close_the_channel_b
     assert!(destinations.aside().iter().all(|aside| !aside.whole_channel));
 }
 
-/// Nor by asking to be left alone: what it says of itself it does not say of other origins.
+/// Nor does it by asking for a pause: that is about itself, not about other origins.
 #[tokio::test(start_paused = true)]
 async fn a_destination_that_bears_its_channels_name_does_not_close_the_channel_by_being_busy() {
     let destinations = destinations(Limits::default());
@@ -243,7 +243,7 @@ async fn a_destination_that_bears_its_channels_name_does_not_close_the_channel_b
     assert!(destinations.aside().iter().all(|aside| !aside.whole_channel));
 }
 
-/// Whichever of the two was first: or all that goes elsewhere would be refused, message by message.
+/// The order of the two must not matter. Otherwise all messages to other origins would be refused, one by one.
 #[tokio::test(start_paused = true)]
 async fn a_channel_stays_closed_for_its_credential_while_the_server_that_bears_its_name_is_busy_for_longer() {
     let refused = answer(Outcome::Defer { scope: Scope::Channel, until: Duration::from_mins(1) });

@@ -1,21 +1,21 @@
-//! How many messages one destination may have in flight, so that one that is slow does not hold the slots of all.
+//! How many messages one destination may have in flight, so that a slow one does not hold all slots.
 //!
-//! A destination begins with [`FIRST`] and gets one more with each answer, as long as there are slots for it. One that
-//! answers slowly may have a quarter of all slots, and all such together a half; any other may have three quarters. The only
-//! one that is in use may have all of them, or half where it is slow. A channel's own `max_in_flight` takes the place of
-//! these shares.
+//! A destination begins with [`FIRST`], and gets one more with each answer, as long as there are slots for it. One that
+//! answers slowly may have a quarter of all slots, and all slow ones together a half. Any other may have three
+//! quarters. Where only one destination is in use, it may have all slots, or half of them where it is slow. A channel's
+//! own `max_in_flight` replaces these shares.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What a destination may have in flight before it has answered.
+/// How many messages a destination may have in flight before it has answered.
 pub(super) const FIRST: usize = 32;
 
 /// A destination that takes longer than this to answer is slow.
 pub(super) const SLOW: Duration = Duration::from_secs(1);
 
-/// A destination that is full and has not answered for so long lets others go first.
+/// A full destination that has not answered for this long lets others go first.
 const SILENT: Duration = Duration::from_millis(250);
 
 /// The slots of this process, and how they are shared.
@@ -23,7 +23,7 @@ const SILENT: Duration = Duration::from_millis(250);
 pub(super) struct Slots {
     /// `dispatch.max_in_flight`.
     pub(super) all: usize,
-    /// Whether one destination only is in use.
+    /// Whether only one destination is in use.
     pub(super) alone: bool,
 }
 
@@ -50,9 +50,9 @@ impl Slots {
 pub(super) struct Window {
     size: usize,
     pub(super) in_flight: usize,
-    /// A moving average of how long answers take.
+    /// A moving average of the time that answers take.
     pace: Option<Duration>,
-    /// When it last answered, or was first sent to after a rest.
+    /// When the destination last answered, or was first sent to after a rest.
     heard: Instant,
 }
 
@@ -61,7 +61,7 @@ impl Window {
         Self { size: FIRST, in_flight: 0, pace: None, heard: now }
     }
 
-    /// Messages are on their way to it.
+    /// Notes that messages are on their way to the destination.
     pub(super) fn admitted(&mut self, messages: usize, now: Instant) {
         if self.in_flight == 0 {
             self.heard = now;
@@ -69,41 +69,41 @@ impl Window {
         self.in_flight += messages;
     }
 
-    /// One of them is no longer.
+    /// Notes that one of its messages is no longer in flight.
     pub(super) fn released(&mut self) {
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    /// It answered, or its time to answer was over, after `took`.
+    /// Learns from an answer after `took`, or from the end of the time for one.
     pub(super) fn answered(&mut self, took: Duration, most: usize, now: Instant) {
-        /// Weight of what was: the last eight answers or so count.
+        /// The weight of the past: about the last eight answers count.
         const MEMORY: u32 = 7;
         self.heard = now;
         self.pace = Some(self.pace.map_or(took, |pace| (pace * MEMORY + took) / (MEMORY + 1)));
         self.size = (self.size + 1).min(most);
     }
 
-    /// Whether it answers slowly, or has yet to answer what it was sent long ago.
+    /// Whether the destination answers slowly, or has not yet answered what it was sent long ago.
     pub(super) fn is_slow(&self, now: Instant) -> bool {
         self.pace(now) >= SLOW
     }
 
-    /// When it will have answered nothing for a while.
+    /// The time until the destination counts as silent.
     pub(super) fn silent_in(&self, now: Instant) -> Duration {
         SILENT.saturating_sub(self.waiting(now))
     }
 
-    /// How many more it may be sent, where `most` is its share.
+    /// How many more messages the destination may get, where `most` is its share.
     pub(super) fn room(&self, most: usize) -> usize {
         self.size.min(most).saturating_sub(self.in_flight)
     }
 
-    /// How long it takes to answer, as far as is known.
+    /// How long the destination takes to answer, as far as is known.
     pub(super) fn pace(&self, now: Instant) -> Duration {
         self.pace.unwrap_or_default().max(self.waiting(now))
     }
 
-    /// How long it has answered nothing of what it was sent.
+    /// How long the destination has answered none of its messages.
     fn waiting(&self, now: Instant) -> Duration {
         if self.in_flight > 0 { now - self.heard } else { Duration::ZERO }
     }

@@ -1,4 +1,4 @@
-//! What makes a message go out again, and its words.
+//! The causes for which a message goes out again, and their words.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use utoipa::ToSchema;
 use super::words::{known, said};
 use crate::text::{span, to_the_second};
 
-/// What makes a message go out again. Times are texts of the database.
+/// Why a message went out, or may go out, again. Times are texts of the database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "cause", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the fields are named as the columns that they come from")]
 pub enum Again {
-    /// Its poller died, or was cut off, between claim and mark.
+    /// The poller died, or was cut off, between claim and mark.
     Killed { attempt: i32, epoch: i64, holder: String, claimed_at: Option<String>, ended_because: Option<String> },
-    /// Its poller handed over in order, and went away before the answer came.
+    /// The poller handed over in order, and stopped before the answer came.
     HandedOver { attempt: i32, epoch: i64, holder: String, claimed_at: Option<String>, ended_because: Option<String> },
     /// A request was written, or may have been, and no answer came.
     NoAnswer {
@@ -26,26 +26,26 @@ pub enum Again {
         duration_ms: Option<i64>,
         error: Option<String>,
     },
-    /// A delivery that could not be marked: a later term had decided about the message by then.
+    /// The message was delivered, and the mark was refused: a later term had decided about the message by then.
     DeliveredFenced { attempt: i32, epoch: i64, holder: String, at: Option<String> },
-    /// The other side answered, and did not accept.
+    /// The receiver answered, and did not accept.
     Refused { attempt: i32, epoch: i64, holder: String, at: Option<String>, status_code: i32, error: Option<String> },
-    /// Somebody made it due again.
+    /// An operator made the message due again.
     Redriven {
         at: String,
         by: String,
         why: Option<String>,
-        /// Whether an attempt before that had delivered it, or may have.
+        /// Whether an attempt before the redrive had delivered the message, or may have.
         after_doubt: bool,
     },
-    /// Somebody gave it another content, and so another key.
+    /// An operator gave the message another content, and so another key.
     Edited { at: String, by: String, old_key: String, new_key: String },
-    /// The delivery that ended it. A plain success leaves no word of its poller.
+    /// The delivery that finished the message. A plain success keeps no record of its poller.
     Accepted {
         attempt: i32,
         at: Option<String>,
         idempotency_key: String,
-        /// Who led then; an earlier poller may have sent it all the same.
+        /// The term that led at that time. An earlier poller may have sent the message all the same.
         epoch_then: Option<i64>,
         holder_then: Option<String>,
     },

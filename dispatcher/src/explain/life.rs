@@ -1,4 +1,4 @@
-//! The life of a message: what is on record about it, the oldest first.
+//! The life of a message: its recorded events, the oldest first.
 
 use outbox_schema::Status;
 use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageRecord, NamingClaim};
@@ -7,16 +7,16 @@ use super::sent_twice::{is_in_doubt, was_fenced};
 use super::words::said;
 use crate::text::span;
 
-/// Something that happened.
+/// An event in the life of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// When; none where nobody has written that down.
+    /// When it happened. None where that is not recorded.
     pub at: Option<String>,
-    /// What.
+    /// What happened.
     pub what: String,
-    /// What more there is to read about it: the beginning of an answer, or what was overwritten.
+    /// More to read about it: the beginning of an answer, or what a change overwrote.
     pub more: Option<String>,
-    /// Where it belongs in the order of time.
+    /// The time by which events are sorted.
     place: Option<String>,
 }
 
@@ -27,7 +27,7 @@ impl Event {
     }
 }
 
-/// What is on record, the oldest first.
+/// The recorded events of a message, the oldest first.
 pub fn life(message: &MessageRecord) -> Vec<Event> {
     let mut events = vec![Event::new(message.created_at.clone(), "enqueued")];
     events.extend(message.deferred_from.clone().map(|at| {
@@ -47,7 +47,7 @@ pub fn life(message: &MessageRecord) -> Vec<Event> {
     }
     events.extend(message.claim.as_ref().map(claimed));
     events.extend(finished(message));
-    // A text of RFC 3339 in UTC sorts by time; a time that nobody wrote down comes first.
+    // A text of RFC 3339 in UTC sorts by time. An event without a time comes first.
     events.sort_by(|one, other| one.place.cmp(&other.place));
     events
 }
@@ -64,7 +64,7 @@ fn attempted(attempt: &AttemptEntry) -> Event {
     };
     let code = said(" with status ", attempt.status_code.as_ref());
     let error = said(": ", attempt.error.as_ref());
-    // One that was settled has no beginning: nobody lived to say so.
+    // A settled attempt has no beginning: its poller died before it could write that.
     let at = attempt.started_at.clone().or_else(|| attempt.claimed_at.clone());
     let place = in_time(attempt).map(str::to_owned);
     let what = if attempt.was_settled() {
@@ -76,21 +76,21 @@ fn attempted(attempt: &AttemptEntry) -> Event {
     Event { more, place, ..Event::new(at, what) }
 }
 
-/// When it was claimed, which is never after its mark. It is noted to the millisecond when it began, so one that took no
-/// time may seem to have begun after it was marked.
+/// The claim time of the attempt, which is never after its mark. The beginning is rounded to the millisecond, so a very
+/// short attempt may seem to begin after its mark.
 pub(super) fn in_time(attempt: &AttemptEntry) -> Option<&str> {
     attempt.claimed_at.as_deref().or(attempt.started_at.as_deref())
 }
 
 fn audited(entry: &AuditEntry) -> Event {
-    // The whole operation is what an undo asks for.
+    // An undo needs the id of the whole operation.
     let id = entry.part_of.unwrap_or(entry.id);
     let what = format!("audit {id}: {} by {}{}", entry.action, entry.who, said(": ", entry.why.as_ref()));
     let more = entry.details.as_deref().map(|details| format!("before: {details}"));
     Event { more, ..Event::new(entry.at.clone(), what) }
 }
 
-/// A redrive overwrites when and why the message had died, and notes it.
+/// The death before a redrive. The redrive overwrote its time and reason in the row, and noted both in the audit.
 fn earlier_death(entry: &AuditEntry) -> Option<Event> {
     if entry.action != "redrive" {
         return None;
@@ -109,7 +109,7 @@ fn claimed(claim: &NamingClaim) -> Event {
 fn finished(message: &MessageRecord) -> Option<Event> {
     let at = message.finished_at.clone();
     if message.status == Status::Success.as_str() {
-        // A plain success has no row of its own among the attempts.
+        // A plain success has no row among the attempts.
         let what = format!(
             "delivered: attempt {} accepted{}{}",
             message.attempts,

@@ -1,8 +1,8 @@
-//! Why a message has not been sent, and why it was sent twice: causes, each with its fields and in words.
+//! Why a message has not been sent, and why it was sent twice: causes, each with its fields and a sentence.
 //!
-//! All that is said follows from what the database keeps and from what is configured here. What is kept nowhere (which
-//! replica delivered a plain success, whether a suspect is held back at this moment, why the lease store elects nobody)
-//! is said to be unknown.
+//! Each cause follows from the database and from the settings of this replica. Some facts are kept nowhere: which
+//! replica delivered a plain success, whether the poller holds a suspect now, why the lease store elects no replica.
+//! The sentences say that these are unknown.
 
 mod again;
 mod life;
@@ -26,36 +26,36 @@ pub use not_sent::NotSent;
 pub use note::Note;
 pub use sent_twice::{Repetition, Verdict};
 
-/// Both answers about one message. Holds neither its body nor its headers.
+/// Why one message has not been sent, and why it was sent twice. Contains neither its body nor its headers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Explanation {
-    /// Which message.
+    /// The message.
     pub id: MessageId,
-    /// Sent with each attempt.
+    /// The idempotency key, sent with each attempt.
     pub idempotency_key: String,
-    /// As the row says it.
+    /// The channel in the row.
     pub channel: String,
-    /// What is paused and counted as one.
+    /// The destination of the message.
     pub destination: String,
-    /// As the row says it.
+    /// The status in the row.
     pub status: String,
-    /// Attempts counted, since the last redrive.
+    /// Attempts counted since the last redrive.
     pub attempts: i32,
-    /// When this was true, by the database's clock.
+    /// The time of this explanation, by the database's clock.
     pub as_of: String,
-    /// Why it has not been sent: what decides first. Never empty.
+    /// Why the message has not been sent, the deciding cause first. Never empty.
     pub not_sent: Vec<Said<NotSent>>,
-    /// Why it was sent twice.
+    /// Whether the message was sent twice, and why.
     pub sent_twice: Repetition,
-    /// Likely mistakes of the application that wrote it.
+    /// Likely mistakes of the application that wrote the message.
     #[serde(default)]
     pub notes: Vec<Said<Note>>,
 }
 
-/// A cause, and how it is said. In JSON the cause's name is `cause`, its fields are beside it.
+/// A cause and its sentence. In JSON the name of the cause is `cause`, and its fields stand beside that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Said<C> {
-    /// Which.
+    /// The cause.
     #[serde(flatten)]
     pub cause: C,
     /// One or more sentences about the message (`It …`).
@@ -68,8 +68,8 @@ impl<C: std::fmt::Display> From<C> for Said<C> {
     }
 }
 
-/// Explains a message; none where there is no such message. Asks for its facts, and for those of the message
-/// that it waits behind.
+/// Explains a message. None where there is no such message. Reads the facts of the message, and of the message that it
+/// waits behind.
 pub async fn explain(
     database: &Database,
     configured: &Configured,
@@ -85,7 +85,7 @@ pub async fn explain(
 }
 
 impl Explanation {
-    /// `first` is the message of the same ordering key whose turn it is, where that is another one.
+    /// `first` is the message whose turn it is in the same ordering key, where that is another one.
     fn of(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured) -> Self {
         let message = &facts.message;
         Self {
@@ -102,7 +102,7 @@ impl Explanation {
         }
     }
 
-    /// What decides, in words.
+    /// The sentence of the deciding cause.
     pub fn in_short(&self) -> &str {
         self.not_sent.first().map_or("", |said| &said.sentence)
     }

@@ -15,48 +15,48 @@ use crate::text::{span, to_the_second};
 #[serde(tag = "cause", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the fields are named as the columns that they come from")]
 pub enum NotSent {
-    /// It has been: the other side accepted it.
+    /// The message has been sent: the receiver accepted it.
     Delivered { at: Option<String>, attempts: i32, status_code: Option<i32>, receipt: Option<String> },
-    /// It was written with an outcome, so no replica ever sent it.
+    /// The application wrote the row with an outcome, so no replica sent the message.
     BornFinished { status: String },
-    /// It is a dead letter.
+    /// The message is a dead letter.
     Dead {
         message: MessageId,
         reason: Option<String>,
         at: Option<String>,
         attempts: i32,
         error: Option<String>,
-        /// Who cancelled it, where the audit says so.
+        /// Who cancelled the message, where the audit has that.
         cancelled_by: Option<String>,
         why: Option<String>,
     },
-    /// Its status is none of ours.
+    /// The status in the row is unknown.
     UnknownStatus { status: String },
-    /// A claim of the present term names it.
+    /// A claim of the present term names the message.
     InFlight { since: String, holder: String, epoch: i64, gate_closed_at: Option<String> },
-    /// A claim of an earlier term names it.
+    /// A claim of an earlier term names the message.
     BeingSettled { since: String, holder: String, epoch: i64, until: Option<String> },
-    /// Nobody has configured its channel, as far as these settings say.
+    /// The settings of this replica have no such channel.
     ChannelNotConfigured { channel: String, put_off_until: Option<String> },
-    /// A dead letter of its ordering key is before it, and its channel halts at those.
+    /// A dead letter before the message halts its ordering key.
     Halted { ordering_key: String, behind: MessageId, dead_reason: Option<String> },
-    /// Another message of its ordering key goes out first.
+    /// Another message of the same ordering key goes first.
     WaitsBehind {
         ordering_key: String,
         behind: MessageId,
-        /// How many are before it; 10,000 also where there are more.
+        /// How many messages go first. 10,000 also stands for more.
         waiting: i64,
-        /// Why that one has not been sent.
+        /// Why the first of them has not been sent.
         #[schema(no_recursion)]
         because: Vec<Said<NotSent>>,
     },
-    /// A later message of its ordering key is in flight: it was redriven meanwhile.
+    /// A later message of the same ordering key is in flight: the present one was redriven meanwhile.
     KeyInFlight { ordering_key: String, message: MessageId },
-    /// Its target is known to be gone.
+    /// The target of the message is known to be gone.
     InvalidTarget { channel: String, target: String, since: String, reason: Option<String> },
-    /// Its destination, or its channel, takes nothing for now: somebody paused it, or it asked for that.
+    /// The destination or the channel is paused: by an operator, or at the destination's own request.
     Paused { destination: String, until: String, remaining_ms: Option<i64>, by: Option<String>, reason: Option<String> },
-    /// So many attempts failed that the breaker of its destination is open.
+    /// The breaker of the destination is open after too many failed attempts.
     BreakerOpen {
         destination: String,
         until: String,
@@ -65,20 +65,20 @@ pub enum NotSent {
         failures: i32,
         reason: Option<String>,
     },
-    /// Rows of its destination were put aside, so that they do not stand in the way of others.
+    /// The poller deferred rows of the destination, so that they do not stand in the way of others.
     PutAside {
         destination: String,
         until: String,
         in_ms: Option<i64>,
-        /// When it was first due.
+        /// When the message was first due.
         since: String,
-        /// Rows that wait like this, it included.
+        /// Deferred rows of the destination, this message included.
         waiting: i64,
         reason: Option<String>,
     },
-    /// It was put off by a pause that is no more, or by a channel that is configured by now.
+    /// The message is deferred. The pause behind that has ended, or the channel is configured by now.
     PutOff { since: String, until: String },
-    /// An attempt failed, and the next has its time.
+    /// An attempt failed, and the next one is scheduled.
     NextAttempt {
         at: String,
         in_ms: Option<i64>,
@@ -87,36 +87,36 @@ pub enum NotSent {
         status_code: Option<i32>,
         error: Option<String>,
     },
-    /// Its time has not come.
+    /// The message is not due yet.
     NotDue { at: String, in_ms: Option<i64> },
-    /// Its `expires_at` has passed.
+    /// The message's `expires_at` has passed.
     Expired { at: String },
-    /// All its attempts were made.
+    /// The message has used all its attempts.
     AttemptsUsedUp { attempts: i32, of: i64 },
-    /// Its channel retries nothing for so long.
+    /// The message is older than its channel retries messages.
     TooOld { tried_for_ms: i64, max_age_ms: i64 },
-    /// Its own `max_attempts` is no number of attempts.
+    /// The message's own `max_attempts` is not a positive number.
     WrongMaxAttempts { max_attempts: i32 },
-    /// No replica has ever led its shard.
+    /// No replica has ever led the shard of the message.
     NeverPolled { shard: i32 },
-    /// The last term of its shard has ended, or is too old to last, and no other has begun.
+    /// The last term of the shard has ended, or is too old to last still, and no other has begun.
     NotPolled {
         shard: i32,
         epoch: i64,
         holder: String,
         began: String,
         began_ms: i64,
-        /// When the term ended; none where its poller did not live to say so.
+        /// When the term ended. None where its poller died before it could write that.
         ended: Option<String>,
         ended_because: Option<String>,
     },
-    /// It was in flight when a poller died.
+    /// The message was in flight when a poller died.
     Suspect { attempt: i32, epoch: i64, holder: String },
-    /// Due messages are before it.
+    /// Other due messages go first.
     Backlog { ahead: i64, oldest_ms: Option<i64> },
-    /// Nothing keeps it.
+    /// The message is due, and nothing keeps it from being sent.
     Due { since: String, for_ms: Option<i64> },
-    /// Beside what else there is: it will not be sent after that.
+    /// Beside the other causes: the message will not be sent after this time.
     Expires { at: String, in_ms: Option<i64>, before_due: bool },
 }
 

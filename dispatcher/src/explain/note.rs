@@ -1,4 +1,4 @@
-//! What a row shows of a mistake of its application.
+//! Mistakes of the application that a row shows.
 
 use std::fmt;
 
@@ -14,43 +14,43 @@ use utoipa::ToSchema;
 pub enum Note {
     /// The row was written with an outcome, so nobody sent it.
     BornFinished {
-        /// The status it was written with.
+        /// The status with which the row was written.
         status: String,
     },
     /// The payload is a JSON string that holds JSON.
     EncodedTwice,
-    /// It was due a whole number of hours after it was written, or before.
+    /// The message was due a whole number of hours before or after it was written.
     WholeHours {
-        /// How many; negative where it was due before it was written.
+        /// The number of hours. Negative where the message was due before it was written.
         hours: i64,
     },
-    /// It was due some hours after it was written, no more than a time zone can make.
+    /// The message was due some hours after it was written, no more than a time zone can explain.
     Delayed {
-        /// By how many milliseconds.
+        /// The delay in milliseconds.
         by_ms: i64,
     },
-    /// It was due before it was written.
+    /// The message was due before it was written.
     DueBefore {
         /// By how many milliseconds.
         by_ms: i64,
     },
-    /// It says that it was written later than now.
+    /// The message's `created_at` lies in the future.
     WrittenInTheFuture {
-        /// Milliseconds from now.
+        /// Milliseconds from now until then.
         in_ms: i64,
     },
-    /// A number of its payload may have been rounded.
+    /// A number in the payload may have been rounded.
     PerhapsRounded,
 }
 
 const HOUR_MS: i64 = 3_600_000;
 const MINUTE_MS: i64 = 60_000;
 
-/// No zone is further from UTC.
+/// The largest distance of a time zone from UTC, in hours.
 const FURTHEST_ZONE: i64 = 14;
 
 impl Note {
-    /// What the facts show.
+    /// The mistakes that the facts show.
     pub(super) fn of(facts: &MessageFacts) -> Vec<Self> {
         let (message, clock) = (&facts.message, &facts.clock);
         let finished = message.status != Status::Pending.as_str();
@@ -67,7 +67,7 @@ impl Note {
 }
 
 impl Note {
-    /// What the time between writing and being due shows.
+    /// The mistake that the time between writing and being due shows.
     fn of_delay(ms: i64) -> Option<Self> {
         match whole_hours(ms) {
             Some(hours) => Some(Self::WholeHours { hours }),
@@ -77,9 +77,9 @@ impl Note {
     }
 }
 
-/// The hours, where it is a whole number of them to the minute, and no more than a time zone can make.
+/// The hours, where `ms` is a whole number of them to the minute, and no more than a time zone can explain.
 fn whole_hours(ms: i64) -> Option<i64> {
-    // SQLite keeps times that are as far away as a number can say.
+    // SQLite keeps times as far away as a number can say.
     let hours = ms.saturating_add(HOUR_MS / 2).div_euclid(HOUR_MS);
     let off = ms.saturating_sub(hours.saturating_mul(HOUR_MS)).saturating_abs();
     (hours != 0 && hours.abs() <= FURTHEST_ZONE && off <= MINUTE_MS).then_some(hours)

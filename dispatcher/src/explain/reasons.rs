@@ -6,7 +6,7 @@ use outbox_schema::{MessageId, PauseKind, Status};
 use super::{NotSent, Said};
 use crate::configured::Configured;
 
-/// What decides, first; never empty. `first` is the message that this one waits behind, where it does.
+/// The causes, the deciding one first; never empty. `first` is the message that this one waits behind, where it does.
 pub(super) fn of(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured) -> Vec<NotSent> {
     let message = &facts.message;
     match [Status::Pending, Status::Success, Status::Dead].into_iter().find(|known| known.as_str() == message.status) {
@@ -80,7 +80,7 @@ fn claimed(message: &MessageRecord) -> Option<NotSent> {
     })
 }
 
-/// What keeps it from being claimed, whoever polls.
+/// The causes that keep the message from being claimed, whichever replica polls.
 fn kept(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured) -> Vec<NotSent> {
     let message = &facts.message;
     let mut causes = Vec::new();
@@ -133,7 +133,7 @@ fn not_due(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {
     let unexplained = facts.pauses.is_empty() && configured.channels.contains_key(&message.channel);
     let (at, in_ms) = (message.available_at.clone(), facts.clock.due_in_ms);
     match &message.deferred_from {
-        // A pause or a channel that is not there says as much.
+        // The cause of a pause or of a missing channel says as much.
         Some(since) if unexplained => {
             put_aside(facts, since).or_else(|| Some(NotSent::PutOff { since: since.clone(), until: at }))
         }
@@ -179,7 +179,7 @@ fn expires(facts: &MessageFacts) -> Option<NotSent> {
     Some(NotSent::Expires { at, in_ms, before_due })
 }
 
-/// What the poller finds wrong with the attempts of a due message before it sends it.
+/// The fault in the attempts of a due message that the poller finds before it sends the message.
 fn wrong_budget(message: &MessageRecord, configured: &Configured) -> Option<NotSent> {
     if let Some(max_attempts @ i32::MIN..=0) = message.max_attempts {
         return Some(NotSent::WrongMaxAttempts { max_attempts });
@@ -195,7 +195,8 @@ fn too_old(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {
     Some(NotSent::TooOld { tried_for_ms, max_age_ms })
 }
 
-/// The attempts that it has: its own, the channel's, or, where nobody has configured that, what it has had.
+/// The attempts that the message may have: its own number, else its channel's. Where the channel is not configured, one
+/// more than it has had.
 fn budget(message: &MessageRecord, configured: &Configured) -> i64 {
     let own = message.max_attempts.map(i64::from);
     let of_channel = || configured.channels.get(&message.channel).map(|channel| i64::from(channel.max_attempts));

@@ -1,4 +1,4 @@
-//! Why a message was sent more than once, as far as the database says so, and in words.
+//! Why a message was sent more than once, as far as the database shows it.
 
 use outbox_schema::Status;
 use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageFacts, MessageRecord};
@@ -11,33 +11,34 @@ use super::{Again, Said};
 /// Whether a message was sent more than once, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Repetition {
-    /// In one word.
+    /// The answer in one word.
     pub verdict: Verdict,
-    /// In one sentence.
+    /// The answer in one sentence.
     pub sentence: String,
-    /// What happened, the oldest first; empty where nothing did.
+    /// What happened, the oldest first. Empty where nothing did.
     pub causes: Vec<Said<Again>>,
 }
 
-/// What the attempts say about deliveries.
+/// What the recorded attempts say about deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// One delivery at most, and no other request that got an answer.
+    /// At most one delivery, and no other request that got an answer.
     Once,
-    /// One attempt ended in doubt, and no other delivered: it may be, or become, two.
+    /// One attempt ended in doubt, and no other attempt delivered. The receiver may have, or may get, the message
+    /// twice.
     InDoubt,
-    /// One delivery, which could not be marked: the message is not `SUCCESS` for all that, and it may become two.
+    /// One delivery that could not be marked. The message is not `SUCCESS`, and may be delivered a second time.
     DeliveredUnmarked,
-    /// The other side answered more than one request, and accepted one at most.
+    /// The receiver answered more than one request, and accepted at most one.
     SeveralRequests,
-    /// Delivered, and another attempt is in doubt; or more than one is.
+    /// One delivery and an attempt in doubt, or several attempts in doubt.
     PerhapsTwice,
-    /// Accepted more than once.
+    /// The receiver accepted the message more than once.
     Twice,
 }
 
-/// An entry of either log, in the order of time.
+/// An entry of the attempts or of the audit, in the order of time.
 enum Entry<'a> {
     Attempt(&'a AttemptEntry),
     Audit(&'a AuditEntry),
@@ -62,7 +63,7 @@ fn verdict(message: &MessageRecord, accepted: bool) -> Verdict {
     let same = |one: &AttemptEntry, other: &AttemptEntry| {
         (one.number, one.epoch, &one.holder) == (other.number, other.epoch, &other.holder)
     };
-    // Of an attempt in doubt that turns out to be delivered, both are recorded.
+    // For an attempt in doubt that turns out to be delivered, both are recorded.
     let in_doubt = |attempt: &&AttemptEntry| is_in_doubt(attempt) && !fenced.iter().any(|other| same(attempt, other));
     let doubts = log.iter().filter(in_doubt).count();
     let answered = log.iter().filter(|attempt| was_refused(attempt)).count();
@@ -118,7 +119,7 @@ fn causes(facts: &MessageFacts, accepted: bool) -> Vec<Again> {
                 requested |= cause.is_some();
                 causes.extend(cause);
             }
-            // What an undo took back made nothing go out.
+            // A redrive that was undone made nothing go out.
             Entry::Audit(entry) if requested && entry.action == "redrive" && !was_undone(&entries[place + 1..]) => {
                 causes.push(Again::Redriven {
                     at: entry.at.clone(),
@@ -134,11 +135,11 @@ fn causes(facts: &MessageFacts, accepted: bool) -> Vec<Again> {
     causes
 }
 
-/// Both logs, one line of time.
+/// The entries of both logs, in the order of time.
 fn in_order(message: &MessageRecord) -> Vec<Entry<'_>> {
     let mut entries: Vec<_> = message.attempt_log.iter().map(Entry::Attempt).collect();
     entries.extend(message.audit.iter().map(Entry::Audit));
-    // Both logs are in order already; a text of RFC 3339 in UTC sorts by time.
+    // Both logs are in order already. A text of RFC 3339 in UTC sorts by time.
     entries.sort_by(|one, other| one.at().cmp(other.at()));
     entries
 }
@@ -164,7 +165,7 @@ pub(super) fn was_fenced(attempt: &AttemptEntry) -> bool {
     attempt.outcome == "delivered_fenced"
 }
 
-/// Whether the other side answered, and did not accept.
+/// Whether the receiver answered, and did not accept.
 fn was_refused(attempt: &AttemptEntry) -> bool {
     attempt.status_code.is_some() && !is_in_doubt(attempt) && !was_fenced(attempt)
 }

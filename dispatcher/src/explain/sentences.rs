@@ -7,7 +7,7 @@ use super::words::{known, said};
 use super::{NotSent, Said};
 use crate::text::{span, to_the_second};
 
-/// Where there should be a poller, and is none.
+/// The end of a sentence about a missing poller.
 pub(super) const NOBODY_ELSE: &str = "and no replica has begun another. Is one running (`outbox run`)? `outbox status` \
      asks the lease store; a replica whose lease store is down says so on /readyz.";
 
@@ -25,7 +25,7 @@ pub(super) fn died(reason: Option<&str>, attempts: i32, error: Option<&String>) 
     }
 }
 
-/// What to do about a dead letter.
+/// What an operator can do about a dead letter.
 pub(super) fn remedy(reason: Option<&str>, id: MessageId) -> String {
     let redrive = format!("`outbox dead-letters redrive {id}`");
     match reason {
@@ -125,7 +125,7 @@ pub(super) fn invalid_target(channel: &str, target: &str, since: &str, reason: O
     )
 }
 
-/// As a shell takes it for one word.
+/// The text as one word of a shell.
 fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/@%+=,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -193,7 +193,7 @@ pub(super) fn put_off(since: &str, until: &str) -> String {
     )
 }
 
-/// A time to come, and how far off it is.
+/// A future time, and how far off it is.
 pub(super) fn later(at: &str, in_ms: Option<i64>) -> String {
     let off = in_ms.map_or_else(String::new, |ms| format!(" (in {})", span(ms)));
     format!("{}{off}", to_the_second(at))
@@ -233,7 +233,7 @@ pub(super) fn never_polled(shard: i32) -> String {
     )
 }
 
-/// Of a term that its poller ended in order.
+/// A sentence about a term that its poller ended in order.
 pub(super) fn ended(shard: i32, epoch: i64, holder: &str, at: &str, because: Option<&String>) -> String {
     let because = because.map_or_else(String::new, |because| format!(" ({because})"));
     format!(
@@ -242,7 +242,7 @@ pub(super) fn ended(shard: i32, epoch: i64, holder: &str, at: &str, because: Opt
     )
 }
 
-/// Of a term without an end, and too old to last.
+/// A sentence about a term that has no recorded end, and is too old to last still.
 pub(super) fn silent(shard: i32, epoch: i64, holder: &str, began: &str, began_ms: i64) -> String {
     format!(
         "Nobody seems to poll shard {shard}: the last term, epoch {epoch} of {holder}, began at {}, {} ago, which is \

@@ -1,4 +1,4 @@
-//! Since when somebody has not answered, for `/readyz`.
+//! Since when a lease store or a database has not answered, for `/readyz`.
 
 use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Watches the answers of one lease store or database.
 #[derive(Debug)]
 pub struct Answering {
-    /// What is said of a call that was given up.
+    /// The text for a call that its caller gave up.
     silent: &'static str,
     trouble: Mutex<Option<Trouble>>,
 }
@@ -19,18 +19,18 @@ struct Trouble {
     why: String,
 }
 
-/// There has been no good answer.
+/// A time without a good answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Silence {
-    /// For so long.
+    /// How long it has lasted.
     pub lasts: Duration,
     /// How long ago the last call failed, or was given up.
     pub latest: Duration,
-    /// In whose words.
+    /// The words of the last failure.
     pub why: String,
 }
 
-/// Counts as no answer when it goes out of scope: the caller's patience was over.
+/// A call that is under way. It counts as unanswered when it goes out of scope: its caller gave up.
 struct Call<'a> {
     answering: &'a Answering,
     began: Instant,
@@ -38,12 +38,12 @@ struct Call<'a> {
 }
 
 impl Answering {
-    /// No trouble so far. A call that its caller gives up is trouble, in the words of `silent`.
+    /// No trouble so far. A call that its caller gives up counts as trouble, with the text `silent`.
     pub fn new(silent: &'static str) -> Self {
         Self { silent, trouble: Mutex::default() }
     }
 
-    /// None where the last call was answered.
+    /// The trouble. None where the last call was answered.
     pub fn trouble(&self) -> Option<Silence> {
         let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         trouble.as_ref().map(|trouble| Silence {
@@ -53,7 +53,8 @@ impl Answering {
         })
     }
 
-    /// Passes a call's answer on. An error is trouble where `is_trouble` says so, and an answer like any other else.
+    /// Passes the answer of a call on. An error counts as trouble where `is_trouble` says so, and as an answer
+    /// otherwise.
     pub async fn watch<T, E: Display>(
         &self,
         call: impl Future<Output = Result<T, E>>,

@@ -1,4 +1,4 @@
-//! An answer that is kept for a while and asked for by one caller at a time.
+//! An answer that is kept for a while. Only one caller at a time asks for a new one.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl<T: Clone> Cached<T> {
     /// # Cancel safety
     /// Safe: where the caller that asks goes away, the next one asks.
     pub async fn get<A: Future<Output = T>>(&self, ask: impl FnOnce() -> A) -> T {
-        // Held while asking: this is what makes it one question at a time.
+        // The lock is held while asking, so that only one question is under way.
         let mut newest = self.newest.lock().await;
         if let Some((at, answer)) = &*newest
             && at.elapsed() < self.max_age

@@ -9,7 +9,7 @@ use outbox_schema::{Holder, Shard};
 
 use crate::health::answering::{Answering, Silence};
 
-/// Stands before a lease and watches the answers to campaigns and renewals.
+/// Wraps a lease, and watches the answers to campaigns and renewals.
 #[derive(Debug)]
 pub struct LeaseHealth {
     lease: Arc<dyn Lease>,
@@ -22,7 +22,7 @@ impl LeaseHealth {
         Self { lease, answering: Answering::new("the lease store did not answer in time") }
     }
 
-    /// Since when the store has not answered; none where the last call was answered.
+    /// Since when the store has not answered. None where it answered the last call.
     pub fn trouble(&self) -> Option<Silence> {
         self.answering.trouble()
     }

@@ -1,4 +1,4 @@
-//! What a replica can tell of itself and of the fleet: the sources behind `/metrics` and `/readyz`.
+//! What a replica knows about itself and the fleet: the sources behind `/metrics` and `/readyz`.
 
 pub mod answering;
 pub mod cached;
@@ -24,15 +24,15 @@ use crate::health::vitals::{Vitals, VitalsCache, VitalsSource};
 use crate::metrics::Metrics;
 use crate::term::leadership::campaign_interval;
 
-/// How often each replica refreshes what is sent over OTLP without anybody asking.
+/// How often each replica refreshes the metrics that it sends over OTLP.
 const REFRESH: Duration = Duration::from_mins(1);
 
-/// How long the database has to refuse a connection, or to say who holds a snapshot.
+/// How long the database has to refuse a connection, or to name the holder of a snapshot.
 const REFUSAL_LIMIT: Duration = Duration::from_secs(2);
 
-/// Sees the outbox through the desk and the lease through its answers.
+/// The health of a replica: sees the outbox through the desk, and the lease through its answers.
 pub struct Health {
-    /// What the database says, at most a few seconds old.
+    /// The state of the outbox, at most a few seconds old.
     pub vitals: Arc<VitalsCache>,
     database: Database,
     environment: String,
@@ -64,7 +64,7 @@ impl Health {
         }
     }
 
-    /// What went wrong, and where the database refuses connections, what it says of that.
+    /// The error, and the database's own words where it refuses connections.
     async fn in_its_own_words(&self, why: String) -> String {
         match tokio::time::timeout(REFUSAL_LIMIT, self.database.refusal()).await {
             Ok(Some(refusal)) => format!("{why}: {refusal}"),
@@ -72,10 +72,10 @@ impl Health {
         }
     }
 
-    /// Asked only while messages age. What cannot be found out in time is no cause.
+    /// Asks only while messages age. A fact that cannot be found out in time is no cause.
     async fn held_back(&self) -> Option<HeldBack> {
         let database = self.database.clone();
-        // In a task, so that it comes to its end also when nobody waits for it: see `vitals`.
+        // In a task, so that the question comes to its end even when its caller has gone: see `vitals`.
         let asking = tokio::spawn(async move { database.held_back().await });
         match tokio::time::timeout(REFUSAL_LIMIT, asking).await {
             Ok(Ok(Ok(held_back))) => Some(held_back),
@@ -87,8 +87,8 @@ impl Health {
         }
     }
 
-    /// Refreshes what `metrics` says of the database, for a collector that is sent metrics and never asks. Each replica does:
-    /// what ages while nobody leads is what the collector must hear of.
+    /// Refreshes what `metrics` shows of the database, for a collector that is sent metrics and never asks for them.
+    /// Each replica does this: the collector must hear of messages that age while no replica polls.
     pub async fn refresh_vitals(self: Arc<Self>, metrics: Arc<Metrics>) {
         loop {
             metrics.vitals(self.vitals.get().await.ok());
@@ -130,7 +130,7 @@ impl Readiness for Health {
     }
 }
 
-/// Between the first and the last step of a rolling upgrade.
+/// The note of a replica whose tables are newer, between the first and the last step of a rolling upgrade.
 pub fn of_newer_tables(found: i32) -> String {
     format!(
         "schema: the tables have version {found}, and this program was made for version {SCHEMA_VERSION}, which they still serve: \

@@ -1,4 +1,4 @@
-//! A replica's row in `outbox_replica`: by these rows people and `outbox migrate` know which replicas run.
+//! The row of a replica in `outbox_replica`. From these rows operators and `outbox migrate` know which replicas run.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use tokio_util::sync::CancellationToken;
 /// How often a replica writes its row.
 const EACH: Duration = Duration::from_secs(30);
 
-/// How long the database has to take it.
+/// How long the database has to take the row.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Writes the row until `ended`, then removes it. Where it cannot be written, messages go out all the same.
+/// Writes the row until `ended`, then removes it. Messages go out even where the row cannot be written.
 pub async fn show(database: Database, replica: Replica, ended: CancellationToken) {
     let mut written = true;
     loop {
         match in_time(database.replica_runs(&replica)).await {
             Ok(()) => written = true,
-            // Said once, not twice a minute.
+            // Logged once, not twice a minute.
             Err(why) if written => {
                 written = false;
                 tracing::warn!(

@@ -1,5 +1,5 @@
-//! Whether the fleet does its work, as far as one replica can tell. A healthy follower is ready: what counts is
-//! that somebody polls, not that it is this process.
+//! Whether the fleet does its work, as far as one replica can tell. A healthy follower is ready: some replica must
+//! poll, not this one.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use outbox_schema::desk::HeldBack;
 use crate::health::answering::Silence;
 use crate::health::vitals::Vitals;
 
-/// Lag below which nobody is called, however short the lease.
+/// A lag below this is never a cause, however short the lease.
 const LAG_FLOOR: Duration = Duration::from_secs(30);
 
-/// Dead rows that slow down no poll worth mentioning.
+/// Fewer dead rows than this do not slow a poll down noticeably.
 const DEAD_ROWS: i64 = 10_000;
 
-/// Whoever can say why the replica is not ready.
+/// A source of the causes for which the replica is not ready.
 #[async_trait]
 pub trait Readiness: Send + Sync {
     /// What is wrong, and what else an operator should know.
@@ -26,37 +26,37 @@ pub trait Readiness: Send + Sync {
 /// What a replica says of its readiness.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// One sentence for each thing that is wrong; none when ready.
+    /// One sentence for each fault. Empty when the replica is ready.
     pub causes: Vec<String>,
-    /// One sentence for each thing that should not stay so, and is not wrong.
+    /// One sentence for each thing that is no fault, but should not stay so.
     pub notes: Vec<String>,
 }
 
-/// What is known when somebody asks.
+/// What the replica knows at the time of the question.
 #[derive(Debug, Clone, Copy)]
 pub struct Observations<'a> {
-    /// What the database says, or why it says nothing.
+    /// The state of the outbox, or why the database did not give it.
     pub database: Result<&'a Vitals, &'a str>,
-    /// What is wrong with the schema (too old, newer than this program, foreign), for people.
+    /// The fault of the schema, for people: too old, newer than this program, or foreign.
     pub schema: Option<&'a str>,
-    /// The newest term in the database, whoever leads it; none before the first.
+    /// The newest term in the database, whichever replica leads it. None before the first.
     pub newest_term: Option<NewestTerm>,
-    /// Since when this replica could not write to the database; none when it can, or need not.
+    /// Since when this replica could not write to the database. None when it can, or need not.
     pub store: Option<&'a Silence>,
-    /// What the database keeps for the sake of a snapshot; none where nobody need know.
+    /// Dead rows that the database keeps for a snapshot. None where no operator need know.
     pub held_back: Option<&'a HeldBack>,
-    /// Since when the lease store has not answered; none when it answers.
+    /// Since when the lease store has not answered. None when it answers.
     pub lease_store: Option<&'a Silence>,
-    /// The settings that say how long things may take.
+    /// The settings of the lease: how long its steps may take.
     pub lease: LeaseTimes,
 }
 
 /// A term as the database shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewestTerm {
-    /// Its epoch.
+    /// The epoch of the term.
     pub epoch: Epoch,
-    /// How long ago it began, by the database's clock.
+    /// How long ago the term began, by the database's clock.
     pub age: Duration,
 }
 
@@ -72,23 +72,23 @@ pub struct LeaseTimes {
 }
 
 impl LeaseTimes {
-    /// How long after its beginning another term should have begun: longer, and nobody polls.
+    /// The longest time from the beginning of a term to that of the next. After that, no replica polls.
     pub fn longest_term(&self) -> Duration {
         self.term + self.change_of_poller()
     }
 
-    /// How long a change of poller may take, three campaigns to spare.
+    /// How long a change of poller may take, with three campaigns to spare.
     fn change_of_poller(&self) -> Duration {
         self.ttl + self.campaign_interval * 3
     }
 
-    /// A lag up to this is nothing to ask about.
+    /// A lag up to this is no cause.
     pub fn patience(&self) -> Duration {
         self.change_of_poller().max(LAG_FLOOR)
     }
 }
 
-/// What is wrong, one sentence each; none when ready.
+/// One sentence for each fault. Empty when the replica is ready.
 pub fn causes(seen: &Observations<'_>) -> Vec<String> {
     [database(seen), schema(seen), writes(seen), lease_store(seen), poller(seen), snapshot(seen)]
         .into_iter()
@@ -100,12 +100,12 @@ fn database(seen: &Observations<'_>) -> Option<String> {
     seen.database.err().map(|why| format!("database: {why}"))
 }
 
-/// A database that answers questions and takes no writes: read-only, full, or slow. Not a cause where somebody else has
-/// begun a term since this replica last tried: its trouble is over then, or nobody needs to know.
+/// A database that answers questions and takes no writes: it is read-only, full or slow. It is no cause where another
+/// replica has begun a term since this replica last tried: its trouble is over then, or does not matter.
 fn writes(seen: &Observations<'_>) -> Option<String> {
     let silence = seen.store.filter(|_| seen.database.is_ok())?;
     let age = seen.newest_term.map_or(Duration::MAX, |term| term.age);
-    // What was wrong before the newest term began is over.
+    // Trouble from before the newest term is over.
     let lasts = silence.lasts.min(age);
     (age > silence.latest && lasts > seen.lease.ttl)
         .then(|| format!("database: nothing could be written for {}: {}", seconds(lasts), silence.why))
@@ -120,7 +120,7 @@ fn lease_store(seen: &Observations<'_>) -> Option<String> {
     Some(format!("lease store: no answer for {}, so nobody can be elected: {why}", seconds(*lasts)))
 }
 
-/// Due messages age and no term is young enough to be running: a backlog alone is not a cause.
+/// Due messages age, and no term is young enough to be running. A backlog alone is no cause.
 fn poller(seen: &Observations<'_>) -> Option<String> {
     let lag = seen.database.ok()?.lag();
     if lag <= seen.lease.patience() {
@@ -136,8 +136,8 @@ fn poller(seen: &Observations<'_>) -> Option<String> {
     Some(format!("poller: a message has been due for {} and {nobody}; see the logs of the replicas", seconds(lag)))
 }
 
-/// Due messages age, and dead rows pile up behind a snapshot that is older than they are. A snapshot alone is no cause, nor
-/// is it one where everything flows.
+/// Due messages age, and dead rows pile up behind a snapshot that is older than they are. A snapshot alone is no cause,
+/// nor is one while messages flow.
 fn snapshot(seen: &Observations<'_>) -> Option<String> {
     let lag = seen.database.ok()?.lag();
     let HeldBack { dead_rows, holder, missing_right } = seen.held_back?;

@@ -1,4 +1,4 @@
-//! How an outbox does, as `outbox status` and the admin API say it: what the database counts, and who polls.
+//! The state of an outbox, for `outbox status` and the admin API: the counts of the database, and which replica polls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,66 +8,66 @@ use outbox_schema::{Desk, DeskError, Shard};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Terms shown.
+/// The number of terms that are shown.
 const LAST_TERMS: u32 = 10;
 
-/// How an outbox does.
+/// The state of an outbox.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Status {
-    /// What the database counts.
+    /// The counts of the database.
     #[serde(flatten)]
     pub vitals: Vitals,
-    /// Channels that messages wait for and that the settings of whoever answers do not know.
+    /// Channels with pending messages that the settings of the answering replica do not have.
     pub not_configured: Vec<String>,
-    /// Who polls each shard, as the lease store and the database together say it.
+    /// The poller of each shard, as the lease store and the database together show it.
     pub shards: Vec<ShardStatus>,
     /// The last ten terms, the newest first.
     pub last_terms: Vec<TermEntry>,
 }
 
-/// Who polls a shard.
+/// The poller of a shard.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ShardStatus {
-    /// Which.
+    /// The shard.
     pub shard: i16,
-    /// As far as can be told.
+    /// The state of the shard, as far as it can be told.
     pub state: State,
-    /// Who holds the lease; none where nobody does.
+    /// The holder of the lease. None where no replica holds it.
     pub holder: Option<String>,
-    /// Of the holder's term; none until it has begun, as with the next two.
+    /// The epoch of the holder's term. None until that term has begun; so are the next two fields.
     pub epoch: Option<i64>,
-    /// When that term began.
+    /// When the term began.
     pub since: Option<String>,
-    /// Milliseconds since then.
+    /// Milliseconds since the term began.
     pub since_ms: Option<i64>,
-    /// For how much longer the lease store honours the lease unless it is renewed.
+    /// Milliseconds until the lease expires unless it is renewed.
     pub trusted_ms: Option<i64>,
-    /// Why the lease store could not be asked.
+    /// Why the lease store did not answer.
     pub error: Option<String>,
 }
 
-/// What the lease store and the database say together.
+/// What the lease store and the database together show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// The holder of the lease leads the newest term.
     Polled,
-    /// The lease is held, and its term has not begun.
+    /// The lease is held, and its holder's term has not begun.
     Beginning,
-    /// Nobody holds the lease.
+    /// No replica holds the lease.
     Idle,
     /// The lease store does not answer.
     Unknown,
 }
 
 impl Status {
-    /// Asks the database and the lease store, which may be away. `known` are the channels of the settings.
+    /// Asks the database and the lease store, which may be away. `known` tells whether the settings have a channel.
     pub async fn of(desk: &dyn Desk, lease: &dyn Lease, known: impl Fn(&str) -> bool) -> Result<Self, DeskError> {
         let mut leases = BTreeMap::new();
         for shard in shards(&desk.vitals().await?) {
             leases.insert(shard, lease.current(shard).await);
         }
-        // Asked again: what the leases say is no newer than this.
+        // The database is asked again, so that the leases are no newer than its answer.
         let vitals = desk.vitals().await?;
         Ok(Self {
             not_configured: not_configured(&vitals, known),
@@ -78,7 +78,7 @@ impl Status {
     }
 }
 
-/// Those that somebody has led, and the first.
+/// The shards that a replica has led, and the first shard.
 fn shards(vitals: &Vitals) -> BTreeSet<Shard> {
     let led = vitals.terms.iter().filter_map(|term| i16::try_from(term.shard).ok());
     led.map(Shard).chain([Shard::default()]).collect()

@@ -1,4 +1,4 @@
-//! A store that remembers since when it has not written, for `/readyz`.
+//! A store that remembers since when it could not write, for `/readyz`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use outbox_schema::{
 
 use crate::health::answering::{Answering, Silence};
 
-/// Stands before a store and watches the answers to what cannot be done without: terms, claims and marks.
+/// Wraps a store, and watches the answers to the necessary calls: terms, claims and marks.
 #[derive(Debug)]
 pub struct StoreHealth {
     store: Arc<dyn Store>,
@@ -24,7 +24,7 @@ impl StoreHealth {
         Self { store, answering: Answering::new("the outbox database did not answer in time") }
     }
 
-    /// Since when nothing could be written; none where the last call was answered.
+    /// Since when nothing could be written. None where the last call was answered.
     pub fn trouble(&self) -> Option<Silence> {
         self.answering.trouble()
     }

@@ -1,5 +1,5 @@
-//! What the database says of the outbox as a whole. It is asked for only when somebody looks (a scrape, a
-//! readiness probe), and once for all who look within five seconds.
+//! The state of the outbox as a whole, from the database. It is read only when a client asks (a scrape, a readiness
+//! probe), and once for all who ask within five seconds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,35 +9,35 @@ pub use outbox_schema::desk::{ChannelVitals, Vitals};
 
 use crate::health::cached::Cached;
 
-/// How long an answer is good for, and with it how often probes and scrapes can reach the database.
+/// How long an answer is reused. This bounds how often probes and scrapes reach the database.
 pub const VITALS_MAX_AGE: Duration = Duration::from_secs(5);
 
 /// How long the database has to answer.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Whoever can ask the database.
+/// A source that can ask the database.
 #[async_trait]
 pub trait VitalsSource: Send + Sync {
-    /// The state now.
+    /// The present state.
     ///
     /// # Errors
     /// For people: why the database could not be asked.
     async fn vitals(&self) -> Result<Vitals, String>;
 }
 
-/// A [`VitalsSource`] that is asked at most once per [`VITALS_MAX_AGE`], however many look at once.
+/// A [`VitalsSource`] that is asked at most once per [`VITALS_MAX_AGE`], however many clients ask at once.
 pub struct VitalsCache {
     source: Arc<dyn VitalsSource>,
     answer: Cached<Result<Arc<Vitals>, String>>,
 }
 
 impl VitalsCache {
-    /// Stands before `source`.
+    /// Wraps `source`.
     pub fn new(source: Arc<dyn VitalsSource>) -> Self {
         Self { source, answer: Cached::new(VITALS_MAX_AGE) }
     }
 
-    /// The state, at most [`VITALS_MAX_AGE`] old. A failure is an answer too, and is kept as long.
+    /// The state, at most [`VITALS_MAX_AGE`] old. A failure is an answer too, and is reused as long.
     ///
     /// # Errors
     /// For people: why the database could not be asked.
@@ -47,7 +47,7 @@ impl VitalsCache {
 
     async fn ask(&self) -> Result<Arc<Vitals>, String> {
         let source = Arc::clone(&self.source);
-        // In a task, so that the question ends also when nobody waits for it any more: a MySQL connection of sqlx
+        // In a task, so that the question comes to its end even when its caller has gone. A MySQL connection of sqlx
         // 0.9 that is given up while it prepares a statement never comes back to its pool.
         let asking = tokio::spawn(async move { source.vitals().await });
         match tokio::time::timeout(PATIENCE, asking).await {

@@ -1,11 +1,11 @@
-//! Label sets built once: attempts come by the ten thousand a second.
+//! Label sets that are built once: tens of thousands of attempts come a second.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use opentelemetry::KeyValue;
 
-/// Every [`outbox_schema::Outcome::as_str`].
+/// All values of [`outbox_schema::Outcome::as_str`].
 const OUTCOMES: [&str; 7] = ["delivered", "retry", "dead", "dead_target", "deferred", "in_doubt", "unsent"];
 
 /// The label sets of the configured channels.
@@ -23,7 +23,7 @@ impl Channels {
         Self(RwLock::new(all_labels(names)))
     }
 
-    /// From now on these are the channels.
+    /// Replaces the channels.
     pub(super) fn replace(&self, names: &[String]) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = all_labels(names);
     }
@@ -77,7 +77,7 @@ fn channel_labels(channel: &str) -> [KeyValue; 1] {
     [KeyValue::new("channel", channel.to_owned())]
 }
 
-// In the order of their keys, which the SDK then need not sort.
+// The labels are in the order of their keys, so the SDK need not sort them.
 fn outcome_labels(channel: &str, outcome: &'static str) -> [KeyValue; 2] {
     [KeyValue::new("channel", channel.to_owned()), KeyValue::new("outcome", outcome)]
 }

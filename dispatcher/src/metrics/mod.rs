@@ -1,7 +1,7 @@
-//! One definition of the metrics, shown as Prometheus text by the listener and sent over OTLP where an
+//! One definition of the metrics. The listener shows them as Prometheus text, and they are sent over OTLP where an
 //! endpoint is configured.
 //!
-//! Counters begin at zero for every label that is known at start, so that their first increase is seen too.
+//! Counters begin at zero for every label that is known at the start, so that their first increase is seen too.
 
 mod labels;
 mod names;
@@ -30,11 +30,11 @@ use observed::Observed;
 /// Bucket bounds of an attempt and of a poll, in seconds: from a neighbour on loopback to the longest timeout.
 const SECONDS: [f64; 15] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 
-/// Bucket bounds of a delivery, in seconds: as above, then what retries take.
+/// Bucket bounds of a delivery, in seconds: those above, and then the times of retries.
 const DELIVERY_SECONDS: [f64; 15] =
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0, 3600.0, 86400.0];
 
-/// What the process tells of itself in numbers. Every method is cheap and never waits.
+/// The metrics of the process. Every method is cheap and never waits.
 #[derive(Debug)]
 pub struct Metrics {
     registry: prometheus::Registry,
@@ -55,8 +55,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// For a process with these channels that campaigns for these shards; `otlp` also sends what is measured,
-    /// every 60 s or as `OTEL_METRIC_EXPORT_INTERVAL` (milliseconds) says.
+    /// The metrics of a process with these channels that campaigns for these shards. `otlp` also sends them, every 60 s
+    /// or as `OTEL_METRIC_EXPORT_INTERVAL` (milliseconds) says.
     pub fn new<'a>(
         channels: impl IntoIterator<Item = &'a str>,
         shards: &[Shard],
@@ -64,7 +64,7 @@ impl Metrics {
         otlp: Option<MetricExporter>,
     ) -> Result<Self, OTelSdkError> {
         let registry = prometheus::Registry::new();
-        // The names are written in full already, with unit and `_total`.
+        // The names are complete already, with unit and `_total`.
         let prometheus = opentelemetry_prometheus::exporter()
             .with_registry(registry.clone())
             .without_units()
@@ -100,7 +100,7 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// From now on these are the channels. What was counted for others stays.
+    /// Replaces the channels. The counts of former channels stay.
     pub fn reconfigure<'a>(&self, channels: impl IntoIterator<Item = &'a str>) {
         let names: Vec<String> = channels.into_iter().map(str::to_owned).collect();
         self.channels.replace(&names);
@@ -116,27 +116,27 @@ impl Metrics {
         }
     }
 
-    /// The other side accepted a message of `channel`, `latency` after it was created.
+    /// The receiver accepted a message of `channel`, `latency` after it was created.
     pub fn delivered(&self, channel: &str, latency: Duration) {
         self.channels.with(channel, |labels| self.delivery_latency.record(latency.as_secs_f64(), labels));
     }
 
-    /// Counts an attempt at a payload that is a JSON string holding JSON.
+    /// Counts an attempt at a payload that is a JSON string that holds JSON.
     pub fn encoded_twice(&self, channel: &str) {
         self.channels.with(channel, |labels| self.encoded_twice.add(1, labels));
     }
 
-    /// A message of `channel` died of how that is set up.
+    /// A message of `channel` died of a fault in the channel's set-up.
     pub fn misconfigured(&self, channel: &str) {
         self.channels.with(channel, |labels| self.misconfigured.add(1, labels));
     }
 
-    /// So many messages are claimed here and not yet marked.
+    /// Shows the number of messages that are claimed here and not yet marked.
     pub fn in_flight(&self, messages: usize) {
         self.in_flight.record(messages as u64, &[]);
     }
 
-    /// This process leads `term` from now on. What is shown of it is asked of the term whenever somebody looks.
+    /// This process leads `term` from now on. Its numbers are read from the term whenever the metrics are read.
     pub fn term_began(&self, term: &Arc<Term>) {
         self.observed.term_began(term);
     }
@@ -146,41 +146,41 @@ impl Metrics {
         self.terms.add(1, &term_labels(shard, end));
     }
 
-    /// So many marks were refused.
+    /// Counts refused marks.
     pub fn fenced(&self, marks: u64) {
         self.fenced_marks.add(marks, &[]);
     }
 
-    /// So many rows were found in doubt and decided by `policy`.
+    /// Counts rows that were found in doubt and decided by `policy`.
     pub fn in_doubt(&self, policy: InDoubtPolicy, rows: u64) {
         self.in_doubt.add(rows, &[KeyValue::new("policy", policy_word(policy))]);
     }
 
-    /// A poll took so long.
+    /// Records the duration of a poll.
     pub fn polled(&self, duration: Duration) {
         self.poll_duration.record(duration.as_secs_f64(), &[]);
     }
 
-    /// So many messages were removed because they were past their retention.
+    /// Counts messages that were removed because they were past their retention.
     pub fn pruned(&self, removed: Pruned) {
         for (status, messages) in [(Status::Success, removed.success), (Status::Dead, removed.dead)] {
             self.pruned.add(messages, &[KeyValue::new("status", status.as_str())]);
         }
     }
 
-    /// A message was found that had been past its retention for so long; zero: there is none. Until the next word it is
-    /// taken to grow.
+    /// The furthest that a message was found to be past its retention; zero where there is none. The number is taken to
+    /// grow until the next call.
     pub fn retention_behind(&self, by: Duration) {
         self.observed.retention_behind(by);
     }
 
-    /// What `/readyz` says.
+    /// Shows the answer of `/readyz`.
     pub fn ready(&self, ready: bool) {
         self.observed.ready(ready);
     }
 
-    /// What the database said last; none where it could not be asked, which leaves the numbers out instead of
-    /// repeating old ones.
+    /// The database's last answer. None where it could not be asked: its numbers are then left out, and no old ones are
+    /// repeated.
     pub fn vitals(&self, vitals: Option<Arc<Vitals>>) {
         self.observed.vitals(vitals);
     }
@@ -190,7 +190,7 @@ impl Metrics {
         TextEncoder::new().encode_to_string(&self.registry.gather())
     }
 
-    /// What sends the metrics, to flush it at the end.
+    /// The provider that sends the metrics, to be flushed at the end.
     pub(crate) fn provider(&self) -> SdkMeterProvider {
         self.provider.clone()
     }

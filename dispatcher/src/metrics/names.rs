@@ -7,11 +7,11 @@ pub enum Name {
     Attempts,
     /// How long an attempt takes, by channel.
     AttemptDuration,
-    /// From a message's creation to its acceptance, by channel.
+    /// The time from a message's creation to its acceptance, by channel.
     DeliveryLatency,
     /// Rows by channel and status.
     Messages,
-    /// Messages that died of how their channel is set up.
+    /// Messages that died of a fault in their channel's set-up.
     Misconfigured,
     /// Attempts at a payload that was encoded twice, by channel.
     EncodedTwice,
@@ -37,14 +37,14 @@ pub enum Name {
     DestinationPaused,
     /// Messages removed because they were past their retention, by status.
     Pruned,
-    /// How far removing what is past its retention is behind.
+    /// How far the oldest message is past its retention.
     RetentionLag,
     /// Whether the fleet does its work, as this process sees it.
     Ready,
 }
 
 impl Name {
-    /// Every metric.
+    /// All metrics.
     pub const ALL: [Self; 19] = [
         Self::Attempts,
         Self::AttemptDuration,
@@ -67,7 +67,7 @@ impl Name {
         Self::Ready,
     ];
 
-    /// The name as it is shown.
+    /// The name in Prometheus and OTLP.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Attempts => "outbox_attempts_total",
@@ -92,7 +92,7 @@ impl Name {
         }
     }
 
-    /// What people read beside the name.
+    /// The help text beside the name.
     pub fn help(self) -> &'static str {
         match self {
             Self::Attempts => "Attempts to deliver, by outcome.",

@@ -1,4 +1,4 @@
-//! Metrics that are a state and not an event: kept here and read when somebody looks.
+//! Metrics that are a state and not an event: they are kept here, and read when a client asks.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use super::Name;
 use crate::health::vitals::{ChannelVitals, Vitals};
 use crate::term::Term;
 
-/// How long an answer of the database is shown: OTLP, every 60 s by default, must meet it too.
+/// How long an answer of the database is shown. OTLP reads every 60 s by default, and must find it too.
 const VITALS_SHOWN: Duration = Duration::from_secs(90);
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Observed {
 struct State {
     /// The configured channels.
     channels: Vec<String>,
-    /// The last term of each shard that this process led, perhaps ended; none before the first.
+    /// The last term of each shard that this process led, which may have ended. None before the first one.
     terms: BTreeMap<Shard, Option<Arc<Term>>>,
     vitals: Option<(Instant, Arc<Vitals>)>,
     retention_behind: Option<(Instant, Duration)>,
@@ -78,7 +78,7 @@ impl Observed {
         self.state().ready = Some((Instant::now(), ready));
     }
 
-    // Only the poller removes anything, so only it can be behind. What it said last may have grown since.
+    // Only the poller removes messages, so only it can be behind. Its last number may have grown since.
     fn show_retention_behind(&self, behind: &dyn AsyncInstrument<f64>) {
         let state = self.state();
         let leads = state.terms.values().flatten().any(|term| term.is_on());
@@ -108,7 +108,7 @@ impl Observed {
         }
     }
 
-    // The gate is asked when somebody looks: a process that is stuck must not go on showing the trust it had.
+    // The gate is asked whenever the metrics are read: a process that is stuck must not go on showing its former trust.
     fn show_trusted(&self, trusted: &dyn AsyncInstrument<f64>) {
         for (shard, term) in &self.state().terms {
             let remaining = term.as_ref().map_or(Duration::ZERO, |term| term.gate.trusted_for());
@@ -138,7 +138,7 @@ impl Observed {
         });
     }
 
-    /// The channels of a recent answer, and the configured ones it does not mention, which have no rows.
+    /// The channels of a recent answer, and the configured channels that are not in it, which have no rows.
     fn each_channel(&self, show: impl Fn(&ChannelVitals)) {
         let Some(vitals) = self.recent_vitals() else { return };
         vitals.channels.iter().for_each(&show);
@@ -155,7 +155,7 @@ impl Observed {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Each change is one assignment: whoever panicked left nothing half done.
+        // Each change is one assignment, so a panic left nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

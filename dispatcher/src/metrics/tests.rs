@@ -1,4 +1,4 @@
-//! What the metrics say, and that docs/metrics.md names each.
+//! The values of the metrics, and that docs/metrics.md names each metric.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ fn lines(metrics: &Metrics, prefix: &str) -> Vec<String> {
     text.lines().filter(|line| line.starts_with(prefix)).map(str::to_owned).collect()
 }
 
-/// Trusted for 9 seconds.
+/// A term that is trusted for 9 seconds.
 fn term(clock: &Arc<SteppedClock>) -> Arc<Term> {
     term_of(clock, clock.now().after(Duration::from_secs(9)))
 }

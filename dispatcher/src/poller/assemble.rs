@@ -28,26 +28,26 @@ use crate::retention::Pruner;
 use crate::term::clock::Clock;
 use crate::term::leadership::Leadership;
 
-/// What a dispatcher is made of.
+/// The parts of a dispatcher.
 #[derive(Debug)]
 pub struct Parts {
     /// The random id of this process.
     pub instance: String,
     /// The outbox database.
     pub store: Arc<dyn Store>,
-    /// The same, as far as it is about destinations.
+    /// The outbox database, for what is about destinations.
     pub destinations: Arc<dyn DestinationStore>,
     /// The lease store.
     pub lease: Arc<dyn Lease>,
     /// The configured channels.
     pub channels: Vec<Channel>,
-    /// Where time comes from.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
-    /// Where it is counted.
+    /// Where events are counted.
     pub metrics: Arc<Metrics>,
-    /// Removes what is old, and how old that is; none: nothing is removed.
+    /// Removes old rows, by this retention. None: nothing is removed.
     pub retention: Option<(Arc<dyn Pruning>, InForce<Retention>)>,
-    /// Where hints come from; none: from nowhere.
+    /// The source of hints. None: there are no hints.
     pub hints: Option<HintSource>,
     /// Where attempts are made.
     pub wire: runtime::Handle,
@@ -55,7 +55,7 @@ pub struct Parts {
     pub settings: Settings,
 }
 
-/// The numbers of a dispatcher; see `defaults.toml` for what they mean.
+/// The numbers of a dispatcher. `defaults.toml` says what they mean.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// `lease.ttl`.
@@ -68,12 +68,12 @@ pub struct Settings {
     pub max_in_flight: usize,
     /// `dispatch.max_bytes`.
     pub max_bytes: u64,
-    /// `dispatch.drain_timeout`, what follows from `dispatch.wakeup`, and `--until-empty`.
+    /// `dispatch.drain_timeout`, a number that follows from `dispatch.wakeup`, and `--until-empty`.
     pub run: LoopSettings,
 }
 
 impl Dispatcher {
-    /// A dispatcher of these parts, with its marker running. Needs a Tokio runtime.
+    /// Assembles a dispatcher from these parts, and starts its marker. Needs a Tokio runtime.
     pub fn assemble(parts: Parts) -> Self {
         let Parts {
             instance,

@@ -1,28 +1,29 @@
-//! How soon the poller looks again when no hint comes, and whether it wants any.
+//! How soon the poller looks again when no hint comes, and whether it wants hints.
 //!
-//! A commit that gives a hint waits, on PostgreSQL, for every other commit that gives one. So hints are for a poller that
-//! is asleep: one that has just found something looks again by itself, soon and then ever later, and asks for hints once it
-//! has found nothing for a moment. Those ticks go on meanwhile, because a transaction that saw the poller awake may commit
-//! after it fell asleep: its message then waits about three times as long as the transaction took.
+//! On PostgreSQL, a commit that gives a hint waits for every other commit that gives one. So hints are for a poller
+//! that is asleep. A poller that has just found rows looks again by itself, soon at first and then ever later. It asks
+//! for hints once it has found nothing for a moment. It goes on looking by itself, since a transaction that saw it
+//! awake may commit after it fell asleep. The message of that transaction waits about three times as long as the
+//! transaction took.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::poller::hints::HintListener;
 
-/// The wait after the first poll that finds nothing, where hints are counted on and where they are not, and by what it grows
-/// with each that follows.
+/// The wait after the first poll that finds nothing, with hints and without, and the factor by which it grows with each
+/// further poll.
 const SOON_IF_HINTED: Duration = Duration::from_micros(250);
 const SOON: Duration = Duration::from_millis(1);
 const GROWTH: u32 = 4;
 
-/// Who waits so long for the next poll is asleep.
+/// A poller that waits this long for its next poll is asleep.
 const A_NAP: Duration = Duration::from_millis(16);
 
 /// How soon the poller looks again. The loop alone has it, and shows by its listener whether it is asleep.
 #[derive(Debug)]
 pub struct Attention {
-    /// Whether hints are counted on. Polls come sooner then: not on SQLite, where a poll locks the file.
+    /// Whether the poller counts on hints. If so, it polls sooner again. Not on SQLite, where a poll locks the file.
     hinted: bool,
     /// Polls in a row that found nothing.
     in_vain: u32,
@@ -35,7 +36,7 @@ impl Attention {
         Self { hinted, in_vain: 0, listener }
     }
 
-    /// This replica polls from now on.
+    /// Notes that this replica polls from now on.
     pub fn begin(&self) {
         self.listener.set_polling(true);
     }

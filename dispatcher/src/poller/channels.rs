@@ -1,4 +1,4 @@
-//! The configured channels: how each is reached, and by which rules its messages are retried.
+//! The configured channels: how each reaches its destinations, and by which rules it retries messages.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,41 +9,41 @@ use outbox_schema::{ChannelTerms, InDoubtPolicy, OnDeadOrdered};
 
 use crate::destinations::Limits;
 
-/// One configured way out.
+/// A configured channel.
 #[derive(Debug)]
 pub struct Channel {
-    /// As rows name it.
+    /// The name, as in the rows.
     pub name: String,
-    /// How it is reached.
+    /// The adapter that delivers the messages.
     pub adapter: Arc<dyn Adapter>,
-    /// Whether it sends the payload's JSON: then one that is encoded twice is a mistake.
+    /// Whether the channel sends the payload's JSON. A payload that is encoded twice is then a mistake.
     pub sends_json: bool,
-    /// Longest that one request may take.
+    /// The longest time for one request.
     pub timeout: Duration,
-    /// What becomes of a message that is in doubt.
+    /// What becomes of a message of the channel that is in doubt.
     pub in_doubt: InDoubtPolicy,
-    /// What a dead letter means for those behind it in its ordering key.
+    /// What a dead letter means for later messages of its ordering key.
     pub on_dead_ordered: OnDeadOrdered,
     /// When a message is tried again, and when no more.
     pub retry: Retry,
-    /// What each of its destinations may be sent.
+    /// The limits of each destination of the channel.
     pub limits: Limits,
 }
 
-/// Exponential backoff with full jitter, and where it ends.
+/// Exponential backoff with full jitter, and its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Retry {
-    /// Attempts at most, the first included.
+    /// The most attempts, the first included.
     pub max_attempts: u32,
-    /// The ceiling of the first wait.
+    /// The upper limit of the first wait.
     pub base: Duration,
-    /// By how much the ceiling grows each time.
+    /// The factor by which that limit grows with each attempt.
     pub factor: f64,
-    /// The ceiling's ceiling.
+    /// The upper limit of that growth.
     pub max: Duration,
-    /// The shortest wait, whatever came of the attempt; what the backoff draws comes on top.
+    /// The shortest wait after any attempt. The backoff's random wait is added to it.
     pub floor: Duration,
-    /// Counted from the first attempt; older messages are not tried again.
+    /// The age, counted from the first attempt, at which a message is no longer retried.
     pub max_age: Duration,
 }
 
@@ -56,7 +56,8 @@ impl Retry {
     }
 }
 
-/// The channels by name. A claim takes them along, so that its messages are sent by the settings they were claimed under.
+/// The channels by name. A claim keeps the channels of its time, so that its messages are sent with the settings they
+/// were claimed under.
 #[derive(Debug, Default)]
 pub struct Channels {
     by_name: HashMap<String, Channel>,
@@ -64,34 +65,34 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// These channels, where there are so many slots.
+    /// A set of channels that share this many slots.
     pub fn new(channels: impl IntoIterator<Item = Channel>, slots: usize) -> Self {
         let by_name: HashMap<_, _> = channels.into_iter().map(|channel| (channel.name.clone(), channel)).collect();
         let terms = by_name.values().map(|channel| channel.terms(slots)).collect();
         Self { by_name, terms }
     }
 
-    /// The channel of that name.
+    /// The channel called `name`.
     pub fn get(&self, name: &str) -> Option<&Channel> {
         self.by_name.get(name)
     }
 
-    /// Their names.
+    /// The names of the channels.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
 
-    /// What each channel allows its destinations.
+    /// The limits of each channel for its destinations.
     pub fn limits(&self) -> HashMap<String, Limits> {
         self.by_name.iter().map(|(name, channel)| (name.clone(), channel.limits)).collect()
     }
 
-    /// What the store must know of them.
+    /// What the store must know about the channels.
     pub fn terms(&self) -> &[ChannelTerms] {
         &self.terms
     }
 
-    /// Longest that a request of any of them may take.
+    /// The longest time for a request of any channel.
     pub fn longest_request(&self) -> Duration {
         self.terms.iter().map(|channel| channel.timeout).max().unwrap_or_default()
     }

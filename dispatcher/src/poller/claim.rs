@@ -1,7 +1,7 @@
-//! Intake: claims what is due, as soon as there is room for it.
+//! Intake: claims due rows as soon as there is room for them.
 //!
-//! Everything is claimed in the database, and the claim committed, before it is sent. One claim is made at a
-//! time; the rows to leave out are collected before it begins.
+//! Every row is claimed in the database, and the claim is committed, before it is sent. One claim is made at a time.
+//! The rows to leave out are collected before it begins.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::poller::suspects::Suspects;
 use crate::poller::walk::{Proof, Start};
 use crate::term::Term;
 
-/// How long rows of a channel that nobody has configured stand aside before they are met again.
+/// How long rows of a channel that is not configured are deferred.
 const UNKNOWN_CHANNEL_DELAY: Duration = Duration::from_mins(5);
 
-/// Added to the settling time: for the last mark to land.
+/// Added to the settling time, so that the last mark can be written.
 pub const SETTLING_MARGIN: Duration = Duration::from_secs(1);
 
-/// Shortest wait for a destination that takes messages again.
+/// The shortest wait for a destination that takes messages again.
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 
 /// How often the loop shows that it is alive while it waits.
@@ -42,11 +42,11 @@ pub struct Intake {
     pub store: Arc<dyn Store>,
     /// What is in flight, and the room beside it.
     pub in_flight: Arc<InFlight>,
-    /// Rows that are resent singly.
+    /// Rows that are resent one at a time.
     pub suspects: Arc<Suspects>,
     /// The configured channels.
     pub channels: InForce<Channels>,
-    /// What each destination may be sent.
+    /// The state of each destination.
     pub destinations: Arc<Destinations>,
     /// Where walks begin.
     pub start: Start,
@@ -66,42 +66,42 @@ pub struct Intake {
     pub metrics: Arc<Metrics>,
 }
 
-/// Claimed rows, under one claim.
+/// The rows of one claim.
 #[derive(Debug)]
 pub struct Batch {
     /// The claim that was committed.
     pub claim: ClaimId,
-    /// The channels that were in force: their longest timeout is in the claim's settling time.
+    /// The channels at the time of the claim. Their longest timeout is in the claim's settling time.
     pub channels: Arc<Channels>,
-    /// Its rows.
+    /// The claimed rows.
     pub messages: Vec<Message>,
 }
 
-/// What one poll brought.
+/// The result of one poll.
 #[derive(Debug)]
 pub enum Polled {
     /// Claimed rows, to be sent.
     Batch(Batch),
-    /// Nothing is due that there is room for beside what is in flight.
+    /// No row is due that there is room for beside the rows in flight.
     Nothing {
-        /// When to look from the beginning, where only that would prove it.
+        /// How long until a walk from the beginning, where only that would prove that no row is due.
         look_again: Option<Duration>,
     },
-    /// Nothing is due, and nothing was in flight or in doubt that could become due again.
+    /// No row is due, and no row in flight or in doubt could become due again.
     Empty,
     /// The term is over.
     TermOver,
 }
 
-/// What one claim brought.
+/// The result of one claim.
 enum Found {
     /// Rows to be sent.
     Due(Batch),
-    /// Rows that stood before others, and have been put aside.
+    /// The claim met rows that stood before others, and deferred them.
     InTheWay,
-    /// Nothing.
+    /// The claim found no row.
     Nothing {
-        /// All rows without an ordering key were looked at, not only those behind the start of a walk.
+        /// Whether the claim looked at all rows without an ordering key, not only at those behind the start of a walk.
         from_the_beginning: bool,
     },
 }
@@ -111,7 +111,7 @@ enum Found {
 struct Seen {
     /// Stretches of the ordering keys, one after the other.
     stretches: usize,
-    /// All rows without an ordering key.
+    /// Whether all rows without an ordering key were looked at.
     from_the_beginning: bool,
     /// Something was in flight meanwhile, or held up.
     busy: bool,
@@ -359,7 +359,7 @@ mod tests {
         for (configured, brought_back) in [(Some("hook"), true), (None, false)] {
             let store = KeyedStore::new(None);
             let (intake, term) = poller(&store).await;
-            // What was put off before is back already; the claim was begun before there was such a channel.
+            // Rows that were deferred before are back already. The claim was begun before there was such a channel.
             let allowed = configured.map(|channel| (channel.to_owned(), Limits::default())).into_iter().collect();
             let mut intake = Intake { destinations: Arc::new(Destinations::new(8, allowed)), ..intake };
             store.put_off("hook");

@@ -15,51 +15,51 @@ use crate::metrics::Metrics;
 use crate::poller::suspects::Suspects;
 use crate::term::Term;
 
-/// Marks per group at most.
+/// The most marks of one group.
 const GROUP: usize = 1024;
 
-/// How long a group waits at most, once it has a first mark, to become one that is worth a round trip: while slots are
-/// plenty, and while most are taken.
+/// How long a group waits, after its first mark, to become worth a round trip: while slots are plenty, and while most
+/// are taken.
 const LINGER: Duration = Duration::from_millis(5);
 const LINGER_WHEN_BUSY: Duration = Duration::from_millis(2);
 
-/// How often it is looked meanwhile whether it is.
+/// How often the waiting group is looked at.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// When a mark is tried again that the database refuses by itself, whatever it says.
+/// When a mark is tried again that the database refuses by itself.
 const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 
 /// The result of an attempt on its way to the database.
 #[derive(Debug)]
 pub struct Sent {
-    /// What is to be written.
+    /// The mark to write.
     pub mark: Mark,
-    /// The term whose claim it was sent under; it may have ended.
+    /// The term of the claim under which the row was sent. It may have ended.
     pub term: Arc<Term>,
-    /// Whether another message may have waited for this one.
+    /// Whether another message may wait for this one.
     pub ordered: bool,
 }
 
-/// Marks that are written together, and the term of each.
+/// Marks that are written together, each with its term.
 type Group = (Vec<Mark>, Vec<Arc<Term>>);
 
-/// Writes the results of attempts. There is one for the process, and it goes on until they have all landed.
+/// Writes the results of attempts. The process has one marker, which goes on until all results are written.
 #[derive(Debug)]
 pub struct Marker {
     /// The outbox database.
     pub store: Arc<dyn Store>,
-    /// Whose slots a mark frees.
+    /// The slots, which a mark frees.
     pub in_flight: Arc<InFlight>,
-    /// Who learns which suspects did no harm.
+    /// Learns which suspects did no harm.
     pub suspects: Arc<Suspects>,
-    /// Given when the next message of an ordering key may have become due.
+    /// Notified when the next message of an ordering key may have become due.
     pub wakeup: Arc<Notify>,
     /// Where refused marks are counted.
     pub metrics: Arc<Metrics>,
 }
 
 impl Marker {
-    /// Marks what comes through `sent` until every sender is gone.
+    /// Writes the results that come through `sent`, until every sender is gone.
     pub async fn run(self, mut sent: mpsc::UnboundedReceiver<Sent>) {
         let mut group = Vec::with_capacity(GROUP);
         let mut refused: Vec<Group> = Vec::new();
@@ -87,9 +87,9 @@ impl Marker {
         self.write(refused).await;
     }
 
-    /// Adds to a group until it is worth a round trip. Nobody waits for a mark but the slots, and the next
-    /// message of an ordering key, so a group that may have freed one does not wait. It looks now and then: to be woken for
-    /// each result would cost more than to take it.
+    /// Adds to a group until it is worth a round trip. Only the slots and the next message of an ordering key wait for
+    /// a mark. So a group that may have freed such a message does not wait. The group is looked at now and then: to be
+    /// woken for each result would cost more than to take it.
     async fn gather(&self, sent: &mut mpsc::UnboundedReceiver<Sent>, group: &mut Vec<Sent>) {
         let began = Instant::now();
         let worthwhile = self.in_flight.worth_marking().min(GROUP);
@@ -107,9 +107,10 @@ impl Marker {
         }
     }
 
-    /// Writes groups, however long it takes; one that the database refuses for its data is split until the bad row is
-    /// alone, which then loses the texts that came from outside. What is refused all the same, as by a trigger of somebody's,
-    /// is given back: it must not keep the others waiting. Its slot stays taken, so that it is not sent again.
+    /// Writes groups, however long it takes. A group that the database refuses for its data is split until the bad row
+    /// is alone. That row then loses the texts that came from outside. A mark that is still refused, as by a trigger
+    /// that the application added, is given back: it must not keep the others waiting. Its slot stays taken, so that
+    /// the row is not sent again.
     async fn write(&self, mut groups: Vec<Group>) -> Vec<Group> {
         let mut refused = Vec::new();
         let mut backoff = Backoff::new();
@@ -153,7 +154,7 @@ impl Marker {
         self.in_flight.release(marks);
         self.metrics.in_flight(self.in_flight.count());
         self.suspects.survived(marks);
-        // What is fenced was settled, and counted, by somebody else.
+        // A fenced row was settled, and counted, by another poller.
         let in_doubt = marks.iter().filter(|mark| mark.attempt.outcome == Outcome::InDoubt.as_str());
         for mark in in_doubt.filter(|mark| !report.fenced.contains(&mark.id)) {
             self.metrics.in_doubt(done_by(&mark.verdict), 1);
@@ -169,13 +170,15 @@ impl Marker {
                 outcome = mark.attempt.outcome,
                 "mark.fenced"
             );
-            // Somebody settled what this term had claimed: it is over, whatever the lease store says.
+            // A later term settled rows that this term had claimed. So this term is over, whatever the lease store
+            // says.
             term.end(TermEnd::Fenced);
         }
     }
 }
 
-/// What was done with a row whose attempt ended in doubt. One that had no other left is a dead letter, whatever the policy.
+/// What became of a row whose attempt ended in doubt. A row without attempts left is a dead letter, whatever the
+/// policy.
 fn done_by(verdict: &Verdict) -> InDoubtPolicy {
     match verdict {
         Verdict::Dead { .. } => InDoubtPolicy::DeadLetter,
@@ -187,7 +190,7 @@ fn done_by(verdict: &Verdict) -> InDoubtPolicy {
     }
 }
 
-/// Takes away what came from outside, and says whether there was any.
+/// Removes the texts that came from outside. Returns whether there were any.
 fn without_foreign_texts(mark: &mut Mark) -> bool {
     const LOST: &str = "the database refused the text of the error; see the log";
     let receipt = if let Verdict::Success { receipt } = &mut mark.verdict { receipt.take() } else { None };
@@ -207,7 +210,7 @@ mod tests {
 
     const SLOTS: i64 = 64;
 
-    /// With so many slots taken, under a claim of a term.
+    /// A marker with this many slots taken, under a claim of a term.
     fn marker(taken: i64) -> (Marker, ClaimId, Arc<Term>) {
         let (in_flight, wakeup) = (Arc::new(InFlight::new(64, 1_000)), Arc::<Notify>::default());
         let claim = ClaimId::mint();
@@ -224,7 +227,7 @@ mod tests {
         (marker, claim, term_of(&clock, clock.now().after(Duration::from_mins(1))))
     }
 
-    /// How long the first result of a group waits for others, with so many slots taken.
+    /// How long the first result of a group waits for others, with this many slots taken.
     async fn waited(taken: i64, results: i64, ordered: bool) -> Duration {
         let (marker, claim, term) = marker(taken);
         let (sender, mut sent) = mpsc::unbounded_channel();

@@ -1,5 +1,5 @@
-//! The poller's way of a message: [`poll`] looks for due rows, [`claim`] takes them, [`send`] sends them, [`mark`] writes
-//! what came of it.
+//! The way of a message through the poller: [`poll`] looks for due rows, [`claim`] claims them, [`send`] sends them,
+//! [`mark`] writes the results.
 
 pub mod assemble;
 pub mod attention;

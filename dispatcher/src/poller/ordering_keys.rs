@@ -1,8 +1,8 @@
-//! Of which ordering keys the next claim looks at the heads.
+//! Which ordering keys the next claim looks at.
 //!
-//! A claim looks at each ordering key that has messages waiting, due or not, which takes some microseconds for each. Where
-//! very many wait, it would look at little else, and a destination that is down would slow down all others with the keys that
-//! wait for it. So they are divided into stretches, and claims take turns over these.
+//! A claim looks at each ordering key with waiting messages, due or not, and each takes some microseconds. With very
+//! many keys a claim would look at little else. A destination that is down would slow all others down by the keys that
+//! wait for it. So the keys are divided into stretches, and claims take turns over these.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::in_force::InForce;
 use crate::in_time::in_time;
 use crate::term::Term;
 
-/// Keys of a stretch. Where there are not more in all, each claim looks at all of them.
+/// Keys of a stretch. Where there are no more keys, each claim looks at all of them.
 const STRETCH: u32 = 512;
 
-/// After the keys were divided they are left for so long, and for so many times as long as it took.
+/// The rest after a division of the keys: at least this time, and this many times as long as the division took.
 const REST: Duration = Duration::from_secs(20);
 const RESTS: u32 = 20;
 
-/// The ordering keys with messages waiting, as they were when somebody last looked. Stretches grow and shrink until then,
-/// but whatever keys there are, each is in one of them.
+/// The ordering keys with waiting messages, as they were at the last division. Stretches grow and shrink until the next
+/// one, but each key is in exactly one of them.
 #[derive(Debug)]
 pub struct OrderingKeys {
     divider: Divider,
@@ -37,12 +37,12 @@ struct Divider {
     division: InForce<Division>,
 }
 
-/// Stretches that make up all ordering keys: the first key of each but the first.
+/// A division of all ordering keys into stretches: the first key of each stretch, except the first one.
 #[derive(Debug, Default)]
 pub struct Division(Vec<OrderingKey>);
 
 impl Division {
-    /// How many stretches there are: one at least.
+    /// The number of stretches: at least one.
     pub fn stretches(&self) -> usize {
         self.0.len() + 1
     }
@@ -53,7 +53,7 @@ impl Division {
 }
 
 impl OrderingKeys {
-    /// Those of the outbox behind `store`, not divided yet.
+    /// The keys of the outbox behind `store`, not divided yet.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { divider: Divider { store, division: InForce::new(Division::default()) }, turns: 0 }
     }
@@ -92,7 +92,7 @@ impl Divider {
         }
     }
 
-    /// Steps from stretch to stretch, each a short query: a claim beside it is not kept waiting.
+    /// Steps from stretch to stretch. Each step is a short query, so a claim beside it does not wait.
     async fn divide(&self, shard: Shard, term: &Term) -> Result<Division, StoreError> {
         let mut division = Division::default();
         let behind = async |last: Option<&OrderingKey>| {

@@ -1,4 +1,4 @@
-//! Settling: decides, beside the loop, what earlier terms claimed and never marked.
+//! Settling: decides, beside the loop, the rows that earlier terms claimed and never marked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,31 +15,31 @@ use crate::poller::channels::Channels;
 use crate::poller::suspects::Suspects;
 use crate::term::Term;
 
-/// Rows that their poller has marked meanwhile are let go this often, without waiting for the settling time.
+/// How often rows are let go that their own poller has marked meanwhile, without waiting for the settling time.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Between two looks, however soon the next claim may be settled.
+/// The least time between two looks, however soon the next claim may be settled.
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 
-/// Settles what a term finds.
+/// Settles the claims that a term finds.
 #[derive(Debug)]
 pub struct Settling {
     /// The outbox database.
     pub store: Arc<dyn Store>,
-    /// Where unsettled rows are left out of the polls.
+    /// The set of rows that polls leave out, unsettled rows among them.
     pub in_flight: Arc<InFlight>,
-    /// Where the rows of crashed terms go.
+    /// Takes the rows of crashed terms.
     pub suspects: Arc<Suspects>,
     /// The configured channels.
     pub channels: InForce<Channels>,
-    /// Given when rows have become due.
+    /// Notified when rows have become due.
     pub wakeup: Arc<Notify>,
     /// Where rows in doubt are counted.
     pub metrics: Arc<Metrics>,
 }
 
 impl Settling {
-    /// Takes over what `term` found when it began, and settles it in a task of its own while the term lasts.
+    /// Takes over the claims that `term` found when it began. Settles them in a task of its own while the term lasts.
     pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
         self.in_flight.set_unsettled(term.id.epoch, &term.opened.unsettled);
         let (settling, term) = (self.clone(), term.clone());

@@ -1,5 +1,5 @@
-//! Suspects: rows that were in flight when a poller died. One of them may be what killed it, so they are
-//! resent singly per destination, twice as many after each round that the process survives.
+//! Suspects: rows that were in flight when a poller died. One of them may have killed it. So they are resent one at a
+//! time for each destination, and twice as many after each round that the process survives.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,12 +29,12 @@ struct Line {
 }
 
 impl Suspects {
-    /// No suspects. `wakeup` is given when some are let out.
+    /// No suspects. `wakeup` is notified when some are let out.
     pub fn new(in_flight: Arc<InFlight>, wakeup: Arc<Notify>) -> Self {
         Self { in_flight, wakeup, lines: Mutex::default() }
     }
 
-    /// Takes up the rows of crashed terms that are to be resent, and lets out the first of each destination.
+    /// Takes the rows of crashed terms that are to be resent. Lets out the first of each destination.
     pub fn add(&self, decided: &[Decided]) {
         let mut lines = self.lines();
         for row in decided.iter().filter(|row| row.crashed && row.resend) {
@@ -43,7 +43,7 @@ impl Suspects {
         self.advance(&mut lines);
     }
 
-    /// The attempts behind these marks did not kill the process.
+    /// Notes that the attempts behind these marks did not kill the process.
     pub fn survived(&self, marks: &[Mark]) {
         let mut lines = self.lines();
         if lines.is_empty() {
@@ -57,7 +57,8 @@ impl Suspects {
         self.advance(&mut lines);
     }
 
-    /// Goes on without the rounds that did not come back within `limit`: their rows were cancelled, say, or deferred.
+    /// Goes on without the rounds that did not come back within `limit`. Their rows may have been cancelled or
+    /// deferred.
     pub fn give_up_overdue(&self, limit: Duration) {
         let mut lines = self.lines();
         if lines.is_empty() {

@@ -6,8 +6,8 @@ use outbox_schema::{DeadReason, InDoubtPolicy, Message, Outcome, Verdict};
 
 use crate::poller::channels::{Channel, Retry};
 
-/// Decides what becomes of `message` after attempt `number` ended with `outcome`. Where its destination is at fault, and
-/// takes nothing for `deferred`, a failure after which it is simply tried again counts no attempt.
+/// Decides what becomes of `message` after attempt `number` ended with `outcome`. Where the destination is at fault and
+/// takes nothing for `deferred`, a failure that leads to a plain retry counts no attempt.
 pub fn decide(
     outcome: &Outcome,
     channel: &Channel,
@@ -39,7 +39,7 @@ fn of_itself(outcome: &Outcome, channel: &Channel, message: &Message, number: u3
     }
 }
 
-/// The attempts that `message` has on `channel`, or what is wrong with its own number.
+/// The number of attempts of `message` on `channel`. The error says what is wrong with the message's own number.
 pub fn budget(message: &Message, retry: &Retry) -> Result<u32, String> {
     match message.max_attempts.map(u32::try_from) {
         None => Ok(retry.max_attempts),
@@ -56,12 +56,12 @@ fn dead(reason: DeadReason, invalid_target: bool) -> Verdict {
     Verdict::Dead { reason, attempted: true, invalid_target }
 }
 
-/// What the other side asked for, as far as the channel waits for anybody.
+/// The wait that the receiver asked for, as far as the channel honours it.
 fn asked(channel: &Channel, wait: Option<Duration>) -> Duration {
     wait.unwrap_or_default().min(channel.retry.max)
 }
 
-/// Whether `message` is retried no more: its first attempt is longer ago than its channel goes on trying.
+/// Whether `message` is too old to be retried: its first attempt is longer ago than its channel's `retry.max_age`.
 pub fn is_too_old(channel: &Channel, message: &Message) -> bool {
     message.retrying_for() >= channel.retry.max_age
 }
@@ -71,7 +71,7 @@ fn try_again(channel: &Channel, message: &Message, number: u32, at_least: Durati
     if number >= budget(message, retry).unwrap_or(1) || is_too_old(channel, message) {
         return dead(DeadReason::Exhausted, false);
     }
-    // Full jitter: anywhere up to the ceiling, so that what failed together does not come back together.
+    // Full jitter: any wait up to the ceiling, so that messages that failed together do not come back together.
     let wait = retry.floor + retry.ceiling(number).mul_f64(rand::random::<f64>());
     Verdict::Retry { after: wait.max(at_least) }
 }

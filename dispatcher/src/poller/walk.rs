@@ -1,21 +1,21 @@
 //! Where the next claim's walk over the due rows begins.
 //!
-//! Behind what was claimed last, as long as there is more than one claim takes: so a backlog is walked once, not once per
-//! claim, also where a snapshot held open elsewhere keeps the index entries of all that is done. What became due behind
-//! that start is found by walks from the beginning, and nothing is taken for empty before such a walk found it so.
+//! While there is more than one claim takes, the next walk begins behind the last claimed row. So a backlog is walked
+//! once, and not once per claim, even where an open snapshot keeps the index entries of finished rows. Walks from the
+//! beginning find rows that became due behind that start. Only such a walk proves that no row is due.
 
 use std::time::Duration;
 
 use outbox_schema::{Claimed, Epoch, WalkStart};
 use tokio::time::Instant;
 
-/// How long a row that became due behind the start may wait at most, where walks from the beginning are cheap.
+/// How long a row that became due behind the start waits at most, where walks from the beginning are cheap.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// After a walk from the beginning there is none for so many times as long as it took.
+/// After a walk from the beginning, this many times its duration passes before the next one.
 const REST: u32 = 20;
 
-/// What the poller remembers of its walks.
+/// What the poller remembers about its walks.
 #[derive(Debug)]
 pub struct Start {
     /// Whose term these walks were.
@@ -46,7 +46,7 @@ pub enum Proof {
 }
 
 impl Start {
-    /// For the next walk of the term of `epoch`. A new term walks from the beginning once.
+    /// The start for the next walk in the term of `epoch`. A new term walks from the beginning once.
     pub fn next(&self, epoch: Epoch) -> WalkStart {
         let since = self.looked.elapsed();
         let look = self.epoch != Some(epoch) || since >= self.rest() && (!self.backlog || since >= LOOK_AGAIN);
@@ -98,7 +98,7 @@ mod tests {
         WalkStart::behind(0, 1_000_000, 5)
     }
 
-    /// A start that knows a backlog, after a walk from the beginning that took so long.
+    /// A start that knows a backlog, after a walk from the beginning that lasted `took`.
     fn amid_a_backlog(took: Duration) -> Start {
         let mut start = Start::default();
         let from = start.next(EPOCH);

@@ -1,4 +1,4 @@
-//! What the process tells of itself: logs on standard error, and traces and metrics over OTLP where
+//! The telemetry of the process: logs on standard error, and traces and metrics over OTLP where
 //! `telemetry.otlp_endpoint` is set.
 
 mod otlp;
@@ -22,7 +22,7 @@ use tracing_subscriber::{Layer, Registry};
 use crate::metrics::Metrics;
 use otlp::Otlp;
 
-/// What is logged where nothing else is said.
+/// The log level where none is set.
 const DEFAULT_LEVEL: &str = "info";
 
 /// How long the last spans and metrics may take to be sent when the process ends.
@@ -30,60 +30,60 @@ const FLUSH_PATIENCE: Duration = Duration::from_secs(2);
 
 type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
     /// One JSON object per line.
     Json,
 }
 
-/// What telemetry needs to know.
+/// The settings of telemetry.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'a> {
-    /// How log lines look.
+    /// The format of log lines.
     pub log_format: LogFormat,
-    /// `info`, or filters such as `info,outbox_dispatcher=debug`; the environment's `RUST_LOG` comes before it.
+    /// `info`, or filters such as `info,outbox_dispatcher=debug`. The environment variable `RUST_LOG` goes before it.
     pub log_level: Option<&'a str>,
-    /// Base URL of an OTLP/HTTP collector; none: nothing is sent. Headers for it come from the environment,
-    /// `OTEL_EXPORTER_OTLP_HEADERS`, and so does what share of traces is kept, `OTEL_TRACES_SAMPLER`.
+    /// The base URL of an OTLP/HTTP collector. None: nothing is sent. Its headers come from the environment variable
+    /// `OTEL_EXPORTER_OTLP_HEADERS`, and the share of kept traces from `OTEL_TRACES_SAMPLER`.
     pub otlp_endpoint: Option<&'a str>,
-    /// Unique for this process; becomes `service.instance.id`.
+    /// The unique id of this process, which becomes `service.instance.id`.
     pub instance: &'a str,
 }
 
-/// Telemetry cannot be set up as asked.
+/// Why telemetry cannot be set up with these settings.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// Nothing can be sent there.
+    /// The endpoint cannot be used.
     #[error("telemetry.otlp_endpoint cannot be used: {reason}")]
     Endpoint {
-        /// Why.
+        /// Why it cannot be used.
         reason: String,
     },
-    /// Not a level.
+    /// The value is not a log level.
     #[error(
         "the log level \"{value}\" is not understood ({reason}); it takes error, warn, info, debug or trace, or \
          filters such as info,outbox_dispatcher=debug"
     )]
     Level {
-        /// From the settings or from `RUST_LOG`.
+        /// The value, from the settings or from `RUST_LOG`.
         value: String,
-        /// Why.
+        /// Why it is not a log level.
         reason: String,
     },
-    /// There is one log per process.
+    /// Logging was set up before: there is one log per process.
     #[error("logging was set up before")]
     Started,
-    /// The library refused.
+    /// The metrics library refused.
     #[error("the metrics could not be set up: {0}")]
     Metrics(OTelSdkError),
 }
 
-/// What has to be flushed before the process ends.
+/// The parts that must be flushed before the process ends.
 #[derive(Debug)]
 pub struct Telemetry {
     resource: Resource,
@@ -91,8 +91,8 @@ pub struct Telemetry {
     tracer: Option<SdkTracerProvider>,
 }
 
-/// Sets up logs, and traces where an endpoint is set, for the whole process. Call it within the tokio runtime
-/// that is to send them.
+/// Sets up logs, and traces where an endpoint is set, for the whole process. Call it within the tokio runtime that is
+/// to send them.
 ///
 /// # Errors
 /// For people: which setting is wrong and what it takes.
@@ -102,7 +102,7 @@ pub fn start(settings: &Settings<'_>) -> Result<Telemetry, TelemetryError> {
     Ok(telemetry)
 }
 
-/// As [`start`], with the subscriber handed to the caller instead of the process.
+/// Does the same as [`start`], but returns the subscriber to the caller instead of installing it for the process.
 pub fn prepare(settings: &Settings<'_>) -> Result<(Telemetry, Dispatch), TelemetryError> {
     let resource = Resource::builder()
         .with_service_name("outbox")
@@ -110,7 +110,7 @@ pub fn prepare(settings: &Settings<'_>) -> Result<(Telemetry, Dispatch), Telemet
         .build();
     let otlp = settings.otlp_endpoint.map(Otlp::new).transpose()?;
     let tracer = otlp.as_ref().map(|otlp| tracer(otlp, &resource)).transpose()?;
-    // A list, because an absent layer (`None`) counts as one that wants every span.
+    // This is a list, because an absent layer (`None`) counts as one that wants every span.
     let mut layers = vec![log_layer(settings)?];
     layers.extend(tracer.as_ref().map(traces_layer));
     Ok((Telemetry { resource, otlp, tracer }, Dispatch::new(Registry::default().with(layers))))
@@ -127,15 +127,15 @@ impl Telemetry {
         Metrics::new(channels, shards, self.resource.clone(), exporter).map_err(TelemetryError::Metrics)
     }
 
-    /// Sends what is left, for two seconds at most.
+    /// Sends what is left, for at most two seconds.
     pub async fn shutdown(self, metrics: &Metrics) {
         let Some(tracer) = self.tracer else { return };
         let meter = metrics.provider();
         let (done, flushed) = tokio::sync::oneshot::channel();
-        // The libraries block while they flush, and longer than they are told. A thread of its own lets the
-        // process end without it; tokio would wait for one of its blocking tasks.
+        // The libraries block while they flush, and longer than they are told. A thread of its own lets the process end
+        // without them; tokio would wait for one of its blocking tasks.
         std::thread::spawn(move || {
-            // What cannot be sent now is lost, and there is nobody left to tell but the log, which was told.
+            // Data that cannot be sent now is lost. The log has said so already.
             let _ = tracer.shutdown_with_timeout(FLUSH_PATIENCE);
             let _ = meter.shutdown();
             let _ = done.send(());
@@ -152,8 +152,8 @@ fn tracer(otlp: &Otlp, resource: &Resource) -> Result<SdkTracerProvider, Telemet
 }
 
 fn traces_layer(tracer: &SdkTracerProvider) -> BoxedLayer {
-    // Our own targets only (`outbox`, `outbox_dispatcher` …): the exporter's HTTP client is traced by its
-    // libraries too, and exporting those spans would make new ones for ever.
+    // Only our own targets (`outbox`, `outbox_dispatcher` …): the libraries trace the exporter's HTTP client too, and
+    // exporting those spans would make new ones for ever.
     let ours = Targets::new().with_target("outbox", Level::INFO);
     tracing_opentelemetry::layer()
         .with_tracer(tracer.tracer("outbox"))
@@ -175,8 +175,8 @@ fn log_layer(settings: &Settings<'_>) -> Result<BoxedLayer, TelemetryError> {
     Ok(lines.with_filter(level(env::var("RUST_LOG").ok(), settings.log_level)?.and(wanted)).boxed())
 }
 
-/// The spans of attempts are for traces: logs leave them out, so that without traces nobody wants them and they cost nothing.
-/// And `gcp_auth` logs the bodies of failed token requests.
+/// Whether logs want this. They leave out the spans of attempts, which are for traces: without traces nothing wants
+/// those spans, and they cost nothing. Logs also leave out `gcp_auth`, which logs the bodies of failed token requests.
 fn is_for_logs(metadata: &Metadata<'_>) -> bool {
     let holds_bodies = metadata.target().starts_with("gcp_auth") && *metadata.level() > Level::ERROR;
     metadata.target() != spans::TARGET && !holds_bodies

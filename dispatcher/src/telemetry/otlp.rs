@@ -25,7 +25,7 @@ pub(super) struct Otlp {
 }
 
 impl Otlp {
-    /// For the collector at a base URL.
+    /// An exporter for the collector at a base URL.
     pub(super) fn new(endpoint: &str) -> Result<Self, TelemetryError> {
         let base = endpoint.trim_end_matches('/').to_owned();
         install_tls();
@@ -59,12 +59,12 @@ fn refused(error: impl std::fmt::Display) -> TelemetryError {
 }
 
 fn install_tls() {
-    // Refused where a provider is installed already: then that one serves.
+    // This fails where a provider is installed already, which then serves.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// An HTTP client for exporters. They run on threads of their own that know no tokio, where an asynchronous
-/// client cannot work: so each request is made on the runtime, and the thread waits for its answer.
+/// An HTTP client for exporters. They run on threads of their own without tokio, where an asynchronous client cannot
+/// work. So each request is made on the runtime, and the thread waits for its answer.
 #[derive(Debug)]
 struct Client {
     http: reqwest::Client,
@@ -91,7 +91,7 @@ impl HttpClient for Client {
 }
 
 impl Client {
-    // Once when it begins to fail and once when it is over: batches come every few seconds.
+    // Logs once when sending begins to fail, and once when that is over: batches come every few seconds.
     fn failed(&self, why: &dyn std::fmt::Display) {
         if !self.failing.swap(true, Ordering::Relaxed) {
             tracing::warn!(

@@ -1,8 +1,8 @@
-//! The spans of an attempt. Their parent is the request that enqueued the message, which its row remembers;
-//! what goes out tells the receiver of the request's span in turn.
+//! The spans of an attempt. Their parent is the request that enqueued the message, which the row remembers. The headers
+//! of the attempt in turn tell the receiver the span of the request.
 //!
-//! Without an OTLP endpoint the spans are disabled: making one costs a comparison, and the row's own trace
-//! context goes out as it is.
+//! Without an OTLP endpoint the spans are disabled: making one costs a comparison, and the row's own trace context goes
+//! out unchanged.
 
 use opentelemetry::propagation::{Extractor, TextMapPropagator};
 use opentelemetry::trace::TraceContextExt;
@@ -16,7 +16,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 /// The target of these spans, for log filters.
 pub const TARGET: &str = "outbox::trace";
 
-/// The span of enqueuing so many messages from the command line: the rows remember it.
+/// The span of enqueuing this many messages from the command line, which the rows remember.
 pub fn enqueue_span(messages: usize) -> Span {
     tracing::info_span!(target: TARGET, "enqueue", otel.kind = "producer", messages)
 }
@@ -40,7 +40,7 @@ pub fn attempt_span(message: &Message, number: u32, epoch: Epoch) -> Span {
     if !span.is_disabled() {
         let parent = TraceContextPropagator::new().extract_with_context(&opentelemetry::Context::new(), &Row(message));
         if parent.span().span_context().is_valid() {
-            // Refused only where no layer traces: then there is no trace to join.
+            // This fails only where no layer traces: then there is no trace to join.
             let _ = span.set_parent(parent);
         }
     }
@@ -59,8 +59,8 @@ pub fn request_span(attempt: &Span) -> Span {
     )
 }
 
-/// The `traceparent` and `tracestate` that go out with `message`: those of `span`, which its receiver becomes a
-/// child of, else the row's own.
+/// The `traceparent` and `tracestate` that go out with `message`. They are those of `span`, whose child the receiver
+/// becomes, or else the row's own.
 pub fn inject(span: &Span, message: &Message) -> (Option<String>, Option<String>) {
     let own = if span.is_disabled() { None } else { TraceContext::of(&span.context()) };
     match own {
@@ -69,7 +69,7 @@ pub fn inject(span: &Span, message: &Message) -> (Option<String>, Option<String>
     }
 }
 
-/// Writes what came of it into the spans of an attempt and of its request.
+/// Writes the result into the spans of an attempt and of its request.
 pub fn record(attempt: &Span, request: &Span, answer: &Answer) {
     attempt.record("outcome", answer.outcome.as_str());
     request.record("http.response.status_code", answer.status_code);

@@ -1,7 +1,7 @@
-//! The clock by which terms are measured: it goes on while the machine is suspended, and nobody sets it.
+//! The clock of terms. It goes on while the machine is suspended, and nothing sets it.
 //!
-//! Whoever asks it what time it is also waits by it. Two clocks, one that counts suspend time and one that does not,
-//! would disagree after a resume about how long trust lasts.
+//! A task that reads this clock also waits by it. Two clocks, one that counts suspend time and one that does not, would
+//! disagree after a resume about how long trust lasts.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ impl Moment {
         Self(since_boot)
     }
 
-    /// How long after boot.
+    /// The time since boot.
     pub fn since_boot(self) -> Duration {
         self.0
     }
 
-    /// How long from `earlier` to here; zero where `earlier` is later.
+    /// The time from `earlier` to this moment. Zero where `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
@@ -34,14 +34,14 @@ impl Moment {
     }
 }
 
-/// Where terms get their time from, and by which they wait.
+/// The source of time for terms, which they also wait by.
 #[async_trait]
 pub trait Clock: Send + Sync + std::fmt::Debug {
-    /// Now.
+    /// The present moment.
     fn now(&self) -> Moment;
 
     /// Waits until `moment` has come. After a resume it is late by a tenth of a second at most, however much of the
-    /// wait was left when the machine was suspended.
+    /// wait was left at the suspension.
     ///
     /// # Cancel safety
     /// Safe to drop.
@@ -54,7 +54,7 @@ impl dyn Clock {
         self.sleep_until(self.now().after(duration)).await;
     }
 
-    /// What `work` gives, unless that takes longer than `limit`: then it is dropped, and there is none.
+    /// The result of `work`. None where that takes longer than `limit`: then it is dropped.
     pub async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -64,13 +64,14 @@ impl dyn Clock {
     }
 }
 
-/// The operating system's clock that counts suspend time. `CLOCK_MONOTONIC` stops while a virtual machine is
-/// paused, and a lease does not.
+/// The operating system's clock that counts suspend time. `CLOCK_MONOTONIC` stops while a virtual machine is paused,
+/// but a lease does not.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BootClock;
 
-/// Timers of the runtime stand still with `CLOCK_MONOTONIC`. A long wait is made of short ones, and asks the clock
-/// after each: simpler than a `timerfd`, which only Linux has, and soon enough, since the gate asks the clock itself.
+/// Timers of the runtime stand still with `CLOCK_MONOTONIC`. So a long wait is made of short ones, and asks the clock
+/// after each. That is simpler than a `timerfd`, which only Linux has. It is soon enough, since the gate asks the clock
+/// itself.
 const STEP: Duration = Duration::from_millis(100);
 
 #[async_trait]
@@ -78,7 +79,7 @@ impl Clock for BootClock {
     fn now(&self) -> Moment {
         #[cfg(target_os = "linux")]
         let id = rustix::time::ClockId::Boottime;
-        // On macOS this one counts sleep, which CLOCK_UPTIME_RAW is there to leave out.
+        // On macOS this clock counts sleep, which CLOCK_UPTIME_RAW leaves out.
         #[cfg(not(target_os = "linux"))]
         let id = rustix::time::ClockId::Monotonic;
         let time = rustix::time::clock_gettime(id);

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::term::clock::{Clock, Moment};
 
-/// Open while the last good renewal is trusted and nobody has closed it. Once closed it stays closed.
+/// Open while the last good renewal is trusted and no task has closed it. Once closed, it stays closed.
 #[derive(Debug)]
 pub struct Gate {
     clock: Arc<dyn Clock>,
-    /// Microseconds since boot.
+    /// The end of trust, in microseconds since boot.
     trusted_until: AtomicU64,
     closed: AtomicBool,
 }
@@ -26,7 +26,7 @@ impl Gate {
         !self.trusted_for().is_zero()
     }
 
-    /// For how much longer sends may begin unless trust is extended: nothing once it is closed.
+    /// For how much longer sends may begin unless trust is extended. Zero once the gate is closed.
     pub fn trusted_for(&self) -> Duration {
         if self.closed.load(Ordering::Acquire) {
             return Duration::ZERO;
@@ -35,12 +35,12 @@ impl Gate {
         until.since(self.clock.now())
     }
 
-    /// Trusts the lease until `moment`. Never shortens trust: a late answer of an older renewal adds nothing.
+    /// Trusts the lease until `moment`. Never shortens trust: a late answer to an older renewal adds nothing.
     pub fn trust_until(&self, moment: Moment) {
         self.trusted_until.fetch_max(micros(moment), Ordering::AcqRel);
     }
 
-    /// Lets nothing through from now on.
+    /// Lets no send begin from now on.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! A term as its poller lives it: begun by a minted epoch, trusted as long as its lease is renewed, ended once.
+//! A term in its poller: begun by a minted epoch, trusted as long as its lease is renewed, ended once.
 
 pub mod clock;
 pub mod gate;
@@ -20,11 +20,11 @@ use self::gate::Gate;
 /// One unbroken leadership of one shard by this process.
 #[derive(Debug)]
 pub struct Term {
-    /// What every claim proves.
+    /// The id that every claim proves.
     pub id: TermId,
-    /// Asked immediately before each send.
+    /// The gate, which is asked immediately before each send.
     pub gate: Gate,
-    /// What the term found when it began.
+    /// What the database returned when the term began.
     pub opened: OpenedTerm,
     ended: CancellationToken,
     why: OnceLock<TermEnd>,
@@ -56,11 +56,11 @@ impl Term {
         })
     }
 
-    /// Ends the term: its gate closes, and everyone who waits on [`Term::ended`] is told. The first reason stays.
+    /// Ends the term: its gate closes, and every task that waits on [`Term::ended`] wakes. The first reason stays.
     pub fn end(&self, why: TermEnd) {
         self.gate.close();
         if self.why.set(why).is_ok() {
-            // Said here, so that it is said also where the loop hangs.
+            // This is logged here, so that it is logged even where the loop hangs.
             tracing::info!(
                 shard = %self.id.shard, holder = %self.id.holder, epoch = %self.id.epoch, reason = why.as_str(),
                 "term.ended"
@@ -84,17 +84,17 @@ impl Term {
         !self.ended.is_cancelled()
     }
 
-    /// The loop says that it is alive. Without this the watchdog lets the lease go.
+    /// Notes that the loop is alive. Without this the watchdog gives the lease up.
     pub fn progress(&self) {
         self.signs_of_life.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often the loop has said so.
+    /// How often [`Term::progress`] was called.
     pub fn signs_of_life(&self) -> u64 {
         self.signs_of_life.load(Ordering::Relaxed)
     }
 
-    /// Counts rows claimed.
+    /// Counts claimed rows.
     pub fn count_claimed(&self, messages: &[Message]) {
         self.claimed.fetch_add(messages.len() as u64, Ordering::Relaxed);
     }
@@ -110,7 +110,7 @@ impl Term {
         };
     }
 
-    /// What the term log will say.
+    /// The counts for the term log.
     pub fn counts(&self) -> TermCounts {
         TermCounts {
             claimed: self.claimed.load(Ordering::Relaxed),

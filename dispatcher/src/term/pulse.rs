@@ -1,5 +1,5 @@
-//! Whether the loop of this process is alive, for `/healthz`. A term that ends sets the loop free; one that does not come
-//! back from it is stuck for good, and only a restart helps.
+//! Whether the loop of this process is alive, for `/healthz`. The end of a term sets the loop free. A loop that does
+//! not come back from it is stuck for good, and only a restart helps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,15 +10,15 @@ use outbox_schema::TermEnd;
 use crate::term::Term;
 use crate::term::watchdog::wedged_after;
 
-/// How often a loop that is missed is looked for. Added up, not read from a clock: a process that was frozen had no
+/// How often a missing loop is checked for. The checks are added up, and no clock is read: a frozen process had no
 /// chance to come back.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Knows when the loop is stuck.
+/// Detects that the loop is stuck.
 #[derive(Debug, Default)]
 pub struct Pulse(Mutex<Option<String>>);
 
-/// The loop is in a term while this is there.
+/// A guard: the loop is in a term while this lives.
 #[derive(Debug)]
 pub(crate) struct InTerm {
     pulse: Arc<Pulse>,
@@ -26,13 +26,13 @@ pub(crate) struct InTerm {
 }
 
 impl Pulse {
-    /// Why this process should be restarted; none while its loop is alive.
+    /// Why this process should be restarted. None while its loop is alive.
     pub fn stuck(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The loop enters `term`, and says that it has left it by dropping what this gives. Once the term has ended it has as
-    /// long as the longest statement may take, and `ttl`.
+    /// Notes that the loop enters `term`. Dropping the returned guard notes that it has left. Once the term has ended,
+    /// the loop has as long as the longest statement may take, and `ttl`.
     pub(crate) fn enter(self: &Arc<Self>, term: &Arc<Term>, ttl: Duration) -> InTerm {
         let in_term = InTerm { pulse: self.clone(), back: Arc::default() };
         let (pulse, back, term) = (self.clone(), in_term.back.clone(), term.clone());

@@ -1,6 +1,6 @@
-//! The watchdog: renews the lease of a term for as long as the loop is alive, and ends the term when it cannot.
+//! The watchdog: renews the lease of a term as long as the loop is alive, and ends the term when it cannot.
 //!
-//! The lease store decides who holds the lease. This process only bounds how long it trusts its last answer:
+//! The lease store decides which replica holds the lease. This process only bounds how long it trusts the last answer:
 //! from the moment the renewal was *sent*, less a margin, on a clock that counts suspend time.
 
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use crate::term::clock::{Clock, Moment};
 pub struct Watchdog {
     /// The lease store.
     pub lease: Arc<dyn Lease>,
-    /// Where time comes from.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
-    /// Time to live of the lease.
+    /// The time to live of the lease.
     pub ttl: Duration,
 }
 
-/// What a renewal came to.
+/// The result of a renewal.
 enum Renewal {
-    /// Answered "yes": trusted until then.
+    /// The store answered "yes": the lease is trusted until then.
     Trusted(Moment),
-    /// Answered "not yours".
+    /// The store answered "not yours".
     Lost,
-    /// Not answered in time, or with an error.
+    /// The store did not answer in time, or answered with an error.
     Unknown,
 }
 
@@ -40,7 +40,7 @@ pub fn trust_margin(ttl: Duration) -> Duration {
     (ttl / 20).max(Duration::from_millis(100))
 }
 
-/// Until when a lease that was taken or renewed by a call sent at `sent` can be trusted.
+/// The end of trust in a lease that was taken or renewed by a call sent at `sent`.
 pub fn trusted_until(sent: Moment, ttl: Duration) -> Moment {
     sent.after(ttl.saturating_sub(trust_margin(ttl)))
 }
@@ -50,12 +50,12 @@ pub fn call_limit(ttl: Duration) -> Duration {
     ttl / 6
 }
 
-/// A loop that has been silent for so long is wedged: longer than any statement of it may take.
+/// A loop that has been silent for this long is wedged: it is longer than any statement of the loop may take.
 pub(crate) fn wedged_after(ttl: Duration) -> Duration {
     ttl.max(STATEMENT_LIMIT + Duration::from_secs(5))
 }
 
-/// Ends the term when it goes out of scope, however that comes about.
+/// Ends the term when it goes out of scope, for whatever reason.
 struct EndsTerm(Arc<Term>);
 
 impl Drop for EndsTerm {
@@ -65,15 +65,15 @@ impl Drop for EndsTerm {
 }
 
 impl Watchdog {
-    /// Watches `term` from here on, in a task of its own. If that task dies, the term ends.
+    /// Watches `term` from now on, in a task of its own. If that task dies, the term ends.
     ///
-    /// The gate shuts when trust runs out; the term ends after one more try, so at the latest [`call_limit`] later.
+    /// The gate shuts when trust runs out. The term ends after one more try, at the latest [`call_limit`] later.
     pub fn watch(&self, term: &Arc<Term>) {
         let watchdog = self.clone();
         let guard = EndsTerm(term.clone());
         tokio::spawn(async move {
             let why = tokio::select! {
-                // First: the lease of a term that has ended is not asked for again.
+                // This comes first: the lease of a term that has ended is not asked for again.
                 biased;
                 () = guard.0.ended() => return,
                 why = watchdog.renew_until_lost(&guard.0) => why,
@@ -82,7 +82,7 @@ impl Watchdog {
         });
     }
 
-    /// Trust in the lease of `holder`, made anew by one renewal; none where that does not succeed.
+    /// New trust in the lease of `holder`, from one renewal. None where that does not succeed.
     pub async fn trust_anew(&self, shard: Shard, holder: &Holder) -> Option<Moment> {
         match self.renew(shard, holder).await {
             Renewal::Trusted(until) => Some(until),
@@ -96,8 +96,8 @@ impl Watchdog {
         loop {
             let pausing = pause.min(term.gate.trusted_for());
             self.clock.sleep(pausing).await;
-            // Added up from the pauses, not read from the clock: while the process was frozen or the machine
-            // suspended, the loop had no chance to speak.
+            // The pauses are added up, and no clock is read: while the process was frozen or the machine suspended, the
+            // loop had no chance to give a sign.
             match term.signs_of_life() {
                 same if same == signs_of_life => silent_for += pausing,
                 more => (signs_of_life, silent_for) = (more, Duration::ZERO),
@@ -149,7 +149,7 @@ mod tests {
         term: Arc<Term>,
     }
 
-    /// A term whose lease was taken a moment ago, over a network that from then on is like that.
+    /// A term whose lease was taken a moment ago. From then on the network is `network`.
     async fn watched(network: Network) -> Watched {
         let clock = SteppedClock::new();
         let store = LeaseStore::new(&clock, TTL, vec![AT_ONCE]);

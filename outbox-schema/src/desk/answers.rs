@@ -1,10 +1,10 @@
-//! What the desk says of what was done by hand.
+//! What the desk answers about changes by hand.
 
 use serde::{Deserialize, Serialize};
 
 use crate::MessageId;
 
-/// Why a message was left as it is.
+/// Why a message was left unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -12,111 +12,112 @@ pub enum Refusal {
     /// There is no such message.
     #[error("there is no such message")]
     NotThere,
-    /// It is no dead letter.
+    /// The message is not a dead letter.
     #[error("it is not a dead letter")]
     NotDead,
-    /// It is delivered, or a dead letter already.
+    /// The message is delivered, or a dead letter already.
     #[error("it does not wait: it is delivered, or dead already")]
     NotPending,
-    /// A claim names it as it is now.
+    /// A claim names the message at its present revision.
     #[error("it is in flight: try again")]
     InFlight,
-    /// Somebody decided about it since it was looked at.
+    /// A poller or an operator has decided about the message since the operator looked at it.
     #[error("it has changed meanwhile: look at it again")]
     Changed,
 }
 
-/// A message that was left as it is.
+/// A message that was left unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Skipped {
-    /// Which.
+    /// The message.
     pub id: MessageId,
-    /// Why.
+    /// Why it was left unchanged.
     pub because: Refusal,
 }
 
-/// What became of a cancellation.
+/// The result of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Cancelled {
-    /// It is a dead letter now, and will not be sent.
+    /// The message is a dead letter now, and will not be sent.
     Done {
-        /// Which message.
+        /// The message.
         id: MessageId,
     },
     /// Nothing was changed.
     Refused(Skipped),
 }
 
-/// What became of an edit.
+/// The result of an edit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Edited {
-    /// It is written, and the message is still a dead letter.
+    /// The edit is written, and the message is still a dead letter.
     Done {
-        /// Which message.
+        /// The message.
         id: MessageId,
-        /// Under which it would have been sent.
+        /// The idempotency key before the edit.
         old_key: String,
-        /// Under which it will be.
+        /// The idempotency key from now on.
         new_key: String,
     },
     /// Nothing was changed.
     Refused(Skipped),
 }
 
-/// What a redrive did.
+/// The result of a redrive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Redriven {
-    /// Its entry in `outbox_audit`; an undo asks for it. None where there was nothing to do.
+    /// The id of the entry in `outbox_audit`, which an undo needs. None where there was nothing to do.
     pub audit_id: Option<i64>,
-    /// Dead letters that were meant.
+    /// Dead letters that were selected.
     pub meant: u64,
     /// Messages that are due again.
     pub redriven: u64,
-    /// The first of them, [`Redriven::SHOWN`] at most.
+    /// The first redriven messages, 100 at most.
     pub messages: Vec<MessageId>,
-    /// Those that were left as they are.
+    /// Dead letters that were left unchanged, and why.
     pub skipped: Vec<Skipped>,
 }
 
 impl Redriven {
-    /// How many messages are named.
+    /// The most messages that [`Redriven::messages`] names.
     pub const SHOWN: usize = 100;
 }
 
-/// What an undo did.
+/// The result of an undo.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Undone {
-    /// Its own entry in `outbox_audit`. None where there was nothing to do.
+    /// The id of the undo's own entry in `outbox_audit`.
     pub audit_id: Option<i64>,
-    /// Messages that are dead letters as before.
+    /// Messages that are dead letters again, as before the redrive.
     pub returned: u64,
-    /// Messages that were delivered meanwhile.
+    /// Messages that were delivered since the redrive.
     pub delivered: u64,
-    /// Messages that became dead letters again meanwhile.
+    /// Messages that became dead letters again since the redrive.
     pub dead_again: u64,
-    /// Messages that are in flight, have been attempted, or were changed by hand since: left as they are.
+    /// Messages that are in flight, have been attempted, or were changed by hand since the redrive. They were left
+    /// unchanged.
     pub under_way: u64,
-    /// Messages that are not there any more.
+    /// Messages that are no longer in the outbox.
     pub gone: u64,
 }
 
-/// What a purge did.
+/// The result of a purge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Purged {
-    /// Its entry in `outbox_audit`. None where there was nothing to do.
+    /// The id of the entry in `outbox_audit`. None where there was nothing to do.
     pub audit_id: Option<i64>,
-    /// Dead letters that were meant.
+    /// Dead letters that were selected.
     pub meant: u64,
-    /// Messages that are gone.
+    /// Dead letters that were deleted.
     pub purged: u64,
-    /// Those that were left as they are.
+    /// Dead letters that were left unchanged, and why.
     pub skipped: Vec<Skipped>,
 }

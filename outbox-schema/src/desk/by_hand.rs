@@ -1,4 +1,4 @@
-//! Changes by hand on each of the databases: their statements differ, what is done in which order does not.
+//! Changes by hand, on each of the databases. The statements differ by dialect; the steps and their order do not.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The desk on each of the databases: their statements differ, what is asked in which order does not.
+//! The desk, on each of the databases. The statements differ by dialect; the questions and their order do not.
 
 use async_trait::async_trait;
 
@@ -85,17 +85,18 @@ impl Desk for Database {
 }
 
 impl Database {
-    /// A message with all that it may wait for. `halting` are the channels whose ordering keys halt at a dead letter.
+    /// A message and everything that it may wait for. `halting` are the channels whose ordering keys halt at a dead
+    /// letter.
     pub async fn facts(&self, id: MessageId, halting: &[String]) -> Result<Option<MessageFacts>, DeskError> {
         facts::facts(self, id, halting).await.map_err(while_doing("reading a message and what it waits for"))
     }
 
-    /// Dead rows that the database keeps for the sake of somebody's snapshot, as far as this role may see it.
+    /// Dead rows that the database keeps for an old snapshot, as far as this role may see them.
     pub async fn held_back(&self) -> Result<HeldBack, DeskError> {
         held_back::held_back(self).await.map_err(while_doing("looking for old snapshots"))
     }
 
-    /// Settings of the database under which a committed message can be lost, each with what to do about it.
+    /// Settings of the database under which a committed message can be lost. Each comes with its remedy.
     pub async fn durability(&self) -> Result<Vec<String>, DeskError> {
         let settings: Vec<(String, String)> =
             read(self, &DURABILITY, &[]).await.map_err(while_doing("reading the database's settings"))?;

@@ -1,5 +1,5 @@
-//! Reading dead letters. Whatever a filter says of channel, reason and status code is in the fingerprint, and there are
-//! few of those: so each is walked down by itself in an index, and only as far as the answer needs.
+//! Reading dead letters. A fingerprint holds channel, reason and status code, and there are few fingerprints. So each
+//! one that a filter admits is walked by itself in an index, only as far as the answer needs.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +14,20 @@ use crate::sql::{AnyConnection, AnyTransaction, Value, read};
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId};
 
-/// Groups that are counted at most, the ones that died last.
+/// The most groups that are counted: those whose last letter died latest.
 pub const GROUPS: usize = 1_000;
 
-/// Letters of one statement, where all that there are are walked through.
+/// Letters of one statement, where a whole group is walked.
 const CHUNK: u32 = 20_000;
 
-/// One group, as it is found in the index.
+/// One group, as the index shows it.
 #[derive(Debug)]
 struct Fingerprint {
     fingerprint: String,
     last_us: i64,
 }
 
-/// A letter, as it is found in the index.
+/// One letter, as the index shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, sqlx::FromRow)]
 struct Found {
     dead_at_us: i64,
@@ -42,7 +42,7 @@ struct Counted {
     example: Option<i64>,
 }
 
-/// What is walked: the letters that a filter means, in groups.
+/// A walk over the letters that a filter finds, in groups.
 struct Walk<'a> {
     filter: &'a DeadLetterFilter,
     span: Span,
@@ -78,7 +78,7 @@ impl<'a> Walk<'a> {
         Ok(Self { filter, span, groups })
     }
 
-    /// Up to `limit` letters of a group, the last that died first, from where an earlier page ended.
+    /// Up to `limit` letters of a group, the most recently dead first, from the place where an earlier page ended.
     async fn page(
         &self,
         connection: &mut AnyConnection<'_>,
@@ -142,7 +142,7 @@ pub(super) async fn page(
 ) -> sqlx::Result<DeadLetterPage> {
     let mut transaction = AnyTransaction::to_read(database).await?;
     let mut connection = transaction.connection();
-    // One more than asked for tells whether there is a next page.
+    // One more than the limit tells whether there is a next page.
     let wanted = limit.saturating_add(1);
     let found = newest(&mut connection, filter, after, wanted).await?;
     let ids: Vec<_> = found.iter().take(limit as usize).map(|found| MessageId(found.id)).collect();
@@ -152,8 +152,8 @@ pub(super) async fn page(
     Ok(DeadLetterPage { next: letters.last().filter(|_| more).map(DeadLetter::cursor), letters })
 }
 
-/// The `limit` letters that died last. Groups come by their last letter, so that those which can add nothing any more
-/// are not asked: after `limit` groups at the latest.
+/// The `limit` letters that died last. Groups come in the order of their last letter. So groups that can add no more
+/// letters are not read: that ends after `limit` groups at the latest.
 async fn newest(
     connection: &mut AnyConnection<'_>,
     filter: &DeadLetterFilter,
@@ -177,7 +177,7 @@ async fn letters(connection: &mut AnyConnection<'_>, ids: &[MessageId]) -> sqlx:
     connection.rows(&DEAD_LETTERS, &[(&ids_as_json(ids)).into()]).await
 }
 
-/// All letters that are meant, the lowest id first: so that those of one ordering key keep their order.
+/// All letters of a selection, the lowest id first, so that the letters of an ordering key keep their order.
 pub(super) async fn meant(database: &Database, selection: &Selection) -> sqlx::Result<Vec<MessageId>> {
     let mut ids = match selection {
         Selection::Ids(ids) => ids.clone(),
@@ -265,7 +265,7 @@ fn most_first(mut groups: Vec<DeadGroup>) -> Vec<DeadGroup> {
 
 impl DeadGroup {
     fn begun_by(letter: DeadLetter) -> Self {
-        // Without a hash nobody said what went wrong: what the row remembers is of an earlier attempt.
+        // Without a hash no error was recorded for this death: the error in the row is that of an earlier attempt.
         let error = letter.last_error.filter(|_| !letter.fingerprint.ends_with("/-"));
         Self {
             fingerprint: letter.fingerprint,
@@ -280,7 +280,7 @@ impl DeadGroup {
         }
     }
 
-    /// Letters come the last that died first.
+    /// Counts a letter. The most recently dead letter comes first.
     fn add(&mut self, letter: DeadLetter) {
         self.count += 1;
         self.first_seen = letter.dead_at;

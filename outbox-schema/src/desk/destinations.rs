@@ -1,4 +1,4 @@
-//! Destinations as people see them: what holds each of them up, and pausing and resuming by hand.
+//! Destinations for operators: what holds messages up at each, and pausing and resuming by hand.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -14,83 +14,85 @@ use crate::sql::{AnyConnection, AnyTransaction, Value};
 use crate::store::wire::{millis_i64, storable};
 use crate::{Database, PauseKind};
 
-/// A destination, or a channel, of which the outbox remembers something.
+/// A destination or a channel that the outbox remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DestinationEntry {
     /// A destination (`https://host:443`) or the name of a channel.
     pub destination: String,
-    /// What holds it up. In JSON its name is `state`, its fields are beside it.
+    /// What holds messages up. In JSON its name is `state`, and its fields stand beside that.
     #[serde(flatten)]
     pub held: HeldUp,
-    /// Pauses in a row that it has failed into.
+    /// Pauses in a row that followed failures.
     pub failures: i32,
-    /// Rows that were put aside and wait: of the destination, or of the channel where this is the name of one.
+    /// Deferred rows that wait: those of the destination, or of the channel where this is the name of a channel.
     pub waiting: i64,
-    /// What went wrong, or what somebody said of the pause; none where nothing holds it up.
+    /// What went wrong, or what an operator said about the pause. None where nothing holds messages up.
     pub reason: Option<String>,
 }
 
-/// What holds a destination up. Times are texts of the database; `remaining_ms` are milliseconds.
+/// What holds messages up. Times are texts of the database; `remaining_ms` are milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum HeldUp {
-    /// Somebody paused it.
+    /// An operator paused the destination.
     Paused {
-        /// Who.
+        /// The operator.
         by: Option<String>,
-        /// Until when; none: until somebody resumes it.
+        /// When the pause ends. None: it lasts until an operator resumes the destination.
         until: Option<String>,
-        /// How much longer.
+        /// Milliseconds until the pause ends.
         remaining_ms: Option<i64>,
     },
-    /// Its breaker is open, or lets a few messages through to see whether it works again.
+    /// The breaker of the destination is open, or lets a few messages through to see whether the destination works
+    /// again.
     Broken {
-        /// When it is tried again.
+        /// When the breaker tries the destination again.
         until: String,
-        /// How long until then; 0 or less while it is being tried.
+        /// Milliseconds until then; 0 or less while the breaker is trying.
         remaining_ms: i64,
     },
-    /// It, or what stands before it, asked to be left alone.
+    /// The destination asked for a pause (`Retry-After`), or the channel may not send: its credential was refused, or
+    /// its quota is used up.
     Asked {
-        /// Until when.
+        /// When the pause ends.
         until: String,
-        /// How much longer.
+        /// Milliseconds until the pause ends.
         remaining_ms: i64,
     },
-    /// Rows were put aside, so that they do not stand in the way of others.
+    /// The poller deferred rows of the destination, so that they do not stand in the way of others.
     Aside {
-        /// When the last of them is due.
+        /// When the last deferred row is due.
         until: String,
-        /// How long until then.
+        /// Milliseconds until then.
         remaining_ms: i64,
     },
-    /// Nothing.
+    /// Nothing holds messages up.
     Open,
 }
 
-/// What a pause did.
+/// The result of a pause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Paused {
-    /// Its entry in `outbox_audit`.
+    /// The id of the entry in `outbox_audit`.
     pub audit_id: i64,
-    /// What is paused.
+    /// The destination or channel that is paused.
     pub destination: String,
-    /// Until when; none: until somebody resumes it.
+    /// When the pause ends. None: it lasts until an operator resumes the destination.
     pub until: Option<String>,
 }
 
-/// What a resumption did.
+/// The result of a resumption.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Resumed {
-    /// Its entry in `outbox_audit`. None where nothing held the destination up.
+    /// The id of the entry in `outbox_audit`. None where nothing held messages up.
     pub audit_id: Option<i64>,
-    /// What is resumed.
+    /// The destination or channel that is resumed.
     pub destination: String,
-    /// Rows that had been put aside and are due again when they were.
+    /// Deferred rows that are due again at their own times.
     pub brought_back: u64,
 }
 
@@ -156,7 +158,7 @@ impl Row {
     }
 }
 
-/// All of them by name, or the one of that name.
+/// All entries, or only the one called `name`.
 pub(super) async fn entries(
     connection: &mut AnyConnection<'_>,
     name: Option<&str>,
@@ -175,7 +177,7 @@ pub(super) async fn entries(
     Ok(entries)
 }
 
-/// Those that hold something up, or all.
+/// The entries that hold messages up, or all of them.
 pub(super) async fn list(database: &Database, all: bool) -> sqlx::Result<Vec<DestinationEntry>> {
     let mut transaction = AnyTransaction::to_read(database).await?;
     let mut entries = entries(&mut transaction.connection(), None).await?;
@@ -204,7 +206,7 @@ pub(super) async fn pause(
     Ok(Paused { audit_id, destination: destination.to_owned(), until })
 }
 
-/// The poller hears of it, and brings back itself what it puts aside until then.
+/// The poller learns of the resumption within a second. It brings back by itself the rows that it defers until then.
 pub(super) async fn resume(database: &Database, destination: &str, author: &Author) -> sqlx::Result<Resumed> {
     let mut done = Resumed { audit_id: None, destination: destination.to_owned(), brought_back: 0 };
     let mut transaction = AnyTransaction::to_write(database).await?;

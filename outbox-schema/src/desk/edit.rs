@@ -13,7 +13,7 @@ use super::{Author, Edited, MessageRecord, Refusal, Skipped};
 use crate::sql::{AnyConnection, AnyTransaction};
 use crate::{Database, InvalidMessage, MessageId, NewMessage, Status};
 
-/// What a dead letter is to be after an edit. Valid, as a message that is enqueued.
+/// The new content of a dead letter. It is as valid as a message that is enqueued.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Revised {
     target: String,
@@ -22,7 +22,7 @@ pub struct Revised {
 }
 
 impl Revised {
-    /// `payload` is JSON text, and is written as it is.
+    /// Checks the content. `payload` is JSON text, and is written as it is.
     ///
     /// # Errors
     /// What [`enqueue`](crate::enqueue()) would refuse in such a message for `channel`.
@@ -37,17 +37,17 @@ impl Revised {
         Ok(Self { target: target.to_owned(), payload: payload.to_owned(), headers })
     }
 
-    /// Where it goes.
+    /// The target.
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// JSON text.
+    /// The payload, as JSON text.
     pub fn payload(&self) -> &str {
         &self.payload
     }
 
-    /// All that it has.
+    /// All headers of the message.
     pub fn headers(&self) -> &BTreeMap<String, String> {
         &self.headers
     }
@@ -65,7 +65,7 @@ impl std::fmt::Debug for Revised {
     }
 }
 
-/// What the audit keeps of an edit: of what was changed, what it was before.
+/// What the audit keeps of an edit: the former value of each part that changed.
 #[derive(Serialize)]
 struct Overwritten<'a> {
     idempotency_key: &'a str,

@@ -1,5 +1,5 @@
-//! What an explanation rests on: a message, and all that it may wait for. Facts only; what follows from them, and how it
-//! is said, is the business of whoever explains.
+//! The facts behind an explanation: a message, and everything that it may wait for. The dispatcher's `explain` decides
+//! what follows from the facts, and how to say it.
 
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
@@ -15,86 +15,87 @@ use super::{
 use crate::sql::{AnyConnection, AnyTransaction, Value};
 use crate::{Database, MessageId, Status};
 
-/// A message and what it may wait for, all of one moment (on MySQL, of a few statements after each other).
+/// A message and what it may wait for, all at one moment. (On MySQL: in a few statements, one after the other.)
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageFacts {
-    /// The message, its attempts, what was done to it, and the claim that names it.
+    /// The message, its attempts, its changes by hand, and the claim that names it.
     pub message: MessageRecord,
-    /// How it stands by the database's clock.
+    /// The times of the message by the database's clock.
     pub clock: MessageClock,
-    /// Pauses of its destination and of its channel.
+    /// Pauses of the message's destination and channel.
     pub pauses: Vec<PausedDestination>,
-    /// Its destination or channel whose rows were put aside, where it is one of those rows.
+    /// The destination or channel whose rows the poller deferred, where the message is one of those rows.
     pub aside: Option<DestinationEntry>,
-    /// Of a dead letter: its target, where that is known to be gone.
+    /// The target of a dead letter, where that target is known to be gone.
     pub invalid_target: Option<InvalidTarget>,
-    /// Messages of its ordering key that go out before it; none without a key, and at the head of it.
+    /// Messages of the same ordering key that go out first. None without a key, and for the first message of a key.
     pub before: Option<Earlier>,
-    /// The first dead letter of its ordering key before it, but for cancelled ones; asked only of channels that halt.
+    /// The first dead letter of the same ordering key before the message, cancelled ones left out. Read only for
+    /// channels that halt.
     pub dead_before: Option<EarlierDead>,
-    /// A message of its ordering key that comes after it and is in flight; none where that is not so.
+    /// A later message of the same ordering key that is in flight, if there is one.
     pub in_flight_after: Option<MessageId>,
-    /// Due messages that the poll meets before it; none where the message itself is not due.
+    /// Due messages that the poll meets first. None where the message itself is not due.
     pub backlog: Option<Backlog>,
-    /// The present term of its shard; none where nobody has led it yet.
+    /// The present term of the message's shard. None where no replica has led it yet.
     pub term: Option<CurrentTerm>,
-    /// Those of its attempts, the one that led when it was finished, and the newest, by epoch. Where the log was pruned
-    /// they can be missing.
+    /// The terms of the message's attempts, the term that led when it was finished, and the newest term, by epoch.
+    /// Terms that were pruned from the log are missing.
     pub terms: Vec<TermEntry>,
 }
 
-/// How a message stands by the database's clock.
+/// The times of a message, by the database's clock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 pub struct MessageClock {
-    /// The time.
+    /// The present time.
     pub now: String,
     /// Whether `available_at` has come.
     pub due: bool,
-    /// Milliseconds until then, negative once past; none where the calendar has no such time.
+    /// Milliseconds until `available_at`, negative once past. None where it is no time of the calendar (`infinity`).
     pub due_in_ms: Option<i64>,
     /// Whether `expires_at` has passed.
     pub expired: bool,
-    /// Milliseconds until then, negative once past; none where it does not expire.
+    /// Milliseconds until `expires_at`, negative once past. None where the message does not expire.
     pub expires_in_ms: Option<i64>,
-    /// Milliseconds since its first attempt; none where none was made.
+    /// Milliseconds since the first attempt. None before it.
     pub tried_for_ms: Option<i64>,
-    /// Milliseconds from `created_at` until it was first due or, where it was tried, may be tried again; negative where it was due
-    /// before it was written.
+    /// Milliseconds from `created_at` until the message was first due or, where it was tried, may be tried again.
+    /// Negative where it was due before it was written.
     pub delayed_by_ms: Option<i64>,
-    /// Milliseconds until `created_at`; negative as a rule.
+    /// Milliseconds until `created_at`. As a rule this is negative.
     pub created_in_ms: Option<i64>,
-    /// Whether the server keeps numbers of JSON in 64 bits, as MySQL does.
+    /// Whether the server keeps the numbers of JSON in 64 bits, as MySQL does.
     pub rounds: bool,
 }
 
 /// Messages of an ordering key that go out first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Earlier {
-    /// The one whose turn it is.
+    /// The message whose turn it is.
     pub first: MessageId,
-    /// How many there are, it included; [`COUNTED`] also where there are more.
+    /// How many there are, the first included. [`COUNTED`] also stands for more.
     pub waiting: i64,
 }
 
 /// A dead letter of an ordering key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 pub struct EarlierDead {
-    /// Which.
+    /// The id of the message.
     pub id: i64,
-    /// Why it is dead.
+    /// The reason of its death.
     pub dead_reason: Option<String>,
 }
 
 /// Due messages without an ordering key, those in flight among them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backlog {
-    /// How many; of one priority [`COUNTED`] also where there are more.
+    /// How many there are. For one priority, [`COUNTED`] also stands for more.
     pub ahead: i64,
-    /// For how long the first of them has been due; none where there are none.
+    /// Milliseconds for which the first of them has been due. None where there are none.
     pub oldest_ms: Option<i64>,
 }
 
-/// As far as messages before another one are counted.
+/// The most messages before another one that are counted.
 pub const COUNTED: i64 = 10_000;
 
 /// The highest priority that a message can have.
@@ -163,7 +164,7 @@ async fn read(
     }))
 }
 
-/// The destination goes before the channel: it says more.
+/// The destination comes before the channel, since it says more.
 async fn aside(connection: &mut AnyConnection<'_>, message: &MessageRecord) -> sqlx::Result<Option<DestinationEntry>> {
     if message.deferred_from.is_none() {
         return Ok(None);
@@ -202,8 +203,9 @@ fn in_its_key(message: &MessageRecord) -> Option<[Value<'_>; 4]> {
     Some([i64::from(message.shard).into(), Value::from(&message.channel), key.into(), message.id.into()])
 }
 
-/// What the poll meets first: what has a higher priority, and of its own what has been due for longer. Of ordering keys
-/// only one message each can be met, and which those are takes a walk from key to key: they are not counted.
+/// Counts what the poll meets first: messages of a higher priority, and those of the same priority that have been due
+/// for longer. Messages with an ordering key are not counted: only one of each key can be met, and finding those takes
+/// a walk from key to key.
 async fn backlog(connection: &mut AnyConnection<'_>, message: &MessageRecord) -> sqlx::Result<Backlog> {
     let mut backlog = Backlog::default();
     for priority in message.priority..=HIGHEST {

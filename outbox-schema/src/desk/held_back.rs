@@ -1,4 +1,4 @@
-//! What keeps the database from removing dead rows: each poll has to step over them.
+//! Snapshots that keep the database from removing dead rows: each poll has to step over those rows.
 
 use std::time::Duration;
 
@@ -9,39 +9,39 @@ use super::statements::HELD_BACK;
 use crate::sql::read;
 use crate::{Database, Dialect};
 
-/// `ER_SPECIFIC_ACCESS_DENIED_ERROR`, as SQLSTATE.
+/// The SQLSTATE of `ER_SPECIFIC_ACCESS_DENIED_ERROR`.
 const NO_RIGHT: &str = "42000";
 
-/// Dead rows that a database keeps, and for whose sake.
+/// Dead rows that the database keeps, and the snapshot that keeps them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct HeldBack {
     /// Dead rows of `outbox` (PostgreSQL), or transactions whose old rows are kept (MySQL); 0 on SQLite.
     pub dead_rows: i64,
-    /// Who has kept them for longest; none where nobody does, or this role may not see it.
+    /// The snapshot that has kept them for longest. None where there is none, or this role may not see it.
     pub holder: Option<Snapshot>,
-    /// What right would tell more.
+    /// The right that would tell more.
     pub missing_right: Option<&'static str>,
 }
 
-/// A snapshot, or what has the same effect.
+/// A snapshot, or something with the same effect.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Snapshot {
     /// What it is, for people: a session with its number, a prepared transaction, a replication slot.
     pub what: String,
-    /// Whose it is: application, role, state, as far as they can be seen.
+    /// Who holds it: application, role and state, as far as this role may see them.
     pub who: String,
-    /// Since when, RFC 3339; none where it cannot be seen.
+    /// Since when it is held, RFC 3339. None where this role may not see that.
     pub since: Option<String>,
-    /// The same in milliseconds until now.
+    /// For how many milliseconds it has been held.
     pub age_ms: Option<i64>,
-    /// Transactions that have begun since (PostgreSQL).
+    /// Transactions that have begun since it is held (PostgreSQL).
     pub transactions: Option<i64>,
-    /// The statement that ends it.
+    /// The statement that ends the snapshot.
     pub end: String,
 }
 
 impl Snapshot {
-    /// How long it has been held; none where it cannot be seen.
+    /// How long the snapshot has been held. None where this role may not see that.
     pub fn age(&self) -> Option<Duration> {
         Some(Duration::from_millis(self.age_ms?.try_into().unwrap_or(0)))
     }
@@ -59,7 +59,7 @@ struct Row {
     transactions: Option<i64>,
 }
 
-/// What is held back, as far as this role may see it.
+/// Reads what the database keeps, as far as this role may see it.
 pub(super) async fn held_back(database: &Database) -> sqlx::Result<HeldBack> {
     let dialect = database.dialect();
     let rows: Vec<Row> = match read(database, &HELD_BACK, &[]).await {

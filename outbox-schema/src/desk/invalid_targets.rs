@@ -1,4 +1,4 @@
-//! Targets that are known to be gone: looking at them, and forgetting them.
+//! Targets that are known to be gone: reading and forgetting them.
 
 use std::time::Instant;
 
@@ -13,21 +13,21 @@ use crate::sql::{AnyConnection, AnyTransaction, Value};
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId};
 
-/// Targets that the audit names at most.
+/// The most targets that an audit entry names.
 const NAMED: usize = 100;
 
-/// Which targets: those to which all that is said applies.
+/// A selection of targets. A target must meet all conditions that are given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct InvalidTargetSelection {
-    /// These, as messages say them; empty: whichever.
+    /// The targets, spelled as in the messages to them. Empty: any target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
-    /// Of this channel.
+    /// The channel of the targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// Last found to be gone at this moment, or an earlier one.
+    /// Only targets that were last found to be gone at this moment or earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "90d"))]
     pub older_than: Option<Moment>,
@@ -37,41 +37,41 @@ pub struct InvalidTargetSelection {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct InvalidTarget {
-    /// Of the row of `outbox_invalid_target`.
+    /// The id of the row in `outbox_invalid_target`.
     pub id: i64,
-    /// Of the messages to it.
+    /// The channel of the messages to the target.
     pub channel: String,
-    /// As they say it.
+    /// The target, spelled as in the messages to it.
     pub target: String,
-    /// What the other side said.
+    /// What the receiver said.
     pub reason: Option<String>,
-    /// When it was last found to be gone.
+    /// When the target was last found to be gone.
     pub observed_at: String,
 }
 
-/// Some of them.
+/// One page of targets that are known to be gone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct InvalidTargetPage {
-    /// The last that was recorded first.
+    /// The targets, the last recorded first.
     pub targets: Vec<InvalidTarget>,
-    /// How many there are on all pages.
+    /// The number of targets on all pages.
     pub total: i64,
-    /// Where the next page begins: lower ids; none where this is the last.
+    /// The `after` of the next page, which has lower ids. None on the last page.
     pub next: Option<i64>,
 }
 
-/// What was forgotten.
+/// The result of clearing targets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Cleared {
-    /// Its entry in `outbox_audit`. None where there was nothing to do.
+    /// The id of the entry in `outbox_audit`. None where there was nothing to do.
     pub audit_id: Option<i64>,
     /// Targets that are no longer recorded.
     pub cleared: u64,
 }
 
-/// A selection as statements take it.
+/// A selection, in the form that statements take.
 struct Asked<'a> {
     channel: Option<&'a str>,
     targets: Option<String>,
@@ -118,7 +118,7 @@ pub(super) async fn page(
     let mut transaction = AnyTransaction::to_read(database).await?;
     let mut connection = transaction.connection();
     let asked = Asked::of(&mut connection, selection).await?;
-    // One more than asked for tells whether there is a next page.
+    // One more than the limit tells whether there is a next page.
     let mut targets = asked.below(&mut connection, after, i64::from(limit) + 1).await?;
     let total = asked.count(&mut connection).await?;
     transaction.commit().await?;

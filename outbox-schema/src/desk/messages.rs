@@ -1,6 +1,6 @@
-//! Reading many messages, the newest first. Nothing indexes the messages that were delivered, so a list walks down the
-//! primary key: so many rows a statement, and so many in all. What waits or is dead is read from its own index as long
-//! as that is little, and among few it is found however long the history is.
+//! Reading many messages, the newest first. No index holds the delivered messages, so a list walks down the primary
+//! key: a fixed number of rows in a statement, and in all. Pending and dead messages are read from their own index
+//! while they are few. So they are found at once, however long the history is.
 
 use std::collections::VecDeque;
 
@@ -15,41 +15,41 @@ use crate::store::lossy::Lossy;
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 
-/// Rows of one statement at most.
+/// The most rows of one statement.
 const CHUNK: i64 = 10_000;
 
-/// Rows that one page looks at, at most.
+/// The most rows that one page looks at.
 const LOOKED_AT: u64 = 100_000;
 
-/// Messages that wait, or dead letters, that count as few.
+/// Up to this many pending messages, or dead letters, count as few.
 const FEW: i64 = 20_000;
 
-/// Which messages: those to which all that is said applies.
+/// A filter of messages. A message must meet all conditions that are given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(deny_unknown_fields)]
 pub struct MessageFilter {
-    /// In this state.
+    /// The state of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
-    /// Of this channel.
+    /// The channel of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// Of this destination: `https://shop.example:443`, or the name of an FCM channel.
+    /// The destination of the message: `https://shop.example:443`, or the name of an FCM channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
-    /// With this ordering key.
+    /// The ordering key of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ordering_key: Option<String>,
-    /// Of this priority.
+    /// The priority of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
-    /// Created at this moment, or later.
+    /// Only messages created at this moment or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "2h"))]
     pub since: Option<Moment>,
-    /// Created at this moment, or earlier.
+    /// Only messages created at this moment or earlier.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "2h"))]
     pub until: Option<Moment>,
@@ -83,23 +83,23 @@ pub struct MessageSummary {
     pub last_status_code: Option<i32>,
 }
 
-/// Some messages.
+/// One page of messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MessagePage {
-    /// Those of the highest ids first.
+    /// The messages, the highest id first.
     pub messages: Vec<MessageSummary>,
-    /// Rows that were looked at: a page ends early where 100,000 of them held too few that are meant.
+    /// Rows that were looked at. A page ends early where 100,000 of them held too few messages that the filter admits.
     pub looked_at: u64,
-    /// The next page is of ids below this one; none where this is the last.
+    /// The `after` of the next page, which has lower ids. None on the last page.
     pub next: Option<MessageId>,
 }
 
-/// Where the rows that are looked at come from.
+/// Where the rows to look at come from.
 enum Rows {
-    /// These, the highest ids first.
+    /// The rows with these ids, the highest id first.
     Named(VecDeque<MessageId>),
-    /// All below an id.
+    /// All rows below an id.
     Below(i64),
 }
 
@@ -132,7 +132,7 @@ async fn walk(
         size = (size * 4).min(CHUNK);
         let Some(&lowest) = chunk.last() else { return Ok(page) };
         page.looked_at += chunk.len() as u64;
-        // One more than is asked for: whether there is another page.
+        // One more than the limit tells whether there is a next page.
         let room = limit - page.messages.len() + 1;
         page.messages.extend(meant(connection, &chunk, filter, now_us, room).await?);
         if page.messages.len() > limit {

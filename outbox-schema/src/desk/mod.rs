@@ -1,5 +1,5 @@
-//! What people, and the tools in their hands, ask of an outbox: how it does, what became of a message, and to cancel,
-//! mend and redrive by hand. Nothing here is on the path of a message: what it shares with a poller's own work is in
+//! What operators and their tools do with an outbox: ask for its state and for the history of a message, and cancel,
+//! edit and redrive by hand. Nothing here is on the path of a message. What it shares with the poller's work is in
 //! `sql.rs`, `wire.rs`, `destination/` and `retention/`.
 
 mod answers;
@@ -45,23 +45,24 @@ pub use report::{
 };
 pub use selection::{Cursor, DeadLetterFilter, Moment, Selection};
 
-/// What people ask of an outbox. [`Database`](crate::Database) answers for each of the three. Nothing of it writes.
+/// The questions that operators ask of an outbox. [`Database`](crate::Database) answers for each of the three dialects.
+/// No question writes anything.
 #[async_trait]
 pub trait Desk: Send + Sync + std::fmt::Debug {
-    /// How the outbox does. Reads what is pending or dead, never the history.
+    /// The state of the outbox. Reads pending and dead rows, never the history.
     async fn vitals(&self) -> Result<Vitals, DeskError>;
 
     /// The last terms of all shards, the newest first.
     async fn terms(&self, limit: u32) -> Result<Vec<TermEntry>, DeskError>;
 
-    /// All there is to know of a message.
+    /// A message with its attempts, its audit and the claim that names it.
     async fn message(&self, id: MessageId) -> Result<Option<MessageRecord>, DeskError>;
 
-    /// The same, by idempotency key.
+    /// The same, found by its idempotency key.
     async fn message_by_key(&self, key: &str) -> Result<Option<MessageRecord>, DeskError>;
 
-    /// Messages without their bodies, the newest first: at most `limit`, of ids below `after`. Looks at 100,000 rows at
-    /// most, and says so where more are left ([`MessagePage::next`]).
+    /// Messages without their bodies, the newest first: at most `limit`, with ids below `after`. Looks at 100,000 rows
+    /// at most, and says where it stopped ([`MessagePage::next`]).
     async fn messages(
         &self,
         filter: &MessageFilter,
@@ -69,7 +70,7 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
         limit: u32,
     ) -> Result<MessagePage, DeskError>;
 
-    /// Dead letters, the last that died first: at most `limit`, from where an earlier page ended.
+    /// Dead letters, the most recently dead first: at most `limit`, from the place where an earlier page ended.
     async fn dead_letters(
         &self,
         filter: &DeadLetterFilter,
@@ -77,18 +78,19 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
         limit: u32,
     ) -> Result<DeadLetterPage, DeskError>;
 
-    /// The dead letters that are meant, counted by what they have in common, the most first. Of a filter, the [`GROUPS`] that
-    /// died last are counted.
+    /// The dead letters of a selection, counted in groups, the largest group first. For a filter, only the [`GROUPS`]
+    /// groups whose last letter died latest are counted.
     async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError>;
 
-    /// How many messages are past their retention: what [`ByHand::prune`] would remove, and those that it would find to
-    /// halt their ordering key. Reads all rows that are older than that, in small stretches with pauses between.
+    /// How many messages are past their retention: those that [`ByHand::prune`] would remove, and dead letters that it
+    /// would keep since they halt their ordering key. Reads all rows older than the retention, in small stretches with
+    /// pauses between.
     async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError>;
 
-    /// Destinations and channels that hold something up, or `all` of which something is remembered, by name.
+    /// Destinations and channels that hold messages up, by name. With `all`, every one that the outbox remembers.
     async fn destinations(&self, all: bool) -> Result<Vec<DestinationEntry>, DeskError>;
 
-    /// Targets that are known to be gone, the last recorded first: at most `limit`, of ids below `after`.
+    /// Targets that are known to be gone, the last recorded first: at most `limit`, with ids below `after`.
     async fn invalid_targets(
         &self,
         selection: &InvalidTargetSelection,
@@ -97,38 +99,39 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
     ) -> Result<InvalidTargetPage, DeskError>;
 }
 
-/// What people do to messages. Each change is written to `outbox_audit`, in its own transaction, and raises the revision
-/// of the row, so that no claim or mark of earlier can touch it.
+/// The changes that operators make. Each change writes to `outbox_audit` in its own transaction, and raises the
+/// revision of the row. So no earlier claim or mark can touch the row.
 ///
-/// What concerns many messages goes in small batches with pauses between, so that deliveries go on beside it; a batch is
+/// A change of many messages goes in small batches with pauses between, so that deliveries go on beside it. A batch is
 /// done whole or not at all.
 ///
 /// # Cancel safety
-/// Safe for the messages: batches that were committed stay so, and the call can be repeated. A MySQL connection of sqlx 0.9 that
-/// is given up while it prepares a statement is lost to its pool.
+/// Safe for the messages: committed batches stay, and the call can be repeated. A MySQL connection of sqlx 0.9 that is
+/// given up while it prepares a statement is lost to its pool.
 #[async_trait]
 pub trait ByHand: Send + Sync + std::fmt::Debug {
-    /// Makes a message that waits a dead letter, `cancelled`. One that may be in flight is refused.
+    /// Cancels a pending message: it becomes a dead letter with the reason `cancelled`. A message that may be in flight
+    /// is refused.
     async fn cancel(&self, id: MessageId, author: &Author) -> Result<Cancelled, DeskError>;
 
     /// Gives a dead letter that is still at `revision` another payload, target or headers, and a new idempotency key:
-    /// receivers refuse a key with another body. It stays a dead letter.
+    /// receivers refuse a key with another body. The message stays a dead letter.
     async fn edit(&self, id: MessageId, revision: i32, revised: &Revised, author: &Author)
     -> Result<Edited, DeskError>;
 
-    /// Makes dead letters due again, in the order of their ids: their attempts, their age and an expiry that has passed
-    /// start anew, under the same idempotency key.
+    /// Makes dead letters due again, in the order of their ids, under the same idempotency keys. Their attempts and
+    /// their age start anew, and so does an expiry that has passed.
     async fn redrive(&self, selection: &Selection, pace: Pace, author: &Author) -> Result<Redriven, DeskError>;
 
-    /// Takes back what a redrive did to messages that have not been claimed or attempted since: they are dead letters
-    /// as before. `operation` is [`Redriven::audit_id`]; none where that is no redrive.
+    /// Undoes a redrive, for the messages that have not been claimed or attempted since: they are dead letters as
+    /// before. `operation` is [`Redriven::audit_id`]. Gives none where no redrive has that id.
     async fn undo(&self, operation: i64, author: &Author) -> Result<Option<Undone>, DeskError>;
 
     /// Deletes dead letters and their attempts. Only the audit remembers them.
     async fn purge(&self, selection: &Selection, author: &Author) -> Result<Purged, DeskError>;
 
-    /// Removes what is past its retention, with its attempts, and tells `progress` after each batch how much it has
-    /// removed so far. The audit remembers that, not what was removed.
+    /// Removes the messages that are past their retention, and their attempts. After each batch it tells `progress` how
+    /// much it has removed so far. The audit keeps that number, not the messages.
     async fn prune(
         &self,
         retention: &Retention,
@@ -136,16 +139,16 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
         progress: &(dyn Fn(Pruned) + Sync),
     ) -> Result<Pruned, DeskError>;
 
-    /// Pauses a destination, or a channel as a whole, for so long, a century at most; none: until somebody resumes it.
-    /// What is in flight goes on. The poller hears of it within a second.
+    /// Pauses a destination, or a whole channel, for a century at most. None: until an operator resumes it. Messages in
+    /// flight go on. The poller learns of the pause within a second.
     async fn pause(&self, destination: &str, lasting: Option<Duration>, author: &Author) -> Result<Paused, DeskError>;
 
-    /// Ends every pause of a destination, or of a channel, and forgets its failures. Rows that were put aside are due
-    /// again when they were.
+    /// Ends every pause of a destination or of a channel, and forgets its failures. Rows that were deferred are due
+    /// again at their own times.
     async fn resume(&self, destination: &str, author: &Author) -> Result<Resumed, DeskError>;
 
-    /// Forgets targets that are known to be gone. Until then messages to them are dead letters without an attempt;
-    /// those stay so until somebody redrives them.
+    /// Forgets targets that are known to be gone. Until then, messages to them become dead letters without an attempt.
+    /// Those dead letters stay until an operator redrives them.
     async fn clear_invalid_targets(
         &self,
         selection: &InvalidTargetSelection,
@@ -153,45 +156,46 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
     ) -> Result<Cleared, DeskError>;
 }
 
-/// Who asks for a change, and why: for the audit.
+/// Who asks for a change, and why. The audit keeps both.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Author {
-    /// A person, or the name of a token.
+    /// The name of a person, or of a token.
     pub who: String,
-    /// In their words; empty where they said nothing.
+    /// The reason, in their words. Empty where they gave none.
     pub why: String,
 }
 
-/// How fast, and how much, of a redrive.
+/// How fast, and how much, to redrive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// Only so many, those of the lowest ids; none: all.
+    /// Redrive only this many, those with the lowest ids. None: all.
     pub canary: Option<NonZeroU32>,
-    /// They come due so many a second; none: at once.
+    /// How many messages come due a second. None: all at once.
     pub rate: Option<NonZeroU32>,
 }
 
-/// It could not be asked, or done.
+/// A question or a change that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeskError {
     /// The database did not answer, or refused.
     #[error("the outbox database {} ({doing}): {source}", said(Some(source)))]
     Database {
-        /// What was asked of it.
+        /// What the desk was doing.
         doing: &'static str,
-        /// The database's or the client's own words.
+        /// The words of the database or of its client.
         source: sqlx::Error,
     },
-    /// Nor did whoever answers for the database.
+    /// The replica that is asked in place of the database failed, or was not reached.
     #[error(transparent)]
     Elsewhere(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl DeskError {
-    /// Whether the database answered that it cannot take a value of what was asked, as a text with NUL on PostgreSQL.
+    /// Whether the database cannot take a value of the request, such as a text with NUL on PostgreSQL.
     pub fn is_about_a_value(&self) -> bool {
         let Self::Database { source: sqlx::Error::Database(error), .. } = self else { return false };
-        // https://www.postgresql.org/docs/current/errcodes-appendix.html (Class 22, Data Exception); so on MySQL.
+        // https://www.postgresql.org/docs/current/errcodes-appendix.html (Class 22, Data Exception). MySQL has the same
+        // class.
         error.code().is_some_and(|code| code.starts_with("22"))
     }
 

@@ -1,4 +1,4 @@
-//! What all changes by hand have in common: they are audited, and keep away from what may be in flight.
+//! What all changes by hand share: each is audited, and leaves rows alone that may be in flight.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
@@ -12,13 +12,13 @@ use crate::{Database, MessageId, Status};
 /// Rows of one transaction.
 pub(super) const BATCH: usize = 500;
 
-/// Pauses are so many times as long as the batch before: the database has other things to do.
+/// A pause is this many times as long as the batch before it: the database has other work.
 const PAUSES: u32 = 3;
 
-/// Longest name of who asks, in characters.
+/// The longest name of an author, in characters.
 const WHO_CHARS: usize = 255;
 
-/// An operation on many messages: its own entry in `outbox_audit`, and one for each message.
+/// An operation on many messages. It has an entry of its own in `outbox_audit`, and one for each message.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) audit_id: i64,
@@ -27,8 +27,8 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    /// Writes the operation's entry under the lock of all terms. Claims that were being made have committed by then, and
-    /// later ones do not take dead letters: so what removes those needs no further lock than their own.
+    /// Writes the operation's entry while it locks all terms. Claims that were being made have then committed, and
+    /// later claims take no dead letters. So a change of dead letters needs only the locks of their rows.
     pub(super) async fn begin(
         database: &Database,
         action: &'static str,
@@ -55,7 +55,7 @@ pub(super) async fn lock_terms(connection: &mut AnyConnection<'_>) -> sqlx::Resu
     connection.rows::<(i32,)>(&LOCK_TERMS, &[]).await.map(drop)
 }
 
-/// Writes one entry, and gives its id.
+/// Writes one entry, and returns its id.
 pub(super) async fn audit(
     connection: &mut AnyConnection<'_>,
     action: &'static str,
@@ -73,7 +73,7 @@ pub(super) fn who(author: &Author) -> String {
     storable(&author.who).chars().take(WHO_CHARS).collect()
 }
 
-/// What is to be said of a selection in the audit. Ids are in the entries of their messages.
+/// The text of a selection for the audit. Ids are in the entries of their messages.
 pub(super) fn said_of(selection: &Selection) -> serde_json::Value {
     match selection {
         Selection::Ids(ids) => serde_json::json!({ "ids": ids.len() }),
@@ -81,7 +81,7 @@ pub(super) fn said_of(selection: &Selection) -> serde_json::Value {
     }
 }
 
-/// How messages stand, locked until the transaction ends.
+/// The states of messages, locked until the transaction ends.
 pub(super) struct Standing {
     statuses: HashMap<i64, String>,
     named: HashSet<i64>,
@@ -96,7 +96,7 @@ impl Standing {
         Ok(Self { statuses: statuses.into_iter().collect(), named: named.into_iter().map(|(id,)| id).collect() })
     }
 
-    /// In words of the table; none where it is not there.
+    /// The status in the table. None where the message is not there.
     pub(super) fn status(&self, id: MessageId) -> Option<&str> {
         self.statuses.get(&id.0).map(String::as_str)
     }
@@ -105,7 +105,7 @@ impl Standing {
         self.named.contains(&id.0)
     }
 
-    /// Why the message may not be changed as one that is in `status`.
+    /// Why the message may not be changed as a message in `status`.
     pub(super) fn refusal(&self, id: MessageId, status: Status) -> Option<Refusal> {
         match self.status(id) {
             None => Some(Refusal::NotThere),
@@ -118,7 +118,7 @@ impl Standing {
         }
     }
 
-    /// Those that may be changed, and those that may not.
+    /// Splits the messages into those that may be changed and those that may not.
     pub(super) fn split(&self, ids: &[MessageId], status: Status) -> (Vec<MessageId>, Vec<Skipped>) {
         let (mut fit, mut skipped) = (Vec::new(), Vec::new());
         for id in ids.iter().copied() {

@@ -1,4 +1,4 @@
-//! Removing by hand what is past its retention, beside a fleet that does the same.
+//! Removing messages past their retention by hand, beside a fleet that does the same.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ pub(super) async fn prune(
     walk(database, retention, true, progress).await
 }
 
-/// What would be removed.
+/// Counts what a removal would remove.
 pub(super) async fn count(database: &Database, retention: &Retention) -> Result<Pruned, DeskError> {
     walk(database, retention, false, &|_| ()).await
 }

@@ -1,4 +1,4 @@
-//! Redriving: dead letters become due again. And purging, which goes the same way.
+//! Redriving makes dead letters due again. Purging walks them in the same way.
 
 use std::num::NonZeroU32;
 use std::time::Instant;
@@ -59,8 +59,9 @@ async fn redrive_batch(
     batch: &[MessageId],
     schedule: &mut Schedule,
 ) -> sqlx::Result<(Vec<MessageId>, Vec<Skipped>)> {
-    // No claim is being made: on MySQL one reads which message of a key is first, and then whether a dead letter halts that
-    // key, in two statements, and a redrive between them would let the next of the key go before it.
+    // No claim is being made now. On MySQL a claim reads in one statement which message of a key is first, and in a
+    // second one whether a dead letter halts that key. A redrive between the two would let the next message of the key
+    // go first.
     lock_terms(connection).await?;
     let (fit, skipped) = Standing::lock(connection, batch).await?.split(batch, Status::Dead);
     operation.audit_each(connection, &ids_as_json(&fit)).await?;

@@ -1,4 +1,4 @@
-//! The replicas that run: each writes a row of its own twice a minute.
+//! The replicas that run. Each writes its own row twice a minute.
 
 use std::time::Duration;
 
@@ -8,47 +8,47 @@ use super::statements::{REPLICA_FORGET, REPLICA_GONE, REPLICA_SEEN, REPLICAS};
 use crate::sql::{AnyTransaction, read};
 use crate::{Database, SCHEMA_VERSION};
 
-/// A replica of which nothing was heard for longer is gone, or cut off.
+/// A replica that has been silent for longer is gone, or cut off.
 const SEEN: Duration = Duration::from_secs(90);
 
-/// A replica, as it says of itself.
+/// A replica, as it describes itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replica {
-    /// The first part of the holder of its terms.
+    /// The id of its process: the first part of the holder of its terms.
     pub id: String,
-    /// What people call it: the name of its host.
+    /// The name of its host, for people.
     pub name: String,
     /// The version of its program.
     pub version: String,
 }
 
-/// A replica's row.
+/// The row of a replica.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReplicaRow {
-    /// The first part of the holder of its terms.
+    /// The id of the process: the first part of the holder of its terms.
     pub id: String,
     /// The name of its host.
     pub name: String,
     /// The version of its program.
     pub version: String,
-    /// The version of the tables that its program was made for.
+    /// The schema version that its program was made for.
     pub schema_version: i32,
-    /// When it started, RFC 3339.
+    /// When the replica started, RFC 3339.
     pub started_at: String,
-    /// Milliseconds since it wrote its row.
+    /// Milliseconds since the replica wrote its row.
     pub seen_ms: i64,
 }
 
 impl ReplicaRow {
-    /// Whether it wrote its row as it does while it runs.
+    /// Whether the replica has written its row lately, as it does while it runs.
     pub fn runs(&self) -> bool {
         Duration::from_millis(self.seen_ms.try_into().unwrap_or(0)) <= SEEN
     }
 }
 
 impl Database {
-    /// Writes that a replica of this program runs, and forgets those of which nothing was heard for a day.
+    /// Records that a replica of this program runs. Forgets replicas that have been silent for a day.
     pub async fn replica_runs(&self, replica: &Replica) -> sqlx::Result<()> {
         let mut transaction = AnyTransaction::to_write(self).await?;
         let mut connection = transaction.connection();

@@ -1,5 +1,5 @@
-//! What the desk answers. Times are texts that the database made, RFC 3339 in UTC; where it keeps one that no calendar
-//! has (`infinity` on PostgreSQL), its own word for it.
+//! What the desk answers. Times are texts that the database made, RFC 3339 in UTC. For a time that no calendar has
+//! (`infinity` on PostgreSQL), the text is the database's own word.
 
 use std::time::Duration;
 
@@ -11,91 +11,92 @@ use crate::store::lossy::Lossy;
 use crate::store::steps::CRASHED;
 use crate::{MessageId, Outcome, PauseKind};
 
-/// How an outbox does.
+/// The state of an outbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Vitals {
-    /// By name; channels that nothing waits for and nothing failed in are not among them.
+    /// Channels by name. A channel without pending and dead messages is left out.
     pub channels: Vec<ChannelVitals>,
     /// The present term of each shard that has had one.
     pub terms: Vec<CurrentTerm>,
-    /// Destinations and channels that take nothing for now.
+    /// Destinations and channels that are paused.
     pub paused: Vec<PausedDestination>,
     /// Claims of earlier terms that wait for their settling time.
     pub unsettled_claims: i64,
 }
 
 impl Vitals {
-    /// Age of the oldest message of any channel that is due or put off; zero where there is none.
+    /// The age of the oldest message of all channels that is due or deferred. Zero where there is none.
     pub fn lag(&self) -> Duration {
         self.channels.iter().map(ChannelVitals::lag).max().unwrap_or_default()
     }
 }
 
-/// What waits in a channel, and what failed.
+/// The pending and the dead messages of a channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChannelVitals {
-    /// As rows say it; nobody need have configured it.
+    /// The name of the channel in the rows. The settings need not know it.
     #[sqlx(try_from = "Lossy<String>")]
     pub channel: String,
-    /// Rows that are `PENDING`.
+    /// Messages that are `PENDING`.
     pub pending: i64,
-    /// Of these, due now, the ones in flight among them.
+    /// Pending messages that are due now, those in flight among them.
     pub due: i64,
-    /// Of these, due but put off: their destination is paused, or nobody has configured their channel.
+    /// Pending messages that were due and are deferred: their destination is paused, or their channel is not
+    /// configured.
     pub deferred: i64,
-    /// Rows that are `DEAD`.
+    /// Messages that are `DEAD`.
     pub dead: i64,
-    /// Age of the oldest message that is due or put off, in milliseconds; none where nothing is.
+    /// The age of the oldest message that is due or deferred, in milliseconds. None where there is none.
     pub lag_ms: Option<i64>,
 }
 
 impl ChannelVitals {
-    /// Age of the channel's oldest message that is due or put off; zero where there is none.
+    /// The age of the channel's oldest message that is due or deferred. Zero where there is none.
     pub fn lag(&self) -> Duration {
         Duration::from_millis(self.lag_ms.and_then(|ms| ms.try_into().ok()).unwrap_or(0))
     }
 }
 
-/// The term that a shard is in.
+/// The present term of a shard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CurrentTerm {
-    /// What is led.
+    /// The shard.
     pub shard: i32,
-    /// The fencing token.
+    /// The fencing token of the term.
     pub epoch: i64,
-    /// Who began it, and leads still if alive.
+    /// The holder that began the term, and that still leads if it is alive.
     pub holder: String,
-    /// When it began.
+    /// When the term began.
     pub started_at: String,
-    /// Milliseconds since.
+    /// Milliseconds since the term began.
     pub age_ms: i64,
 }
 
-/// A destination, or a whole channel, that takes nothing for now.
+/// A destination, or a whole channel, that is paused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PausedDestination {
     /// A destination (`https://host:443`) or the name of a channel.
     pub destination: String,
-    /// Until when.
+    /// When the pause ends.
     pub paused_until: String,
-    /// Milliseconds left; none where it is until somebody resumes it.
+    /// Milliseconds until the pause ends. None where it lasts until an operator resumes the destination.
     pub remaining_ms: Option<i64>,
-    /// A person, or `dispatcher`.
+    /// Who paused it: a person, or `dispatcher`.
     pub paused_by: Option<String>,
-    /// [`PauseKind::as_str`](crate::PauseKind::as_str).
+    /// The kind of the pause: `hand`, `breaker`, `asked` or `barred`.
     pub pause_kind: Option<String>,
-    /// What went wrong, or what the person said.
+    /// What went wrong, or what the operator said.
     pub reason: Option<String>,
-    /// Times it was paused for a failure.
+    /// Pauses in a row that followed failures.
     pub failures: i32,
 }
 
 impl PausedDestination {
-    /// [`PauseKind::holds_a_channel`].
+    /// Whether the pause holds a whole channel ([`PauseKind::holds_a_channel`]).
     pub fn holds_a_channel(&self) -> bool {
         PauseKind::of(self.pause_kind.as_deref()).holds_a_channel()
     }
@@ -105,27 +106,27 @@ impl PausedDestination {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TermEntry {
-    /// What was led.
+    /// The shard.
     pub shard: i32,
-    /// The fencing token.
+    /// The fencing token of the term.
     pub epoch: i64,
-    /// Who led.
+    /// The holder that led the term.
     pub holder: String,
-    /// When it began.
+    /// When the term began.
     pub started_at: String,
-    /// When it ended; none while it lasts.
+    /// When the term ended. None while it lasts.
     pub ended_at: Option<String>,
-    /// [`TermEnd::as_str`](crate::TermEnd::as_str).
+    /// Why the term ended: `interval`, `lost`, `renewal_failed`, `wedged`, `shutdown` or `fenced`.
     pub ended_because: Option<String>,
-    /// Rows claimed; none where the holder could not say.
+    /// Rows that the term claimed. None where its holder could not say.
     pub claimed: Option<i64>,
-    /// Rows accepted by the other side by the time it ended; what was on the wire then is counted nowhere.
+    /// Rows that receivers accepted before the term ended. Rows in flight at its end are counted nowhere.
     pub delivered: Option<i64>,
-    /// Rows whose attempt had failed by then.
+    /// Rows whose attempt failed before the term ended.
     pub failed: Option<i64>,
 }
 
-/// All that there is to know of a message.
+/// A message with its attempts, its audit and the claim that names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[allow(missing_docs, reason = "the columns of the table `outbox`")]
@@ -139,10 +140,10 @@ pub struct MessageRecord {
     pub target: String,
     #[sqlx(try_from = "Lossy<String>")]
     pub destination: String,
-    /// JSON text, as the database returns it.
+    /// The payload as JSON text, as the database returns it.
     #[sqlx(try_from = "Lossy<String>")]
     pub payload: String,
-    /// JSON text, as the database returns it.
+    /// The headers as JSON text, as the database returns it.
     #[sqlx(try_from = "Lossy<Option<String>>")]
     pub headers: Option<String>,
     #[sqlx(try_from = "Lossy<Option<String>>")]
@@ -150,7 +151,7 @@ pub struct MessageRecord {
     pub priority: i32,
     pub shard: i32,
     pub revision: i32,
-    /// As written: an application may have written one that no one knows.
+    /// The status as written: an application may have written an unknown one.
     pub status: String,
     pub dead_reason: Option<String>,
     pub attempts: i32,
@@ -171,10 +172,10 @@ pub struct MessageRecord {
     /// The attempts that were not plain successes, the oldest first.
     #[sqlx(skip)]
     pub attempt_log: Vec<AttemptEntry>,
-    /// What people did to it, the oldest first.
+    /// The changes that people made to the message, the oldest first.
     #[sqlx(skip)]
     pub audit: Vec<AuditEntry>,
-    /// The claim under which it may be in flight now.
+    /// The claim under which the message may be in flight now.
     #[sqlx(skip)]
     pub claim: Option<NamingClaim>,
 }
@@ -183,35 +184,35 @@ pub struct MessageRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AttemptEntry {
-    /// 1 for the first.
+    /// The number of the attempt, 1 for the first.
     pub number: i32,
-    /// Epoch under which it was made.
+    /// The epoch of the attempt.
     pub epoch: i64,
-    /// Who made it.
+    /// The holder that made the attempt.
     pub holder: String,
-    /// When its row was claimed.
+    /// When the row was claimed.
     pub claimed_at: Option<String>,
-    /// When it began; none where nobody lived to say so.
+    /// When the attempt began. None where its poller died before it could write that.
     pub started_at: Option<String>,
-    /// From the gate to the last byte of the answer.
+    /// The time from the gate to the last byte of the answer.
     pub duration_ms: Option<i64>,
-    /// [`Outcome::as_str`](crate::Outcome::as_str), or `delivered_fenced`.
+    /// The outcome: `retry`, `dead`, `dead_target`, `deferred`, `in_doubt` or `delivered_fenced`.
     pub outcome: String,
-    /// Of the answer.
+    /// The status code of the answer.
     pub status_code: Option<i32>,
     /// What went wrong.
     pub error: Option<String>,
-    /// The beginning of the answer.
+    /// The beginning of the body of the answer.
     pub excerpt: Option<String>,
 }
 
 impl AttemptEntry {
-    /// Whether a later term settled it: nobody marked it, so nobody said when it began.
+    /// Whether a later term settled the attempt: no poller marked it, so its beginning is unknown.
     pub fn was_settled(&self) -> bool {
         self.outcome == Outcome::InDoubt.as_str() && self.started_at.is_none()
     }
 
-    /// Whether its poller died, or was cut off, while it was in flight.
+    /// Whether the poller died, or was cut off, while the attempt was in flight.
     pub fn was_left_by_a_crash(&self) -> bool {
         self.was_settled() && self.error.as_deref() == Some(CRASHED)
     }
@@ -221,41 +222,41 @@ impl AttemptEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NamingClaim {
-    /// Its UUID.
+    /// The id of the claim, a UUID.
     pub id: String,
-    /// Of which shard.
+    /// The shard of the claim.
     pub shard: i32,
-    /// Of which term.
+    /// The epoch of the claim.
     pub epoch: i64,
-    /// Who claimed.
+    /// The holder that made the claim.
     pub holder: String,
-    /// When.
+    /// When the claim was made.
     pub claimed_at: String,
-    /// When its holder said that it starts no more sends.
+    /// When the holder said that it starts no more sends.
     pub gate_closed_at: Option<String>,
-    /// When a later term began.
+    /// When a later term began and superseded the claim.
     pub superseded_at: Option<String>,
-    /// When a later term may decide its rows; none while its own term lasts.
+    /// When a later term may decide the rows of the claim. None while the term of the claim lasts.
     pub settles_at: Option<String>,
 }
 
-/// What somebody did by hand.
+/// A change that a person made by hand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditEntry {
-    /// Of the row of `outbox_audit`.
+    /// The id of the row in `outbox_audit`.
     pub id: i64,
-    /// When.
+    /// When the change was made.
     pub at: String,
-    /// A person, or the name of a token.
+    /// Who made the change: a person, or the name of a token.
     pub who: String,
-    /// `redrive`, `undo`, `edit`, `cancel`, `purge`, `prune`, `pause`, `resume` or `clear`.
+    /// The change: `redrive`, `undo`, `edit`, `cancel`, `purge`, `prune`, `pause`, `resume` or `clear`.
     pub action: String,
-    /// What they said about it.
+    /// The reason that the person gave.
     pub why: Option<String>,
-    /// JSON text: what was asked, or what was overwritten.
+    /// JSON text: the request, or the values that the change overwrote.
     pub details: Option<String>,
-    /// The entry of the whole operation, where this is that of one message of it.
+    /// The id of the whole operation's entry, where this is the entry of one of its messages.
     pub part_of: Option<i64>,
 }
 
@@ -280,49 +281,49 @@ pub struct DeadLetter {
     pub fingerprint: String,
     pub created_at: String,
     pub dead_at: String,
-    /// For a cursor: in microseconds since 1970.
+    /// When the letter died, in microseconds since 1970: for a cursor.
     #[serde(skip)]
     pub(super) dead_at_us: i64,
 }
 
 impl DeadLetter {
-    /// Where a page ends that ends with this letter.
+    /// The end of a page whose last letter is this one.
     pub fn cursor(&self) -> Cursor {
         Cursor { dead_at_us: self.dead_at_us, id: MessageId(self.id) }
     }
 }
 
-/// Some dead letters.
+/// One page of dead letters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeadLetterPage {
-    /// The last that died first.
+    /// The dead letters, the most recently dead first.
     pub letters: Vec<DeadLetter>,
-    /// Where the next page begins; none where this is the last.
+    /// The `after` of the next page. None on the last page.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub next: Option<Cursor>,
 }
 
-/// Dead letters that have channel, reason, status code and the pattern of their error in common.
+/// A group of dead letters with the same channel, reason, status code and pattern of their error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeadGroup {
-    /// Names it: `channel/reason/status code/hash of the pattern`.
+    /// The name of the group: `channel/reason/status code/hash of the pattern`.
     pub fingerprint: String,
-    /// Of the messages.
+    /// The channel of the messages.
     pub channel: String,
-    /// Why they are dead.
+    /// The reason of their death.
     pub dead_reason: Option<String>,
-    /// Of the last answers.
+    /// The status code of their last answers.
     pub status_code: Option<i32>,
     /// The error without its variable parts.
     pub error: Option<String>,
-    /// How many letters.
+    /// The number of dead letters in the group.
     pub count: u64,
     /// When the first of them died.
     pub first_seen: String,
     /// When the last of them died.
     pub last_seen: String,
-    /// One of them, the newest message.
+    /// The newest message of the group.
     pub example: MessageId,
 }

@@ -1,4 +1,4 @@
-//! Which dead letters are meant.
+//! Selections of dead letters.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,44 +10,44 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::store::wire::millis_i64;
 use crate::{DeadReason, MessageId};
 
-/// Before all that any of the databases keeps, in microseconds since 1970: the year 1000.
+/// A time before all that any of the databases keeps, in microseconds since 1970: the year 1000.
 const FIRST: i64 = -30_610_224_000_000_000;
 
-/// After it: the year 9999.
+/// A time after all that any of the databases keeps: the year 9999.
 const LAST: i64 = 253_402_300_799_000_000;
 
-/// Which dead letters: those to which all that is said applies.
+/// A filter of dead letters. A dead letter must meet all conditions that are given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams, utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(deny_unknown_fields)]
 pub struct DeadLetterFilter {
-    /// Of this channel.
+    /// The channel of the dead letter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// Dead for this reason.
+    /// The reason of its death.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<DeadReason>,
-    /// Whose last answer had this status code.
+    /// The status code of its last answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_code: Option<i32>,
-    /// Of this group.
+    /// The group of the dead letter, by its fingerprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// Of this destination: `https://shop.example:443`, or the name of an FCM channel.
+    /// The destination of the dead letter: `https://shop.example:443`, or the name of an FCM channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
-    /// Dead since this moment, or a later one.
+    /// Only dead letters that died at this moment or later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "2h"))]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "2h"))]
     pub since: Option<Moment>,
-    /// Dead since this moment, or an earlier one.
+    /// Only dead letters that died at this moment or earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "2026-05-01T14:00:00Z"))]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "2026-05-01T14:00:00Z"))]
     pub until: Option<Moment>,
-    /// Whose error contains this text, in letters large or small. Looked for in each row that all else applies to.
+    /// A text in the error, in upper or lower case. It is searched in every row that meets the other conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_contains: Option<String>,
 }
@@ -57,12 +57,13 @@ pub struct DeadLetterFilter {
 pub enum Moment {
     /// This long ago, by the database's clock.
     Ago(Duration),
-    /// By the calendar.
+    /// A time of the calendar.
     At(SystemTime),
 }
 
 impl Moment {
-    /// In microseconds since 1970, within what all databases keep, at `now_us` of the database's clock.
+    /// The moment in microseconds since 1970, given the database's clock at `now_us`. It stays within what all
+    /// databases keep.
     pub(super) fn in_us(self, now_us: i64) -> i64 {
         let us = match self {
             Self::Ago(time) => now_us.saturating_sub(millis_i64(time).saturating_mul(1000)),
@@ -75,27 +76,27 @@ impl Moment {
     }
 }
 
-/// Where a page of dead letters ended. In JSON it is the text that it displays as.
+/// The place where a page of dead letters ended. In JSON it is the text of its `Display`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// When the last letter of it died, in microseconds since 1970.
+    /// When the last letter of the page died, in microseconds since 1970.
     pub dead_at_us: i64,
-    /// Its id.
+    /// The id of that letter.
     pub id: MessageId,
 }
 
-/// Which dead letters to redrive or to purge.
+/// The dead letters to redrive or to purge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Selection {
-    /// These.
+    /// Dead letters by their ids.
     Ids(Vec<MessageId>),
-    /// Those that a filter finds.
+    /// All dead letters that a filter admits.
     Filter(DeadLetterFilter),
 }
 
-/// When the letters that are meant died, in microseconds since 1970.
+/// The time in which the selected letters died, in microseconds since 1970.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub(super) since_us: i64,
@@ -103,7 +104,7 @@ pub(super) struct Span {
 }
 
 impl DeadLetterFilter {
-    /// What the filter says of time, at `now_us` of the database's clock.
+    /// The times of the filter, given the database's clock at `now_us`.
     pub(super) fn span(&self, now_us: i64) -> Span {
         Span {
             since_us: self.since.map_or(FIRST, |moment| moment.in_us(now_us)),
@@ -111,7 +112,7 @@ impl DeadLetterFilter {
         }
     }
 
-    /// Whether letters of that fingerprint can be meant.
+    /// Whether the filter can admit letters of that fingerprint.
     pub(super) fn admits(&self, fingerprint: &str) -> bool {
         let mut parts = fingerprint.rsplitn(4, '/');
         let (_hash, code, reason, channel) = (parts.next(), parts.next(), parts.next(), parts.next());

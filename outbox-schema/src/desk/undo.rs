@@ -1,4 +1,4 @@
-//! Undoing a redrive: what has not been claimed or attempted since goes back to the dead letters, as it was.
+//! Undoing a redrive: messages that have not been claimed or attempted since become dead letters again, as before.
 
 use std::time::Instant;
 
@@ -9,10 +9,10 @@ use crate::sql::{AnyConnection, AnyTransaction, read};
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 
-/// The entry of one message, and the message.
+/// The ids of an audit entry and of its message.
 type Entry = (i64, i64);
 
-/// None where `redrive` is not the entry of a redrive.
+/// Undoes a redrive. None where `redrive` is not the entry of a redrive.
 pub(super) async fn undo(database: &Database, redrive: i64, author: &Author) -> sqlx::Result<Option<Undone>> {
     let asked: Option<AuditEntry> = read(database, &OPERATION, &[redrive.into()]).await?.pop();
     if asked.is_none_or(|entry| entry.action != "redrive" || entry.part_of.is_some()) {
@@ -37,7 +37,7 @@ pub(super) async fn undo(database: &Database, redrive: i64, author: &Author) -> 
     Ok(Some(done))
 }
 
-/// These rows wait: until the transaction ends nobody may claim them.
+/// Undoes a batch. The pending rows among it stay locked, so no poller may claim them until the transaction ends.
 async fn undo_batch(
     connection: &mut AnyConnection<'_>,
     operation: &Operation,

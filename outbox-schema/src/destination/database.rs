@@ -1,4 +1,4 @@
-//! Destinations on each of the databases: their statements differ, what is done in which order does not.
+//! Destinations, on each of the databases. The statements differ by dialect; the steps and their order do not.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use crate::store::steps::TermRow;
 use crate::store::wire::{as_json, ids_as_json, millis_i64};
 use crate::{Database, MessageId, Shard, StoreError, TermId};
 
-/// A row on its way out of the way.
+/// A row that is being deferred.
 #[derive(Debug, Serialize)]
 struct Put {
     id: i64,
     ms: i64,
 }
 
-/// Until when rows of a destination were put aside.
+/// The time until which rows of a destination are deferred.
 #[derive(Debug, Serialize)]
 struct Kept<'a> {
     destination: &'a str,
@@ -106,7 +106,8 @@ impl DestinationStore for Database {
     }
 }
 
-/// A transaction that holds the term row shared: what an ended term believes of destinations must not move a row.
+/// A transaction that holds the term row shared. A term that has ended must not move rows by what it believes of
+/// destinations.
 async fn begin(database: &Database, doing: &'static str, term: &TermId) -> Result<AnyTransaction, StoreError> {
     let mut transaction = AnyTransaction::to_write(database).await.map_err(unavailable(doing))?;
     let held = transaction.connection().rows::<TermRow>(&TERM_SHARED, &[i64::from(term.shard.0).into()]).await;
@@ -114,7 +115,7 @@ async fn begin(database: &Database, doing: &'static str, term: &TermId) -> Resul
     Ok(transaction)
 }
 
-/// Puts those rows aside that [`ASIDE_FREE`] finds.
+/// Defers the rows that [`ASIDE_FREE`] finds.
 async fn put(connection: &mut AnyConnection<'_>, aside: &[Aside], free: &[Value<'_>]) -> sqlx::Result<Vec<u64>> {
     let free: Vec<(i64, String, String)> = connection.rows(&ASIDE_FREE, free).await?;
     let places: HashMap<&str, usize> =
@@ -122,7 +123,7 @@ async fn put(connection: &mut AnyConnection<'_>, aside: &[Aside], free: &[Value<
     let mut moved = vec![0_u64; aside.len()];
     let mut puts = Vec::with_capacity(free.len());
     for (id, destination, channel) in &free {
-        // What holds up the whole channel goes before what holds up the destination.
+        // A deferral of the whole channel goes before that of the destination.
         let of_channel = places.get(channel.as_str()).filter(|place| aside[**place].whole_channel);
         let Some(&place) = of_channel.or_else(|| places.get(destination.as_str())) else { continue };
         puts.push(Put { id: *id, ms: due_in(&aside[place], moved[place]) });
@@ -148,7 +149,7 @@ async fn put(connection: &mut AnyConnection<'_>, aside: &[Aside], free: &[Value<
     Ok(moved)
 }
 
-/// When the row is due again before which `before` are.
+/// When a row is due again that has `before` rows before it.
 fn due_in(aside: &Aside, before: u64) -> i64 {
     let before = u32::try_from(before).unwrap_or(u32::MAX);
     let due = aside.from.saturating_add(aside.step.saturating_mul(before));
@@ -165,8 +166,8 @@ async fn bring_back(
     Ok(bring_back_rows(connection, Some(term.shard), destination, limit as usize).await? as u64)
 }
 
-/// Makes rows of a destination or channel that were put aside due again when they were, `limit` at most, of one shard or
-/// of all; gives how many.
+/// Makes deferred rows of a destination or channel due again at their own times, `limit` at most, in one shard or in
+/// all. Returns their number.
 pub(crate) async fn bring_back_rows(
     connection: &mut AnyConnection<'_>,
     shard: Option<Shard>,
@@ -178,7 +179,7 @@ pub(crate) async fn bring_back_rows(
     bring_back_those(connection, &BRING_BACK_FREE, &values).await
 }
 
-/// Makes rows due again when they were, those that `free` finds; gives how many.
+/// Makes the rows that `free` finds due again at their own times. Returns their number.
 async fn bring_back_those(
     connection: &mut AnyConnection<'_>,
     free: &'static Statement,

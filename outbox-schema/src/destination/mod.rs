@@ -1,5 +1,5 @@
-//! What the database keeps of destinations, so that it survives a change of poller: pauses, breakers, rates that rise, and
-//! the rows that were put aside so that they do not stand in the way of others.
+//! What the database keeps about destinations, so that it survives a change of poller: pauses, breakers, rising rates
+//! and deferrals. Rows are deferred so that they do not stand in the way of others.
 
 mod database;
 mod name;
@@ -18,21 +18,22 @@ pub use name::origin;
 /// Why a destination is paused: the column `pause_kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PauseKind {
-    /// Somebody paused it.
+    /// An operator paused it.
     Hand,
     /// Too many attempts failed.
     Breaker,
-    /// It asked to be left alone: `Retry-After`.
+    /// The destination asked for a pause: `Retry-After`.
     Asked,
-    /// What stands before all of a channel asked for that: it refused the credential, or a quota is used up.
+    /// The whole channel must wait: its credential was refused, or a quota is used up.
     Barred,
 }
 
 impl PauseKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Hand, Self::Breaker, Self::Asked, Self::Barred];
 
-    /// The value of the column. Of two that name one destination and end together, the last in the alphabet holds the most.
+    /// The value of the column. Where two pauses name one destination and end together, the kind that is last in the
+    /// alphabet holds the most.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Hand => "hand",
@@ -42,14 +43,14 @@ impl PauseKind {
         }
     }
 
-    /// That of the value. Where somebody wrote a row without one, or with another, it is as good as a pause by hand.
+    /// The kind of a value. A row without a value, or with an unknown one, counts as a pause by hand.
     pub fn of(value: Option<&str>) -> Self {
         Self::ALL.into_iter().find(|kind| Some(kind.as_str()) == value).unwrap_or(Self::Hand)
     }
 
-    /// Whether it holds all of a channel that bears the name of what is paused, wherever it goes. Who pauses a channel, or
-    /// refuses its credential, means all of it; what a breaker or a server says, it says of one destination, and that of targets
-    /// which name no URL bears the channel's name.
+    /// Whether the pause of a name that is a channel holds the whole channel, at any destination. A person who pauses a
+    /// channel means all of it, and so does a refused credential. A breaker or a server speaks of one destination only:
+    /// that of targets without a URL, which bears the channel's name.
     pub fn holds_a_channel(self) -> bool {
         match self {
             Self::Hand | Self::Barred => true,
@@ -58,36 +59,37 @@ impl PauseKind {
     }
 }
 
-/// A destination, or a whole channel, that takes nothing for now.
+/// A destination, or a whole channel, that is paused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
     /// A destination (`https://host:443`) or the name of a channel.
     pub destination: String,
-    /// How much longer.
+    /// The time until the pause ends.
     pub remaining: Duration,
-    /// Why.
+    /// The kind of the pause.
     pub kind: PauseKind,
 }
 
-/// What is known of a destination, or of a channel, when a term begins.
+/// What the database knows about a destination or a channel when a term begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DestinationState {
     /// A destination (`https://host:443`) or the name of a channel.
     pub destination: String,
-    /// The last pause that matters, and how much longer it lasts: that of a breaker matters until it is closed.
+    /// The last pause that matters, and the time until it ends. The pause of a breaker matters until the breaker is
+    /// closed.
     pub pause: Option<(PauseKind, Duration)>,
-    /// Pauses in a row that it failed into.
+    /// Pauses in a row that followed failures.
     pub failures: u32,
-    /// Until when, from now, the last of its rows was put aside.
+    /// The time from now until the last deferred row of the destination is due.
     pub aside: Duration,
-    /// Where its rate rises.
+    /// The rate of the destination, where it is rising.
     pub ramp: Option<Ramp>,
 }
 
 /// A rate that rises after a time of rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ramp {
-    /// How long it has been rising.
+    /// How long the rate has been rising.
     pub rising_for: Duration,
     /// How long nothing has been sent.
     pub unused_for: Duration,
@@ -96,26 +98,26 @@ pub struct Ramp {
 /// How many rows of one destination a claim may take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Room {
-    /// A destination.
+    /// The destination.
     pub destination: String,
-    /// Rows at most.
+    /// The most rows.
     pub room: u32,
 }
 
-/// Rows of a destination that are to be put aside: they are due again one after the other.
+/// A deferral of a destination's rows, which come due again one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Aside {
     /// A destination, or the name of a channel.
     pub destination: String,
-    /// Whether that is a channel of which all rows are meant, wherever they go.
+    /// Whether this is a channel whose rows are all meant, at any destination.
     pub whole_channel: bool,
-    /// When the first is due again, from now.
+    /// The time from now until the first row is due again.
     pub from: Duration,
-    /// Time between one and the next.
+    /// The time between one row and the next.
     pub step: Duration,
-    /// The last are due this long from now, or at `from` where that is later.
+    /// The last rows are due this long from now, or at `from` where that is later.
     pub most: Duration,
-    /// For people: what they wait for. None for a pause, which says so itself.
+    /// What the rows wait for, for people. None for a pause, which has its own reason.
     pub reason: Option<String>,
 }
 
@@ -124,18 +126,18 @@ pub struct Aside {
 pub struct ByHandChange {
     /// A destination, or the name of a channel.
     pub destination: String,
-    /// When it was made, by the database's clock: tells one change from the next.
+    /// When the change was made, by the database's clock. It tells one change from the next.
     pub stamp: i64,
-    /// How much longer it is paused; none where it was resumed.
+    /// The time until the pause ends. None where the destination was resumed.
     pub paused: Option<Duration>,
 }
 
-/// What a poller asks of the database about destinations, beside the claims and marks of the
-/// [`Store`](crate::Store).
+/// What a poller asks the database about destinations, beside the claims and marks of the [`Store`](crate::Store).
 #[async_trait]
 pub trait DestinationStore: Send + Sync + std::fmt::Debug {
-    /// Moves due rows of these destinations out of the way, `limit` at most, but for those `excluded`; no attempt is counted.
-    /// Gives how many of each. Rows with an ordering key stay where they are: only the first of a key is ever met.
+    /// Defers due rows of these destinations, `limit` at most, except those in `excluded`. No attempt is counted.
+    /// Returns the number for each destination. Rows with an ordering key stay where they are: a walk meets only the
+    /// first of a key.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] where `term` is no longer the current one.
@@ -147,23 +149,24 @@ pub trait DestinationStore: Send + Sync + std::fmt::Debug {
         limit: u32,
     ) -> Result<Vec<u64>, StoreError>;
 
-    /// Ends every pause of `destination` but one by hand, and makes rows that were put aside due again when they were,
-    /// `limit` at most; gives how many. Repeat it while there are any.
+    /// Ends every pause of `destination` except one by hand, and makes its deferred rows due again at their own times,
+    /// `limit` at most. Returns their number. Repeat it until it returns 0.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] where `term` is no longer the current one.
     async fn bring_back(&self, term: &TermId, destination: &str, limit: u32) -> Result<u64, StoreError>;
 
-    /// Makes rows due again when they were that were deferred because nobody had configured their channel, where `channels` has it
-    /// now, and that are neither paused nor put aside; `limit` at most. Gives how many. Repeat it while there are any.
+    /// Makes rows due again at their own times that were deferred because their channel was not configured, and whose
+    /// channel is now among `channels`. Rows that are paused or deferred for their destination stay; `limit` rows at
+    /// most. Returns their number. Repeat it until it returns 0.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] where `term` is no longer the current one.
     async fn bring_back_configured(&self, term: &TermId, channels: &[&str], limit: u32) -> Result<u64, StoreError>;
 
-    /// What people paused and resumed within the last minute.
+    /// The pauses and resumptions that people made within the last minute.
     async fn changes_by_hand(&self) -> Result<Vec<ByHandChange>, StoreError>;
 
-    /// Remembers that the rate of `destination` has been rising for so long, and that it is in use.
+    /// Records how long the rate of `destination` has been rising, and that it is in use.
     async fn remember_ramp(&self, destination: &str, rising_for: Duration) -> Result<(), StoreError>;
 }

@@ -1,13 +1,15 @@
-//! The names of destinations, as the column `destination` has them.
+//! The names of destinations, as in the column `destination`.
 
 use url::Host;
 
-/// Longest name, in characters.
+/// The longest name, in characters.
 const LONGEST: usize = 255;
 
-/// The destination of a URL: `scheme://host:port`, in lower case and with the port that the scheme implies. The same as the
-/// generated column makes of a target. None where `text` is no URL of `http` or `https`, or names no host and port that a
-/// message can be sent to: the column takes whatever stands there, but a person who writes it has mistyped a name.
+/// The destination of a URL: `scheme://host:port`, in lower case, with the port that the scheme implies. The generated
+/// column makes the same of a target.
+///
+/// None where `text` is no URL of `http` or `https`, or names no host and port that a message can be sent to. The
+/// column takes any text there; but a person who writes such a name has mistyped it.
 pub fn origin(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     let implied = match scheme.to_ascii_lowercase().as_str() {

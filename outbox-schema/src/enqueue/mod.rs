@@ -16,28 +16,29 @@ use row::Row;
 #[cfg(feature = "dispatcher")]
 pub(crate) use row::millis;
 
-/// Rows of one statement at most.
+/// The most rows of one statement.
 const BATCH_ROWS: usize = 1_000;
 
-/// Bytes of one statement before they are quoted, unless a single row has more. `max_allowed_packet` is 16 MiB on MariaDB.
+/// The most bytes of one statement before quoting, unless a single row has more. `max_allowed_packet` is 16 MiB on
+/// MariaDB.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// What became of a message.
+/// The result of enqueuing a message.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Enqueued {
-    /// It is a row now, and will be sent once the transaction is committed.
+    /// The message is a row now. It will be sent once the transaction is committed.
     Inserted {
-        /// Its primary key.
+        /// The primary key of the row.
         id: MessageId,
-        /// The key it was given, or the new one.
+        /// The idempotency key of the message: its own, or a new one.
         key: String,
     },
-    /// A message of that key is there already, so nothing was inserted. The transaction goes on undisturbed.
+    /// The outbox has a message with that key already, so nothing was inserted. The transaction goes on undisturbed.
     Duplicate {
-        /// The row that is there; none where it was pruned in this very moment.
+        /// The id of the row with that key. None where it was pruned at this very moment.
         id: Option<MessageId>,
-        /// The key of both.
+        /// The idempotency key of both.
         key: String,
     },
 }
@@ -59,24 +60,25 @@ impl Enqueued {
     }
 }
 
-/// A message was not enqueued.
+/// Why a message was not enqueued.
 #[derive(Debug, thiserror::Error)]
 pub enum EnqueueError {
-    /// Found before the database was asked: nothing was inserted, and the transaction goes on.
+    /// A message is not valid. This was found before the database was asked: nothing was inserted, and the transaction
+    /// goes on.
     #[error("message {} is not valid: {source}", .index + 1)]
     Invalid {
-        /// Its place in the slice, from 0.
+        /// The place of the message in the slice, from 0.
         index: usize,
-        /// What is wrong with it.
+        /// What is wrong with the message.
         source: InvalidMessage,
     },
-    /// This connection sees no table `outbox`.
+    /// The connection sees no table `outbox`.
     #[error(
         "there is no table `outbox` here ({0}): run `outbox migrate` on this database; on PostgreSQL the schema \
          that `database.schema` names must be in the search_path of this role too"
     )]
     Missing(#[source] sqlx::Error),
-    /// The database refused the insert, or did not answer. On PostgreSQL the transaction is aborted by it.
+    /// The database refused the insert, or did not answer. PostgreSQL aborts the transaction then.
     #[error("the outbox row was not inserted: {0}")]
     Database(#[source] sqlx::Error),
 }
@@ -92,7 +94,7 @@ impl From<sqlx::Error> for EnqueueError {
     }
 }
 
-/// Enqueues a message in the transaction that `connection` is in (without one, at once).
+/// Enqueues a message in the transaction of `connection`. Without a transaction, the message is committed at once.
 ///
 /// ```no_run
 /// # async fn place(pool: sqlx::PgPool) -> Result<(), Box<dyn std::error::Error>> {
@@ -106,24 +108,25 @@ impl From<sqlx::Error> for EnqueueError {
 /// # Ok(()) }
 /// ```
 ///
-/// A message whose key is there already is [`Enqueued::Duplicate`], which neither aborts the transaction nor hides
-/// another error. (Under REPEATABLE READ or SERIALIZABLE, PostgreSQL reports a key that a concurrent transaction
-/// has just committed as a serialization failure, like any other such conflict.)
+/// A message whose key is in the outbox already is [`Enqueued::Duplicate`]. It neither aborts the transaction nor hides
+/// another error. (Under REPEATABLE READ or SERIALIZABLE, PostgreSQL reports a key that a concurrent transaction has
+/// just committed as a serialization failure, like any other such conflict.)
 ///
-/// It takes the rights of `grants/*.sql` for an application: INSERT, and SELECT on `id` and `idempotency_key`.
+/// The connection needs the rights that `grants/*.sql` gives to an application: INSERT, and SELECT on `id` and
+/// `idempotency_key`.
 ///
 /// # Errors
-/// [`EnqueueError::Invalid`] before the database is asked; else what the database said.
+/// [`EnqueueError::Invalid`] before the database is asked; otherwise the error of the database.
 pub async fn enqueue<C: OutboxConnection>(connection: &mut C, message: &NewMessage) -> Result<Enqueued, EnqueueError> {
     let enqueued = enqueue_all(connection, std::slice::from_ref(message)).await?;
     enqueued.into_iter().next().ok_or_else(|| sqlx::Error::RowNotFound.into())
 }
 
-/// Enqueues messages as [`enqueue`] does, in their order and many with one statement. The answer has their order.
-/// Of messages with the same key the first counts. All are validated before the first is inserted.
+/// Enqueues messages as [`enqueue`] does, in their order and many with one statement. The results have the same order.
+/// Among messages with the same key the first one counts. All messages are validated before the first is inserted.
 ///
 /// # Errors
-/// As for [`enqueue`]. What the database had taken by then goes with the transaction.
+/// As for [`enqueue`]. Messages that were inserted before the error share the fate of the transaction.
 pub async fn enqueue_all<C: OutboxConnection>(
     connection: &mut C,
     messages: &[NewMessage],
@@ -143,7 +146,7 @@ pub async fn enqueue_all<C: OutboxConnection>(
     Ok(enqueued)
 }
 
-/// How many of `rows` go into the next statement: at least one.
+/// The number of `rows` in the next statement: at least one.
 fn batch_length(rows: &[Row<'_>]) -> usize {
     let mut bytes = 0;
     let fitting = rows.iter().take(BATCH_ROWS).take_while(|row| {
@@ -156,7 +159,7 @@ fn batch_length(rows: &[Row<'_>]) -> usize {
 async fn insert<C: OutboxConnection>(connection: &mut C, rows: &[Row<'_>]) -> Result<Vec<Enqueued>, EnqueueError> {
     let inserted = connection.insert(rows).await?;
     let mut inserted: HashMap<_, _> = inserted.into_iter().map(|kept| (kept.idempotency_key, kept.id)).collect();
-    // Taken out of the map, so that a second message of the same key is a duplicate of the first.
+    // The id is taken out of the map, so that a second message with the same key is a duplicate of the first.
     let ids: Vec<_> = rows.iter().map(|row| inserted.remove(row.key.as_ref())).collect();
     let duplicates: Vec<_> = rows.iter().zip(&ids).filter(|(_, id)| id.is_none()).map(|(row, _)| row).collect();
     let kept = if duplicates.is_empty() { Vec::new() } else { connection.find(&duplicates).await? };

@@ -1,5 +1,5 @@
-//! Messages as rows to be inserted: one JSON text, which the `enqueue` statements of MySQL and SQLite unfold, or columns for
-//! that of PostgreSQL, which would take as long to unfold them as to insert them.
+//! Messages as rows to insert. The `enqueue` statements of MySQL and SQLite unfold one JSON text. That of PostgreSQL
+//! takes columns, since to unfold a text would take as long as to insert the rows.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,12 +20,12 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 /// A message that is valid, ready to be inserted.
 #[derive(Debug, Serialize)]
 pub struct Row<'a> {
-    /// Minted here where the message has none, so that the caller learns it.
+    /// The idempotency key. Minted here where the message has none, so that the caller learns it.
     #[serde(rename = "idempotency_key")]
     pub(super) key: Cow<'a, str>,
     pub(super) channel: &'a str,
     pub(super) target: &'a str,
-    /// JSON as text, so that no parser on the way rewrites its numbers.
+    /// The payload as JSON text, so that no parser on the way rewrites its numbers.
     pub(super) payload: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) headers: Option<String>,
@@ -49,7 +49,7 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Whether it is delayed or expires.
+    /// Whether the message is delayed or expires.
     pub(super) fn says_a_time(&self) -> bool {
         self.due_in_ms.is_some()
             || self.due_at_ms.is_some()
@@ -84,24 +84,24 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// About what it takes in a statement; as JSON it may take twice as much.
+    /// About how many bytes the row takes in a statement. As JSON it may take twice as many.
     pub(super) fn bytes(&self) -> usize {
         let headers = self.headers.as_ref().map_or(0, String::len);
         self.payload.len() + self.target.len() + headers
     }
 }
 
-/// The array that the `enqueue` statements of MySQL and SQLite take.
+/// The JSON array for the `enqueue` statements of MySQL and SQLite.
 pub(super) fn rows_as_json(rows: &[Row<'_>]) -> sqlx::Result<String> {
     serde_json::to_string(rows).map_err(|error| sqlx::Error::Encode(error.into()))
 }
 
-/// The array that the `enqueued` statement takes.
+/// The JSON array for the `enqueued` statement.
 pub(super) fn keys_as_json(rows: &[&Row<'_>]) -> String {
     rows.iter().map(|row| row.key.as_ref()).collect::<serde_json::Value>().to_string()
 }
 
-/// From now, or since 1970.
+/// Milliseconds from now, or milliseconds since 1970.
 fn millis_of(moment: Option<Moment>) -> (Option<u64>, Option<i64>) {
     match moment {
         Some(Moment::After(time)) => (Some(millis(time)), None),

@@ -1,24 +1,24 @@
-//! The W3C trace context of the request that enqueues a message, kept in its row so that the attempts to
-//! deliver it, which other processes make later, belong to the same trace.
+//! The W3C trace context of the request that enqueues a message. The row keeps it, so that the attempts, which other
+//! processes make later, belong to the same trace.
 
-/// Longest `tracestate` that is kept, in bytes: what <https://www.w3.org/TR/trace-context/#tracestate-limits>
-/// asks to propagate at least. A longer one is left out, and `traceparent` is kept.
+/// The longest `tracestate` that is kept, in bytes: what <https://www.w3.org/TR/trace-context/#tracestate-limits> asks
+/// programs to propagate at least. A longer one is left out, and `traceparent` is kept.
 pub const TRACESTATE_BYTES: usize = 512;
 
-/// A W3C trace context in its text form: the row's columns, and the headers of an HTTP request.
+/// A W3C trace context as text: the columns of the row, and the headers of an HTTP request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext {
     /// `00-<trace id>-<span id>-<flags>`.
     pub traceparent: String,
-    /// Vendor part of the trace context.
+    /// The vendor part of the trace context.
     pub tracestate: Option<String>,
 }
 
-/// The trace context of the current `tracing` span, else of the current OpenTelemetry context; none outside
-/// of any trace, and always none without the feature `opentelemetry`.
+/// The trace context of the current `tracing` span, or else of the current OpenTelemetry context. None outside of any
+/// trace, and always none without the feature `opentelemetry`.
 ///
-/// It finds the application's span where the application uses the same releases of `opentelemetry` (0.33) and
-/// `tracing-opentelemetry` (0.34) as this crate; otherwise set the message's trace context by hand.
+/// The application must use the same releases of `opentelemetry` (0.33) and `tracing-opentelemetry` (0.34) as this
+/// crate. With other releases its span is not found; then set the message's trace context by hand.
 pub fn current() -> Option<TraceContext> {
     current_context()
 }

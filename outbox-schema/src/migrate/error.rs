@@ -1,31 +1,31 @@
-//! Why tables cannot be used or made, and what to do.
+//! Why tables cannot be used or made, and what to do about it.
 
 use super::{FUNCTIONS_VERSION, SCHEMA_VERSION};
 use crate::environment::ALLOWED;
 
-/// The tables cannot be used as they are.
+/// Why the tables cannot be used as they are.
 #[derive(Debug, thiserror::Error)]
 pub enum SchemaError {
-    /// No table `outbox`.
+    /// There is no table `outbox`.
     #[error(
         "there is no outbox in this database: run `outbox migrate`. If it lies in a schema of its own, set \
          database.schema"
     )]
     Absent,
-    /// A table `outbox` of somebody else.
+    /// There is a table `outbox` of another program.
     #[error(
         "the table `outbox` in this database is not ours (there is no `outbox_meta`), and it is left as it is. Give \
          ours another place: on PostgreSQL a schema of its own (database.schema = \"dispatcher\"), on MySQL another \
          database, on SQLite another file"
     )]
     Foreign,
-    /// A PostgreSQL database that takes texts which nobody can read, or not every text.
+    /// The encoding of the PostgreSQL database is not UTF8: it takes texts that are not UTF-8, or not every text.
     #[error(
         "the database has the encoding {found}, and the outbox needs UTF8: with SQL_ASCII a message that is no UTF-8 \
          would stop all others. Make a database with `CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8'`"
     )]
     Encoding {
-        /// What it has.
+        /// The encoding of the database.
         found: String,
     },
     /// A migration broke off.
@@ -34,62 +34,62 @@ pub enum SchemaError {
          On MySQL, run `outbox migrate` again and it goes on; elsewhere restore the row from a backup"
     )]
     Unfinished,
-    /// Of a later program.
+    /// The tables are of a later program.
     #[error(
         "the outbox tables have schema version {found}, and this program's is {SCHEMA_VERSION}: run the newer program. \
          `outbox migrate` never takes tables back, and only the release before runs on the tables of the next"
     )]
     Newer {
-        /// The version that is there.
+        /// The version of the tables.
         found: i32,
     },
-    /// Of an earlier program.
+    /// The tables are of an earlier program.
     #[error("the outbox tables have schema version {found}; this program needs {SCHEMA_VERSION}: run `outbox migrate`")]
     Older {
-        /// The version that is there.
+        /// The version of the tables.
         found: i32,
     },
-    /// PostgreSQL's functions of an earlier program.
+    /// The functions of PostgreSQL are of an earlier program.
     #[error(
         "the functions of the outbox have version {found}; this program needs {FUNCTIONS_VERSION}: run `outbox migrate`, or \
          apply what `outbox migrate --print --from {SCHEMA_VERSION}` prints"
     )]
     OlderFunctions {
-        /// The version that is there.
+        /// The version of the functions.
         found: i32,
     },
-    /// Somebody else's messages: most often a restored copy.
+    /// The messages belong to another environment: most often this is a restored copy.
     #[error(
         "this outbox belongs to the environment `{found}`, and database.environment is `{asked}`. If this is the wrong \
          database, mend database.url. If it is a copy that is to be `{asked}`'s from now on, see to its PENDING rows \
          first, since they would be sent again, and then run `outbox migrate --adopt-environment`"
     )]
     Environment {
-        /// The stored one.
+        /// The stored environment.
         found: String,
-        /// The one that was asked for.
+        /// The requested environment.
         asked: String,
     },
-    /// Not a name.
+    /// The environment is not a valid name.
     #[error("database.environment is {asked:?}: {why}; allowed is {ALLOWED}")]
     EnvironmentName {
-        /// What was asked for.
+        /// The requested environment.
         asked: String,
-        /// What is wrong with it.
+        /// What is wrong with the name.
         why: String,
     },
-    /// The database did not answer, or refused to say.
+    /// The database did not answer, or refused to.
     #[error("the outbox database cannot be asked for its schema: {0}")]
     Database(#[from] sqlx::Error),
 }
 
-/// The tables were not made, or not brought up to date.
+/// Why the tables were not made, or not brought up to date.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
-    /// What is there stands in the way.
+    /// The present tables stand in the way.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// PostgreSQL has nowhere to put them.
+    /// PostgreSQL has no schema to put the tables into.
     #[error(
         "there is no schema to make the tables in: the role's search_path names none that exists and that it may use. \
          Set database.schema, which is made if it is missing"

@@ -1,14 +1,15 @@
-//! PostgreSQL's functions: a set that can be applied again and again, with a version of its own in `outbox_meta`.
+//! The functions of PostgreSQL: a set that can be applied again and again, with its own version in `outbox_meta`.
 //!
-//! A file of the set changes at will, as long as a replica of the release before may go on calling it: same name, same
-//! parameters, same result. What has other parameters gets a new name beside the old one, which goes one release later.
+//! A file of the set may change as long as a replica of the release before can go on calling the function: same name,
+//! same parameters, same result. A function with other parameters gets a new name beside the old one, which goes one
+//! release later.
 
 use crate::Dialect;
 
-/// The version of the set: raised with each change of a file, which a test sees to.
+/// The version of the set. Each change of a file raises it, which a test checks.
 pub const FUNCTIONS_VERSION: i32 = 1;
 
-/// In an order in which each finds those that it names when it is made.
+/// The files of the set. Each function comes after those that it names.
 const FUNCTIONS: [&str; 13] = [
     sql_file!("functions/postgres/outbox_begin_term"),
     sql_file!("functions/postgres/outbox_require_term"),
@@ -25,7 +26,7 @@ const FUNCTIONS: [&str; 13] = [
     sql_file!("functions/postgres/outbox_enqueue"),
 ];
 
-/// The set as one script; none where the database has no such functions.
+/// The set as one script. None where the database has no such functions.
 pub(super) fn script(dialect: Dialect) -> Option<String> {
     match dialect {
         Dialect::Postgres => {

@@ -1,8 +1,8 @@
-//! Making the tables, and refusing those that are not ours, not of this version, or of another environment.
+//! Makes the tables, and refuses tables of another program, another version or another environment.
 //!
-//! `outbox_meta` says which outbox this is. Its row is the last thing that a migration writes where the database
-//! commits each DDL statement at once (MySQL): a table without that row is a migration that broke off, and is
-//! taken up again.
+//! `outbox_meta` says which outbox this is. Where the database commits each DDL statement at once (MySQL), its row is
+//! the last thing that a migration writes. So tables without that row show a migration that broke off. It is then taken
+//! up again.
 
 mod error;
 mod functions;
@@ -23,58 +23,59 @@ pub use print::{migration_statements, migrations_sql};
 /// The version of the tables that this program works with.
 pub const SCHEMA_VERSION: i32 = 3;
 
-/// Programs made for this version of the tables and later ones run on those of [`SCHEMA_VERSION`]: a rolling upgrade begins with
-/// the tables. The newest migration writes it into `outbox_meta`.
+/// Programs made for this version of the tables, or a later one, run on tables of [`SCHEMA_VERSION`]: a rolling upgrade
+/// begins with the tables. The newest migration writes this version into `outbox_meta`.
 pub const SERVES_FROM: i32 = 2;
 
 /// The environment where none is set.
 pub const DEFAULT_ENVIRONMENT: &str = "default";
 
-/// What the tables say of themselves.
+/// The row of `outbox_meta`.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow, serde::Serialize)]
 pub struct Meta {
-    /// The last migration that was applied.
+    /// The version of the last migration that was applied.
     pub schema_version: i32,
-    /// Tells this outbox from every other: a part of the lease's key.
+    /// The id that tells this outbox from every other. It is a part of the lease's key.
     #[sqlx(try_from = "String")]
     pub outbox_id: Uuid,
-    /// Whose messages these are. A copy of production carries it along, and so cannot push to real people.
+    /// The environment of the messages. A copy of production carries it along, and so cannot push to real people.
     pub environment: String,
 }
 
 impl Meta {
-    /// The version of the tables, where they are of a later release than this program.
+    /// The version of the tables, where it is later than that of this program.
     pub fn newer(&self) -> Option<i32> {
         (self.schema_version > SCHEMA_VERSION).then_some(self.schema_version)
     }
 }
 
-/// What there is in the database.
+/// The state of the tables in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemaState {
-    /// No table `outbox`.
+    /// There is no table `outbox`.
     Absent {
         /// Whether there was one: a function, a procedure or the view of ours is still there.
         remains: bool,
     },
-    /// A table `outbox` that is not ours: there is no `outbox_meta`.
+    /// There is a table `outbox` of another program: there is no `outbox_meta`.
     Foreign,
     /// A migration broke off, or the row of `outbox_meta` was deleted.
     Unfinished,
-    /// Ours, of whatever version and environment.
+    /// The tables are ours, of any version and environment.
     Ours(Meta),
 }
 
-/// What [`Database::migrate`] did.
+/// The result of [`Database::migrate`].
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Migrated {
-    /// The version that was there; none where the tables were made just now. As `meta` where there was nothing to do.
+    /// The version before. None where the tables were made just now. The same as in `meta` where there was nothing to
+    /// do.
     pub from: Option<i32>,
-    /// Whether there had been tables before, which somebody dropped, with their messages.
+    /// Whether there had been tables before, which were dropped with their messages.
     pub anew: bool,
     /// Whether PostgreSQL's functions were made or replaced.
     pub functions: bool,
-    /// What is there now.
+    /// The tables as they are now.
     pub meta: Meta,
 }
 
@@ -96,14 +97,14 @@ const SERVES: Statement = statement!("migrate/serves");
 const CONFIRM: Statement = statement!("migrate/confirm_environment");
 
 impl Database {
-    /// Makes the tables, or brings them to this program's version. Many may call it at once: one works, the others
-    /// wait and find the work done. On PostgreSQL, makes the schema that `database.schema` names.
+    /// Makes the tables, or brings them to this program's version. Many processes may call this at once: one works, and
+    /// the others wait and find the work done. On PostgreSQL, makes the schema that `database.schema` names.
     ///
     /// # Errors
-    /// A table `outbox` of somebody else, a newer schema, or another environment are left untouched.
+    /// A table `outbox` of another program, a newer schema, or another environment. These are left untouched.
     ///
     /// # Cancel safety
-    /// Safe: PostgreSQL and SQLite undo all of it; MySQL keeps what was made, and the next call goes on from there.
+    /// Safe: PostgreSQL and SQLite undo all of it. MySQL keeps what was made, and the next call goes on from there.
     pub async fn migrate(&self, environment: &str) -> Result<Migrated, MigrateError> {
         check_name(environment)?;
         self.require_utf8().await?;
@@ -117,7 +118,8 @@ impl Database {
                 Ok(migrated)
             }
             Self::MySql(pool) => {
-                // Out of the pool: the lock lasts as long as the connection, whatever becomes of this call.
+                // The connection leaves the pool: the lock lasts as long as the connection, whatever becomes of this
+                // call.
                 let mut connection = pool.acquire().await?.detach();
                 sqlx::raw_sql(query!("mysql/migrate/migrate_limits")).execute(&mut connection).await?;
                 let lock: Option<i64> =
@@ -139,14 +141,14 @@ impl Database {
         }
     }
 
-    /// What there is in the database.
+    /// The state of the tables in the database.
     pub async fn schema_state(&self) -> Result<SchemaState, SchemaError> {
         let mut transaction = AnyTransaction::to_read(self).await?;
         Ok(state(&mut transaction.connection()).await?)
     }
 
-    /// What `run` needs: tables of this version, or newer ones that serve it, of this environment. Newer ones are there between
-    /// the first and the last step of a rolling upgrade: [`Meta::newer`].
+    /// Checks what `run` needs: tables of this environment, and of this version or a newer one that serves it. Newer
+    /// tables exist between the first and the last step of a rolling upgrade: [`Meta::newer`].
     pub async fn require(&self, environment: &str) -> Result<Meta, SchemaError> {
         check_name(environment)?;
         self.require_utf8().await?;
@@ -173,10 +175,10 @@ impl Database {
         if found == "UTF8" { Ok(()) } else { Err(SchemaError::Encoding { found }) }
     }
 
-    /// Says that this outbox is `environment`'s from now on: an operator's word for a restored copy (`outbox migrate
-    /// --adopt-environment`). It becomes an outbox of its own, with a new `outbox_id`, so that it does not contend
-    /// with the original for one lease. Stop its dispatchers before, and decide what becomes of its `PENDING` rows:
-    /// the original may have sent them.
+    /// Gives this outbox the environment `environment`: an operator's word for a restored copy (`outbox migrate
+    /// --adopt-environment`). It becomes an outbox of its own, with a new `outbox_id`, so that it does not contend with
+    /// the original for one lease. Stop its dispatchers before, and decide what becomes of its `PENDING` rows: the
+    /// original may have sent them.
     ///
     /// Without a change of environment it does nothing.
     pub async fn confirm_environment(&self, environment: &str) -> Result<Meta, SchemaError> {
@@ -203,7 +205,7 @@ async fn apply(
     let state = state(&mut connection).await?;
     let anew = matches!(state, SchemaState::Absent { remains: true });
     let found = match state {
-        // Only MySQL can leave a migration half done; each of its statements may be run again.
+        // Only MySQL can leave a migration half done. Each of its statements may be run again.
         SchemaState::Unfinished if dialect == Dialect::MySql => None,
         state => usable(state)?,
     };
@@ -215,7 +217,7 @@ async fn apply(
         connection.script(print::for_the_server(migration, dialect, environment)).await?;
     }
     let functions = match functions::script(dialect) {
-        // A program of a later release may have replaced them already.
+        // A program of a later release may have replaced the functions already.
         Some(script) if serves(&mut connection).await?.functions < FUNCTIONS_VERSION => {
             connection.script(script).await?;
             true
@@ -243,7 +245,7 @@ async fn read_meta(connection: &mut AnyConnection<'_>) -> sqlx::Result<Option<Me
     Ok(connection.rows(&META, &[]).await?.pop())
 }
 
-/// What tables from version 3 on say of those who use them.
+/// The columns that tables have from version 3 on, about the programs that use them.
 struct Serves {
     from: i32,
     functions: i32,
@@ -255,7 +257,7 @@ async fn serves(connection: &mut AnyConnection<'_>) -> Result<Serves, SchemaErro
     Ok(Serves { from, functions })
 }
 
-/// What is ours, of whatever version; none where there is nothing yet.
+/// Our tables, of any version. None where there are no tables yet.
 fn ours(state: SchemaState) -> Result<Option<Meta>, SchemaError> {
     match state {
         SchemaState::Absent { .. } => Ok(None),
@@ -265,7 +267,7 @@ fn ours(state: SchemaState) -> Result<Option<Meta>, SchemaError> {
     }
 }
 
-/// What is ours and not newer than this program.
+/// Our tables, where they are not newer than this program.
 fn usable(state: SchemaState) -> Result<Option<Meta>, SchemaError> {
     match ours(state)? {
         Some(Meta { schema_version: found, .. }) if found > SCHEMA_VERSION => Err(SchemaError::Newer { found }),

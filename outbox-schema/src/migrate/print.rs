@@ -1,11 +1,11 @@
-//! The migrations as scripts: run by us, or printed for those who have a migration tool of their own.
+//! The migrations as scripts: run by this program, or printed for users with a migration tool of their own.
 
 use super::split::split;
 use super::{DEFAULT_ENVIRONMENT, MIGRATIONS, Migration, functions};
 use crate::database::Dialect;
 
-/// The migrations behind version `from`, 0 for all, and PostgreSQL's functions, as one script for `psql`, `mariadb`/`mysql` or
-/// `sqlite3`. `schema` is PostgreSQL's and is made if it is missing.
+/// The migrations after version `from` (0 for all), and the functions of PostgreSQL, as one script for `psql`,
+/// `mariadb`/`mysql` or `sqlite3`. `schema` is for PostgreSQL, and is made if it is missing.
 ///
 /// `environment` must be one that [`Database::migrate`](crate::Database::migrate) takes: plain characters only.
 pub fn migrations_sql(dialect: Dialect, schema: Option<&str>, environment: &str, from: i32) -> String {
@@ -23,14 +23,14 @@ pub fn migrations_sql(dialect: Dialect, schema: Option<&str>, environment: &str,
     }
 }
 
-/// The same as single statements, without what ends each of them: for tools that send one at a time. They are for a
-/// transaction that the tool begins and commits, where the database has transactions for such statements.
+/// The same as single statements, each without its terminator, for tools that send one at a time. The tool begins and
+/// commits their transaction, where the database has transactions for such statements.
 pub fn migration_statements(dialect: Dialect, schema: Option<&str>, environment: &str, from: i32) -> Vec<String> {
     let statements = scripts(dialect, environment, from).flat_map(|script| split(&script, dialect));
     let Some(schema) = schema.filter(|_| dialect == Dialect::Postgres).map(quoted) else {
         return statements.collect();
     };
-    // The tool notes in the same transaction what it has applied, where its own search_path leads.
+    // The tool notes in the same transaction what it has applied, in the place where its own search_path leads.
     let begin = [
         format!("CREATE SCHEMA IF NOT EXISTS {schema}"),
         "SELECT set_config('outbox.search_path', current_setting('search_path'), true)".to_owned(),
@@ -45,7 +45,7 @@ fn scripts(dialect: Dialect, environment: &str, from: i32) -> impl Iterator<Item
     migrations.map(move |migration| script(migration, dialect, environment)).chain(functions::script(dialect))
 }
 
-/// The file as it is, but for the environment that it writes into `outbox_meta`.
+/// The text of the file, with the environment that it writes into `outbox_meta`.
 fn script(migration: &Migration, dialect: Dialect, environment: &str) -> String {
     let script = match dialect {
         Dialect::Postgres => migration.script.postgres,
@@ -55,7 +55,7 @@ fn script(migration: &Migration, dialect: Dialect, environment: &str) -> String 
     script.replace(&literal(DEFAULT_ENVIRONMENT), &literal(environment))
 }
 
-/// The script as a server takes it.
+/// The script in the form that a server takes.
 pub(super) fn for_the_server(migration: &Migration, dialect: Dialect, environment: &str) -> String {
     let statements = split(&script(migration, dialect, environment), dialect);
     let ends = statements.iter().flat_map(|statement| [statement.as_str(), ";\n"]);

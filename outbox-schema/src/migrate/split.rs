@@ -1,9 +1,9 @@
-//! A script as its statements, for servers and tools that take one at a time.
+//! Splits a script into its statements, for servers and tools that take one at a time.
 
 use crate::database::Dialect;
 
-/// The statements of a script for `psql`, `mariadb` or `sqlite3`, without what ends each of them. A comment stays with
-/// the statement that it stands before.
+/// The statements of a script for `psql`, `mariadb` or `sqlite3`, each without its terminator. A comment stays with the
+/// statement that follows it.
 pub(super) fn split(script: &str, dialect: Dialect) -> Vec<String> {
     let (mut statements, mut begin, mut at, mut end) = (Vec::new(), 0, 0, ";");
     while at < script.len() {
@@ -13,7 +13,7 @@ pub(super) fn split(script: &str, dialect: Dialect) -> Vec<String> {
             at += end.len();
             begin = at;
         } else if let Some((word, _)) = rest.strip_prefix("\nDELIMITER ").and_then(|rest| rest.split_once('\n')) {
-            // A word of MySQL's clients: they need to be told where a procedure ends, the server knows.
+            // This is a command of MySQL's clients, which must be told where a procedure ends. The server knows that.
             at += "\nDELIMITER ".len() + word.len();
             (begin, end) = (at, word);
         } else {
@@ -30,18 +30,18 @@ fn opaque(text: &str) -> Option<usize> {
         .find(|(open, _)| text.starts_with(open))
         .or_else(|| dollar_quote(text).map(|quote| (quote, quote)))?;
     let closed = text[open.len()..].find(close).map(|length| open.len() + length);
-    // What ends a line also begins the next one.
+    // The end of a line also begins the next one.
     Some(closed.map_or(text.len(), |at| if close == "\n" { at } else { at + close.len() }))
 }
 
-/// `$$` or `$name$`, which quote PostgreSQL's functions.
+/// The quote of a PostgreSQL function that `text` begins with: `$$` or `$name$`.
 fn dollar_quote(text: &str) -> Option<&str> {
     let name = text.strip_prefix('$')?.split('$').next()?;
     let quote = &text.get(..name.len() + 2)?;
     name.chars().all(|c| c.is_alphanumeric() || c == '_').then_some(quote)
 }
 
-/// Whether this is a trigger of SQLite's that has not come to its `END`.
+/// Whether this is a trigger of SQLite whose `END` has not come yet.
 fn is_within_trigger(statement: &str) -> bool {
     let is_trigger = statement.lines().any(|line| line.starts_with("CREATE TRIGGER "));
     is_trigger && !statement.trim_end().strip_suffix("END").is_some_and(|body| body.trim_end().ends_with(';'))

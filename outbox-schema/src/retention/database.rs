@@ -1,4 +1,4 @@
-//! Retention on each of the databases: their statements differ, what is done in which order does not.
+//! Retention, on each of the databases. The statements differ by dialect; the steps and their order do not.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::sql::{AnyTransaction, Value, read, while_doing};
 use crate::store::wire::{ids_as_json, millis_i64};
 use crate::{Database, DeskError, MessageId, Status};
 
-/// Epochs of the term log that go in one transaction.
+/// Epochs of the term log that are removed in one transaction.
 const TERMS: i64 = 1_000;
 
 #[derive(Debug, FromRow)]
@@ -67,7 +67,7 @@ async fn overdue(database: &Database, retention: &Retention, after: MessageId) -
     let all = rows.len() < STRETCH as usize;
     Ok(Stretch {
         after,
-        // At the end of the table there may be attempts of rows that are gone.
+        // Behind the last row there may be attempts of rows that are gone.
         through: MessageId(rows.last().filter(|_| !all).map_or(i64::MAX, |row| row.id)),
         last: all || rows.iter().all(|row| row.young != 0),
         overdue: rows.iter().filter_map(Row::overdue).collect(),

@@ -1,5 +1,5 @@
-//! What is kept for how long, and removing what is older. It walks the primary key, a stretch at a time: an index for it
-//! would cost each mark more than the walk costs.
+//! How long messages are kept, and the removal of older ones. The removal walks the primary key, a stretch at a time:
+//! an index for it would cost each mark more than the walk costs.
 
 mod database;
 mod statements;
@@ -14,58 +14,57 @@ use crate::{DeskError, MessageId, Status};
 // A purge by hand deletes in the same way.
 pub(crate) use statements::{PRUNE_LOCK, PURGE, PURGE_ATTEMPTS};
 
-/// Rows of one stretch, and so of one transaction.
+/// Rows of one stretch, which is removed in one transaction.
 pub const STRETCH: u32 = 1_000;
 
-/// Before the first row.
+/// The place before the first row.
 pub const BEGINNING: MessageId = MessageId(i64::MIN);
 
-/// For how long messages are kept once they are finished. What is `PENDING` is kept whatever its age.
+/// How long finished messages are kept. `PENDING` messages are kept whatever their age.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Those that were delivered; none: for ever. Their idempotency keys go with them.
+    /// How long delivered messages are kept. None: for ever. Their idempotency keys go with them.
     pub success: Option<Duration>,
-    /// Dead letters; none: for ever.
+    /// How long dead letters are kept. None: for ever.
     pub dead: Option<Duration>,
-    /// Channels whose ordering keys go on where a message of them is dead. On all others, also on those that nobody has
-    /// configured here, a dead letter is kept, unless it was cancelled, for as long as a later message of its key is
-    /// `PENDING`.
+    /// Channels whose ordering keys go on behind a dead letter. On all other channels, known here or not, a dead letter
+    /// is kept while a later message of its key is `PENDING`, unless it was cancelled.
     pub continuing: Vec<String>,
 }
 
 impl Retention {
-    /// The shorter of the two times; none where all is kept for ever.
+    /// The shorter of the two times. None where both are for ever.
     pub fn shortest(&self) -> Option<Duration> {
         self.success.into_iter().chain(self.dead).min()
     }
 }
 
-/// A message that has been kept for longer than it should be.
+/// A message that is past its retention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overdue {
-    /// Which.
+    /// The id of the message.
     pub id: MessageId,
     /// `Success` or `Dead`.
     pub status: Status,
-    /// For how much longer.
+    /// How far the message is past its retention.
     pub by: Duration,
 }
 
 /// A stretch of the outbox, in the order of ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stretch {
-    /// Behind which id it begins.
+    /// The id behind which the stretch begins.
     pub after: MessageId,
-    /// With which id it ends.
+    /// The id with which the stretch ends.
     pub through: MessageId,
-    /// Whether nothing behind it can be overdue: a pass ends here.
+    /// Whether nothing behind the stretch can be overdue: a pass ends here.
     pub last: bool,
-    /// What is overdue in it, by id.
+    /// The overdue messages of the stretch, by id.
     pub overdue: Vec<Overdue>,
 }
 
 impl Stretch {
-    /// Nothing, at the beginning of the outbox.
+    /// An empty stretch at the beginning of the outbox.
     pub const NONE: Self = Self { after: BEGINNING, through: BEGINNING, last: true, overdue: Vec::new() };
 }
 
@@ -73,19 +72,19 @@ impl Stretch {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Pruned {
-    /// That had been delivered.
+    /// Delivered messages that were removed.
     pub success: u64,
-    /// Dead letters.
+    /// Dead letters that were removed.
     pub dead: u64,
 }
 
 impl Pruned {
-    /// Of either kind.
+    /// Messages of either kind.
     pub fn total(self) -> u64 {
         self.success + self.dead
     }
 
-    /// Counts some more.
+    /// Adds removed messages to the count.
     pub fn add(&mut self, removed: &[Overdue]) {
         for one in removed {
             match one.status {
@@ -97,20 +96,21 @@ impl Pruned {
     }
 }
 
-/// Removes what is old. [`Database`](crate::Database) does it for each of the three.
+/// Removes old messages. [`Database`](crate::Database) does it for each of the three dialects.
 ///
 /// # Cancel safety
-/// Not safe on MySQL, where a call that is given up can cost the pool a connection: let each come to its end.
+/// Not safe on MySQL, where a call that is given up can cost the pool a connection: let each call come to its end.
 #[async_trait]
 pub trait Pruning: Send + Sync + std::fmt::Debug {
     /// Looks at the next [`STRETCH`] rows behind `after`. Changes nothing.
     async fn overdue(&self, retention: &Retention, after: MessageId) -> Result<Stretch, DeskError>;
 
-    /// Removes what is still overdue in a stretch, in one transaction, and its attempts with it, those of messages that
-    /// are gone already too. Gives what it removed: not what somebody else is about to change, nor what halts a key.
+    /// Removes what is still overdue in a stretch, in one transaction. Removes the attempts of these messages too, and
+    /// those of messages in the stretch that are gone already. Returns what it removed: not messages that another
+    /// transaction is about to change, nor those that halt a key.
     async fn remove(&self, retention: &Retention, stretch: &Stretch) -> Result<Vec<Overdue>, DeskError>;
 
-    /// Removes some terms from the log: those of over 30 days ago, but for the last 1,000 of each shard. Gives whether
-    /// there may be more.
+    /// Removes some terms from the log: those that are over 30 days old, except the last 1,000 of each shard. Returns
+    /// whether there may be more.
     async fn prune_terms(&self) -> Result<bool, DeskError>;
 }

@@ -1,4 +1,4 @@
-//! Which of the due rows that a walk came by its claim takes, in a dialect whose statements do not count that themselves.
+//! Which of the due rows of a walk its claim takes. For dialects whose statements do not decide that themselves.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use crate::store::lossy::Lossy;
 use crate::store::rows::Met;
 use crate::{ChannelTerms, ClaimRequest, WalkStart};
 
-/// A due row that a walk came by.
+/// A due row that the walk met.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub(crate) struct DueRow {
     pub(crate) id: i64,
@@ -18,26 +18,27 @@ pub(crate) struct DueRow {
     pub(crate) destination: String,
     pub(crate) payload_bytes: i32,
     pub(crate) priority: i16,
-    /// Whether it is the head of an ordering key: those are found in another way.
+    /// Whether the row is the head of an ordering key. Heads are found in another way.
     pub(crate) ordered: bool,
-    /// `available_at`, or a second ago if that is earlier, in microseconds since 1970; none where it is no moment.
+    /// `available_at`, or a second ago if that is earlier, in microseconds since 1970. None where it is no time of the
+    /// calendar.
     pub(crate) start_us: Option<i64>,
 }
 
-/// What a claim does with what its walk came by.
+/// What a claim does with the rows of its walk.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fitting {
-    /// What it takes, in its order.
+    /// The rows that the claim takes, in its order.
     pub(crate) taken: Vec<DueRow>,
-    /// Rows of channels that nobody has configured: they are moved out of its way.
+    /// Rows of channels that are not configured. They are deferred.
     pub(crate) met: Met,
-    /// Behind the last row of each priority before which none was left; none where some are moved.
+    /// For each priority, the last row before which no row was left. None where rows are deferred.
     pub(crate) reached: Option<WalkStart>,
 }
 
 impl Fitting {
-    /// Of `due`, first to go first, found by a walk from `from`: of each destination as many as there is room for, and of
-    /// those as many as are not too large together.
+    /// Chooses from `due`, which a walk from `from` found, the first to go first. Takes of each destination as many
+    /// rows as there is room for, and of those as many as are not too large together.
     pub(crate) fn of(due: Vec<DueRow>, request: &ClaimRequest<'_>, from: WalkStart) -> Self {
         let channels: HashMap<_, _> = request.channels.iter().map(|terms| (terms.name.as_str(), terms)).collect();
         let rooms: HashMap<_, _> = request.rooms.iter().map(|one| (one.destination.as_str(), one.room)).collect();
@@ -53,7 +54,7 @@ impl Fitting {
             *place_there += 1;
             let size = u64::from(row.payload_bytes.unsigned_abs());
             let has_room = *place_there <= room(terms, rooms.get(row.destination.as_str()).copied());
-            // What goes before it is not to wait for it, and neither is what goes after to go before.
+            // Rows before a large one must not wait for it, and rows after it must not go before it.
             too_large |= has_room && bytes + size > request.max_bytes && !(taken.is_empty() && request.oversize);
             if has_room && !too_large {
                 bytes += size;
@@ -67,7 +68,8 @@ impl Fitting {
         Self { taken, met, reached }
     }
 
-    /// Leaves alone what is not `free`. Where the next walk may begin is not known then: what is left lies before the rest.
+    /// Leaves rows alone that are not `free`. The place where the next walk may begin is then unknown: a row that was
+    /// left lies before the others.
     pub(crate) fn keep(&mut self, free: &HashMap<i64, i32>) {
         self.taken.retain(|row| free.get(&row.id) == Some(&row.revision));
         self.met.retain(|id, _| free.contains_key(id));
@@ -78,18 +80,18 @@ impl Fitting {
         self.taken.is_empty() && self.met.is_empty()
     }
 
-    /// All of its rows.
+    /// The ids of all rows.
     pub(crate) fn ids(&self) -> impl Iterator<Item = i64> {
         self.taken.iter().map(|row| row.id).chain(self.met.keys().copied())
     }
 }
 
-/// How many rows a destination of that channel takes.
+/// The room of a destination of that channel. `said` is its own room, if it has one.
 fn room(terms: &ChannelTerms, said: Option<u32>) -> u32 {
     said.unwrap_or(terms.room).min(terms.most)
 }
 
-/// The next walk begins behind `row`, if none of its priority was left before it.
+/// Lets the next walk begin behind `row`, if no row of its priority was left before it.
 fn pass(start: &mut WalkStart, row: &DueRow, left: &HashSet<i16>) {
     if let (Some(us), false) = (row.start_us, row.ordered || left.contains(&row.priority)) {
         start.pass(row.priority, Place { us, id: row.id });
@@ -130,7 +132,7 @@ mod tests {
         }
     }
 
-    /// The ids that are taken, and behind which row of each priority the next walk begins.
+    /// The ids of the taken rows, and for each priority the row behind which the next walk begins.
     fn fit(
         rows: Vec<DueRow>,
         terms: ChannelTerms,

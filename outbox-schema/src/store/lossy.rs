@@ -1,4 +1,4 @@
-//! Texts that an application wrote and whose encoding a database did not check.
+//! Texts that an application wrote and whose encoding the database did not check.
 
 use sqlx::error::BoxDynError;
 use sqlx::mysql::MySqlTypeInfo;
@@ -6,9 +6,9 @@ use sqlx::postgres::PgTypeInfo;
 use sqlx::sqlite::SqliteTypeInfo;
 use sqlx::{Database, Decode, MySql, Postgres, Sqlite, Type};
 
-/// A text, or one that may be NULL. SQLite takes any bytes for a text, and nothing in its SQL tells UTF-8 from the rest,
-/// so no CHECK can refuse such a row. Where they are no UTF-8, U+FFFD stands in their place: the row has its own outcome
-/// then, and does not fail all that are read with it. The other databases see to it themselves.
+/// A text, or one that may be NULL. SQLite takes any bytes for a text. Its SQL cannot tell UTF-8 from other bytes, so
+/// no CHECK can refuse such a row. Bytes that are not UTF-8 become U+FFFD here. So the row gets an outcome of its own,
+/// and does not fail the rows that are read with it. The other databases check the encoding themselves.
 #[derive(Debug)]
 pub struct Lossy<T>(T);
 

@@ -1,6 +1,6 @@
-//! The store port: what a poller asks of the outbox database. One conformance suite holds for every
-//! implementation; the rule they all follow is *lock first, read in a later statement, READ COMMITTED*.
-//! Locks are taken in one order: term row, claim rows by id, message rows by id.
+//! The store port: what a poller asks of the outbox database. One conformance suite holds for every implementation. All
+//! follow one rule: *lock first, read in a later statement, READ COMMITTED*. Locks are taken in one order: term row,
+//! claim rows by id, message rows by id.
 
 pub(crate) mod fitting;
 pub(crate) mod lossy;
@@ -30,19 +30,19 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Repeated for the same holder, it gives the same epoch.
     async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError>;
 
-    /// Records on the term's claims that its gate is closed, and in the term log how it ended.
-    /// Idempotent; works also when later terms have begun.
+    /// Records on the term's claims that its gate is closed, and in the term log how it ended. Idempotent. Works even
+    /// when later terms have begun.
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError>;
 
-    /// Claims due rows for `term`, committed before it returns. With the id of a claim that was made already,
-    /// returns the rows of that claim.
+    /// Claims due rows for `term`, and commits the claim before it returns. With the id of an earlier claim, returns
+    /// the rows of that claim.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] where the term's epoch or holder is no longer the current one.
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError>;
 
-    /// Says where the ordering keys with rows waiting can be divided: the key that lies `keys` of them behind `from` (behind
-    /// the first, where that is none), or none where there are not so many. Writes nothing.
+    /// Finds a key at which the ordering keys with waiting rows can be divided. It lies `keys` keys behind `from`, or
+    /// behind the first key where that is none. None where there are not that many. Writes nothing.
     async fn key_behind(
         &self,
         shard: Shard,
@@ -50,38 +50,39 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         keys: u32,
     ) -> Result<Option<OrderingKey>, StoreError>;
 
-    /// Writes a group of marks, all or none; `finished` are the claims whose last row is marked or refused
-    /// with this group. A repeated group is harmless.
+    /// Writes a group of marks, all or none. `finished` are the claims whose last row is marked or refused with this
+    /// group. A repeated group is harmless.
     ///
     /// # Errors
     /// [`StoreError::Refused`] where the database does not take some value of the group: split it.
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError>;
 
-    /// Decides the rows of superseded claims whose settling time is over, and says what still waits.
+    /// Decides the rows of superseded claims whose settling time is over. Returns what it decided, and what still
+    /// waits.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] as for [`Store::claim`].
     async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError>;
 
-    /// A connection that hears of newly committed rows, where the database can say so.
+    /// A connection that hears of newly committed rows. None where the database has no such thing.
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError>;
 }
 
-/// Hints that there may be something to poll, once they are wanted. Polling alone always suffices. After an error it is of no use
-/// any more.
+/// Hints that there may be rows to poll, once they are wanted. Polling alone always suffices. After an error the
+/// connection is of no more use.
 #[async_trait]
 pub trait Wakeups: Send {
-    /// Says whether commits shall give hints from now on: each costs the application something.
+    /// Says whether commits give hints from now on. Each hint costs the application something.
     async fn want(&mut self, wanted: bool) -> Result<(), HintsLost>;
 
     /// Waits for the next hint.
     ///
     /// # Cancel safety
-    /// Safe: a hint that is missed is made good by the next poll.
+    /// Safe: the next poll makes up for a missed hint.
     async fn wait(&mut self) -> Result<(), HintsLost>;
 }
 
-/// Why hints are heard no more: a [`StoreError`], or the error of whoever else gives them. It is only logged.
+/// Why no more hints are heard: a [`StoreError`], or the error of another source of hints. It is only logged.
 pub type HintsLost = Box<dyn std::error::Error + Send + Sync>;
 
 /// A term as it begins.
@@ -89,20 +90,20 @@ pub type HintsLost = Box<dyn std::error::Error + Send + Sync>;
 pub struct OpenedTerm {
     /// The minted fencing token.
     pub epoch: Epoch,
-    /// Rows of claims not yet settled: left out of the polls until [`Store::settle`] says otherwise.
+    /// Rows of claims that are not settled yet. Polls leave them out until [`Store::settle`] says otherwise.
     pub unsettled: Vec<MessageId>,
-    /// What earlier terms, and people, left of destinations.
+    /// The state in which earlier terms, and operators, left the destinations.
     pub destinations: Vec<DestinationState>,
 }
 
 /// What a term did, for the term log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct TermCounts {
-    /// Rows claimed.
+    /// Rows that the term claimed.
     pub claimed: u64,
-    /// Rows accepted by the other side by the time the term ended. What was on the wire then is in no term's counts.
+    /// Rows that receivers accepted before the term ended. Rows on the wire at its end are counted in no term.
     pub delivered: u64,
-    /// Rows whose attempt had failed by then, for now or for good.
+    /// Rows whose attempt failed before the term ended, for now or for good.
     pub failed: u64,
 }
 
@@ -113,7 +114,7 @@ pub struct Settlement {
     pub decided: Vec<Decided>,
     /// Rows of claims whose settling time is not over.
     pub unsettled: Vec<MessageId>,
-    /// When the next claim can be settled.
+    /// The time until the next claim can be settled.
     pub next: Option<Duration>,
 }
 
@@ -122,18 +123,18 @@ pub struct Settlement {
 pub struct Decided {
     /// The row.
     pub id: MessageId,
-    /// Its destination, in which suspects are resent singly.
+    /// The destination of the row. Suspects of a destination are resent one at a time.
     pub destination: String,
-    /// Whether its term ended without closing its gate: the row may be what killed the process.
+    /// Whether the row's term ended without closing its gate. Then the row may have killed the process.
     pub crashed: bool,
-    /// Whether it is due again (else it is `DEAD`).
+    /// Whether the row is due again. Otherwise it is `DEAD`.
     pub resend: bool,
 }
 
-/// What the caller must do about it.
+/// An error of the store, by what the caller must do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Step down: a later term exists.
+    /// Step down: the database has a later term.
     #[error("epoch {epoch} of shard {shard} is over: the database has a later term")]
     Fenced {
         /// The shard.
@@ -141,27 +142,28 @@ pub enum StoreError {
         /// The epoch that is over.
         epoch: Epoch,
     },
-    /// Try again later: not reachable, too slow, restarted, out of connections, read-only, disk full, or a deadlock.
+    /// Try again later: the database is not reachable, too slow, restarted, out of connections, read-only or out of
+    /// disk, or there was a deadlock.
     #[error("the outbox database {} ({doing}): {source}", said(source.downcast_ref()))]
     Unavailable {
-        /// What was attempted.
+        /// What the store was doing.
         doing: &'static str,
-        /// The database's or the client's own words.
+        /// The words of the database or of its client.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Do not repeat it as it is: the database refuses a value or the statement.
+    /// Do not repeat the call as it is: the database refuses a value or the statement.
     #[error("the outbox database refused ({doing}): {source}")]
     Refused {
-        /// What was attempted.
+        /// What the store was doing.
         doing: &'static str,
-        /// The database's own words.
+        /// The words of the database.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl StoreError {
-    /// What the database's client reports of a statement. Whether an error of the database speaks of the statement's values, and
-    /// so would come again, is for each dialect to say.
+    /// The error that the database's client reports for a statement. Each dialect says whether an error of the database
+    /// is about the statement's values, and so would come again.
     pub(crate) fn of(
         doing: &'static str,
         error: sqlx::Error,

@@ -8,7 +8,7 @@ use crate::store::Decided;
 use crate::store::lossy::Lossy;
 use crate::{Message, MessageId};
 
-/// A row of a claim, and its place there.
+/// A row of a claim, and its place in the claim.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct ReadRow {
     place: i64,
@@ -27,7 +27,7 @@ impl ReadRow {
 /// Rows in the way of a claim, and the channel of each.
 pub(crate) type Met = BTreeMap<i64, String>;
 
-/// How often each channel is named.
+/// Counts how often each channel occurs.
 pub(crate) fn by_channel(channels: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for channel in channels {
@@ -44,7 +44,7 @@ pub(crate) struct UnsettledRow {
 }
 
 impl UnsettledRow {
-    /// The rows, and when the first of their claims can be settled.
+    /// The rows, and the time until the first of their claims can be settled.
     pub(crate) fn split(rows: &[Self]) -> (Vec<MessageId>, Option<Duration>) {
         let next = rows.iter().map(|row| duration(row.settles_in_ms)).min();
         (rows.iter().map(|row| MessageId(row.id)).collect(), next)
@@ -68,7 +68,7 @@ impl From<DecidedRow> for Decided {
     }
 }
 
-/// A destination of which a new term must know.
+/// The state of a destination that a new term must know.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct DestinationRow {
     destination: String,
@@ -94,7 +94,7 @@ impl From<DestinationRow> for DestinationState {
     }
 }
 
-/// Milliseconds as a database counts them; the past is zero.
+/// A duration from milliseconds of a database. A negative number is zero.
 fn duration(millis: i64) -> Duration {
     Duration::from_millis(u64::try_from(millis).unwrap_or(0))
 }

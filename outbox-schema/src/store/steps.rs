@@ -1,4 +1,5 @@
-//! What is decided between the statements of one transaction, in the dialects that have no functions of their own.
+//! The decisions between the statements of one transaction, in the dialects whose stores have no functions in the
+//! database.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use crate::store::lossy::Lossy;
 use crate::store::wire::{MarkRow, as_json, millis_i64};
 use crate::{ClaimRequest, DeadReason, Mark, MessageId, Status, StoreError, TermId};
 
-/// What a store does that looks for a key behind another.
+/// What a store is doing that looks for a key behind another.
 pub(crate) const DIVIDING: &str = "dividing the ordering keys";
 
 /// A shard's term row, read under its lock.
@@ -41,21 +42,21 @@ pub(crate) struct ClaimTermRow {
     pub(crate) made: bool,
 }
 
-/// What `outbox_claim` keeps of a batch.
+/// The columns of `outbox_claim` that describe a batch.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// JSON array.
+    /// The ids, as a JSON array.
     pub(crate) message_ids: String,
-    /// JSON array of the same length.
+    /// The revisions, as a JSON array of the same length.
     pub(crate) revisions: String,
     pub(crate) settling_ms: i64,
     pub(crate) settling_closed_ms: i64,
-    /// JSON array.
+    /// The channels, as a JSON array.
     pub(crate) at_most_once: String,
 }
 
 impl Batch {
-    /// Of the rows that are claimed, in their order. None where there are none.
+    /// The batch of the claimed rows, in their order. None where there are no rows.
     pub(crate) fn of(
         doing: &'static str,
         rows: &[DueRow],
@@ -89,17 +90,17 @@ impl<'a> MarkGroup<'a> {
         Self { rows: MarkRow::all(marks) }
     }
 
-    /// How many marks it has.
+    /// The number of marks.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether all of them are plain deliveries.
+    /// Whether all marks are plain deliveries.
     pub(crate) fn is_deliveries(&self) -> bool {
         self.rows.iter().all(MarkRow::is_delivery)
     }
 
-    /// The claims that the group is about, in the order in which they are locked.
+    /// The claims of the group, in the order in which they are locked.
     pub(crate) fn claims(&self, finished: &[Uuid]) -> Vec<Uuid> {
         let mut claims: Vec<_> = self.rows.iter().map(|row| row.claim).chain(finished.iter().copied()).collect();
         claims.sort_unstable();
@@ -113,13 +114,13 @@ impl<'a> MarkGroup<'a> {
         self.rows.iter().filter(|row| standing.contains(&row.claim)).collect()
     }
 
-    /// The marks that the database took, and those that it refused.
+    /// The marks that the database accepted, and those that it refused.
     pub(crate) fn split(&self, accepted: &[i64]) -> (Vec<&MarkRow<'a>>, Vec<&MarkRow<'a>>) {
         let accepted: HashSet<i64> = accepted.iter().copied().collect();
         self.rows.iter().partition(|row| accepted.contains(&row.id))
     }
 
-    /// The marks that pause a destination, accepted or not: the destination said so either way.
+    /// The marks that pause a destination, accepted or refused: the destination said so either way.
     pub(crate) fn pauses(&self) -> Vec<&MarkRow<'a>> {
         self.rows.iter().filter(|row| row.paused.is_some()).collect()
     }
@@ -148,7 +149,7 @@ pub(crate) struct DoubtRow {
     epoch: i64,
     holder: String,
     crashed: bool,
-    /// Whether it may be sent again.
+    /// Whether the row may be sent again.
     resend: bool,
     used_up: bool,
 }
@@ -156,10 +157,10 @@ pub(crate) struct DoubtRow {
 /// The error of a row in doubt that was settled, as all such rows share it.
 const DOUBT: &str = "in doubt: claimed and never marked";
 
-/// What `outbox_attempt` says of a row whose poller never said that its gate is closed.
+/// The error in `outbox_attempt` for a row whose poller never said that its gate is closed.
 pub(crate) const CRASHED: &str = "claimed and never marked: its poller died or was cut off";
 
-/// What it says where the poller did.
+/// The same for a row whose poller said so.
 const ENDED: &str = "claimed and never marked: its poller ended before the answer came";
 
 /// What becomes of a row in doubt.

@@ -1,6 +1,6 @@
-//! A trial of a poller's work: two messages on a shard that nobody polls, from their insert to their removal, in one transaction
-//! that is rolled back. A server that does not take a statement, or a role that lacks a right, is found by it before anything is
-//! sent. The two messages have ids of their own, below zero.
+//! A trial of a poller's work: two messages in a shard that no replica polls, from their insert to their removal, in
+//! one transaction that is rolled back. It finds a server that does not take a statement, or a role that lacks a right,
+//! before anything is sent. The two messages have ids of their own, below zero.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ pub(crate) const MARK: &str = "mark a message";
 pub(crate) const SETTLE: &str = "settle a message in doubt";
 pub(crate) const PRUNE: &str = "remove a message";
 
-/// What of a poller's work the database did not do.
+/// The part of a poller's work that the database did not do.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
     /// A statement failed.
@@ -32,10 +32,10 @@ pub enum TrialError {
     Failed {
         /// The part of the work, as a verb and its object.
         step: &'static str,
-        /// The database's words.
+        /// The words of the database.
         source: StoreError,
     },
-    /// A message is not seen by the role that inserted it.
+    /// The role that inserted a message does not see it.
     #[error(
         "a claim did not see a message that its own role had inserted, in a trial that was rolled back: row-level security on \
          the outbox tables hides messages from it. Give the role BYPASSRLS, or make a policy that lets it see and change all rows"
@@ -44,8 +44,8 @@ pub enum TrialError {
 }
 
 impl TrialError {
-    /// Whether the database may do it a moment later: it did not answer, or is overloaded, out of room or read-only for now.
-    /// Otherwise nothing should be sent until somebody has seen to it.
+    /// Whether the database may do it a moment later: it did not answer, or is overloaded, out of room, or read-only
+    /// for now. Otherwise no message should be sent until an operator has seen to it.
     pub fn may_pass(&self) -> bool {
         let Self::Failed {
             source: StoreError::Unavailable { source, .. } | StoreError::Refused { source, .. }, ..
@@ -87,7 +87,8 @@ pub(crate) fn tried<T>(step: &'static str, outcome: Result<T, StoreError>) -> Re
 }
 
 impl Database {
-    /// Tries on the server, in a transaction that is rolled back, what a poller does with a message: claim, mark, settle, remove.
+    /// Tries on the server what a poller does with a message, in a transaction that is rolled back: claim, mark,
+    /// settle, remove.
     ///
     /// # Errors
     /// What the server, or the rights of the role, did not allow, and in which words.
@@ -100,10 +101,10 @@ impl Database {
     }
 }
 
-/// What a trial is made with.
+/// The parts of a trial.
 #[derive(Debug)]
 pub(crate) struct Probe {
-    /// Of two terms, one after the other: the second settles what the first left.
+    /// The holders of two terms, one after the other. The second settles what the first left.
     pub(crate) holders: [Holder; 2],
     pub(crate) channels: [ChannelTerms; 1],
 }
@@ -128,7 +129,7 @@ impl Probe {
         TermId { shard: Self::SHARD, epoch: Epoch(epoch), holder: self.holders[holder].clone() }
     }
 
-    /// For one message, with nothing to wait for before it may be settled.
+    /// A request for one message, with no settling time to wait for.
     pub(crate) fn request(&self, claim: ClaimId) -> ClaimRequest<'_> {
         ClaimRequest {
             claim,
@@ -147,10 +148,10 @@ impl Probe {
             margin: Duration::ZERO,
         }
     }
-    /// Marks what a claim of `term` brought as delivered.
+    /// Marks that record the messages of a claim by `term` as delivered.
     ///
     /// # Errors
-    /// Where it brought nothing.
+    /// The claim brought no message.
     pub(crate) fn deliveries(term: &TermId, claim: ClaimId, claimed: &Claimed) -> Result<Vec<Mark>, TrialError> {
         let mark = |message: &Message| Mark {
             claim,

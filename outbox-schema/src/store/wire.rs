@@ -1,4 +1,4 @@
-//! What statements take as JSON text, which every dialect unfolds into rows.
+//! The parameters of statements as JSON text, which every dialect unfolds into rows.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use crate::enqueue::millis;
 use crate::fingerprint::error_hash;
 use crate::{ChannelTerms, InDoubtPolicy, Mark, MessageId, OnDeadOrdered, PauseKind, Status, StoreError, Verdict};
 
-/// Longest error or excerpt that is kept, in bytes of UTF-8.
+/// The longest error or excerpt that is kept, in bytes of UTF-8.
 const TEXT_BYTES: usize = 4096;
 
 /// One mark, flat.
@@ -25,14 +25,15 @@ pub(crate) struct MarkRow<'a> {
     counted: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     dead_reason: Option<&'static str>,
-    /// When the row is due, from now; absent where that stays as it is.
+    /// When the row is due, from now. Absent where that does not change.
     #[serde(skip_serializing_if = "Option::is_none")]
     after_ms: Option<u64>,
     deferred: bool,
-    /// Of one that was tried and is not counted: from when it may be tried again, whoever is at fault.
+    /// From when the row may be tried again, whichever side is at fault. Only where an attempt was made and is not
+    /// counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     spared_ms: Option<u64>,
-    /// The destination or channel that is paused for it.
+    /// The destination or channel that the mark pauses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) paused: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +47,7 @@ pub(crate) struct MarkRow<'a> {
     pub(crate) status_code: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Cow<'a, str>>,
-    /// Of a mark that makes a dead letter.
+    /// The hash of the error, where the mark makes a dead letter.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_hash: Option<String>,
     /// Whether the attempt is appended to `outbox_attempt` when the mark is accepted.
@@ -62,8 +63,8 @@ pub(crate) struct MarkRow<'a> {
     excerpt: Option<Cow<'a, str>>,
 }
 
-/// The mark of a plain delivery, which is what most marks are: every field is looked for in the whole of its object, so
-/// few short ones cost a fraction.
+/// The mark of a plain delivery, as most marks are. The database searches the whole object for each field, so a few
+/// short fields cost a fraction.
 #[derive(Debug, Serialize)]
 pub(crate) struct DeliveryRow<'a> {
     id: i64,
@@ -116,13 +117,13 @@ pub(crate) fn as_json<T: Serialize + ?Sized>(doing: &'static str, value: &T) -> 
     serde_json::to_string(value).map_err(|source| StoreError::Refused { doing, source: source.into() })
 }
 
-/// The list of messages that a statement is about.
+/// The list of messages for a statement.
 pub(crate) fn ids_as_json(ids: &[MessageId]) -> String {
     ids.iter().map(|id| id.0).collect::<serde_json::Value>().to_string()
 }
 
 impl<'a> MarkRow<'a> {
-    /// In the order in which rows are locked.
+    /// The rows of all marks, in the order in which rows are locked.
     pub(crate) fn all(marks: &'a [Mark]) -> Vec<Self> {
         let mut rows: Vec<_> = marks.iter().map(Self::of).collect();
         rows.sort_unstable_by_key(|row| row.id);
@@ -130,12 +131,12 @@ impl<'a> MarkRow<'a> {
         rows
     }
 
-    /// Whether the mark is that of a delivery, and so needs few of the fields.
+    /// Whether this is the mark of a delivery, which needs only a few of the fields.
     pub(crate) fn is_delivery(&self) -> bool {
         self.status == Status::Success.as_str() && self.paused.is_none()
     }
 
-    /// The same attempt, as it is recorded where the mark of a delivery was fenced.
+    /// The same attempt, in the form that is recorded where the mark of a delivery was fenced.
     pub(crate) fn fenced_delivery(&self) -> Self {
         Self { outcome: "delivered_fenced", ..self.clone() }
     }
@@ -196,8 +197,9 @@ impl<'a> MarkRow<'a> {
     }
 }
 
-/// Leaves each destination one pause, that which ends last; of two that end together, the one that holds more. Where any of them
-/// is a breaker's, it is one: or nobody would try the destination carefully.
+/// Leaves each destination one pause, the one that ends last. Of two that end together, the one that holds more stays.
+/// Where one of them is a breaker's, the remaining pause becomes a breaker's. Otherwise no poller would try the
+/// destination carefully.
 fn merge_pauses(rows: &mut [MarkRow<'_>]) {
     let breaker = Some(PauseKind::Breaker.as_str());
     let mut last: HashMap<&str, usize> = HashMap::new();
@@ -219,15 +221,15 @@ pub(crate) fn millis_i64(duration: Duration) -> i64 {
     i64::try_from(millis(duration)).unwrap_or(i64::MAX)
 }
 
-/// A text from outside as every database takes it: no NUL, no other control character but newline and tab,
-/// and of bounded length.
+/// A text from outside, in a form that every database takes: without NUL and other control characters but newline and
+/// tab, and of bounded length.
 pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     let unfit = |c: char| c.is_control() && c != '\n' && c != '\t';
     let cut = &text[..text.floor_char_boundary(TEXT_BYTES)];
     if !cut.contains(unfit) {
         return cut.into();
     }
-    // A replacement takes more bytes than what it replaces.
+    // The replacement takes more bytes than the replaced character.
     let mut fit = cut.replace(unfit, "\u{fffd}");
     fit.truncate(fit.floor_char_boundary(TEXT_BYTES));
     fit.into()

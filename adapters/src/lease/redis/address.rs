@@ -1,32 +1,34 @@
-//! What `lease.url` may say: one server, or the sentinels that know which server is the primary.
+//! The forms of `lease.url`: one server, or the sentinels that know which server is the primary.
 
 use redis::{ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use url::Url;
 
-/// Where a sentinel listens unless the URL says otherwise.
+/// The port of a sentinel where the URL has none.
 const SENTINEL_PORT: u16 = 26379;
 
-/// Where the lease is.
+/// The place of the lease.
 pub(super) enum Address {
-    /// On this server.
+    /// The lease is on this server.
     Server(ConnectionInfo),
-    /// On whichever server is the primary.
+    /// The lease is on the server that the sentinels call the primary.
     Sentinels(Sentinels),
 }
 
-/// Who is asked for the primary, and how it is spoken to then.
+/// The sentinels, and the connection settings of the primary that they name.
 pub(super) struct Sentinels {
-    /// At least one.
+    /// The sentinels: at least one.
     pub(super) asked: Vec<ConnectionInfo>,
-    /// The name under which they watch the primary.
+    /// The name under which the sentinels watch the primary.
     pub(super) service: String,
-    /// Credentials and database of the primary.
+    /// The credentials and the database of the primary.
     pub(super) server: RedisConnectionInfo,
 }
 
 impl Address {
+    /// Reads `lease.url`.
+    ///
     /// # Errors
-    /// For people: what is wrong. Never repeats the URL, which may hold a password.
+    /// What is wrong with the URL, for people. Never repeats the URL, which may hold a password.
     pub(super) fn parse(url: &str) -> Result<Self, String> {
         let (scheme, rest) = url.split_once("://").ok_or("it does not begin with redis:// or its like")?;
         match scheme {
@@ -37,7 +39,7 @@ impl Address {
         }
     }
 
-    /// As errors name it, without credentials.
+    /// The address for errors, without credentials.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Server(info) => info.addr().to_string(),
@@ -64,8 +66,8 @@ fn server(text: &str) -> Result<ConnectionInfo, String> {
     url.into_connection_info().map_err(|why| why.to_string())
 }
 
-/// `[user:password@]host[:port][,host[:port]…]/service[/db][?sentinel_user=…&sentinel_password=…]`. The general
-/// syntax of URLs knows one host only, so each is read by itself.
+/// Reads `[user:password@]host[:port][,host[:port]…]/service[/db][?sentinel_user=…&sentinel_password=…]`. The general
+/// syntax of URLs allows one host only, so each host is read by itself.
 fn sentinels(scheme: &str, rest: &str) -> Result<Sentinels, String> {
     let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
     let missing = "the name of the service is missing after the hosts: …/mymaster";
@@ -79,7 +81,7 @@ fn sentinels(scheme: &str, rest: &str) -> Result<Sentinels, String> {
         Some((credentials, hosts)) => (format!("{credentials}@"), hosts),
         None => (String::new(), authority),
     };
-    // Their host stands in for the primary's, which is asked for later.
+    // The host here stands in for that of the primary, which is asked for later.
     let template = server(&format!("{scheme}://{credentials}primary/{db}"))?;
     let login = sentinel_login(query)?;
     let asked = hosts.split(',').map(|host| sentinel(scheme, host, &login)).collect::<Result<_, _>>()?;
@@ -88,21 +90,21 @@ fn sentinels(scheme: &str, rest: &str) -> Result<Sentinels, String> {
 
 fn sentinel(scheme: &str, host: &str, login: &RedisConnectionInfo) -> Result<ConnectionInfo, String> {
     let mut url = Url::parse(&format!("{scheme}://{host}")).map_err(|why| {
-        // Not shown: it is part of a password that has a / in it.
+        // The host is not shown: it may be part of a password with a / in it.
         format!("one of the hosts is not one: {why} (write / as %2F, # as %23 and @ as %40 in a password)")
     })?;
     if url.host_str().is_none_or(str::is_empty) {
         return Err("the host of a sentinel is missing".to_owned());
     }
     if url.port().is_none() {
-        // Refused for URLs without a host only.
+        // This is refused only for URLs without a host.
         let _ = url.set_port(Some(SENTINEL_PORT));
     }
     let info = url.into_connection_info().map_err(|why| why.to_string())?;
     Ok(info.set_redis_settings(login.clone()))
 }
 
-/// Sentinels have passwords of their own, or none.
+/// The login of the sentinels, which have passwords of their own, or none.
 fn sentinel_login(query: Option<&str>) -> Result<RedisConnectionInfo, String> {
     let mut login = RedisConnectionInfo::default();
     for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {

@@ -1,4 +1,4 @@
-//! Connections to Redis, each used by one call at a time and none after a failure.
+//! Connections to Redis. One call at a time uses a connection, and none uses it after a failure.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use redis::aio::MultiplexedConnection;
 
 use super::primary::Primary;
 
-/// Idle connections, dialled when there is none: at most one attempt per call, none between calls.
+/// Idle connections. A call without an idle one dials: at most one attempt per call, none between calls.
 pub(super) struct Connections {
     primary: Arc<Primary>,
     idle: Mutex<Vec<MultiplexedConnection>>,
@@ -18,9 +18,9 @@ impl Connections {
         Self { primary, idle: Mutex::default() }
     }
 
-    /// Lends a connection to `call`. It is kept only after an answer: an error, and a call that is dropped because
-    /// its time is over, close it. So the answer to an abandoned call is never waited for, and the next call finds
-    /// out afresh whether Redis is there, and which server of several is the primary. No call is repeated here, since it may have
+    /// Lends a connection to `call`, and keeps it only after an answer. An error closes it, and so does a call that is
+    /// dropped because its time is over. So no later call waits for the answer to an abandoned one. The next call finds
+    /// out anew whether Redis is there, and which server is the primary. No call is repeated here, since it may have
     /// taken effect: a connection lost while idle costs one call.
     pub(super) async fn with<T>(
         &self,
@@ -34,7 +34,7 @@ impl Connections {
         let answer = call(&mut connection).await;
         match &answer {
             Ok(_) => self.idle().push(connection),
-            // Its siblings lead to the same server.
+            // The other idle connections lead to the same server.
             Err(_) => self.idle().clear(),
         }
         answer

@@ -1,6 +1,6 @@
 //! Hints by `PUBLISH`, on the server that has the lease.
 //!
-//! An application that gives them needs `+publish` on the one channel, and no key.
+//! An application that gives hints needs `+publish` on the one channel, and no key.
 
 use std::fmt;
 use std::pin::Pin;
@@ -54,8 +54,8 @@ impl Hints for RedisHints {
         Ok(Box::new(Subscription { messages: Box::pin(messages), at: self.at.clone() }))
     }
 
-    /// Tries a second time where the first failed: the connection may have been lost while it was idle, and a hint that is
-    /// given twice does no harm.
+    /// Tries a second time where the first try failed: the connection may have been lost while idle, and a second hint
+    /// does no harm.
     async fn give(&self) -> Result<u64, LeaseError> {
         let listeners = match self.publish().await {
             Ok(listeners) => Ok(listeners),
@@ -79,7 +79,7 @@ struct Subscription {
 
 #[async_trait]
 impl Wakeups for Subscription {
-    /// A hint costs an application the same, whether or not anybody wants it.
+    /// A hint costs an application the same, whether or not the poller wants it.
     async fn want(&mut self, _wanted: bool) -> Result<(), HintsLost> {
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! A lease in Redis 6.2 or later, or Valkey: a key that expires.
 //!
-//! Redis decides who holds the lease and how long it lasts; its memory may fail (a failover, a `FLUSHALL`), which
-//! is why the epoch in the outbox database, not the lease, decides who may send.
+//! Redis decides who holds the lease and how long it lasts. Its memory may fail (a failover, a `FLUSHALL`). So the
+//! epoch in the outbox database, not the lease, decides who may send.
 //!
-//! What an ACL user needs: [`REDIS_RIGHTS`].
+//! An ACL user needs [`REDIS_RIGHTS`].
 
 mod address;
 mod connections;
@@ -29,17 +29,18 @@ use self::primary::Primary;
 use self::releases::Releases;
 use super::{Held, Lease, LeaseError};
 
-/// What `lease.url` may be, for messages.
+/// The allowed forms of `lease.url`, for messages.
 pub const REDIS_URL: &str = "redis://[USER:PASSWORD@]HOST[:PORT][/DB], or with sentinels \
      redis+sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…]/SERVICE[/DB]; rediss:// and rediss+sentinel:// for TLS";
 
-/// What an ACL user needs on the server (<https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/>):
-/// `+role` behind sentinels only, and with another database than 0 also `+select`. A user of the sentinels needs
+/// The rights that an ACL user needs on the server
+/// (<https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/>). Behind sentinels it also needs
+/// `+role`, and for a database other than 0 also `+select`. A user of the sentinels needs
 /// `+sentinel|get-master-addr-by-name`.
 pub const REDIS_RIGHTS: &str = "~outbox:* &outbox:* +set +get +del +pexpire +pttl +multi +exec +publish +subscribe \
      +evalsha +script|load +role";
 
-/// The lease in Redis cannot be set up as its settings say.
+/// Why the lease in Redis cannot be set up with these settings.
 #[derive(Debug, thiserror::Error)]
 pub enum RedisSetupError {
     /// The setting `lease.url` names no Redis server.
@@ -53,33 +54,33 @@ pub enum RedisSetupError {
 /// Checks a `lease.url` without using it.
 ///
 /// # Errors
-/// For people: what is wrong. Never repeats the URL, which may hold a password.
+/// What is wrong with the URL, for people. Never repeats the URL, which may hold a password.
 pub fn check_redis_url(url: &str) -> Result<(), String> {
     Address::parse(url).map(|_| ())
 }
 
 /// The lease of one outbox in one Redis.
 ///
-/// Commands for an idle fleet, as Redis counts them (inside scripts too): one for each [`Lease::acquire`] that
-/// somebody else's lease turns down, three for each [`Lease::renew`], four for each [`Lease::release`].
+/// Commands for an idle fleet, as Redis counts them (those inside scripts too): one for each [`Lease::acquire`] while
+/// another replica holds the lease, three for each [`Lease::renew`], four for each [`Lease::release`].
 pub struct RedisLease {
     outbox_id: String,
     at: String,
-    /// Campaigns, releases and questions.
+    /// Connections for campaigns, releases and questions.
     commands: Connections,
-    /// A renewal queues behind nothing, not even a connection attempt of a campaign.
+    /// Connections for renewals, so that a renewal waits for nothing, not even for a campaign that is connecting.
     renewals: Connections,
     releases: Releases,
     renew: Script,
     release: Script,
-    /// Per shard, the holder whose last [`Lease::acquire`] was not answered "no": it may hold the lease.
+    /// For each shard, the holder whose last [`Lease::acquire`] was not answered "no": it may hold the lease.
     perhaps: Mutex<HashMap<Shard, Holder>>,
 }
 
 impl RedisLease {
     /// Sets the lease up without connecting. `tls_ca` is the path of a PEM file with the authorities to trust instead
-    /// of the system's; empty: the system's. `outbox_id` is the outbox's UUID, which keeps the leases of several
-    /// outboxes in one Redis apart.
+    /// of the system's; empty means the system's. `outbox_id` is the UUID of the outbox, which keeps the leases of
+    /// several outboxes in one Redis apart.
     pub fn new(url: &str, tls_ca: &str, outbox_id: &str) -> Result<Self, RedisSetupError> {
         let (primary, at) = primary_of(url, tls_ca)?;
         Ok(Self {
@@ -94,7 +95,7 @@ impl RedisLease {
         })
     }
 
-    /// In braces what a cluster hashes, so that a script's key and a shard's other keys would meet on one node.
+    /// A cluster hashes the part in braces, so the key of a script and other keys of a shard would be on one node.
     fn key(&self, shard: Shard) -> String {
         format!("outbox:{{{}}}:lease:{shard}", self.outbox_id)
     }
@@ -114,8 +115,8 @@ impl RedisLease {
 
 #[async_trait]
 impl Lease for RedisLease {
-    /// A call that was turned down, or the first of a holder, is one `SET`. The `GET` that recognises a lease won by
-    /// a call whose answer was lost is sent only where there was such a call, or one that was answered "yes".
+    /// The first call of a holder, or one after a "no", is one `SET`. After a lost answer or a "yes", a `GET` follows a
+    /// `SET` that failed: it recognises a lease that an earlier call won.
     async fn acquire(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
         let key = self.key(shard);
         let perhaps_held = self.perhaps().insert(shard, holder.clone()).as_ref() == Some(holder);
@@ -152,7 +153,7 @@ impl Lease for RedisLease {
         released.await.map_err(self.failed("releasing the lease"))
     }
 
-    /// Wakes also when the subscription has been made, at first or anew: what was published before was not heard.
+    /// Also wakes when the subscription has been made, at first or anew: a release before that was not heard.
     async fn released(&self, shard: Shard) {
         self.releases.next(self.channel(shard)).await;
     }
@@ -163,7 +164,7 @@ impl Lease for RedisLease {
             redis::pipe().atomic().get(&key).pttl(&key).query_async::<(Option<String>, i64)>(connection).await
         });
         let (holder, remaining) = found.await.map_err(self.failed("asking who holds the lease"))?;
-        // A negative time to live: the key was set by hand, and does not expire.
+        // The time to live is negative: someone set the key by hand, and it does not expire.
         let remaining = u64::try_from(remaining).map_or(Duration::MAX, Duration::from_millis);
         Ok(holder.map(|holder| Held { holder, remaining }))
     }
@@ -175,17 +176,17 @@ impl fmt::Debug for RedisLease {
     }
 }
 
-/// The server of these settings, not connected to yet, and its address for errors.
+/// The server of these settings, without a connection yet, and its address for errors.
 fn primary_of(url: &str, tls_ca: &str) -> Result<(Arc<Primary>, String), RedisSetupError> {
     let address = Address::parse(url).map_err(RedisSetupError::Url)?;
     let at = address.shown();
     let authorities = authorities(tls_ca).map_err(RedisSetupError::TlsCa)?;
-    // The address has been read, so it is the certificates that it can refuse.
+    // The address has been read, so only the certificates can be refused.
     let primary = Primary::new(address, authorities).map_err(|why| RedisSetupError::TlsCa(why.to_string()))?;
     Ok((Arc::new(primary), at))
 }
 
-/// The PEM file, with a certificate in it.
+/// Reads the PEM file, which must hold a certificate.
 fn authorities(path: &str) -> Result<Option<Vec<u8>>, String> {
     if path.is_empty() {
         return Ok(None);
@@ -198,7 +199,7 @@ fn authorities(path: &str) -> Result<Option<Vec<u8>>, String> {
     }
 }
 
-/// As `PX` takes it: zero is an error there.
+/// The milliseconds for `PX`, which refuses zero.
 fn milliseconds(ttl: Duration) -> u64 {
     u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX).max(1)
 }

@@ -1,5 +1,5 @@
-//! Finding the server that has the lease: the one of the URL, or the one that the sentinels call the primary.
-//! (<https://redis.io/docs/latest/develop/reference/sentinel-clients/>)
+//! Finds the server that has the lease: that of the URL, or the one that the sentinels call the primary
+//! (<https://redis.io/docs/latest/develop/reference/sentinel-clients/>).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,22 +13,23 @@ use redis::{
 
 use super::address::{Address, Sentinels};
 
-/// Bounds a connection attempt, and the wait for an answer. Callers set tighter bounds where they need them.
+/// Bounds the making of a connection, and the wait for an answer. Callers set tighter bounds where they need them.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// When a silent peer is first probed, and between probes.
+/// The time before a silent peer is first probed, and between probes.
 const KEEPALIVE: Duration = Duration::from_secs(5);
 
 /// The server that has the lease.
 pub(super) struct Primary {
     address: Address,
     certificates: Option<TlsCertificates>,
-    /// Which sentinel is asked first: the last that was right, else the one after the last that was asked.
+    /// The index of the sentinel that is asked first: the last one that was right, or else the one after the last that
+    /// was asked.
     turn: AtomicUsize,
 }
 
 impl Primary {
-    /// `tls_ca`, as PEM, is trusted instead of the system's authorities.
+    /// `tls_ca` is PEM text whose authorities are trusted instead of the system's.
     pub(super) fn new(address: Address, tls_ca: Option<Vec<u8>>) -> RedisResult<Self> {
         let certificates = tls_ca.map(|root_cert| TlsCertificates { client_tls: None, root_cert: Some(root_cert) });
         let primary = Self { address, certificates, turn: AtomicUsize::new(0) };
@@ -56,9 +57,9 @@ impl Primary {
         client.get_async_pubsub().await
     }
 
-    /// Asks one sentinel after the other for the primary, and the primary whether it is one: a sentinel that was cut
-    /// off still names the last it knew. A call that is given up here leaves the turn to the next sentinel, so that
-    /// callers with little patience get to the others as well.
+    /// Asks one sentinel after the other for the primary, and then asks the primary whether it is one. A sentinel that
+    /// was cut off still names the last primary that it knew. A call that is given up here leaves the turn to the next
+    /// sentinel, so that impatient callers reach all sentinels too.
     async fn elected(&self, known: &Sentinels) -> RedisResult<(Client, MultiplexedConnection)> {
         let (first, count) = (self.turn.load(Ordering::Relaxed), known.asked.len());
         let mut error = RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, "no sentinel knows a primary"));
@@ -115,8 +116,7 @@ impl Primary {
     }
 }
 
-/// Finds dead subscriptions by the network's own means, without a command, and says nothing on connecting beyond
-/// what is needed.
+/// Finds dead subscriptions by the network's own means, without a command. Sends no more than needed when connecting.
 fn tuned(info: ConnectionInfo) -> ConnectionInfo {
     let tcp = info.tcp_settings().clone();
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE).with_retries(3);

@@ -1,4 +1,4 @@
-//! Hearing of released leases: a subscription per shard, on a connection of its own.
+//! Hears of released leases: one subscription per shard, on a connection of its own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,18 +14,18 @@ use tracing::debug;
 
 use super::primary::{Primary, TIMEOUT, timed_out};
 
-/// Between attempts to subscribe: at first and at most. Candidates campaign on their own every second, so nothing
-/// is lost by patience.
+/// The first and the longest wait between attempts to subscribe. Candidates campaign by themselves every second, so a
+/// long wait loses nothing.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-/// The subscriptions of one lease; they end with it.
+/// The subscriptions of one lease, which end with it.
 pub(super) struct Releases {
     primary: Arc<Primary>,
     subscriptions: Mutex<HashMap<String, Subscription>>,
 }
 
 struct Subscription {
-    /// Keeps one permit: a release between two waits wakes the second.
+    /// Keeps one permit, so that a release between two waits wakes the second.
     released: Arc<Notify>,
     task: AbortHandle,
 }
@@ -58,7 +58,7 @@ impl Drop for Subscription {
     }
 }
 
-/// Listens for ever, subscribing anew when the connection is lost.
+/// Listens for ever. Subscribes anew when the connection is lost.
 async fn listen(primary: Arc<Primary>, channel: String, released: Arc<Notify>) {
     loop {
         let (first, most) = RETRY;
@@ -68,14 +68,14 @@ async fn listen(primary: Arc<Primary>, channel: String, released: Arc<Notify>) {
         let subscribed = subscribe.retry(backoff).notify(|error, pause| {
             debug!(%channel, %error, ?pause, "cannot listen for released leases");
         });
-        // The retries do not end but by success.
+        // The retries end only with success.
         if let Ok(mut messages) = subscribed.await {
             released.notify_one();
             while messages.next().await.is_some() {
                 released.notify_one();
             }
         }
-        // A server that accepts and hangs up is not to be dialled in a circle.
+        // Waits, so that a server that accepts and hangs up is not dialled in a circle.
         tokio::time::sleep(first).await;
     }
 }

@@ -1,5 +1,6 @@
-//! A body that can be taken back until it is sent. FCM can do nothing with a request whose body it never got, so that
-//! one is not in doubt, whatever became of its connection. Of others it is only known that they got no more than its head.
+//! A body that can be taken back until it is sent. FCM can do nothing with a request whose body it never got. So such a
+//! request is not in doubt, whatever became of its connection. Of other servers it is only known that they got no more
+//! than the head.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,25 +9,26 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
-/// The bytes of one request, which go to whoever asks first: the connection, or whoever takes them back.
+/// The bytes of one request. The first caller gets them: the connection that sends them, or the sender that takes them
+/// back.
 #[derive(Clone)]
 pub(super) struct Offer(Arc<Mutex<Option<Bytes>>>);
 
-/// What the connection sends.
+/// The body that the connection sends.
 pub(super) struct Body {
     offer: Offer,
-    /// Not sent yet.
+    /// Bytes that are not sent yet.
     left: usize,
 }
 
-/// The bytes were taken back.
+/// The sender took the bytes back.
 #[derive(Debug, thiserror::Error)]
 #[error("the request was given up before it was sent")]
 pub(super) struct TakenBack;
 
 impl Offer {
     pub(super) fn new(bytes: Bytes) -> Self {
-        // No bytes are never asked for, so nothing would be known of them.
+        // A connection never asks for an empty body, so nothing would be known about it.
         Self(Arc::new(Mutex::new(Some(bytes).filter(|bytes| !bytes.is_empty()))))
     }
 
@@ -34,7 +36,7 @@ impl Offer {
         Body { offer: self.clone(), left: self.bytes().as_ref().map_or(0, Bytes::len) }
     }
 
-    /// True where nobody has asked for the bytes, and nobody will get them any more.
+    /// Takes the bytes back. True where the connection has not asked for them, and will not get them any more.
     pub(super) fn take_back(&self) -> bool {
         self.bytes().take().is_some()
     }

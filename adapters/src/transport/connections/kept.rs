@@ -1,7 +1,7 @@
-//! Which connections to an origin there are, and which of them is lent next.
+//! The connections to an origin, and which of them is lent next.
 //!
-//! Of those with room the first is lent, and of idle ones the one that was used last: so those that were opened for a rush
-//! fall idle after it, and idle ones are closed.
+//! Of the connections with room the first is lent, and of idle ones the last used. So connections that were opened for
+//! a rush fall idle after it, and idle connections are closed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,10 +13,10 @@ use super::body::Body;
 use crate::setup::POOL_IDLE;
 use crate::transport::exchange::NoAnswer;
 
-/// Requests at a time on one HTTP/2 connection.
+/// The most requests at a time on one HTTP/2 connection.
 const STREAMS: usize = 100;
 
-/// All who wait for a connection share what comes of it.
+/// The opening of a connection. All that wait for it share its result.
 pub(super) type Opening = Shared<BoxFuture<'static, Result<Opened, NoAnswer>>>;
 
 /// A connection that was opened.
@@ -26,7 +26,7 @@ pub(super) enum Opened {
     Http2(http2::SendRequest<Body>),
 }
 
-/// A connection that takes one request at a time, for the first who asks.
+/// A connection that takes one request at a time. The first that asks gets it.
 #[derive(Clone)]
 pub(super) struct First(Arc<Mutex<Option<http1::SendRequest<Body>>>>);
 
@@ -40,20 +40,20 @@ impl First {
     }
 }
 
-/// How a request goes out.
+/// The way of a request to its server.
 pub(super) enum Way {
-    /// Over this connection, which is nobody else's.
+    /// An idle connection that no other request uses.
     Idle(http1::SendRequest<Body>),
-    /// Over the connection of that name, once it is open.
+    /// The connection with this number, once it is open.
     Line(u64, Opening),
 }
 
 pub(super) struct Kept {
-    /// HTTP/1 connections that nobody uses, and since when; the one used last at the end.
+    /// Idle HTTP/1 connections, each with the time since when. The last used is at the end.
     idle: Vec<(http1::SendRequest<Body>, Instant)>,
-    /// HTTP/2 connections, and those being opened that may become one.
+    /// HTTP/2 connections, and opening connections that may become one.
     lines: Vec<Line>,
-    /// How many requests a connection is expected to take that is not open yet.
+    /// The expected number of requests that an opening connection will take at a time.
     expected: usize,
     opened: u64,
 }
@@ -67,12 +67,12 @@ struct Line {
 }
 
 impl Kept {
-    /// None yet. Only over TLS is HTTP/2 agreed upon.
+    /// No connection yet. Only over TLS can HTTP/2 be agreed upon.
     pub(super) fn new(encrypted: bool) -> Self {
         Self { idle: Vec::new(), lines: Vec::new(), expected: if encrypted { STREAMS } else { 1 }, opened: 0 }
     }
 
-    /// How many have been opened so far: the name of the last one.
+    /// The number of connections opened so far, which is the number of the last one.
     pub(super) fn opened(&self) -> u64 {
         self.opened
     }
@@ -81,7 +81,7 @@ impl Kept {
         self.idle.is_empty() && self.lines.is_empty()
     }
 
-    /// A connection with room that was opened after the one called `after`, 0 for any; else `open` opens one more.
+    /// A connection with room and a number above `after`; 0 means any. Where there is none, `open` opens one.
     pub(super) fn lend(&mut self, after: u64, open: impl FnOnce() -> Opening) -> Way {
         self.sweep();
         if after == 0
@@ -106,7 +106,7 @@ impl Kept {
         self.lines.push(Line { id, opening: opening.clone(), lent: 1, idle_since: Instant::now() });
     }
 
-    /// For the next request.
+    /// Keeps an idle connection for the next request.
     pub(super) fn give_back_idle(&mut self, sender: http1::SendRequest<Body>) {
         self.idle.push((sender, Instant::now()));
     }
@@ -118,17 +118,18 @@ impl Kept {
         }
     }
 
-    /// Lends it to nobody any more.
+    /// Lends the connection to no more requests.
     pub(super) fn retire(&mut self, id: u64) {
         self.lines.retain(|line| line.id != id);
     }
 
-    /// A connection turned out to take one request at a time: the next will.
+    /// Notes that a connection turned out to take one request at a time. The next one is expected to do the same.
     pub(super) fn found_http1(&mut self) {
         self.expected = 1;
     }
 
-    /// A connection turned out to take many requests at a time: it is shared, and the next will be.
+    /// Notes that a connection turned out to take many requests at a time. It is shared, and the next one is expected
+    /// to do the same.
     pub(super) fn found_http2(&mut self, id: u64, opening: &Opening) {
         if self.expected == 1 {
             self.expected = STREAMS;
@@ -138,7 +139,7 @@ impl Kept {
         }
     }
 
-    /// Closes what nobody has used for long, and forgets what is closed.
+    /// Closes connections that were idle for long, and forgets closed ones.
     pub(super) fn sweep(&mut self) {
         let now = Instant::now();
         let long_ago = self.idle.partition_point(|(_, since)| now - *since >= POOL_IDLE);
@@ -151,7 +152,7 @@ impl Kept {
 impl Line {
     fn is_worth_keeping(&self) -> bool {
         match self.opening.peek() {
-            // Whoever wanted it has given up.
+            // The requests that wanted it have given up.
             None => self.lent > 0,
             Some(Ok(Opened::Http1(_)) | Err(_)) => false,
             Some(Ok(Opened::Http2(sender))) => {
@@ -160,7 +161,7 @@ impl Line {
         }
     }
 
-    /// How many requests it takes at a time.
+    /// How many requests the connection takes at a time.
     fn room(&self, expected: usize) -> usize {
         match self.opening.peek() {
             None => expected,
@@ -316,7 +317,7 @@ mod tests {
         let mut kept = Kept::new(true);
         let (first, opening) = line(kept.lend(0, silent));
         opening.clone().await.unwrap();
-        // As where one server of a name speaks HTTP/1, and another HTTP/2.
+        // As with a name that has one server of HTTP/1, and another of HTTP/2.
         kept.found_http1();
         kept.found_http2(first, &opening);
         kept.give_back(first);

@@ -1,8 +1,9 @@
-//! The connections of a channel: kept and used again, as many to an origin as what is in flight needs, and no more.
+//! The connections of a channel. They are kept and used again. An origin has as many as its requests in flight need,
+//! and no more.
 //!
-//! [`Connections`] knows the origins, `kept` which connection of one is lent next, `origin` sends over it, and `body` knows
-//! whether that was begun: what a connection refused unread goes over another one, within the same attempt. Nothing else is
-//! sent twice, no redirect is followed, and no proxy is asked.
+//! [`Connections`] knows the origins. `kept` decides which connection of an origin is lent next. `origin` sends over
+//! it, and `body` knows whether the sending has begun. A request that a connection refused unread goes over another
+//! one, within the same attempt. Nothing else is sent twice, no redirect is followed, and no proxy is used.
 
 mod body;
 mod kept;
@@ -27,10 +28,10 @@ use crate::transport::network::Guard;
 use crate::transport::network::dial::Dialer;
 use crate::transport::network::tls::Tls;
 
-/// How often connections are looked through for those that nobody has used for long.
+/// How often long idle connections are closed.
 const SWEEP: Duration = Duration::from_secs(30);
 
-/// What is to be sent.
+/// A request to send.
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) url: Url,
@@ -46,7 +47,7 @@ impl std::fmt::Debug for Request {
     }
 }
 
-/// The connections of a channel, by origin. None is opened before it is needed.
+/// The connections of a channel, by origin. A connection is opened only when it is needed.
 pub(crate) struct Connections {
     head_alone: HeadAlone,
     guard: Arc<Guard>,
@@ -58,15 +59,15 @@ pub(crate) struct Connections {
 type Origins = Mutex<HashMap<String, Arc<Origin>>>;
 
 impl Connections {
-    /// Connections to what `guard` permits. `patience` is for making one.
+    /// Connections to the addresses that `guard` permits. `patience` is the time for making one.
     pub(crate) fn new(head_alone: HeadAlone, guard: Arc<Guard>, tls: Tls, patience: Duration) -> Self {
         Self { head_alone, guard, tls, patience, origins: Arc::default() }
     }
 
-    /// Sends `request` and waits for the status and the headers of its answer.
+    /// Sends `request`, and waits for the status and the headers of its answer.
     ///
     /// # Cancel safety
-    /// Dropping it leaves the request in doubt.
+    /// Dropping the call leaves the request in doubt.
     pub(crate) async fn send(&self, request: &Request, deadline: Instant) -> Result<Answered, NoAnswer> {
         let (response, lent) = self.origin(&request.url).send(request, self.head_alone, deadline).await?;
         Ok(Answered { response, lent })
@@ -93,13 +94,13 @@ impl std::fmt::Debug for Connections {
     }
 }
 
-/// Closes what nobody uses and forgets origins without connections, as long as there are any.
+/// Closes idle connections, and forgets origins without connections, as long as there are any.
 async fn sweep(origins: Weak<Origins>) {
     loop {
         tokio::time::sleep(SWEEP).await;
         let Some(origins) = origins.upgrade() else { return };
         let mut origins = lock(&origins);
-        // Whoever sends holds the origin as well.
+        // A sender holds the origin too.
         origins.retain(|_, origin| origin.sweep() || Arc::strong_count(origin) > 1);
         if origins.is_empty() {
             return;
@@ -111,8 +112,8 @@ fn lock(origins: &Origins) -> MutexGuard<'_, HashMap<String, Arc<Origin>>> {
     origins.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An answer whose body has not been read. Where that is read to its end, the connection is kept for the next request; else it
-/// is dropped.
+/// An answer whose body has not been read. A connection whose body is read to its end is kept for the next request.
+/// Otherwise it is dropped.
 pub(crate) struct Answered {
     response: Response<Incoming>,
     lent: Lent,
@@ -123,7 +124,7 @@ impl Answered {
         self.response.status()
     }
 
-    /// Reads the body up to the cap and the deadline; a body that does not come whole is as much as did come.
+    /// Reads the body up to the cap and the deadline. A body that does not arrive whole is what did arrive.
     pub(crate) async fn read(self, deadline: Instant) -> Read {
         let (head, mut body) = self.response.into_parts();
         let (bytes, whole) = exchange::read(&mut body, deadline).await;
@@ -133,8 +134,8 @@ impl Answered {
         Read { status: head.status, headers: head.headers, body: bytes }
     }
 
-    /// Reads away a body that nobody wants; gives up, and the connection with it, where that takes too long or too
-    /// much.
+    /// Reads a body and throws it away. Gives up, and drops the connection, where that takes too long or the body is
+    /// too large.
     pub(crate) async fn drain(mut self, deadline: Instant) {
         if exchange::drain(self.response.body_mut(), deadline).await {
             self.lent.keep();
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
     use crate::setup::{POOL_IDLE, Setup};
 
-    /// Accepts connections and answers the first request of each; says over its channel when one is closed.
+    /// Accepts connections and answers the first request of each. Says over its channel when one is closed.
     async fn server() -> (Url, tokio::sync::mpsc::UnboundedReceiver<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();

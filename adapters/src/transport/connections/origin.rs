@@ -1,12 +1,12 @@
-//! The connections to one origin, HTTP/2 where it speaks that, and requests over them.
+//! The connections to one origin, over HTTP/2 where it speaks that, and requests over them.
 //!
-//! On an HTTP/1 connection one request goes at a time. On one of HTTP/2 FCM takes 100 at a time and lets further ones wait
-//! (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>), as most servers do, so that many are sent over it at
-//! most, and the next one is opened.
+//! An HTTP/1 connection carries one request at a time. On an HTTP/2 connection FCM takes 100 requests at a time and
+//! lets further ones wait (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>); most servers do the same. So
+//! at most that many requests share a connection, and then the next one is opened.
 //!
-//! A server that goes away (`GOAWAY`), as FCM does after some idle minutes, or that closes a connection which nobody uses,
-//! fails no message: what it refused unread goes over another one. That is opened anew, as those of before may go away as
-//! well.
+//! FCM, like other servers, goes away (`GOAWAY`) after some idle minutes, or closes an idle connection. No message
+//! fails by that: a request that was refused unread goes over another connection. That one is newly opened, as older
+//! ones may go away too.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,17 +27,17 @@ use crate::setup;
 use crate::transport::exchange::{HeadAlone, NoAnswer, timed_out, unanswered};
 use crate::transport::network::dial::Dialer;
 
-/// Requests that a connection takes before the server has said how many it takes at a time. It says so as soon as it
-/// greets (RFC 9113, 3.4), and refuses those beyond.
+/// Requests that a connection takes before the server has said how many it takes at a time. The server says so in its
+/// greeting (RFC 9113, 3.4), and refuses requests beyond that number.
 const BEFORE_SETTINGS: usize = 1;
 
-/// How long a connection may take to be ready whose last answer has been read.
+/// How long a connection may take to be ready again after its last answer was read.
 const READY: Duration = Duration::from_secs(1);
 
-/// Connections that may refuse a request before its attempt has failed.
+/// The number of connections that may refuse a request before its attempt fails.
 const REFUSALS: usize = 5;
 
-/// What goes out to one origin.
+/// The requests to one origin.
 pub(super) struct Origin {
     dialer: Arc<Dialer>,
     kept: Mutex<Kept>,
@@ -49,7 +49,7 @@ impl Origin {
         Self { dialer: Arc::new(dialer), kept }
     }
 
-    /// Sends `request` and waits for the status and the headers of its answer.
+    /// Sends `request`, and waits for the status and the headers of its answer.
     pub(super) async fn send(
         self: Arc<Self>,
         request: &Request,
@@ -67,7 +67,7 @@ impl Origin {
                     lent.retire();
                 }
                 Err(NoAnswer::NotPermitted) => {
-                    // It was not used. Where making one takes longer than a term, the next has it.
+                    // The connection was not used. Where making one takes longer than a term, the next term has it.
                     lent.keep();
                     return Err(NoAnswer::NotPermitted);
                 }
@@ -97,7 +97,7 @@ impl Origin {
             return Err(NoAnswer::NotPermitted);
         }
         let sent = Instant::now();
-        // Whose body is taken back gets it no more.
+        // A connection whose body is taken back does not get it any more.
         match timeout_at(deadline, sender.send(outgoing)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(unanswered(&error, origin, offer.take_back(), head_alone)),
@@ -106,14 +106,14 @@ impl Origin {
         }
     }
 
-    /// Closes what nobody has used for long. False where nothing is left.
+    /// Closes connections that were idle for long. False where none is left.
     pub(super) fn sweep(&self) -> bool {
         let mut kept = self.kept();
         kept.sweep();
         !kept.is_empty()
     }
 
-    /// A place on a connection opened after the one called `after`. Where none has room, one more is opened.
+    /// A place on a connection with a number above `after`. Where none has room, one more is opened.
     async fn lend(self: &Arc<Self>, after: u64, deadline: Instant) -> Result<Lent, NoAnswer> {
         loop {
             let (newest, way) = {
@@ -125,7 +125,7 @@ impl Origin {
                 Way::Idle(sender) => return Ok(self.lent(newest, Sender::Http1(sender))),
                 Way::Line(id, opening) => (id, opening),
             };
-            // From here on it is given back, whatever happens.
+            // From here on the place is given back, whatever happens.
             let place = Place { origin: Arc::clone(self), id };
             let opened = timeout_at(deadline, opening.clone()).await.unwrap_or_else(|_| {
                 Err(NoAnswer::NotSent(format!("no connection to {} within the timeout", self.dialer.origin())))
@@ -138,7 +138,7 @@ impl Origin {
                 Opened::Http1(first) => {
                     place.retire();
                     self.kept().found_http1();
-                    // Of all who waited for it one has it.
+                    // Of all the requests that waited for the connection, one gets it.
                     if let Some(sender) = first.take() {
                         return Ok(self.lent(newest, Sender::Http1(sender)));
                     }
@@ -167,7 +167,7 @@ impl Origin {
                     .handshake(wire)
                     .await
                     .map_err(refused)?;
-                // How it ends is told to the requests on it.
+                // The end of the connection is reported to its requests.
                 tokio::spawn(connection);
                 Ok(Opened::Http2(sender))
             } else {
@@ -185,10 +185,10 @@ impl Origin {
     }
 }
 
-/// A connection to send one request over.
+/// A connection that is lent to one request.
 pub(super) struct Lent {
     origin: Arc<Origin>,
-    /// The last connection that was opened when this one was lent.
+    /// The number of the newest connection when this one was lent.
     newest: u64,
     sender: Sender,
 }
@@ -199,14 +199,14 @@ enum Sender {
 }
 
 impl Lent {
-    /// For the next request: the answer to this one has been read to its end.
+    /// Keeps the connection for the next request: the answer to this one has been read to its end.
     pub(super) fn keep(self) {
         if let Sender::Http1(sender) = self.sender {
             self.origin.kept().give_back_idle(sender);
         }
     }
 
-    /// Lends the connection to nobody any more; it closes after the last answer.
+    /// Lends the connection to no more requests. It closes after the last answer.
     fn retire(self) {
         if let Sender::Http2(_, place) = self.sender {
             place.retire();
@@ -215,13 +215,13 @@ impl Lent {
 }
 
 impl Sender {
-    /// The request as this connection takes it; else what is wrong with its URL.
+    /// The request in the form of this connection. The error says what is wrong with its URL.
     fn request(&self, request: &Request, body: Body) -> Result<hyper::Request<Body>, String> {
         let Request { method, url, headers, .. } = request;
         let mut outgoing = hyper::Request::new(body);
         *outgoing.method_mut() = method.clone();
         *outgoing.headers_mut() = headers.clone();
-        // Some firewalls let nothing through that does not say what it accepts.
+        // Some firewalls block a request that does not say what it accepts.
         for (name, value) in [(ACCEPT, "*/*"), (USER_AGENT, setup::USER_AGENT)] {
             outgoing.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
         }
@@ -237,10 +237,10 @@ impl Sender {
         Ok(outgoing)
     }
 
-    /// Waits until the connection takes a request; false where it does not, and has taken none.
+    /// Waits until the connection takes a request. False where it does not, and has taken none.
     async fn is_ready(&mut self) -> bool {
         match self {
-            // One whose last request was answered before it was read may be stuck in it.
+            // A connection whose last request was answered before it was read may be stuck in it.
             Self::Http1(sender) => timeout(READY, sender.ready()).await.is_ok_and(|ready| ready.is_ok()),
             Self::Http2(sender, _) => sender.ready().await.is_ok(),
         }
@@ -258,19 +258,19 @@ fn not_taken(origin: &str) -> NoAnswer {
     NoAnswer::NotSent(format!("{origin} did not take the request within the timeout"))
 }
 
-/// With the port, unless it is the scheme's own.
+/// The host with its port, unless that is the scheme's own.
 fn host(url: &Url) -> &str {
     &url[Position::BeforeHost..Position::AfterPort]
 }
 
-/// A place on a connection, given back when it is dropped.
+/// A place on a connection, which is given back when it is dropped.
 struct Place {
     origin: Arc<Origin>,
     id: u64,
 }
 
 impl Place {
-    /// For nobody else.
+    /// Lends the connection to no other request.
     fn retire(self) {
         self.origin.kept().retire(self.id);
     }

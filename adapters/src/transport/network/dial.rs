@@ -1,4 +1,5 @@
-//! Making a connection: the name, TCP, TLS. What is dialled has been checked by the guard: see [`super::resolver`].
+//! Making a connection: the name, TCP, TLS. The guard has checked each address that is dialled: see
+//! [`super::resolver`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,14 +21,14 @@ use super::{Guard, tls};
 use crate::setup::origin;
 use crate::transport::exchange::NoAnswer;
 
-/// How long an address may take before the next is tried beside it (RFC 8305, 5).
+/// How long an address may take before the next one is tried beside it (RFC 8305, 5).
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// How long a connection is idle before it is asked, and how often it is asked in vain before it is closed.
+/// How long a connection is idle before it is probed, and how often it is probed in vain before it is closed.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 const KEEPALIVE_TRIES: u32 = 3;
 
-/// How long a connection may take nothing of what was written before it is closed, in milliseconds.
+/// How long the peer may leave written data untaken before the connection is closed, in milliseconds.
 const UNTAKEN_MS: u32 = 30_000;
 
 /// A connection, encrypted or not.
@@ -46,13 +47,13 @@ pub(crate) struct Dialled {
 pub(crate) struct Dialer<L = System> {
     url: Url,
     resolver: Resolver<L>,
-    /// None: in plain text.
+    /// The TLS of the origin. None: plain text.
     tls: Option<TlsConnector>,
     patience: Duration,
 }
 
 impl Dialer {
-    /// For the origin of `url`; `patience` is for a whole connection.
+    /// A dialer for the origin of `url`. `patience` is the time for making a whole connection.
     pub(crate) fn new(url: &Url, guard: Arc<Guard>, tls: &TlsConnector, patience: Duration) -> Self {
         let tls = (url.scheme() == "https").then(|| tls.clone());
         Self { url: url.clone(), resolver: Resolver::new(guard), tls, patience }
@@ -68,7 +69,7 @@ impl<L: Lookup> Dialer<L> {
         self.tls.is_some()
     }
 
-    /// A new connection; else why there is none. Nothing was sent over it either way.
+    /// A new connection. The error says why there is none. Either way, nothing was sent over it.
     pub(crate) async fn dial(&self) -> Result<Dialled, NoAnswer> {
         let dialled = timeout(self.patience, async {
             let addresses = self.addresses().await?;
@@ -113,8 +114,8 @@ impl<L: Lookup> Dialer<L> {
     }
 }
 
-/// The first of the addresses that answers. The next is tried beside those before it after `stagger`, or once
-/// one has failed.
+/// Connects to the first address that answers. The next address is tried beside those before it after `stagger`, or
+/// once one has failed.
 async fn connect(addresses: &[SocketAddr], stagger: Duration) -> io::Result<TcpStream> {
     let mut addresses = addresses.iter();
     let mut attempts = FuturesUnordered::new();
@@ -136,8 +137,8 @@ async fn connect(addresses: &[SocketAddr], stagger: Duration) -> io::Result<TcpS
     }
 }
 
-/// Has the kernel find out within a minute that nobody is at the other end any more, also while a connection is idle (a
-/// request over it would be in doubt), or that it takes nothing (closing it would wait for that).
+/// Lets the kernel find out within a minute that the peer is gone, even while the connection is idle, or that the peer
+/// takes no data. A request over a dead connection would be in doubt, and closing a stuck one would wait.
 fn ask_whether_it_holds(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, KEEPALIVE)?;
@@ -155,7 +156,7 @@ mod tests {
     use super::super::resolver::tests::resolver;
     use super::*;
 
-    /// Listeners of 127.0.0.2 and of 127.0.0.1, whose port may be somebody else's.
+    /// Listeners on 127.0.0.2 and 127.0.0.1. Another program may have the same port there.
     async fn two_of_one_port() -> (TcpListener, std::net::TcpListener) {
         loop {
             let permitted = TcpListener::bind("127.0.0.2:0").await.unwrap();
@@ -166,7 +167,7 @@ mod tests {
         }
     }
 
-    /// A name is asked for once for each connection, and what it is told is what it dials.
+    /// Each connection looks its name up once, and dials the answer.
     #[tokio::test]
     async fn a_client_never_dials_what_a_rebinding_name_turns_into() {
         let (permitted, forbidden) = two_of_one_port().await;

@@ -1,8 +1,8 @@
-//! Which addresses a channel may reach. Whoever can write a row can name a URL, so a channel reaches the public
-//! internet and nothing else, unless its `allow_networks` says so.
+//! Which addresses a channel may reach. An application that can write a row can name any URL. So a channel reaches the
+//! public internet and nothing else, unless its `allow_networks` says so.
 //!
-//! **Invariant** What is checked is what is dialled: names are checked by the resolver that [`dial`] uses
-//! ([`resolver::Resolver`]), and hosts that are addresses, which skip the resolver, before the request.
+//! **Invariant** The checked address is the dialled address: the resolver that [`dial`] uses ([`resolver::Resolver`])
+//! checks names; hosts that are addresses skip the resolver, and are checked before the request.
 
 pub(crate) mod dial;
 mod ranges;
@@ -22,12 +22,12 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// A guard that lets through public addresses and `allowed`, the setting `channels.NAME.allow_networks`.
+    /// A guard that permits public addresses and `allowed`, the setting `channels.NAME.allow_networks`.
     pub(crate) fn new(channel: &str, allowed: &[IpNet]) -> Self {
         Self { allowed: allowed.to_vec(), setting: format!("channels.{channel}.allow_networks") }
     }
 
-    /// Whether `ip` may be dialled; else what it is.
+    /// Whether `ip` may be dialled. The error says what kind of address it is.
     fn permit(&self, ip: IpAddr) -> Result<(), &'static str> {
         let plain = embedded(ip);
         if self.allowed.iter().any(|net| net.contains(&plain) || net.contains(&ip)) {
@@ -36,7 +36,7 @@ impl Guard {
         ranges::reserved(plain).map_or(Ok(()), Err)
     }
 
-    /// Checks a host that may be an address. Names pass: they are checked when they are resolved.
+    /// Checks a host that may be an address. A name passes here: it is checked when it is resolved.
     pub(crate) fn check_host(&self, host: &Host<&str>) -> Result<(), Forbidden> {
         let ip = match host {
             Host::Ipv4(ip) => IpAddr::V4(*ip),
@@ -49,7 +49,7 @@ impl Guard {
     /// Those of `addresses` that may be dialled.
     ///
     /// # Errors
-    /// [`Forbidden`] where there are addresses and none of them may.
+    /// [`Forbidden`] where there are addresses and none of them may be dialled.
     fn filter(&self, name: &str, addresses: Vec<IpAddr>) -> Result<Vec<IpAddr>, Forbidden> {
         let refused = addresses.iter().find_map(|&ip| self.permit(ip).err().map(|what| (ip, what)));
         let permitted: Vec<IpAddr> = addresses.into_iter().filter(|&ip| self.permit(ip).is_ok()).collect();
@@ -74,7 +74,7 @@ pub(crate) struct Forbidden {
     setting: String,
 }
 
-/// The IPv4 address inside an IPv4-mapped or IPv4-compatible IPv6 address; any other address as it is.
+/// The IPv4 address inside an IPv4-mapped or IPv4-compatible IPv6 address. Any other address is returned unchanged.
 fn embedded(ip: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = ip else { return ip };
     if v6 == Ipv6Addr::UNSPECIFIED || v6 == Ipv6Addr::LOCALHOST {

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// What `ip` is, where it is reserved. The narrower range stands before the wider.
+/// The kind of network of `ip`, where it is reserved. The narrower range stands before the wider.
 pub(super) fn reserved(ip: IpAddr) -> Option<&'static str> {
     RESERVED.iter().find(|(net, _)| net.contains(&ip)).map(|&(_, what)| what)
 }
@@ -68,7 +68,7 @@ const RESERVED: &[(IpNet, &str)] = &[
 mod tests {
     use super::*;
 
-    /// The list as it must be: what somebody takes out of the table, or narrows, is missed here.
+    /// The list as it must be: a network that is taken out of the table, or narrowed, is missed here.
     const REFUSED: &[(&str, &str, &str)] = &[
         ("\"this network\"", "0.0.0.0", "0.255.255.255"),
         ("private", "10.0.0.0", "10.255.255.255"),

@@ -1,5 +1,5 @@
-//! The resolver that connections are made with: it returns only addresses that the channel may reach, so a name
-//! cannot be public when it is checked and private when it is dialled.
+//! The resolver of all connections. It returns only addresses that the channel may reach. So a name cannot be public
+//! when it is checked and private when it is dialled.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,14 +10,14 @@ use url::Host;
 
 use super::{Forbidden, Guard};
 
-/// Where names are looked up.
+/// A source of addresses for names.
 #[async_trait]
 pub(crate) trait Lookup: Send + Sync + 'static {
     /// The addresses of `name`.
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// The system's resolver (`getaddrinfo`). Its answers are not kept: a pooled connection needs no look-up.
+/// The resolver of the system (`getaddrinfo`). Its answers are not kept: a pooled connection needs no look-up.
 pub(crate) struct System;
 
 #[async_trait]
@@ -80,7 +80,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Behind a guard that lets public addresses through and those of `allowed`.
+    /// A resolver behind a guard that permits public addresses and those of `allowed`.
     pub(in super::super) fn resolver(allowed: &[&str], answers: &[&[&str]]) -> Resolver<Scripted> {
         let allowed: Vec<_> = allowed.iter().map(|network| network.parse().unwrap()).collect();
         let answers = answers.iter().map(|ips| ips.iter().map(|ip| ip.parse().unwrap()).collect()).collect();

@@ -1,5 +1,5 @@
-//! How origins are spoken to over TLS: all alike, but for the certificate that some are shown; and what a server proves that
-//! takes none.
+//! TLS to origins: the same for all of them, except for the certificate that some are shown. Also recognises a server
+//! that refused the certificate, which proves that it read no request.
 
 use std::io;
 use std::pin::Pin;
@@ -23,22 +23,22 @@ pub(crate) struct Tls {
 
 struct Certified {
     tls: TlsConnector,
-    /// The origin of this alone is shown the certificate; none: whoever asks for one.
+    /// The only origin that is shown the certificate. None: any server that asks for one.
     only_to: Option<Url>,
 }
 
 impl Tls {
-    /// The same for all.
+    /// TLS that is the same for all origins.
     pub(crate) fn new(plain: ClientConfig) -> Self {
         Self { plain: Arc::new(plain).into(), certified: None }
     }
 
-    /// Shows a certificate, by `certified`, to the origin of `only_to`, or to whoever asks for one.
+    /// Shows a certificate, by `certified`, to the origin of `only_to`, or to any server that asks for one.
     pub(crate) fn with_certificate(self, certified: ClientConfig, only_to: Option<Url>) -> Self {
         Self { certified: Some(Certified { tls: Arc::new(certified).into(), only_to }), ..self }
     }
 
-    /// How the origin of `url` is spoken to.
+    /// The TLS settings for the origin of `url`.
     pub(crate) fn to(&self, url: &Url) -> &TlsConnector {
         self.certified(url).map_or(&self.plain, |certified| &certified.tls)
     }
@@ -50,10 +50,11 @@ impl Tls {
     }
 }
 
-/// Begins what is said of a server that ended the handshake over the certificate of the client.
+/// The beginning of the error where a server ended the handshake over the client's certificate.
 const REFUSED: &str = "it did not take the certificate it was shown, or wants one";
 
-/// What servers say of the certificate of a client and of its signature, while they shake hands and at no other time (RFC 8446, 6.2).
+/// The alerts about a client's certificate and its signature. Servers send them only during the handshake (RFC 8446,
+/// 6.2).
 const OF_CERTIFICATES: [AlertDescription; 8] = [
     AlertDescription::BadCertificate,
     AlertDescription::CertificateExpired,
@@ -65,24 +66,24 @@ const OF_CERTIFICATES: [AlertDescription; 8] = [
     AlertDescription::UnsupportedCertificate,
 ];
 
-/// What is spoken over `stream`, whose handshake is over on this side.
+/// The connection over `stream`, whose handshake is over on this side.
 pub(crate) fn wire(stream: TlsStream<TcpStream>) -> Box<dyn Wire> {
     match stream.get_ref().1.protocol_version() {
         Some(ProtocolVersion::TLSv1_3) => Box::new(Unheard { stream, heard: false }),
-        // Before 1.3 the server has taken the certificate by then.
+        // Before TLS 1.3 the server has accepted the certificate by then.
         Some(_) | None => Box::new(stream),
     }
 }
 
-/// Whether this came of a server that ended the handshake over a certificate: then it has read nothing.
+/// Whether the error comes from a server that ended the handshake over a certificate. Such a server has read nothing.
 pub(crate) fn is_refused_certificate(error: &io::Error) -> bool {
-    // By its words: HTTP/2 keeps those alone.
+    // It is recognised by its words, since HTTP/2 keeps nothing else of the error.
     error.get_ref().is_some_and(|inner| inner.to_string().starts_with(REFUSED))
 }
 
-/// Since TLS 1.3 a client may write before the server has judged its certificate, and hears of that when it reads (RFC 8446,
-/// 4.4.2.4). This is a connection that the server may have said nothing on yet: an alert over the certificate is the
-/// end of the handshake then, and not of something later.
+/// Since TLS 1.3 a client may write before the server has judged its certificate, and hears the verdict when it reads
+/// (RFC 8446, 4.4.2.4). On this connection the server may have said nothing yet. Then an alert about the certificate
+/// ends the handshake, and is about nothing later.
 struct Unheard<S> {
     stream: S,
     heard: bool,
@@ -141,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// What a server says: some bytes, and then an alert.
+    /// A server that says some bytes, and then an alert.
     struct Says(&'static [u8], AlertDescription);
 
     impl AsyncRead for Says {

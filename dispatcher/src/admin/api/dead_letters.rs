@@ -11,9 +11,9 @@ use super::problem::Kind;
 use super::requests::{Authored, Body, Filtered, Id, Page, Params, PurgeBody, RedriveBody};
 use super::{Answer, Office, Problem};
 
-/// Dead letters, the last that died first, in pages.
+/// Lists dead letters in pages, the most recently dead first.
 #[utoipa::path(get, path = "/api/v1/dead-letters", operation_id = "list_dead_letters", tag = "dead letters", params(DeadLetterFilter, Page), responses(
-    (status = 200, description = "A page. `Link` with `rel=\"next\"` leads to the next one", body = DeadLetterPage,
+    (status = 200, description = "A page. `Link` with `rel=\"next\"` leads to the next page", body = DeadLetterPage,
      headers(("link" = String, description = "RFC 8288"))),
     Problem,
 ))]
@@ -26,7 +26,8 @@ pub(super) async fn list(
     Ok((link(&uri, letters.next.as_ref()), Json(letters)))
 }
 
-/// Dead letters counted by what they have in common, the most first.
+/// Counts dead letters in groups that have channel, reason, status code and error in common. The largest group comes
+/// first.
 #[utoipa::path(get, path = "/api/v1/dead-letters/groups", operation_id = "count_dead_letters", tag = "dead letters", params(DeadLetterFilter), responses(
     (status = 200, description = "The groups", body = [DeadGroup]),
     Problem,
@@ -38,7 +39,9 @@ pub(super) async fn groups(
     Ok(Json(office.database.dead_groups(&Selection::Filter(filter)).await?))
 }
 
-/// The same, of a selection: what a redrive or a purge of it would mean. Changes nothing.
+/// Counts the dead letters of a selection in the same groups.
+///
+/// The answer shows what a redrive or a purge of this selection would change. It changes nothing itself.
 #[utoipa::path(post, path = "/api/v1/dead-letters/groups", operation_id = "count_selected_dead_letters", tag = "dead letters", request_body = Selection, responses(
     (status = 200, description = "The groups", body = [DeadGroup]),
     Problem,
@@ -50,9 +53,9 @@ pub(super) async fn groups_of(
     Ok(Json(office.database.dead_groups(&selection).await?))
 }
 
-/// Make dead letters due again, with attempts and age starting anew.
+/// Makes dead letters due again. Their attempts and their age start anew.
 #[utoipa::path(post, path = "/api/v1/dead-letters/redrive", operation_id = "redrive_dead_letters", tag = "dead letters", request_body = RedriveBody, responses(
-    (status = 200, description = "What was done; `audit_id` names it for an undo", body = Redriven),
+    (status = 200, description = "What the redrive did. Its `audit_id` names it for an undo", body = Redriven),
     Problem,
 ))]
 pub(super) async fn redrive(State(office): State<Office>, Body(body): Body<RedriveBody>) -> Answer<Redriven> {
@@ -60,19 +63,21 @@ pub(super) async fn redrive(State(office): State<Office>, Body(body): Body<Redri
     Ok(Json(office.database.redrive(&body.selection, pace, &body.author.into_author()).await?))
 }
 
-/// Delete dead letters and their attempts. Only the audit remembers them.
+/// Deletes dead letters and their attempts. Only the audit remembers them.
 #[utoipa::path(post, path = "/api/v1/dead-letters/purge", operation_id = "purge_dead_letters", tag = "dead letters", request_body = PurgeBody, responses(
-    (status = 200, description = "What was done", body = Purged),
+    (status = 200, description = "What the purge did", body = Purged),
     Problem,
 ))]
 pub(super) async fn purge(State(office): State<Office>, Body(body): Body<PurgeBody>) -> Answer<Purged> {
     Ok(Json(office.database.purge(&body.selection, &body.author.into_author()).await?))
 }
 
-/// Take back what a redrive did to messages that have not been sent since. `id` is its `audit_id`.
+/// Undoes a redrive, for the messages that have not been claimed or attempted since.
+///
+/// `id` is the `audit_id` of the redrive.
 #[utoipa::path(post, path = "/api/v1/redrives/{id}/undo", operation_id = "undo_redrive", tag = "dead letters", params(("id" = i64, Path)),
     request_body = Authored, responses(
-    (status = 200, description = "What was done", body = Undone),
+    (status = 200, description = "What the undo did", body = Undone),
     Problem,
 ))]
 pub(super) async fn undo(State(office): State<Office>, Id(id): Id, Body(author): Body<Authored>) -> Answer<Undone> {
@@ -80,8 +85,8 @@ pub(super) async fn undo(State(office): State<Office>, Id(id): Id, Body(author):
     done.map(Json).ok_or_else(|| Problem::new(Kind::NotThere, format!("no redrive has the audit entry {id}")))
 }
 
-/// Where the next page is, <https://www.rfc-editor.org/rfc/rfc8288>. Relative, since a proxy may have put all of it
-/// elsewhere.
+/// The header that leads to the next page, <https://www.rfc-editor.org/rfc/rfc8288>. The address in it is relative,
+/// since a proxy may serve the API under another one.
 pub(super) fn link(uri: &Uri, next: Option<&impl ToString>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let Some(next) = next else { return headers };

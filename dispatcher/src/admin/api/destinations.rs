@@ -13,31 +13,31 @@ use super::requests::{Authored, Body, Params, PauseBody};
 use super::{Answer, Office, Problem};
 use crate::configured::meant;
 
-/// Which destinations.
+/// The query of a list of destinations.
 #[derive(Debug, Clone, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct Which {
-    /// All of which something is remembered, and not only those that hold something up.
+    /// True: list every destination that the outbox remembers. False: only those that hold messages up.
     #[serde(default)]
     pub all: bool,
 }
 
-/// Destinations and channels that hold something up, by name.
+/// Lists the destinations and channels that hold messages up, by name.
 #[utoipa::path(get, path = "/api/v1/destinations", operation_id = "list_destinations", tag = "destinations",
     params(Which), responses(
-    (status = 200, description = "What holds each of them up", body = [DestinationEntry]),
+    (status = 200, description = "The destinations, and what holds messages up at each", body = [DestinationEntry]),
     Problem,
 ))]
 pub(super) async fn list(State(office): State<Office>, Params(which): Params<Which>) -> Answer<Vec<DestinationEntry>> {
     Ok(Json(office.database.destinations(which.all).await?))
 }
 
-/// Pause a destination, or a channel as a whole. What is in flight goes on.
+/// Pauses a destination, or a whole channel. Messages in flight go on.
 #[utoipa::path(post, path = "/api/v1/destinations/{id}/pause", operation_id = "pause_destination", tag = "destinations",
     params(("id" = String, Path, description = "A channel, or the URL of a destination, percent-encoded")),
     request_body = PauseBody, responses(
-    (status = 200, description = "It is paused", body = Paused),
+    (status = 200, description = "The destination is paused", body = Paused),
     Problem,
 ))]
 pub(super) async fn pause(
@@ -53,11 +53,13 @@ pub(super) async fn pause(
     Ok(Json(office.database.pause(&destination, lasting, &body.author.into_author()).await?))
 }
 
-/// End every pause of a destination, or of a channel. Rows that were put aside are due again when they were.
+/// Ends every pause of a destination or of a channel.
+///
+/// Rows that were deferred are due again at their own times.
 #[utoipa::path(post, path = "/api/v1/destinations/{id}/resume", operation_id = "resume_destination", tag = "destinations",
     params(("id" = String, Path, description = "A channel, or the URL of a destination, percent-encoded")),
     request_body = Authored, responses(
-    (status = 200, description = "It takes messages again", body = Resumed),
+    (status = 200, description = "The destination takes messages again", body = Resumed),
     Problem,
 ))]
 pub(super) async fn resume(
@@ -73,7 +75,7 @@ fn named(office: &Office, name: &str) -> Result<String, Problem> {
     meant(name, &office.configured.current()).map_err(|error| Problem::new(Kind::NotThere, error.to_string()))
 }
 
-/// The name in the path.
+/// The destination or channel in the path.
 pub(super) struct Name(String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Name {

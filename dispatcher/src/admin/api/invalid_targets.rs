@@ -1,4 +1,4 @@
-//! Targets that are known to be gone.
+//! Targets that are known to be gone: the requests about them.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,18 +12,18 @@ use super::dead_letters::link;
 use super::requests::{Body, ClearBody, CountBody, Filtered, Page};
 use super::{Answer, Office, Problem};
 
-/// Which targets: those to which all that is said applies.
+/// A filter of targets. A target must meet all conditions that are given.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct InvalidTargetFilter {
-    /// This one, as messages say it.
+    /// The target, spelled as in the messages to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Of this channel.
+    /// The channel of the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// Last found to be gone at this moment, or an earlier one.
+    /// Only targets that were last found to be gone at this moment or earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(value_type = Option<String>, example = "90d")]
     pub older_than: Option<Moment>,
@@ -36,10 +36,10 @@ impl From<InvalidTargetFilter> for InvalidTargetSelection {
     }
 }
 
-/// Targets that are known to be gone, the last recorded first, in pages.
+/// Lists targets that are known to be gone in pages, the last recorded first.
 #[utoipa::path(get, path = "/api/v1/invalid-targets", operation_id = "list_invalid_targets", tag = "invalid targets",
     params(InvalidTargetFilter, Page), responses(
-    (status = 200, description = "A page. `Link` with `rel=\"next\"` leads to the next one", body = InvalidTargetPage,
+    (status = 200, description = "A page. `Link` with `rel=\"next\"` leads to the next page", body = InvalidTargetPage,
      headers(("link" = String, description = "RFC 8288"))),
     Problem,
 ))]
@@ -52,10 +52,12 @@ pub(super) async fn list(
     Ok((link(&uri, targets.next.as_ref()), Json(targets)))
 }
 
-/// The same, of a selection: what clearing it would mean. Changes nothing.
+/// Counts the targets of a selection, and shows a page of them.
+///
+/// The answer shows what clearing this selection would forget. It changes nothing itself.
 #[utoipa::path(post, path = "/api/v1/invalid-targets/count", operation_id = "count_invalid_targets", tag = "invalid targets",
     request_body = CountBody, responses(
-    (status = 200, description = "A page of them, and how many there are", body = InvalidTargetPage),
+    (status = 200, description = "A page of the targets, and the number of all", body = InvalidTargetPage),
     Problem,
 ))]
 pub(super) async fn count(State(office): State<Office>, Body(body): Body<CountBody>) -> Answer<InvalidTargetPage> {
@@ -63,10 +65,10 @@ pub(super) async fn count(State(office): State<Office>, Body(body): Body<CountBo
     Ok(Json(office.database.invalid_targets(&body.selection, body.after, size).await?))
 }
 
-/// Forget targets that are known to be gone. An empty selection means every one.
+/// Forgets targets that are known to be gone. An empty selection means every target.
 #[utoipa::path(post, path = "/api/v1/invalid-targets/clear", operation_id = "clear_invalid_targets", tag = "invalid targets",
     request_body = ClearBody, responses(
-    (status = 200, description = "What was forgotten", body = Cleared),
+    (status = 200, description = "How many targets were forgotten", body = Cleared),
     Problem,
 ))]
 pub(super) async fn clear(State(office): State<Office>, Body(body): Body<ClearBody>) -> Answer<Cleared> {

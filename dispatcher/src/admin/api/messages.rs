@@ -1,4 +1,4 @@
-//! One message: what became of it, and what can be done to it.
+//! Messages: their lists, their history, and changes to one of them.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,10 +13,12 @@ use super::requests::{Authored, Body, ByKey, EditBody, Filtered, Id, Page, Param
 use super::{Answer, Office, Problem};
 use crate::explain::{self, Explanation};
 
-/// Messages without their bodies, the newest first, in pages. Looks at 100,000 rows at most for one page.
+/// Lists messages without their bodies in pages, the newest first.
+///
+/// One page looks at 100,000 rows at most.
 #[utoipa::path(get, path = "/api/v1/messages", operation_id = "list_messages", tag = "messages",
     params(MessageFilter, Page), responses(
-    (status = 200, description = "A page. `Link` with `rel=\"next\"` leads to the next one", body = MessagePage,
+    (status = 200, description = "A page. `Link` with `rel=\"next\"` leads to the next page", body = MessagePage,
      headers(("link" = String, description = "RFC 8288"))),
     Problem,
 ))]
@@ -29,10 +31,10 @@ pub(super) async fn list(
     Ok((link(&uri, messages.next.as_ref()), Json(messages)))
 }
 
-/// Why a message has not been sent, and why it was sent twice.
+/// Explains why a message has not been sent, and why it was sent twice.
 #[utoipa::path(get, path = "/api/v1/messages/{id}/explain", operation_id = "explain_message", tag = "messages",
     params(("id" = i64, Path)), responses(
-    (status = 200, description = "Causes, each with its fields and a sentence", body = Explanation),
+    (status = 200, description = "The causes, each with its fields and a sentence", body = Explanation),
     Problem,
 ))]
 pub(super) async fn explain(State(office): State<Office>, Id(id): Id) -> Answer<Explanation> {
@@ -40,7 +42,7 @@ pub(super) async fn explain(State(office): State<Office>, Id(id): Id) -> Answer<
     explained.map(Json).ok_or_else(|| Problem::no_message(id))
 }
 
-/// A message with its attempts and what was done to it.
+/// Shows a message with its attempts and with the changes that operators made to it.
 #[utoipa::path(get, path = "/api/v1/messages/{id}", operation_id = "show_message", tag = "messages", params(("id" = i64, Path)), responses(
     (status = 200, description = "The message", body = MessageRecord),
     Problem,
@@ -49,7 +51,7 @@ pub(super) async fn show(State(office): State<Office>, Id(id): Id) -> Answer<Mes
     office.database.message(MessageId(id)).await?.map(Json).ok_or_else(|| Problem::no_message(id))
 }
 
-/// The message of an idempotency key.
+/// Shows the message that has an idempotency key.
 #[utoipa::path(get, path = "/api/v1/messages/by-key", operation_id = "show_message_by_key", tag = "messages", params(ByKey), responses(
     (status = 200, description = "The message", body = MessageRecord),
     Problem,
@@ -58,10 +60,10 @@ pub(super) async fn by_key(State(office): State<Office>, Params(by): Params<ByKe
     office.database.message_by_key(&by.key).await?.map(Json).ok_or_else(|| Problem::no_message(&by.key))
 }
 
-/// Make a message that waits a dead letter, `cancelled`.
+/// Cancels a pending message: it becomes a dead letter with the reason `cancelled`.
 #[utoipa::path(post, path = "/api/v1/messages/{id}/cancel", operation_id = "cancel_message", tag = "messages", params(("id" = i64, Path)),
     request_body = Authored, responses(
-    (status = 200, description = "It will not be sent", body = Cancelled),
+    (status = 200, description = "The message will not be sent", body = Cancelled),
     Problem,
 ))]
 pub(super) async fn cancel(
@@ -75,10 +77,10 @@ pub(super) async fn cancel(
     }
 }
 
-/// Give a dead letter another payload, target and headers, and a new idempotency key. It stays a dead letter.
+/// Gives a dead letter another payload, target and headers, and a new idempotency key. It stays a dead letter.
 #[utoipa::path(post, path = "/api/v1/messages/{id}/edit", operation_id = "edit_dead_letter", tag = "messages", params(("id" = i64, Path)),
     request_body = EditBody, responses(
-    (status = 200, description = "It is written", body = Edited),
+    (status = 200, description = "The edit is written", body = Edited),
     Problem,
 ))]
 pub(super) async fn edit(State(office): State<Office>, Id(id): Id, Body(body): Body<EditBody>) -> Answer<Edited> {
@@ -91,10 +93,10 @@ pub(super) async fn edit(State(office): State<Office>, Id(id): Id, Body(body): B
     }
 }
 
-/// Make one dead letter due again, with attempts and age starting anew.
+/// Makes one dead letter due again. Its attempts and its age start anew.
 #[utoipa::path(post, path = "/api/v1/messages/{id}/redrive", operation_id = "redrive_dead_letter", tag = "messages", params(("id" = i64, Path)),
     request_body = Authored, responses(
-    (status = 200, description = "It is due", body = Redriven),
+    (status = 200, description = "The message is due", body = Redriven),
     Problem,
 ))]
 pub(super) async fn redrive(

@@ -1,5 +1,5 @@
-//! The admin API, `/api/v1` on `admin.listen`: the questions and changes of the command line, over HTTP. Described by
-//! OpenAPI at `/api/v1/openapi.json`; what goes wrong is said as RFC 9457 has it.
+//! The admin API, `/api/v1` on `admin.listen`: the questions and changes of the command line, over HTTP. OpenAPI
+//! describes it at `/api/v1/openapi.json`. Problems have the form of RFC 9457.
 
 mod dead_letters;
 mod destinations;
@@ -32,21 +32,21 @@ pub use requests::{
     pause_length,
 };
 
-/// Where all of it is.
+/// The path under which the whole API lies.
 pub const PREFIX: &str = "/api/v1";
 
-/// What the API answers from.
+/// What the handlers of the API need to answer.
 #[derive(Clone)]
 pub struct Office {
-    /// What is asked and changed.
+    /// The outbox database: answers questions and makes changes.
     pub database: Database,
-    /// Who polls.
+    /// The lease store: knows which replica polls.
     pub lease: Arc<dyn Lease>,
-    /// What the settings say of channels.
+    /// The part of the settings that is about channels.
     pub configured: InForce<Configured>,
-    /// How long what is finished is kept, by the settings.
+    /// How long the settings keep finished messages.
     pub retention: InForce<Retention>,
-    /// Wakes the poller.
+    /// The doorbell that wakes the poller.
     pub doorbell: Doorbell,
 }
 
@@ -56,9 +56,9 @@ type Answer<T> = Result<Json<T>, Problem>;
 #[openapi(
     info(
         title = "outbox",
-        description = "Looks at a transactional outbox, and mends it. A bearer token with the role `read` may ask; one \
-                       with the role `operate` may change things as well. Lists come in pages: where there is more, \
-                       `next` is what the next request gives as `after`. Every change is audited."
+        description = "Shows the state of a transactional outbox, and changes it by hand. A bearer token with the role \
+                       `read` may ask questions; one with the role `operate` may make changes as well. Lists come in \
+                       pages: pass the `next` of a page as `after` to get the following page. Every change is audited."
     ),
     paths(
         overview::status, overview::terms, wake::wake,
@@ -84,7 +84,7 @@ impl Modify for Bearer {
     }
 }
 
-/// What can be asked without changing anything.
+/// The requests that change nothing.
 pub(crate) fn questions() -> Router<Office> {
     Router::new()
         .route("/status", get(overview::status))
@@ -102,7 +102,7 @@ pub(crate) fn questions() -> Router<Office> {
         .route("/openapi.json", get(async || Json(description())))
 }
 
-/// What changes something.
+/// The requests that change something.
 pub(crate) fn changes() -> Router<Office> {
     Router::new()
         .route("/messages/{id}/cancel", post(messages::cancel))

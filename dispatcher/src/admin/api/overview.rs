@@ -1,4 +1,4 @@
-//! How the outbox does.
+//! The state of the outbox as a whole.
 
 use axum::Json;
 use axum::extract::State;
@@ -11,20 +11,20 @@ use super::requests::Params;
 use super::{Answer, Office, Problem};
 use crate::health::status::Status;
 
-/// Terms that are shown at most, and where nobody says how many.
+/// The most terms that a request shows, and the number without a limit.
 const TERMS: u32 = 1_000;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Limit {
-    /// At most so many: 1,000 where nothing is said, and never more.
+    /// The largest number of terms: 1,000 by default and at most.
     limit: Option<u32>,
 }
 
-/// Who polls, what is due, what is dead.
+/// Shows who polls, what is due and what is dead.
 #[utoipa::path(get, path = "/api/v1/status", operation_id = "status", tag = "status", responses(
-    (status = 200, description = "How the outbox does", body = Status),
+    (status = 200, description = "The state of the outbox", body = Status),
     Problem,
 ))]
 pub(super) async fn status(State(office): State<Office>) -> Answer<Status> {
@@ -33,7 +33,7 @@ pub(super) async fn status(State(office): State<Office>) -> Answer<Status> {
     Ok(Json(Status::of(&office.database, office.lease.as_ref(), known).await?))
 }
 
-/// The last terms of all shards, the newest first.
+/// Lists the last terms of all shards, the newest first.
 #[utoipa::path(get, path = "/api/v1/terms", operation_id = "terms", tag = "status", params(Limit), responses(
     (status = 200, description = "The terms", body = [TermEntry]),
     Problem,

@@ -1,4 +1,4 @@
-//! What is said when something can't be done: problem details, <https://www.rfc-editor.org/rfc/rfc9457>.
+//! The answers to requests that fail: problem details, <https://www.rfc-editor.org/rfc/rfc9457>.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use utoipa::{IntoResponses, ToSchema};
 /// <https://www.iana.org/assignments/media-types/application/problem+json>
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 
-/// Why something could not be done, as RFC 9457 has it.
+/// Why a request failed, in the form of RFC 9457.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema, thiserror::Error)]
 #[error("{title} ({status}): {detail}")]
 pub struct Problem {
-    /// What kind of problem.
+    /// The kind of the problem.
     #[serde(rename = "type")]
     pub kind: Kind,
     /// The kind in words.
@@ -28,45 +28,45 @@ pub struct Problem {
     pub status: u16,
     /// What happened here, and what to do about it.
     pub detail: String,
-    /// Of a change to one message: which was left as it is, and why.
+    /// The message that was left unchanged, and why. Only for a change to one message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Skipped>,
 }
 
-/// The kinds of problems. Each is a URI, to be compared and not to be fetched.
+/// The kinds of problems. Each is a URI to compare, not to fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum Kind {
     /// The request itself cannot be understood.
     #[serde(rename = "urn:outbox:problem:bad-request")]
     BadRequest,
-    /// A token is needed.
+    /// The request needs a token.
     #[serde(rename = "urn:outbox:problem:no-token")]
     NoToken,
-    /// The token, or who asks, may not do this.
+    /// The token, or the `Host` of a request without one, does not allow this.
     #[serde(rename = "urn:outbox:problem:not-allowed")]
     NotAllowed,
-    /// Nothing is there.
+    /// There is no such message, redrive, destination or path.
     #[serde(rename = "urn:outbox:problem:not-there")]
     NotThere,
-    /// The message stands in a way that does not admit of the change.
+    /// The state of the message does not allow this change.
     #[serde(rename = "urn:outbox:problem:refused")]
     Refused,
-    /// Another replica polls, and the one that was asked cannot pass the request on to it.
+    /// Another replica polls, and this one cannot pass the request on to it.
     #[serde(rename = "urn:outbox:problem:not-the-poller")]
     NotThePoller,
-    /// The message that was asked for would be no valid one.
+    /// The edit would make an invalid message.
     #[serde(rename = "urn:outbox:problem:invalid-message")]
     InvalidMessage,
-    /// The role of the replica in its database lacks a right.
+    /// The database role of the replica lacks a right.
     #[serde(rename = "urn:outbox:problem:database-rights")]
     DatabaseRights,
-    /// The database does not answer, or cannot do it now.
+    /// The database did not answer, or could not do it now.
     #[serde(rename = "urn:outbox:problem:database")]
     Database,
     /// The lease store does not answer.
     #[serde(rename = "urn:outbox:problem:lease-store")]
     LeaseStore,
-    /// The answer took too long, or too many are being waited for.
+    /// The answer took too long, perhaps behind other requests, or the replica is about to stop.
     #[serde(rename = "urn:outbox:problem:busy")]
     Busy,
 }
@@ -112,12 +112,12 @@ impl Problem {
         }
     }
 
-    /// There is no such message.
+    /// The problem of a message that does not exist.
     pub(super) fn no_message(message: impl std::fmt::Display) -> Self {
         Self::new(Kind::NotThere, format!("no message has the id or the idempotency key `{message}`"))
     }
 
-    /// A message was left as it is.
+    /// The problem of a message that was left unchanged.
     pub(super) fn refused(refused: Skipped) -> Self {
         let Skipped { id: MessageId(id), because } = refused;
         let kind = match because {
@@ -141,12 +141,12 @@ impl IntoResponse for Problem {
     }
 }
 
-/// In a description it stands for whatever is not an answer.
+/// In the OpenAPI description, a problem stands for every answer that has no description of its own.
 impl IntoResponses for Problem {
     fn responses() -> BTreeMap<String, RefOr<openapi::Response>> {
         let content = Content::new(Some(openapi::Ref::from_schema_name("Problem")));
         let response = ResponseBuilder::new()
-            .description("It could not be done: 409 where a message stands in a way that does not admit of it")
+            .description("The request failed. 409: the state of the message does not allow the change")
             .content(MEDIA_TYPE, content);
         BTreeMap::from([("default".to_owned(), RefOr::T(response.build()))])
     }

@@ -1,4 +1,4 @@
-//! Removing what is past its retention, by hand.
+//! Removing messages that are past their retention, by hand.
 
 use axum::Json;
 use axum::extract::State;
@@ -8,10 +8,10 @@ use outbox_schema::{ByHand, Desk};
 use super::requests::{Body, PruneBody};
 use super::{Answer, Office, Problem};
 
-/// How many messages are past their retention. Changes nothing.
+/// Counts the messages that are past their retention. Changes nothing.
 #[utoipa::path(post, path = "/api/v1/prune/count", operation_id = "count_past_retention", tag = "retention",
     request_body = PruneBody, responses(
-    (status = 200, description = "How many would be removed", body = Pruned),
+    (status = 200, description = "How many messages a removal would remove", body = Pruned),
     Problem,
 ))]
 pub(super) async fn count(State(office): State<Office>, Body(body): Body<PruneBody>) -> Answer<Pruned> {
@@ -19,10 +19,12 @@ pub(super) async fn count(State(office): State<Office>, Body(body): Body<PruneBo
     Ok(Json(office.database.past_retention(&retention).await?))
 }
 
-/// Remove what is past its retention, with its attempts. A dead letter that halts its ordering key stays.
+/// Removes the messages that are past their retention, and their attempts.
+///
+/// A dead letter that halts its ordering key stays.
 #[utoipa::path(post, path = "/api/v1/prune", operation_id = "prune", tag = "retention", request_body = PruneBody,
     responses(
-    (status = 200, description = "How many were removed", body = Pruned),
+    (status = 200, description = "How many messages were removed", body = Pruned),
     Problem,
 ))]
 pub(super) async fn prune(State(office): State<Office>, Body(body): Body<PruneBody>) -> Answer<Pruned> {

@@ -1,5 +1,5 @@
-//! What is asked, as the API reads it and the command line writes it. A field that nobody knows is refused: a slip of
-//! the pen in a filter would mean every dead letter.
+//! The requests, as the API reads them and the command line writes them. An unknown field is refused: a misspelled
+//! field in a filter would otherwise select every dead letter.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -17,29 +17,29 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::problem::{Kind, Problem};
 
-/// Entries of a page where nobody says how many.
+/// Entries of a page without a limit.
 const PAGE: u32 = 100;
 
-/// What is kept for ever.
+/// The word for a retention without an end.
 const NEVER: &str = "never";
 
-/// Entries of a page at most.
+/// The most entries that a page can have.
 const LARGEST_PAGE: u32 = 10_000;
 
-/// Which part of a list.
+/// Which page of a list, and how long it is.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct Page {
-    /// Where the page before ended: its `next`.
+    /// The `next` of the page before. None: the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// At most so many: 1 to 10,000, 100 where nothing is said.
+    /// The largest number of entries: 1 to 10,000, by default 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
 
-/// A key to find a message by.
+/// The idempotency key to find a message by.
 #[derive(Debug, Clone, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -48,75 +48,75 @@ pub struct ByKey {
     pub key: String,
 }
 
-/// Who asks for a change, and why: for the audit.
+/// Who asks for a change, and why. The audit keeps both.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Authored {
-    /// A name. Nobody checks it: the token is what lets a change through.
+    /// The name of the person or program that asks. Nobody checks it: the token is what allows the change.
     #[serde(default)]
     pub by: String,
-    /// In words.
+    /// The reason for the change, in words.
     #[serde(default)]
     pub why: String,
 }
 
-/// Another payload, target or headers for a dead letter.
+/// Another payload, target and headers for a dead letter.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditBody {
-    /// The revision at which it was looked at.
+    /// The revision that the operator looked at. The edit is refused where the message has another one.
     pub revision: i32,
     /// The new target.
     pub target: String,
     /// The new payload: any JSON. It is kept as it is written.
     #[schema(value_type = Value)]
     pub payload: Box<RawValue>,
-    /// All headers that it is to have.
+    /// All headers of the edited message. Headers that are left out are removed.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Who asks for it.
+    /// Who asks for the edit.
     #[serde(default)]
     pub author: Authored,
 }
 
-/// Which dead letters are to be sent again, and how fast.
+/// Which dead letters to redrive, and how fast.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedriveBody {
-    /// Which.
+    /// The dead letters to redrive.
     pub selection: Selection,
-    /// Only so many, those of the lowest ids.
+    /// Redrive only this many, those with the lowest ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub canary: Option<NonZeroU32>,
-    /// They come due so many a second.
+    /// How many messages come due a second. None: all at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub rate: Option<NonZeroU32>,
-    /// Who asks for it.
+    /// Who asks for the redrive.
     #[serde(default)]
     pub author: Authored,
 }
 
-/// Which dead letters are to be deleted.
+/// Which dead letters to delete.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PurgeBody {
-    /// Which.
+    /// The dead letters to delete.
     pub selection: Selection,
-    /// Who asks for it.
+    /// Who asks for the purge.
     #[serde(default)]
     pub author: Authored,
 }
 
-/// For how long a destination is to take nothing.
+/// How long to pause a destination.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PauseBody {
-    /// As `2h`. Where nothing is said, until somebody resumes it.
+    /// The length of the pause, such as `2h`. None: the pause lasts until an operator resumes the destination.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasting: Option<String>,
-    /// Who asks for it. `why` is needed: it is what others are told.
+    /// Who asks for the pause. `why` is required: other people read it while the pause lasts.
     #[serde(default)]
     pub author: Authored,
 }
@@ -129,7 +129,7 @@ impl PauseBody {
     }
 }
 
-/// How long a pause lasts.
+/// Reads the length of a pause.
 ///
 /// # Errors
 /// What the text must be.
@@ -138,48 +138,49 @@ pub fn pause_length(text: &str) -> Result<Duration, &'static str> {
     length.ok_or("it must be a time with its unit, as 2h")
 }
 
-/// Which targets are asked for, and which part of the list.
+/// Which targets to count, and which page of them to show.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CountBody {
-    /// Which.
+    /// The targets to count.
     pub selection: InvalidTargetSelection,
-    /// Where the page before ended: its `next`.
+    /// The `next` of the page before. None: the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<i64>,
-    /// At most so many: 1 to 10,000, 100 where nothing is said.
+    /// The largest number of entries: 1 to 10,000, by default 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
 
-/// Which targets are to be forgotten.
+/// Which targets to forget.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClearBody {
-    /// Which.
+    /// The targets to forget.
     pub selection: InvalidTargetSelection,
-    /// Who asks for it.
+    /// Who asks to forget the targets.
     #[serde(default)]
     pub author: Authored,
 }
 
-/// How old what is finished must be to be removed. Where nothing is said, as the settings of the replica say.
+/// How old a finished message must be before it is removed. The settings of the replica fill in what is left out.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PruneBody {
-    /// Of messages that were delivered: `7d`, or `never`.
+    /// The age of delivered messages: `7d`, or `never`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success: Option<String>,
-    /// Of dead letters: `90d`, or `never`.
+    /// The age of dead letters: `90d`, or `never`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead: Option<String>,
-    /// Who asks for it.
+    /// Who asks for the removal.
     #[serde(default)]
     pub author: Authored,
 }
 
 impl PruneBody {
-    /// Which channels halt at a dead letter, the replica knows better than whoever asks.
+    /// The retention that the body and the settings give together. Which channels halt at a dead letter comes from the
+    /// settings alone: the replica knows it better than the client.
     pub(super) fn retention(&self, settings: &Retention) -> Result<Retention, Problem> {
         Ok(Retention {
             success: age(self.success.as_deref(), settings.success)?,
@@ -203,7 +204,7 @@ fn age(text: Option<&str>, default: Option<Duration>) -> Result<Option<Duration>
     kept_for(text).map_err(|why| Problem::new(Kind::BadRequest, format!("{text:?}: {why}")))
 }
 
-/// For how long something is kept; none: for ever.
+/// Reads how long something is kept. None: for ever.
 ///
 /// # Errors
 /// What the text must be.
@@ -215,7 +216,7 @@ pub fn kept_for(text: &str) -> Result<Option<Duration>, &'static str> {
 }
 
 impl Page {
-    /// How many entries are wanted.
+    /// The number of entries that the client asks for.
     pub(super) fn size(&self) -> Result<u32, Problem> {
         match self.limit.unwrap_or(PAGE) {
             limit @ 1..=LARGEST_PAGE => Ok(limit),
@@ -223,7 +224,7 @@ impl Page {
         }
     }
 
-    /// Where the page before ended.
+    /// The place where the page before ended.
     pub(super) fn cursor<C: std::str::FromStr<Err: std::fmt::Display>>(&self) -> Result<Option<C>, Problem> {
         let Some(after) = &self.after else { return Ok(None) };
         let wrong = |error| Problem::new(Kind::BadRequest, format!("after = {after:?}: {error}"));
@@ -232,7 +233,7 @@ impl Page {
 }
 
 impl Authored {
-    /// As the audit has it: the name was given over the network, and was not checked.
+    /// The author as the audit names it. The name came over the network, and nobody checked it.
     pub(super) fn into_author(self) -> Author {
         let who = if self.by.is_empty() { "API".to_owned() } else { format!("{} (API)", self.by) };
         Author { who, why: self.why }
@@ -263,8 +264,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     }
 }
 
-/// A body of JSON. A request without one, or of another type, is refused: a page on the web can make a browser send
-/// those to any address.
+/// A JSON body. A request without one, or with another content type, is refused: a web page can make a browser send
+/// such requests to any address.
 pub(super) struct Body<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
@@ -276,7 +277,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-/// What the query of the URL says.
+/// The query of the URL.
 pub(super) struct Params<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
@@ -287,7 +288,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// A filter and a page of what it finds, both in the query.
+/// A filter and a page of its results, both in the query.
 pub(super) struct Filtered<F> {
     pub(super) filter: F,
     pub(super) page: Page,
@@ -303,8 +304,8 @@ impl<F: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Filtered<F> {
     }
 }
 
-/// Those parameters of a query that are `meant`. What cannot be understood is named. So is what holds NUL: nothing is called
-/// so, and PostgreSQL refuses it as no text.
+/// Reads those parameters of a query that are `meant`. An error names the parameter. A value with NUL is refused: no
+/// name has one, and PostgreSQL takes no such text.
 fn parameters<T: DeserializeOwned>(query: &str, meant: impl Fn(&str) -> bool) -> Result<T, Problem> {
     let pairs = || url::form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| meant(name));
     let wrong = |detail: String| Problem::new(Kind::BadRequest, detail);
@@ -331,7 +332,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said of a query.
+    /// The detail of the problem with a query.
     fn refused<T: DeserializeOwned + std::fmt::Debug>(query: &str) -> String {
         let problem = parameters::<T>(query, |_| true).unwrap_err();
         assert_eq!((problem.kind, problem.status), (Kind::BadRequest, 400), "{query}");

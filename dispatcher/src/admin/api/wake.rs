@@ -1,4 +1,4 @@
-//! Hints of an application that it has committed something.
+//! Hints of an application that it has committed a message.
 
 use axum::Json;
 use axum::extract::State;
@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 use super::{Answer, Kind, Office, Problem};
 use crate::doorbell::HeardBy;
 
-/// What came of a hint.
+/// What became of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(super) struct Woken {
-    /// Who got it.
+    /// Who got the hint.
     pub(super) woken: WhoWoke,
 }
 
@@ -19,19 +19,20 @@ pub(super) struct Woken {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum WhoWoke {
-    /// The replica that was asked: it polls.
+    /// The replica that got the request: it polls.
     ThisReplica,
-    /// The poller, to which the replica passed the hint on.
+    /// The poller. This replica passed the hint on to it.
     Poller,
-    /// Nobody: no replica polls at the moment. The next poller begins with a poll.
+    /// No replica polls at the moment. The next poller begins with a poll.
     Nobody,
 }
 
-/// Wakes the poller after a commit, where the database does not. Polling alone always suffices: a message whose hint is lost
-/// goes out within `dispatch.poll_interval`.
+/// Wakes the poller after a commit, where the database does not.
+///
+/// Polling alone always suffices: a message whose hint is lost goes out within `dispatch.poll_interval`.
 #[utoipa::path(post, path = "/api/v1/wake", operation_id = "wake", tag = "status", responses(
     (status = 200, description = "Who got the hint", body = Woken),
-    (status = 409, description = "This replica does not poll, and has no Redis by which to pass the hint on", body = Problem,
+    (status = 409, description = "This replica does not poll, and has no Redis to pass the hint on", body = Problem,
      content_type = "application/problem+json"),
     Problem,
 ))]

@@ -1,5 +1,5 @@
-//! Connections: few, of one request each, and closed in order at the end. A client that is slow or greedy must not
-//! cost the process memory, nor keep a health probe out for long.
+//! Connections: few, of one request each, and closed in order at the end. A slow or greedy client must not cost the
+//! process memory, nor keep a health probe out for long.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
         tokio::spawn(answer(stream, slot, router.clone(), open.watcher()));
     }
     drop(listener);
-    // What is not answered by then ends with the process.
+    // A request without an answer by then ends with the process.
     let _ = time::timeout(STOP_PATIENCE, open.shutdown()).await;
 }
 

@@ -1,4 +1,4 @@
-//! What stands before the routes: the bearer tokens, and the patience with an answer.
+//! Guards before the routes: the bearer tokens, and the time limit of an answer.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -21,26 +21,26 @@ use crate::in_force::InForce;
 /// What a client may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
-    /// Look.
+    /// Ask questions.
     Read,
-    /// Change things as well.
+    /// Ask questions and make changes.
     Operate,
 }
 
-/// The tokens that give a role. With none of them at all, whoever reaches the listener may do everything.
+/// The tokens that give a role. Without any token, every client that reaches the listener may do everything.
 #[derive(Clone, Default)]
 pub struct Tokens {
-    /// `admin.token`: reads and operates.
+    /// `admin.token`: may ask and change.
     pub operate: Option<Arc<str>>,
-    /// `admin.read_token`: reads.
+    /// `admin.read_token`: may ask.
     pub read: Option<Arc<str>>,
 }
 
 impl Tokens {
-    /// Whether they guard a listener at this address.
+    /// Checks that the tokens are enough for a listener at this address.
     ///
     /// # Errors
-    /// One that is empty, or none where other machines reach the listener.
+    /// A token is empty, or there is none and other machines reach the listener.
     pub fn guard(&self, listen: SocketAddr) -> Result<(), ListenError> {
         if [&self.operate, &self.read].into_iter().flatten().any(|token| token.is_empty()) {
             return Err(ListenError::EmptyToken);
@@ -51,19 +51,20 @@ impl Tokens {
         Ok(())
     }
 
-    /// Whether anybody needs one.
+    /// Whether clients need a token.
     pub fn needed(&self) -> bool {
         self.operate.is_some() || self.read.is_some()
     }
 
-    /// The role of whoever shows these headers. The time it takes tells at most the length of a token.
+    /// The role of the client that sends these headers. The time that the comparison takes tells at most the length of
+    /// a token.
     fn role(&self, headers: &HeaderMap) -> Option<Role> {
         if !self.needed() {
             return Some(Role::Operate);
         }
         let shown = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes).and_then(credentials)?;
         let is = |token: &Option<Arc<str>>| token.as_ref().is_some_and(|token| shown.ct_eq(token.as_bytes()).into());
-        // Both are compared, whatever the first says.
+        // Both are compared, whatever the first comparison says.
         match (is(&self.operate), is(&self.read)) {
             (true, _) => Some(Role::Operate),
             (false, true) => Some(Role::Read),
@@ -72,7 +73,7 @@ impl Tokens {
     }
 }
 
-/// Says which of them there are; what they are stays out of logs.
+/// Says which tokens are set. Their text stays out of logs.
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tokens")
@@ -111,8 +112,8 @@ async fn require(tokens: &Tokens, needed: Role, request: Request, next: Next) ->
     refused.into_response()
 }
 
-/// Whether a request without a token was meant for this address. A page on the web can have its own name resolve to
-/// loopback, and then its requests are no different from those of a person but for this header.
+/// Whether a request without a token was meant for this address. A web page can make its own name resolve to loopback.
+/// Only this header then tells its requests from those of a person.
 fn names_this_machine(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(header::HOST) else { return true };
     let Ok(authority) = Authority::try_from(host.as_bytes()) else { return false };
@@ -120,7 +121,7 @@ fn names_this_machine(headers: &HeaderMap) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
 }
 
-/// How long an answer may take, and how many are worked on at once.
+/// How long an answer may take, and how many requests are worked on at once.
 #[derive(Debug, Clone)]
 pub(super) struct Patience {
     limit: Duration,
@@ -137,7 +138,7 @@ pub(super) async fn be_patient(State(patience): State<Patience>, request: Reques
     let Patience { limit, at_once } = patience;
     let changes = request.method() != Method::GET;
     let answer = async move {
-        // Never closed.
+        // The semaphore is never closed.
         let _turn = at_once.acquire_owned().await;
         next.run(request).await
     };
@@ -148,8 +149,8 @@ pub(super) async fn be_patient(State(patience): State<Patience>, request: Reques
             Problem::new(Kind::Busy, left).into_response()
         });
     }
-    // What is only read is read to its end, also when nobody waits for it any more: a MySQL connection of sqlx 0.9 that is
-    // given up while it prepares a statement never comes back to its pool.
+    // A question goes on to its end, even when the client has gone. A MySQL connection of sqlx 0.9 that is given up
+    // while it prepares a statement never comes back to its pool.
     match tokio::time::timeout(limit, tokio::spawn(answer)).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => match error.try_into_panic() {

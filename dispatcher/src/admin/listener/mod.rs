@@ -27,20 +27,20 @@ pub const QUESTIONS_AT_ONCE: u32 = 2;
 /// Changes by the admin API that are worked on at once. Each takes a connection to the database.
 pub const CHANGES_AT_ONCE: u32 = 2;
 
-/// What the listener shows.
+/// What health, readiness and metrics are read from.
 #[derive(Clone)]
 pub struct Shown {
     /// The numbers of `/metrics`.
     pub metrics: Arc<Metrics>,
-    /// What the database adds to them.
+    /// The numbers that the database adds to `/metrics`.
     pub vitals: Arc<VitalsCache>,
-    /// Whether `/healthz` is well.
+    /// The pulse of the loop: decides whether `/healthz` is well.
     pub pulse: Arc<Pulse>,
-    /// The causes of `/readyz`.
+    /// The source of the causes in `/readyz`.
     pub readiness: Arc<dyn Readiness>,
 }
 
-/// Bound and not yet serving, so that whoever starts it knows the address.
+/// A listener that is bound and does not serve yet, so that its starter knows the address.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
@@ -51,31 +51,31 @@ pub struct Listener {
 /// The listener cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// The address is taken, not ours, or not allowed.
+    /// The address is taken, is not one of this machine, or is not allowed.
     #[error("admin.listen = \"{listen}\" cannot be listened on: {source}; choose a free address of this machine")]
     Bind {
-        /// As configured.
+        /// The configured address.
         listen: SocketAddr,
-        /// The system's own words.
+        /// The words of the operating system.
         source: io::Error,
     },
-    /// Anybody on the network could ask.
+    /// Other machines reach the listener, and no token is set.
     #[error(
         "admin.listen = \"{listen}\" can be reached from other machines and neither admin.token nor admin.read_token is \
          set: set a token, or listen on 127.0.0.1"
     )]
     Exposed {
-        /// As configured.
+        /// The configured address.
         listen: SocketAddr,
     },
-    /// A guard that lets everybody in.
+    /// A token is empty: it would let every client in.
     #[error("a token of [admin] is empty: set a secret, or leave the key out and listen on 127.0.0.1")]
     EmptyToken,
 }
 
 impl Listener {
-    /// Listens on `admin.listen`, any free port where it says 0. With a token, all but `/healthz` and `/readyz`
-    /// ask for one as `Authorization: Bearer`.
+    /// Binds `admin.listen`; port 0 means any free port. With a token, every request but `/healthz` and `/readyz` must
+    /// send one as `Authorization: Bearer`.
     pub async fn bind(
         listen: SocketAddr,
         tokens: &InForce<Tokens>,
@@ -89,12 +89,12 @@ impl Listener {
         Ok(Self { socket, address, router: routes::router(shown, office, tokens) })
     }
 
-    /// Where it listens.
+    /// The address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers until `stop`, and then what was asked before it.
+    /// Answers requests until `stop`, and then those that came before it.
     pub async fn serve(self, stop: CancellationToken) {
         connections::serve(self.socket, self.router, stop).await;
     }

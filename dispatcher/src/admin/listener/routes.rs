@@ -1,4 +1,4 @@
-//! What can be asked.
+//! The routes of the listener.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,22 +17,22 @@ use crate::health::cached::Cached;
 use crate::health::readiness::Standing;
 use crate::in_force::InForce;
 
-/// How long a look is good for: probes of many kinds may ask at once.
+/// How long the answer of a readiness check is reused: probes of many kinds may ask at once.
 const STANDING_MAX_AGE: Duration = Duration::from_secs(5);
 
 /// How long a probe or a scrape may take, and how many are answered at once.
 const PROBES: (Duration, u32) = (Duration::from_secs(10), 64);
 
-/// The same of a question: each takes a connection to the database.
+/// The same for a question: each takes a connection to the database.
 const QUESTIONS: (Duration, u32) = (Duration::from_secs(30), super::QUESTIONS_AT_ONCE);
 
-/// The same of a change: a redrive of everything goes slowly, so that deliveries do not.
+/// The same for a change. A redrive of very many messages goes slowly, to leave room for deliveries.
 const CHANGES: (Duration, u32) = (Duration::from_mins(14), super::CHANGES_AT_ONCE);
 
-/// The same of a hint.
+/// The same for a hint.
 const HINTS: (Duration, u32) = (Duration::from_secs(10), 64);
 
-/// Longest body of a request, in bytes: a payload, and what goes with it.
+/// The longest body of a request, in bytes: a payload and its other fields.
 const BODY_BYTES: usize = 4 * 1024 * 1024;
 
 /// <https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format>
@@ -54,7 +54,7 @@ pub(super) fn router(shown: Shown, office: Office, tokens: &InForce<Tokens>) -> 
     let changes = api::changes().route_layer(patience(CHANGES)).route_layer(operates());
     let hints = api::hints().route_layer(patience(HINTS)).route_layer(operates());
     let api = questions.merge(changes).merge(hints).with_state(office);
-    // An orchestrator's probes carry no token.
+    // The probes of an orchestrator carry no token.
     let probes = Router::new()
         .route("/metrics", get(metrics).route_layer(reads()))
         .route("/healthz", get(healthz))
@@ -69,7 +69,8 @@ pub(super) fn router(shown: Shown, office: Office, tokens: &InForce<Tokens>) -> 
         .layer(DefaultBodyLimit::max(BODY_BYTES))
 }
 
-/// The process runs and answers, and its loop is alive; all else is readiness. What fails here is mended by a restart.
+/// Answers whether the process runs and its loop is alive. A restart mends a failure here; every other trouble is for
+/// readiness.
 async fn healthz(State(routes): State<Routes>) -> Response {
     match routes.shown.pulse.stuck() {
         None => "ok".into_response(),
@@ -99,7 +100,7 @@ async fn readyz(State(routes): State<Routes>) -> Response {
 
 async fn metrics(State(routes): State<Routes>) -> Response {
     let Shown { metrics, vitals, .. } = &routes.shown;
-    // Without the database its numbers are left out and the process's own are still shown; /readyz says why.
+    // Without the database its numbers are left out. The numbers of the process are still shown, and /readyz says why.
     let (vitals, standing) = tokio::join!(vitals.get(), routes.standing());
     metrics.vitals(vitals.ok());
     metrics.ready(standing.causes.is_empty());

@@ -12,7 +12,7 @@ const ALLOWED: &str = "one of { bearer = SECRET }, { basic = { user = \"me\", pa
 
 const KEYS: &str = "a list of texts such as \"whsec_…\", { env = \"NAME\" } or { file = \"PATH\" }";
 
-/// The credentials, if there are any.
+/// Reads the credentials, if there are any.
 #[allow(clippy::option_option, reason = "the outer one: refused; the inner one: the channel has none")]
 pub(super) fn auth(read: &mut Reader<'_>) -> Option<Option<Auth>> {
     let table = read.table("auth", ALLOWED)?;
@@ -25,7 +25,7 @@ pub(super) fn auth(read: &mut Reader<'_>) -> Option<Option<Auth>> {
     }
 }
 
-/// The keys that requests are signed with; what they hold is looked at when the channel is set up.
+/// Reads the keys that sign requests. Their content is checked when the channel is set up.
 pub(super) fn signing_keys(read: &mut Reader<'_>) -> Option<Vec<Secret>> {
     read.read("signing_keys", KEYS, |value| match value {
         Value::Array(keys) => keys.iter().map(|key| secret("key", Some(key))).collect(),
@@ -48,7 +48,7 @@ fn parse(table: &Table) -> Result<Option<Auth>, String> {
         "header" => {
             let [name, value] = pair("header", value, ["name", "value"])?;
             let name = plain("name", name)?;
-            // The value may not be at hand yet, and a credential may be called what it likes otherwise.
+            // The value may not be at hand yet. Only the name of the header is checked: a credential may use any other.
             check_header(&name, "", IdempotencyKey::Off)?;
             Auth::Header { name, value: secret("value", value)? }
         }
@@ -57,7 +57,7 @@ fn parse(table: &Table) -> Result<Option<Auth>, String> {
     Ok(Some(auth))
 }
 
-/// Two keys of a table that has no others.
+/// Reads a table with two keys and no others.
 fn pair<'v>(of: &str, value: &'v Value, names: [&str; 2]) -> Result<[Option<&'v Value>; 2], String> {
     let table = value.as_table().ok_or_else(|| format!("has a {of} that is not a table"))?;
     match table.keys().find(|key| !names.contains(&key.as_str())) {
@@ -71,7 +71,7 @@ fn plain(name: &str, value: Option<&Value>) -> Result<String, String> {
     text.map(str::to_owned).ok_or_else(|| format!("has no {name}"))
 }
 
-/// A text, or where to find it. Errors never repeat it.
+/// Reads a secret: a text, or where to find it. Errors never repeat the text.
 fn secret(name: &str, value: Option<&Value>) -> Result<Secret, String> {
     match value {
         Some(Value::String(text)) if !text.is_empty() => Ok(Secret::Literal(text.clone())),

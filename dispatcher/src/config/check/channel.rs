@@ -1,4 +1,4 @@
-//! Channels: their names, what both kinds have, and what each kind has for itself.
+//! Checks channels: their names, the settings of all kinds, and those of each kind.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use crate::config::problem::Problem;
 use crate::config::read::{Reader, text_of};
 use crate::config::units;
 
-/// Least `base` of `[retry]`.
+/// The least `base` of `[retry]`.
 pub(super) const SHORTEST_BASE: Duration = Duration::from_millis(1);
-/// Greatest `max_age` of `[retry]`.
+/// The greatest `max_age` of `[retry]`.
 pub(super) const LONGEST_AGE: Duration = Duration::from_hours(365 * 24);
 
-/// Least timeout and least wait that Google allows, and the age at which it wants no more retries:
+/// The least timeout and the least wait that Google allows, and the age at which it wants no more retries:
 /// <https://firebase.google.com/docs/cloud-messaging/scale-fcm>.
 const FCM_SHORTEST: Duration = Duration::from_secs(10);
 const FCM_LONGEST_AGE: Duration = HOUR;
@@ -34,7 +34,7 @@ pub(super) fn channels(settings: &Settings, problems: &mut Vec<Problem>) -> Opti
         let mut read = Reader::new(settings, &mut *problems, Key::of_channel(&name));
         channel(&name, &mut read).map(|channel| (name, channel))
     };
-    // All of them are read before the first failure counts.
+    // All channels are read before the first failure counts.
     let channels: Vec<_> = settings.channels().into_iter().map(read).collect();
     channels.into_iter().collect()
 }
@@ -77,7 +77,7 @@ fn refuse_name(read: &mut Reader<'_>, why: &str) {
     read.refuse("kind", &format!("the name of this channel is not allowed: {why}; allowed is {allowed}"));
 }
 
-/// The keys of `[retry]`, there or on a channel.
+/// Reads the keys of `[retry]`, in that section or in a channel.
 pub(super) fn retry(read: &mut Reader<'_>, shortest: Duration, longest_age: Duration) -> Option<RetryConfig> {
     let max_attempts = read.whole("max_attempts", 1..=32_767);
     let base = read.time("base", shortest..=DAY);
@@ -102,7 +102,7 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
         "idempotency_key",
         &[("quoted", IdempotencyKey::Quoted), ("bare", IdempotencyKey::Bare), ("off", IdempotencyKey::Off)],
     );
-    // Where that is wrong, it is not known whether a header contradicts it.
+    // Where the key is wrong, it is unknown whether a header contradicts it.
     let headers = headers(read, idempotency_key.unwrap_or(IdempotencyKey::Off));
     let auth = auth::auth(read);
     let signing_keys = auth::signing_keys(read);
@@ -194,7 +194,7 @@ fn header<'v>(name: &str, value: Option<&'v str>, idempotency_key: IdempotencyKe
     http::check_header(name, value, idempotency_key).map(|()| value)
 }
 
-/// A network, or a single address.
+/// Reads a network, or a single address.
 fn network(text: &str) -> Result<IpNet, String> {
     let single = |_| text.parse::<std::net::IpAddr>().map(IpNet::from);
     text.parse::<IpNet>().or_else(single).map_err(|_| format!("{text:?} is not a network"))

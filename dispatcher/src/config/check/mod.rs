@@ -1,4 +1,4 @@
-//! From merged settings to real types: every range, and what has to fit together.
+//! From merged settings to typed ones: checks each range, and what has to fit together.
 
 mod auth;
 mod channel;
@@ -26,7 +26,7 @@ const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 const TEN_YEARS: Duration = Duration::from_hours(3650 * 24);
 
-/// Reads everything; none where there is a problem.
+/// Reads all settings. None where there is a problem.
 pub(super) fn config(settings: Settings, problems: &mut Vec<Problem>) -> Option<Config> {
     let database = database(&mut Reader::new(&settings, problems, Key::dotted("database")));
     let dialect = database.as_ref().map(|database| database.dialect);
@@ -42,7 +42,7 @@ pub(super) fn config(settings: Settings, problems: &mut Vec<Problem>) -> Option<
     let admin = admin(&mut Reader::new(&settings, problems, Key::dotted("admin")));
     let telemetry = telemetry(&mut Reader::new(&settings, problems, Key::dotted("telemetry")));
     let channels = channel::channels(&settings, problems);
-    // Every channel has its own, but a wrong one is wrong also where no channel inherits it.
+    // Every channel has its own retry settings. But a wrong `[retry]` is wrong even where no channel inherits it.
     retry?;
     Some(Config {
         database: database?,
@@ -156,8 +156,8 @@ fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
     Some(AdminConfig { listen, token, read_token })
 }
 
-/// Whether a listener there is reached from this machine alone. The address may be of IPv4 and written as one of IPv6:
-/// `::ffff:127.0.0.1`.
+/// Whether only this machine can reach a listener at this address. The address may be one of IPv4 that is written as
+/// one of IPv6: `::ffff:127.0.0.1`.
 pub(crate) fn is_on_loopback(listen: SocketAddr) -> bool {
     listen.ip().to_canonical().is_loopback()
 }

@@ -1,6 +1,5 @@
-//! The loop. A message's way is read in four files: it is polled here, claimed in `claim`, sent in `send` and
-//! marked in `mark`. The four overlap: while a batch is on the wire the next is being claimed and the last is
-//! being marked.
+//! The loop. The way of a message is in four files: it is polled here, claimed in `claim`, sent in `send` and marked in
+//! `mark`. The four overlap: while one batch is in flight, the next is being claimed and the last is being marked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +20,8 @@ use crate::retention::Pruner;
 use crate::term::Term;
 use crate::term::leadership::Leadership;
 
-/// For a hand-over, at least, however short the time to drain: a claim, the end of the term and the release of its lease.
+/// The least time for a hand-over, however short the time to drain: a claim, the end of the term and the release of its
+/// lease.
 const HAND_OVER_LIMIT: Duration = Duration::from_secs(2);
 
 /// One replica's dispatcher of one shard. Its loop alone has it; others have its [`Handle`].
@@ -31,7 +31,7 @@ pub struct Dispatcher {
     pub(crate) settling: Arc<Settling>,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) intake: Intake,
-    /// Beside the polls. None: nobody listens.
+    /// The hints that are listened to beside the polls. None: there are no hints.
     pub(crate) hints: Option<HintSource>,
     pub(crate) sender: Arc<Sender>,
     pub(crate) in_flight: Arc<InFlight>,
@@ -46,18 +46,18 @@ pub struct Dispatcher {
 /// How the loop runs.
 #[derive(Debug, Clone, Copy)]
 pub struct LoopSettings {
-    /// Longest wait, once asked to stop, for the hand-over and for what is on the wire.
+    /// The longest time, once asked to stop, for the hand-over and for the messages in flight.
     pub drain_timeout: Duration,
-    /// Whether hints are counted on: then polls come sooner after one that found something.
+    /// Whether the poller counts on hints. It then polls sooner after a poll that found rows.
     pub hinted: bool,
-    /// Whether to stop once nothing is due, in flight or in doubt.
+    /// Whether to stop once no row is due, in flight or in doubt.
     pub until_empty: bool,
 }
 
 /// How the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drained {
-    /// Messages still on the wire when the time to drain was over: they are in doubt.
+    /// Messages still in flight when the time to drain was over. They are in doubt.
     pub left_in_doubt: usize,
 }
 
@@ -129,7 +129,7 @@ impl Dispatcher {
         }
     }
 
-    /// Puts a batch on the wire. What is in flight outlives its term.
+    /// Sends a batch. Messages in flight outlive their term.
     fn send(&self, term: &Arc<Term>, batch: Batch) {
         let (sender, term) = (self.sender.clone(), term.clone());
         self.wire.spawn(async move {
@@ -139,7 +139,8 @@ impl Dispatcher {
         });
     }
 
-    /// Turns the database's hints into wake-ups. They are given while a poller wants them, so that every replica may listen.
+    /// Turns the database's hints into wake-ups. The database gives hints while a poller wants them, so every replica
+    /// may listen.
     fn listen_while(&self, shutdown: &CancellationToken) {
         if let Some(source @ HintSource::Database(_)) = &self.hints {
             let listening = self.handle.listener().listen(source.clone());

@@ -15,7 +15,7 @@ use crate::term::clock::{BootClock, Clock};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Tells of each message that it is to deliver. The telling ends when nobody has it any more.
+/// Reports each message that it is to deliver. The reports end when no task holds it any more.
 #[derive(Debug)]
 struct Telling(mpsc::UnboundedSender<String>);
 

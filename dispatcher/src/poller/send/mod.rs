@@ -20,22 +20,22 @@ use crate::poller::verdict::{budget, decide, is_too_old};
 use crate::telemetry::spans;
 use crate::term::Term;
 
-/// An adapter ends within its channel's timeout; should it not, the attempt ends this much later all the same.
+/// An adapter ends within its channel's timeout. Should it not, the attempt ends this much later all the same.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Makes attempts.
 #[derive(Debug)]
 pub struct Sender {
-    /// What is known of destinations.
+    /// The state of the destinations.
     pub destinations: Arc<Destinations>,
-    /// Where results go to be marked.
+    /// Takes the results, to be marked.
     pub marks: mpsc::UnboundedSender<Sent>,
     /// Where attempts are counted.
     pub metrics: Arc<Metrics>,
 }
 
 impl Sender {
-    /// Makes one attempt to deliver a message claimed under these channels, and hands its result over to be marked.
+    /// Makes one attempt to deliver a message claimed under these channels. Passes its result on to be marked.
     pub async fn attempt(
         self: Arc<Self>,
         term: Arc<Term>,
@@ -85,11 +85,11 @@ impl Sender {
             },
         };
         self.report(&term, &message, &answer.outcome, &mark);
-        // The marker outlives every attempt; without it the claim is settled by a later term.
+        // The marker outlives every attempt. Without it, a later term settles the claim.
         let _ = self.marks.send(Sent { mark, term, ordered: message.ordering_key.is_some() });
     }
 
-    /// What the answer says of the destination. Where this process stood still meanwhile, it says nothing.
+    /// What the answer says about the destination. It says nothing where this process stood still meanwhile.
     fn ruling(&self, channel: &Channel, message: &Message, answer: &Answer, took: Duration) -> Ruling {
         if took > channel.timeout + 2 * GRACE {
             self.destinations.released(message);
@@ -123,7 +123,7 @@ impl Sender {
 
     fn report(&self, term: &Term, message: &Message, outcome: &Outcome, mark: &Mark) {
         let attempt = &mark.attempt;
-        // What was dead before its turn says nothing of its destination, nor of how long that takes.
+        // A message that was dead before its turn says nothing about its destination, nor about how long that takes.
         if !matches!(mark.verdict, Verdict::Dead { attempted: false, .. }) {
             term.count_attempt(outcome);
             let took = (mark.verdict != Verdict::Unsent).then_some(attempt.duration);
@@ -158,8 +158,8 @@ impl Sender {
     }
 }
 
-/// The word for an outcome in the tables, logs and metrics. A failure that counts no attempt, because its destination is at
-/// fault, is a deferral.
+/// The word for an outcome in the tables, logs and metrics. A failure that counts no attempt, because its destination
+/// is at fault, is a deferral.
 fn word_for(outcome: &Outcome, verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Deferred { after } | Verdict::Spared { after, .. } => {
@@ -169,17 +169,17 @@ fn word_for(outcome: &Outcome, verdict: &Verdict) -> &'static str {
     }
 }
 
-/// What becomes of a message that is not sent.
+/// The verdict on a message that is not sent.
 struct NotSent {
     outcome: Outcome,
     verdict: Verdict,
     error: String,
 }
 
-/// The channel by which a message is sent, unless there is a reason not to send it.
+/// The channel of a message, unless there is a reason not to send it.
 fn sendable<'a>(channels: &'a Channels, message: &Message) -> Result<&'a Channel, NotSent> {
     let Some(channel) = channels.get(&message.channel) else {
-        // The claim asked for configured channels only, so somebody has changed the row since. The next claim puts it off.
+        // The claim asked for configured channels only, so the row has been changed since. The next claim defers it.
         let error = format!("not sent: it was not claimed for its present channel, {}", message.channel);
         return Err(NotSent { outcome: Outcome::Unsent, verdict: Verdict::Unsent, error });
     };
@@ -215,7 +215,7 @@ fn unsendable(channel: &Channel, message: &Message) -> Option<(DeadReason, Strin
     }
 }
 
-/// Lets the adapter deliver, and answers for it should it panic or never end.
+/// Lets the adapter deliver, and answers in its place should it panic or never end.
 async fn guarded(channel: &Channel, delivery: Delivery, request: &Span) -> Answer {
     let delivering = async {
         fault_point::reach(Point::Deliver).await;

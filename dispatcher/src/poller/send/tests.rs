@@ -10,7 +10,7 @@ use super::*;
 use crate::fixtures::{SteppedClock, channel, message, metrics, term_of};
 use crate::term::clock::Clock;
 
-/// Finds what is wrong with every message before it connects.
+/// Refuses every message before it connects.
 #[derive(Debug)]
 struct Refusing;
 
@@ -25,7 +25,7 @@ impl Adapter for Refusing {
     }
 }
 
-/// What has become of one message, and what was counted for it.
+/// The result of one message, and what was counted for it.
 #[derive(Debug)]
 struct Told {
     mark: Mark,
@@ -34,7 +34,7 @@ struct Told {
 }
 
 impl Told {
-    /// How many attempts ended so.
+    /// How many attempts ended with this outcome.
     fn attempts(&self, outcome: &str) -> u64 {
         self.number(&format!(r#"outbox_attempts_total{{channel="hook",outcome="{outcome}"}} "#))
     }
@@ -84,7 +84,7 @@ async fn a_message_that_is_dead_before_its_turn_counts_as_no_attempt() {
     }
 }
 
-/// As it might have been sent: nobody but the adapter knows that it was not.
+/// The message might have been sent: only the adapter knows that it was not.
 #[tokio::test(start_paused = true)]
 async fn a_message_that_its_adapter_refuses_counts_as_an_attempt() {
     let told = turn_of(message(1)).await;
@@ -92,7 +92,7 @@ async fn a_message_that_its_adapter_refuses_counts_as_an_attempt() {
     assert_eq!((told.attempts("dead"), told.timed(), told.counts.failed), (1, 1, 1));
 }
 
-/// Its row must not stay in flight for good. The next claim puts it off, as it does with all of such a channel.
+/// The row must not stay in flight for good. The next claim defers it, like all rows of such a channel.
 #[tokio::test(start_paused = true)]
 async fn a_message_that_has_got_another_channel_since_its_claim_is_marked_unsent() {
     let told = turn_of(Message { channel: "another".to_owned(), ..message(1) }).await;
@@ -101,7 +101,7 @@ async fn a_message_that_has_got_another_channel_since_its_claim_is_marked_unsent
     assert_eq!(told.counts.failed, 0);
 }
 
-/// Says whether its permit holds before its term ends, and after.
+/// Says whether its permit holds before its term ends, and after that.
 #[derive(Debug)]
 struct Asking {
     term: Arc<Term>,

@@ -1,6 +1,6 @@
-//! Leadership: campaign for the lease, then have the database mint the epoch that makes it a term.
+//! Leadership: campaigns for the lease, and then has the database mint the epoch that makes it a term.
 //!
-//! The lease says who should poll; the epoch says whose claims count. Only the second is believed.
+//! The lease says which replica should poll. The epoch says whose claims count. Only the second is believed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,25 +23,25 @@ const DRAW: Duration = Duration::from_millis(20);
 /// Jitter lengthens a campaign interval by up to this factor.
 const LONGEST_JITTER: f64 = 1.3;
 
-/// Longest wait for the words that end a term, when the database or the lease store does not answer.
+/// The longest wait for the calls that end a term, when the database or the lease store does not answer.
 const FAREWELL_LIMIT: Duration = Duration::from_secs(5);
 
 /// Campaigns for one shard, one term after the other.
 #[derive(Debug)]
 pub struct Leadership {
-    /// What is campaigned for.
+    /// The shard to lead.
     pub shard: Shard,
-    /// Random id of this process.
+    /// The random id of this process.
     pub instance: String,
-    /// Time to live of the lease.
+    /// The time to live of the lease.
     pub ttl: Duration,
-    /// Longest that one term lasts.
+    /// The longest time of one term.
     pub interval: Duration,
     /// The lease store.
     pub lease: Arc<dyn Lease>,
     /// The outbox database.
     pub store: Arc<dyn Store>,
-    /// Where time comes from.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// Where terms are counted.
     pub metrics: Arc<Metrics>,
@@ -56,7 +56,7 @@ pub fn campaign_interval(ttl: Duration) -> Duration {
     (ttl / 3).min(Duration::from_secs(1))
 }
 
-/// The longest that a candidate waits between two calls: the campaign interval with all of its jitter.
+/// The longest time that a candidate waits between two calls: the campaign interval with all of its jitter.
 pub fn longest_campaign_pause(ttl: Duration) -> Duration {
     campaign_interval(ttl).mul_f64(LONGEST_JITTER) + DRAW
 }
@@ -76,7 +76,8 @@ impl Leadership {
                 }
                 Err(error) => tracing::error!(shard = %self.shard, %error, "term.not_begun"),
             }
-            // Without the database nobody can poll, and without trust nobody may; another replica may fare better.
+            // Without the database no replica can poll, and without trust this one may not. Another replica may fare
+            // better.
             self.give_up_lease(&holder).await;
             shutdown.run_until_cancelled(self.clock.sleep(backoff.next())).await?;
         }
@@ -103,7 +104,7 @@ impl Leadership {
     async fn campaign(&mut self, shutdown: &CancellationToken) -> Option<(Holder, Moment)> {
         let mut holder = self.candidate();
         let mut first_sent = None;
-        // No call is given up half way for the sake of a shutdown, but at its very end: it could win a lease that nobody renews.
+        // A shutdown cancels no call half way: that call could win a lease which no replica renews.
         while shutdown.run_until_cancelled(self.turn()).await.is_some() {
             let sent = *first_sent.get_or_insert_with(|| self.clock.now());
             let (call, limit) = (self.lease.acquire(self.shard, &holder, self.ttl), call_limit(self.ttl));
@@ -148,8 +149,9 @@ impl Leadership {
         }
     }
 
-    /// Until when the lease of a term that is about to begin is trusted. A long wait, for the answer to a campaign or
-    /// for the database, may have used up what the campaign gave; then one renewal says whether the lease still is.
+    /// The end of trust in the lease of a term that is about to begin. A long wait for the answer to a campaign, or for
+    /// the database, may have used up the trust that the campaign gave. Then one renewal shows whether the lease still
+    /// stands.
     async fn trust(&self, holder: &Holder, sent: Moment) -> Option<Moment> {
         let until = trusted_until(sent, self.ttl);
         if until > self.clock.now() {
@@ -170,7 +172,7 @@ impl Leadership {
         term
     }
 
-    /// Ends `term` when its interval is over or the process is asked to stop.
+    /// Ends `term` when its interval is over, or when the process is asked to stop.
     fn end_in_time(&self, term: &Arc<Term>, shutdown: CancellationToken) {
         let (term, clock, interval) = (term.clone(), self.clock.clone(), self.interval);
         tokio::spawn(async move {
@@ -196,7 +198,7 @@ impl Leadership {
     }
 }
 
-/// Whether a term ended so because its replica could not keep it: the next may fare no better there.
+/// Whether the reason is that this replica could not keep the term. Its next term may fare no better.
 fn is_own_failure(why: TermEnd) -> bool {
     match why {
         TermEnd::RenewalFailed | TermEnd::Wedged => true,

@@ -15,10 +15,10 @@ const TTL: Duration = Duration::from_secs(9);
 const INTERVAL: Duration = Duration::from_secs(20);
 const AT_ONCE: Network = Network::Carries(Duration::ZERO, Duration::ZERO);
 
-/// What the runtime's timers may be late.
+/// How late the timers of the runtime may be.
 const TIMER: Duration = Duration::from_millis(2);
 
-/// What a call that is answered at once gives.
+/// The trust that a call gives when it is answered at once.
 fn full_trust() -> Duration {
     trusted_until(Moment::at(Duration::ZERO), TTL).since_boot()
 }
@@ -30,7 +30,7 @@ struct Stage {
     leadership: Leadership,
 }
 
-/// A replica, a database that mints after such delays, and a lease store that honours a lease for `honoured`.
+/// A replica, a database that takes `minting` to mint, and a lease store that honours a lease for `honoured`.
 fn stage(honoured: Duration, network: Vec<Network>, minting: Duration) -> Stage {
     let clock = SteppedClock::new();
     let lease = LeaseStore::new(&clock, honoured, network);

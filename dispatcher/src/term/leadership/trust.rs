@@ -1,4 +1,5 @@
-//! Trust never outlives what the lease store would still honour, whatever the network, the clocks and others do.
+//! Trust never outlives what the lease store would still honour, whatever the network, the clocks and other replicas
+//! do.
 //!
 //! Each case is a schedule: what the network does to each call, how long the database takes to mint, when the machine
 //! is suspended, when the store forgets, when rivals ask, and by how much the store's clock is fast. A replica leads,
@@ -18,7 +19,7 @@ use crate::term::watchdog::{call_limit, trusted_until};
 /// How many times the lease's time to live a case lasts.
 const LENGTH: u32 = 12;
 
-/// What the runtime's timers may be late in one wait, and all waits of one try.
+/// How late the timers of the runtime may be in one wait, and in all waits of one try together.
 const TIMER: Duration = Duration::from_millis(5);
 
 /// Parts of the time to live, in thousandths.
@@ -27,12 +28,12 @@ type Part = u32;
 #[derive(Debug, Clone)]
 struct Schedule {
     ttl: Duration,
-    /// By so much the store's clock is fast.
+    /// By how much the store's clock is fast.
     fast: Part,
     interval: Part,
     network: Vec<Network>,
     minting: Vec<Part>,
-    /// When, and for how long.
+    /// When each suspension begins, and how long it lasts.
     suspensions: Vec<(Part, Part)>,
     forgets: Vec<Part>,
     rivals: Vec<Part>,
@@ -71,7 +72,7 @@ fn schedules() -> impl Strategy<Value = Schedule> {
         })
 }
 
-/// Mostly in time, now and then later than anybody waits.
+/// Delays that are mostly in time, and now and then longer than any wait.
 fn delays() -> impl Strategy<Value = (u8, Part, Part)> {
     let delay = || prop_oneof![6 => 0_u32..30, 3 => 0_u32..170, 1 => 0_u32..2000];
     (0_u8..12, delay(), delay())
@@ -95,7 +96,7 @@ fn trust_never_outlives_what_the_lease_store_would_still_honour() {
     assert!(terms > 200 && lost > 50, "the schedules bring about too little: {terms} terms, {lost} of them lost");
 }
 
-/// Plays one schedule and gives how its terms ended.
+/// Plays one schedule. Returns how its terms ended.
 async fn play(schedule: &Schedule) -> Vec<TermEnd> {
     let clock = SteppedClock::new();
     let honoured = schedule.ttl * (1000 - schedule.fast) / 1000;
@@ -123,7 +124,7 @@ struct Case<'a> {
     store: Arc<TermStore>,
     clock: Arc<SteppedClock>,
     current: RefCell<Option<Arc<Term>>>,
-    /// From when to when the machine was.
+    /// The suspensions of the machine, from when to when.
     suspended: RefCell<Vec<(Moment, Moment)>>,
 }
 
@@ -172,7 +173,8 @@ impl Case<'_> {
         }
     }
 
-    /// What is trusted now is honoured to the end of that trust, and counts from a call that was sent.
+    /// Checks that the store honours the lease to the end of the present trust, and that trust counts from a call that
+    /// was sent.
     fn check_trust(&self, term: &Term) {
         if !term.gate.is_open() {
             return;
@@ -197,7 +199,7 @@ impl Case<'_> {
         })
     }
 
-    /// A "no" that was heard is followed by no further renewal.
+    /// Checks that no renewal follows a "no" that was heard.
     fn check_refusals(&self) {
         self.lease.with_calls(|calls| {
             let renewals: Vec<_> = calls.iter().filter(|call| call.asked == Asked::Renew).collect();
@@ -208,7 +210,7 @@ impl Case<'_> {
         });
     }
 
-    /// A term ends when trust does, or one try later.
+    /// Checks that a term ends when trust does, or one try later.
     fn check_end(&self, term: &Term) {
         let trusted = trusted_until(self.last_good(&term.id.holder), self.schedule.ttl);
         let last_try = self.awake(trusted).after(call_limit(self.schedule.ttl));
@@ -216,7 +218,7 @@ impl Case<'_> {
         assert!(self.clock.now() <= latest, "ended at {:?}, {latest:?} at the latest", self.clock.now());
     }
 
-    /// When the machine can know that it is `moment`: not while it is suspended.
+    /// The moment at which the machine can know that it is `moment`: not while it is suspended.
     fn awake(&self, moment: Moment) -> Moment {
         self.suspended.borrow().iter().fold(moment, |moment, (began, resumed)| {
             let asleep = *began <= moment.after(TIMER) && moment < *resumed;

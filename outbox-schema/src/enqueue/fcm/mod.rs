@@ -1,5 +1,5 @@
-//! What FCM takes, as far as it can be known without asking it, which would cost quota: [`NewMessage::validate`] refuses
-//! the rest before the insert, and the adapter before it sends.
+//! What FCM accepts, as far as that is known without a request, which would cost quota. [`NewMessage::validate`]
+//! refuses the rest before the insert, and the adapter refuses it before it sends.
 //!
 //! The fields: <https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages>.
 //!
@@ -14,7 +14,7 @@ pub use target::FcmTarget;
 /// A JSON object.
 pub type Fields = Map<String, Value>;
 
-/// Keys and values of `data` and `notification` together, in bytes.
+/// The most bytes of `data` and `notification` together, keys and values.
 const PAYLOAD_BYTES: usize = 4096;
 
 /// The same for a message to topics.
@@ -26,14 +26,14 @@ const TTL_MAX: f64 = 2_419_200.0;
 /// A `Message` without its target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FcmMessage {
-    /// Without those that are null, which means unset.
+    /// The fields of the message. Fields that are null are left out, since null means unset.
     pub fields: Fields,
     /// Bytes that may still be added to `data` and `notification`, keys included.
     pub room: usize,
 }
 
 impl FcmMessage {
-    /// The message that a row's payload is.
+    /// Reads the payload of a row as a message.
     ///
     /// # Errors
     /// What is wrong with the payload, and what to do about it.
@@ -56,8 +56,8 @@ impl FcmMessage {
     }
 }
 
-/// Drops fields that are null from the objects that are looked into: in the JSON of protocol buffers they are unset
-/// (<https://protobuf.dev/programming-guides/json/>). Elsewhere, as in what `apns.payload` holds, null is a value.
+/// Drops null fields from the objects that are checked here: in the JSON of protocol buffers they are unset
+/// (<https://protobuf.dev/programming-guides/json/>). Elsewhere null is a value, as in `apns.payload`.
 fn drop_unset(payload: &mut Value) {
     for place in ["", "/android", "/android/notification", "/apns", "/webpush"] {
         if let Some(Value::Object(fields)) = payload.pointer_mut(place) {
@@ -107,7 +107,7 @@ fn at<'a>(message: &'a Fields, path: &[&str]) -> Option<&'a Value> {
     rest.iter().try_fold(message.get(*first)?, |value, name| value.get(name))
 }
 
-/// Of the message, or of a platform, whose data take the place of the message's there.
+/// Checks the `data` of the message, or of a platform, where it replaces the message's own.
 fn check_data(name: &str, data: &Fields) -> Result<(), String> {
     for (key, value) in data {
         if key == "from" || key == "gcm" || key.starts_with("gcm.") || key.starts_with("google") {
@@ -120,7 +120,8 @@ fn check_data(name: &str, data: &Fields) -> Result<(), String> {
     Ok(())
 }
 
-/// Android's are seconds with an `s` at the end, as `"3.5s"`; web push has whole ones in a header (RFC 8030, 5.2).
+/// The time to live of Android is in seconds with an `s` at the end, such as `"3.5s"`. That of web push is a header
+/// with whole seconds (RFC 8030, 5.2).
 fn check_ttl(message: &Fields) -> Result<(), String> {
     if let Some(ttl) = at(message, &["android", "ttl"])
         && !ttl.as_str().and_then(|text| text.strip_suffix('s')).is_some_and(|seconds| lasts(seconds, "0123456789."))
@@ -136,7 +137,7 @@ fn check_ttl(message: &Fields) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether it is a number of seconds, written in these characters, and not too many.
+/// Whether the text is a number of seconds, written in the characters `of`, and not too large.
 fn lasts(seconds: &str, of: &str) -> bool {
     seconds.chars().all(|c| of.contains(c)) && seconds.parse::<f64>().is_ok_and(|seconds| seconds <= TTL_MAX)
 }

@@ -1,13 +1,13 @@
-//! Whom an FCM message is for.
+//! The target of an FCM message.
 
 use std::fmt;
 
-/// Whom an FCM message is for: <https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages#Message>.
+/// The target of an FCM message: <https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages#Message>.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FcmTarget {
     /// The registration token of one installation of an app.
     Token(String),
-    /// Everybody who has subscribed to a topic.
+    /// All installations that have subscribed to a topic.
     Topic(String),
     /// A condition over topics: `'sport' in topics && 'news' in topics`.
     Condition(String),
@@ -19,11 +19,11 @@ impl FcmTarget {
     /// The fields of the `Message` that a target goes into.
     pub(super) const FIELDS: [&str; 4] = ["token", "topic", "condition", "fid"];
 
-    /// What the `target` column of a row says: `token:…`, `topic:…`, `condition:…`, `fid:…`; anything else is a token.
-    /// Tokens themselves hold colons.
+    /// Reads the `target` column of a row: `token:…`, `topic:…`, `condition:…` or `fid:…`. Any other text is a token,
+    /// since tokens contain colons.
     ///
     /// # Errors
-    /// What is wrong with it, and what to write.
+    /// What is wrong with the target, and what to write.
     pub fn parse(text: &str) -> Result<Self, String> {
         let prefixed = Self::FIELDS.into_iter().find_map(|field| {
             let value = text.strip_prefix(field)?.strip_prefix(':')?;
@@ -40,7 +40,7 @@ impl FcmTarget {
         }
     }
 
-    /// The field of the `Message` that it goes into, and the prefix in the row.
+    /// The field of the `Message` for this target, which is also the prefix in the row.
     pub fn field(&self) -> &'static str {
         match self {
             Self::Token(_) => "token",
@@ -50,7 +50,7 @@ impl FcmTarget {
         }
     }
 
-    /// What goes into that field.
+    /// The value of that field.
     pub fn value(&self) -> &str {
         match self {
             Self::Topic(topic) => topic.strip_prefix("/topics/").unwrap_or(topic),
@@ -58,7 +58,7 @@ impl FcmTarget {
         }
     }
 
-    /// Whether it stands for one installation of an app, which can cease to exist.
+    /// Whether the target is one installation of an app, which can cease to exist.
     pub fn is_device(&self) -> bool {
         match self {
             Self::Token(_) | Self::Fid(_) => true,
@@ -68,7 +68,7 @@ impl FcmTarget {
 }
 
 impl fmt::Display for FcmTarget {
-    /// As the `target` column says it.
+    /// The text of the `target` column.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.field(), self.value())
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Payload;
 use crate::enqueue::fcm::Fields;
 
-/// The payload after an edit of one of its objects.
+/// Edits one object of the payload.
 pub(super) fn edit(payload: Payload, part: &str, edit: impl FnOnce(&mut Fields)) -> Payload {
     let mut fields = match payload {
         Payload::Fields(fields) => fields,

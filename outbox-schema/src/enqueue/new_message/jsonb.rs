@@ -1,11 +1,11 @@
-//! What is JSON, and PostgreSQL's `jsonb` refuses. <https://www.postgresql.org/docs/current/datatype-json.html>
+//! JSON that PostgreSQL's `jsonb` refuses. <https://www.postgresql.org/docs/current/datatype-json.html>
 
-/// Most digits of a `numeric` before its point, and behind it.
+/// The most digits of a `numeric` before and behind its point.
 /// <https://www.postgresql.org/docs/current/datatype-numeric.html>
 const DIGITS_BEFORE: i64 = 131_072;
 const DIGITS_BEHIND: i64 = 16_383;
 
-/// From here on PostgreSQL refuses an exponent whatever stands before it, zero too.
+/// PostgreSQL refuses an exponent from here on, whatever stands before it, even zero.
 const EXPONENT: u32 = i32::MAX.unsigned_abs() / 2;
 
 const NUL: &str = "a text in it holds NUL (\\u0000), which PostgreSQL cannot keep";
@@ -16,7 +16,7 @@ const HALF_A_PAIR: &str = "a text in it holds half of a surrogate pair (as \\ud8
 const NUMBER: &str = "a number in it has more than 131072 digits before its point or 16383 behind it, which PostgreSQL cannot \
      keep: write it as a text";
 
-/// Why `jsonb` refuses `json`, which is known to be JSON. None where it takes it.
+/// Why `jsonb` refuses `json`, which is known to be JSON. None where it accepts it.
 pub(super) fn problem(json: &str) -> Option<&'static str> {
     let mut rest = json;
     while let Some(start) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
@@ -36,7 +36,7 @@ pub(super) fn problem(json: &str) -> Option<&'static str> {
     None
 }
 
-/// Of the text that `json` begins with, its quotes included.
+/// The length of the text that `json` begins with, quotes included.
 fn length_of_text(json: &str) -> usize {
     let mut escaped = false;
     let quote = json[1..].find(|c: char| {
@@ -47,12 +47,12 @@ fn length_of_text(json: &str) -> usize {
     quote.map_or(json.len(), |inside| inside + 2)
 }
 
-/// Of the number that `json` begins with.
+/// The length of the number that `json` begins with.
 fn length_of_number(json: &str) -> usize {
     json.find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c)).unwrap_or(json.len())
 }
 
-/// `text` has its quotes.
+/// Why `jsonb` refuses a text. `text` includes its quotes.
 fn problem_of_text(text: &str) -> Option<&'static str> {
     if !text.contains("\\u") {
         return None;
@@ -60,12 +60,12 @@ fn problem_of_text(text: &str) -> Option<&'static str> {
     match serde_json::from_str::<String>(text) {
         Ok(text) if text.contains('\0') => Some(NUL),
         Ok(_) => None,
-        // All else that can be wrong with a text is wrong in JSON.
+        // Any other fault of a text would make it invalid JSON.
         Err(_) => Some(HALF_A_PAIR),
     }
 }
 
-/// Whether `numeric` keeps a number.
+/// Whether a `numeric` can keep the number.
 fn fits(number: &str) -> bool {
     let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let Ok(exponent) = exponent.parse::<i32>() else { return false };

@@ -1,4 +1,4 @@
-//! A message before it is a row: what an application says of it, checked before the database sees it.
+//! A message before it is a row: built by the application, and checked before the database sees it.
 
 mod fcm;
 mod jsonb;
@@ -16,7 +16,7 @@ pub use validate::InvalidMessage;
 use crate::TraceContext;
 use crate::enqueue::fcm::{FcmTarget, Fields};
 
-/// A message to [`enqueue`](crate::enqueue()). Only its channel, target and payload must be said.
+/// A message for [`enqueue`](crate::enqueue()). Only its channel, target and payload are required.
 ///
 /// ```
 /// use outbox_schema::{FcmTarget, NewMessage};
@@ -34,8 +34,10 @@ use crate::enqueue::fcm::{FcmTarget, Fields};
 /// # webhook.validate().unwrap();
 /// ```
 ///
-/// Setters may be called in any order, and nothing is checked before [`NewMessage::validate`]. Two are equal where all that was
-/// set is equal, bodies by their text: so a test can say what your code would enqueue.
+/// The setters may be called in any order. Nothing is checked before [`NewMessage::validate`].
+///
+/// Two messages are equal where everything that was set is equal, and bodies are compared as text. So a test can
+/// compare the message that your code would enqueue.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewMessage {
     pub(crate) kind: Kind,
@@ -52,45 +54,45 @@ pub struct NewMessage {
     pub(crate) trace: Option<TraceContext>,
 }
 
-/// How the message was begun, which says how much of it can be checked.
+/// How the message was begun, which decides how much of it can be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// For some channel: its kind is not known here.
+    /// A message for any channel, whose kind is not known here.
     Any,
-    /// For a channel of the kind `http`.
+    /// A message for a channel of the kind `http`.
     Http,
-    /// For a channel of the kind `fcm`.
+    /// A message for a channel of the kind `fcm`.
     Fcm,
 }
 
-/// The body.
+/// The body of a message.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Payload {
     /// JSON text, stored as it is.
     Text(String),
     /// The fields of an FCM message.
     Fields(Fields),
-    /// What went wrong while it was put together: [`NewMessage::validate`] says so.
+    /// The error from building the payload, which [`NewMessage::validate`] reports.
     Broken(String),
 }
 
-/// A point in time, as the caller knows it.
+/// A point in time, as the application gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// From the insert, by the database's clock.
+    /// This long after the insert, by the database's clock.
     After(Duration),
-    /// By the calendar.
+    /// A time of the calendar.
     At(SystemTime),
 }
 
 impl NewMessage {
-    /// A message whose payload is JSON text already; it reaches the database as it is.
+    /// A message whose payload is JSON text already. It reaches the database unchanged.
     pub fn new(channel: impl Into<String>, target: impl Into<String>, payload: impl Into<String>) -> Self {
         Self::of_kind(Kind::Any, channel.into(), target.into(), Payload::Text(payload.into()))
     }
 
-    /// A request to a URL, or to a path under the channel's `base_url`, through the channel `http`.
-    /// The body is `null` until [`NewMessage::json`] gives one.
+    /// A request through the channel `http`, to a URL or to a path under the channel's `base_url`. The body is `null`
+    /// until [`NewMessage::json`] sets one.
     pub fn http(url: impl Into<String>) -> Self {
         Self::of_kind(Kind::Http, "http".to_owned(), url.into(), Payload::Text("null".to_owned()))
     }
@@ -118,14 +120,14 @@ impl NewMessage {
         }
     }
 
-    /// The name of the configured channel that takes it.
+    /// The name of the configured channel that sends the message.
     #[must_use]
     pub fn channel(mut self, name: impl Into<String>) -> Self {
         self.channel = name.into();
         self
     }
 
-    /// The payload. FCM: the whole `Message` object without its target; it replaces what was said of it before.
+    /// The payload. For FCM it is the whole `Message` object without its target, and replaces what was set before.
     #[must_use]
     pub fn json(mut self, payload: &(impl Serialize + ?Sized)) -> Self {
         self.payload = match serde_json::to_string(payload) {
@@ -135,7 +137,7 @@ impl NewMessage {
         self
     }
 
-    /// FCM: what the device shows.
+    /// FCM: the title and the text that the device shows.
     #[must_use]
     pub fn notification(self, title: impl Into<String>, body: impl Into<String>) -> Self {
         let (title, body) = (title.into(), body.into());
@@ -145,7 +147,7 @@ impl NewMessage {
         })
     }
 
-    /// FCM: a value for the app. Called once for each key; keys and values are texts.
+    /// FCM: a value for the app. Call it once for each key. Keys and values are texts.
     #[must_use]
     pub fn data(self, key: impl Into<String>, value: impl Into<String>) -> Self {
         let (key, value) = (key.into(), value.into());
@@ -159,73 +161,78 @@ impl NewMessage {
         self
     }
 
-    /// HTTP: an extra header. Of one name, the last counts.
+    /// HTTP: an extra header. A later value of the same name replaces an earlier one.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.insert(name.into(), value.into());
         self
     }
 
-    /// What makes this *one message*: enqueued again under the same key, it is reported as a duplicate and not
-    /// sent again, for as long as the first is kept (`retention`). Sent downstream on each attempt. Made from
-    /// what happened and whom it goes to (`order-4711-shipped-device-3`); a new time-ordered UUID if not said.
+    /// The idempotency key, which makes this *one message*. A message that is enqueued again under the same key is
+    /// reported as a duplicate and not sent again, as long as the first one is kept (`retention`). The receiver gets
+    /// the key with each attempt.
+    ///
+    /// Make the key from the event and its receiver (`order-4711-shipped-device-3`). Without a key, the message gets a
+    /// new time-ordered UUID.
     #[must_use]
     pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
         self.idempotency_key = Some(key.into());
         self
     }
 
-    /// Messages of a channel with the same key go out one at a time, in the order of their ids.
+    /// The ordering key. Messages of a channel with the same ordering key go out one at a time, in the order of their
+    /// ids.
     #[must_use]
     pub fn ordering_key(mut self, key: impl Into<String>) -> Self {
         self.ordering_key = Some(key.into());
         self
     }
 
-    /// 0 (the default) to 3, higher first.
+    /// The priority, 0 (the default) to 3. A higher priority goes first.
     #[must_use]
     pub fn priority(mut self, priority: u8) -> Self {
         self.priority = priority;
         self
     }
 
-    /// Not sent before this long from now, by the database's clock.
+    /// The message is not sent before this long from now, by the database's clock.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
         self.due = Some(Moment::After(delay));
         self
     }
 
-    /// Not sent before this moment.
+    /// The message is not sent before this moment.
     #[must_use]
     pub fn due_at(mut self, moment: SystemTime) -> Self {
         self.due = Some(Moment::At(moment));
         self
     }
 
-    /// Not sent later than this long from now, by the database's clock: then it is a dead letter, `expired`.
+    /// The message is not sent later than this long from now, by the database's clock. After that it is a dead letter,
+    /// `expired`.
     #[must_use]
     pub fn expires_in(mut self, time: Duration) -> Self {
         self.expires = Some(Moment::After(time));
         self
     }
 
-    /// Not sent later than this moment: then it is a dead letter, `expired`.
+    /// The message is not sent later than this moment. After that it is a dead letter, `expired`.
     #[must_use]
     pub fn expires_at(mut self, moment: SystemTime) -> Self {
         self.expires = Some(Moment::At(moment));
         self
     }
 
-    /// Attempts it has, the first included; the channel's number if not said.
+    /// The number of attempts, the first included. The default is that of the channel.
     #[must_use]
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = Some(attempts);
         self
     }
 
-    /// The W3C trace context of the request that enqueues it. Where it is not said and the feature `opentelemetry` is
-    /// on, that of the current span ([`trace::current`](crate::enqueue::trace::current)).
+    /// The W3C trace context of the request that enqueues the message. By default, with the feature `opentelemetry`, it
+    /// is that of the current span ([`trace::current`](crate::enqueue::trace::current)).
     #[must_use]
     pub fn trace_context(mut self, context: TraceContext) -> Self {
         self.trace = Some(context);
@@ -244,7 +251,7 @@ impl NewMessage {
     }
 }
 
-/// Says which message it is; bodies, headers and targets stay out of logs.
+/// Names the message. Bodies, headers and targets stay out of logs.
 impl fmt::Debug for NewMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NewMessage")

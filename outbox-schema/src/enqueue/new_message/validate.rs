@@ -1,4 +1,4 @@
-//! What can be known to be wrong with a message before the database, or the other side, sees it.
+//! The faults of a message that can be found before the database or the receiver sees it.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,19 +9,19 @@ use crate::channel_name;
 use crate::enqueue::fcm::{FcmMessage, FcmTarget};
 use crate::enqueue::trace::TRACESTATE_BYTES;
 
-/// Longest idempotency or ordering key, in characters.
+/// The longest idempotency or ordering key, in characters.
 const KEY_CHARS: usize = 255;
 
-/// Furthest that a message may lie in the future: what lies further is a mistake in a unit.
+/// The furthest that a time may lie in the future. A later time is a mistake in a unit.
 const FURTHEST: Duration = Duration::from_hours(24 * 366 * 100);
 
-/// Something is wrong with a message, and it was not inserted.
+/// The fault of a message that was not inserted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct InvalidMessage {
-    /// The column that is concerned.
+    /// The column with the fault.
     pub field: &'static str,
-    /// What is wrong, and what is allowed.
+    /// What is wrong with the column, and what is allowed.
     pub problem: String,
 }
 
@@ -32,7 +32,7 @@ impl InvalidMessage {
 }
 
 impl NewMessage {
-    /// Checks what can be checked without asking anybody. [`enqueue`](crate::enqueue()) does so as well.
+    /// Checks the message as far as that needs no database and no network. [`enqueue`](crate::enqueue()) does this too.
     pub fn validate(&self) -> Result<(), InvalidMessage> {
         self.check_channel()?;
         self.check_keys()?;
@@ -77,7 +77,7 @@ impl NewMessage {
 
     fn check_payload(&self) -> Result<(), InvalidMessage> {
         let text = self.payload_text()?;
-        // Bodies can be large: only what must be looked into is taken apart.
+        // Bodies can be large, so they are parsed only as far as needed.
         serde_json::from_str::<serde::de::IgnoredAny>(&text)
             .map_err(|error| InvalidMessage::new("payload", format!("it is not JSON: {error}")))?;
         if let Some(problem) = jsonb::problem(&text) {
@@ -170,7 +170,7 @@ impl NewMessage {
         let expires_first = match (self.due.unwrap_or(Moment::After(Duration::ZERO)), self.expires) {
             (Moment::After(due), Some(Moment::After(expires))) => expires <= due,
             (Moment::At(due), Some(Moment::At(expires))) => expires <= due,
-            // Two clocks: the database will see.
+            // These are two clocks. The database will compare the times.
             (Moment::After(_), Some(Moment::At(_))) | (Moment::At(_), Some(Moment::After(_))) | (_, None) => false,
         };
         if expires_first {
@@ -221,7 +221,7 @@ mod tests {
         TraceContext { traceparent: traceparent.to_owned(), tracestate: Some("a=b".to_owned()) }
     }
 
-    /// The column that is complained of.
+    /// The column that the error names.
     fn refused(message: &NewMessage) -> &'static str {
         message.validate().unwrap_err().field
     }
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(refused(&valid().json(&f64_keyed())), "payload");
     }
 
-    /// Something that has no JSON form.
+    /// A value that has no JSON form.
     fn f64_keyed() -> std::collections::HashMap<(i32, i32), i32> {
         [((1, 2), 3)].into()
     }

@@ -17,7 +17,7 @@ use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, StoreError, T
 
 const DOING: &str = "claiming due messages";
 
-/// What a claim asks for, as the statements take it.
+/// The request of a claim, in the form that statements take.
 pub(super) struct Asked<'a> {
     term: &'a TermId,
     request: &'a ClaimRequest<'a>,
@@ -26,13 +26,13 @@ pub(super) struct Asked<'a> {
     closed_channels: String,
 }
 
-/// What applications may do beside a claim.
+/// The cancellations that applications may make beside a claim.
 enum Cancellations {
-    /// One is open, or may be.
+    /// A cancellation is open, or may be.
     Open,
-    /// They wait for the claim.
+    /// New cancellations wait for the claim.
     HeldBack {
-        /// Whether messages with an ordering key wait, which the same statement says.
+        /// Whether messages with an ordering key wait. The same statement reads this.
         keys_wait: bool,
     },
 }
@@ -75,8 +75,8 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// Walks, and writes what it found to claim and what it met in its way. What it claims is read only then, each row by the
-    /// revision at which the walk found it.
+    /// Walks, and writes the rows to claim and the rows that are in the way. Only then reads the claimed rows, each at
+    /// the revision that the walk found.
     pub(super) async fn claim(&self, step: &mut Step) -> Result<Claimed, StoreError> {
         let Fitting { taken, met, reached } = self.take(step).await?;
         let mut messages = Vec::new();
@@ -88,7 +88,7 @@ impl<'a> Asked<'a> {
         Ok(Claimed { messages, deferred, reached })
     }
 
-    /// Reads the claim again: the answer to an earlier call was lost.
+    /// Reads an earlier claim again, since the answer to that call was lost.
     async fn made(&self, step: &mut Step) -> Result<Claimed, StoreError> {
         let (ids, revisions): (Json<Vec<i64>>, Json<Vec<i32>>) = sqlx::query_as(query!("mysql/poller/claim_made"))
             .bind(self.request.claim.0.to_string())
@@ -99,8 +99,9 @@ impl<'a> Asked<'a> {
         Ok(Claimed { messages, ..Claimed::default() })
     }
 
-    /// Walks. Beside a cancellation it locks what it found until the claim has committed, so that nobody cancels it
-    /// meanwhile. What somebody else has locked is left alone; where nothing else was found, the walk goes on behind it.
+    /// Walks. Beside a cancellation, it locks the rows that it found until the claim has committed, so that no
+    /// application cancels them meanwhile. Rows that another transaction has locked are left alone. Where there are no
+    /// other rows, the walk goes on behind them.
     async fn take(&self, step: &mut Step) -> Result<Fitting, StoreError> {
         let cancellations = self.hold_back_cancellations(step).await?;
         let heads = match cancellations {
@@ -120,13 +121,13 @@ impl<'a> Asked<'a> {
             if !found.is_empty() {
                 return Ok(found);
             }
-            // However many that transaction holds: behind them, and not past each of them again.
+            // The other transaction may hold many rows: go on behind all of them, and not past each one again.
             from = passed.unwrap_or(from);
             excluded.extend(walked);
         }
     }
 
-    /// Keeps new cancellations waiting until the claim has committed, where none is open already.
+    /// Lets new cancellations wait until the claim has committed, where none is open already.
     async fn hold_back_cancellations(&self, step: &mut Step) -> Result<Cancellations, StoreError> {
         let keyed: Option<bool> = sqlx::query_scalar(query!("mysql/poller/claim_undisturbed"))
             .bind(self.term.shard.0)
@@ -136,7 +137,7 @@ impl<'a> Asked<'a> {
         Ok(keyed.map_or(Cancellations::Open, |keys_wait| Cancellations::HeldBack { keys_wait }))
     }
 
-    /// The heads of the ordering keys that are asked for, due or not.
+    /// The heads of the requested ordering keys, due or not.
     async fn heads(&self, step: &mut Step) -> Result<Vec<MessageId>, StoreError> {
         let KeyStretch { from, until } = self.request.keys;
         let statement = spelled_out(
@@ -159,7 +160,7 @@ impl<'a> Asked<'a> {
         let (heads, others) = (as_json(DOING, &heads)?, as_json(DOING, &others)?);
         let excluded = as_json(DOING, excluded)?;
         let mut walk = sqlx::query_as(query!("mysql/poller/claim_walk"));
-        // A branch for each priority, the highest first.
+        // There is a branch for each priority, the highest first.
         for start in from.places().into_iter().rev() {
             walk = walk.bind(self.term.shard.0);
             let (at, id) = start.map_or((0, 0), |place| (place.us, place.id));
@@ -167,7 +168,7 @@ impl<'a> Asked<'a> {
             walk = walk.bind(&self.closed).bind(&self.closed_channels);
             walk = walk.bind(self.request.limit);
         }
-        // The heads of ordering keys.
+        // These are the heads of ordering keys.
         walk = walk.bind(heads).bind(others).bind(&self.closed).bind(&self.closed_channels).bind(&self.channels);
         walk.bind(self.request.limit).fetch_all(&mut **step).await.map_err(|error| failed(DOING, error))
     }
@@ -187,7 +188,7 @@ impl<'a> Asked<'a> {
             .await
             .map(drop)
             .map_err(|error| match error.as_database_error() {
-                // An earlier try of the same claim committed meanwhile: the next finds it.
+                // An earlier try of the same claim has committed meanwhile. The next try finds it.
                 Some(database) if database.is_unique_violation() => {
                     StoreError::Unavailable { doing: DOING, source: error.into() }
                 }
@@ -195,7 +196,8 @@ impl<'a> Asked<'a> {
             })
     }
 
-    /// Moves out of the way what the walk met, and what waits behind it; says how many rows of each channel that were.
+    /// Defers the rows that the walk met, and those that wait behind them. Returns how many rows of each channel these
+    /// were.
     async fn defer(&self, step: &mut Step, mut met: Met) -> Result<BTreeMap<String, u64>, StoreError> {
         let behind: Vec<(i64, String)> = sqlx::query_as(query!("mysql/poller/defer_behind"))
             .bind(&self.channels)
@@ -227,8 +229,8 @@ async fn read(step: &mut Step, claimed: Vec<(i64, i32)>) -> Result<Vec<Message>,
     Ok(ReadRow::in_order(rows))
 }
 
-/// What is left to be looked up: the heads that are not excluded themselves, and the excluded rows that may be of their keys.
-/// An excluded head is not among either: its key has its turn, and no other head.
+/// The rows that must be looked up: the heads that are not excluded themselves, and the excluded rows that may have the
+/// same keys. An excluded head is in neither list: its key has its turn, and has no other head.
 fn undecided(heads: &[MessageId], excluded: &[MessageId]) -> (Vec<MessageId>, Vec<MessageId>) {
     let free = without(heads, excluded);
     let others = if free.is_empty() { Vec::new() } else { without(excluded, heads) };
@@ -240,7 +242,7 @@ fn without(ids: &[MessageId], those: &[MessageId]) -> Vec<MessageId> {
     ids.iter().filter(|id| !taken.contains(id)).copied().collect()
 }
 
-/// Locks those of `ids` that nobody else has locked, and gives the revision of each.
+/// Locks those of `ids` that no other transaction has locked. Returns the revision of each.
 pub(super) async fn lock_free(step: &mut Step, ids: &[MessageId]) -> Result<HashMap<i64, i32>, StoreError> {
     let free: Vec<(i64, i32)> = sqlx::query_as(query!("mysql/poller/lock_free"))
         .bind(as_json(DOING, ids)?)

@@ -1,12 +1,12 @@
-//! Which errors speak of the values of a statement.
+//! Which errors are about the values of a statement.
 
 use sqlx::mysql::MySqlDatabaseError;
 
 use crate::StoreError;
 
-/// No NULL here; duplicate key; too large a packet; out of range; wrong temporal value; wrong value; too long; a foreign key
-/// (of the parent, of the child); a trigger that signals; a result that is out of range; not JSON; a CHECK (MySQL, MariaDB).
-/// All else (connection, resources, lock time-out, deadlock, read-only) may pass.
+/// A NULL that is not allowed; duplicate key; too large a packet; out of range; wrong temporal value; wrong value; too
+/// long; a foreign key (of the parent, of the child); a trigger that signals; a result that is out of range; not JSON;
+/// a CHECK (MySQL, MariaDB). Any other error (connection, resources, lock time-out, deadlock, read-only) may pass.
 /// <https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html>,
 /// <https://mariadb.com/kb/en/mariadb-error-code-reference/>
 const ABOUT_DATA: [u16; 14] = [1048, 1062, 1153, 1264, 1292, 1366, 1406, 1451, 1452, 1644, 1690, 3140, 3819, 4025];

@@ -1,16 +1,17 @@
-//! Statements that are sent as text, with their values in them.
+//! Statements that are sent as text that contains their values.
 
 use sqlx::AssertSqlSafe;
 
 use crate::OrderingKey;
 
-/// What a key can have of characters, and more.
+/// More characters than a key can have.
 const LONGEST_KEY: usize = 256;
 
 const HEX_DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
 
-/// A statement with its values in the place of its question marks: for one that must not be kept. (To prepare it for one
-/// use would take 40 ms: the client says that it is done with it, and its next packet then waits for an acknowledgement.)
+/// A statement with its values in place of its question marks, for a statement that must not be kept. To prepare it for
+/// one use would take 40 ms: the client tells the server that it is done with it, and its next packet then waits for an
+/// acknowledgement.
 pub(super) fn spelled_out(statement: &str, values: &[String]) -> AssertSqlSafe<String> {
     let mut values = values.iter();
     let parts = statement.split('?').map(|part| [part, values.next().map_or("", String::as_str)].concat());
@@ -28,13 +29,13 @@ pub(super) fn text(text: &str) -> String {
     literal
 }
 
-/// The first key from there on, as the column compares keys: by code points, and short ones as if they were filled up with
-/// spaces, so that the lowest key is not the empty one.
+/// The lowest key of the stretch, in the order of the column. That compares by code points, as if short keys were
+/// filled up with spaces. So the lowest key of all is not the empty one.
 pub(super) fn lowest(from: Option<&OrderingKey>) -> String {
     from.map_or_else(|| "\0".repeat(LONGEST_KEY), |key| key.ordering_key.clone())
 }
 
-/// The first key that is no longer meant.
+/// The first key behind the stretch.
 pub(super) fn highest(until: Option<&OrderingKey>) -> String {
     until.map_or_else(|| char::MAX.to_string().repeat(LONGEST_KEY), |key| key.ordering_key.clone())
 }

@@ -14,8 +14,9 @@ use uuid::Uuid;
 const DOING: &str = "marking messages";
 
 impl MySqlStore {
-    /// Most groups are plain deliveries that are all taken, for which fewer statements do. Where some are not, that
-    /// transaction is rolled back, and the statements for all marks tell which are fenced and which were marked already.
+    /// Most groups are plain deliveries that are all accepted, for which fewer statements suffice. Where some are not
+    /// accepted, that transaction is rolled back. The statements for all marks then tell which are fenced, and which
+    /// were marked already.
     pub(super) async fn mark_in_steps(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         let group = MarkGroup::of(marks);
         let finished: Vec<_> = finished.iter().map(|claim| claim.0).collect();
@@ -29,7 +30,7 @@ impl MySqlStore {
         Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
     }
 
-    /// False where some were not taken; then nothing was written.
+    /// Marks plain deliveries. False where some were not accepted: then nothing was written.
     async fn deliver(&self, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<bool, StoreError> {
         let mut step = self.begin(DOING).await?;
         let standing = lock_claims(&mut step, group, finished).await?;
@@ -46,7 +47,7 @@ impl MySqlStore {
     }
 }
 
-/// A group by the statements for all marks; says which are fenced.
+/// Writes a group by the statements for all marks. Returns the fenced rows.
 pub(super) async fn write(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<Vec<i64>, StoreError> {
     let standing = lock_claims(step, group, finished).await?;
     let accepted = take(step, group, &standing).await?;
@@ -62,7 +63,7 @@ pub(super) async fn write(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uu
     Ok(fenced)
 }
 
-/// Locks the claims that a group is about; says which of them stand.
+/// Locks the claims of a group. Returns those that stand.
 async fn lock_claims(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<Vec<String>, StoreError> {
     sqlx::query_scalar(query!("mysql/poller/claims_lock"))
         .bind(as_json(DOING, &group.claims(finished))?)
@@ -71,7 +72,7 @@ async fn lock_claims(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uuid]) 
         .map_err(|error| failed(DOING, error))
 }
 
-/// Locks the rows that may still be marked, then marks them; says which they are.
+/// Locks the rows that may still be marked, and marks them. Returns their ids.
 async fn take(step: &mut Step, group: &MarkGroup<'_>, standing: &[String]) -> Result<Vec<i64>, StoreError> {
     let accepted: Vec<i64> = sqlx::query_scalar(query!("mysql/poller/mark_lock"))
         .bind(as_json(DOING, &DeliveryRow::all(&group.under(standing)))?)
@@ -84,7 +85,7 @@ async fn take(step: &mut Step, group: &MarkGroup<'_>, standing: &[String]) -> Re
     Ok(accepted)
 }
 
-/// Marks plain deliveries; says how many it found.
+/// Marks plain deliveries. Returns how many rows it found.
 async fn mark_delivered(step: &mut Step, rows: &[&MarkRow<'_>]) -> Result<u64, StoreError> {
     if rows.is_empty() {
         return Ok(0);
@@ -104,7 +105,8 @@ async fn mark_delivered(step: &mut Step, rows: &[&MarkRow<'_>]) -> Result<u64, S
     done.map(|done| done.rows_affected()).map_err(|error| failed(DOING, error))
 }
 
-/// An expression of a value that each row has as a literal: that literal where they all have the same, else looked up by the id.
+/// An SQL expression for a literal of each row. It is the literal itself where all rows have the same one. Otherwise it
+/// looks the literal up by the id.
 fn of_each<'a>(rows: &[&'a MarkRow<'_>], ids: &str, value: impl Fn(&'a MarkRow<'_>) -> String) -> String {
     let mut values = rows.iter().map(|row| value(row));
     match values.next() {
@@ -113,7 +115,7 @@ fn of_each<'a>(rows: &[&'a MarkRow<'_>], ids: &str, value: impl Fn(&'a MarkRow<'
     }
 }
 
-/// A literal of each row.
+/// The literals of the rows, as a list.
 fn list<'a>(rows: &[&'a MarkRow<'_>], value: impl Fn(&'a MarkRow<'_>) -> String) -> String {
     rows.iter().map(|row| value(row)).collect::<Vec<_>>().join(", ")
 }
@@ -122,7 +124,7 @@ fn null() -> String {
     "NULL".to_owned()
 }
 
-/// Refused marks that are not merely repeated.
+/// The refused marks that are not merely repeated.
 async fn which_are_fenced(step: &mut Step, refused: &[&MarkRow<'_>]) -> Result<Vec<i64>, StoreError> {
     if refused.is_empty() {
         return Ok(Vec::new());
@@ -134,7 +136,7 @@ async fn which_are_fenced(step: &mut Step, refused: &[&MarkRow<'_>]) -> Result<V
         .map_err(|error| failed(DOING, error))
 }
 
-/// Runs a statement for the rows that concern it: none, no round trip. Says how many it found.
+/// Runs a statement for its rows. Without rows there is no round trip. Returns how many rows it found.
 async fn execute<T: Serialize>(step: &mut Step, statement: &'static str, rows: &[T]) -> Result<u64, StoreError> {
     if rows.is_empty() {
         return Ok(0);

@@ -1,6 +1,6 @@
-//! The store on what MySQL 8.0 and MariaDB 10.6 share. A step of the protocol is a transaction at READ COMMITTED
-//! (see `session.sql`): it locks first and reads in later statements, each of which sees what was committed before it
-//! began. Groups travel as JSON, one statement for all of it: there are arrays in neither, and no RETURNING.
+//! The store on what MySQL 8.0 and MariaDB 10.6 share. A step of the protocol is a transaction at READ COMMITTED (see
+//! `session.sql`). It locks first and reads in later statements, each of which sees what was committed before it began.
+//! A group travels as one JSON text in one statement: neither server has arrays, and the two share no RETURNING.
 
 mod claim;
 mod errors;
@@ -78,7 +78,7 @@ impl Store for MySqlStore {
         self.settle_in_steps(term, channels).await
     }
 
-    /// Neither server tells one connection what another has committed.
+    /// Neither server tells one connection what another one has committed.
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {
         Ok(None)
     }

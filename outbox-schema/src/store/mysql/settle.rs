@@ -36,7 +36,7 @@ impl MySqlStore {
     }
 }
 
-/// Decides the rows of the claims whose settling time is over, and ends those claims and those of which nothing is left.
+/// Decides the rows of claims whose settling time is over. Ends those claims, and the claims without rows.
 pub(super) async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Result<Vec<Decision>, StoreError> {
     let over: Vec<String> = sqlx::query_scalar(query!("mysql/poller/settle_lock"))
         .bind(shard.0)
@@ -65,7 +65,7 @@ pub(super) async fn decide(step: &mut Step, shard: Shard, channels: &str) -> Res
     Ok(decisions)
 }
 
-/// Rows of claims that wait for their settling time, and when the first of these is over.
+/// The rows of claims that wait for their settling time, and the time until the first claim can be settled.
 pub(super) async fn unsettled(step: &mut Step, shard: Shard) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
     let rows: Vec<UnsettledRow> = sqlx::query_as(query!("mysql/poller/unsettled"))
         .bind(shard.0)

@@ -5,12 +5,12 @@ use std::ops::{Deref, DerefMut};
 use sqlx::pool::PoolConnection;
 use sqlx::{MySql, MySqlConnection, MySqlPool};
 
-/// A connection for the time of one step. It goes back to the pool only where the step was finished; after an error or
-/// a cancellation it is closed, and the server rolls back what was not committed.
+/// A connection for the time of one step. It goes back to the pool only when the step was finished. After an error or a
+/// cancellation it is closed, and the server rolls back what was not committed.
 ///
-/// A transaction of sqlx would not do: cancelled while it prepares a statement, a MySQL connection of sqlx 0.9 has an
-/// answer left unread, takes it for the answer to the ping with which it is returned, and waits for ever for the rest,
-/// its place in the pool lost.
+/// A transaction of sqlx would not do. If one is cancelled while it prepares a statement, a MySQL connection of sqlx
+/// 0.9 has an unread answer. It takes that for the answer to the ping with which it is returned, waits for the rest for
+/// ever, and its place in the pool is lost.
 #[derive(Debug)]
 pub(super) struct Step {
     connection: PoolConnection<MySql>,
@@ -18,29 +18,29 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Without a transaction: each statement commits by itself.
+    /// Opens a step without a transaction: each statement commits by itself.
     pub(super) async fn open(pool: &MySqlPool) -> Result<Self, sqlx::Error> {
         Ok(Self { connection: pool.acquire().await?, finished: false })
     }
 
-    /// In a transaction.
+    /// Opens a step in a transaction.
     pub(super) async fn begin(pool: &MySqlPool) -> Result<Self, sqlx::Error> {
         let mut step = Self::open(pool).await?;
         sqlx::raw_sql("BEGIN").execute(&mut *step).await?;
         Ok(step)
     }
 
-    /// Ends the transaction; what follows commits by itself.
+    /// Commits the transaction. Later statements commit by themselves.
     pub(super) async fn commit(&mut self) -> Result<(), sqlx::Error> {
         sqlx::raw_sql("COMMIT").execute(&mut **self).await.map(drop)
     }
 
-    /// Ends the transaction, and nothing of it was.
+    /// Rolls the transaction back.
     pub(super) async fn roll_back(&mut self) -> Result<(), sqlx::Error> {
         sqlx::raw_sql("ROLLBACK").execute(&mut **self).await.map(drop)
     }
 
-    /// Returns the connection to the pool. Not before the end of its transaction, where there is one.
+    /// Returns the connection to the pool. A transaction must have ended before.
     pub(super) fn finish(mut self) {
         self.finished = true;
     }

@@ -60,8 +60,8 @@ impl MySqlStore {
     }
 }
 
-/// Mints the next epoch, then freezes the claims that earlier terms left. Claimers hold the term row shared, so once it is
-/// locked no claim of an earlier term can still appear.
+/// Mints the next epoch, and then freezes the claims that earlier terms left. Claimers hold the term row shared. So
+/// once it is locked, no claim of an earlier term can still appear.
 pub(super) async fn mint(step: &mut Step, shard: Shard, holder: &Holder) -> Result<i64, sqlx::Error> {
     sqlx::query(query!("mysql/poller/term_ensure")).bind(shard.0).execute(&mut **step).await?;
     let term: TermRow = sqlx::query_as(query!("mysql/poller/term_lock")).bind(shard.0).fetch_one(&mut **step).await?;

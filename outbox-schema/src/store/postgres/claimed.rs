@@ -1,28 +1,30 @@
-//! What a claim brought: the function counts what there is room for, and hands over what it took and what it met.
+//! The result of a claim. The PostgreSQL function decides what there is room for, and returns the rows that it took and
+//! those that it met.
 
 use crate::claim::{PRIORITIES, Place};
 use crate::store::rows::by_channel;
 use crate::{Claimed, Message, WalkStart};
 
-/// A row that a claim met: claimed, or deferred out of its way.
+/// A row that a claim met: claimed, or deferred since it was in the way.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct ClaimedRow {
     claimed: bool,
     priority: i16,
-    /// `available_at`, or a second ago if that is earlier, in microseconds since 1970; none where it is no moment.
+    /// `available_at`, or a second ago if that is earlier, in microseconds since 1970. None where it is no time of the
+    /// calendar.
     start_us: Option<i64>,
-    /// Whether its claim took all that the walk came by: then nobody asks for its place there.
+    /// Whether the claim took all rows that the walk met. Then the place of a row among them is not needed.
     complete: bool,
-    /// Its place among the due rows of its priority that the walk came by, from 1; none where that is not known.
+    /// The row's place among the due rows of its priority that the walk met, from 1. None where that is not known.
     nth: Option<i32>,
-    /// Its place in the claim: the rows come in another order.
+    /// The row's place in the claim. The rows arrive in another order.
     place: Option<i64>,
     #[sqlx(flatten)]
     message: Message,
 }
 
 impl ClaimedRow {
-    /// What a claim brought whose walk began at `from`.
+    /// The result of a claim whose walk began at `from`.
     pub(super) fn split(mut rows: Vec<Self>, from: WalkStart) -> Claimed {
         rows.sort_by_key(|row| row.place);
         let reached = Self::reached(&rows, from);
@@ -34,7 +36,8 @@ impl ClaimedRow {
         }
     }
 
-    /// Behind the last row of each priority before which none was left. Heads of ordering keys are found in another way.
+    /// For each priority, the last row before which no row was left. The heads of ordering keys are found in another
+    /// way.
     fn reached(rows: &[Self], from: WalkStart) -> Option<WalkStart> {
         let unknown = |row: &Self| !row.complete && row.nth.is_none() && row.message.ordering_key.is_none();
         if rows.iter().any(|row| !row.claimed || unknown(row)) {

@@ -1,17 +1,18 @@
-//! Which errors speak of the values of a statement, and which of a later term.
+//! Which errors are about the values of a statement, and which are about a later term.
 
 use crate::{StoreError, TermId};
 
-/// SQLSTATE classes: data exception, integrity constraint violation, WITH CHECK OPTION violation, program limit exceeded,
-/// PL/pgSQL error (a trigger that raises one). All else (connection,
-/// resources, operator, deadlock, read-only) may pass.
+/// SQLSTATE classes: data exception, integrity constraint violation, WITH CHECK OPTION violation, program limit
+/// exceeded, PL/pgSQL error (a trigger that raises one). Any other error (connection, resources, operator, deadlock,
+/// read-only) may pass.
 /// <https://www.postgresql.org/docs/current/errcodes-appendix.html>
 const ABOUT_DATA: [&str; 5] = ["22", "23", "44", "54", "P0"];
 
-/// SQLSTATE classes: connection exception, operator intervention (the server stops, or somebody ended the connection).
+/// SQLSTATE classes: connection exception, operator intervention (the server stops, or an operator ended the
+/// connection).
 const LOST: [&str; 2] = ["08", "57P"];
 
-/// SQLSTATE that our functions raise where a later term exists.
+/// The SQLSTATE that our functions raise where a later term exists.
 const FENCED: &str = "OB001";
 
 pub(super) fn failed(doing: &'static str, error: sqlx::Error) -> StoreError {
@@ -20,7 +21,7 @@ pub(super) fn failed(doing: &'static str, error: sqlx::Error) -> StoreError {
     })
 }
 
-/// Whether the connection is gone, and the statement may have been done or not.
+/// Whether the connection is lost. The statement may have been done or not.
 pub(super) fn is_lost(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) => true,
@@ -31,7 +32,7 @@ pub(super) fn is_lost(error: &sqlx::Error) -> bool {
     }
 }
 
-/// The same of a function that asks whether `term` is still the shard's.
+/// The error of a function that checks whether `term` is still the shard's term.
 pub(super) fn fenced(term: &TermId, doing: &'static str, error: sqlx::Error) -> StoreError {
     match error.as_database_error().and_then(sqlx::error::DatabaseError::code) {
         Some(code) if code == FENCED => StoreError::Fenced { shard: term.shard, epoch: term.epoch },

@@ -1,5 +1,5 @@
-//! The loop's own connection. What the loop asks again and again is prepared on it once; the pool hands out the connection that was
-//! idle longest, and each of them would have to.
+//! The loop's own connection. The statements of the loop are prepared on it once. The pool would lend the connection
+//! that was idle longest, and each of its connections would have to prepare them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -8,7 +8,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 
 use crate::database::{CONNECTION_LIMIT, HOLDS_STILL};
 
-/// A connection that is kept from one call to the next, for whoever makes one call at a time.
+/// A connection that is kept from one call to the next, for a caller that makes one call at a time.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
     pool: PgPool,
@@ -16,18 +16,19 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// None yet; the first is made as `pool` makes its own.
+    /// No connection yet. The first one is made as `pool` makes its own.
     pub(super) fn new(pool: PgPool) -> Self {
         Self { pool, connection: Arc::default() }
     }
 
-    /// The connection, if it holds still, or a new one. Whoever is done with it hands it to [`Self::keep`]; after an error, or given
-    /// up in the middle of a call, it is dropped instead, and so closed.
+    /// The kept connection, if it still works, or a new one. The caller returns it with [`Self::keep`]. After an error,
+    /// or in a call that is given up, the connection is dropped instead, and so closed.
     pub(super) async fn take(&self) -> sqlx::Result<PgConnection> {
         self.take_if(|_| false).await
     }
 
-    /// The same for a call that can be repeated: where the connection was used just now, it is not asked first.
+    /// The same for a call that can be repeated. A connection that was used just now is not asked first whether it
+    /// still works.
     pub(super) async fn take_unasked(&self) -> sqlx::Result<PgConnection> {
         self.take_if(|used| used.elapsed() <= HOLDS_STILL).await
     }
@@ -42,7 +43,8 @@ impl Kept {
         self.make().await
     }
 
-    /// Another one that holds, where that which was taken turned out to be lost. The pool may have some that were lost with it.
+    /// Another connection that works, after the one that was taken turned out to be lost. Some connections of the pool
+    /// may have been lost with it.
     pub(super) async fn make(&self) -> sqlx::Result<PgConnection> {
         loop {
             let mut connection = self.pool.acquire().await?.detach();
@@ -52,7 +54,7 @@ impl Kept {
         }
     }
 
-    /// For the next call.
+    /// Keeps the connection for the next call.
     pub(super) fn keep(&self, connection: PgConnection) {
         *self.connection() = Some((connection, Instant::now()));
     }

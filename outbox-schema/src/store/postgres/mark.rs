@@ -12,9 +12,10 @@ use crate::{ClaimId, Mark, MessageId, StoreError};
 const DOING: &str = "marking messages";
 
 impl PostgresStore {
-    /// Most groups are plain deliveries, for which a leaner statement does. Where it does not take all of them, the statement
-    /// for all marks tells which are fenced and which were marked already. Either is one statement, and so one transaction:
-    /// one of several that is given up while it begins would stay open on a connection of the pool.
+    /// Most groups are plain deliveries, for which a leaner statement suffices. Where that does not take all of them,
+    /// the statement for all marks tells which are fenced, and which were marked already. Each is one statement, and so
+    /// one transaction. A transaction of several statements that is given up while it begins would stay open on a
+    /// connection of the pool.
     pub(super) async fn mark_group(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         let rows = MarkRow::all(marks);
         let finished: Vec<Uuid> = finished.iter().map(|claim| claim.0).collect();
@@ -26,7 +27,7 @@ impl PostgresStore {
     }
 }
 
-/// A group by both statements, in the transaction of a trial.
+/// Writes a group by both statements, in the transaction of a trial.
 pub(super) async fn mark_in_trial(connection: &mut PgConnection, marks: &[Mark]) -> Result<(), StoreError> {
     let rows = MarkRow::all(marks);
     let claims = claims_of(&rows);
@@ -34,7 +35,7 @@ pub(super) async fn mark_in_trial(connection: &mut PgConnection, marks: &[Mark])
     mark(connection, &rows, &claims, &[]).await.map(drop)
 }
 
-/// The claims that a group is about.
+/// The claims of a group.
 fn claims_of(rows: &[MarkRow<'_>]) -> Vec<Uuid> {
     let mut claims: Vec<_> = rows.iter().map(|row| row.claim).collect();
     claims.sort_unstable();
@@ -42,7 +43,8 @@ fn claims_of(rows: &[MarkRow<'_>]) -> Vec<Uuid> {
     claims
 }
 
-/// False where some were not taken; then no claim has been removed, and the rest are marked.
+/// Marks plain deliveries. False where some were not accepted: then no claim has been removed, and the others are
+/// marked.
 async fn deliver(
     database: impl PgExecutor<'_>,
     rows: &[MarkRow<'_>],

@@ -1,5 +1,5 @@
-//! The store on PostgreSQL 13 and later. Each step of the protocol is a PL/pgSQL function (see the migrations):
-//! one round trip, and every statement in it reads what was committed before it began, after the locks are held.
+//! The store on PostgreSQL 13 and later. Each step of the protocol is a PL/pgSQL function (see the migrations), in one
+//! round trip. Every statement in it reads what was committed before that statement began, after the locks are held.
 
 mod claimed;
 mod errors;
@@ -30,7 +30,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
     pool: PgPool,
-    /// For what the loop asks, one thing at a time: terms and claims.
+    /// The connection for the loop's calls, one at a time: terms and claims.
     of_the_loop: Kept,
 }
 
@@ -43,7 +43,7 @@ impl PostgresStore {
 
 const BEGINNING: &str = "beginning a term";
 
-/// Mints the next epoch; its function freezes the claims that earlier terms left.
+/// Mints the next epoch. The function also freezes the claims that earlier terms left.
 async fn mint(connection: &mut PgConnection, shard: Shard, holder: &Holder) -> Result<i64, StoreError> {
     sqlx::query_scalar(query!("postgres/poller/begin_term"))
         .bind(shard.0)
@@ -53,7 +53,7 @@ async fn mint(connection: &mut PgConnection, shard: Shard, holder: &Holder) -> R
         .map_err(|error| failed(BEGINNING, error))
 }
 
-/// Decides the rows of the claims whose settling time is over.
+/// Decides the rows of claims whose settling time is over.
 async fn settled(
     database: impl PgExecutor<'_>,
     term: &TermId,
@@ -168,13 +168,13 @@ impl Store for PostgresStore {
         let doing = "claiming due messages";
         let mut connection = self.of_the_loop.take_unasked().await.map_err(|error| failed(doing, error))?;
         let mut rows = claimed(&mut connection, term, request).await;
-        // It may have been made: under its id it is made once.
+        // The claim may have been made. A repeat under its id makes it only once.
         if rows.as_ref().is_err_and(is_lost) {
             connection = self.of_the_loop.make().await.map_err(|error| failed(doing, error))?;
             rows = claimed(&mut connection, term, request).await;
         }
         let rows = rows.map_err(|error| match error.as_database_error() {
-            // An earlier try of the same claim committed meanwhile: the next finds it.
+            // An earlier try of the same claim has committed meanwhile. The next try finds it.
             Some(database) if database.is_unique_violation() => StoreError::Unavailable { doing, source: error.into() },
             Some(_) | None => fenced(term, doing, error),
         })?;

@@ -14,7 +14,7 @@ impl PostgresStore {
         let begun = self.pool.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await;
         let mut transaction = tried(ENQUEUE, begun.map_err(|error| failed("beginning", error)))?;
         let outcome = life(&mut transaction).await;
-        // What cannot be rolled back was not made: the connection is closed with its transaction.
+        // Where the rollback fails, nothing was made all the same: the connection is closed with its transaction.
         let _ = transaction.rollback().await;
         outcome
     }

@@ -1,7 +1,7 @@
 //! `LISTEN` for the hint that the statement trigger on `outbox` gives, at most once per transaction.
 //!
-//! A commit that notifies holds a lock of the whole database until it is on the disk, so that such commits go one by one.
-//! The trigger therefore notifies only while somebody listening holds an advisory lock, shared, that says so.
+//! A commit that notifies holds a lock of the whole database until it is on disk, so such commits go one by one. The
+//! trigger therefore notifies only while a listener asks for hints, by holding an advisory lock, shared.
 
 use async_trait::async_trait;
 use sqlx::PgPool;
@@ -26,13 +26,13 @@ impl PostgresWakeups {
             .fetch_one(pool)
             .await
             .map_err(|error| failed(DOING, error))?;
-        // In a pool of its own: given back to the other, it would keep its lock.
+        // The listener has a pool of its own: a connection that went back to the other pool would keep its lock.
         let own = PgPoolOptions::new()
             .max_connections(1)
             .acquire_timeout(CONNECTION_LIMIT)
             .connect_lazy_with((*pool.connect_options()).clone());
         let mut listener = PgListener::connect_with(&own).await.map_err(|error| failed(DOING, error))?;
-        // A connection of which nobody knows what it has said is of no use.
+        // A connection that was remade is of no use: it is unknown whether it has asked for hints.
         listener.eager_reconnect(false);
         listener.listen(&hints).await.map_err(|error| failed(DOING, error))?;
         Ok(Self { listener })

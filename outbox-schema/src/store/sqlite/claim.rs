@@ -25,7 +25,7 @@ struct Peek {
     due: bool,
 }
 
-/// What a claim asks for, as the statements take it.
+/// The request of a claim, in the form that statements take.
 pub(super) struct Asked<'a> {
     term: &'a TermId,
     request: &'a ClaimRequest<'a>,
@@ -62,7 +62,8 @@ impl SqliteStore {
         Ok(claimed)
     }
 
-    /// Read without the lock of the file. A term that is over is over for good, so it is fenced here already.
+    /// Whether any row is due, read without the lock of the file. A term that is over stays over, so it is fenced here
+    /// already.
     async fn is_anything_due(&self, asked: &Asked<'_>) -> Result<bool, StoreError> {
         let peek: Option<Peek> = sqlx::query_as(query!("sqlite/poller/claim_peek"))
             .bind(asked.term.shard.0)
@@ -96,7 +97,7 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// Walks, and writes what it found to claim and what it met in its way. What it claims is read only then.
+    /// Walks, and writes the rows to claim and the rows that are in the way. Only then reads the claimed rows.
     pub(super) async fn claim(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
         let due = self.walk(tx).await.map_err(|error| failed(DOING, error))?;
         let Fitting { taken, met, reached } = Fitting::of(due, self.request, self.request.from);
@@ -109,7 +110,7 @@ impl<'a> Asked<'a> {
         Ok(Claimed { messages, deferred, reached })
     }
 
-    /// Reads the claim again: the answer to an earlier call was lost.
+    /// Reads an earlier claim again, since the answer to that call was lost.
     async fn made(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
         let (ids, revisions): (Json<Vec<i64>>, Json<Vec<i32>>) = sqlx::query_as(query!("sqlite/poller/claim_made"))
             .bind(self.request.claim.0.to_string())
@@ -154,7 +155,8 @@ impl<'a> Asked<'a> {
             .map_err(|error| failed(DOING, error))
     }
 
-    /// Moves out of the way what the walk met, and what waits behind it; says how many rows of each channel that were.
+    /// Defers the rows that the walk met, and those that wait behind them. Returns how many rows of each channel these
+    /// were.
     async fn defer(
         &self,
         tx: &mut SqliteTransaction<'static>,

@@ -1,8 +1,8 @@
-//! Which errors speak of the values of a statement.
+//! Which errors are about the values of a statement.
 
 use crate::StoreError;
 
-/// Primary result codes `TOOBIG`, `CONSTRAINT`, `MISMATCH`. All else (busy, read-only, full, I/O) may pass.
+/// Primary result codes `TOOBIG`, `CONSTRAINT`, `MISMATCH`. Any other error (busy, read-only, full, I/O) may pass.
 /// <https://www.sqlite.org/rescode.html>
 const ABOUT_DATA: [u32; 3] = [18, 19, 20];
 

@@ -24,7 +24,7 @@ impl SqliteStore {
     }
 }
 
-/// A group; says which of its marks are fenced.
+/// Writes a group. Returns the fenced rows.
 pub(super) async fn write(
     tx: &mut SqliteTransaction<'static>,
     group: &MarkGroup<'_>,
@@ -51,7 +51,7 @@ pub(super) async fn write(
     Ok(fenced)
 }
 
-/// Marks the rows that may still be marked; says which they are.
+/// Marks the rows that may still be marked. Returns their ids.
 async fn take<T: Serialize>(
     tx: &mut SqliteTransaction<'static>,
     statement: &'static str,
@@ -67,7 +67,7 @@ async fn take<T: Serialize>(
         .map_err(|error| failed(DOING, error))
 }
 
-/// Refused marks that are not merely repeated.
+/// The refused marks that are not merely repeated.
 async fn which_are_fenced(
     tx: &mut SqliteTransaction<'static>,
     refused: &[&MarkRow<'_>],
@@ -82,7 +82,7 @@ async fn which_are_fenced(
         .map_err(|error| failed(DOING, error))
 }
 
-/// Runs a statement for the rows that concern it: none, no round trip.
+/// Runs a statement for its rows. Without rows there is no round trip.
 async fn execute<T: Serialize>(
     tx: &mut SqliteTransaction<'static>,
     statement: &'static str,

@@ -1,6 +1,6 @@
-//! The store in an SQLite file, shared by the processes of one machine. A step of the protocol that writes begins with
-//! `BEGIN IMMEDIATE`: there is one writer at a time, so the lock of the whole file stands for all others, and what is
-//! read in the transaction cannot change until it ends.
+//! The store in an SQLite file that the processes of one machine share. A step of the protocol that writes begins with
+//! `BEGIN IMMEDIATE`. There is one writer at a time, so the lock of the whole file stands for all other locks. What the
+//! transaction reads cannot change until it ends.
 
 mod claim;
 mod errors;
@@ -33,7 +33,7 @@ impl SqliteStore {
         Self { pool }
     }
 
-    /// Ends with a rollback where it is dropped before its commit.
+    /// Begins a transaction. It is rolled back where it is dropped before its commit.
     async fn begin(&self, doing: &'static str) -> Result<SqliteTransaction<'static>, StoreError> {
         self.pool.begin_with("BEGIN IMMEDIATE").await.map_err(|error| failed(doing, error))
     }
@@ -77,7 +77,7 @@ impl Store for SqliteStore {
         self.settle_in_steps(term, channels).await
     }
 
-    /// SQLite does not tell one connection what another has committed.
+    /// SQLite does not tell one connection what another one has committed.
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {
         Ok(None)
     }

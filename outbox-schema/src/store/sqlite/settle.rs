@@ -45,7 +45,7 @@ impl SqliteStore {
     }
 }
 
-/// Decides the rows of the claims whose settling time is over, and ends those claims and those of which nothing is left.
+/// Decides the rows of claims whose settling time is over. Ends those claims, and the claims without rows.
 pub(super) async fn decide(
     tx: &mut SqliteTransaction<'static>,
     shard: Shard,

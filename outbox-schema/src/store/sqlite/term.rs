@@ -57,8 +57,8 @@ impl SqliteStore {
     }
 }
 
-/// Mints the next epoch, then freezes the claims that earlier terms left. Claimers write, so once this
-/// transaction writes no claim of an earlier term can still appear.
+/// Mints the next epoch, and then freezes the claims that earlier terms left. Claimers write. So once this transaction
+/// writes, no claim of an earlier term can still appear.
 pub(super) async fn mint(
     tx: &mut SqliteTransaction<'static>,
     shard: Shard,

@@ -18,7 +18,7 @@ impl SqliteStore {
     pub(crate) async fn trial(&self) -> Result<(), TrialError> {
         let mut tx = tried(ENQUEUE, self.begin("beginning").await)?;
         let outcome = life(&mut tx).await;
-        // What cannot be rolled back was not made: it ends with its connection.
+        // Where the rollback fails, nothing was made all the same: the transaction ends with its connection.
         let _ = tx.rollback().await;
         outcome
     }
