@@ -1,4 +1,4 @@
-//! What enqueuing asks of a connection, on each of the databases.
+//! What enqueuing needs of a connection, for each of the databases.
 
 #[cfg(feature = "mysql")]
 mod mysql;
@@ -9,8 +9,8 @@ mod sqlite;
 
 use super::row::Row;
 
-/// A connection of the application, mostly within its transaction: `&mut *tx`.
-/// Of `sqlx::PgConnection`, `sqlx::MySqlConnection` and `sqlx::SqliteConnection`, each with the feature of its database.
+/// A connection of the application, as a rule within its transaction: `&mut *tx`. It is a `sqlx::PgConnection`, a
+/// `sqlx::MySqlConnection` or a `sqlx::SqliteConnection`, each with the feature of its database.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no connection that messages can be enqueued on",
     note = "of a transaction, or of a connection out of a pool, pass what is in it: `&mut *tx`",
@@ -23,10 +23,10 @@ mod sealed {
     use super::{Kept, Row};
 
     pub trait Insert: Send {
-        /// Inserts what is not there yet, in order, and returns what it inserted.
+        /// Inserts the rows whose keys are not in the outbox yet, in order. Returns the inserted rows.
         fn insert(&mut self, rows: &[Row<'_>]) -> impl Future<Output = sqlx::Result<Vec<Kept>>> + Send;
 
-        /// What is there of the keys of `rows`.
+        /// Finds the rows in the outbox that have the keys of `rows`.
         fn find(&mut self, rows: &[&Row<'_>]) -> impl Future<Output = sqlx::Result<Vec<Kept>>> + Send;
     }
 }

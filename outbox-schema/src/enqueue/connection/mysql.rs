@@ -9,8 +9,8 @@ use crate::enqueue::row::{Row, keys_as_json, rows_as_json};
 impl OutboxConnection for MySqlConnection {}
 
 impl Insert for MySqlConnection {
-    /// `INSERT IGNORE` would hide other errors, and `ON DUPLICATE KEY UPDATE` needs the right to update. So a
-    /// duplicate is an error here, of which MySQL undoes the statement and keeps the transaction.
+    /// `INSERT IGNORE` would hide other errors, and `ON DUPLICATE KEY UPDATE` needs the right to update. So a duplicate
+    /// is an error here. MySQL then undoes the statement and keeps the transaction.
     async fn insert(&mut self, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
         match insert_mysql(self, rows).await {
             Ok(kept) => Ok(kept),
@@ -36,7 +36,7 @@ impl Insert for MySqlConnection {
     }
 }
 
-/// Inserts all rows or, with the error of the first that is a duplicate, none.
+/// Inserts all rows. Where one is a duplicate, inserts none and returns the error of the first duplicate.
 async fn insert_mysql(connection: &mut MySqlConnection, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
     let statement = if rows.iter().any(Row::says_a_time) {
         query!("mysql/enqueue/enqueue")
@@ -46,12 +46,12 @@ async fn insert_mysql(connection: &mut MySqlConnection, rows: &[Row<'_>]) -> sql
     let done = sqlx::query(statement).bind(rows_as_json(rows)?).execute(&mut *connection).await?;
     match rows {
         [row] => Ok(vec![Kept { id: done.last_insert_id().cast_signed(), idempotency_key: row.key.to_string() }]),
-        // The ids of several rows need not follow each other.
+        // The ids of several rows need not be consecutive.
         rows => connection.find(&rows.iter().collect::<Vec<_>>()).await,
     }
 }
 
-/// Whether the error is 1062 about the idempotency key, and not about a key of anybody's own.
+/// Whether the error is 1062 about the idempotency key, and not about a key that the application added.
 fn is_duplicate_message(error: &sqlx::Error) -> bool {
     let Some(error) =
         error.as_database_error().and_then(|error| error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>())
@@ -61,8 +61,8 @@ fn is_duplicate_message(error: &sqlx::Error) -> bool {
     error.number() == 1062 && names_our_key(error.message())
 }
 
-/// `Duplicate entry 'order-1' for key 'outbox_idempotency_key'`; MySQL puts the table before the name.
-/// Read from its end: the entry is the application's and may hold anything.
+/// `Duplicate entry 'order-1' for key 'outbox_idempotency_key'`; MySQL puts the table before the name. It is read from
+/// its end: the entry comes from the application and may contain anything.
 fn names_our_key(message: &str) -> bool {
     let key = message.rsplit("for key ").next().unwrap_or_default().trim_matches('\'');
     matches!(key, "outbox_idempotency_key" | "outbox.outbox_idempotency_key")

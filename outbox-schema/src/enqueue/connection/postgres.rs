@@ -10,7 +10,7 @@ impl OutboxConnection for PgConnection {}
 
 impl Insert for PgConnection {
     async fn insert(&mut self, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
-        // A column without values is left empty, which unnest fills up.
+        // A column without values is left empty, and unnest fills it up.
         sqlx::query_as(query!("postgres/enqueue/enqueue"))
             .bind(column(rows, |row| Some(row.key.as_ref())))
             .bind(column(rows, |row| Some(row.channel)))
@@ -36,7 +36,7 @@ impl Insert for PgConnection {
     }
 }
 
-/// One column of `rows`; nothing where none of them has a value there.
+/// One column of `rows`. It is empty where no row has a value.
 fn column<'a, T>(rows: &'a [Row<'_>], of: impl Fn(&'a Row<'_>) -> Option<T>) -> Vec<Option<T>> {
     let column: Vec<_> = rows.iter().map(of).collect();
     if column.iter().all(Option::is_none) { Vec::new() } else { column }
