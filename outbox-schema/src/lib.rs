@@ -22,6 +22,7 @@ pub mod mistakes;
 pub mod payload;
 pub mod plain_name;
 pub mod retention;
+mod session;
 mod sql;
 pub mod store;
 pub mod term;

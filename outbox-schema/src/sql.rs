@@ -10,6 +10,7 @@ use sqlx::{
     SqliteConnection, Transaction, Type,
 };
 
+use crate::session::Session;
 use crate::{Database, DeskError};
 
 /// A statement as each database takes it: the same parameters in the same order, the same columns. MySQL has no
@@ -199,49 +200,40 @@ where
     Ok(arguments)
 }
 
-/// A transaction on one of the databases; undone where it is dropped.
+/// A transaction on one of the databases. Dropped before its commit it is undone; a server's connection is closed with it, so a
+/// transaction that was only read is committed too.
+///
+/// # Cancel safety
+/// Safe, also while it begins: see [`Session`].
 pub(crate) enum AnyTransaction {
-    Postgres(Transaction<'static, Postgres>),
-    MySql(Transaction<'static, MySql>),
+    Postgres(Session<Postgres>),
+    MySql(Session<MySql>),
     Sqlite(Transaction<'static, Sqlite>),
 }
 
 impl AnyTransaction {
     /// To look only: what is read on PostgreSQL and SQLite is of one moment.
-    ///
-    /// # Cancel safety
-    /// Safe, as is [`Self::to_write`].
     pub(crate) async fn to_read(database: &Database) -> sqlx::Result<Self> {
-        Self::begin(
-            database.clone(),
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-            "START TRANSACTION READ ONLY",
-            "BEGIN",
-        )
-        .await
+        let postgres = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        Self::begin(database, postgres, "START TRANSACTION READ ONLY", "BEGIN").await
     }
 
     /// To lock, then read in a later statement, and write. (On MySQL the session is READ COMMITTED.)
     pub(crate) async fn to_write(database: &Database) -> sqlx::Result<Self> {
-        Self::begin(database.clone(), "BEGIN ISOLATION LEVEL READ COMMITTED", "BEGIN", "BEGIN IMMEDIATE").await
+        Self::begin(database, "BEGIN ISOLATION LEVEL READ COMMITTED", "BEGIN", "BEGIN IMMEDIATE").await
     }
 
-    /// In a task, so that it comes to its end also when nobody waits for it any more: given up halfway, the transaction
-    /// would stay open on its connection, unknown to the pool, and swallow what is written there next.
     async fn begin(
-        database: Database,
+        database: &Database,
         postgres: &'static str,
         mysql: &'static str,
         sqlite: &'static str,
     ) -> sqlx::Result<Self> {
-        let beginning = tokio::spawn(async move {
-            Ok(match database {
-                Database::Postgres(pool) => Self::Postgres(pool.begin_with(postgres).await?),
-                Database::MySql(pool) => Self::MySql(pool.begin_with(mysql).await?),
-                Database::Sqlite(pool) => Self::Sqlite(pool.begin_with(sqlite).await?),
-            })
-        });
-        beginning.await.unwrap_or_else(|lost| Err(sqlx::Error::Io(std::io::Error::other(lost))))
+        Ok(match database {
+            Database::Postgres(pool) => Self::Postgres(Session::begin(pool, postgres).await?),
+            Database::MySql(pool) => Self::MySql(Session::begin(pool, mysql).await?),
+            Database::Sqlite(pool) => Self::Sqlite(pool.begin_with(sqlite).await?),
+        })
     }
 
     pub(crate) fn connection(&mut self) -> AnyConnection<'_> {

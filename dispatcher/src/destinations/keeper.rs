@@ -41,8 +41,7 @@ pub struct Keeper {
 
 impl Keeper {
     /// Takes over what `term` found when it began, and keeps it in a task of its own while the term lasts. A step that is
-    /// under way is finished: a transaction that is given up while it begins stays open on its connection, which goes back to
-    /// the pool, and what others write there is never committed.
+    /// under way is finished.
     pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
         self.destinations.take_over(&term.opened.destinations);
         let (keeper, term) = (self.clone(), term.clone());

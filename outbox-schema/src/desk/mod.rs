@@ -104,8 +104,7 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
 /// done whole or not at all.
 ///
 /// # Cancel safety
-/// Safe for the messages: batches that were committed stay so, and the call can be repeated. A MySQL connection of sqlx 0.9 that
-/// is given up while it prepares a statement is lost to its pool.
+/// Safe: batches that were committed stay so, and the call can be repeated.
 #[async_trait]
 pub trait ByHand: Send + Sync + std::fmt::Debug {
     /// Makes a message that waits a dead letter, `cancelled`. One that may be in flight is refused.

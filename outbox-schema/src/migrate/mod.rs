@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::Database;
 use crate::database::Dialect;
 use crate::environment;
+use crate::session::Session;
 use crate::sql::{AnyConnection, AnyTransaction, Statement};
 
 pub use error::{MigrateError, SchemaError};
@@ -109,7 +110,7 @@ impl Database {
         self.require_utf8().await?;
         match self {
             Self::Postgres(pool) => {
-                let mut transaction = pool.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
+                let mut transaction = Session::begin(pool, "BEGIN ISOLATION LEVEL READ COMMITTED").await?;
                 let mut connection = AnyConnection::Postgres(&mut transaction);
                 connection.script(query!("postgres/migrate/migrate_begin").to_owned()).await?;
                 let migrated = apply(connection, Dialect::Postgres, environment).await?;
@@ -142,7 +143,9 @@ impl Database {
     /// What there is in the database.
     pub async fn schema_state(&self) -> Result<SchemaState, SchemaError> {
         let mut transaction = AnyTransaction::to_read(self).await?;
-        Ok(state(&mut transaction.connection()).await?)
+        let state = state(&mut transaction.connection()).await?;
+        transaction.commit().await?;
+        Ok(state)
     }
 
     /// What `run` needs: tables of this version, or newer ones that serve it, of this environment. Newer ones are there between
@@ -158,6 +161,7 @@ impl Database {
             return Err(SchemaError::Older { found });
         }
         let serves = serves(&mut connection).await?;
+        transaction.commit().await?;
         if found > SCHEMA_VERSION && serves.from > SCHEMA_VERSION {
             return Err(SchemaError::Newer { found });
         }

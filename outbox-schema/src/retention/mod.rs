@@ -100,7 +100,7 @@ impl Pruned {
 /// Removes what is old. [`Database`](crate::Database) does it for each of the three.
 ///
 /// # Cancel safety
-/// Not safe on MySQL, where a call that is given up can cost the pool a connection: let each come to its end.
+/// Safe: what was committed stays removed, and the call can be repeated.
 #[async_trait]
 pub trait Pruning: Send + Sync + std::fmt::Debug {
     /// Looks at the next [`STRETCH`] rows behind `after`. Changes nothing.

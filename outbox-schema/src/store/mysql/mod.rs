@@ -7,14 +7,14 @@ mod errors;
 mod literal;
 mod mark;
 mod settle;
-mod step;
 mod term;
 mod trial;
 
 use async_trait::async_trait;
-use sqlx::{FromRow, MySqlPool};
+use sqlx::{FromRow, MySql, MySqlPool};
 
 use crate::mark::MarkReport;
+use crate::session::Session;
 use crate::store::steps::DIVIDING;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use crate::{
@@ -23,7 +23,9 @@ use crate::{
 
 use self::errors::failed;
 use self::literal::{lowest, spelled_out, text};
-use self::step::Step;
+
+/// One step of the protocol on one connection.
+type Step = Session<MySql>;
 
 /// The outbox in a MySQL or MariaDB database.
 #[derive(Debug, Clone)]
@@ -38,7 +40,7 @@ impl MySqlStore {
     }
 
     async fn begin(&self, doing: &'static str) -> Result<Step, StoreError> {
-        Step::begin(&self.pool).await.map_err(|error| failed(doing, error))
+        Step::begin(&self.pool, "BEGIN").await.map_err(|error| failed(doing, error))
     }
 }
 
@@ -66,7 +68,9 @@ impl Store for MySqlStore {
             query!("mysql/poller/key_behind"),
             &[shard.0.to_string(), text(&lowest(from)), keys.to_string()],
         );
-        let row = sqlx::raw_sql(statement).fetch_optional(&self.pool).await.map_err(|error| failed(DIVIDING, error))?;
+        let mut step = Step::open(&self.pool).await.map_err(|error| failed(DIVIDING, error))?;
+        let row = sqlx::raw_sql(statement).fetch_optional(&mut *step).await.map_err(|error| failed(DIVIDING, error))?;
+        step.finish();
         row.map(|row| OrderingKey::from_row(&row)).transpose().map_err(|error| failed(DIVIDING, error))
     }
 

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::MySqlStore;
 use super::errors::failed;
-use super::step::Step;
+use super::{MySqlStore, Step};
 use crate::store::Settlement;
 use crate::store::rows::UnsettledRow;
 use crate::store::steps::{Decision, DoubtRow, TermRow};
@@ -30,6 +29,7 @@ impl MySqlStore {
 
         let decisions = decide(&mut step, term.shard, &channels).await?;
         step.commit().await.map_err(|error| failed(DOING, error))?;
+        let mut step = Step::open(&self.pool).await.map_err(|error| failed(DOING, error))?;
         let (unsettled, next) = unsettled(&mut step, term.shard).await?;
         step.finish();
         Ok(Settlement { decided: decisions.into_iter().map(Into::into).collect(), unsettled, next })

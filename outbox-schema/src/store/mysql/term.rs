@@ -1,9 +1,8 @@
 //! Terms: minted, and ended.
 
-use super::MySqlStore;
 use super::errors::failed;
 use super::settle::unsettled;
-use super::step::Step;
+use super::{MySqlStore, Step};
 use crate::store::rows::DestinationRow;
 use crate::store::steps::TermRow;
 use crate::store::{OpenedTerm, TermCounts};
@@ -16,6 +15,7 @@ impl MySqlStore {
         let epoch = mint(&mut step, shard, holder).await.map_err(|error| failed(doing, error))?;
         step.commit().await.map_err(|error| failed(doing, error))?;
 
+        let mut step = Step::open(&self.pool).await.map_err(|error| failed(doing, error))?;
         let destinations: Vec<DestinationRow> = sqlx::query_as(query!("mysql/poller/destinations_known"))
             .fetch_all(&mut *step)
             .await

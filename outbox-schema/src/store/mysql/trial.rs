@@ -1,12 +1,11 @@
 //! The trial of a poller's work on MySQL and MariaDB.
 
-use super::MySqlStore;
 use super::claim::Asked;
 use super::errors::failed;
 use super::mark::write;
 use super::settle::decide;
-use super::step::Step;
 use super::term::mint;
+use super::{MySqlStore, Step};
 use crate::sql::AnyConnection;
 use crate::store::steps::MarkGroup;
 use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
@@ -17,9 +16,8 @@ impl MySqlStore {
     pub(crate) async fn trial(&self) -> Result<(), TrialError> {
         let mut step = tried(ENQUEUE, self.begin("beginning").await)?;
         let outcome = life(&mut step).await;
-        if step.roll_back().await.is_ok() {
-            step.finish();
-        }
+        // What cannot be rolled back was not made: the connection is closed with its transaction.
+        let _ = step.roll_back().await;
         outcome
     }
 }
