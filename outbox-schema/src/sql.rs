@@ -11,7 +11,7 @@ use sqlx::{
 };
 
 use crate::session::Session;
-use crate::{Database, DeskError};
+use crate::{Database, DeskError, Shard};
 
 /// A statement as each database takes it: the same parameters in the same order, the same columns. MySQL has no
 /// numbered parameters; where one is needed twice, its file says `?1`, `?2` and so on, as SQLite's does.
@@ -21,6 +21,10 @@ pub(crate) struct Statement {
     pub(crate) mysql: &'static str,
     pub(crate) sqlite: &'static str,
 }
+
+/// What a [`Statement`] is on PostgreSQL where that has a function for the whole of a step. Nobody asks it, and it would be
+/// refused.
+pub(crate) const IN_A_FUNCTION: &str = "on PostgreSQL this step is in a function";
 
 /// A parameter.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +36,12 @@ pub(crate) enum Value<'a> {
 impl From<i64> for Value<'_> {
     fn from(number: i64) -> Self {
         Self::Number(Some(number))
+    }
+}
+
+impl From<Shard> for Value<'_> {
+    fn from(shard: Shard) -> Self {
+        i64::from(shard.0).into()
     }
 }
 
@@ -263,6 +273,17 @@ pub(crate) async fn read<T: AnyRow>(
     let rows = transaction.connection().rows(statement, values).await?;
     transaction.commit().await?;
     Ok(rows)
+}
+
+/// Runs one statement that returns no rows, in a transaction of its own.
+pub(crate) async fn write(
+    database: &Database,
+    statement: &'static Statement,
+    values: &[Value<'_>],
+) -> sqlx::Result<()> {
+    let mut transaction = AnyTransaction::to_write(database).await?;
+    transaction.connection().changed(statement, values).await?;
+    transaction.commit().await
 }
 
 /// An error of the database, with what was asked of it.

@@ -3,11 +3,9 @@
 //! began. Groups travel as JSON, one statement for all of it: there are arrays in neither, and no RETURNING.
 
 mod claim;
-mod errors;
+pub(super) mod errors;
 mod literal;
 mod mark;
-mod settle;
-mod term;
 mod trial;
 
 use async_trait::async_trait;
@@ -16,9 +14,10 @@ use sqlx::{FromRow, MySql, MySqlPool};
 use crate::mark::MarkReport;
 use crate::session::Session;
 use crate::store::steps::DIVIDING;
-use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term};
 use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, OrderingKey, Shard, Store, StoreError,
+    TermEnd, TermId,
 };
 
 use self::errors::failed;
@@ -39,6 +38,10 @@ impl MySqlStore {
         Self { pool }
     }
 
+    fn database(&self) -> Database {
+        Database::MySql(self.pool.clone())
+    }
+
     async fn begin(&self, doing: &'static str) -> Result<Step, StoreError> {
         Step::begin(&self.pool, "BEGIN").await.map_err(|error| failed(doing, error))
     }
@@ -47,11 +50,11 @@ impl MySqlStore {
 #[async_trait]
 impl Store for MySqlStore {
     async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
-        self.begin_term_in_steps(shard, holder).await
+        term::begin(&self.database(), shard, holder).await
     }
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
-        self.end_term_in_steps(term, end, counts).await
+        term::end(&self.database(), term, end, counts).await
     }
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
@@ -79,7 +82,7 @@ impl Store for MySqlStore {
     }
 
     async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
-        self.settle_in_steps(term, channels).await
+        settle::settle(&self.database(), term, channels).await
     }
 
     /// Neither server tells one connection what another has committed.
