@@ -46,6 +46,8 @@ pub mod plain_name;
 #[cfg(feature = "dispatcher")]
 pub mod retention;
 #[cfg(feature = "dispatcher")]
+mod session;
+#[cfg(feature = "dispatcher")]
 mod sql;
 #[cfg(feature = "dispatcher")]
 pub mod store;

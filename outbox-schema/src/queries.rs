@@ -25,6 +25,17 @@ macro_rules! dialects {
     };
 }
 
+/// A statement of a step that PostgreSQL has in a function: `"SUBJECT/NAME"`.
+macro_rules! step {
+    ($name:literal) => {
+        $crate::sql::Statement {
+            postgres: $crate::sql::IN_A_FUNCTION,
+            mysql: sql_file!("queries/mysql/", $name),
+            sqlite: sql_file!("queries/sqlite/", $name),
+        }
+    };
+}
+
 /// A statement in three dialects: `"SUBJECT/NAME"`.
 macro_rules! statement {
     ($name:literal) => {

@@ -10,7 +10,8 @@ use sqlx::{
     SqliteConnection, Transaction, Type,
 };
 
-use crate::{Database, DeskError};
+use crate::session::Session;
+use crate::{Database, DeskError, Shard};
 
 /// A statement in each dialect, with the same parameters in the same order and the same columns. MySQL has no numbered
 /// parameters. Where it needs a parameter twice, its file has `?1`, `?2` and so on, as SQLite's does.
@@ -20,6 +21,10 @@ pub(crate) struct Statement {
     pub(crate) mysql: &'static str,
     pub(crate) sqlite: &'static str,
 }
+
+/// What a [`Statement`] is on PostgreSQL where that has a function for the whole of a step. Nobody asks it, and it would be
+/// refused.
+pub(crate) const IN_A_FUNCTION: &str = "on PostgreSQL this step is in a function";
 
 /// A parameter.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +36,12 @@ pub(crate) enum Value<'a> {
 impl From<i64> for Value<'_> {
     fn from(number: i64) -> Self {
         Self::Number(Some(number))
+    }
+}
+
+impl From<Shard> for Value<'_> {
+    fn from(shard: Shard) -> Self {
+        i64::from(shard.0).into()
     }
 }
 
@@ -200,51 +211,41 @@ where
     Ok(arguments)
 }
 
-/// A transaction on one of the databases. It is rolled back where it is dropped.
+/// A transaction on one of the databases. Dropped before its commit it is undone; a server's connection is closed with it, so a
+/// transaction that was only read is committed too.
+///
+/// # Cancel safety
+/// Safe, also while it begins: see [`Session`].
 pub(crate) enum AnyTransaction {
-    Postgres(Transaction<'static, Postgres>),
-    MySql(Transaction<'static, MySql>),
+    Postgres(Session<Postgres>),
+    MySql(Session<MySql>),
     Sqlite(Transaction<'static, Sqlite>),
 }
 
 impl AnyTransaction {
-    /// Begins a transaction that only reads. On PostgreSQL and SQLite, all its reads are of one moment.
-    ///
-    /// # Cancel safety
-    /// Safe, as is [`Self::to_write`].
+    /// To look only: what is read on PostgreSQL and SQLite is of one moment.
     pub(crate) async fn to_read(database: &Database) -> sqlx::Result<Self> {
-        Self::begin(
-            database.clone(),
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-            "START TRANSACTION READ ONLY",
-            "BEGIN",
-        )
-        .await
+        let postgres = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        Self::begin(database, postgres, "START TRANSACTION READ ONLY", "BEGIN").await
     }
 
     /// Begins a transaction that locks, then reads in a later statement, and writes. (On MySQL the session is READ
     /// COMMITTED.)
     pub(crate) async fn to_write(database: &Database) -> sqlx::Result<Self> {
-        Self::begin(database.clone(), "BEGIN ISOLATION LEVEL READ COMMITTED", "BEGIN", "BEGIN IMMEDIATE").await
+        Self::begin(database, "BEGIN ISOLATION LEVEL READ COMMITTED", "BEGIN", "BEGIN IMMEDIATE").await
     }
 
-    /// Begins the transaction in a task, so that this comes to its end even when its caller has gone. Given up halfway,
-    /// the transaction would stay open on its connection, unknown to the pool. Later writes on that connection would be
-    /// lost with it.
     async fn begin(
-        database: Database,
+        database: &Database,
         postgres: &'static str,
         mysql: &'static str,
         sqlite: &'static str,
     ) -> sqlx::Result<Self> {
-        let beginning = tokio::spawn(async move {
-            Ok(match database {
-                Database::Postgres(pool) => Self::Postgres(pool.begin_with(postgres).await?),
-                Database::MySql(pool) => Self::MySql(pool.begin_with(mysql).await?),
-                Database::Sqlite(pool) => Self::Sqlite(pool.begin_with(sqlite).await?),
-            })
-        });
-        beginning.await.unwrap_or_else(|lost| Err(sqlx::Error::Io(std::io::Error::other(lost))))
+        Ok(match database {
+            Database::Postgres(pool) => Self::Postgres(Session::begin(pool, postgres).await?),
+            Database::MySql(pool) => Self::MySql(Session::begin(pool, mysql).await?),
+            Database::Sqlite(pool) => Self::Sqlite(pool.begin_with(sqlite).await?),
+        })
     }
 
     pub(crate) fn connection(&mut self) -> AnyConnection<'_> {
@@ -276,7 +277,18 @@ pub(crate) async fn read<T: AnyRow>(
     Ok(rows)
 }
 
-/// An error of the database, with what the desk was doing.
+/// Runs one statement that returns no rows, in a transaction of its own.
+pub(crate) async fn write(
+    database: &Database,
+    statement: &'static Statement,
+    values: &[Value<'_>],
+) -> sqlx::Result<()> {
+    let mut transaction = AnyTransaction::to_write(database).await?;
+    transaction.connection().changed(statement, values).await?;
+    transaction.commit().await
+}
+
+/// An error of the database, with what was asked of it.
 pub(crate) fn while_doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> DeskError {
     move |source| DeskError::Database { doing, source }
 }

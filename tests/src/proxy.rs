@@ -11,6 +11,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
+/// Bytes of an answer that trickles.
+const PIECE: usize = 16;
+
 /// What happens to what passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passage {
@@ -18,6 +21,8 @@ pub enum Passage {
     Open,
     /// Answers come so much later.
     Late(Duration),
+    /// Answers come a few bytes a millisecond.
+    Trickle,
     /// What is asked arrives; the answers do not. Connections stay.
     Swallow,
     /// Nothing arrives, in either direction. Connections stay, and new ones are made.
@@ -150,10 +155,27 @@ async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Shared, 
             Passage::Hole => continue,
             Passage::Swallow if answers => continue,
             Passage::Late(delay) if answers => tokio::time::sleep(delay).await,
-            Passage::Late(_) | Passage::Swallow | Passage::Open | Passage::Refuse => {}
+            Passage::Trickle if answers => {
+                if trickle(&some[..read], &mut to, shared).await.is_err() {
+                    return;
+                }
+                continue;
+            }
+            Passage::Late(_) | Passage::Trickle | Passage::Swallow | Passage::Open | Passage::Refuse => {}
         }
         if to.write_all(&some[..read]).await.is_err() {
             return;
         }
     }
+}
+
+/// Passes an answer on piece by piece, and the rest at once where all may pass meanwhile.
+async fn trickle(answer: &[u8], to: &mut OwnedWriteHalf, shared: &Shared) -> std::io::Result<()> {
+    for piece in answer.chunks(PIECE) {
+        if *shared.passage.borrow() == Passage::Trickle {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        to.write_all(piece).await?;
+    }
+    Ok(())
 }

@@ -62,8 +62,9 @@ impl Lease for TableLease {
     }
 }
 
-/// Runs a call to its end even where its caller gives it up. A MySQL connection of sqlx 0.9 that is given up while it
-/// prepares a statement never comes back to its pool.
+/// Lets a call come to its end also where its caller gives it up. What was given up has its effect all the same, and its
+/// connection stays: closed, as a connection is that was given up in the middle, it would leave a handshake to the next renewal,
+/// which has a sixth of the time to live for its answer.
 async fn to_its_end<T: Send + 'static>(
     call: impl Future<Output = Result<T, LeaseError>> + Send + 'static,
 ) -> Result<T, LeaseError> {

@@ -40,9 +40,8 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Takes over what `term` found when it began, and keeps it in a task of its own while the term lasts. A step that
-    /// is under way is finished. A transaction that is given up while it begins would stay open on its connection. That
-    /// connection goes back to the pool, and later writes on it would never be committed.
+    /// Takes over what `term` found when it began, and keeps it in a task of its own while the term lasts. A step that is
+    /// under way is finished.
     pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
         self.destinations.take_over(&term.opened.destinations);
         let (keeper, term) = (self.clone(), term.clone());

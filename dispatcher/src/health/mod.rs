@@ -74,16 +74,13 @@ impl Health {
 
     /// Asks only while messages age. A fact that cannot be found out in time is no cause.
     async fn held_back(&self) -> Option<HeldBack> {
-        let database = self.database.clone();
-        // In a task, so that the question comes to its end even when its caller has gone: see `vitals`.
-        let asking = tokio::spawn(async move { database.held_back().await });
-        match tokio::time::timeout(REFUSAL_LIMIT, asking).await {
-            Ok(Ok(Ok(held_back))) => Some(held_back),
-            Ok(Ok(Err(error))) => {
+        match tokio::time::timeout(REFUSAL_LIMIT, self.database.held_back()).await {
+            Ok(Ok(held_back)) => Some(held_back),
+            Ok(Err(error)) => {
                 tracing::warn!(%error, "readiness.snapshots_unseen");
                 None
             }
-            Ok(Err(_)) | Err(_) => None,
+            Err(_) => None,
         }
     }
 

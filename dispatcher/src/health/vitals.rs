@@ -46,13 +46,8 @@ impl VitalsCache {
     }
 
     async fn ask(&self) -> Result<Arc<Vitals>, String> {
-        let source = Arc::clone(&self.source);
-        // In a task, so that the question comes to its end even when its caller has gone. A MySQL connection of sqlx
-        // 0.9 that is given up while it prepares a statement never comes back to its pool.
-        let asking = tokio::spawn(async move { source.vitals().await });
-        match tokio::time::timeout(PATIENCE, asking).await {
-            Ok(Ok(answer)) => answer.map(Arc::new),
-            Ok(Err(_)) => Err("asking the outbox database panicked; see the log of this replica".to_owned()),
+        match tokio::time::timeout(PATIENCE, self.source.vitals()).await {
+            Ok(answer) => answer.map(Arc::new),
             Err(_) => Err(format!("the outbox database did not answer within {} s", PATIENCE.as_secs())),
         }
     }

@@ -12,7 +12,7 @@ use super::{
     redrive, undo,
 };
 use crate::retention::{Pruned, Retention};
-use crate::sql::{AnyTransaction, while_doing};
+use crate::sql::{AnyConnection, AnyTransaction, while_doing};
 use crate::{Database, MessageId, Status};
 
 #[async_trait]
@@ -72,10 +72,15 @@ impl ByHand for Database {
 
 async fn cancel(database: &Database, id: MessageId, author: &Author) -> sqlx::Result<Cancelled> {
     let mut transaction = AnyTransaction::to_write(database).await?;
-    let mut connection = transaction.connection();
-    lock_terms(&mut connection).await?;
+    let cancelled = cancel_in(&mut transaction.connection(), id, author).await?;
+    transaction.commit().await?;
+    Ok(cancelled)
+}
+
+async fn cancel_in(connection: &mut AnyConnection<'_>, id: MessageId, author: &Author) -> sqlx::Result<Cancelled> {
+    lock_terms(connection).await?;
     let refused = |because| Ok(Cancelled::Refused(Skipped { id, because }));
-    if let Some(because) = Standing::lock(&mut connection, &[id]).await?.refusal(id, Status::Pending) {
+    if let Some(because) = Standing::lock(connection, &[id]).await?.refusal(id, Status::Pending) {
         return refused(because);
     }
     let Some(before) = connection.rows::<MessageRecord>(&MESSAGE, &[id.0.into()]).await?.pop() else {
@@ -84,8 +89,7 @@ async fn cancel(database: &Database, id: MessageId, author: &Author) -> sqlx::Re
     let details = serde_json::json!({
         "idempotency_key": before.idempotency_key, "channel": before.channel, "revision": before.revision,
     });
-    audit(&mut connection, "cancel", Some(id), &details.to_string(), author).await?;
+    audit(connection, "cancel", Some(id), &details.to_string(), author).await?;
     connection.rows::<()>(&CANCEL, &[id.0.into()]).await?;
-    transaction.commit().await?;
     Ok(Cancelled::Done { id })
 }

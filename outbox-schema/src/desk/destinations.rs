@@ -213,6 +213,7 @@ pub(super) async fn resume(database: &Database, destination: &str, author: &Auth
     let mut connection = transaction.connection();
     let held = entries(&mut connection, Some(destination)).await?;
     if held.iter().all(|entry| entry.held == HeldUp::Open && entry.waiting == 0) {
+        transaction.commit().await?;
         return Ok(done);
     }
     let details = serde_json::json!({ "destination": destination });

@@ -87,10 +87,21 @@ pub(super) async fn edit(
     author: &Author,
 ) -> sqlx::Result<Edited> {
     let mut transaction = AnyTransaction::to_write(database).await?;
-    let mut connection = transaction.connection();
-    lock_terms(&mut connection).await?;
+    let edited = edit_in(&mut transaction.connection(), id, revision, revised, author).await?;
+    transaction.commit().await?;
+    Ok(edited)
+}
+
+async fn edit_in(
+    connection: &mut AnyConnection<'_>,
+    id: MessageId,
+    revision: i32,
+    revised: &Revised,
+    author: &Author,
+) -> sqlx::Result<Edited> {
+    lock_terms(connection).await?;
     let refused = |because| Ok(Edited::Refused(Skipped { id, because }));
-    if let Some(because) = Standing::lock(&mut connection, &[id]).await?.refusal(id, Status::Dead) {
+    if let Some(because) = Standing::lock(connection, &[id]).await?.refusal(id, Status::Dead) {
         return refused(because);
     }
     let Some(before) = connection.rows::<MessageRecord>(&MESSAGE, &[id.0.into()]).await?.pop() else {
@@ -100,8 +111,7 @@ pub(super) async fn edit(
         return refused(Refusal::Changed);
     }
     let new_key = Uuid::now_v7().to_string();
-    write(&mut connection, &before, revised, &new_key, author).await?;
-    transaction.commit().await?;
+    write(connection, &before, revised, &new_key, author).await?;
     Ok(Edited::Done { id, old_key: before.idempotency_key, new_key })
 }
 

@@ -137,6 +137,7 @@ pub(super) async fn clear(
     let asked = Asked::of(&mut connection, selection).await?;
     let meant = asked.count(&mut connection).await?;
     if meant == 0 {
+        transaction.commit().await?;
         return Ok(Cleared::default());
     }
     let named = &selection.targets[..selection.targets.len().min(NAMED)];

@@ -106,8 +106,7 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
 /// done whole or not at all.
 ///
 /// # Cancel safety
-/// Safe for the messages: committed batches stay, and the call can be repeated. A MySQL connection of sqlx 0.9 that is
-/// given up while it prepares a statement is lost to its pool.
+/// Safe: batches that were committed stay so, and the call can be repeated.
 #[async_trait]
 pub trait ByHand: Send + Sync + std::fmt::Debug {
     /// Cancels a pending message: it becomes a dead letter with the reason `cancelled`. A message that may be in flight

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::statements::{REPLICA_FORGET, REPLICA_GONE, REPLICA_SEEN, REPLICAS};
-use crate::sql::{AnyTransaction, read};
+use crate::sql::{AnyTransaction, read, write};
 use crate::{Database, SCHEMA_VERSION};
 
 /// A replica that has been silent for longer is gone, or cut off.
@@ -61,9 +61,7 @@ impl Database {
 
     /// Removes the row of a replica that ends.
     pub async fn replica_ended(&self, id: &str) -> sqlx::Result<()> {
-        let mut transaction = AnyTransaction::to_write(self).await?;
-        transaction.connection().changed(&REPLICA_GONE, &[id.into()]).await?;
-        transaction.commit().await
+        write(self, &REPLICA_GONE, &[id.into()]).await
     }
 
     /// Every replica that has a row.

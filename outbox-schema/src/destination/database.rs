@@ -9,11 +9,10 @@ use sqlx::FromRow;
 
 use super::statements::{
     ASIDE_CLEAR, ASIDE_FREE, ASIDE_KEEP, ASIDE_PUT, BRING_BACK, BRING_BACK_FREE, BY_HAND, CONFIGURED_FREE, RAMP,
-    TERM_SHARED,
 };
 use super::{Aside, ByHandChange, DestinationStore};
-use crate::sql::{AnyConnection, AnyTransaction, Statement, Value, read};
-use crate::store::steps::TermRow;
+use crate::sql::{AnyConnection, Statement, Value, read, write};
+use crate::store::term::hold;
 use crate::store::wire::{as_json, ids_as_json, millis_i64};
 use crate::{Database, MessageId, Shard, StoreError, TermId};
 
@@ -61,9 +60,9 @@ impl DestinationStore for Database {
         let channels = aside.iter().filter(|one| one.whole_channel).map(|one| &one.destination);
         let channels = as_json(DOING, &channels.collect::<Vec<_>>())?;
         let excluded = ids_as_json(excluded);
-        let mut transaction = begin(self, DOING, term).await?;
-        let shard = i64::from(term.shard.0);
-        let free = [shard.into(), (&names).into(), (&excluded).into(), i64::from(limit).into(), (&channels).into()];
+        let mut transaction = hold(self, DOING, term).await?;
+        let free =
+            [term.shard.into(), (&names).into(), (&excluded).into(), i64::from(limit).into(), (&channels).into()];
         let moved = put(&mut transaction.connection(), aside, &free).await.map_err(unavailable(DOING))?;
         transaction.commit().await.map_err(unavailable(DOING))?;
         Ok(moved)
@@ -71,7 +70,7 @@ impl DestinationStore for Database {
 
     async fn bring_back(&self, term: &TermId, destination: &str, limit: u32) -> Result<u64, StoreError> {
         const DOING: &str = "bringing rows back that were put aside";
-        let mut transaction = begin(self, DOING, term).await?;
+        let mut transaction = hold(self, DOING, term).await?;
         let back =
             bring_back(&mut transaction.connection(), term, destination, limit).await.map_err(unavailable(DOING))?;
         transaction.commit().await.map_err(unavailable(DOING))?;
@@ -81,8 +80,8 @@ impl DestinationStore for Database {
     async fn bring_back_configured(&self, term: &TermId, channels: &[&str], limit: u32) -> Result<u64, StoreError> {
         const DOING: &str = "bringing rows back whose channel was not configured";
         let channels = as_json(DOING, channels)?;
-        let free = [i64::from(term.shard.0).into(), (&channels).into(), i64::from(limit).into()];
-        let mut transaction = begin(self, DOING, term).await?;
+        let free = [term.shard.into(), (&channels).into(), i64::from(limit).into()];
+        let mut transaction = hold(self, DOING, term).await?;
         let back = bring_back_those(&mut transaction.connection(), &CONFIGURED_FREE, &free).await;
         let back = back.map_err(unavailable(DOING))?;
         transaction.commit().await.map_err(unavailable(DOING))?;
@@ -96,26 +95,12 @@ impl DestinationStore for Database {
     }
 
     async fn remember_ramp(&self, destination: &str, rising_for: Duration) -> Result<(), StoreError> {
-        let remembered = async {
-            let mut transaction = AnyTransaction::to_write(self).await?;
-            let values = [destination.into(), millis_i64(rising_for).into()];
-            transaction.connection().rows::<()>(&RAMP, &values).await?;
-            transaction.commit().await
-        };
-        remembered.await.map_err(unavailable("remembering how far a rate has risen"))
+        let values = [destination.into(), millis_i64(rising_for).into()];
+        write(self, &RAMP, &values).await.map_err(unavailable("remembering how far a rate has risen"))
     }
 }
 
-/// A transaction that holds the term row shared. A term that has ended must not move rows by what it believes of
-/// destinations.
-async fn begin(database: &Database, doing: &'static str, term: &TermId) -> Result<AnyTransaction, StoreError> {
-    let mut transaction = AnyTransaction::to_write(database).await.map_err(unavailable(doing))?;
-    let held = transaction.connection().rows::<TermRow>(&TERM_SHARED, &[i64::from(term.shard.0).into()]).await;
-    TermRow::require(held.map_err(unavailable(doing))?.first(), term)?;
-    Ok(transaction)
-}
-
-/// Defers the rows that [`ASIDE_FREE`] finds.
+/// Puts those rows aside that [`ASIDE_FREE`] finds.
 async fn put(connection: &mut AnyConnection<'_>, aside: &[Aside], free: &[Value<'_>]) -> sqlx::Result<Vec<u64>> {
     let free: Vec<(i64, String, String)> = connection.rows(&ASIDE_FREE, free).await?;
     let places: HashMap<&str, usize> =

@@ -2,7 +2,6 @@
 
 use crate::sql::Statement;
 
-pub(super) const TERM_SHARED: Statement = statement!("poller/term_lock_shared");
 pub(super) const ASIDE_FREE: Statement = statement!("destinations/aside_free");
 pub(super) const ASIDE_PUT: Statement = statement!("destinations/aside_put");
 pub(super) const ASIDE_KEEP: Statement = statement!("destinations/aside_keep");

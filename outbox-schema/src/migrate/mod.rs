@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::Database;
 use crate::database::Dialect;
 use crate::environment;
+use crate::session::Session;
 use crate::sql::{AnyConnection, AnyTransaction, Statement};
 
 pub use error::{MigrateError, SchemaError};
@@ -110,7 +111,7 @@ impl Database {
         self.require_utf8().await?;
         match self {
             Self::Postgres(pool) => {
-                let mut transaction = pool.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
+                let mut transaction = Session::begin(pool, "BEGIN ISOLATION LEVEL READ COMMITTED").await?;
                 let mut connection = AnyConnection::Postgres(&mut transaction);
                 connection.script(query!("postgres/migrate/migrate_begin").to_owned()).await?;
                 let migrated = apply(connection, Dialect::Postgres, environment).await?;
@@ -144,7 +145,9 @@ impl Database {
     /// The state of the tables in the database.
     pub async fn schema_state(&self) -> Result<SchemaState, SchemaError> {
         let mut transaction = AnyTransaction::to_read(self).await?;
-        Ok(state(&mut transaction.connection()).await?)
+        let state = state(&mut transaction.connection()).await?;
+        transaction.commit().await?;
+        Ok(state)
     }
 
     /// Checks what `run` needs: tables of this environment, and of this version or a newer one that serves it. Newer
@@ -160,6 +163,7 @@ impl Database {
             return Err(SchemaError::Older { found });
         }
         let serves = serves(&mut connection).await?;
+        transaction.commit().await?;
         if found > SCHEMA_VERSION && serves.from > SCHEMA_VERSION {
             return Err(SchemaError::Newer { found });
         }

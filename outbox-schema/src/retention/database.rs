@@ -8,7 +8,7 @@ use sqlx::FromRow;
 
 use super::statements::{OLD_TERMS, ORPHANED_ATTEMPTS, PRUNE_LOCK, PRUNE_PAGE, PRUNE_TERMS, PURGE, PURGE_ATTEMPTS};
 use super::{Overdue, Pruning, Retention, STRETCH, Stretch};
-use crate::sql::{AnyTransaction, Value, read, while_doing};
+use crate::sql::{AnyTransaction, Value, read, while_doing, write};
 use crate::store::wire::{ids_as_json, millis_i64};
 use crate::{Database, DeskError, MessageId, Status};
 
@@ -83,9 +83,7 @@ async fn remove(database: &Database, retention: &Retention, stretch: &Stretch) -
     let gone: Vec<(i64,)> = read(database, &ORPHANED_ATTEMPTS, &span).await?;
     if !gone.is_empty() {
         let gone: Vec<_> = gone.into_iter().map(|(id,)| MessageId(id)).collect();
-        let mut transaction = AnyTransaction::to_write(database).await?;
-        transaction.connection().rows::<()>(&PURGE_ATTEMPTS, &[(&ids_as_json(&gone)).into()]).await?;
-        transaction.commit().await?;
+        write(database, &PURGE_ATTEMPTS, &[(&ids_as_json(&gone)).into()]).await?;
     }
     Ok(removed)
 }
@@ -117,9 +115,7 @@ async fn prune_terms(database: &Database) -> sqlx::Result<bool> {
     let mut more = false;
     for OldTerms { shard, first, last } in old {
         let through = last.min(first + TERMS - 1);
-        let mut transaction = AnyTransaction::to_write(database).await?;
-        transaction.connection().rows::<()>(&PRUNE_TERMS, &[shard.into(), through.into()]).await?;
-        transaction.commit().await?;
+        write(database, &PRUNE_TERMS, &[shard.into(), through.into()]).await?;
         more |= through < last;
     }
     Ok(more)

@@ -99,7 +99,7 @@ impl Pruned {
 /// Removes old messages. [`Database`](crate::Database) does it for each of the three dialects.
 ///
 /// # Cancel safety
-/// Not safe on MySQL, where a call that is given up can cost the pool a connection: let each call come to its end.
+/// Safe: what was committed stays removed, and the call can be repeated.
 #[async_trait]
 pub trait Pruning: Send + Sync + std::fmt::Debug {
     /// Looks at the next [`STRETCH`] rows behind `after`. Changes nothing.

@@ -7,8 +7,10 @@ pub(crate) mod lossy;
 pub mod mysql;
 pub mod postgres;
 pub(crate) mod rows;
+pub(crate) mod settle;
 pub mod sqlite;
 pub(crate) mod steps;
+pub(crate) mod term;
 pub mod trial;
 pub(crate) mod wire;
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use serde::Serialize;
+use sqlx::error::DatabaseError;
 use uuid::Uuid;
 
 use crate::fingerprint::error_hash;
@@ -12,9 +13,19 @@ use crate::store::Decided;
 use crate::store::fitting::DueRow;
 use crate::store::lossy::Lossy;
 use crate::store::wire::{MarkRow, as_json, millis_i64};
+use crate::store::{mysql, sqlite};
 use crate::{ClaimRequest, DeadReason, Mark, MessageId, Status, StoreError, TermId};
 
-/// What a store is doing that looks for a key behind another.
+/// An error of either database, with what was asked of it.
+pub(crate) fn failed(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
+    move |error| StoreError::of(doing, error, is_about_data)
+}
+
+fn is_about_data(error: &dyn DatabaseError) -> bool {
+    mysql::errors::is_about_data(error) || sqlite::errors::is_about_data(error)
+}
+
+/// What a store does that looks for a key behind another.
 pub(crate) const DIVIDING: &str = "dividing the ordering keys";
 
 /// A shard's term row, read under its lock.

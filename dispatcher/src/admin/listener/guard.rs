@@ -149,8 +149,9 @@ pub(super) async fn be_patient(State(patience): State<Patience>, request: Reques
             Problem::new(Kind::Busy, left).into_response()
         });
     }
-    // A question goes on to its end, even when the client has gone. A MySQL connection of sqlx 0.9 that is given up
-    // while it prepares a statement never comes back to its pool.
+    // In a task, so that what is only read keeps its turn until the database has answered, also when nobody waits for it any
+    // more: a server goes on with a statement whose client has gone, and impatient clients must not give it more than
+    // `at_once` to do.
     match tokio::time::timeout(limit, tokio::spawn(answer)).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => match error.try_into_panic() {

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use sqlx::Row;
 use sqlx::types::Json;
 
-use super::MySqlStore;
 use super::errors::failed;
 use super::literal::{highest, lowest, spelled_out, text};
-use super::step::Step;
+use super::{MySqlStore, Step};
 use crate::store::fitting::{DueRow, Fitting};
 use crate::store::rows::{Met, ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow};
@@ -59,7 +58,6 @@ impl MySqlStore {
             asked.claim(&mut step).await?
         };
         step.commit().await.map_err(|error| failed(DOING, error))?;
-        step.finish();
         Ok(claimed)
     }
 }

@@ -1,5 +1,6 @@
 //! Which errors are about the values of a statement.
 
+use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;
 
 use crate::StoreError;
@@ -12,8 +13,10 @@ use crate::StoreError;
 const ABOUT_DATA: [u16; 14] = [1048, 1062, 1153, 1264, 1292, 1366, 1406, 1451, 1452, 1644, 1690, 3140, 3819, 4025];
 
 pub(super) fn failed(doing: &'static str, error: sqlx::Error) -> StoreError {
-    StoreError::of(doing, error, |error| {
-        let error = error.try_downcast_ref::<MySqlDatabaseError>();
-        error.is_some_and(|error| ABOUT_DATA.contains(&error.number()))
-    })
+    StoreError::of(doing, error, is_about_data)
+}
+
+pub(in crate::store) fn is_about_data(error: &dyn DatabaseError) -> bool {
+    let error = error.try_downcast_ref::<MySqlDatabaseError>();
+    error.is_some_and(|error| ABOUT_DATA.contains(&error.number()))
 }

@@ -1,9 +1,8 @@
 //! Marks: a group is written as a whole or not at all.
 
-use super::MySqlStore;
 use super::errors::failed;
 use super::literal::{spelled_out, text};
-use super::step::Step;
+use super::{MySqlStore, Step};
 use crate::mark::MarkReport;
 use crate::store::steps::{MarkGroup, attempts_to_record};
 use crate::store::wire::{DeliveryRow, MarkRow, as_json};
@@ -26,7 +25,6 @@ impl MySqlStore {
         let mut step = self.begin(DOING).await?;
         let fenced = write(&mut step, &group, &finished).await?;
         step.commit().await.map_err(|error| failed(DOING, error))?;
-        step.finish();
         Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
     }
 
@@ -42,7 +40,6 @@ impl MySqlStore {
         } else {
             step.roll_back().await.map_err(|error| failed(DOING, error))?;
         }
-        step.finish();
         Ok(all)
     }
 }

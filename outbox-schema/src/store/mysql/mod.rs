@@ -3,27 +3,28 @@
 //! A group travels as one JSON text in one statement: neither server has arrays, and the two share no RETURNING.
 
 mod claim;
-mod errors;
+pub(super) mod errors;
 mod literal;
 mod mark;
-mod settle;
-mod step;
-mod term;
 mod trial;
 
 use async_trait::async_trait;
-use sqlx::{FromRow, MySqlPool};
+use sqlx::{FromRow, MySql, MySqlPool};
 
 use crate::mark::MarkReport;
+use crate::session::Session;
 use crate::store::steps::DIVIDING;
-use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term};
 use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, OrderingKey, Shard, Store, StoreError,
+    TermEnd, TermId,
 };
 
 use self::errors::failed;
 use self::literal::{lowest, spelled_out, text};
-use self::step::Step;
+
+/// One step of the protocol on one connection.
+type Step = Session<MySql>;
 
 /// The outbox in a MySQL or MariaDB database.
 #[derive(Debug, Clone)]
@@ -37,19 +38,23 @@ impl MySqlStore {
         Self { pool }
     }
 
+    fn database(&self) -> Database {
+        Database::MySql(self.pool.clone())
+    }
+
     async fn begin(&self, doing: &'static str) -> Result<Step, StoreError> {
-        Step::begin(&self.pool).await.map_err(|error| failed(doing, error))
+        Step::begin(&self.pool, "BEGIN").await.map_err(|error| failed(doing, error))
     }
 }
 
 #[async_trait]
 impl Store for MySqlStore {
     async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
-        self.begin_term_in_steps(shard, holder).await
+        term::begin(&self.database(), shard, holder).await
     }
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
-        self.end_term_in_steps(term, end, counts).await
+        term::end(&self.database(), term, end, counts).await
     }
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
@@ -66,7 +71,9 @@ impl Store for MySqlStore {
             query!("mysql/poller/key_behind"),
             &[shard.0.to_string(), text(&lowest(from)), keys.to_string()],
         );
-        let row = sqlx::raw_sql(statement).fetch_optional(&self.pool).await.map_err(|error| failed(DIVIDING, error))?;
+        let mut step = Step::open(&self.pool).await.map_err(|error| failed(DIVIDING, error))?;
+        let row = sqlx::raw_sql(statement).fetch_optional(&mut *step).await.map_err(|error| failed(DIVIDING, error))?;
+        step.finish();
         row.map(|row| OrderingKey::from_row(&row)).transpose().map_err(|error| failed(DIVIDING, error))
     }
 
@@ -75,7 +82,7 @@ impl Store for MySqlStore {
     }
 
     async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
-        self.settle_in_steps(term, channels).await
+        settle::settle(&self.database(), term, channels).await
     }
 
     /// Neither server tells one connection what another one has committed.

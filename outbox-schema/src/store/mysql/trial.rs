@@ -1,25 +1,22 @@
 //! The trial of a poller's work on MySQL and MariaDB.
 
-use super::MySqlStore;
 use super::claim::Asked;
 use super::errors::failed;
 use super::mark::write;
-use super::settle::decide;
-use super::step::Step;
-use super::term::mint;
+use super::{MySqlStore, Step};
 use crate::sql::AnyConnection;
+use crate::store::settle::decide;
 use crate::store::steps::MarkGroup;
+use crate::store::term::mint;
 use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
-use crate::store::wire::{ChannelRow, as_json};
 use crate::{ClaimId, ClaimRequest, Claimed, Holder, StoreError, TermId};
 
 impl MySqlStore {
     pub(crate) async fn trial(&self) -> Result<(), TrialError> {
         let mut step = tried(ENQUEUE, self.begin("beginning").await)?;
         let outcome = life(&mut step).await;
-        if step.roll_back().await.is_ok() {
-            step.finish();
-        }
+        // What cannot be rolled back was not made: the connection is closed with its transaction.
+        let _ = step.roll_back().await;
         outcome
     }
 }
@@ -37,13 +34,12 @@ async fn life(step: &mut Step) -> Result<(), TrialError> {
     tried(MARK, write(step, &MarkGroup::of(&marks), &[]).await)?;
     tried(CLAIM, claim(step, &first, &probe.request(ClaimId::mint())).await)?;
     tried(TERM, begin(step, &probe.holders[1]).await)?;
-    let channels = tried(SETTLE, as_json("settling claims", &ChannelRow::all(&probe.channels)))?;
-    tried(SETTLE, decide(step, Probe::SHARD, &channels).await)?;
+    tried(SETTLE, decide(&mut AnyConnection::MySql(step), Probe::SHARD, &probe.channels).await)?;
     prune(AnyConnection::MySql(step), &marks).await
 }
 
 async fn begin(step: &mut Step, holder: &Holder) -> Result<i64, StoreError> {
-    mint(step, Probe::SHARD, holder).await.map_err(|error| failed("beginning a term", error))
+    mint(&mut AnyConnection::MySql(step), Probe::SHARD, holder).await
 }
 
 async fn claim(step: &mut Step, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {

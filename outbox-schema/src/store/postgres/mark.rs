@@ -12,10 +12,9 @@ use crate::{ClaimId, Mark, MessageId, StoreError};
 const DOING: &str = "marking messages";
 
 impl PostgresStore {
-    /// Most groups are plain deliveries, for which a leaner statement suffices. Where that does not take all of them,
-    /// the statement for all marks tells which are fenced, and which were marked already. Each is one statement, and so
-    /// one transaction. A transaction of several statements that is given up while it begins would stay open on a
-    /// connection of the pool.
+    /// Most groups are plain deliveries, for which a leaner statement does. Where it does not take all of them, the statement
+    /// for all marks tells which are fenced and which were marked already. Either is one statement, and so one transaction in
+    /// one round trip.
     pub(super) async fn mark_group(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         let rows = MarkRow::all(marks);
         let finished: Vec<Uuid> = finished.iter().map(|claim| claim.0).collect();

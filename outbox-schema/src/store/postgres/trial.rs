@@ -5,17 +5,18 @@ use sqlx::PgConnection;
 use super::errors::{failed, fenced};
 use super::mark::mark_in_trial;
 use super::{PostgresStore, claimed, mint, settled};
+use crate::session::Session;
 use crate::sql::AnyConnection;
 use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
 use crate::{ClaimId, ClaimRequest, Claimed, StoreError, TermId};
 
 impl PostgresStore {
     pub(crate) async fn trial(&self) -> Result<(), TrialError> {
-        let begun = self.pool.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await;
+        let begun = Session::begin(&self.pool, "BEGIN ISOLATION LEVEL READ COMMITTED").await;
         let mut transaction = tried(ENQUEUE, begun.map_err(|error| failed("beginning", error)))?;
         let outcome = life(&mut transaction).await;
-        // Where the rollback fails, nothing was made all the same: the connection is closed with its transaction.
-        let _ = transaction.rollback().await;
+        // What cannot be rolled back was not made: the connection is closed with its transaction.
+        let _ = transaction.roll_back().await;
         outcome
     }
 }

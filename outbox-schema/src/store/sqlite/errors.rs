@@ -1,5 +1,8 @@
 //! Which errors are about the values of a statement.
 
+use sqlx::error::DatabaseError;
+use sqlx::sqlite::SqliteError;
+
 use crate::StoreError;
 
 /// Primary result codes `TOOBIG`, `CONSTRAINT`, `MISMATCH`. Any other error (busy, read-only, full, I/O) may pass.
@@ -10,8 +13,11 @@ const ABOUT_DATA: [u32; 3] = [18, 19, 20];
 const PRIMARY: u32 = 0xff;
 
 pub(super) fn failed(doing: &'static str, error: sqlx::Error) -> StoreError {
-    StoreError::of(doing, error, |error| {
-        let code = error.code().and_then(|code| code.parse::<u32>().ok());
-        code.is_some_and(|code| ABOUT_DATA.contains(&(code & PRIMARY)))
-    })
+    StoreError::of(doing, error, is_about_data)
+}
+
+pub(in crate::store) fn is_about_data(error: &dyn DatabaseError) -> bool {
+    let code = error.try_downcast_ref::<SqliteError>().and_then(DatabaseError::code);
+    let code = code.and_then(|code| code.parse::<u32>().ok());
+    code.is_some_and(|code| ABOUT_DATA.contains(&(code & PRIMARY)))
 }

@@ -3,10 +3,8 @@
 //! transaction reads cannot change until it ends.
 
 mod claim;
-mod errors;
+pub(super) mod errors;
 mod mark;
-mod settle;
-mod term;
 mod trial;
 
 use async_trait::async_trait;
@@ -14,9 +12,10 @@ use sqlx::{SqlitePool, SqliteTransaction};
 
 use crate::mark::MarkReport;
 use crate::store::steps::DIVIDING;
-use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term};
 use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, OrderingKey, Shard, Store, StoreError,
+    TermEnd, TermId,
 };
 
 use self::errors::failed;
@@ -33,7 +32,11 @@ impl SqliteStore {
         Self { pool }
     }
 
-    /// Begins a transaction. It is rolled back where it is dropped before its commit.
+    fn database(&self) -> Database {
+        Database::Sqlite(self.pool.clone())
+    }
+
+    /// Ends with a rollback where it is dropped before its commit.
     async fn begin(&self, doing: &'static str) -> Result<SqliteTransaction<'static>, StoreError> {
         self.pool.begin_with("BEGIN IMMEDIATE").await.map_err(|error| failed(doing, error))
     }
@@ -42,11 +45,11 @@ impl SqliteStore {
 #[async_trait]
 impl Store for SqliteStore {
     async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
-        self.begin_term_in_steps(shard, holder).await
+        term::begin(&self.database(), shard, holder).await
     }
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
-        self.end_term_in_steps(term, end, counts).await
+        term::end(&self.database(), term, end, counts).await
     }
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
@@ -74,7 +77,7 @@ impl Store for SqliteStore {
     }
 
     async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
-        self.settle_in_steps(term, channels).await
+        settle::settle(&self.database(), term, channels).await
     }
 
     /// SQLite does not tell one connection what another one has committed.

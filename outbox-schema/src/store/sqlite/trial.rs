@@ -6,12 +6,11 @@ use super::SqliteStore;
 use super::claim::Asked;
 use super::errors::failed;
 use super::mark::write;
-use super::settle::decide;
-use super::term::mint;
 use crate::sql::AnyConnection;
+use crate::store::settle::decide;
 use crate::store::steps::MarkGroup;
+use crate::store::term::mint;
 use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
-use crate::store::wire::{ChannelRow, as_json};
 use crate::{ClaimId, ClaimRequest, Claimed, Holder, StoreError, TermId};
 
 impl SqliteStore {
@@ -37,13 +36,12 @@ async fn life(tx: &mut SqliteTransaction<'static>) -> Result<(), TrialError> {
     tried(MARK, write(tx, &MarkGroup::of(&marks), &[]).await)?;
     tried(CLAIM, claim(tx, &first, &probe.request(ClaimId::mint())).await)?;
     tried(TERM, begin(tx, &probe.holders[1]).await)?;
-    let channels = tried(SETTLE, as_json("settling claims", &ChannelRow::all(&probe.channels)))?;
-    tried(SETTLE, decide(tx, Probe::SHARD, &channels).await)?;
+    tried(SETTLE, decide(&mut AnyConnection::Sqlite(tx), Probe::SHARD, &probe.channels).await)?;
     prune(AnyConnection::Sqlite(tx), &marks).await
 }
 
 async fn begin(tx: &mut SqliteTransaction<'static>, holder: &Holder) -> Result<i64, StoreError> {
-    mint(tx, Probe::SHARD, holder).await.map_err(|error| failed("beginning a term", error))
+    mint(&mut AnyConnection::Sqlite(tx), Probe::SHARD, holder).await
 }
 
 async fn claim(

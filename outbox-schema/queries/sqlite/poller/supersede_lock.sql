@@ -1,0 +1,1 @@
+SELECT id FROM outbox_claim WHERE shard = ?1 AND superseded_at IS NULL ORDER BY id

@@ -1,0 +1,1 @@
+SELECT epoch, holder FROM outbox_term WHERE shard = ?1

@@ -1,0 +1,66 @@
+//! Settling: the rows that earlier terms left in doubt, in the dialects that have no functions of their own.
+
+use std::time::Duration;
+
+use crate::sql::{AnyConnection, Statement, Value, read};
+use crate::store::Settlement;
+use crate::store::rows::UnsettledRow;
+use crate::store::steps::{Decision, DoubtRow, failed};
+use crate::store::term::hold;
+use crate::store::wire::{ChannelRow, as_json};
+use crate::{ChannelTerms, Database, MessageId, Shard, StoreError, TermId};
+
+const OVER: Statement = step!("poller/settle_lock");
+const DOUBT: Statement = step!("poller/settle_doubt");
+const SETTLE: Statement = step!("poller/settle");
+const RECORD: Statement = step!("poller/settle_record");
+const CLAIMS_DELETE: Statement = step!("poller/claims_delete");
+const UNSETTLED: Statement = step!("poller/unsettled");
+
+const DOING: &str = "settling claims";
+
+/// Settles what can be settled, as [`Store::settle`](crate::Store::settle) says.
+pub(crate) async fn settle(
+    database: &Database,
+    term: &TermId,
+    channels: &[ChannelTerms],
+) -> Result<Settlement, StoreError> {
+    let mut transaction = hold(database, DOING, term).await?;
+    let decisions = decide(&mut transaction.connection(), term.shard, channels).await?;
+    transaction.commit().await.map_err(failed(DOING))?;
+    let (unsettled, next) = unsettled(database, term.shard).await?;
+    Ok(Settlement { decided: decisions.into_iter().map(Into::into).collect(), unsettled, next })
+}
+
+/// Decides the rows of the claims whose settling time is over, and ends those claims and those of which nothing is left.
+pub(crate) async fn decide(
+    connection: &mut AnyConnection<'_>,
+    shard: Shard,
+    channels: &[ChannelTerms],
+) -> Result<Vec<Decision>, StoreError> {
+    let channels = as_json(DOING, &ChannelRow::all(channels))?;
+    let over: Vec<(String,)> = connection.rows(&OVER, &[shard.into()]).await.map_err(failed(DOING))?;
+    if over.is_empty() {
+        return Ok(Vec::new());
+    }
+    let over: Vec<_> = over.into_iter().map(|(claim,)| claim).collect();
+    let over = as_json(DOING, &over)?;
+    let doubt: Vec<DoubtRow> =
+        connection.rows(&DOUBT, &[Value::from(&over), (&channels).into()]).await.map_err(failed(DOING))?;
+    let decisions: Vec<Decision> = doubt.into_iter().map(Into::into).collect();
+    let decided = as_json(DOING, &decisions)?;
+    for (statement, argument) in [(&SETTLE, &decided), (&RECORD, &decided), (&CLAIMS_DELETE, &over)] {
+        connection.changed(statement, &[argument.into()]).await.map_err(failed(DOING))?;
+    }
+    Ok(decisions)
+}
+
+/// Rows of claims that wait for their settling time, and when the first of these is over.
+pub(crate) async fn unsettled(
+    database: &Database,
+    shard: Shard,
+) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
+    let rows: Vec<UnsettledRow> =
+        read(database, &UNSETTLED, &[shard.into()]).await.map_err(failed("reading unsettled claims"))?;
+    Ok(UnsettledRow::split(&rows))
+}

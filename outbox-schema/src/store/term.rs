@@ -1,0 +1,91 @@
+//! Terms, minted and ended, in the dialects that have no functions of their own. MySQL's statements lock what they read; SQLite's
+//! need not, since whoever writes there has locked the file.
+
+use crate::sql::{AnyConnection, AnyTransaction, Statement, Value, read, write};
+use crate::store::rows::DestinationRow;
+use crate::store::settle::unsettled;
+use crate::store::steps::{TermRow, failed};
+use crate::store::{OpenedTerm, TermCounts};
+use crate::{Database, Epoch, Holder, Shard, StoreError, TermEnd, TermId};
+
+const TERM_SHARED: Statement = statement!("poller/term_lock_shared");
+const ENSURE: Statement = step!("poller/term_ensure");
+const LOCK: Statement = step!("poller/term_lock");
+const MINT: Statement = step!("poller/term_mint");
+const LOG_LOST: Statement = step!("poller/term_log_lost");
+const LOG: Statement = step!("poller/term_log");
+const SUPERSEDE_LOCK: Statement = step!("poller/supersede_lock");
+const SUPERSEDE: Statement = step!("poller/supersede");
+const DESTINATIONS_KNOWN: Statement = step!("poller/destinations_known");
+const CLOSE_GATE: Statement = step!("poller/close_gate");
+const END: Statement = step!("poller/end_term");
+
+/// Begins a term, as [`Store::begin_term`](crate::Store::begin_term) says.
+pub(crate) async fn begin(database: &Database, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
+    let doing = "beginning a term";
+    let mut transaction = AnyTransaction::to_write(database).await.map_err(failed(doing))?;
+    let epoch = mint(&mut transaction.connection(), shard, holder).await?;
+    transaction.commit().await.map_err(failed(doing))?;
+
+    let destinations: Vec<DestinationRow> = read(database, &DESTINATIONS_KNOWN, &[]).await.map_err(failed(doing))?;
+    let (unsettled, _) = unsettled(database, shard).await?;
+    Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, destinations: destinations.into_iter().map(Into::into).collect() })
+}
+
+/// Ends a term, as [`Store::end_term`](crate::Store::end_term) says. In two transactions: one that locked the claims and then the
+/// log could be in a deadlock with a term that begins.
+pub(crate) async fn end(
+    database: &Database,
+    term: &TermId,
+    end: TermEnd,
+    counts: TermCounts,
+) -> Result<(), StoreError> {
+    let doing = "ending a term";
+    let [shard, epoch, holder]: [Value<'_>; 3] = [term.shard.into(), term.epoch.0.into(), term.holder.as_str().into()];
+    write(database, &CLOSE_GATE, &[shard, epoch, holder]).await.map_err(failed(doing))?;
+    let TermCounts { claimed, delivered, failed: not_delivered } = counts;
+    let [claimed, delivered, not_delivered] =
+        [claimed, delivered, not_delivered].map(|count| count.cast_signed().into());
+    let values = [shard, epoch, holder, end.as_str().into(), claimed, delivered, not_delivered];
+    write(database, &END, &values).await.map_err(failed(doing))
+}
+
+/// Mints the next epoch, then freezes the claims that earlier terms left. Claimers hold the term row shared, or write, so once
+/// the row is locked, or this transaction writes, no claim of an earlier term can still appear.
+pub(crate) async fn mint(connection: &mut AnyConnection<'_>, shard: Shard, holder: &Holder) -> Result<i64, StoreError> {
+    minted(connection, shard, holder).await.map_err(failed("beginning a term"))
+}
+
+async fn minted(connection: &mut AnyConnection<'_>, shard: Shard, holder: &Holder) -> sqlx::Result<i64> {
+    let (shard, holder) = (Value::from(shard), holder.as_str());
+    connection.changed(&ENSURE, &[shard]).await?;
+    let term: TermRow = connection.rows(&LOCK, &[shard]).await?.pop().ok_or(sqlx::Error::RowNotFound)?;
+    if term.holder == holder {
+        return Ok(term.epoch); // the answer to an earlier call was lost
+    }
+
+    let minted = term.epoch + 1;
+    connection.changed(&MINT, &[holder.into(), shard]).await?;
+    connection.changed(&LOG_LOST, &[shard, term.epoch.into()]).await?;
+    connection.changed(&LOG, &[shard, minted.into(), holder.into()]).await?;
+
+    connection.rows::<(String,)>(&SUPERSEDE_LOCK, &[shard]).await?;
+    connection.changed(&SUPERSEDE, &[shard]).await?;
+    Ok(minted)
+}
+
+/// A transaction on any of the databases that holds the row of `term` shared: no other term begins until it ends, and what an
+/// ended term believes of messages and destinations moves no row.
+///
+/// # Errors
+/// [`StoreError::Fenced`] where `term` is no longer the current one.
+pub(crate) async fn hold(
+    database: &Database,
+    doing: &'static str,
+    term: &TermId,
+) -> Result<AnyTransaction, StoreError> {
+    let mut transaction = AnyTransaction::to_write(database).await.map_err(failed(doing))?;
+    let held = transaction.connection().rows::<TermRow>(&TERM_SHARED, &[term.shard.into()]).await;
+    TermRow::require(held.map_err(failed(doing))?.first(), term)?;
+    Ok(transaction)
+}
