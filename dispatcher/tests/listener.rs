@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outbox_adapters::TableLease;
 use outbox_dispatcher::admin::api::Office;
-use outbox_dispatcher::admin::listener::{ListenError, Listener, Shown, Tokens};
+use outbox_dispatcher::admin::listener::{ListenError, Listener, ListenerSources, Tokens};
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::doorbell::Doorbell;
 use outbox_dispatcher::health::readiness::{LeaseTimes, Readiness, Standing};
@@ -81,12 +81,12 @@ struct Running {
     served: JoinHandle<()>,
 }
 
-fn shown(setup: &Setup) -> Shown {
+fn shown(setup: &Setup) -> ListenerSources {
     let settings =
         Settings { log_format: LogFormat::Text, log_level: Some("off"), otlp_endpoint: None, instance: "test" };
     let (telemetry, _) = telemetry::prepare(&settings).unwrap();
     let metrics: Metrics = telemetry.metrics(["http"], &[Shard(0)]).unwrap();
-    Shown {
+    ListenerSources {
         metrics: Arc::new(metrics),
         vitals: Arc::new(VitalsCache::new(Arc::clone(&setup.database) as Arc<dyn VitalsSource>)),
         pulse: Arc::default(),

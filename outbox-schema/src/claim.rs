@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::destination::Room;
+use crate::destination::DestinationRoom;
 use crate::{InDoubtPolicy, Message, MessageId};
 
 /// The id of a claim. The replica chooses it before it makes the claim. So a claim whose COMMIT went unanswered can be
@@ -77,7 +77,7 @@ pub struct ClaimRequest<'a> {
     /// Channels whose rows the walk passes over, at any destination.
     pub closed_channels: &'a [String],
     /// The most rows of these destinations. For others it is [`ChannelTerms::room`].
-    pub rooms: &'a [Room],
+    pub rooms: &'a [DestinationRoom],
     /// How long rows of an unknown channel are deferred.
     pub unknown_channel_delay: Duration,
     /// `lease.ttl`, the part of the settling time that a closed gate saves.

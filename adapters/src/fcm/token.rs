@@ -59,9 +59,9 @@ impl Token {
 
 /// The tokens of one channel.
 #[derive(Clone)]
-pub(super) struct Tokens(Arc<Kept>);
+pub(super) struct Tokens(Arc<TokenCache>);
 
-struct Kept {
+struct TokenCache {
     source: Source,
     current: std::sync::RwLock<Option<Arc<Token>>>,
     /// Locked while a token is fetched. It holds the last failure, for those that waited for the fetch.
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Tokens {
 
 impl Tokens {
     pub(super) fn new(source: Source) -> Self {
-        Self(Arc::new(Kept { source, current: std::sync::RwLock::default(), refresh: Arc::default() }))
+        Self(Arc::new(TokenCache { source, current: std::sync::RwLock::default(), refresh: Arc::default() }))
     }
 
     /// A token that has not expired. The error says why there is none.
@@ -128,7 +128,7 @@ impl Tokens {
     }
 }
 
-impl Kept {
+impl TokenCache {
     fn held(&self) -> Option<Arc<Token>> {
         self.current.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use url::Url;
 
 pub use self::headers::{check_header, check_headers};
-pub use self::settings::{Auth, Body, CloudEvents, IdempotencyKey, Kept, Method, Secret, Settings};
+pub use self::settings::{Auth, Body, CloudEvents, IdempotencyKey, Method, Secret, SecretPlace, Settings};
 use crate::adapter::{Adapter, Answer, Delivery};
 use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, connect_patience, origin};

@@ -140,12 +140,12 @@ pub enum Secret {
     /// The secret itself.
     Literal(String),
     /// The place of the secret.
-    Kept(Kept),
+    SecretPlace(SecretPlace),
 }
 
 /// Where a secret is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
+pub enum SecretPlace {
     /// An environment variable.
     Env(String),
     /// A file. One line end at its end is not part of the secret.
@@ -157,9 +157,9 @@ impl Secret {
     pub(super) fn reveal(&self) -> Result<String, String> {
         let secret = match self {
             Self::Literal(text) => text.clone(),
-            Self::Kept(Kept::Env(name)) => std::env::var(name)
+            Self::SecretPlace(SecretPlace::Env(name)) => std::env::var(name)
                 .map_err(|_| format!("the environment variable {name} is not set, or is not UTF-8"))?,
-            Self::Kept(Kept::File(path)) => {
+            Self::SecretPlace(SecretPlace::File(path)) => {
                 let text = std::fs::read_to_string(path)
                     .map_err(|error| format!("the file {} cannot be read: {error}", path.display()))?;
                 let line = text.strip_suffix('\n').unwrap_or(&text);
@@ -174,7 +174,7 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Literal(_) => f.write_str("***"),
-            Self::Kept(kept) => kept.fmt(f),
+            Self::SecretPlace(kept) => kept.fmt(f),
         }
     }
 }
@@ -188,9 +188,9 @@ mod tests {
     fn a_secret_in_a_file_loses_one_line_end() {
         let path = std::env::temp_dir().join(format!("outbox-secret-{}", std::process::id()));
         std::fs::write(&path, "s3cret\r\n").unwrap();
-        let secret = Secret::Kept(Kept::File(path.clone())).reveal();
+        let secret = Secret::SecretPlace(SecretPlace::File(path.clone())).reveal();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(secret, Ok("s3cret".to_owned()));
-        assert!(Secret::Kept(Kept::File(path)).reveal().unwrap_err().contains("cannot be read"));
+        assert!(Secret::SecretPlace(SecretPlace::File(path)).reveal().unwrap_err().contains("cannot be read"));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
-use outbox_adapters::http::{Auth, HttpChannel, Kept, Secret, Settings};
+use outbox_adapters::http::{Auth, HttpChannel, Secret, SecretPlace, Settings};
 
 use crate::http::{channel, headers, literal, loopback};
 
@@ -28,7 +28,7 @@ fn trusting(tls_ca: &str) -> Settings {
 }
 
 fn unset_variable() -> Secret {
-    Secret::Kept(Kept::Env("OUTBOX_NO_SUCH_VARIABLE".to_owned()))
+    Secret::SecretPlace(SecretPlace::Env("OUTBOX_NO_SUCH_VARIABLE".to_owned()))
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn wrong_settings_are_refused_by_the_name_of_their_key() {
         ("auth", "empty", with_auth(Auth::Bearer(literal("")))),
         ("auth", "control character", with_auth(Auth::Bearer(literal("s3cret\n")))),
         ("auth", "OUTBOX_NO_SUCH_VARIABLE is not set", with_auth(Auth::Bearer(unset_variable()))),
-        ("auth", missing, with_auth(Auth::Bearer(Secret::Kept(Kept::File(missing.into()))))),
+        ("auth", missing, with_auth(Auth::Bearer(Secret::SecretPlace(SecretPlace::File(missing.into()))))),
         ("auth", "colon", with_auth(Auth::Basic { user: "a:b".to_owned(), password: literal("s3cret") })),
         ("auth", "header name", with_auth(Auth::Header { name: "a b".to_owned(), value: literal("s3cret") })),
         ("signing_keys", "key 1: it has neither prefix; allowed is \"whsec_\"", signing_with(literal("s3cret"))),

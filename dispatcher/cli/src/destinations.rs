@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use outbox_schema::desk::{DestinationEntry, HeldUp, Paused, Resumed};
 
-use super::session::{AuthorArgs, Misuse, Reached};
+use super::session::{AuthorArgs, Misuse, OutboxAccess};
 use outbox_dispatcher::admin::api::pause_length;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::{print_as, shortened, span, table, to_the_second};
@@ -61,7 +61,7 @@ pub(super) async fn destinations(
     url: Option<&str>,
     command: DestinationsCommand,
 ) -> anyhow::Result<ExitCode> {
-    let outbox = Reached::by(&config, url).await?;
+    let outbox = OutboxAccess::by(&config, url).await?;
     match command {
         DestinationsCommand::List(ListArgs { all, json }) => {
             print_as(json, &outbox.desk().destinations(all).await?[..], list)?;

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use outbox_schema::desk::{Cleared, InvalidTargetPage, InvalidTargetSelection, Moment};
 use outbox_schema::{ByHand, Desk};
 
-use super::session::{AuthorArgs, Misuse, Reached, confirmed};
+use super::session::{AuthorArgs, Misuse, OutboxAccess, confirmed};
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::{print_as, shortened, table, to_the_second};
 
@@ -92,7 +92,7 @@ pub(super) async fn invalid_targets(
     url: Option<&str>,
     command: InvalidTargetsCommand,
 ) -> anyhow::Result<ExitCode> {
-    let outbox = Reached::by(&config, url).await?;
+    let outbox = OutboxAccess::by(&config, url).await?;
     let (desk, by_hand) = (outbox.desk(), outbox.by_hand());
     match command {
         InvalidTargetsCommand::List(ListArgs { channel, target, limit, after, json }) => {

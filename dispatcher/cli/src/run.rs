@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::reload::{ReadSettings, Reload};
 use super::session;
 use outbox_dispatcher::admin::api::Office;
-use outbox_dispatcher::admin::listener::{CHANGES_AT_ONCE, Listener, QUESTIONS_AT_ONCE, Shown};
+use outbox_dispatcher::admin::listener::{CHANGES_AT_ONCE, Listener, ListenerSources, QUESTIONS_AT_ONCE};
 use outbox_dispatcher::config::{Config, Dialect, Wakeup};
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::doorbell::Doorbell;
@@ -119,7 +119,7 @@ async fn dispatch(
         retention: retention.clone(),
         doorbell: Doorbell::new(handle.listener(), hints),
     };
-    let shown = Shown {
+    let shown = ListenerSources {
         metrics: metrics.clone(),
         vitals: replica.vitals.clone(),
         pulse: handle.pulse(),

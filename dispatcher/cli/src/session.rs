@@ -31,14 +31,14 @@ pub(super) async fn open(config: &Config) -> anyhow::Result<(Database, Meta)> {
 }
 
 /// An outbox as it is looked at and mended: its database, or a replica that answers for it.
-pub(super) enum Reached {
+pub(super) enum OutboxAccess {
     /// With what the settings say of channels.
     Database(Database, Configured),
     /// It has settings of its own.
     Replica(Replica),
 }
 
-impl Reached {
+impl OutboxAccess {
     /// By `url` where there is one, else by the database of the settings.
     pub(super) async fn by(config: &Config, url: Option<&str>) -> anyhow::Result<Self> {
         let Some(url) = url else { return Ok(Self::Database(open(config).await?.0, Configured::of(config))) };

@@ -7,7 +7,7 @@ use clap::Args;
 use outbox_schema::desk::{TermEntry, Vitals};
 use outbox_schema::{Database, channel_name};
 
-use super::session::Reached;
+use super::session::OutboxAccess;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::health::status::{ShardStatus, State, Status};
 use outbox_dispatcher::text::{in_one_line, print_as, shortened, span, table, to_the_second};
@@ -21,9 +21,9 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) async fn status(config: Config, url: Option<&str>, args: &StatusArgs) -> anyhow::Result<ExitCode> {
-    let status = match Reached::by(&config, url).await? {
-        Reached::Replica(replica) => replica.status().await?,
-        Reached::Database(database, _) => by_database(&config, &database).await?,
+    let status = match OutboxAccess::by(&config, url).await? {
+        OutboxAccess::Replica(replica) => replica.status().await?,
+        OutboxAccess::Database(database, _) => by_database(&config, &database).await?,
     };
     print_as(args.json, &status, in_words)?;
     Ok(ExitCode::SUCCESS)

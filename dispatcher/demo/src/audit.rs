@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use super::ledger::Tally;
-use super::shop::Sold;
+use super::shop::Sales;
 use super::stage::MAX_IN_FLIGHT;
 use super::tables::{DoubtRow, MessageRow};
 
@@ -12,7 +12,7 @@ use super::tables::{DoubtRow, MessageRow};
 #[derive(Debug)]
 pub(super) struct Accounts<'a> {
     /// The shop's.
-    pub(super) sold: &'a Sold,
+    pub(super) sold: &'a Sales,
     /// The outbox tables': the messages.
     pub(super) messages: &'a [MessageRow],
     /// The outbox tables': the attempts that ended in doubt.
@@ -160,10 +160,10 @@ mod tests {
     }
 
     fn faults(messages: &[MessageRow], doubts: &[DoubtRow], received: &HashMap<String, Tally>) -> Vec<String> {
-        let sold = Sold {
+        let sold = Sales {
             committed: [("good".to_owned(), Manner::Well), ("bad".to_owned(), Manner::Gone)].into(),
             rolled_back: ["undone".to_owned()].into(),
-            ..Sold::default()
+            ..Sales::default()
         };
         audit(&Accounts { sold: &sold, messages, doubts, arrived: received }).faults
     }

@@ -8,13 +8,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::audit::{Audit, Cause, Twice};
 use super::crash::Crash;
 use super::fleet::Fleet;
-use super::shop::Sold;
+use super::shop::Sales;
 use super::stage::Stage;
 use super::tables::TermRow;
 use outbox_dispatcher::text::{span, table};
 
 /// Committed, rolled back, delivered, sent twice, dead.
-pub(super) fn messages(sold: &Sold, audit: &Audit, fleet: &Fleet) -> String {
+pub(super) fn messages(sold: &Sales, audit: &Audit, fleet: &Fleet) -> String {
     let dead: usize = audit.dead.values().sum();
     let rows = [
         ("committed", sold.committed.len(), format!("with {} orders", sold.orders)),

@@ -23,7 +23,7 @@ const INSERT_ORDER: &str = "INSERT INTO orders (id, customer, cents) VALUES (?1,
 
 /// What the shop knows of its own doing.
 #[derive(Debug, Default)]
-pub(super) struct Sold {
+pub(super) struct Sales {
     /// Orders that were committed.
     pub(super) orders: usize,
     /// Orders that were rolled back.
@@ -35,7 +35,7 @@ pub(super) struct Sold {
 }
 
 /// A message of an order.
-struct Told {
+struct OrderMessage {
     key: String,
     manner: Manner,
     message: NewMessage,
@@ -51,8 +51,8 @@ pub(super) async fn open(stage: &Stage) -> anyhow::Result<SqliteConnection> {
 }
 
 /// Takes all orders.
-pub(super) async fn sell(connection: &mut SqliteConnection) -> anyhow::Result<Sold> {
-    let mut sold = Sold::default();
+pub(super) async fn sell(connection: &mut SqliteConnection) -> anyhow::Result<Sales> {
+    let mut sold = Sales::default();
     for order in 1..=ORDERS {
         place(connection, order, &mut sold).await.with_context(|| format!("order {order} cannot be placed"))?;
     }
@@ -60,7 +60,7 @@ pub(super) async fn sell(connection: &mut SqliteConnection) -> anyhow::Result<So
 }
 
 /// The order and its messages: both or neither.
-async fn place(connection: &mut SqliteConnection, order: u32, sold: &mut Sold) -> anyhow::Result<()> {
+async fn place(connection: &mut SqliteConnection, order: u32, sold: &mut Sales) -> anyhow::Result<()> {
     let told = messages(order);
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     sqlx::query(INSERT_ORDER)
@@ -84,7 +84,7 @@ async fn place(connection: &mut SqliteConnection, order: u32, sold: &mut Sold) -
 }
 
 /// The warehouse hears of each order by a webhook, and every fourth customer has the app and gets a push.
-fn messages(order: u32) -> Vec<Told> {
+fn messages(order: u32) -> Vec<OrderMessage> {
     let mut messages = vec![webhook(order)];
     if order.is_multiple_of(4) {
         messages.push(push(order));
@@ -92,7 +92,7 @@ fn messages(order: u32) -> Vec<Told> {
     messages
 }
 
-fn webhook(order: u32) -> Told {
+fn webhook(order: u32) -> OrderMessage {
     let manner = match order % 100 {
         13 | 63 => Manner::Busy,
         7 => Manner::Gone,
@@ -106,11 +106,11 @@ fn webhook(order: u32) -> Told {
         .channel("webhook")
         .json(&json!({ "order": order, "state": "placed" }))
         .idempotency_key(&key);
-    Told { key, manner, message }
+    OrderMessage { key, manner, message }
 }
 
 /// People wait for their push: it goes before the webhooks.
-fn push(order: u32) -> Told {
+fn push(order: u32) -> OrderMessage {
     let manner = match order % 160 {
         // FCM wants 10 s before it is asked again, so one must do.
         8 if order < 160 => Manner::Busy,
@@ -124,5 +124,5 @@ fn push(order: u32) -> Told {
         .notification("Thank you", format!("We have your order {order}"))
         .priority(1)
         .idempotency_key(&key);
-    Told { key, manner, message }
+    OrderMessage { key, manner, message }
 }

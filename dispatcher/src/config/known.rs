@@ -10,14 +10,14 @@ use super::key::{CHANNELS, Key};
 pub const DEFAULTS: &str = include_str!("defaults.toml");
 
 /// The known keys, in the order of the default file, each with its default.
-pub(super) static KNOWN: LazyLock<Known> = LazyLock::new(|| {
+pub(super) static KNOWN: LazyLock<KnownKeys> = LazyLock::new(|| {
     // The file is part of the program, and every test reads it.
     let defaults: Table = toml::from_str(DEFAULTS).expect("defaults.toml is TOML");
-    Known::from_defaults(&defaults)
+    KnownKeys::from_defaults(&defaults)
 });
 
 /// The known keys: see [`KNOWN`].
-pub(super) struct Known {
+pub(super) struct KnownKeys {
     /// The keys of all sections but the channels'.
     pub(super) fixed: Vec<(Key, Value)>,
     /// The keys of the channels that exist where none is configured, flat.
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-impl Known {
+impl KnownKeys {
     fn from_defaults(defaults: &Table) -> Self {
         let table = |value: &Value| value.as_table().cloned().unwrap_or_default();
         let mut fixed = Vec::new();

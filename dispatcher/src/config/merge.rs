@@ -8,7 +8,7 @@ use super::key::Key;
 use super::known::{KNOWN, Kind, retry_section};
 use super::problem::Problem;
 use super::secret;
-use super::source::{Given, Givens, Raw, channel_names, flatten};
+use super::source::{GivenValue, Givens, Raw, channel_names, flatten};
 use super::unknown::{unknown, unknown_of_channel};
 
 /// The origin of a value.
@@ -109,7 +109,7 @@ impl Settings {
         if mine.is_empty() && !default.is_table() {
             self.push(key.clone(), default.clone(), origin.clone());
         }
-        for (key, Given { value, origin }) in mine {
+        for (key, GivenValue { value, origin }) in mine {
             let mut flat = Vec::new();
             flatten(&typed(value, default), key.parts(), &mut flat);
             for (parts, value) in flat {
@@ -170,7 +170,7 @@ pub(super) fn complete(mut givens: Givens, problems: &mut Vec<Problem>) -> Setti
     }
     if names.is_empty() {
         let fallback = |key: &Key, default: &Value| {
-            (key.clone(), Given { value: Raw::Typed(default.clone()), origin: Origin::Default })
+            (key.clone(), GivenValue { value: Raw::Typed(default.clone()), origin: Origin::Default })
         };
         let mut fallback: Givens = KNOWN.fallback.iter().map(|(key, default)| fallback(key, default)).collect();
         for name in channel_names(&fallback) {

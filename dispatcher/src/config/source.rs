@@ -57,7 +57,7 @@ pub fn parse_assignment(text: &str) -> Result<(String, String), String> {
 
 /// A given value, before it is known whether its key exists.
 #[derive(Debug, Clone)]
-pub(super) struct Given {
+pub(super) struct GivenValue {
     pub(super) value: Raw,
     pub(super) origin: Origin,
 }
@@ -72,7 +72,7 @@ pub(super) enum Raw {
 }
 
 /// All given values. Tables are taken apart, so that sources merge key by key.
-pub(super) type Givens = BTreeMap<Key, Given>;
+pub(super) type Givens = BTreeMap<Key, GivenValue>;
 
 /// Puts the sources over each other.
 pub(super) fn gather(sources: &Sources, known: &[Key], problems: &mut Vec<Problem>) -> Givens {
@@ -87,20 +87,20 @@ pub(super) fn gather(sources: &Sources, known: &[Key], problems: &mut Vec<Proble
         let origin = Origin::Env(name.clone());
         if let Some(mut key) = Key::from_env(name) {
             respell(&mut key, &givens);
-            put(&mut givens, key, Given { value: Raw::Text(value.clone()), origin });
+            put(&mut givens, key, GivenValue { value: Raw::Text(value.clone()), origin });
         } else if let Some(meant) = known.iter().find(|key| key.to_env().replace("__", "_") == *name) {
             let advice = format!("a section and its key are joined by two underscores: {}", meant.to_env());
             problems.push(Problem::with_key(&origin, "", advice));
         }
     }
     for (key, value) in &sources.flags {
-        put(&mut givens, Key::dotted(key), Given { value: Raw::Text(value.clone()), origin: Origin::Flag });
+        put(&mut givens, Key::dotted(key), GivenValue { value: Raw::Text(value.clone()), origin: Origin::Flag });
     }
     givens
 }
 
 /// A later source wins, even where one sets `auth.bearer` and the other `auth.bearer.env`.
-fn put(givens: &mut Givens, key: Key, given: Given) {
+fn put(givens: &mut Givens, key: Key, given: GivenValue) {
     givens.retain(|earlier, _| !earlier.overlaps(&key));
     givens.insert(key, given);
 }
@@ -121,7 +121,7 @@ fn respell(key: &mut Key, givens: &Givens) {
     }
 }
 
-fn flatten_file(path: &Path, text: &str) -> Result<Vec<(Key, Given)>, Problem> {
+fn flatten_file(path: &Path, text: &str) -> Result<Vec<(Key, GivenValue)>, Problem> {
     let name = path.display().to_string();
     let line_of = |offset: usize| 1 + text[..offset].matches('\n').count();
     // Only the message is used: the error's own `Display` quotes the line, which may hold a secret.
@@ -138,7 +138,7 @@ fn flatten_file(path: &Path, text: &str) -> Result<Vec<(Key, Given)>, Problem> {
     let given = |(parts, value): (Vec<String>, Value)| {
         let line = lines.get(&parts).copied().unwrap_or(1);
         let origin = Origin::File { name: name.clone(), line };
-        (Key::from_parts(parts), Given { value: Raw::Typed(value), origin })
+        (Key::from_parts(parts), GivenValue { value: Raw::Typed(value), origin })
     };
     Ok(flat.into_iter().map(given).collect())
 }

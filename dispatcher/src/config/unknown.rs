@@ -6,13 +6,13 @@ use super::key::{CHANNELS, Key};
 use super::known::{KNOWN, Kind};
 use super::merge::Origin;
 use super::problem::Problem;
-use super::source::{Given, Raw};
+use super::source::{GivenValue, Raw};
 
 /// A name that is less similar than this is not suggested.
 const NEAR: f64 = 0.65;
 
 /// An unknown key outside the channels.
-pub(super) fn unknown(key: &Key, given: &Given) -> Option<Problem> {
+pub(super) fn unknown(key: &Key, given: &GivenValue) -> Option<Problem> {
     let known: Vec<Key> = KNOWN.fixed.iter().map(|(key, _)| key.clone()).collect();
     let within = |section: &Key| known.iter().filter(|known| known.section() == *section).collect::<Vec<_>>();
     let is_table = matches!(&given.value, Raw::Typed(Value::Table(_)));
@@ -37,7 +37,7 @@ pub(super) fn unknown(key: &Key, given: &Given) -> Option<Problem> {
 }
 
 /// A key in a channel that the channel's kind does not have.
-pub(super) fn unknown_of_channel(key: &Key, given: &Given, section: &Key, kind: Kind) -> Problem {
+pub(super) fn unknown_of_channel(key: &Key, given: &GivenValue, section: &Key, kind: Kind) -> Problem {
     let known = KNOWN.of_channel(section, kind);
     let of_other = Kind::ALL.into_iter().find(|other| KNOWN.of_channel(section, *other).contains(key));
     let kind = kind.as_str();

@@ -28,7 +28,7 @@ const SAVE_RISE: Duration = Duration::from_secs(10);
 
 /// The time of a question about a destination, and the slots to share then.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moment {
+pub(super) struct Situation {
     pub(super) now: Instant,
     pub(super) slots: Slots,
     /// How many more messages all slow destinations together may get.
@@ -240,7 +240,7 @@ impl Destination {
     }
 
     /// What the destination may be sent.
-    pub(super) fn standing(&mut self, at: &Moment) -> Standing {
+    pub(super) fn standing(&mut self, at: &Situation) -> Standing {
         if let Some((kind, until)) = self.paused.on(at.now) {
             return Standing::Closed(Closed::Paused { kind, remaining: until - at.now });
         }
@@ -257,7 +257,7 @@ impl Destination {
         self.room(at).map_or_else(|full| full, |room| Standing::Room(room.min(allowed)))
     }
 
-    fn room(&self, at: &Moment) -> Result<usize, Standing> {
+    fn room(&self, at: &Situation) -> Result<usize, Standing> {
         let slow = self.window.is_slow(at.now);
         let share = at.slots.share(self.limits.max_in_flight, slow);
         let together = if slow && self.limits.max_in_flight.is_none() { at.for_the_slow } else { usize::MAX };
@@ -277,7 +277,7 @@ impl Destination {
     }
 
     /// How the destination's rows are to be deferred, if they are.
-    pub(super) fn aside(&mut self, name: &str, at: &Moment) -> Option<Aside> {
+    pub(super) fn aside(&mut self, name: &str, at: &Situation) -> Option<Aside> {
         let Standing::Closed(closed) = self.standing(at) else { return None };
         let whole_channel = closed.holds_a_channel();
         let (from, step, reason) = match closed {
@@ -308,7 +308,7 @@ impl Destination {
     }
 
     /// Whether deferred rows have no reason to wait any longer.
-    pub(super) fn has_recovered(&mut self, at: &Moment) -> bool {
+    pub(super) fn has_recovered(&mut self, at: &Situation) -> bool {
         let closed = matches!(self.standing(at), Standing::Closed(_));
         let works = !closed && self.breaker.probes_left().is_none() && !self.window.is_slow(at.now);
         let wait_for_their_turn = self.bucket.as_ref().is_some_and(|bucket| bucket.step() >= SLOW_RATE);
@@ -327,7 +327,7 @@ impl Destination {
     }
 
     /// Whether rows of the destination wait for their turn.
-    pub(super) fn holds_back(&mut self, at: &Moment) -> bool {
+    pub(super) fn holds_back(&mut self, at: &Situation) -> bool {
         match self.standing(at) {
             Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. }) => false,
             Standing::Closed(Closed::Probing | Closed::OverRate { .. } | Closed::Slow { .. })

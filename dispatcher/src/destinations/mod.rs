@@ -19,13 +19,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use outbox_adapters::Answer;
-use outbox_schema::destination::{Aside, ByHandChange, DestinationState, Room};
+use outbox_schema::destination::{Aside, ByHandChange, DestinationRoom, DestinationState};
 use outbox_schema::{Message, Outcome, Pause, PauseKind, Scope};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use self::breaker::Sign;
-use self::destination::{Closed, Destination, Moment, Standing};
+use self::destination::{Closed, Destination, Situation, Standing};
 pub use self::keeper::{Keeper, LISTEN};
 pub use self::limits::Limits;
 pub use self::rate::RateLimit;
@@ -74,7 +74,7 @@ pub struct Admission {
     /// Channels that take nothing for now, at any destination.
     pub closed_channels: Vec<String>,
     /// The room of other destinations. A destination without an entry has the room of its channel.
-    pub rooms: Vec<Room>,
+    pub rooms: Vec<DestinationRoom>,
 }
 
 /// What an attempt means for its destination.
@@ -143,7 +143,7 @@ impl Destinations {
                 Standing::Full { .. } => 0,
                 Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
             };
-            admission.rooms.push(Room { destination: name.to_owned(), room });
+            admission.rooms.push(DestinationRoom { destination: name.to_owned(), room });
         });
         admission
     }
@@ -332,12 +332,12 @@ impl Destinations {
     }
 
     /// Looks at every destination, all at one moment.
-    fn survey(&self, mut look: impl FnMut(&str, &mut Destination, &Moment)) {
+    fn survey(&self, mut look: impl FnMut(&str, &mut Destination, &Situation)) {
         let now = Instant::now();
         let mut state = self.state();
         let slots = self.slots(&state);
         let slow: usize = state.known.values().map(|destination| destination.in_flight_if_slow(now)).sum();
-        let moment = Moment { now, slots, for_the_slow: slots.of_the_slow().saturating_sub(slow) };
+        let moment = Situation { now, slots, for_the_slow: slots.of_the_slow().saturating_sub(slow) };
         for (name, destination) in &mut state.known {
             look(name, destination, &moment);
         }

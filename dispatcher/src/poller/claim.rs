@@ -94,7 +94,7 @@ pub enum Polled {
 }
 
 /// The result of one claim.
-enum Found {
+enum ClaimResult {
     /// Rows to be sent.
     Due(Batch),
     /// The claim met rows that stood before others, and deferred them.
@@ -108,7 +108,7 @@ enum Found {
 
 /// Where one poll has found nothing due so far.
 #[derive(Default)]
-struct Seen {
+struct PollSoFar {
     /// Stretches of the ordering keys, one after the other.
     stretches: usize,
     /// Whether all rows without an ordering key were looked at.
@@ -137,7 +137,7 @@ impl Intake {
             self.wait(term, None).await;
         }
         let division = self.keys.division();
-        let mut seen = Seen::default();
+        let mut seen = PollSoFar::default();
         loop {
             let Some(room) = self.room(term).await else { return Polled::TermOver };
             // Asked before the claim: what is marked while it runs may be due again, or make room for a larger row,
@@ -146,9 +146,9 @@ impl Intake {
             let keys = self.keys.next(&division);
             match self.find(term, room, keys).await {
                 None => return Polled::TermOver,
-                Some(Found::Due(batch)) => return Polled::Batch(batch),
-                Some(Found::InTheWay) => seen = Seen { busy: seen.busy, ..Seen::default() },
-                Some(Found::Nothing { from_the_beginning }) => {
+                Some(ClaimResult::Due(batch)) => return Polled::Batch(batch),
+                Some(ClaimResult::InTheWay) => seen = PollSoFar { busy: seen.busy, ..PollSoFar::default() },
+                Some(ClaimResult::Nothing { from_the_beginning }) => {
                     seen.stretches += 1;
                     seen.from_the_beginning |= from_the_beginning;
                 }
@@ -162,7 +162,7 @@ impl Intake {
     }
 
     /// What a poll brought that has seen all stretches and found nothing. None where its next claim proves it.
-    fn conclude(&self, seen: &Seen) -> Option<Polled> {
+    fn conclude(&self, seen: &PollSoFar) -> Option<Polled> {
         match self.start.proof(seen.from_the_beginning) {
             // Asked again: rows may have been put off while a claim ran that did not see them.
             Proof::Given if seen.busy || self.destinations.holds_back() => Some(Polled::Nothing { look_again: None }),
@@ -173,7 +173,7 @@ impl Intake {
     }
 
     /// Makes one claim, and takes note of what it shows. None once the term is over.
-    async fn find(&mut self, term: &Term, room: Room, keys: KeyStretch<'_>) -> Option<Found> {
+    async fn find(&mut self, term: &Term, room: Room, keys: KeyStretch<'_>) -> Option<ClaimResult> {
         if self.in_flight.let_go() {
             self.start.forget();
         }
@@ -188,8 +188,8 @@ impl Intake {
             self.destinations.configured_meanwhile(claimed.deferred.keys());
         }
         if claimed.messages.is_empty() {
-            let nothing = Found::Nothing { from_the_beginning: from.is_beginning() };
-            return Some(if in_the_way { Found::InTheWay } else { nothing });
+            let nothing = ClaimResult::Nothing { from_the_beginning: from.is_beginning() };
+            return Some(if in_the_way { ClaimResult::InTheWay } else { nothing });
         }
         self.attention.rouse();
         self.took_all = claimed.messages.len() < room.messages;
@@ -197,7 +197,7 @@ impl Intake {
         self.destinations.admitted(&claimed.messages);
         self.in_flight.admit(claim, &claimed.messages);
         self.metrics.in_flight(self.in_flight.count());
-        Some(Found::Due(Batch { claim, channels, messages: claimed.messages }))
+        Some(ClaimResult::Due(Batch { claim, channels, messages: claimed.messages }))
     }
 
     /// After a poll that left nothing, waits for a hint or for the next tick, `at_most` so long. A hint given since that poll

@@ -29,7 +29,7 @@ struct Fingerprint {
 
 /// One letter, as the index shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, sqlx::FromRow)]
-struct Found {
+struct LetterPlace {
     dead_at_us: i64,
     id: i64,
 }
@@ -85,7 +85,7 @@ impl<'a> Walk<'a> {
         group: &Fingerprint,
         after: Option<Cursor>,
         limit: u32,
-    ) -> sqlx::Result<Vec<Found>> {
+    ) -> sqlx::Result<Vec<LetterPlace>> {
         let after = after.filter(|cursor| cursor.dead_at_us <= self.span.until_us);
         let mut values = vec![
             Value::from(&group.fingerprint),
@@ -109,7 +109,7 @@ impl<'a> Walk<'a> {
         &self,
         connection: &mut AnyConnection<'_>,
         group: &Fingerprint,
-        mut take: impl FnMut(&[Found]),
+        mut take: impl FnMut(&[LetterPlace]),
     ) -> sqlx::Result<()> {
         let mut after = None;
         loop {
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl Found {
+impl LetterPlace {
     fn cursor(self) -> Cursor {
         Cursor { dead_at_us: self.dead_at_us, id: MessageId(self.id) }
     }
@@ -159,9 +159,9 @@ async fn newest(
     filter: &DeadLetterFilter,
     after: Option<Cursor>,
     limit: u32,
-) -> sqlx::Result<Vec<Found>> {
+) -> sqlx::Result<Vec<LetterPlace>> {
     let walk = Walk::of(connection, filter, after).await?;
-    let mut newest: Vec<Found> = Vec::new();
+    let mut newest: Vec<LetterPlace> = Vec::new();
     for group in &walk.groups {
         if newest.get(limit as usize - 1).is_some_and(|last| last.dead_at_us > group.last_us) {
             break;
@@ -187,7 +187,7 @@ pub(super) async fn meant(database: &Database, selection: &Selection) -> sqlx::R
             let mut connection = transaction.connection();
             let walk = Walk::of(&mut connection, filter, None).await?;
             for group in &walk.groups {
-                let take = |chunk: &[Found]| ids.extend(chunk.iter().map(|found| MessageId(found.id)));
+                let take = |chunk: &[LetterPlace]| ids.extend(chunk.iter().map(|found| MessageId(found.id)));
                 walk.each(&mut connection, group, take).await?;
             }
             transaction.commit().await?;

@@ -25,7 +25,7 @@ struct Put {
 
 /// The time until which rows of a destination are deferred.
 #[derive(Debug, Serialize)]
-struct Kept<'a> {
+struct Deferral<'a> {
     destination: &'a str,
     ms: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,7 @@ async fn put(connection: &mut AnyConnection<'_>, aside: &[Aside], free: &[Value<
         .iter()
         .zip(&moved)
         .filter(|(one, moved)| **moved > 0 && !one.step.is_zero())
-        .map(|(one, moved)| Kept {
+        .map(|(one, moved)| Deferral {
             destination: &one.destination,
             ms: due_in(one, moved - 1),
             reason: one.reason.as_deref(),

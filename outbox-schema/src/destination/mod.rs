@@ -97,7 +97,7 @@ pub struct Ramp {
 
 /// How many rows of one destination a claim may take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Room {
+pub struct DestinationRoom {
     /// The destination.
     pub destination: String,
     /// The most rows.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::trace;
-use crate::enqueue::new_message::Moment;
+use crate::enqueue::new_message::SendTime;
 use crate::{InvalidMessage, NewMessage};
 
 /// Whole milliseconds of a duration; more than a century is a century.
@@ -102,10 +102,10 @@ pub(super) fn keys_as_json(rows: &[&Row<'_>]) -> String {
 }
 
 /// Milliseconds from now, or milliseconds since 1970.
-fn millis_of(moment: Option<Moment>) -> (Option<u64>, Option<i64>) {
+fn millis_of(moment: Option<SendTime>) -> (Option<u64>, Option<i64>) {
     match moment {
-        Some(Moment::After(time)) => (Some(millis(time)), None),
-        Some(Moment::At(time)) => {
+        Some(SendTime::After(time)) => (Some(millis(time)), None),
+        Some(SendTime::At(time)) => {
             let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
             (None, Some(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
         }

@@ -103,7 +103,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::destination::Room;
+    use crate::destination::DestinationRoom;
     use crate::{ClaimId, InDoubtPolicy, KeyStretch, OnDeadOrdered};
 
     /// A row of the channel `hook` to that destination, of ten bytes.
@@ -136,7 +136,7 @@ mod tests {
     fn fit(
         rows: Vec<DueRow>,
         terms: ChannelTerms,
-        rooms: &[Room],
+        rooms: &[DestinationRoom],
         max_bytes: u64,
         oversize: bool,
     ) -> (Vec<i64>, Option<WalkStart>) {
@@ -160,8 +160,8 @@ mod tests {
         (fitting.taken.iter().map(|row| row.id).collect(), fitting.reached)
     }
 
-    fn room_of(destination: &str, room: u32) -> Room {
-        Room { destination: destination.to_owned(), room }
+    fn room_of(destination: &str, room: u32) -> DestinationRoom {
+        DestinationRoom { destination: destination.to_owned(), room }
     }
 
     #[test]

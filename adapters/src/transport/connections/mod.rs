@@ -6,8 +6,8 @@
 //! one, within the same attempt. Nothing else is sent twice, no redirect is followed, and no proxy is used.
 
 mod body;
-mod kept;
 mod origin;
+mod pool;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -20,7 +20,7 @@ use hyper::{Method, Response, StatusCode};
 use tokio::time::Instant;
 use url::Url;
 
-use self::origin::{Lent, Origin};
+use self::origin::{LentConnection, Origin};
 use crate::adapter::Permit;
 use crate::setup::origin as origin_of;
 use crate::transport::exchange::{self, HeadAlone, NoAnswer, Read};
@@ -116,7 +116,7 @@ fn lock(origins: &Origins) -> MutexGuard<'_, HashMap<String, Arc<Origin>>> {
 /// Otherwise it is dropped.
 pub(crate) struct Answered {
     response: Response<Incoming>,
-    lent: Lent,
+    lent: LentConnection,
 }
 
 impl Answered {

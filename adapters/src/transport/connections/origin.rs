@@ -22,7 +22,7 @@ use url::{Position, Url};
 
 use super::Request;
 use super::body::{Body, Offer};
-use super::kept::{First, Kept, Opened, Opening, Way};
+use super::pool::{First, Opened, Opening, Pool, Way};
 use crate::setup;
 use crate::transport::exchange::{HeadAlone, NoAnswer, timed_out, unanswered};
 use crate::transport::network::dial::Dialer;
@@ -40,13 +40,13 @@ const REFUSALS: usize = 5;
 /// The requests to one origin.
 pub(super) struct Origin {
     dialer: Arc<Dialer>,
-    kept: Mutex<Kept>,
+    pool: Mutex<Pool>,
 }
 
 impl Origin {
     pub(super) fn new(dialer: Dialer) -> Self {
-        let kept = Mutex::new(Kept::new(dialer.is_encrypted()));
-        Self { dialer: Arc::new(dialer), kept }
+        let pool = Mutex::new(Pool::new(dialer.is_encrypted()));
+        Self { dialer: Arc::new(dialer), pool }
     }
 
     /// Sends `request`, and waits for the status and the headers of its answer.
@@ -55,7 +55,7 @@ impl Origin {
         request: &Request,
         head_alone: HeadAlone,
         deadline: Instant,
-    ) -> Result<(Response<Incoming>, Lent), NoAnswer> {
+    ) -> Result<(Response<Incoming>, LentConnection), NoAnswer> {
         let (mut refusals, mut after) = (0, 0);
         loop {
             let mut lent = self.lend(after, deadline).await?;
@@ -108,18 +108,18 @@ impl Origin {
 
     /// Closes connections that were idle for long. False where none is left.
     pub(super) fn sweep(&self) -> bool {
-        let mut kept = self.kept();
-        kept.sweep();
-        !kept.is_empty()
+        let mut pool = self.pool();
+        pool.sweep();
+        !pool.is_empty()
     }
 
     /// A place on a connection with a number above `after`. Where none has room, one more is opened.
-    async fn lend(self: &Arc<Self>, after: u64, deadline: Instant) -> Result<Lent, NoAnswer> {
+    async fn lend(self: &Arc<Self>, after: u64, deadline: Instant) -> Result<LentConnection, NoAnswer> {
         loop {
             let (newest, way) = {
-                let mut kept = self.kept();
-                let way = kept.lend(after, || self.open());
-                (kept.opened(), way)
+                let mut pool = self.pool();
+                let way = pool.lend(after, || self.open());
+                (pool.opened(), way)
             };
             let (id, opening) = match way {
                 Way::Idle(sender) => return Ok(self.lent(newest, Sender::Http1(sender))),
@@ -132,12 +132,12 @@ impl Origin {
             });
             match opened? {
                 Opened::Http2(sender) => {
-                    self.kept().found_http2(id, &opening);
+                    self.pool().found_http2(id, &opening);
                     return Ok(self.lent(newest, Sender::Http2(sender, place)));
                 }
                 Opened::Http1(first) => {
                     place.retire();
-                    self.kept().found_http1();
+                    self.pool().found_http1();
                     // Of all the requests that waited for the connection, one gets it.
                     if let Some(sender) = first.take() {
                         return Ok(self.lent(newest, Sender::Http1(sender)));
@@ -147,8 +147,8 @@ impl Origin {
         }
     }
 
-    fn lent(self: &Arc<Self>, newest: u64, sender: Sender) -> Lent {
-        Lent { origin: Arc::clone(self), newest, sender }
+    fn lent(self: &Arc<Self>, newest: u64, sender: Sender) -> LentConnection {
+        LentConnection { origin: Arc::clone(self), newest, sender }
     }
 
     fn open(&self) -> Opening {
@@ -180,13 +180,13 @@ impl Origin {
         .shared()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A connection that is lent to one request.
-pub(super) struct Lent {
+pub(super) struct LentConnection {
     origin: Arc<Origin>,
     /// The number of the newest connection when this one was lent.
     newest: u64,
@@ -198,11 +198,11 @@ enum Sender {
     Http2(http2::SendRequest<Body>, Place),
 }
 
-impl Lent {
+impl LentConnection {
     /// Keeps the connection for the next request: the answer to this one has been read to its end.
     pub(super) fn keep(self) {
         if let Sender::Http1(sender) = self.sender {
-            self.origin.kept().give_back_idle(sender);
+            self.origin.pool().give_back_idle(sender);
         }
     }
 
@@ -272,12 +272,12 @@ struct Place {
 impl Place {
     /// Lends the connection to no other request.
     fn retire(self) {
-        self.origin.kept().retire(self.id);
+        self.origin.pool().retire(self.id);
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.origin.kept().give_back(self.id);
+        self.origin.pool().give_back(self.id);
     }
 }

@@ -10,7 +10,7 @@ use outbox_schema::{Desk, DeskError, MessageId};
 use serde::Serialize;
 
 use super::{Replica, if_there};
-use outbox_dispatcher::admin::api::{ByKey, CountBody, InvalidTargetFilter, Page, PruneBody, Which};
+use outbox_dispatcher::admin::api::{ByKey, CountBody, DestinationQuery, InvalidTargetFilter, Page, PruneBody};
 
 /// A filter, and a page of what it finds.
 #[derive(Serialize)]
@@ -68,7 +68,7 @@ impl Desk for Replica {
     }
 
     async fn destinations(&self, all: bool) -> Result<Vec<DestinationEntry>, DeskError> {
-        Ok(self.ask("destinations", &Which { all }).await?)
+        Ok(self.ask("destinations", &DestinationQuery { all }).await?)
     }
 
     async fn invalid_targets(

@@ -90,7 +90,7 @@ pub(super) async fn purge(desk: &dyn Desk, by_hand: &dyn ByHand, args: PurgeArgs
     }
     if !args.yes {
         let found = desk.dead_groups(&selection).await?;
-        let question = format!("{}delete these {} dead letters for good?", groups(&found), Meant::by(&found));
+        let question = format!("{}delete these {} dead letters for good?", groups(&found), DeadLetterCount::by(&found));
         if !confirmed(&question)? {
             anyhow::bail!("nothing was deleted");
         }
@@ -103,36 +103,38 @@ pub(super) async fn purge(desk: &dyn Desk, by_hand: &dyn ByHand, args: PurgeArgs
 async fn would(
     desk: &dyn Desk,
     selection: &Selection,
-    what: impl FnOnce(Meant) -> String,
+    what: impl FnOnce(DeadLetterCount) -> String,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let found = desk.dead_groups(selection).await?;
-    print_as(json, &found[..], |found| format!("{}\n{}; nothing was changed", groups(found), what(Meant::by(found))))?;
+    print_as(json, &found[..], |found| {
+        format!("{}\n{}; nothing was changed", groups(found), what(DeadLetterCount::by(found)))
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// How many dead letters are meant.
 #[derive(Debug, Clone, Copy)]
-struct Meant {
+struct DeadLetterCount {
     counted: u64,
     /// There may be groups that were not counted.
     more: bool,
 }
 
-impl Meant {
+impl DeadLetterCount {
     fn by(groups: &[DeadGroup]) -> Self {
         Self { counted: groups.iter().map(|group| group.count).sum(), more: groups.len() >= GROUPS }
     }
 }
 
-impl fmt::Display for Meant {
+impl fmt::Display for DeadLetterCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at_least = if self.more { "at least " } else { "" };
         write!(f, "{at_least}{}", self.counted)
     }
 }
 
-fn would_redrive(meant: Meant, pace: Pace) -> String {
+fn would_redrive(meant: DeadLetterCount, pace: Pace) -> String {
     let first = pace.canary.map(|canary| meant.counted.min(canary.get().into()));
     let mut text = match first {
         Some(first) => format!("{first} of {meant} would be redriven"),

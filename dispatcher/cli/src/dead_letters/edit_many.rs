@@ -25,12 +25,12 @@ struct Done {
     edited: u64,
     /// Nothing would have been different.
     unchanged: u64,
-    left: Vec<Left>,
+    left: Vec<Unchanged>,
 }
 
 /// A message that was left as it is.
 #[derive(Debug, Serialize)]
-struct Left {
+struct Unchanged {
     id: MessageId,
     because: String,
 }
@@ -77,7 +77,7 @@ pub(super) async fn edit(
             }
             Ok(planned) => planned,
             Err(because) => {
-                done.left.push(Left { id, because });
+                done.left.push(Unchanged { id, because });
                 continue;
             }
         };
@@ -93,7 +93,7 @@ pub(super) async fn edit(
         }
         match by_hand.edit(id, planned.revision, &planned.revised, author).await? {
             Edited::Done { .. } => done.edited += 1,
-            Edited::Refused(refused) => done.left.push(Left { id, because: refused.because.to_string() }),
+            Edited::Refused(refused) => done.left.push(Unchanged { id, because: refused.because.to_string() }),
         }
     }
     print_as(json, &done, in_words)?;

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::messages::show;
-use super::session::Reached;
+use super::session::OutboxAccess;
 use outbox_dispatcher::config::Config;
 
 #[derive(Debug, Subcommand)]
@@ -41,7 +41,7 @@ pub(super) async fn dead_letters(
     url: Option<&str>,
     command: DeadLettersCommand,
 ) -> anyhow::Result<ExitCode> {
-    let outbox = Reached::by(&config, url).await?;
+    let outbox = OutboxAccess::by(&config, url).await?;
     let (desk, by_hand) = (outbox.desk(), outbox.by_hand());
     match command {
         DeadLettersCommand::List(args) => list::list(desk.as_ref(), args).await?,

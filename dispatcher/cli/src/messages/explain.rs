@@ -6,11 +6,11 @@ use anyhow::Context;
 use outbox_schema::MessageId;
 
 use super::find;
-use crate::session::Reached;
+use crate::session::OutboxAccess;
 use outbox_dispatcher::explain::{Explanation, Said};
 use outbox_dispatcher::text::{in_one_line, print_as};
 
-pub(super) async fn explain(outbox: &Reached, message: &str, json: bool) -> anyhow::Result<()> {
+pub(super) async fn explain(outbox: &OutboxAccess, message: &str, json: bool) -> anyhow::Result<()> {
     let id = MessageId(find(outbox.desk().as_ref(), message).await?.id);
     let explained = outbox.explain(id).await?;
     print_as(json, &explained.with_context(|| format!("message {id} was deleted a moment ago"))?, in_words)

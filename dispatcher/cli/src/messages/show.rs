@@ -6,12 +6,12 @@ use outbox_schema::MessageId;
 use outbox_schema::desk::MessageRecord;
 
 use super::find;
-use crate::session::Reached;
+use crate::session::OutboxAccess;
 use outbox_dispatcher::explain::life;
 use outbox_dispatcher::text::{in_one_line, print_as};
 
 /// Prints a message, found by its id or by its key.
-pub(crate) async fn show(outbox: &Reached, message: &str, json: bool) -> anyhow::Result<()> {
+pub(crate) async fn show(outbox: &OutboxAccess, message: &str, json: bool) -> anyhow::Result<()> {
     let found = find(outbox.desk().as_ref(), message).await?;
     // Deleted since, where there is none.
     let explained = outbox.explain(MessageId(found.id)).await?;

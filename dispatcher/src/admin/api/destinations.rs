@@ -17,7 +17,7 @@ use crate::configured::meant;
 #[derive(Debug, Clone, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct Which {
+pub struct DestinationQuery {
     /// True: list every destination that the outbox remembers. False: only those that hold messages up.
     #[serde(default)]
     pub all: bool,
@@ -25,11 +25,14 @@ pub struct Which {
 
 /// Lists the destinations and channels that hold messages up, by name.
 #[utoipa::path(get, path = "/api/v1/destinations", operation_id = "list_destinations", tag = "destinations",
-    params(Which), responses(
+    params(DestinationQuery), responses(
     (status = 200, description = "The destinations, and what holds messages up at each", body = [DestinationEntry]),
     Problem,
 ))]
-pub(super) async fn list(State(office): State<Office>, Params(which): Params<Which>) -> Answer<Vec<DestinationEntry>> {
+pub(super) async fn list(
+    State(office): State<Office>,
+    Params(which): Params<DestinationQuery>,
+) -> Answer<Vec<DestinationEntry>> {
     Ok(Json(office.database.destinations(which.all).await?))
 }
 

@@ -24,7 +24,7 @@ use crate::configured::Configured;
 use crate::doorbell::Doorbell;
 use crate::in_force::InForce;
 
-pub use destinations::Which;
+pub use destinations::DestinationQuery;
 pub use invalid_targets::InvalidTargetFilter;
 pub use problem::{Kind, Problem};
 pub use requests::{

@@ -29,7 +29,7 @@ pub const CHANGES_AT_ONCE: u32 = 2;
 
 /// What health, readiness and metrics are read from.
 #[derive(Clone)]
-pub struct Shown {
+pub struct ListenerSources {
     /// The numbers of `/metrics`.
     pub metrics: Arc<Metrics>,
     /// The numbers that the database adds to `/metrics`.
@@ -79,7 +79,7 @@ impl Listener {
     pub async fn bind(
         listen: SocketAddr,
         tokens: &InForce<Tokens>,
-        shown: Shown,
+        shown: ListenerSources,
         office: Office,
     ) -> Result<Self, ListenError> {
         tokens.current().guard(listen)?;

@@ -10,7 +10,7 @@ use axum::routing::{any, get};
 use axum::{Json, Router, middleware};
 use serde::Serialize;
 
-use super::Shown;
+use super::ListenerSources;
 use super::guard::{self, Patience, Tokens};
 use crate::admin::api::{self, Kind, Office, Problem};
 use crate::health::cached::Cached;
@@ -40,11 +40,11 @@ const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 #[derive(Clone)]
 struct Routes {
-    shown: Shown,
+    shown: ListenerSources,
     standing: Arc<Cached<Standing>>,
 }
 
-pub(super) fn router(shown: Shown, office: Office, tokens: &InForce<Tokens>) -> Router {
+pub(super) fn router(shown: ListenerSources, office: Office, tokens: &InForce<Tokens>) -> Router {
     let routes = Routes { shown, standing: Arc::new(Cached::new(STANDING_MAX_AGE)) };
     let reads = || middleware::from_fn_with_state(tokens.clone(), guard::require_read);
     let operates = || middleware::from_fn_with_state(tokens.clone(), guard::require_operate);
@@ -99,7 +99,7 @@ async fn readyz(State(routes): State<Routes>) -> Response {
 }
 
 async fn metrics(State(routes): State<Routes>) -> Response {
-    let Shown { metrics, vitals, .. } = &routes.shown;
+    let ListenerSources { metrics, vitals, .. } = &routes.shown;
     // Without the database its numbers are left out. The numbers of the process are still shown, and /readyz says why.
     let (vitals, standing) = tokio::join!(vitals.get(), routes.standing());
     metrics.vitals(vitals.ok());

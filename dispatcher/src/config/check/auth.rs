@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use outbox_adapters::http::{Auth, IdempotencyKey, Kept, Secret, check_header};
+use outbox_adapters::http::{Auth, IdempotencyKey, Secret, SecretPlace, check_header};
 use toml::{Table, Value};
 
 use crate::config::read::Reader;
@@ -76,8 +76,10 @@ fn secret(name: &str, value: Option<&Value>) -> Result<Secret, String> {
     match value {
         Some(Value::String(text)) if !text.is_empty() => Ok(Secret::Literal(text.clone())),
         Some(Value::Table(table)) if table.len() == 1 => match (table.get("env"), table.get("file")) {
-            (env @ Some(_), None) => plain("env", env).map(|name| Secret::Kept(Kept::Env(name))),
-            (None, file @ Some(_)) => plain("file", file).map(|path| Secret::Kept(Kept::File(PathBuf::from(path)))),
+            (env @ Some(_), None) => plain("env", env).map(|name| Secret::SecretPlace(SecretPlace::Env(name))),
+            (None, file @ Some(_)) => {
+                plain("file", file).map(|path| Secret::SecretPlace(SecretPlace::File(PathBuf::from(path))))
+            }
             _ => Err(format!("has a {name} that is neither a text nor {{ env }} nor {{ file }}")),
         },
         Some(Value::String(_)) | None => Err(format!("has no {name}")),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use outbox_schema::{InDoubtPolicy, OnDeadOrdered};
 use proptest::prelude::*;
 
-use outbox_adapters::http::{Auth, CloudEvents, IdempotencyKey, Kept, Method, Secret, Settings as HttpSettings};
+use outbox_adapters::http::{Auth, CloudEvents, IdempotencyKey, Method, Secret, SecretPlace, Settings as HttpSettings};
 
 use super::channel::ChannelKind;
 use super::*;
@@ -176,19 +176,22 @@ fn everything_an_http_channel_has_is_read() {
         ["10.0.0.0/8", "192.168.1.7/32"]
     );
     assert_eq!(hook.headers["X-Source"], "shop");
-    assert_eq!(hook.auth, Some(Auth::Basic { user: "me".into(), password: Secret::Kept(Kept::Env("HOOK".into())) }));
-    let kept = [Kept::Env("NEXT".into()), Kept::File("old".into())].map(Secret::Kept);
+    assert_eq!(
+        hook.auth,
+        Some(Auth::Basic { user: "me".into(), password: Secret::SecretPlace(SecretPlace::Env("HOOK".into())) })
+    );
+    let kept = [SecretPlace::Env("NEXT".into()), SecretPlace::File("old".into())].map(Secret::SecretPlace);
     assert_eq!(hook.signing_keys, [&[Secret::Literal("whsec_a".into())], kept.as_slice()].concat());
 }
 
 #[test]
 fn every_form_of_auth_is_read_and_none_shows_its_secret() {
     let literal = || Secret::Literal("s3cret".into());
-    let kept = |kept| Auth::Bearer(Secret::Kept(kept));
+    let kept = |kept| Auth::Bearer(Secret::SecretPlace(kept));
     for (written, read) in [
         ("{ bearer = \"s3cret\" }", Auth::Bearer(literal())),
-        ("{ bearer = { env = \"A\" } }", kept(Kept::Env("A".into()))),
-        ("{ bearer = { file = \"a\" } }", kept(Kept::File("a".into()))),
+        ("{ bearer = { env = \"A\" } }", kept(SecretPlace::Env("A".into()))),
+        ("{ bearer = { file = \"a\" } }", kept(SecretPlace::File("a".into()))),
         ("{ basic = { user = \"u\", password = \"s3cret\" } }", Auth::Basic { user: "u".into(), password: literal() }),
         (
             "{ header = { name = \"X-Api-Key\", value = \"s3cret\" } }",
@@ -239,7 +242,7 @@ fn the_environment_can_say_lists_tables_and_secrets_of_a_channel_with_a_hyphen()
     assert_eq!(http(&config, "other").headers["X-A"], "b");
     assert_eq!(http(&config, "other").allow_networks.len(), 1);
     assert_eq!(http(&config, "other").signing_keys, ["whsec_a", "whsk_b"].map(|key| Secret::Literal(key.into())));
-    assert_eq!(hook.signing_keys, [Secret::Kept(Kept::Env("HOOK_KEY".into()))]);
+    assert_eq!(hook.signing_keys, [Secret::SecretPlace(SecretPlace::Env("HOOK_KEY".into()))]);
 }
 
 const SECRETS: &str = "[database]\nurl = \"postgres://app:s3cret@db/shop\"\n[admin]\ntoken = \"s3cret\"\n\

@@ -20,20 +20,20 @@ use super::row::Row;
 pub trait OutboxConnection: sealed::Insert {}
 
 mod sealed {
-    use super::{Kept, Row};
+    use super::{Row, StoredRow};
 
     pub trait Insert: Send {
         /// Inserts the rows whose keys are not in the outbox yet, in order. Returns the inserted rows.
-        fn insert(&mut self, rows: &[Row<'_>]) -> impl Future<Output = sqlx::Result<Vec<Kept>>> + Send;
+        fn insert(&mut self, rows: &[Row<'_>]) -> impl Future<Output = sqlx::Result<Vec<StoredRow>>> + Send;
 
         /// Finds the rows in the outbox that have the keys of `rows`.
-        fn find(&mut self, rows: &[&Row<'_>]) -> impl Future<Output = sqlx::Result<Vec<Kept>>> + Send;
+        fn find(&mut self, rows: &[&Row<'_>]) -> impl Future<Output = sqlx::Result<Vec<StoredRow>>> + Send;
     }
 }
 
 /// A row that is in the outbox.
 #[derive(Debug, sqlx::FromRow)]
-pub struct Kept {
+pub struct StoredRow {
     pub(in crate::enqueue) id: i64,
     pub(in crate::enqueue) idempotency_key: String,
 }

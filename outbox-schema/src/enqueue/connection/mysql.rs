@@ -3,7 +3,7 @@
 use sqlx::MySqlConnection;
 
 use super::sealed::Insert;
-use super::{Kept, OutboxConnection};
+use super::{OutboxConnection, StoredRow};
 use crate::enqueue::row::{Row, keys_as_json, rows_as_json};
 
 impl OutboxConnection for MySqlConnection {}
@@ -11,7 +11,7 @@ impl OutboxConnection for MySqlConnection {}
 impl Insert for MySqlConnection {
     /// `INSERT IGNORE` would hide other errors, and `ON DUPLICATE KEY UPDATE` needs the right to update. So a duplicate
     /// is an error here. MySQL then undoes the statement and keeps the transaction.
-    async fn insert(&mut self, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
+    async fn insert(&mut self, rows: &[Row<'_>]) -> sqlx::Result<Vec<StoredRow>> {
         match insert_mysql(self, rows).await {
             Ok(kept) => Ok(kept),
             Err(error) if !is_duplicate_message(&error) => Err(error),
@@ -30,14 +30,14 @@ impl Insert for MySqlConnection {
         }
     }
 
-    async fn find(&mut self, rows: &[&Row<'_>]) -> sqlx::Result<Vec<Kept>> {
+    async fn find(&mut self, rows: &[&Row<'_>]) -> sqlx::Result<Vec<StoredRow>> {
         let statement = query!("mysql/enqueue/enqueued");
         sqlx::query_as(statement).bind(keys_as_json(rows)).fetch_all(self).await
     }
 }
 
 /// Inserts all rows. Where one is a duplicate, inserts none and returns the error of the first duplicate.
-async fn insert_mysql(connection: &mut MySqlConnection, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
+async fn insert_mysql(connection: &mut MySqlConnection, rows: &[Row<'_>]) -> sqlx::Result<Vec<StoredRow>> {
     let statement = if rows.iter().any(Row::says_a_time) {
         query!("mysql/enqueue/enqueue")
     } else {
@@ -45,7 +45,7 @@ async fn insert_mysql(connection: &mut MySqlConnection, rows: &[Row<'_>]) -> sql
     };
     let done = sqlx::query(statement).bind(rows_as_json(rows)?).execute(&mut *connection).await?;
     match rows {
-        [row] => Ok(vec![Kept { id: done.last_insert_id().cast_signed(), idempotency_key: row.key.to_string() }]),
+        [row] => Ok(vec![StoredRow { id: done.last_insert_id().cast_signed(), idempotency_key: row.key.to_string() }]),
         // The ids of several rows need not be consecutive.
         rows => connection.find(&rows.iter().collect::<Vec<_>>()).await,
     }

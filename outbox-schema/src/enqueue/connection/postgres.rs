@@ -3,13 +3,13 @@
 use sqlx::PgConnection;
 
 use super::sealed::Insert;
-use super::{Kept, OutboxConnection};
+use super::{OutboxConnection, StoredRow};
 use crate::enqueue::row::{Row, keys_as_json};
 
 impl OutboxConnection for PgConnection {}
 
 impl Insert for PgConnection {
-    async fn insert(&mut self, rows: &[Row<'_>]) -> sqlx::Result<Vec<Kept>> {
+    async fn insert(&mut self, rows: &[Row<'_>]) -> sqlx::Result<Vec<StoredRow>> {
         // A column without values is left empty, and unnest fills it up.
         sqlx::query_as(query!("postgres/enqueue/enqueue"))
             .bind(column(rows, |row| Some(row.key.as_ref())))
@@ -30,7 +30,7 @@ impl Insert for PgConnection {
             .await
     }
 
-    async fn find(&mut self, rows: &[&Row<'_>]) -> sqlx::Result<Vec<Kept>> {
+    async fn find(&mut self, rows: &[&Row<'_>]) -> sqlx::Result<Vec<StoredRow>> {
         let statement = query!("postgres/enqueue/enqueued");
         sqlx::query_as(statement).bind(keys_as_json(rows)).fetch_all(self).await
     }

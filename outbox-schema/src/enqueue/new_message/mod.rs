@@ -49,8 +49,8 @@ pub struct NewMessage {
     pub(crate) ordering_key: Option<String>,
     pub(crate) priority: u8,
     pub(crate) max_attempts: Option<u32>,
-    pub(crate) due: Option<Moment>,
-    pub(crate) expires: Option<Moment>,
+    pub(crate) due: Option<SendTime>,
+    pub(crate) expires: Option<SendTime>,
     pub(crate) trace: Option<TraceContext>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) enum Payload {
 
 /// A point in time, as the application gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum SendTime {
     /// This long after the insert, by the database's clock.
     After(Duration),
     /// A time of the calendar.
@@ -198,14 +198,14 @@ impl NewMessage {
     /// The message is not sent before this long from now, by the database's clock.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
-        self.due = Some(Moment::After(delay));
+        self.due = Some(SendTime::After(delay));
         self
     }
 
     /// The message is not sent before this moment.
     #[must_use]
     pub fn due_at(mut self, moment: SystemTime) -> Self {
-        self.due = Some(Moment::At(moment));
+        self.due = Some(SendTime::At(moment));
         self
     }
 
@@ -213,14 +213,14 @@ impl NewMessage {
     /// `expired`.
     #[must_use]
     pub fn expires_in(mut self, time: Duration) -> Self {
-        self.expires = Some(Moment::After(time));
+        self.expires = Some(SendTime::After(time));
         self
     }
 
     /// The message is not sent later than this moment. After that it is a dead letter, `expired`.
     #[must_use]
     pub fn expires_at(mut self, moment: SystemTime) -> Self {
-        self.expires = Some(Moment::At(moment));
+        self.expires = Some(SendTime::At(moment));
         self
     }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use url::Url;
 
-use super::{Kind, Moment, NewMessage, jsonb};
+use super::{Kind, NewMessage, SendTime, jsonb};
 use crate::channel_name;
 use crate::enqueue::fcm::{FcmMessage, FcmTarget};
 use crate::enqueue::trace::TRACESTATE_BYTES;
@@ -155,23 +155,25 @@ impl NewMessage {
 
     fn check_times(&self) -> Result<(), InvalidMessage> {
         let now = SystemTime::now();
-        let from_now = |moment: Moment| match moment {
-            Moment::After(time) => time,
-            Moment::At(time) => time.duration_since(now).unwrap_or_default(),
+        let from_now = |moment: SendTime| match moment {
+            SendTime::After(time) => time,
+            SendTime::At(time) => time.duration_since(now).unwrap_or_default(),
         };
         for (field, moment) in [("available_at", self.due), ("expires_at", self.expires)] {
             if moment.is_some_and(|moment| from_now(moment) > FURTHEST) {
                 return Err(InvalidMessage::new(field, "it is more than a hundred years away: mind the unit"));
             }
-            if moment.is_some_and(|moment| matches!(moment, Moment::At(time) if time < SystemTime::UNIX_EPOCH)) {
+            if moment.is_some_and(|moment| matches!(moment, SendTime::At(time) if time < SystemTime::UNIX_EPOCH)) {
                 return Err(InvalidMessage::new(field, "it is before 1970: mind the unit"));
             }
         }
-        let expires_first = match (self.due.unwrap_or(Moment::After(Duration::ZERO)), self.expires) {
-            (Moment::After(due), Some(Moment::After(expires))) => expires <= due,
-            (Moment::At(due), Some(Moment::At(expires))) => expires <= due,
+        let expires_first = match (self.due.unwrap_or(SendTime::After(Duration::ZERO)), self.expires) {
+            (SendTime::After(due), Some(SendTime::After(expires))) => expires <= due,
+            (SendTime::At(due), Some(SendTime::At(expires))) => expires <= due,
             // These are two clocks. The database will compare the times.
-            (Moment::After(_), Some(Moment::At(_))) | (Moment::At(_), Some(Moment::After(_))) | (_, None) => false,
+            (SendTime::After(_), Some(SendTime::At(_))) | (SendTime::At(_), Some(SendTime::After(_))) | (_, None) => {
+                false
+            }
         };
         if expires_first {
             return Err(InvalidMessage::new("expires_at", "it expires before it is due: it would never be sent"));

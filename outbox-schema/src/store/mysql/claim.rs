@@ -17,7 +17,7 @@ use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, StoreError, T
 const DOING: &str = "claiming due messages";
 
 /// The request of a claim, in the form that statements take.
-pub(super) struct Asked<'a> {
+pub(super) struct ClaimParameters<'a> {
     term: &'a TermId,
     request: &'a ClaimRequest<'a>,
     channels: String,
@@ -42,7 +42,7 @@ impl MySqlStore {
         term: &TermId,
         request: &ClaimRequest<'_>,
     ) -> Result<Claimed, StoreError> {
-        let asked = Asked::of(term, request)?;
+        let asked = ClaimParameters::of(term, request)?;
         let mut step = self.begin(DOING).await?;
         let locked: Option<ClaimTermRow> = sqlx::query_as(query!("mysql/poller/claim_lock"))
             .bind(request.claim.0.to_string())
@@ -62,7 +62,7 @@ impl MySqlStore {
     }
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ClaimParameters<'a> {
     pub(super) fn of(term: &'a TermId, request: &'a ClaimRequest<'a>) -> Result<Self, StoreError> {
         Ok(Self {
             term,

@@ -1,6 +1,6 @@
 //! The trial of a poller's work on MySQL and MariaDB.
 
-use super::claim::Asked;
+use super::claim::ClaimParameters;
 use super::errors::failed;
 use super::mark::write;
 use super::{MySqlStore, Step};
@@ -43,5 +43,5 @@ async fn begin(step: &mut Step, holder: &Holder) -> Result<i64, StoreError> {
 }
 
 async fn claim(step: &mut Step, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
-    Asked::of(term, request)?.claim(step).await
+    ClaimParameters::of(term, request)?.claim(step).await
 }

@@ -3,7 +3,7 @@
 
 mod claimed;
 mod errors;
-mod kept;
+mod loop_connection;
 mod mark;
 mod trial;
 mod wakeup;
@@ -15,7 +15,7 @@ use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use self::claimed::ClaimedRow;
 use self::errors::{failed, fenced, is_lost};
-use self::kept::Kept;
+use self::loop_connection::LoopConnection;
 use crate::mark::MarkReport;
 use crate::store::rows::{DecidedRow, DestinationRow, UnsettledRow};
 use crate::store::steps::DIVIDING;
@@ -31,13 +31,13 @@ use crate::{
 pub struct PostgresStore {
     pool: PgPool,
     /// The connection for the loop's calls, one at a time: terms and claims.
-    of_the_loop: Kept,
+    of_the_loop: LoopConnection,
 }
 
 impl PostgresStore {
     /// The store behind `pool`, whose connections were made by [`crate::Database::connect`].
     pub fn new(pool: PgPool) -> Self {
-        Self { of_the_loop: Kept::new(pool.clone()), pool }
+        Self { of_the_loop: LoopConnection::new(pool.clone()), pool }
     }
 }
 

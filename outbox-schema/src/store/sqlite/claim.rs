@@ -26,7 +26,7 @@ struct Peek {
 }
 
 /// The request of a claim, in the form that statements take.
-pub(super) struct Asked<'a> {
+pub(super) struct ClaimParameters<'a> {
     term: &'a TermId,
     request: &'a ClaimRequest<'a>,
     excluded: String,
@@ -43,7 +43,7 @@ impl SqliteStore {
         term: &TermId,
         request: &ClaimRequest<'_>,
     ) -> Result<Claimed, StoreError> {
-        let asked = Asked::of(term, request)?;
+        let asked = ClaimParameters::of(term, request)?;
         if !self.is_anything_due(&asked).await? {
             return Ok(Claimed::default());
         }
@@ -64,7 +64,7 @@ impl SqliteStore {
 
     /// Whether any row is due, read without the lock of the file. A term that is over stays over, so it is fenced here
     /// already.
-    async fn is_anything_due(&self, asked: &Asked<'_>) -> Result<bool, StoreError> {
+    async fn is_anything_due(&self, asked: &ClaimParameters<'_>) -> Result<bool, StoreError> {
         let peek: Option<Peek> = sqlx::query_as(query!("sqlite/poller/claim_peek"))
             .bind(asked.term.shard.0)
             .bind(asked.request.claim.0.to_string())
@@ -84,7 +84,7 @@ fn starts(from: WalkStart) -> [Option<(i64, i64)>; PRIORITIES] {
     from.places().map(|place| place.map(|place| (place.us.div_euclid(1_000), place.id)))
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ClaimParameters<'a> {
     pub(super) fn of(term: &'a TermId, request: &'a ClaimRequest<'a>) -> Result<Self, StoreError> {
         Ok(Self {
             term,

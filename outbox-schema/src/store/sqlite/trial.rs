@@ -3,7 +3,7 @@
 use sqlx::SqliteTransaction;
 
 use super::SqliteStore;
-use super::claim::Asked;
+use super::claim::ClaimParameters;
 use super::errors::failed;
 use super::mark::write;
 use crate::sql::AnyConnection;
@@ -49,5 +49,5 @@ async fn claim(
     term: &TermId,
     request: &ClaimRequest<'_>,
 ) -> Result<Claimed, StoreError> {
-    Asked::of(term, request)?.claim(tx).await
+    ClaimParameters::of(term, request)?.claim(tx).await
 }

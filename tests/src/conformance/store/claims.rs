@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_schema::destination::Room;
+use outbox_schema::destination::DestinationRoom;
 use outbox_schema::{ChannelTerms, ClaimRequest, StoreError, TermId, Verdict};
 use sqlx::{AssertSqlSafe, Connection};
 
@@ -145,7 +145,7 @@ pub async fn no_more_rows_of_a_destination_are_claimed_than_there_is_room_for(ou
         expected.extend(rows.into_iter().take(room));
     }
     let elsewhere = outbox.insert(&[("target", "'https://new.example/'"), ("channel", "'once'")]).await;
-    let room = |destination: &str, room| Room { destination: destination.to_owned(), room };
+    let room = |destination: &str, room| DestinationRoom { destination: destination.to_owned(), room };
     let rooms = [room("https://full.example:443", 0), room("https://some.example:443", 3)];
     let ask = ClaimRequest { rooms: &rooms, ..request(&channels) };
     let mut claimed = ids(&outbox.store.claim(&term, &ask).await.unwrap().messages);
@@ -166,7 +166,7 @@ pub async fn no_channel_takes_more_of_a_destination_than_it_may_whatever_others_
             rows.push(outbox.insert(&[("target", "'https://shared.example/'"), ("channel", channel)]).await.0);
         }
     }
-    let rooms = [Room { destination: "https://shared.example:443".to_owned(), room: 100 }];
+    let rooms = [DestinationRoom { destination: "https://shared.example:443".to_owned(), room: 100 }];
     let ask = ClaimRequest { rooms: &rooms, ..request(&channels) };
     let mut claimed = ids(&outbox.store.claim(&term, &ask).await.unwrap().messages);
     claimed.sort_unstable();

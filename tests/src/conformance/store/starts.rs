@@ -1,6 +1,6 @@
 //! Where walks begin.
 
-use outbox_schema::destination::Room;
+use outbox_schema::destination::DestinationRoom;
 use outbox_schema::{ClaimRequest, MessageId, WalkStart};
 
 use super::{Dialect, Outbox, http, ids, request};
@@ -102,7 +102,7 @@ pub async fn a_walk_that_leaves_a_row_is_followed_by_one_that_begins_before_it(o
     let left = outbox.insert(&[full, ("available_at", long_ago(outbox))]).await.0;
     let behind = outbox.insert(&[("available_at", long_ago(outbox))]).await.0;
     let sent: Vec<_> = rows.iter().map(|id| MessageId(*id)).collect();
-    let room = [Room { destination: "https://full.example:443".to_owned(), room: 0 }];
+    let room = [DestinationRoom { destination: "https://full.example:443".to_owned(), room: 0 }];
     let ask = ClaimRequest { rooms: &room, excluded: &sent, ..request(&channels) };
     let claimed = outbox.store.claim(&term, &ask).await.unwrap();
     assert_eq!(ids(&claimed.messages), [behind]);

@@ -48,7 +48,7 @@ pub(super) enum Way {
     Line(u64, Opening),
 }
 
-pub(super) struct Kept {
+pub(super) struct Pool {
     /// Idle HTTP/1 connections, each with the time since when. The last used is at the end.
     idle: Vec<(http1::SendRequest<Body>, Instant)>,
     /// HTTP/2 connections, and opening connections that may become one.
@@ -66,7 +66,7 @@ struct Line {
     idle_since: Instant,
 }
 
-impl Kept {
+impl Pool {
     /// No connection yet. Only over TLS can HTTP/2 be agreed upon.
     pub(super) fn new(encrypted: bool) -> Self {
         Self { idle: Vec::new(), lines: Vec::new(), expected: if encrypted { STREAMS } else { 1 }, opened: 0 }
@@ -209,120 +209,120 @@ mod tests {
         }
     }
 
-    fn lend(kept: &mut Kept, after: u64) -> u64 {
-        line(kept.lend(after, silent)).0
+    fn lend(pool: &mut Pool, after: u64) -> u64 {
+        line(pool.lend(after, silent)).0
     }
 
     #[tokio::test]
     async fn the_first_connection_with_room_is_lent_also_while_it_is_being_opened() {
-        let mut kept = Kept::new(true);
-        let lent: Vec<u64> = (0..=2 * STREAMS).map(|_| lend(&mut kept, 0)).collect();
+        let mut pool = Pool::new(true);
+        let lent: Vec<u64> = (0..=2 * STREAMS).map(|_| lend(&mut pool, 0)).collect();
         assert_eq!((lent[0], lent[STREAMS - 1], lent[STREAMS], lent[2 * STREAMS]), (1, 1, 2, 3));
-        kept.give_back(1);
-        assert_eq!(lend(&mut kept, 0), 1);
+        pool.give_back(1);
+        assert_eq!(lend(&mut pool, 0), 1);
     }
 
     #[tokio::test]
     async fn what_was_refused_shares_connections_that_were_opened_after_it_was_sent() {
-        let mut kept = Kept::new(true);
-        let before: Vec<u64> = (0..=STREAMS).map(|_| lend(&mut kept, 0)).collect();
-        let newest = kept.opened();
+        let mut pool = Pool::new(true);
+        let before: Vec<u64> = (0..=STREAMS).map(|_| lend(&mut pool, 0)).collect();
+        let newest = pool.opened();
         assert_eq!((before[0], before[STREAMS], newest), (1, 2, 2));
-        assert_eq!([lend(&mut kept, newest), lend(&mut kept, newest)], [3, 3]);
-        assert_eq!(lend(&mut kept, 0), 2, "others go where there is room");
+        assert_eq!([lend(&mut pool, newest), lend(&mut pool, newest)], [3, 3]);
+        assert_eq!(lend(&mut pool, 0), 2, "others go where there is room");
     }
 
     #[tokio::test]
     async fn a_connection_that_could_not_be_opened_is_lent_to_nobody_else() {
-        let mut kept = Kept::new(true);
+        let mut pool = Pool::new(true);
         let failing = || async { Err(NoAnswer::NotSent(String::new())) }.boxed().shared();
-        let (first, opening) = line(kept.lend(0, failing));
+        let (first, opening) = line(pool.lend(0, failing));
         assert!(opening.await.is_err());
-        assert_ne!(lend(&mut kept, 0), first);
+        assert_ne!(lend(&mut pool, 0), first);
     }
 
     #[tokio::test]
     async fn an_opening_that_all_have_given_up_is_waited_for_by_nobody_else() {
-        let mut kept = Kept::new(true);
+        let mut pool = Pool::new(true);
         let never = || std::future::pending().boxed().shared();
-        let (first, _) = line(kept.lend(0, never));
-        kept.give_back(first);
-        assert_ne!(lend(&mut kept, 0), first);
+        let (first, _) = line(pool.lend(0, never));
+        pool.give_back(first);
+        assert_ne!(lend(&mut pool, 0), first);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_is_closed_that_was_idle_for_long_and_none_that_is_in_use() {
-        let mut kept = Kept::new(true);
-        let (busy, opening) = line(kept.lend(0, silent));
+        let mut pool = Pool::new(true);
+        let (busy, opening) = line(pool.lend(0, silent));
         opening.await.unwrap();
-        let lent: Vec<u64> = (0..STREAMS).map(|_| lend(&mut kept, 0)).collect();
-        kept.give_back(lent[STREAMS - 1]);
+        let lent: Vec<u64> = (0..STREAMS).map(|_| lend(&mut pool, 0)).collect();
+        pool.give_back(lent[STREAMS - 1]);
         advance(POOL_IDLE).await;
-        kept.give_back(busy);
-        kept.sweep();
-        assert_eq!(kept.lines.iter().map(|line| line.id).collect::<Vec<_>>(), [busy]);
+        pool.give_back(busy);
+        pool.sweep();
+        assert_eq!(pool.lines.iter().map(|line| line.id).collect::<Vec<_>>(), [busy]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn of_idle_connections_the_one_used_last_is_lent_and_those_of_long_ago_are_closed() {
-        let mut kept = Kept::new(false);
+        let mut pool = Pool::new(false);
         let (first, _first_end) = http1().await;
         let (second, mut second_end) = http1().await;
-        kept.give_back_idle(second);
+        pool.give_back_idle(second);
         advance(POOL_IDLE / 2).await;
-        kept.give_back_idle(first);
-        let Way::Idle(first) = kept.lend(0, silent) else { panic!("one more") };
-        assert_eq!(kept.idle.len(), 1);
-        kept.give_back_idle(first);
+        pool.give_back_idle(first);
+        let Way::Idle(first) = pool.lend(0, silent) else { panic!("one more") };
+        assert_eq!(pool.idle.len(), 1);
+        pool.give_back_idle(first);
         advance(POOL_IDLE / 2).await;
-        kept.sweep();
-        assert_eq!(kept.idle.len(), 1);
+        pool.sweep();
+        assert_eq!(pool.idle.len(), 1);
         let closed = tokio::io::AsyncReadExt::read(&mut second_end, &mut [0; 1]).await.unwrap();
         assert_eq!(closed, 0, "nothing more comes");
     }
 
     #[tokio::test]
     async fn what_was_refused_goes_over_no_idle_connection_and_nothing_over_one_that_was_closed() {
-        let mut kept = Kept::new(false);
+        let mut pool = Pool::new(false);
         let (refusing, end) = http1().await;
-        kept.give_back_idle(refusing);
-        assert_eq!(lend(&mut kept, 1), 1);
+        pool.give_back_idle(refusing);
+        assert_eq!(lend(&mut pool, 1), 1);
         drop(end);
-        while !kept.idle[0].0.is_closed() {
+        while !pool.idle[0].0.is_closed() {
             tokio::task::yield_now().await;
         }
-        assert_eq!(lend(&mut kept, 0), 2);
+        assert_eq!(lend(&mut pool, 0), 2);
     }
 
     #[tokio::test]
     async fn where_http1_is_spoken_each_request_has_a_connection_of_its_own() {
-        let mut kept = Kept::new(true);
-        assert_eq!((lend(&mut kept, 0), lend(&mut kept, 0)), (1, 1));
-        kept.found_http1();
-        assert_eq!((lend(&mut kept, 0), lend(&mut kept, 0)), (2, 3));
+        let mut pool = Pool::new(true);
+        assert_eq!((lend(&mut pool, 0), lend(&mut pool, 0)), (1, 1));
+        pool.found_http1();
+        assert_eq!((lend(&mut pool, 0), lend(&mut pool, 0)), (2, 3));
     }
 
     #[tokio::test]
     async fn a_connection_that_speaks_http2_after_all_is_shared() {
-        let mut kept = Kept::new(true);
-        kept.found_http1();
-        let (first, opening) = line(kept.lend(0, silent));
+        let mut pool = Pool::new(true);
+        pool.found_http1();
+        let (first, opening) = line(pool.lend(0, silent));
         opening.clone().await.unwrap();
-        kept.found_http2(first, &opening);
-        assert_eq!(lend(&mut kept, 0), first);
+        pool.found_http2(first, &opening);
+        assert_eq!(lend(&mut pool, 0), first);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_was_shared_already_is_closed_like_others_once_nobody_uses_it() {
-        let mut kept = Kept::new(true);
-        let (first, opening) = line(kept.lend(0, silent));
+        let mut pool = Pool::new(true);
+        let (first, opening) = line(pool.lend(0, silent));
         opening.clone().await.unwrap();
         // As with a name that has one server of HTTP/1, and another of HTTP/2.
-        kept.found_http1();
-        kept.found_http2(first, &opening);
-        kept.give_back(first);
+        pool.found_http1();
+        pool.found_http2(first, &opening);
+        pool.give_back(first);
         advance(POOL_IDLE).await;
-        kept.sweep();
-        assert!(kept.is_empty());
+        pool.sweep();
+        assert!(pool.is_empty());
     }
 }

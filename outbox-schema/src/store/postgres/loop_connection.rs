@@ -10,12 +10,12 @@ use crate::database::{CONNECTION_LIMIT, HOLDS_STILL};
 
 /// A connection that is kept from one call to the next, for a caller that makes one call at a time.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct LoopConnection {
     pool: PgPool,
     connection: Arc<Mutex<Option<(PgConnection, Instant)>>>,
 }
 
-impl Kept {
+impl LoopConnection {
     /// No connection yet. The first one is made as `pool` makes its own.
     pub(super) fn new(pool: PgPool) -> Self {
         Self { pool, connection: Arc::default() }
