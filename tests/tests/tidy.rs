@@ -232,3 +232,32 @@ fn an_application_brings_the_driver_of_its_database_only() {
         assert_eq!(found, brought, "{feature}");
     }
 }
+
+/// What a package names in its manifest and nowhere else. Each exception says in the manifest why it is there.
+#[test]
+fn each_dependency_of_a_package_is_used_by_it() {
+    const EXCEPTIONS: [&str; 1] = ["idna_adapter"];
+    let mut idle = Vec::new();
+    for manifest in files("Cargo.toml").into_iter().filter(|file| file.contains('/')) {
+        let package = manifest.trim_end_matches("Cargo.toml");
+        // The packages in its folder have manifests of their own.
+        let inner: Vec<_> = PACKAGES.iter().map(|(name, _)| format!("{name}/")).collect();
+        let is_own = |file: &&String| {
+            file.starts_with(package)
+                && !inner.iter().any(|inner| inner.len() > package.len() && file.starts_with(inner))
+        };
+        let code: String = files(".rs").iter().filter(is_own).map(|file| text(file)).collect();
+        let (mut lists, whole) = (false, text(&manifest));
+        for line in whole.lines() {
+            if line.starts_with('[') {
+                lists = line.ends_with("dependencies]");
+            } else if let Some(name) = line.split(['.', ' ', '=']).next().filter(|name| lists && !name.is_empty()) {
+                let name = name.replace('-', "_");
+                if !line.starts_with('#') && !EXCEPTIONS.contains(&name.as_str()) && !code.contains(&name) {
+                    idle.push(format!("{manifest}: {name}"));
+                }
+            }
+        }
+    }
+    none(&idle, "dependencies that nothing uses");
+}
