@@ -65,7 +65,7 @@ async fn enqueue(program: &Program, key: &str, target: &str, more: &[&str]) {
 
 #[tokio::test]
 async fn the_command_line_says_the_same_by_a_replica_as_by_the_database() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let stage = Stage::begin(&outbox, &["a", "b/ä?&", "c"]).await;
         let first = outbox.number("SELECT min(id) FROM outbox").await.to_string();
         let gone =
@@ -123,7 +123,7 @@ async fn the_command_line_says_the_same_by_a_replica_as_by_the_database() {
 
 #[tokio::test]
 async fn dead_letters_are_mended_redriven_and_taken_back_by_a_replica() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let stage = Stage::begin(&outbox, &["a", "b", "c"]).await;
         let run = async |arguments: &[&str]| stage.program.run(&stage.by_replica(arguments)).await;
         let file = stage.program.write("payload.json", "{\"qty\": 1.0e2,  \"b\": null}");
@@ -165,7 +165,7 @@ async fn dead_letters_are_mended_redriven_and_taken_back_by_a_replica() {
 
 #[tokio::test]
 async fn destinations_are_paused_and_targets_forgotten_by_a_replica() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let mut stage = Stage::begin(&outbox, &[]).await;
         let [target, origin] = [stage.sink.url("/a?b=c%20d"), stage.sink.url("")];
         let by_ada = ["--why", "they move", "--by", "ada", "--json"];

@@ -167,7 +167,7 @@ fn nested(dialect: Dialect) -> String {
 
 #[tokio::test]
 async fn what_can_never_be_delivered_is_dead_with_what_to_mend_and_its_neighbours_are_delivered() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let rows = hopeless(outbox.dialect(), &sink);
         for (index, (row, _)) in rows.iter().enumerate() {
@@ -208,7 +208,7 @@ fn sink_count(rows: &[(Row, &str)]) -> i64 {
 
 #[tokio::test]
 async fn odd_bodies_are_delivered_as_the_database_gives_them_back() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let mut bodies = vec!["null", "true", "3", "\"text\"", "[]", "1e300", r#""\ud83e\udd80\u2028""#];
         if outbox.dialect() != Dialect::Postgres {
@@ -245,7 +245,7 @@ async fn odd_bodies_are_delivered_as_the_database_gives_them_back() {
 
 #[tokio::test]
 async fn a_body_of_ten_megabytes_is_delivered_with_others_or_alone() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let big = outboxes::body(outbox.dialect(), 10_000_000);
         for max_bytes in ["1 MiB", "64 MiB"] {
@@ -267,7 +267,7 @@ async fn a_body_of_ten_megabytes_is_delivered_with_others_or_alone() {
 
 #[tokio::test]
 async fn a_message_past_its_time_is_never_sent() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let (past, never, long_past) = match outbox.dialect() {
             Dialect::Postgres => ("now() - interval '1 s'", "'infinity'", "'-infinity'"),
@@ -298,7 +298,7 @@ async fn a_message_past_its_time_is_never_sent() {
 
 #[tokio::test]
 async fn a_message_for_the_end_of_time_waits_and_can_be_looked_at() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let (end_of_time, shown) = match outbox.dialect() {
             Dialect::Postgres => ("'infinity'", "infinity"),
@@ -323,7 +323,7 @@ async fn a_message_for_the_end_of_time_waits_and_can_be_looked_at() {
 
 #[tokio::test]
 async fn a_row_of_an_unknown_channel_waits_is_reported_and_goes_out_once_the_channel_is_there() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let hook = |key: &str, channel| Row::new(key, channel, sink.url("/"));
         insert(&outbox, &[hook("lost", "hoks"), hook("good", "hooks"), hook("odd", "a 'quoted' \u{1f980}")]).await;
@@ -360,7 +360,7 @@ async fn a_row_of_an_unknown_channel_waits_is_reported_and_goes_out_once_the_cha
 
 #[tokio::test]
 async fn what_no_row_can_be_is_refused_by_the_database() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let row = |name, sql: &str| Row::new(sql, "hooks", "http://127.0.0.1/").column(name, sql);
         let mut rows = vec![
             row("status", "'SENT'"),
@@ -398,7 +398,7 @@ async fn what_no_row_can_be_is_refused_by_the_database() {
 
 #[tokio::test]
 async fn an_answer_that_no_database_takes_does_not_break_the_marks() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let paths = ["/garbage", "/flood", "/odd", "/busy", "/gone", "/flooded", "/fine"];
         let rows: Vec<_> = paths.iter().map(|path| Row::new(path, "hooks", sink.url(path))).collect();

@@ -62,7 +62,7 @@ fn skipped(id: MessageId, because: Refusal) -> Skipped {
 
 #[tokio::test]
 async fn a_redriven_message_begins_a_new_life_and_the_audit_says_who_and_why() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let expiring = message("b").expires_in(Duration::from_hours(1));
         let ids = dead(&outbox, &[message("a"), expiring, message("c")]).await;
         // Long ago on each database.
@@ -96,7 +96,7 @@ async fn a_redriven_message_begins_a_new_life_and_the_audit_says_who_and_why() {
 
 #[tokio::test]
 async fn an_expiry_that_is_yet_to_come_survives_a_redrive() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let ids = dead(&outbox, &[message("a").expires_in(Duration::from_hours(1))]).await;
         outbox.database.redrive(&EVERYTHING, AT_ONCE, &ada("")).await.unwrap();
         assert!(record(&outbox, ids[0]).await.expires_at.is_some());
@@ -105,7 +105,7 @@ async fn an_expiry_that_is_yet_to_come_survives_a_redrive() {
 
 #[tokio::test]
 async fn a_filter_redrives_all_that_it_finds_in_batches_and_nothing_else() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let many: Vec<_> = (0..1_200).map(|number| message(&format!("{number}"))).collect();
         outbox.enqueue(&many).await;
         outbox.sql("UPDATE outbox SET status = 'DEAD', dead_reason = 'exhausted', revision = revision + 1").await;
@@ -132,7 +132,7 @@ async fn a_filter_redrives_all_that_it_finds_in_batches_and_nothing_else() {
 
 #[tokio::test]
 async fn what_is_redriven_at_a_rate_comes_due_at_that_rate_in_the_order_of_ids() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let messages: Vec<_> = (0..5).map(|number| message(&format!("{number}"))).collect();
         let ids = dead(&outbox, &messages).await;
         let pace = Pace { canary: None, rate: NonZeroU32::new(2) };
@@ -160,7 +160,7 @@ fn humantime_us(text: &str) -> i64 {
 
 #[tokio::test]
 async fn a_redriven_message_goes_before_the_later_ones_of_its_ordering_key() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let ordered = |key: &str| message(key).ordering_key("order-1");
         let ids = dead(&outbox, &[ordered("1")]).await;
         let store = outbox.database.store();
@@ -212,7 +212,7 @@ async fn a_redrive_waits_for_the_claim_that_is_being_made() {
 
 #[tokio::test]
 async fn a_redriven_message_survives_the_settling_of_an_older_claim() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let store = outbox.database.store();
         let first = Poller::begin(&*store, "one").await;
         let id = enqueue(&outbox, &[message("a")]).await[0];
@@ -230,7 +230,7 @@ async fn a_redriven_message_survives_the_settling_of_an_older_claim() {
 
 #[tokio::test]
 async fn what_a_claim_names_as_it_is_is_left_alone_by_every_hand() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let store = outbox.database.store();
         let poller = Poller::begin(&*store, "one").await;
         let id = enqueue(&outbox, &[message("a")]).await[0];
@@ -252,7 +252,7 @@ async fn what_a_claim_names_as_it_is_is_left_alone_by_every_hand() {
 
 #[tokio::test]
 async fn a_message_that_waits_is_cancelled_and_never_sent() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let ids = enqueue(&outbox, &[message("a"), message("b")]).await;
         let cancelled = outbox.database.cancel(ids[0], &ada("a mistake")).await.unwrap();
         assert_eq!(cancelled, Cancelled::Done { id: ids[0] });
@@ -278,7 +278,7 @@ async fn a_message_that_waits_is_cancelled_and_never_sent() {
 
 #[tokio::test]
 async fn an_edited_dead_letter_has_a_new_key_and_the_audit_remembers_what_it_was() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let id = dead(&outbox, &[message("a").header("X-Tenant", "7").json(&1)]).await[0];
         let headers = BTreeMap::from([("X-Tenant".to_owned(), "8".to_owned())]);
         let exact = r#"{"qty":12345678901234567890.10}"#;
@@ -317,7 +317,7 @@ async fn an_edited_dead_letter_has_a_new_key_and_the_audit_remembers_what_it_was
 
 #[tokio::test]
 async fn an_undo_returns_what_was_not_sent_and_says_what_was() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let expiring = |key: &str| message(key).expires_in(Duration::from_hours(1));
         let messages: Vec<_> = ["a", "b", "c", "d", "e"].into_iter().map(expiring).collect();
         let ids = dead(&outbox, &messages).await;
@@ -357,7 +357,7 @@ async fn an_undo_returns_what_was_not_sent_and_says_what_was() {
 
 #[tokio::test]
 async fn a_message_that_was_redriven_twice_is_undone_by_the_second_redrive_only() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let ids = dead(&outbox, &[message("a")]).await;
         let redrive = async || outbox.database.redrive(&EVERYTHING, AT_ONCE, &ada("")).await.unwrap().audit_id.unwrap();
         let first = redrive().await;
@@ -373,7 +373,7 @@ async fn a_message_that_was_redriven_twice_is_undone_by_the_second_redrive_only(
 
 #[tokio::test]
 async fn a_purge_deletes_dead_letters_with_their_attempts_and_only_the_audit_remembers() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let many: Vec<_> = (0..700).map(|number| message(&format!("{number}"))).collect();
         dead(&outbox, &many[..9]).await;
         outbox.enqueue(&many[9..]).await;

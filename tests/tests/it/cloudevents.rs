@@ -26,7 +26,7 @@ async fn a_receiver_reads_the_same_events_where_all_of_them_is_in_the_body() {
 /// Has events sent in this mode from each database, and gives the last requests.
 async fn events_are_read(mode: &str) -> Vec<Request> {
     let mut sent = Vec::new();
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let data = json!({ "order": 4711, "by": "Zoë" });
         let message = |key: &str| NewMessage::http(sink.url("/hook")).json(&data).idempotency_key(key);
@@ -74,7 +74,7 @@ async fn events_are_read(mode: &str) -> Vec<Request> {
 
 #[tokio::test]
 async fn a_message_that_cannot_be_an_event_is_a_dead_letter_that_says_what_it_lacks() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         outbox.enqueue(&[NewMessage::http(sink.url("/hook")).json(&json!({})).idempotency_key("order-1")]).await;
         let settings = "[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\ncloudevents = \"binary\"\n\

@@ -60,7 +60,7 @@ async fn what_is_asked_wrongly_ends_with_2_and_says_what_was_meant() {
 
 #[tokio::test]
 async fn without_tables_every_command_says_what_to_do() {
-    for outbox in outboxes::empty().await {
+    for outbox in outboxes::each_empty().await {
         let program = Program::new(&outbox.test.url, "");
         for arguments in [
             &["status"] as &[&str],
@@ -86,7 +86,7 @@ async fn without_tables_every_command_says_what_to_do() {
 
 #[tokio::test]
 async fn a_printed_migration_makes_what_the_program_runs_on() {
-    for outbox in outboxes::empty().await {
+    for outbox in outboxes::each_empty().await {
         let sink = Sink::start().await;
         let program = Program::new(&outbox.test.url, HTTP);
         let script = program.run(&["migrate", "--print", "--set", "database.environment=shop"]).await.done();
@@ -166,7 +166,7 @@ async fn lines_of_json_are_enqueued_all_or_none() {
 
 #[tokio::test]
 async fn dead_letters_are_found_tried_redriven_and_taken_back() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let program = Program::new(&outbox.test.url, HTTP);
         for key in ["a", "b", "c"] {
@@ -233,7 +233,7 @@ async fn dead_letters_are_found_tried_redriven_and_taken_back() {
 
 #[tokio::test]
 async fn a_dead_letter_is_mended_and_delivered_under_a_new_key() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let program = Program::new(&outbox.test.url, HTTP);
         let header = ["--header", "X-Tenant: 7"];
@@ -270,7 +270,7 @@ async fn a_dead_letter_is_mended_and_delivered_under_a_new_key() {
 
 #[tokio::test]
 async fn headers_that_no_request_can_carry_are_mended() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let program = Program::new(&outbox.test.url, HTTP);
         for (key, headers, change, shown) in [
@@ -487,7 +487,7 @@ async fn get(address: &str, path: &str) -> (u16, String) {
 
 #[tokio::test]
 async fn until_empty_leaves_what_waits_for_a_retry_or_for_its_time() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let program = Program::new(&outbox.test.url, &format!("{HTTP}[retry]\nbase = \"1h\"\n"));
         enqueue(&program, "busy", &sink.url("/busy"), &[]).await.done();

@@ -55,7 +55,7 @@ async fn found(outbox: &Outbox, filter: &DeadLetterFilter) -> Vec<MessageId> {
 
 #[tokio::test]
 async fn dead_letters_of_one_cause_are_one_group_whatever_numbers_their_errors_hold() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let ids = some(&outbox).await;
         let all = groups(&outbox, DeadLetterFilter::default()).await;
         let counts: Vec<_> = all.iter().map(|group| group.count).collect();
@@ -80,7 +80,7 @@ async fn dead_letters_of_one_cause_are_one_group_whatever_numbers_their_errors_h
 
 #[tokio::test]
 async fn dead_letters_are_found_by_all_that_is_said_of_them() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let ids = some(&outbox).await;
         outbox.enqueue(&[http("alive")]).await;
         let all = DeadLetterFilter::default();
@@ -102,7 +102,7 @@ async fn dead_letters_are_found_by_all_that_is_said_of_them() {
 
 #[tokio::test]
 async fn dead_letters_are_found_by_when_they_died() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let ids = some(&outbox).await;
         let long_ago = match outbox.dialect() {
             Dialect::Postgres | Dialect::MySql => "'1999-12-31 23:59:59'",
@@ -127,7 +127,7 @@ async fn dead_letters_are_found_by_when_they_died() {
 
 #[tokio::test]
 async fn pages_of_dead_letters_follow_each_other_without_gap_or_repetition() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let ids = some(&outbox).await;
         // The same moment for some, so that the id decides.
         outbox.sql(&format!("UPDATE outbox SET finished_at = created_at WHERE id <= {}", ids[3])).await;
@@ -151,7 +151,7 @@ async fn pages_of_dead_letters_follow_each_other_without_gap_or_repetition() {
 
 #[tokio::test]
 async fn what_a_later_term_finds_in_doubt_is_one_group_on_every_database() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let store = outbox.database.store();
         let first = Poller::begin(&*store, "one").await;
         outbox.enqueue(&[http("a"), http("b")]).await;
@@ -167,7 +167,7 @@ async fn what_a_later_term_finds_in_doubt_is_one_group_on_every_database() {
 
 #[tokio::test]
 async fn a_dead_letter_that_nobody_classified_is_found_all_the_same() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         outbox.enqueue(&[http("a")]).await;
         outbox.sql("UPDATE outbox SET status = 'DEAD', revision = 1, channel = 'a/b'").await;
         let all = groups(&outbox, DeadLetterFilter::default()).await;
@@ -181,7 +181,7 @@ async fn a_dead_letter_that_nobody_classified_is_found_all_the_same() {
 
 #[tokio::test]
 async fn a_row_that_lives_again_has_no_fingerprint() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         some(&outbox).await;
         outbox.sql("UPDATE outbox SET status = 'PENDING'").await;
         assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE fingerprint IS NOT NULL").await, 0);

@@ -29,7 +29,7 @@ async fn enqueue(outbox: &Outbox, messages: &[NewMessage]) -> Vec<MessageId> {
 
 #[tokio::test]
 async fn vitals_count_what_waits_and_what_failed_and_not_the_history() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let store = outbox.database.store();
         let poller = Poller::begin(&*store, "one").await;
         enqueue(&outbox, &[message("delivered")]).await;
@@ -55,7 +55,7 @@ async fn vitals_count_what_waits_and_what_failed_and_not_the_history() {
 
 #[tokio::test]
 async fn a_deferred_message_lags_since_it_was_due_and_its_pause_is_shown() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let store = outbox.database.store();
         let poller = Poller::begin(&*store, "one").await;
         enqueue(&outbox, &[message("a")]).await;
@@ -76,7 +76,7 @@ async fn a_deferred_message_lags_since_it_was_due_and_its_pause_is_shown() {
 
 #[tokio::test]
 async fn an_empty_outbox_has_empty_vitals() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let desk: Arc<dyn Desk> = Arc::new(outbox.database.clone());
         let vitals = desk.vitals().await.unwrap();
         assert_eq!((vitals.channels.len(), vitals.terms.len(), vitals.unsettled_claims), (0, 0, 0));
@@ -90,7 +90,7 @@ async fn an_empty_outbox_has_empty_vitals() {
 
 #[tokio::test]
 async fn terms_are_listed_with_how_they_ended_the_newest_first() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let store = outbox.database.store();
         let first = Poller::begin(&*store, "one").await;
         let counts = TermCounts { claimed: 3, delivered: 2, failed: 1 };
@@ -111,7 +111,7 @@ async fn terms_are_listed_with_how_they_ended_the_newest_first() {
 
 #[tokio::test]
 async fn a_message_is_shown_with_its_attempts_and_the_claim_that_names_it() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let store = outbox.database.store();
         let first = Poller::begin(&*store, "one").await;
         let id = enqueue(&outbox, &[message("a")]).await[0];
@@ -172,7 +172,7 @@ async fn a_time_that_no_calendar_has_is_shown_and_disturbs_no_vitals() {
 
 #[tokio::test]
 async fn times_are_rfc_3339_in_utc() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let id = enqueue(&outbox, &[message("a")]).await[0];
         let record = outbox.database.message(id).await.unwrap().unwrap();
         let time = &record.created_at;

@@ -40,7 +40,7 @@ fn nobody() -> String {
 /// The failures that open the breaker count; after them only a few messages are sent to see whether it is up again.
 #[tokio::test]
 async fn a_destination_that_is_down_burns_no_attempt_of_its_messages() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let receiver = Receiver::start(Duration::ZERO);
         receiver.behave("/hook", Manner::Answer(vec![503]));
         enqueue(&outbox, 300, &format!("{}/hook", receiver.url())).await;
@@ -67,7 +67,7 @@ async fn a_destination_that_is_down_burns_no_attempt_of_its_messages() {
 
 #[tokio::test]
 async fn a_dead_and_a_slow_destination_leave_the_slots_to_the_others() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let (slow, healthy) = (Receiver::start(Duration::ZERO), Receiver::start(Duration::ZERO));
         slow.behave("/hook", Manner::Hang);
         enqueue(&outbox, 2_000, &nobody()).await;
@@ -92,7 +92,7 @@ async fn a_dead_and_a_slow_destination_leave_the_slots_to_the_others() {
 
 #[tokio::test]
 async fn a_breaker_stays_open_when_the_poller_is_killed() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let (down, up) = (Receiver::start(Duration::ZERO), Receiver::start(Duration::ZERO));
         down.behave("/hook", Manner::Answer(vec![503]));
         enqueue(&outbox, 50, &format!("{}/hook", down.url())).await;
@@ -125,7 +125,7 @@ async fn a_breaker_stays_open_when_the_poller_is_killed() {
 /// What names no URL goes there, and its destination bears the channel's name; the next poller knows that too.
 #[tokio::test]
 async fn a_server_behind_base_url_that_asks_to_be_left_alone_holds_up_nothing_that_goes_elsewhere() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let (busy, other) = (Receiver::start(Duration::ZERO), Receiver::start(Duration::ZERO));
         busy.behave("/hook", Manner::Busy(Duration::from_hours(1)));
         enqueue(&outbox, 3, "/hook").await;
@@ -149,7 +149,7 @@ async fn a_server_behind_base_url_that_asks_to_be_left_alone_holds_up_nothing_th
 
 #[tokio::test]
 async fn no_more_are_in_flight_to_a_destination_than_its_channel_allows() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let receiver = Receiver::start(Duration::from_millis(20));
         enqueue(&outbox, 60, &format!("{}/hook", receiver.url())).await;
         program(&outbox, "max_in_flight = 3").deliver().await;
@@ -159,7 +159,7 @@ async fn no_more_are_in_flight_to_a_destination_than_its_channel_allows() {
 
 #[tokio::test]
 async fn no_more_are_sent_in_a_second_than_its_channel_allows() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let receiver = Receiver::start(Duration::ZERO);
         enqueue(&outbox, 100, &format!("{}/hook", receiver.url())).await;
         program(&outbox, "rate = 20").deliver().await;
@@ -175,7 +175,7 @@ async fn no_more_are_sent_in_a_second_than_its_channel_allows() {
 /// One archived hook must not stop a whole provider.
 #[tokio::test]
 async fn a_url_that_is_gone_is_asked_no_more_and_its_neighbours_are() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let receiver = Receiver::start(Duration::ZERO);
         receiver.behave("/gone", Manner::Answer(vec![410]));
         let program = program(&outbox, "");

@@ -53,7 +53,7 @@ async fn put_off(outbox: &Outbox) -> i64 {
 
 #[tokio::test]
 async fn each_thing_that_holds_a_destination_up_has_its_own_state() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let database = &outbox.database;
         let store = database.store();
         let poller = Poller::begin(&*store, "one").await;
@@ -104,7 +104,7 @@ async fn each_thing_that_holds_a_destination_up_has_its_own_state() {
 
 #[tokio::test]
 async fn a_breaker_whose_pause_is_over_is_being_tried() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         outbox.database.pause("http", Some(Duration::from_millis(1)), &ada("x")).await.unwrap();
         outbox.sql("UPDATE outbox_destination SET pause_kind = 'breaker', failures = 2").await;
         let tried = async || match entry(&outbox, "http").await?.held {
@@ -120,7 +120,7 @@ async fn a_breaker_whose_pause_is_over_is_being_tried() {
 
 #[tokio::test]
 async fn a_pause_is_heard_by_the_poller_and_audited_and_a_later_one_takes_its_place() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let database = &outbox.database;
         database.pause(SLOW, None, &ada("first")).await.unwrap();
         let second = database.pause(SLOW, HOUR, &ada("second")).await.unwrap();
@@ -146,7 +146,7 @@ async fn a_pause_is_heard_by_the_poller_and_audited_and_a_later_one_takes_its_pl
 
 #[tokio::test]
 async fn resuming_makes_all_rows_due_again_when_they_were_in_whatever_shard_and_no_others() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let store = outbox.database.store();
         let poller = Poller::begin(&*store, "one").await;
         enqueue(&outbox, "https://slow.example/x", 1_234).await;
@@ -185,7 +185,7 @@ async fn resuming_makes_all_rows_due_again_when_they_were_in_whatever_shard_and_
 
 #[tokio::test]
 async fn a_url_is_reduced_to_the_destination_that_the_table_makes_of_it() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         for target in [
             "https://shop.example/orders?x=https://a:1/",
             "HTTP://Shop.Example:8080/a",
@@ -214,7 +214,7 @@ async fn gone(outbox: &Outbox, selection: &InvalidTargetSelection) -> Vec<String
 
 #[tokio::test]
 async fn invalid_targets_are_listed_in_pages_and_cleared_by_name_channel_and_age() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         for (channel, target) in [("fcm", "a"), ("fcm", "b"), ("hook", "a"), ("hook", "it''s")] {
             let insert = "INSERT INTO outbox_invalid_target (channel, target, reason) VALUES";
             outbox.sql(&format!("{insert} ('{channel}', '{target}', 'UNREGISTERED')")).await;
@@ -286,7 +286,7 @@ async fn a_name_that_is_no_channel_and_no_url_is_refused_with_the_nearest() {
 
 #[tokio::test]
 async fn a_destination_that_was_paused_by_command_gets_nothing_until_it_is_resumed() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let [paused, other] = [Sink::start().await, Sink::start().await];
         // A new term would read from the table what this one has to hear.
         let program = Program::new(&outbox.test.url, &format!("[lease]\nterm = \"5m\"\n{HTTP}"));

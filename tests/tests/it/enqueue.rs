@@ -22,7 +22,7 @@ fn id(enqueued: &Enqueued) -> i64 {
 
 #[tokio::test]
 async fn a_message_is_there_once_its_transaction_is_committed_and_not_if_it_is_rolled_back() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         outbox.sql("CREATE TABLE orders (id integer PRIMARY KEY)").await;
         let order = Step::Sql("INSERT INTO orders VALUES (1)");
         outbox.transaction(&[order, Step::Enqueue(&[message("undone")])], false).await;
@@ -39,7 +39,7 @@ async fn a_message_is_there_once_its_transaction_is_committed_and_not_if_it_is_r
 
 #[tokio::test]
 async fn a_duplicate_leaves_the_transaction_usable_and_the_rest_is_committed() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let first = outbox.enqueue(&[message("a")]).await;
         outbox.sql("CREATE TABLE orders (id integer PRIMARY KEY)").await;
         let steps = [
@@ -60,7 +60,7 @@ async fn a_duplicate_leaves_the_transaction_usable_and_the_rest_is_committed() {
 
 #[tokio::test]
 async fn of_many_messages_some_are_duplicates_and_the_others_are_inserted_in_order() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let first = outbox.enqueue(&[message("b")]).await;
         let many = ["a", "b", "c", "a", "d"].map(message);
         let answers = outbox.enqueue(&many).await;
@@ -78,7 +78,7 @@ async fn of_many_messages_some_are_duplicates_and_the_others_are_inserted_in_ord
 
 #[tokio::test]
 async fn thousands_of_messages_take_several_statements_and_keep_their_order() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let many: Vec<_> = (0..2_500).map(|number| message(&format!("{number}"))).collect();
         let answers = outbox.enqueue(&many).await;
         assert!(answers.iter().all(Enqueued::is_inserted));
@@ -91,7 +91,7 @@ async fn thousands_of_messages_take_several_statements_and_keep_their_order() {
 
 #[tokio::test]
 async fn a_message_without_a_key_gets_a_new_one_and_its_application_learns_it() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let anonymous = NewMessage::fcm(FcmTarget::Topic("news".to_owned())).notification("Hello", "World");
         let answers = outbox.enqueue(&[anonymous.clone(), anonymous]).await;
         assert!(answers.iter().all(Enqueued::is_inserted));
@@ -104,7 +104,7 @@ async fn a_message_without_a_key_gets_a_new_one_and_its_application_learns_it() 
 
 #[tokio::test]
 async fn every_column_arrives_as_it_was_said() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let body =
             json!({ "text": "\"quoted\" \\ and \u{1f980}\n\ttab", "number": 12_345_678_901_234_567_u64, "none": null });
         let whole = NewMessage::new("partner", "/orders?x=1", body.to_string())
@@ -143,7 +143,7 @@ async fn every_column_arrives_as_it_was_said() {
 
 #[tokio::test]
 async fn what_is_not_said_is_the_databases_default() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let enqueued = outbox.enqueue(&[NewMessage::http("/hook")]).await.remove(0);
         let record = record(&outbox, id(&enqueued)).await;
         assert_eq!((record.payload.as_str(), record.headers), ("null", None));
@@ -155,7 +155,7 @@ async fn what_is_not_said_is_the_databases_default() {
 
 #[tokio::test]
 async fn an_invalid_message_is_refused_before_any_is_inserted_and_the_transaction_goes_on() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let messages = [message("a"), message("b").priority(9)];
         let answers = outbox.transaction(&[Step::Enqueue(&messages), Step::Enqueue(&[message("c")])], true).await;
         let told = answers[0].as_ref().unwrap_err();
@@ -168,7 +168,7 @@ async fn an_invalid_message_is_refused_before_any_is_inserted_and_the_transactio
 
 #[tokio::test]
 async fn a_database_without_the_tables_is_told_from_other_errors() {
-    for outbox in outboxes::empty().await {
+    for outbox in outboxes::each_empty().await {
         let answers = outbox.transaction(&[Step::Enqueue(&[message("a")])], false).await;
         let told = answers[0].as_ref().unwrap_err();
         assert!(matches!(told, EnqueueError::Missing(_)), "{told}");
@@ -178,7 +178,7 @@ async fn a_database_without_the_tables_is_told_from_other_errors() {
 
 #[tokio::test]
 async fn an_error_that_is_no_duplicate_is_not_hidden() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         // Something of the application's own that is unique too, and has nothing to do with keys.
         outbox.sql("CREATE UNIQUE INDEX one_per_target ON outbox (channel, priority)").await;
         outbox.enqueue(&[message("a")]).await;

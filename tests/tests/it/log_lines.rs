@@ -63,7 +63,7 @@ fn attempts(log: &[Value]) -> Vec<Value> {
 
 #[tokio::test]
 async fn each_attempt_but_a_plain_success_has_a_line_and_no_line_has_a_body_a_header_a_query_or_a_secret() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let messages = [
             message(&sink, "http", "/"),

@@ -21,7 +21,7 @@ const LARGE: usize = 120;
 
 #[tokio::test]
 async fn a_backlog_of_large_and_of_many_bodies_takes_no_more_memory_than_the_settings_allow() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         // The same code for all three but for the store: one of them with a backlog worth the name suffices.
         let many = if outbox.dialect() == Dialect::Postgres { 10_000 } else { 1_000 };
         let receiver = Receiver::start(Duration::ZERO);

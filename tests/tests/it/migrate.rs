@@ -8,7 +8,7 @@ use crate::program::Program;
 
 #[tokio::test]
 async fn eight_replicas_that_migrate_at_once_make_the_tables_once() {
-    for outbox in outboxes::empty().await {
+    for outbox in outboxes::each_empty().await {
         let replicas = (0..8).map(|_| {
             let url = outbox.test.url.clone();
             tokio::spawn(async move { connect(&url, None).await.migrate("production").await.unwrap() })
@@ -27,7 +27,7 @@ async fn eight_replicas_that_migrate_at_once_make_the_tables_once() {
 
 #[tokio::test]
 async fn migrating_again_changes_nothing() {
-    for outbox in outboxes::empty().await {
+    for outbox in outboxes::each_empty().await {
         let first = outbox.database.migrate("default").await.unwrap();
         let again = outbox.database.migrate("default").await.unwrap();
         assert_eq!((first.from, again.from), (None, Some(SCHEMA_VERSION)));
@@ -37,7 +37,7 @@ async fn migrating_again_changes_nothing() {
 
 #[tokio::test]
 async fn a_database_without_tables_sends_its_user_to_migrate() {
-    for outbox in outboxes::empty().await {
+    for outbox in outboxes::each_empty().await {
         assert_eq!(outbox.database.schema_state().await.unwrap(), SchemaState::Absent { remains: false });
         let told = outbox.database.require("default").await.unwrap_err();
         assert!(matches!(told, SchemaError::Absent));
@@ -47,7 +47,7 @@ async fn a_database_without_tables_sends_its_user_to_migrate() {
 
 #[tokio::test]
 async fn a_table_of_somebody_else_is_refused_and_left_as_it_is() {
-    for outbox in outboxes::empty().await {
+    for outbox in outboxes::each_empty().await {
         outbox.sql("CREATE TABLE outbox (id integer PRIMARY KEY, theirs integer)").await;
         outbox.sql("INSERT INTO outbox VALUES (1, 2)").await;
         let told = outbox.database.migrate("default").await.unwrap_err();
@@ -87,7 +87,7 @@ async fn a_postgres_database_that_takes_any_bytes_for_a_text_is_refused() {
 
 #[tokio::test]
 async fn a_newer_schema_is_refused_by_an_older_program() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         outbox.sql("UPDATE outbox_meta SET schema_version = 999, serves_from = 999").await;
         let told = outbox.database.require("default").await.unwrap_err();
         assert!(matches!(told, SchemaError::Newer { found: 999 }), "{told}");
@@ -100,7 +100,7 @@ async fn a_newer_schema_is_refused_by_an_older_program() {
 /// Between the first and the last step of a rolling upgrade.
 #[tokio::test]
 async fn a_newer_schema_that_serves_this_program_is_used_and_not_migrated() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         assert_eq!(
             outbox.number(&format!("SELECT count(*) FROM outbox_meta WHERE serves_from = {SERVES_FROM}")).await,
             1
@@ -115,7 +115,7 @@ async fn a_newer_schema_that_serves_this_program_is_used_and_not_migrated() {
 
 #[tokio::test]
 async fn functions_of_an_older_program_are_named_and_replaced_and_those_of_a_newer_one_stay() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let replaced = outbox.dialect() == Dialect::Postgres;
         outbox.sql("UPDATE outbox_meta SET functions_version = 0").await;
         let refused = outbox.database.require("default").await;
@@ -133,7 +133,7 @@ async fn functions_of_an_older_program_are_named_and_replaced_and_those_of_a_new
 
 #[tokio::test]
 async fn replicas_that_are_too_old_for_the_new_tables_are_named() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let program = Program::new(&outbox.test.url, "");
         for (id, of_version) in [("old", SERVES_FROM - 1), ("gone", SERVES_FROM - 1), ("present", SCHEMA_VERSION)] {
             let row = Replica { id: id.to_owned(), name: format!("host-{id}"), version: "0.0.1".to_owned() };
@@ -153,7 +153,7 @@ async fn replicas_that_are_too_old_for_the_new_tables_are_named() {
 
 #[tokio::test]
 async fn an_older_schema_sends_its_user_to_migrate() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         outbox.sql("UPDATE outbox_meta SET schema_version = 0").await;
         let told = outbox.database.require("default").await.unwrap_err();
         assert!(matches!(told, SchemaError::Older { found: 0 }), "{told}");
@@ -163,7 +163,7 @@ async fn an_older_schema_sends_its_user_to_migrate() {
 
 #[tokio::test]
 async fn a_copy_is_refused_by_another_environment_until_somebody_confirms_it() {
-    for outbox in outboxes::empty().await {
+    for outbox in outboxes::each_empty().await {
         let production = outbox.database.migrate("production").await.unwrap().meta;
         let told = outbox.database.require("staging").await.unwrap_err();
         assert!(
@@ -183,7 +183,7 @@ async fn a_copy_is_refused_by_another_environment_until_somebody_confirms_it() {
 
 #[tokio::test]
 async fn an_environment_that_is_no_name_is_refused_before_it_reaches_a_script() {
-    for outbox in outboxes::empty().await {
+    for outbox in outboxes::each_empty().await {
         for name in ["", "it's", "two words", &"x".repeat(65)] {
             let told = outbox.database.migrate(name).await.unwrap_err();
             assert!(matches!(told, MigrateError::Schema(SchemaError::EnvironmentName { .. })), "{told}");
@@ -218,7 +218,7 @@ async fn a_meta_table_without_its_row_is_not_taken_for_an_outbox() {
 
 #[tokio::test]
 async fn the_printed_script_runs_in_the_databases_own_program() {
-    for outbox in outboxes::empty().await {
+    for outbox in outboxes::each_empty().await {
         outbox.run_client(&migrations_sql(outbox.dialect(), None, "staging", 0));
         let meta = outbox.database.require("staging").await.unwrap();
         let migrated = outbox.database.migrate("staging").await.unwrap();

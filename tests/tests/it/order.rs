@@ -65,7 +65,7 @@ async fn redrive_all(outbox: &Outbox) {
 
 #[tokio::test]
 async fn a_message_whose_expiry_passes_while_it_waits_for_a_retry_is_sent_no_more() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let program = program(&outbox, &sink, "");
         outbox.enqueue(&[message("a", "/busy").expires_in(std::time::Duration::from_hours(1))]).await;
@@ -80,7 +80,7 @@ async fn a_message_whose_expiry_passes_while_it_waits_for_a_retry_is_sent_no_mor
 
 #[tokio::test]
 async fn a_message_whose_expiry_passes_behind_its_ordering_key_is_never_sent() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let program = program(&outbox, &sink, "");
         let ordered = |key, path| message(key, path).ordering_key("k");
@@ -100,7 +100,7 @@ async fn a_message_whose_expiry_passes_behind_its_ordering_key_is_never_sent() {
 /// Age begins with the first attempt, however long a message waited for that, and anew with a redrive.
 #[tokio::test]
 async fn a_message_is_retried_until_its_first_attempt_is_max_age_ago() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let program = program(&outbox, &sink, "max_age = \"2h\"");
         outbox.enqueue(&[message("a", "/busy")]).await;
@@ -123,7 +123,7 @@ async fn a_message_is_retried_until_its_first_attempt_is_max_age_ago() {
 /// By the setting of the channel, whatever the database.
 #[tokio::test]
 async fn a_channel_that_halts_sends_what_is_behind_a_dead_letter_after_its_redrive() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let program = program(&outbox, &sink, "on_dead_ordered = \"halt\"");
         let of = |order: &str, key, path| message(key, path).ordering_key(order);
@@ -144,7 +144,7 @@ async fn a_channel_that_halts_sends_what_is_behind_a_dead_letter_after_its_redri
 #[tokio::test]
 async fn messages_of_very_many_ordering_keys_are_all_delivered_in_the_order_of_each() {
     const KEYS: usize = 1_200;
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let program = program(&outbox, &sink, "");
         let of = |key: usize, turn: &str| message(&format!("{key}-{turn}"), "/good").ordering_key(key.to_string());

@@ -36,6 +36,20 @@ pub(crate) async fn migrated() -> [Outbox; 3] {
     outboxes
 }
 
+/// [`migrated`], one after the other. Each is named when its turn comes, so that a test that fails says on which it did.
+pub(crate) async fn each() -> impl Iterator<Item = Outbox> {
+    named(migrated().await)
+}
+
+/// The same of [`empty`].
+pub(crate) async fn each_empty() -> impl Iterator<Item = Outbox> {
+    named(empty().await)
+}
+
+fn named(outboxes: [Outbox; 3]) -> impl Iterator<Item = Outbox> {
+    outboxes.into_iter().inspect(|outbox| eprintln!("on {:?}: {}", outbox.dialect(), outbox.test.url))
+}
+
 /// What an application does in its transaction.
 pub(crate) enum Step<'a> {
     Enqueue(&'a [NewMessage]),
@@ -45,8 +59,6 @@ pub(crate) enum Step<'a> {
 impl Outbox {
     pub(crate) async fn open(test: TestDatabase) -> Self {
         let database = connect(&test.url, None).await;
-        // Shown where the test fails.
-        eprintln!("{:?}: {}", database.dialect(), test.url);
         Self { database, test }
     }
 

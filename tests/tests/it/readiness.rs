@@ -63,7 +63,7 @@ async fn aged_message(outbox: &Outbox) {
 
 #[tokio::test]
 async fn messages_that_age_while_a_stranger_holds_the_lease_are_a_cause() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let later = match outbox.dialect() {
             Dialect::Postgres => "now() + interval '1 hour'",
             Dialect::MySql => "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR",
@@ -107,7 +107,7 @@ async fn a_lease_store_and_a_database_that_are_down_are_causes_and_need_no_resta
 
 #[tokio::test]
 async fn a_schema_that_is_too_old_is_a_cause() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let program = Program::new(&outbox.test.url, HTTP);
         let mut replica = program.start();
         let address = replica.listener().await;

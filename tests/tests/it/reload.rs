@@ -58,7 +58,7 @@ async fn answer(mut stream: TcpStream) {
 
 #[tokio::test]
 async fn a_channel_that_is_added_is_sent_what_waited_for_it() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let program = Program::new(&outbox.test.url, HTTP);
         let mut replica = program.start();

@@ -96,7 +96,7 @@ async fn attempt_of(outbox: &Outbox, message: &str) {
 
 #[tokio::test]
 async fn what_is_past_its_retention_goes_with_its_attempts_and_nothing_else_does() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         for (status, hours) in [("SUCCESS", 3), ("SUCCESS", 1), ("DEAD", 7), ("DEAD", 3), ("PENDING", 9)] {
             insert(&outbox, 2, status, hours, &[]).await;
         }
@@ -123,7 +123,7 @@ async fn what_is_past_its_retention_goes_with_its_attempts_and_nothing_else_does
 
 #[tokio::test]
 async fn attempts_of_messages_that_are_gone_go_wherever_their_ids_lie() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         insert(&outbox, 3, "DEAD", 3, &[]).await;
         insert(&outbox, 1, "PENDING", 3, &[]).await;
         let [first, last] =
@@ -140,7 +140,7 @@ async fn attempts_of_messages_that_are_gone_go_wherever_their_ids_lie() {
 
 #[tokio::test]
 async fn a_pass_goes_on_from_stretch_to_stretch_and_ends_at_the_first_that_is_too_young() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         // Old, kept, old again: a pass does not end at what is kept.
         insert(&outbox, STRETCH + 10, "SUCCESS", 3, &[]).await;
         insert(&outbox, STRETCH + 10, "DEAD", 3, &[]).await;
@@ -187,7 +187,7 @@ async fn hold_what_waits(outbox: &Outbox) -> (Option<Transaction<'_, Postgres>>,
 
 #[tokio::test]
 async fn a_dead_letter_that_halts_its_key_stays_while_a_later_message_of_it_waits() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let row = |channel: &'static str, key: &'static str, reason: &'static str| {
             [("channel", channel), ("ordering_key", key), ("dead_reason", reason)]
         };
@@ -230,7 +230,7 @@ async fn a_dead_letter_that_halts_its_key_stays_while_a_later_message_of_it_wait
 
 #[tokio::test]
 async fn a_mark_that_comes_after_its_row_was_removed_is_fenced_and_leaves_nothing_behind() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         outbox.enqueue(&[NewMessage::http("/hook"), NewMessage::http("/hook")]).await;
         let store = outbox.database.store();
         let first = Poller::begin(&*store, "one").await;
@@ -294,7 +294,7 @@ fn delivered(poller: &Poller<'_>, claim: ClaimId, message: &outbox_schema::Messa
 
 #[tokio::test]
 async fn old_terms_leave_the_log_but_for_the_last_thousand_and_those_of_thirty_days() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let store = outbox.database.store();
         Poller::begin(&*store, "one").await;
         outbox.sql("UPDATE outbox_term SET epoch = 3000").await;
@@ -321,7 +321,7 @@ async fn old_terms_leave_the_log_but_for_the_last_thousand_and_those_of_thirty_d
 
 #[tokio::test]
 async fn by_hand_it_is_counted_first_and_then_removed_and_the_audit_says_who_and_why() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         insert(&outbox, STRETCH + 5, "SUCCESS", 3, &[]).await;
         insert(&outbox, 2, "DEAD", 3, &[]).await;
         let retention = keeping(2, 2);
@@ -343,7 +343,7 @@ async fn by_hand_it_is_counted_first_and_then_removed_and_the_audit_says_who_and
 
 #[tokio::test]
 async fn outbox_prune_removes_beside_a_replica_and_its_flags_stand_before_the_settings() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         // The replica keeps what it finds for a day.
         let program =
             Program::new(&outbox.test.url, &format!("{HTTP}[retention]\nsuccess = \"1d\"\ndead = \"never\"\n"));
@@ -368,7 +368,7 @@ async fn outbox_prune_removes_beside_a_replica_and_its_flags_stand_before_the_se
 #[tokio::test]
 async fn a_poller_removes_what_is_old_while_it_delivers_and_shows_how_much() {
     outbox_adapters::ensure_crypto_provider();
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         insert(&outbox, 3 * STRETCH, "SUCCESS", 3, &[]).await;
         insert(&outbox, 7, "DEAD", 3, &[]).await;
         insert(&outbox, 1, "SUCCESS", 1, &[]).await;

@@ -14,7 +14,7 @@ const ENQUEUED_IN: &str = "00f067aa0ba902b7";
 
 #[tokio::test]
 async fn an_attempt_belongs_to_the_trace_of_the_request_that_enqueued_it() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let (sink, collector) = (Sink::start().await, Sink::start().await);
         let traceparent = format!("00-{TRACE}-{ENQUEUED_IN}-01");
         let context = TraceContext { traceparent, tracestate: Some("shop=1".to_owned()) };

@@ -17,7 +17,7 @@ fn settings(granted: &Granted) -> String {
 
 #[tokio::test]
 async fn a_message_goes_through_its_whole_life_and_nothing_of_it_stays() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         outbox.database.trial().await.unwrap();
         for table in ["outbox", "outbox_claim", "outbox_attempt", "outbox_term_log"] {
             assert_eq!(outbox.number(&format!("SELECT count(*) FROM {table}")).await, 0, "{table}");

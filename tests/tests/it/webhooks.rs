@@ -51,7 +51,7 @@ async fn an_event_in_one_body_is_signed_as_it_is_sent() {
 
 #[tokio::test]
 async fn a_receiver_verifies_what_a_replica_signed_with_either_key_of_a_rotation_and_nothing_that_was_changed() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let message = |(place, body): (usize, Value)| {
             NewMessage::http(sink.url("/hook")).json(&body).idempotency_key(format!("order-{place}"))

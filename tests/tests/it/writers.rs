@@ -282,7 +282,7 @@ async fn times_are_a_right_of_their_own_on_mysql_and_the_library_needs_it_only_w
 
 #[tokio::test]
 async fn zero_values_outcomes_and_payloads_encoded_twice_are_refused_by_name() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let then = match outbox.dialect() {
             Dialect::Postgres => "'0001-01-01 00:00:00+00'",
             Dialect::MySql => "'1000-01-01'",
@@ -327,7 +327,7 @@ async fn without_checks(outbox: &Outbox) {
 
 #[tokio::test]
 async fn mistakes_that_no_check_refused_are_named_by_explain_check_and_a_counter() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         without_checks(&outbox).await;
         let nine_hours = match outbox.dialect() {
@@ -403,7 +403,7 @@ async fn a_number_that_mysql_rounded_is_named_and_one_that_was_kept_is_not() {
 
 #[tokio::test]
 async fn a_channel_of_texts_sends_the_text_as_it_is_signed_or_not_and_refuses_what_is_none() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let xml = "<order id=\"4711\">Zoë</order>\n";
         outbox
@@ -449,7 +449,7 @@ async fn of_version_1(outbox: &Outbox) {
 
 #[tokio::test]
 async fn rows_of_before_that_a_check_would_refuse_go_as_they_would_have_gone() {
-    for outbox in outboxes::empty().await {
+    for outbox in outboxes::each_empty().await {
         of_version_1(&outbox).await;
         let quote = if outbox.dialect() == Dialect::MySql { r"\\" } else { r"\" };
         let twice = format!(r#""{{{quote}"a{quote}": 1}}""#);
@@ -479,7 +479,7 @@ async fn rows_of_before_that_a_check_would_refuse_go_as_they_would_have_gone() {
 
 #[tokio::test]
 async fn migrate_says_what_it_did_and_names_tables_that_somebody_dropped() {
-    for outbox in outboxes::empty().await {
+    for outbox in outboxes::each_empty().await {
         let program = Program::new(&outbox.test.url, HTTP);
         let made = program.run(&["migrate"]).await.done();
         assert!(made.starts_with("Made the outbox tables.\n"), "{made}");

@@ -20,7 +20,7 @@ fn causes(of: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_message_whose_poller_was_killed_says_who_had_it_and_who_sent_it_again() {
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let quick = "timeout = \"5s\"\n[lease]\nttl = \"3s\"\nterm = \"1h\"\n";
         let program = Program::new(&outbox.test.url, &format!("{HTTP}{quick}"));

@@ -41,7 +41,7 @@ fn channel(manner: &str) -> String {
 #[tokio::test]
 async fn every_refusal_ends_as_the_table_says_and_only_dead_targets_are_kept_as_such() {
     assert_eq!(MANNERS.map(|(manner, _)| manner).len(), ENDS.len());
-    for outbox in outboxes::migrated().await {
+    for outbox in outboxes::each().await {
         let stand_in = stand_in(Duration::ZERO);
         let mut settings = stand_in.channel("well");
         for (manner, ..) in ENDS {
