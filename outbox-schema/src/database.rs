@@ -228,6 +228,7 @@ async fn sqlite(options: &ConnectOptions<'_>) -> Result<SqlitePool, sqlx::Error>
         // In KiB. Each connection has a cache of its own, of 2 MB by default. The cache of the system is behind it.
         .pragma("cache_size", "-1024")
         .busy_timeout(STATEMENT_LIMIT);
+    for_its_owner(connect.get_filename());
     SqlitePoolOptions::new()
         .max_connections(options.connections)
         .acquire_timeout(STATEMENT_LIMIT)
@@ -235,9 +236,38 @@ async fn sqlite(options: &ConnectOptions<'_>) -> Result<SqlitePool, sqlx::Error>
         .await
 }
 
+/// Makes a database file that is not there yet, so that only its owner may read it: it holds the bodies of messages. SQLite gives
+/// the files beside it the same rights. Where this fails, SQLite says why.
+fn for_its_owner(file: &std::path::Path) {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    let is_a_file = file.file_name().is_some_and(|name| name != ":memory:");
+    if is_a_file && !file.to_string_lossy().starts_with("file:") {
+        let _ = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[tokio::test]
+    async fn only_its_owner_reads_a_new_database_file_of_sqlite() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = std::env::temp_dir().join(format!("outbox-{}", uuid::Uuid::new_v4()));
+        std::fs::create_dir(&folder).unwrap();
+        let file = folder.join("outbox.db");
+        let url = format!("sqlite://{}", file.display());
+        let database = Database::connect(&ConnectOptions { url: &url, schema: None, connections: 1 }).await.unwrap();
+        database.migrate("default").await.unwrap();
+        for name in ["outbox.db", "outbox.db-wal"] {
+            let mode = std::fs::metadata(folder.join(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn the_password_of_a_database_is_in_no_debug_output() {

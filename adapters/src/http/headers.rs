@@ -25,6 +25,12 @@ const FRAMING: &[&str] = &[
     "upgrade",
 ];
 
+/// Headers of one row at most. hyper's map panics at some 24,000, and servers refuse far fewer.
+const MOST_HEADERS: usize = 100;
+
+/// Bytes of the names and values of one row's headers at most. Many servers take 8 to 16 KiB for the head of a request.
+const MOST_HEADER_BYTES: usize = 16 * 1024;
+
 /// Reads a header of settings or a row. The error says what is wrong with it, without its value, which may be a secret.
 pub(super) fn parse(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
     let parsed = HeaderName::try_from(name)
@@ -114,10 +120,23 @@ pub(super) fn overlay(
             return Err("headers is not a JSON object: write an object of strings".to_owned());
         }
     };
+    if row.len() > MOST_HEADERS {
+        return Err(format!(
+            "the row has {} headers, and {MOST_HEADERS} are allowed: put the rest into the payload",
+            row.len()
+        ));
+    }
+    let mut bytes = 0;
     for (name, value) in row {
         let Value::String(value) = value else {
             return Err(format!("the value of the header {name:?} is not a string: write it in quotes"));
         };
+        bytes += name.len() + value.len();
+        if bytes > MOST_HEADER_BYTES {
+            return Err(format!(
+                "the row's headers have more than {MOST_HEADER_BYTES} bytes: put the rest into the payload"
+            ));
+        }
         let (name, value) = parse(&name, &value)?;
         if let Some(owner) = taken(&name) {
             return Err(format!("the header {name} is set by {owner}: leave it out of the row"));
@@ -144,6 +163,24 @@ mod tests {
         assert_eq!(headers["x-tenant"], "acme");
         assert_eq!(headers["x-name"], "Zoë".as_bytes());
         assert_eq!(row("null").unwrap(), HeaderMap::new());
+    }
+
+    #[test]
+    fn a_row_may_have_so_many_headers_and_bytes_of_them_and_no_more() {
+        let many = |count: usize, value: &str| {
+            let headers: serde_json::Map<_, _> = (0..count).map(|n| (format!("x-{n}"), value.into())).collect();
+            row(&Value::Object(headers).to_string())
+        };
+        assert_eq!(many(MOST_HEADERS, "1").unwrap().len(), MOST_HEADERS);
+        for count in [MOST_HEADERS + 1, 24_600, 100_000] {
+            assert_eq!(
+                many(count, "1").unwrap_err(),
+                format!("the row has {count} headers, and 100 are allowed: put the rest into the payload")
+            );
+        }
+        assert!(many(1, &"1".repeat(MOST_HEADER_BYTES - "x-0".len())).is_ok());
+        let refused = many(1, &"1".repeat(MOST_HEADER_BYTES)).unwrap_err();
+        assert_eq!(refused, "the row's headers have more than 16384 bytes: put the rest into the payload");
     }
 
     #[test]

@@ -31,6 +31,10 @@ use crate::transport::network::dial::Dialer;
 /// greeting (RFC 9113, 3.4), and refuses requests beyond that number.
 const BEFORE_SETTINGS: usize = 1;
 
+/// Bytes that a server may send ahead on a stream, and on a connection: twice what is kept of an answer. hyper's own windows are
+/// 2 MB and 5 MB, for each origin.
+const WINDOW: u32 = 128 * 1024;
+
 /// How long a connection may take to be ready again after its last answer was read.
 const READY: Duration = Duration::from_secs(1);
 
@@ -162,6 +166,8 @@ impl Origin {
                 let (sender, connection) = http2::Builder::new(TokioExecutor::new())
                     .timer(TokioTimer::new())
                     .initial_max_send_streams(BEFORE_SETTINGS)
+                    .initial_stream_window_size(WINDOW)
+                    .initial_connection_window_size(WINDOW)
                     .keep_alive_interval(setup::PING_INTERVAL)
                     .keep_alive_timeout(setup::PING_PATIENCE)
                     .handshake(wire)
