@@ -13,7 +13,6 @@ pub struct Figures {
     times: BTreeMap<String, Vec<Duration>>,
     counts: BTreeMap<String, Vec<usize>>,
     bounds: BTreeMap<String, Duration>,
-    late: Vec<String>,
 }
 
 impl Figures {
@@ -22,18 +21,11 @@ impl Figures {
         self.times.entry(what.into()).or_default().push(time);
     }
 
-    /// Notes a time, and whether it is within its bound, to which the lateness of the machine is added.
+    /// Notes a time, and asserts that it is within its bound, to which the lateness of the machine is added.
     pub fn within(&mut self, what: &str, time: Duration, bound: Duration, lateness: Duration) {
         let allowed = bound + self.allowed(lateness);
-        if time > allowed {
-            self.late.push(format!("{what}: {time:?}; {allowed:?} is allowed"));
-        }
+        assert!(time <= allowed, "{what}: {time:?}; {allowed:?} is allowed");
         self.time(what, time);
-    }
-
-    /// The times above what was allowed, since this was asked last.
-    pub fn take_late(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.late)
     }
 
     /// The same, and [`Self::assert_medians`] will add nothing.
@@ -122,11 +114,8 @@ mod tests {
     }
 
     #[test]
-    fn a_time_above_what_is_allowed_is_noted_by_itself() {
-        let mut figures = late(1, Duration::from_millis(1));
-        assert!(figures.take_late().is_empty());
-        figures.bounded("late", Duration::from_millis(202), BOUND, Duration::from_millis(1));
-        assert_eq!(figures.take_late(), ["late: 202ms; 201ms is allowed"]);
-        assert!(figures.take_late().is_empty());
+    #[should_panic(expected = "late: 202ms; 201ms is allowed")]
+    fn a_time_above_what_is_allowed_is_convicted_by_itself() {
+        Figures::default().bounded("late", Duration::from_millis(202), BOUND, Duration::from_millis(1));
     }
 }
