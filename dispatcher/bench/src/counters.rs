@@ -1,5 +1,7 @@
-//! What a database server counts of itself: bytes of its log, commits, statements. Of the whole server (of the database,
-//! on PostgreSQL), so others who use it meanwhile are counted too.
+//! The counts that a database server keeps of itself: bytes of its log, commits, statements.
+//!
+//! The counts are those of the whole server. On PostgreSQL, commits and statements are those of the database. So the
+//! work of other clients is counted too.
 
 use outbox_schema::Database;
 use serde::Serialize;
@@ -7,19 +9,19 @@ use sqlx::{MySqlPool, PgPool};
 
 use super::number::float;
 
-/// Totals, or what was spent between two looks. None where the server does not tell.
+/// Totals, or the difference between two totals. None where the server does not report the count.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(super) struct Counters {
-    /// Write-ahead log, in bytes.
+    /// The bytes written to the write-ahead log.
     pub(super) log_bytes: Option<f64>,
-    /// Transactions that committed.
+    /// The transactions that committed.
     pub(super) commits: Option<f64>,
-    /// Statements; on PostgreSQL where `pg_stat_statements` is installed.
+    /// The statements. On PostgreSQL, None unless `pg_stat_statements` is installed.
     pub(super) statements: Option<f64>,
 }
 
 impl Counters {
-    /// The totals of the moment.
+    /// The present totals.
     pub(super) async fn of(database: &Database) -> Self {
         match database {
             Database::Postgres(pool) => Self::of_postgres(pool).await,
@@ -28,12 +30,12 @@ impl Counters {
         }
     }
 
-    /// What was spent since `before`, for each of `messages`.
+    /// The counts since `before`, divided by the number of `messages`.
     pub(super) fn per_message(self, before: Self, messages: u64) -> Self {
         self.since(before, float(messages.max(1)))
     }
 
-    /// What was spent since `before`, divided.
+    /// The counts since `before`, divided by `by`.
     pub(super) fn since(self, before: Self, by: f64) -> Self {
         let spent = |after: Option<f64>, before: Option<f64>| Some((after? - before?) / by);
         Self {

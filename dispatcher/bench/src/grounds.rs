@@ -1,5 +1,5 @@
-//! Where a bench takes place: schemas, databases or files of its own on the server of the settings, removed afterwards.
-//! It never touches the tables of the outbox that the settings name.
+//! The place of a bench: its own schemas, databases or files on the server of the settings, which it removes
+//! afterwards. A bench never touches the tables of the outbox that the settings name.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -15,54 +15,54 @@ use uuid::Uuid;
 
 use outbox_dispatcher::config::Config;
 
-/// What the name of everything begins with that a bench makes.
+/// The beginning of every name that a bench makes.
 const PREFIX: &str = "outbox_bench_";
 
-/// A server, and what was made on it.
+/// A server, and the names that the bench made on it.
 #[derive(Debug)]
 pub(super) struct Grounds {
-    /// The settings of whoever runs the bench.
+    /// The settings of the operator who runs the bench.
     pub(super) config: Config,
-    /// For settings and logs of the replicas.
+    /// The directory for the settings and logs of the replicas.
     directory: TempDir,
     made: Mutex<Vec<String>>,
 }
 
-/// An outbox of its own, empty at first. No `Debug`: a password must not get into a log.
+/// An outbox of the bench, empty at first. No `Debug`: a password must not get into a log.
 pub(super) struct Site {
-    /// Of the schema, the database or the file.
+    /// The name of the schema, the database or the file.
     name: String,
-    /// Where it is, with its password.
+    /// The URL of the database, with its password.
     pub(super) url: String,
-    /// On PostgreSQL.
+    /// The schema, on PostgreSQL.
     pub(super) schema: Option<String>,
-    /// Connections to it.
+    /// The connections to the outbox.
     pub(super) database: Database,
-    /// Its UUID.
+    /// The UUID of the outbox.
     pub(super) outbox_id: String,
 }
 
 impl Grounds {
-    /// Nothing is made yet.
+    /// Makes the temporary directory. Nothing is made on the server yet.
     pub(super) fn open(config: Config) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("outbox-bench-").tempdir().context("no temporary directory")?;
         Ok(Self { config, directory, made: Mutex::default() })
     }
 
-    /// Where replicas keep their settings and logs.
+    /// The directory where replicas keep their settings and logs.
     pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Which of the three.
+    /// The kind of the database.
     pub(super) fn dialect(&self) -> Dialect {
         self.config.database.dialect
     }
 
-    /// Makes an outbox.
+    /// Makes an empty outbox.
     pub(super) async fn site(&self) -> anyhow::Result<Site> {
         let name = format!("{PREFIX}{}", &Uuid::new_v4().simple().to_string()[..12]);
-        // First noted, then made: whatever happens in between, it is removed.
+        // The name is noted before anything is made. So an error in between leaves nothing behind.
         self.made.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
         let own = self.config.database.url.expose();
         let (url, schema) = match self.dialect() {
@@ -92,10 +92,10 @@ impl Grounds {
         Ok(())
     }
 
-    /// Removes whatever is left of what was made.
+    /// Removes every outbox that the bench made and has not removed yet.
     ///
     /// # Errors
-    /// Names what is left, and how to remove it.
+    /// Names the outbox that is left, and the command that removes it.
     pub(super) async fn clear(&self) -> anyhow::Result<()> {
         let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
         for name in made {
@@ -104,7 +104,7 @@ impl Grounds {
         Ok(())
     }
 
-    /// What other benches left behind, or are using: how to remove each.
+    /// For each outbox that another bench left behind or still uses, the command that removes it.
     pub(super) async fn leftovers(&self) -> anyhow::Result<Vec<String>> {
         const SCHEMAS: &str = "SELECT CAST(schema_name AS char(64)) FROM information_schema.schemata \
                                WHERE schema_name LIKE 'outbox\\_bench\\_%' ORDER BY 1";
@@ -143,7 +143,8 @@ impl Grounds {
         }
     }
 
-    /// One statement where the settings lead, however long it takes: tables of millions of rows are removed.
+    /// Runs one statement on the server of the settings, however long it takes: removing tables of millions of rows
+    /// takes long.
     async fn order(&self, sql: &str) -> anyhow::Result<()> {
         let statement = AssertSqlSafe(sql.to_owned());
         match self.connect().await? {
@@ -164,7 +165,7 @@ impl Grounds {
         Ok(())
     }
 
-    /// A connection where the settings lead. None for SQLite: that would make the file.
+    /// A connection to the server of the settings. None for SQLite, where connecting would make the file.
     async fn connect(&self) -> anyhow::Result<Option<Database>> {
         let url = self.config.database.url.expose();
         match self.dialect() {
@@ -175,9 +176,9 @@ impl Grounds {
         }
     }
 
-    /// Beside the file of the settings: the disk is part of what is measured.
+    /// The path of a file beside the SQLite file of the settings: the speed of that disk is measured too.
     fn file(&self, name: &str) -> PathBuf {
-        // The settings were read, so this is a URL; another would be refused as soon as it is connected to.
+        // The settings were checked, so the URL is valid. A wrong URL is refused when the bench connects.
         let options = SqliteConnectOptions::from_str(self.config.database.url.expose()).unwrap_or_default();
         options.get_filename().with_file_name(format!("{name}.db"))
     }
@@ -192,7 +193,8 @@ impl Grounds {
     }
 }
 
-/// SQLite URLs take options after a question mark, and percent signs for what is no letter.
+/// The URL of a SQLite file. SQLite URLs take options after a question mark, and percent signs before the code of a
+/// character.
 fn sqlite_url(path: &Path) -> anyhow::Result<String> {
     let path = path.to_str().context("the path in database.url is not UTF-8")?;
     Ok(format!("sqlite://{}", path.replace('%', "%25").replace('?', "%3F")))

@@ -1,8 +1,8 @@
-//! `outbox bench`: what the product reaches on one's own servers, beside what those servers reach by themselves.
+//! `outbox bench`: the speed of the product on the operator's own servers, beside the speed of those servers alone.
 //!
 //! Everything that is measured is a process of its own: the receiver, the bare client (H), the bare table (D), and the
-//! product, which is the real `outbox run`. They take turns, for several rounds; what is told are medians. What it means:
-//! docs/bench.md.
+//! product, which is the real `outbox run`. They take turns for several rounds, and the report shows medians.
+//! docs/bench.md explains the figures.
 
 mod counters;
 mod grounds;
@@ -37,35 +37,37 @@ use outbox_dispatcher::signals::stopped;
 /// How much to measure.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What, in this order.
+    /// The scenarios, in the order in which they are measured.
     pub scenarios: Vec<Scenario>,
-    /// How often each.
+    /// The number of rounds for each scenario.
     pub rounds: usize,
-    /// Rows to deliver, in place of those of the scenario.
+    /// The rows to deliver in a round. None: the number that the scenario names.
     pub rows: Option<usize>,
-    /// Applied to what a scenario takes, in rows and in time.
+    /// The factor for the rows and the time that a scenario takes.
     pub scale: f64,
-    /// Messages in flight at most.
+    /// The most messages in flight.
     pub in_flight: usize,
 }
 
 impl Plan {
-    /// Rows to deliver in a round of `scenario`.
+    /// The rows to deliver in a round of `scenario`.
     fn rows(&self, scenario: Scenario) -> usize {
         self.rows.unwrap_or_else(|| self.scaled(scenario.rows()))
     }
 
-    /// A number of other rows, or of whatever else there is less of at a smaller scale. Of something, one is left.
+    /// `whole`, a number of other rows or of replicas, multiplied by the scale. A number above zero never becomes zero.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and far below the limits")]
     fn scaled(&self, whole: usize) -> usize {
         (number::float(whole) * self.scale).ceil() as usize
     }
 }
 
-/// Measures by `plan` on the servers of the settings, and removes what it made there, however it ends.
+/// Measures by `plan` on the servers of the settings. In the end, also after an error, removes the schemas, databases
+/// or files that it made there.
 ///
 /// # Errors
-/// What could not be measured, and why; an interruption; what could not be removed, and how to do that by hand.
+/// Names the scenario that could not be measured and the reason, or says that the bench was interrupted. Names also
+/// what could not be removed, and the command that removes it.
 pub async fn bench(config: Config, plan: Plan) -> anyhow::Result<Report> {
     let grounds = Grounds::open(config)?;
     for left in grounds.leftovers().await? {
@@ -110,7 +112,8 @@ async fn measure(grounds: &Grounds, plan: &Plan) -> anyhow::Result<Report> {
     })
 }
 
-/// Then product, client and database share its cores, and neither reaches what it would alone.
+/// Whether the database is on this machine. If so, the product, the client and the database share its cores, and none
+/// of them reaches the rate that it reaches alone.
 fn is_on_this_machine(config: &Config) -> anyhow::Result<bool> {
     let url = config.database.url.expose();
     if config.database.dialect == Dialect::Sqlite {
@@ -125,11 +128,11 @@ fn is_on_this_machine(config: &Config) -> anyhow::Result<bool> {
 
 fn is_near(host: &str) -> bool {
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    // No host, or a path: a socket.
+    // No host, or a path, means a socket.
     address.map_or(host.is_empty() || host == "localhost" || host.starts_with("%2F"), |address| address.is_loopback())
 }
 
-/// Says how far it is. Nobody need read it.
+/// Reports the progress on standard error. A failure to write there does not matter.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "outbox bench: {text}");
 }

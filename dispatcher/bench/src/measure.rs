@@ -1,4 +1,4 @@
-//! The three things that are measured in turn: raw HTTP, the raw database, the product.
+//! The three measurements that take turns: raw HTTP, the raw database, the product.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use super::part::{Orders, Part, bare, poster};
 use super::replicas::{Manner, Replicas};
 use super::usage::Usage;
 
-/// How often it is looked how far the product is.
+/// How often the bench looks how many messages were delivered.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// Longest that it may deliver nothing.
+/// The longest time without a delivery. After that the bench gives up.
 const STALL: Duration = Duration::from_mins(1);
 
-/// What every scenario needs.
+/// The things that every scenario needs.
 #[derive(Debug)]
 pub(super) struct Bench<'a> {
     pub(super) grounds: &'a Grounds,
@@ -31,36 +31,36 @@ pub(super) struct Bench<'a> {
     pub(super) one_machine: bool,
 }
 
-/// Raw HTTP.
+/// The result for raw HTTP.
 #[derive(Debug)]
 pub(super) struct Posted {
     /// Requests a second.
     pub(super) rate: f64,
-    /// How long they took.
+    /// The durations of the requests.
     pub(super) took: Percentiles,
-    /// Processor time for each, in microseconds.
+    /// The processor time for each request, in microseconds.
     pub(super) cpu: Option<f64>,
 }
 
-/// The product.
+/// The result for the product.
 #[derive(Debug)]
 pub(super) struct Delivered {
-    /// When requests came.
+    /// The requests that arrived, and when.
     pub(super) arrivals: Arrivals,
-    /// How long attempts took.
+    /// The durations of the attempts.
     pub(super) attempts: Percentiles,
-    /// Processor time for each message, in microseconds.
+    /// The processor time for each message, in microseconds.
     pub(super) cpu: Option<f64>,
-    /// Most memory of a replica, in bytes.
+    /// The peak memory of the largest replica, in bytes.
     pub(super) peak: Option<f64>,
-    /// What the database spent on each message.
+    /// The work of the database for each message.
     pub(super) spent: Counters,
-    /// Terms that began.
+    /// The number of terms that began.
     pub(super) terms: f64,
 }
 
 impl Delivered {
-    /// Messages a second, from the first to the last.
+    /// Messages a second, from the first message to the last.
     pub(super) fn rate(&self) -> f64 {
         self.arrivals.rate()
     }
@@ -77,8 +77,8 @@ impl Bench<'_> {
         Ok(Posted { rate, took: posted.took, cpu: posted.usage.cpu_micros.map(|micros| micros / float(requests)) })
     }
 
-    /// D: claims and marks in a bare table beside the outbox. Rows a second, and processor time of the client for each,
-    /// in microseconds.
+    /// D: claims and marks in a bare table beside the outbox. Returns rows a second, and the processor time of the
+    /// client for each row, in microseconds.
     pub(super) async fn raw_database(&self, site: &Site, rows: usize) -> anyhow::Result<(f64, Option<f64>)> {
         let (url, schema, batch) = (site.url.clone(), site.schema.clone(), self.plan.in_flight);
         let measured: bare::Measured = Part::done(&Orders::Bare(bare::Orders { url, schema, rows, batch })).await?;
@@ -90,7 +90,8 @@ impl Bench<'_> {
         self.deliver_watched(site, manner, rows, &mut |_, _| ()).await
     }
 
-    /// The same, and tells `watch` on the way how many requests have come and what the replicas have taken.
+    /// Delivers like [`Self::deliver`]. On the way, tells `watch` how many requests have come and how much the replicas
+    /// have taken.
     pub(super) async fn deliver_watched(
         &mut self,
         site: &Site,
@@ -116,7 +117,7 @@ impl Bench<'_> {
         Ok(Delivered { arrivals, attempts, cpu, peak: usage.peak_bytes, spent, terms })
     }
 
-    /// Waits until so many requests have come.
+    /// Waits until `rows` requests have come.
     pub(super) async fn wait_for(
         &mut self,
         rows: usize,
@@ -145,7 +146,7 @@ async fn claims(database: &Database) -> sqlx::Result<i64> {
     number(database, "SELECT count(*) FROM outbox_claim").await
 }
 
-/// Of the last term that began.
+/// The epoch of the last term that began.
 pub(super) async fn epoch(database: &Database) -> sqlx::Result<i64> {
     number(database, "SELECT epoch FROM outbox_term WHERE shard = 0").await
 }

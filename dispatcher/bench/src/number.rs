@@ -1,37 +1,38 @@
-//! Sums over what was measured.
+//! Medians and percentiles of the measured figures.
 
 use serde::{Deserialize, Serialize};
 
-/// A count as a number to divide.
+/// A count as a floating-point number.
 #[allow(clippy::cast_precision_loss, reason = "nothing that is counted here comes near 2^52")]
 pub(super) fn float(count: impl TryInto<u64>) -> f64 {
     count.try_into().unwrap_or_default() as f64
 }
 
-/// The middle one; of an even number the higher. Zero of none.
+/// The middle figure. Of an even number of figures, the higher of the two in the middle. Zero where there are no
+/// figures.
 pub(super) fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or_default()
 }
 
-/// The median of one thing in every round.
+/// The median of `what` over all rounds.
 pub(super) fn median_of<T>(rounds: &[T], what: impl Fn(&T) -> f64) -> f64 {
     median(rounds.iter().map(what).collect())
 }
 
-/// How long the middle, the slow and the very slow took, in microseconds.
+/// Three percentiles of durations, in microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Percentiles {
-    /// Half took no longer.
+    /// Half of the durations are no longer than this.
     pub p50: f64,
-    /// 95 of 100.
+    /// 95 of 100 durations are no longer than this.
     pub p95: f64,
-    /// 99 of 100.
+    /// 99 of 100 durations are no longer than this.
     pub p99: f64,
 }
 
 impl Percentiles {
-    /// Of durations in microseconds.
+    /// The percentiles of durations in microseconds.
     pub(super) fn of(mut micros: Vec<u32>) -> Self {
         micros.sort_unstable();
         let at = |hundredth: usize| {
@@ -41,8 +42,9 @@ impl Percentiles {
         Self { p50: at(50), p95: at(95), p99: at(99) }
     }
 
-    /// Of the buckets of a Prometheus histogram: upper bound in seconds and how many were no longer. Within a bucket
-    /// they are taken to be spread evenly; beyond the last bound, to be at it.
+    /// The percentiles of a Prometheus histogram. Each bucket has its upper bound in seconds, and the number of
+    /// durations that were no longer. Within a bucket the durations count as spread evenly. A duration beyond the last
+    /// finite bound counts as that bound.
     pub(super) fn of_buckets(buckets: &[(f64, f64)]) -> Self {
         let all = buckets.last().map_or(0.0, |(_, count)| *count);
         let at = |part: f64| {
@@ -61,7 +63,7 @@ impl Percentiles {
         Self { p50: micros(0.5), p95: micros(0.95), p99: micros(0.99) }
     }
 
-    /// The median of each over rounds.
+    /// The median of each percentile over the rounds.
     pub(super) fn median<T>(rounds: &[T], what: impl Fn(&T) -> Self) -> Self {
         Self {
             p50: median_of(rounds, |round| what(round).p50),

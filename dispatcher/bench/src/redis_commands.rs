@@ -1,16 +1,17 @@
-//! What a Redis server was told to do.
+//! The commands that a Redis server has run.
 
 use redis::aio::MultiplexedConnection;
 
 use super::number::float;
 use outbox_dispatcher::config::{Config, LeaseProvider};
 
-/// A connection that asks for it. None where the lease is elsewhere, or behind sentinels or an authority of one's own.
+/// A connection that asks for the number of commands. None where the lease is not in a plain Redis: in a table, behind
+/// sentinels, or behind the operator's own certificate authority.
 #[derive(Debug)]
 pub(super) struct RedisCommands(Option<MultiplexedConnection>);
 
 impl RedisCommands {
-    /// Of the server of the settings.
+    /// Connects to the Redis server of the settings.
     pub(super) async fn of(config: &Config) -> Self {
         let client = match &config.lease.provider {
             LeaseProvider::Redis { url, tls_ca } if tls_ca.is_empty() => redis::Client::open(url.expose()).ok(),
@@ -22,7 +23,7 @@ impl RedisCommands {
         }
     }
 
-    /// Commands so far of the whole server, those inside scripts too, and without these questions.
+    /// The commands that the whole server has run so far. Commands inside scripts count, INFO commands do not.
     pub(super) async fn count(&mut self) -> Option<f64> {
         let stats: String = redis::cmd("INFO").arg("commandstats").query_async(self.0.as_mut()?).await.ok()?;
         Some(float(calls(&stats)))

@@ -1,4 +1,4 @@
-//! The product: real replicas, `outbox run` as processes of their own.
+//! The product: real replicas. Each is an `outbox run` in its own process.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -16,23 +16,23 @@ use super::part::poster::bare_client;
 use super::usage::Usage;
 use outbox_dispatcher::config::LeaseProvider;
 
-/// Longest that a replica may take to listen, or to stop.
+/// The longest time that a replica may take to listen, or to stop.
 const LIMIT: Duration = Duration::from_secs(40);
 
-/// How often it is looked whether it does.
+/// How often the bench looks whether the replica listens.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Lines of a replica's log that an error shows.
+/// The number of lines of a replica's log that an error shows.
 const LAST_LINES: usize = 5;
 
-/// How replicas are to run.
+/// The way in which the replicas run.
 #[derive(Debug, Clone)]
 pub(super) struct Manner {
-    /// How many.
+    /// The number of replicas.
     pub(super) replicas: usize,
     /// `dispatch.max_in_flight`.
     pub(super) in_flight: usize,
-    /// `lease.term`, where it is not that of the settings.
+    /// `lease.term`. None: that of the operator's settings.
     pub(super) term: Option<Duration>,
     /// `retention.success`.
     pub(super) keep: &'static str,
@@ -47,7 +47,8 @@ impl Manner {
         Self { replicas: 1, in_flight, term: None, keep: "7d", channels }
     }
 
-    /// Settings for the outbox at `site`; what they do not say here is as whoever runs the bench has set it.
+    /// The settings of the replicas for the outbox at `site`. The lease, `max_bytes`, the poll interval and the wake-up
+    /// come from the operator's settings.
     fn settings(&self, grounds: &Grounds, site: &Site) -> anyhow::Result<String> {
         let config = &grounds.config;
         let seconds = |time: Duration| format!("{}ms", time.as_millis());
@@ -84,7 +85,7 @@ impl Manner {
     }
 }
 
-/// Replicas that run. None outlives this, however it ends.
+/// Running replicas. They end with this value, also after an error.
 #[derive(Debug)]
 pub(super) struct Replicas(Vec<Replica>);
 
@@ -95,7 +96,7 @@ struct Replica {
 }
 
 impl Replicas {
-    /// Starts them on an outbox. They need not poll yet.
+    /// Starts the replicas on an outbox. They may not poll yet when this returns.
     pub(super) async fn start(grounds: &Grounds, site: &Site, manner: &Manner) -> anyhow::Result<Self> {
         let settings = grounds.directory().join("outbox.toml");
         let text = manner.settings(grounds, site)?;
@@ -113,7 +114,7 @@ impl Replicas {
         Ok(Self(replicas))
     }
 
-    /// An error where one has ended by itself.
+    /// An error where a replica has ended by itself.
     pub(super) fn check(&mut self) -> anyhow::Result<()> {
         for replica in &mut self.0 {
             if let Some(status) = replica.child.try_wait()? {
@@ -123,12 +124,12 @@ impl Replicas {
         Ok(())
     }
 
-    /// What they have taken so far.
+    /// The usage of all replicas so far.
     pub(super) fn usage(&self) -> Usage {
         Usage::together(self.0.iter().filter_map(|replica| replica.child.id()).map(Usage::of))
     }
 
-    /// How long attempts took, as their metrics tell.
+    /// The durations of the attempts, from the metrics of the replicas.
     pub(super) async fn attempts(&mut self) -> anyhow::Result<Percentiles> {
         let client = bare_client()?;
         let mut sums: Vec<(f64, f64)> = Vec::new();
@@ -144,7 +145,7 @@ impl Replicas {
         Ok(Percentiles::of_buckets(&sums))
     }
 
-    /// Where they listen, once they do.
+    /// Waits until all replicas listen, and returns their addresses.
     pub(super) async fn addresses(&mut self) -> anyhow::Result<Vec<String>> {
         let began = Instant::now();
         loop {
@@ -158,7 +159,7 @@ impl Replicas {
         }
     }
 
-    /// Ends them at once, whatever they are doing.
+    /// Kills the replicas at once.
     pub(super) async fn kill(mut self) -> anyhow::Result<()> {
         self.check()?;
         for mut replica in self.0.drain(..) {
@@ -167,7 +168,7 @@ impl Replicas {
         Ok(())
     }
 
-    /// Stops them in order.
+    /// Stops the replicas with SIGTERM, and waits until they have ended.
     pub(super) async fn stop(mut self) -> anyhow::Result<()> {
         self.check()?;
         for replica in &self.0 {
@@ -187,7 +188,7 @@ impl Replicas {
     }
 }
 
-/// The address in the line of the log that tells it.
+/// The address of the listener, from the line of the log that names it.
 fn listening(log: &Path) -> Option<String> {
     let text = std::fs::read_to_string(log).ok()?;
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -201,7 +202,7 @@ fn last_words(log: &Path) -> String {
     lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
 }
 
-/// The buckets of the durations of attempts, in the text that Prometheus reads.
+/// The buckets of the durations of attempts, from the Prometheus text of the metrics.
 fn buckets(metrics: &str) -> Vec<(f64, f64)> {
     let lines = metrics.lines().filter(|line| line.starts_with("outbox_attempt_duration_seconds_bucket{"));
     let bucket = |line: &str| {

@@ -1,4 +1,4 @@
-//! What a bench has to say: figures, what each is held against, and whether that is good enough.
+//! The report of a bench: the figures, the reference of each, and whether each reaches its goal.
 
 use std::fmt::Write;
 
@@ -9,90 +9,90 @@ use super::number::float;
 use super::scenario::{Goal, Measure, Scenario};
 use outbox_dispatcher::text::table;
 
-/// All of a run.
+/// The report of one run of the bench.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// Of this program.
+    /// The version of this program.
     pub version: &'static str,
-    /// Which database.
+    /// The kind of the database.
     pub database: Dialect,
-    /// `redis` or `table`.
+    /// The lease store: `redis` or `table`.
     pub lease: &'static str,
-    /// Cores that this machine lends to the bench.
+    /// The number of cores that this machine lends to the bench.
     pub cores: usize,
     /// Whether the database is on this machine too.
     pub one_machine: bool,
-    /// Messages in flight at most.
+    /// The most messages in flight.
     pub in_flight: usize,
-    /// How often each was measured; the figures are medians.
+    /// The number of rounds for each scenario. The figures are medians of the rounds.
     pub rounds: usize,
-    /// In the order that they were asked for.
+    /// The findings of the scenarios, in the order in which the operator named them.
     pub scenarios: Vec<Findings>,
 }
 
-/// All of one scenario.
+/// The findings of one scenario.
 #[derive(Debug, Serialize)]
 pub struct Findings {
-    /// Which.
+    /// The scenario.
     pub scenario: Scenario,
-    /// Rows delivered in each round.
+    /// The rows that were delivered in each round.
     pub rows: usize,
-    /// What was found.
+    /// The figures of the scenario.
     pub figures: Vec<Figure>,
 }
 
-/// One thing that was measured.
+/// One measured figure.
 #[derive(Debug, Serialize)]
 pub struct Figure {
-    /// What it is.
+    /// The name of the figure.
     pub name: String,
-    /// How much. None where the system or the server does not tell.
+    /// The value. None where the system or the server does not report it.
     pub value: Option<f64>,
-    /// In what.
+    /// The unit of the value.
     pub unit: Unit,
-    /// What it is held against.
+    /// The reference of the figure.
     pub beside: Option<Beside>,
-    /// How much of that it is.
+    /// The value divided by the reference.
     pub ratio: Option<f64>,
-    /// What the ratio (or, beside nothing, the value) is to be.
+    /// The goal for the ratio, or for the value where there is no reference.
     pub goal: Option<Goal>,
-    /// Whether it is.
+    /// Whether the figure reaches its goal.
     pub reached: Option<bool>,
-    /// The figure of each round, where there is one.
+    /// The figure of each round. Empty for a figure that has none.
     pub rounds: Vec<f64>,
 }
 
-/// What a figure is held against.
+/// The reference of a figure.
 #[derive(Debug, Serialize)]
 pub struct Beside {
-    /// What it is.
+    /// The name of the reference.
     pub name: String,
-    /// How much, in the unit of the figure.
+    /// The value of the reference, in the unit of the figure.
     pub value: f64,
 }
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Of something, in a second.
+    /// A number a second.
     PerSecond,
-    /// Time.
+    /// A time in microseconds.
     Microseconds,
-    /// Memory, or log.
+    /// An amount of memory or of log, in bytes.
     Bytes,
-    /// Whatever the name says.
+    /// A number of the things that the name of the figure says.
     Count,
 }
 
 impl Figure {
-    /// A figure that stands for itself.
+    /// A figure without a reference.
     pub(super) fn new(name: impl Into<String>, unit: Unit, value: impl Into<Option<f64>>) -> Self {
         let (name, value) = (name.into(), value.into());
         Self { name, value, unit, beside: None, ratio: None, goal: None, reached: None, rounds: Vec::new() }
     }
 
-    /// Holds it against something.
+    /// Gives the figure a reference. Without a value there is no reference.
     pub(super) fn beside(mut self, name: impl Into<String>, value: impl Into<Option<f64>>) -> Self {
         let (name, value) = (name.into(), value.into());
         self.ratio = self.value.zip(value).filter(|(_, beside)| *beside > 0.0).map(|(own, beside)| own / beside);
@@ -100,7 +100,7 @@ impl Figure {
         self
     }
 
-    /// Holds the ratio to a goal, where this database has one for it.
+    /// Gives the figure its goal, where this database has one, and judges the figure by it.
     pub(super) fn goal(mut self, measure: Measure, dialect: Dialect) -> Self {
         self.goal = measure.goal(dialect);
         let judged = if self.beside.is_some() { self.ratio } else { self.value };
@@ -108,7 +108,7 @@ impl Figure {
         self
     }
 
-    /// Says what each round had.
+    /// Gives the figure the figures of the rounds.
     pub(super) fn rounds(mut self, rounds: impl IntoIterator<Item = f64>) -> Self {
         self.rounds = rounds.into_iter().collect();
         self

@@ -1,49 +1,49 @@
-//! The rows that a scenario finds: put in quickly, in statements of a bounded size.
+//! The rows that a scenario needs. The bench inserts them quickly, in statements of a bounded size.
 
 use anyhow::Context;
 use outbox_schema::{Database, Dialect};
 use sqlx::AssertSqlSafe;
 
-/// Rows of one statement: it must end before the limit of statements does, on a slow disk too.
+/// The rows of one statement. The statement must end before the server's time limit, also on a slow disk.
 const CHUNK: usize = 20_000;
 
-/// What is put in.
+/// The kind of the rows to insert.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Rows {
     /// Due now.
     Due,
-    /// Due now, in turn with so many ordering keys.
+    /// Due now. The rows take turns with this number of ordering keys.
     Keyed(usize),
-    /// Due in a day, each with an ordering key of its own.
+    /// Due in a day. Each row has its own ordering key.
     KeyedTomorrow,
-    /// Delivered so many days ago.
+    /// Delivered some days ago.
     Delivered {
-        /// How many days.
+        /// The number of days.
         days: u32,
     },
     /// Due in a day.
     Tomorrow,
     /// Tried once, and due again in an hour.
     Waiting,
-    /// Due, behind a dead letter of their ordering key.
+    /// Due, but behind a dead letter of the same ordering key.
     Halted,
-    /// The dead letter.
+    /// The dead letter that stands before the `Halted` rows.
     Halting,
     /// Due now, for the channel `fcm`.
     Push,
 }
 
-/// The body of every message: 250 bytes.
+/// The payload of every webhook: about 250 bytes.
 pub(super) fn payload() -> String {
     format!("{{\"order\": 1, \"text\": \"{}\"}}", "x".repeat(225))
 }
 
-/// The same for a device.
+/// The payload of every push to a device, of a similar size.
 fn push_payload() -> String {
     format!("{{\"notification\": {{\"title\": \"Order 1\", \"body\": \"{}\"}}}}", "x".repeat(200))
 }
 
-/// Puts in `count` rows of a kind; `target` is that of webhooks.
+/// Inserts `count` rows of a kind. `target` is the target of the webhooks.
 pub(super) async fn insert(database: &Database, kind: Rows, count: usize, target: &str) -> anyhow::Result<()> {
     let (columns, values) = kind.columns_and_values(database.dialect());
     let columns = format!("channel, target, payload{columns}");
@@ -66,14 +66,15 @@ pub(super) async fn insert(database: &Database, kind: Rows, count: usize, target
     Ok(())
 }
 
-/// What the database does by itself within a minute or so, and would do in the middle of a measurement.
+/// Does at once the upkeep that the database does by itself within a minute or so. Otherwise it would do that upkeep
+/// during a measurement.
 pub(super) async fn tidy(database: &Database) -> anyhow::Result<()> {
     match database {
         Database::Postgres(pool) => {
             let mut connection = pool.acquire().await?;
             sqlx::raw_sql("SET statement_timeout = 0").execute(&mut *connection).await?;
             sqlx::raw_sql("VACUUM ANALYZE outbox").execute(&mut *connection).await?;
-            // A right that few roles have: without it the server chooses its own time.
+            // Few roles have the right to do this. Without it the server chooses its own time.
             let _ = sqlx::raw_sql("CHECKPOINT").execute(&mut *connection).await;
             sqlx::raw_sql("RESET statement_timeout").execute(&mut *connection).await?;
         }
@@ -87,7 +88,7 @@ pub(super) async fn tidy(database: &Database) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Rows of a status, counted one by one.
+/// The number of rows with a status, counted exactly.
 pub(super) async fn count(database: &Database, status: &str) -> sqlx::Result<usize> {
     let sql = AssertSqlSafe(format!("SELECT count(*) FROM outbox WHERE status = '{status}'"));
     let count: i64 = match database {
@@ -99,7 +100,7 @@ pub(super) async fn count(database: &Database, status: &str) -> sqlx::Result<usi
 }
 
 impl Rows {
-    /// Beside channel, target and payload; `i` is the number of the row.
+    /// The further columns and values of a row, after channel, target and payload. `i` is the number of the row.
     fn columns_and_values(self, dialect: Dialect) -> (&'static str, String) {
         match self {
             Self::Due | Self::Push => ("", String::new()),
@@ -161,7 +162,7 @@ async fn insert_some(
             sqlx::raw_sql(AssertSqlSafe(sql)).execute(pool).await?;
         }
         Database::MySql(pool) => {
-            // The limit of a recursion has two names.
+            // MariaDB and MySQL name the limit of a recursion differently.
             let limits = "/*M! max_recursive_iterations = 100000000 */ /*!80000 cte_max_recursion_depth = 100000000 */";
             let sql = format!("SET SESSION {limits}; INSERT INTO outbox ({columns}) {series} SELECT {values} FROM n");
             sqlx::raw_sql(AssertSqlSafe(sql)).execute(pool).await?;

@@ -1,4 +1,4 @@
-//! What can be measured, how much of it, and what it is held to: the one place of the goals.
+//! The scenarios, their sizes and their goals. The goals stand here and nowhere else.
 
 use clap::ValueEnum;
 use outbox_schema::Dialect;
@@ -36,7 +36,7 @@ pub enum Scenario {
 }
 
 impl Scenario {
-    /// As it is typed.
+    /// The name of the scenario, as the operator types it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Drain => "drain",
@@ -54,7 +54,7 @@ impl Scenario {
         }
     }
 
-    /// Rows to deliver (to insert, for `enqueue`) in a round, where nobody says otherwise.
+    /// The rows to deliver in a round (for `enqueue`, to insert), unless the operator gives another number.
     pub(super) fn rows(self) -> usize {
         match self {
             Self::Drain | Self::History | Self::Future | Self::Ordered | Self::Retention | Self::Enqueue => 100_000,
@@ -67,18 +67,18 @@ impl Scenario {
     }
 }
 
-/// What a ratio is held to.
+/// The goal for a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
-    /// This or more.
+    /// The ratio must be this or more.
     AtLeast(f64),
-    /// This or less.
+    /// The ratio must be this or less.
     AtMost(f64),
 }
 
 impl Goal {
-    /// Whether a measured ratio is good enough. One that rounds to the goal is.
+    /// Whether a measured ratio reaches the goal. A ratio that rounds to the goal reaches it.
     pub fn is_reached(self, ratio: f64) -> bool {
         let rounded = (ratio * 1_000.0).round() / 1_000.0;
         match self {
@@ -88,52 +88,52 @@ impl Goal {
     }
 }
 
-/// What has a goal.
+/// The figures that have a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
-    /// R of 1/(1/H + 1/D), all on one machine.
+    /// R divided by 1/(1/H + 1/D), with everything on one machine.
     DrainOfComposed,
-    /// Median from commit to receiver, of a bare insert and POST.
+    /// The median time from commit to receiver, divided by that of a bare insert and POST.
     LatencyMedian,
-    /// The same of the slowest hundredth.
+    /// The 99th percentile of the same times, divided by that of a bare insert and POST.
     LatencySlowest,
-    /// With a snapshot held, of without.
+    /// The rate while a transaction keeps its snapshot, divided by the rate without that transaction.
     Snapshot,
-    /// The slowest whole window of five seconds, of the drain without.
+    /// The rate in the slowest whole window of five seconds while the snapshot is kept, divided by the rate without it.
     SnapshotWindow,
-    /// Terms that ended meanwhile.
+    /// The hand-overs during the drain.
     SnapshotHandOvers,
-    /// Beside kept rows, of without.
+    /// The rate beside delivered rows that are kept, divided by the rate without them.
     History,
-    /// Beside rows that are not due, of without.
+    /// The rate beside rows that are not due, divided by the rate without them.
     Future,
-    /// The last tenth, of the first.
+    /// The rate of the last tenth, divided by the rate of the first tenth.
     BacklogLastTenth,
-    /// Peak memory at the end, of that after the first tenth.
+    /// The peak memory at the end, divided by the peak memory after the first tenth.
     BacklogMemory,
-    /// Of the streams' own limit or the bare client's, whichever is lower.
+    /// The rate, divided by the limit of the streams or by the rate of the bare client, whichever is lower.
     Fcm,
-    /// Ordering keys, of unordered rows.
+    /// The rate of rows with ordering keys, 100 rows to a key, divided by the rate of unordered rows.
     OrderedKeys,
-    /// As many ordering keys as rows, of unordered rows.
+    /// The rate of rows that each have their own ordering key, divided by the rate of unordered rows.
     OrderedKeysOfOne,
-    /// Beside a halted key, of without.
+    /// The rate beside a halted ordering key, divided by the rate without it.
     OrderedHalted,
-    /// Beside many ordering keys whose rows are not due, of without.
+    /// The rate beside many ordering keys whose rows are not due, divided by the rate without them.
     OrderedWaiting,
-    /// Statements to enqueue one message.
+    /// The statements that enqueue one message.
     EnqueueStatements,
-    /// 1,000 messages at once, of a bare insert of so many rows.
+    /// The rate of enqueuing 1,000 messages at once, divided by that of a bare insert of 1,000 rows.
     EnqueueBatch,
-    /// While old rows go, of without.
+    /// The rate while old rows are removed, divided by the rate without that removal.
     Retention,
-    /// Redis commands, of what the settings imply.
+    /// The Redis commands, divided by the number that the settings imply.
     IdleCommands,
-    /// Commits, of what the settings imply.
+    /// The commits, divided by the number that the settings imply.
     IdleCommits,
-    /// Share of a core that an idle replica takes.
+    /// The share of a core that an idle replica takes.
     IdleCpu,
-    /// Beside destinations that are dead and slow, of without.
+    /// The rate beside a dead and a slow destination, divided by the rate without them.
     Destinations,
 }
 
@@ -149,7 +149,7 @@ impl Measure {
         let at_most = |ratio| Some(Goal::AtMost(ratio));
         match self {
             Self::DrainOfComposed => on(at_least(0.85), at_least(0.75), None),
-            // Only PostgreSQL gives a hint by itself; on the others it depends on the application.
+            // Only PostgreSQL gives a hint by itself. On the other databases the application must give it.
             Self::LatencyMedian | Self::LatencySlowest => on(at_most(3.0), None, None),
             Self::Snapshot => on(at_least(0.9), None, None),
             Self::SnapshotWindow => on(at_least(0.8), None, None),

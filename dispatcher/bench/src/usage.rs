@@ -1,25 +1,25 @@
-//! What a process took: processor time and memory, as Linux tells (`proc_pid_stat(5)`, `proc_pid_status(5)`).
+//! The processor time and the memory of a process, as Linux reports them (`proc_pid_stat(5)`, `proc_pid_status(5)`).
 
 use serde::{Deserialize, Serialize};
 
 use super::number::float;
 
-/// What a process has taken so far. None where the system does not tell.
+/// The usage of a process so far. None where the system does not report it.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Usage {
-    /// Processor time of user and system, in microseconds.
+    /// The processor time of user and system, in microseconds.
     pub(super) cpu_micros: Option<f64>,
-    /// Most memory resident at one time, in bytes.
+    /// The most memory that was resident at one time, in bytes.
     pub(super) peak_bytes: Option<f64>,
 }
 
 impl Usage {
-    /// Of this process.
+    /// The usage of this process.
     pub(super) fn own() -> Self {
         Self::of(std::process::id())
     }
 
-    /// Of a process that runs.
+    /// The usage of the running process `pid`.
     pub(super) fn of(pid: u32) -> Self {
         let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).ok();
         Self {
@@ -28,7 +28,7 @@ impl Usage {
         }
     }
 
-    /// Of several processes: their time together, and the memory of the largest.
+    /// The usage of several processes: the sum of their times, and the memory of the largest process.
     pub(super) fn together(all: impl IntoIterator<Item = Self>) -> Self {
         let both = |one: Option<f64>, other: Option<f64>, sum: fn(f64, f64) -> f64| Some(sum(one?, other?));
         let add = |sum: Self, one: Self| Self {
@@ -39,7 +39,8 @@ impl Usage {
     }
 }
 
-/// Fields 14 and 15, counted after the name, which may hold anything.
+/// The processor time: fields 14 and 15. Counting begins after the name of the process, since a name may hold spaces
+/// and brackets.
 fn cpu_micros(stat: &str) -> Option<f64> {
     let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11);
     let mut ticks = || fields.next()?.parse::<u64>().ok();

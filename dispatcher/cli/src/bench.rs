@@ -1,4 +1,4 @@
-//! `outbox bench`: what this reaches on one's own servers.
+//! `outbox bench`: the speed of this program on the operator's own servers.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `outbox check`: whether everything the settings name can be used, and what a crash costs with them.
+//! `outbox check`: whether everything that the settings name can be used, and what a crash costs with these settings.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -28,7 +28,7 @@ struct Report {
     crash: CrashCost,
 }
 
-/// What was found of one thing.
+/// The finding about one subject.
 #[derive(Debug, Serialize)]
 struct Finding {
     subject: String,
@@ -44,14 +44,14 @@ enum Verdict {
     Failed,
 }
 
-/// What a crash of the poller costs with these settings.
+/// The cost of a crash of the poller with these settings.
 #[derive(Debug, Serialize)]
 struct CrashCost {
-    /// Longest pause of all deliveries, in seconds.
+    /// The longest pause of all deliveries, in seconds.
     gap_seconds: f64,
-    /// Messages in doubt at most.
+    /// The most messages in doubt.
     in_doubt_messages: u32,
-    /// When those are decided, in seconds after the next poller began.
+    /// The time from the start of the next poller until those messages are decided, in seconds.
     settled_after_seconds: f64,
 }
 
@@ -99,7 +99,7 @@ async fn of_database(config: &Config, database: &Database, findings: &mut Vec<Fi
     findings.push(of_lease(config, &outbox.outbox_id.to_string()).await);
 }
 
-/// Each mistake that the newest messages show; `outbox messages explain` says it of one message.
+/// Each mistake that the newest messages show. `outbox messages explain` shows the same for one message.
 fn of_mistakes(mistakes: &Mistakes) -> impl Iterator<Item = Finding> {
     let looked_at = mistakes.looked_at;
     let found = [
@@ -178,7 +178,7 @@ impl CrashCost {
     }
 }
 
-/// Seconds to one decimal, rounded up: it is a bound.
+/// The seconds to one decimal, rounded up since the figure is an upper bound.
 fn tenths_up(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 10.0).ceil() / 10.0
 }

@@ -1,4 +1,4 @@
-//! `outbox completions`: what a shell must know to complete the command line.
+//! `outbox completions`: the script that a shell needs to complete the command line.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ pub(super) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// The command without what is hidden, which the scripts would offer.
+/// The command without its hidden commands, which the scripts would otherwise offer.
 fn shown(whole: &Command) -> Command {
     let shown = whole.get_subcommands().filter(|command| !command.is_hide_set());
     Command::new(PROGRAM)

@@ -32,7 +32,7 @@ pub(super) fn config(
             let config = settings()?;
             print_as(*json, &config.to_json(), |_| config.to_toml())?;
         }
-        // Also where those settings are wrong that it helps to write.
+        // The schema is printed also where the settings are wrong: it helps to write them.
         ConfigCommand::Schema { .. } => print_as(true, &schema(), |_| String::new())?,
     }
     Ok(ExitCode::SUCCESS)

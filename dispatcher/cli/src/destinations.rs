@@ -1,4 +1,4 @@
-//! `outbox destinations`: what holds them up, pausing and resuming.
+//! `outbox destinations`: shows what holds destinations up, pauses them and resumes them.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -1,11 +1,11 @@
-//! What is different between two texts, and JSON in lines so that it can be seen.
+//! The difference between two texts, and JSON in lines so that a difference can be seen.
 
 use similar::TextDiff;
 
-/// Lines around a difference.
+/// The number of lines around a difference.
 const CONTEXT: usize = 3;
 
-/// A unified diff; empty where there is no difference.
+/// A unified diff. Empty where there is no difference.
 pub(super) fn difference(before: &str, after: &str) -> String {
     if before == after {
         return String::new();
@@ -13,8 +13,8 @@ pub(super) fn difference(before: &str, after: &str) -> String {
     TextDiff::from_lines(before, after).unified_diff().context_radius(CONTEXT).header("before", "after").to_string()
 }
 
-/// JSON text with a line for each value. Nothing but the space between is touched: numbers stay as they are written, and
-/// keys where they are.
+/// JSON text with a line for each value. Only the space between values changes. Numbers stay as they are written, and
+/// keys keep their order.
 pub(super) fn indented(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);

@@ -19,7 +19,7 @@ use outbox_dispatcher::telemetry::spans;
 use outbox_dispatcher::text::{print_as, warning};
 use outbox_dispatcher::wiring;
 
-/// Longest wait for the lease store to take a hint.
+/// The longest wait for the lease store to take a hint.
 const HINT_LIMIT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
@@ -82,7 +82,7 @@ struct Line<'a> {
     expires_in: Option<String>,
 }
 
-/// What a message need not have.
+/// The optional fields of a message.
 struct Optional {
     key: Option<String>,
     ordering_key: Option<String>,
@@ -108,7 +108,8 @@ pub(super) async fn enqueue(config: Config, args: EnqueueArgs) -> anyhow::Result
     Ok(ExitCode::SUCCESS)
 }
 
-/// Gives a hint where the settings say that the poller listens for one. The messages are committed, so it may fail.
+/// Gives a hint where the settings say that the poller listens for one. The messages are committed by now, so a failure
+/// is only a warning.
 async fn wake_poller(config: &Config, outbox: &Meta) {
     let given = async {
         if let Some(hints) = wiring::hints(config, &outbox.outbox_id.to_string())? {
@@ -123,7 +124,8 @@ async fn wake_poller(config: &Config, outbox: &Meta) {
     }
 }
 
-/// Where an OTLP endpoint is set, enqueuing is a span, and the attempts of the messages join its trace.
+/// Enqueues the messages. Where the settings name an OTLP endpoint, enqueuing is a span, and the attempts of the
+/// messages join its trace.
 async fn traced(
     config: &Config,
     database: &Database,
@@ -134,7 +136,7 @@ async fn traced(
     }
     let telemetry = session::telemetry(config)?;
     let enqueued = in_one_transaction(database, messages).instrument(spans::enqueue_span(messages.len())).await;
-    // A connection keeps the span in which it was made, and with it the span's end.
+    // A connection keeps the span in which it was made. So that span ends only when the database is closed.
     database.close().await;
     let metrics = telemetry.metrics([], &[])?;
     telemetry.shutdown(&metrics).await;
@@ -142,7 +144,7 @@ async fn traced(
 }
 
 async fn in_one_transaction(database: &Database, messages: &[NewMessage]) -> Result<Vec<Enqueued>, EnqueueError> {
-    // The same three lines for three types that sqlx keeps apart.
+    // The same lines stand here three times, because sqlx has a separate type for each database.
     match database {
         Database::Postgres(pool) => {
             let mut transaction = pool.begin().await?;
@@ -192,7 +194,7 @@ fn in_words(enqueued: &[Enqueued]) -> String {
 fn from_args(args: EnqueueArgs) -> NewMessage {
     let EnqueueArgs { channel, target, payload, idempotency_key: key, headers, .. } = args;
     let EnqueueArgs { ordering_key, priority, delay, expires_in, max_attempts, .. } = args;
-    // clap requires the three where there is no --lines.
+    // clap requires these three where --lines is absent.
     let [channel, target, payload] = [channel, target, payload].map(Option::unwrap_or_default);
     let optional = Optional { key, ordering_key, priority, max_attempts, delay, expires_in };
     complete(NewMessage::new(channel, target, payload), headers, optional)

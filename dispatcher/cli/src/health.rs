@@ -1,4 +1,4 @@
-//! `outbox health`: a container's health check, in an image that has nothing else to ask with.
+//! `outbox health`: the health check of a container whose image has no other HTTP client.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
@@ -13,10 +13,10 @@ use crate::client;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::{print, print_as_it_is};
 
-/// Longest wait for the answer.
+/// The longest wait for the answer.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Where a listener on `listen` is reached from its own machine.
+/// The address at which a listener on `listen` is reached from its own machine.
 fn reachable(mut listen: SocketAddr) -> SocketAddr {
     if listen.ip().is_unspecified() {
         listen.set_ip(if listen.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
@@ -34,14 +34,14 @@ pub(super) struct HealthArgs {
     json: bool,
 }
 
-/// What was found.
+/// The answer of the replica, for JSON.
 #[derive(Debug, Serialize)]
 struct Health {
     url: String,
     well: bool,
-    /// Of the answer; none where there was none.
+    /// The status code of the answer. None where there was no answer.
     status: Option<u16>,
-    /// What was answered, as JSON where it was; else why there was no answer.
+    /// The body of the answer, as JSON where the body is JSON. Where there was no answer, the reason.
     answer: Value,
 }
 

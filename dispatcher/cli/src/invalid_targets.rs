@@ -11,7 +11,7 @@ use super::session::{AuthorArgs, Misuse, OutboxAccess, confirmed};
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::{print_as, shortened, table, to_the_second};
 
-/// Targets that are shown before they are cleared.
+/// The most targets that are shown before they are cleared.
 const SHOWN: u32 = 20;
 
 #[derive(Debug, Subcommand)]

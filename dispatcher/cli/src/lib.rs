@@ -136,7 +136,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Wrong settings are wrong usage, and so is a wrong --url.
+/// Whether the command was used wrongly. Wrong settings and a wrong --url count as wrong usage.
 fn is_misuse(error: &anyhow::Error) -> bool {
     let of_replica = error.downcast_ref::<ReplicaSetupError>();
     error.is::<ConfigError>() || error.is::<session::Misuse>() || of_replica.is_some_and(ReplicaSetupError::is_misuse)
@@ -178,7 +178,7 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Demo(args) => outbox_demo::demo(args).await,
         }
     });
-    // Whoever reads a file that never comes is not waited for.
+    // A thread that waits for a file that never comes must not keep the process alive.
     runtime.shutdown_background();
     outcome
 }
@@ -199,13 +199,13 @@ mod tests {
         ("docs/destinations.md", include_str!("../../../docs/destinations.md")),
     ];
 
-    /// The commands of the blocks that are for a shell.
+    /// The commands in the shell blocks of a page.
     fn commands(page: &str) -> impl Iterator<Item = &str> {
         let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
         blocks.flat_map(str::lines).map(str::trim).filter(|line| line.starts_with("outbox "))
     }
 
-    /// The words of a command as a shell makes them, without its comment: quotes keep words together.
+    /// The words of a command, without its comment, as a shell splits them. Quotes keep words together.
     fn words(command: &str) -> Vec<String> {
         let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
         for c in command.chars() {

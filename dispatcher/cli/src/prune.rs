@@ -1,4 +1,4 @@
-//! `outbox prune`: removes by hand what is past its retention, as the poller does by itself.
+//! `outbox prune`: removes by hand the rows that are past their retention, as the poller does by itself.
 
 use std::io::{self, Write};
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::print_as;
 use outbox_dispatcher::wiring;
 
-/// How often it says how far it is.
+/// How often the command reports its progress.
 const PROGRESS: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(super) struct PruneArgs {
     json: bool,
 }
 
-/// None: what is older than that is not removed, however old.
+/// The age from which rows are removed. None: no row is removed, however old.
 #[derive(Debug, Clone, Copy)]
 struct Age(Option<Duration>);
 
@@ -56,7 +56,7 @@ pub(super) async fn prune(config: Config, url: Option<&str>, args: PruneArgs) ->
             && said.elapsed() >= PROGRESS
         {
             *said = Instant::now();
-            // Nobody need read it.
+            // A failure to report progress does not matter.
             let _ = writeln!(io::stderr().lock(), "{} so far", in_words(&so_far, "removed"));
         }
     };

@@ -1,4 +1,5 @@
-//! SIGHUP: channels with their secrets, how long things are kept, and the tokens of the listener are read anew.
+//! SIGHUP: the replica reads these settings anew: the channels with their secrets, the retention, and the tokens of the
+//! listener.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +16,16 @@ use outbox_dispatcher::poller::channels::Channel;
 use outbox_dispatcher::poller::handle::Handle;
 use outbox_dispatcher::wiring;
 
-/// How long reading the settings, and the files that they name, may take.
+/// The longest time for reading the settings, and the files that they name.
 const READING_LIMIT: Duration = Duration::from_secs(30);
 
-/// Reads the settings of this process from where they are.
+/// A function that reads the settings of this process anew.
 pub(super) type ReadSettings = Arc<dyn Fn() -> Result<Config, ConfigError> + Send + Sync>;
 
-/// What a reload replaces.
+/// The settings in force that a reload replaces, and what it needs for that.
 pub(super) struct Reload {
     pub(super) read: ReadSettings,
-    /// What the process began with: all else stays so.
+    /// The settings at the start of the process. All settings that a reload does not replace stay so.
     pub(super) started: Config,
     pub(super) dispatcher: Handle,
     pub(super) configured: InForce<Configured>,
@@ -33,7 +34,7 @@ pub(super) struct Reload {
 }
 
 impl Reload {
-    /// Takes up new settings at each of these signals. Where anything in them is wrong, all stays as it was.
+    /// Takes up new settings at each of these signals. Where anything in them is wrong, all settings stay as they were.
     pub(super) async fn at_each(self, mut hang_ups: Signal) {
         while hang_ups.recv().await.is_some() {
             if let Err(error) = self.reload().await {
@@ -44,7 +45,7 @@ impl Reload {
 
     async fn reload(&self) -> anyhow::Result<()> {
         let read = self.read.clone();
-        // It reads files, and the loop does not wait for a disk.
+        // The read waits for a disk, and the loop must not.
         let reading = tokio::task::spawn_blocking(move || -> anyhow::Result<(Config, Vec<Channel>)> {
             let config = read()?;
             let channels = wiring::channels(&config)?;
@@ -76,7 +77,7 @@ impl Reload {
     }
 }
 
-/// One line for each thing that is wrong.
+/// Logs one line for each problem in the settings.
 fn refused(error: &anyhow::Error) {
     match error.downcast_ref::<ConfigError>() {
         Some(ConfigError { problems }) => problems.iter().for_each(|problem| refused_for(&problem.to_string())),

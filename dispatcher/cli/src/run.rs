@@ -31,11 +31,13 @@ use outbox_dispatcher::telemetry::Telemetry;
 use outbox_dispatcher::term::clock::BootClock;
 use outbox_dispatcher::wiring;
 
-/// Of the pool. One each for the loop (terms and claims), marks, settling, the destinations' keeper, the division of
-/// the ordering keys, what is removed, what the database says of itself, the causes of `/readyz`, and the same causes
-/// for OTLP; and those of the admin API. The replica's row takes any of them, twice a minute. On PostgreSQL the loop and
-/// the hints have connections of their own beside the pool, so that one is to spare. docs/settings.md says how many that
-/// makes in all.
+/// The connections of the pool.
+///
+/// The loop (terms and claims), marks and settling have one each. So have the keeper of the destinations, the division
+/// of the ordering keys, and the removal of old rows. So have the report of the database on itself, the causes of
+/// `/readyz`, and the same causes for OTLP. The admin API has its own. The replica's row uses any of them, twice a
+/// minute. On PostgreSQL the loop and the hints have connections of their own beside the pool, so one in the pool is to
+/// spare. docs/settings.md gives the total.
 const CONNECTIONS: u32 = 9 + QUESTIONS_AT_ONCE + CHANGES_AT_ONCE;
 
 #[derive(Debug, Args)]
@@ -46,11 +48,12 @@ pub(super) struct RunArgs {
     until_empty: bool,
 }
 
-/// Longest wait, at the end, for the database to close.
+/// The longest wait for the database to close, at the end.
 const CLOSING_LIMIT: Duration = Duration::from_secs(2);
 
-/// The loop has a thread of its own, and attempts have those of this runtime: what the loop waits for, the database's answer
-/// or a renewal of the lease, would else queue behind the answers of hundreds of receivers.
+/// Runs a replica. The loop has its own thread, and attempts use the threads of this runtime. Otherwise the loop's own
+/// work would queue behind the answers of hundreds of receivers: the answers of the database, the renewals of the
+/// lease.
 pub(super) async fn run(read: ReadSettings, args: RunArgs) -> anyhow::Result<ExitCode> {
     let config = read()?;
     let telemetry = session::telemetry(&config)?;
@@ -58,7 +61,7 @@ pub(super) async fn run(read: ReadSettings, args: RunArgs) -> anyhow::Result<Exi
     let the_loop = Builder::new_current_thread().enable_all().build()?;
     let dispatching = tokio::task::spawn_blocking(move || {
         let dispatched = the_loop.block_on(dispatch(config, read, &args, &telemetry, wire));
-        // Whoever reads a file that never comes is not waited for.
+        // A thread that waits for a file that never comes must not keep the process alive.
         the_loop.shutdown_background();
         dispatched.map(|metrics| (telemetry, metrics))
     });
@@ -74,7 +77,7 @@ async fn dispatch(
     telemetry: &Telemetry,
     wire: Handle,
 ) -> anyhow::Result<Arc<Metrics>> {
-    // One that comes before all is ready is answered then.
+    // A SIGHUP that comes before the replica is ready is answered once the replica is ready.
     let hang_ups = signal(SignalKind::hangup())?;
     let database = wiring::database(&config, CONNECTIONS).await?;
     let outbox = session::require_or_create(&config, &database).await?;
@@ -167,14 +170,15 @@ fn numbers(config: &Config, args: &RunArgs) -> Settings {
         max_bytes: dispatch.max_bytes,
         run: LoopSettings {
             drain_timeout: dispatch.drain_timeout,
-            // A poll locks the file of SQLite: there hints end the wait, but no poll comes sooner for them.
+            // A poll locks the file of SQLite. So on SQLite a hint ends the wait, but the poller does not poll more
+            // often for hints.
             hinted: dispatch.wakeup != Wakeup::Off && config.database.dialect != Dialect::Sqlite,
             until_empty: args.until_empty,
         },
     }
 }
 
-/// SIGTERM or SIGINT asks for a hand-over; a second one for an end at once.
+/// Stops the replica on signals. The first SIGTERM or SIGINT asks for a hand-over, a second one for an end at once.
 async fn stop_on_signals(shutdown: CancellationToken, at_once: CancellationToken) {
     let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {

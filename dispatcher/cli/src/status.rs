@@ -61,7 +61,7 @@ fn in_words(status: &Status) -> String {
     text
 }
 
-/// What becomes of the messages of a channel that is not configured.
+/// What happens to the messages of a channel that is not configured.
 fn what_it_waits_for(channel: &str) -> String {
     match channel_name::check(channel) {
         Ok(()) => format!("its messages wait until [channels.{channel}] is there"),
@@ -138,7 +138,7 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> String {
     let rows: Vec<_> = entries
         .iter()
         .map(|term| {
-            // A poller that was killed says nothing; the next one notes that its term was lost.
+            // A poller that was killed cannot note the end of its term. The next poller notes that the term was lost.
             let end = term.ended_because.as_deref().unwrap_or(if polls(term) { "polls" } else { "no word of its end" });
             [
                 term.shard.to_string(),

@@ -1,4 +1,4 @@
-//! The program `outbox`, breakable for tests at the points of `fault_point`.
+//! The program `outbox` for tests, which can break it at the points of `fault_point`.
 
 use std::process::ExitCode;
 

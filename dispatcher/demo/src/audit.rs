@@ -1,4 +1,4 @@
-//! The proof: what the shop committed, what the tables say and what the receiver counted, side by side.
+//! The audit: it compares what the shop committed, what the tables say and what the receiver counted.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -8,29 +8,29 @@ use super::shop::Sales;
 use super::stage::MAX_IN_FLIGHT;
 use super::tables::{DoubtRow, MessageRow};
 
-/// What the three accounts say.
+/// The three accounts.
 #[derive(Debug)]
 pub(super) struct Accounts<'a> {
-    /// The shop's.
+    /// The shop's account.
     pub(super) sold: &'a Sales,
-    /// The outbox tables': the messages.
+    /// The messages in the outbox tables.
     pub(super) messages: &'a [MessageRow],
-    /// The outbox tables': the attempts that ended in doubt.
+    /// The attempts in the outbox tables that ended in doubt.
     pub(super) doubts: &'a [DoubtRow],
-    /// The receiver's.
+    /// The receiver's account.
     pub(super) arrived: &'a HashMap<String, Tally>,
 }
 
-/// What comes out of them.
+/// The result of the audit.
 #[derive(Debug, Default)]
 pub(super) struct Audit {
     /// Messages that were accepted.
     pub(super) delivered: usize,
     /// Messages that were accepted more than once.
     pub(super) twice: Vec<Twice>,
-    /// Dead letters by what they died of.
+    /// The number of dead letters for each cause.
     pub(super) dead: BTreeMap<Cause, usize>,
-    /// What must not be, in words. Empty: the guarantee held.
+    /// The breaches of the guarantee, in words. Empty: the guarantee held.
     pub(super) faults: Vec<String>,
 }
 
@@ -39,13 +39,13 @@ pub(super) struct Audit {
 pub(super) struct Twice {
     pub(super) id: i64,
     pub(super) key: String,
-    /// When it was accepted, since the demo began.
+    /// The time of each acceptance, since the demo began.
     pub(super) accepted: Vec<Duration>,
-    /// The attempts that explain it.
+    /// The attempts in doubt that explain the second delivery.
     pub(super) because: Vec<DoubtRow>,
 }
 
-/// What a dead letter died of.
+/// The cause of a dead letter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Cause {
     pub(super) reason: String,
@@ -53,7 +53,7 @@ pub(super) struct Cause {
     pub(super) status_code: Option<i64>,
 }
 
-/// Lays the accounts side by side.
+/// Compares the accounts.
 pub(super) fn audit(accounts: &Accounts<'_>) -> Audit {
     let mut audit = Audit::default();
     for message in accounts.messages {
@@ -109,7 +109,7 @@ impl Audit {
         self.twice.push(Twice { id, key, accepted: accepted.to_vec(), because });
     }
 
-    /// A change of poller leaves at most so many in doubt as one may have in flight.
+    /// Checks that no term left more messages in doubt than a poller may have in flight.
     fn check_bound(&mut self, accounts: &Accounts<'_>) {
         let mut left: BTreeMap<i64, usize> = BTreeMap::new();
         for doubt in accounts.doubts.iter().filter(|doubt| doubt.settled) {

@@ -1,4 +1,4 @@
-//! The crash: the poller is killed with -9 while requests of it are on the wire.
+//! The crash: the demo kills the poller with -9 while its requests are on the wire.
 
 use std::time::{Duration, Instant};
 
@@ -9,16 +9,17 @@ use super::receiver::Receiver;
 use super::stage::MAX_IN_FLIGHT;
 use super::tables::Tables;
 
-/// Longest that it may take until the poller can be caught in the act, and until another one polls.
+/// The longest wait for a poller with enough requests on the wire, and for the next poller.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// How often it is looked.
+/// How often the demo looks.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The poller of a term older than this might hand over before the signal reaches it.
+/// The age, in milliseconds, up to which a term is young. The poller of an older term might hand over before the signal
+/// reaches it.
 const YOUNG_MS: i64 = 2_000;
 
-/// So many requests must be on the wire: of a single one, the target might be one that accepts nothing.
+/// The requests that must be on the wire. If there were only one, its target might be one that accepts nothing.
 const ENOUGH: usize = MAX_IN_FLIGHT / 4;
 
 /// The poller that was killed.
@@ -26,17 +27,17 @@ const ENOUGH: usize = MAX_IN_FLIGHT / 4;
 pub(super) struct Crash {
     /// The replica's name.
     pub(super) name: &'static str,
-    /// Its process id.
+    /// The process id of the replica.
     pub(super) pid: u32,
     /// The epoch of its term.
     pub(super) epoch: i64,
-    /// Requests that the receiver had not answered when it died.
+    /// The requests that the receiver had not answered when the replica died.
     pub(super) open: usize,
-    /// When it died.
+    /// The time of the kill.
     pub(super) at: Instant,
 }
 
-/// Waits until `accepted` requests were accepted, then kills the poller with requests on the wire.
+/// Waits until the receiver has accepted `accepted` requests, then kills the poller with requests on the wire.
 pub(super) async fn kill_poller(
     fleet: &mut Fleet,
     tables: &Tables,
@@ -47,7 +48,8 @@ pub(super) async fn kill_poller(
     while began.elapsed() < LIMIT {
         fleet.check().await?;
         tokio::time::sleep(LOOK).await;
-        // A claim is settled after the longest time-out in it, and FCM is given 10 s: no push shall be among them.
+        // A claim is settled after the longest timeout of its messages, and FCM has 10 s. So the kill waits until no
+        // push is among them.
         if receiver.ledger.sums().accepted < accepted || tables.has_untried_pushes().await? {
             continue;
         }

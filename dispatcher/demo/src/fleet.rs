@@ -1,4 +1,4 @@
-//! Three replicas, each a process of this very program. None outlives the demo, however that ends.
+//! Three replicas, each a process of this program. None outlives the demo, also after an error.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::task::JoinHandle;
 
-/// What the replicas are called here.
+/// The names of the replicas in the demo.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// Longest that a replica may take to stop after SIGTERM: its drain and a little.
+/// The longest time that a replica may take to stop after SIGTERM: its drain and a little more.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
-/// Which replica each holder of a term is, as their logs tell.
+/// The replica of each holder of a term, as the logs name them.
 type Holders = Arc<Mutex<HashMap<String, &'static str>>>;
 
-/// The replicas.
+/// The running replicas.
 #[derive(Debug)]
 pub(super) struct Fleet {
     replicas: Vec<Replica>,
@@ -35,11 +35,11 @@ struct Replica {
     name: &'static str,
     child: Child,
     log: PathBuf,
-    /// Ends when all of its log is in the file.
+    /// The task that writes the log. It ends when the whole log is in the file.
     logging: JoinHandle<()>,
 }
 
-/// The line of the log that a term begins with.
+/// The log line at the beginning of a term.
 #[derive(Deserialize)]
 struct TermBegan {
     message: String,
@@ -64,18 +64,18 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// Name and process id of each, for people.
+    /// The name and the process id of each replica, for people.
     pub(super) fn roll(&self) -> String {
         let names = self.replicas.iter().map(|replica| format!("{} (pid {})", replica.name, replica.pid()));
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// The replica that is the holder of a term, if its log has told by now.
+    /// The replica that is the holder of a term. None until its log has named the term.
     pub(super) fn name_of(&self, holder: &str) -> Option<&'static str> {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner).get(holder).copied()
     }
 
-    /// An error where a replica has ended that nobody stopped.
+    /// An error where a replica has ended by itself.
     pub(super) async fn check(&mut self) -> anyhow::Result<()> {
         for replica in &mut self.replicas {
             if let Some(status) = replica.child.try_wait()? {
@@ -86,7 +86,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// `kill -9`. Returns the process id.
+    /// Kills the replica `name` with `kill -9`. Returns its process id.
     pub(super) async fn kill(&mut self, name: &str) -> anyhow::Result<u32> {
         let place = self.replicas.iter().position(|replica| replica.name == name);
         let mut killed = self.replicas.swap_remove(place.context("the replica is not running")?);
@@ -127,17 +127,17 @@ impl Replica {
 fn command(program: &Path, config: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("--config").arg(config).arg("run");
-    // The settings of whoever runs the demo must not lead its replicas to another database.
+    // Environment settings of the user who runs the demo must not lead the replicas to another database.
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("OUTBOX_")) {
         command.env_remove(name);
     }
-    // The lines that tell of terms are info.
+    // The log lines about terms have the level info.
     command.env_remove("RUST_LOG");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
     command
 }
 
-/// Copies a replica's log to its file, and learns from it which terms were the replica's.
+/// Copies a replica's log to its file, and notes which terms the replica held.
 async fn keep_log(stderr: ChildStderr, mut file: File, name: &'static str, holders: Holders) {
     let mut lines = BufReader::new(stderr).lines();
     while let Ok(Some(mut line)) = lines.next_line().await {
@@ -147,7 +147,7 @@ async fn keep_log(stderr: ChildStderr, mut file: File, name: &'static str, holde
             holders.lock().unwrap_or_else(PoisonError::into_inner).insert(began.holder, name);
         }
         line.push('\n');
-        // A full disk shows in the database as well.
+        // A full disk shows in the database too.
         let _ = file.write_all(line.as_bytes()).await;
     }
     let _ = file.flush().await;

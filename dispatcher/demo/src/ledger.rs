@@ -1,10 +1,10 @@
-//! What the receiver counted: every request, by idempotency key.
+//! The ledger of the receiver: every request, by idempotency key.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The receiver's own account of what arrived; the dispatcher has no say in it.
+/// The receiver's own account of the requests that arrived. The dispatcher has no influence on it.
 #[derive(Debug)]
 pub(super) struct Ledger {
     started: Instant,
@@ -19,16 +19,16 @@ struct Pages {
     open: usize,
 }
 
-/// What arrived of one message.
+/// The requests that arrived for one message.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
-    /// Requests in all.
+    /// The number of requests.
     pub(super) requests: u32,
-    /// When each of those that were accepted arrived, since the demo began.
+    /// The arrival of each accepted request, as the time since the demo began.
     pub(super) accepted: Vec<Duration>,
 }
 
-/// A request that has not been answered yet.
+/// A request that the receiver has not answered yet.
 #[derive(Debug)]
 pub(super) struct Open(Arc<Ledger>);
 
@@ -38,7 +38,7 @@ impl Drop for Open {
     }
 }
 
-/// The sums.
+/// The sums over all messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sums {
     /// Requests that arrived.
@@ -49,18 +49,18 @@ pub(super) struct Sums {
     pub(super) messages: usize,
     /// Keys that were accepted more than once.
     pub(super) repeated: usize,
-    /// Requests that are not answered yet.
+    /// Requests that the receiver has not answered yet.
     pub(super) open: usize,
 }
 
 impl Ledger {
-    /// Empty; times count from `started`.
+    /// An empty ledger. Times count from `started`.
     pub(super) fn new(started: Instant) -> Arc<Self> {
         Arc::new(Self { started, pages: Mutex::default() })
     }
 
-    /// Enters a request for the message `key`. `accept` is told how many of it came before, and decides. What was
-    /// accepted stays accepted, also if nobody waits for the answer any more.
+    /// Enters a request for the message `key`. `accept` learns how many requests came before, and decides. An accepted
+    /// request stays accepted, also if the client no longer waits for the answer.
     pub(super) fn enter<T>(self: &Arc<Self>, key: &str, accept: impl FnOnce(u32) -> (bool, T)) -> (Open, T) {
         let at = self.started.elapsed();
         let mut pages = self.pages();
@@ -74,7 +74,7 @@ impl Ledger {
         (Open(self.clone()), answer)
     }
 
-    /// The sums of this moment.
+    /// The present sums.
     pub(super) fn sums(&self) -> Sums {
         let pages = self.pages();
         Sums {
@@ -86,7 +86,7 @@ impl Ledger {
         }
     }
 
-    /// What arrived of each message.
+    /// The requests that arrived, for each message.
     pub(super) fn messages(&self) -> HashMap<String, Tally> {
         self.pages().messages.clone()
     }

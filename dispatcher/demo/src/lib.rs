@@ -1,7 +1,7 @@
-//! `outbox demo`: the whole path on this machine, with nothing to install.
+//! `outbox demo`: the whole path of a message on this machine, with nothing to install.
 //!
-//! A shop writes orders and messages, three replicas deliver them, and the poller is killed on the way. At the end
-//! three accounts are compared: what the shop committed, what the tables say, and what the receiver counted.
+//! A shop writes orders and messages, three replicas deliver them, and the poller is killed on the way. At the end the
+//! demo compares three accounts: what the shop committed, what the tables say, and what the receiver counted.
 
 mod audit;
 mod crash;
@@ -34,13 +34,13 @@ use self::tables::Tables;
 use outbox_dispatcher::signals::stopped;
 use outbox_dispatcher::text::print;
 
-/// Longest that the messages may take once the fleet runs. It takes about 15 s.
+/// The longest time for all deliveries once the fleet runs. They take about 15 s.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// How often it is looked how far the fleet is.
+/// How often the demo looks how many messages are pending.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How often that is said.
+/// How often the demo prints how many messages are pending.
 const SAY: Duration = Duration::from_secs(2);
 
 /// See it work: an outbox in SQLite, three replicas, a receiver and a kill -9, with nothing to install.
@@ -67,7 +67,7 @@ enum DemoCommand {
     },
 }
 
-/// Runs the demo, or its receiver. Nothing that it started is left running, however it ends.
+/// Runs the demo, or its receiver. No process that it started outlives it, also after an error.
 pub async fn demo(args: DemoArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         Some(DemoCommand::Receiver { listen }) => {
@@ -88,7 +88,7 @@ pub async fn demo(args: DemoArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Says what happens, and when.
+/// Prints each event of the demo, with the time since its beginning.
 struct Progress(Instant);
 
 impl Progress {
@@ -131,7 +131,7 @@ async fn play(stage: &Stage) -> anyhow::Result<ExitCode> {
 
     let (messages, doubts, terms) = (tables.messages().await?, tables.doubts().await?, tables.terms().await?);
     tables.close().await;
-    // The last to close is one that may write: it leaves a single file behind.
+    // The shop may write, so its connection is closed last: then SQLite leaves a single file behind.
     shop.close().await?;
     let arrived = receiver.ledger.messages();
     let audit = audit(&Accounts { sold: &sold, messages: &messages, doubts: &doubts, arrived: &arrived });

@@ -1,26 +1,26 @@
-//! How a target of the demo answers, told by the first word of its name.
+//! The way in which a target of the demo answers. The first word of the target's name decides it.
 
 use axum::http::StatusCode;
 
-/// What a target does with the messages that are sent to it.
+/// The way in which a target answers the messages that it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// Accepts.
+    /// The target accepts.
     Well,
-    /// Has no time at the first attempt, and accepts the second.
+    /// The target is busy at the first attempt, and accepts the second.
     Busy,
-    /// Is gone for good: a customer who removed the app, an endpoint that was shut down.
+    /// The target is gone for good: a customer who removed the app, an endpoint that was shut down.
     Gone,
-    /// Takes messages, but not this one.
+    /// The target takes messages, but not this one.
     Refusing,
-    /// Fails each time.
+    /// The target fails each time.
     Broken,
 }
 
 impl Manner {
     const ALL: [Self; 5] = [Self::Well, Self::Busy, Self::Gone, Self::Refusing, Self::Broken];
 
-    /// What the names of such targets begin with.
+    /// The word that the names of such targets begin with.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Well => "well",
@@ -31,7 +31,7 @@ impl Manner {
         }
     }
 
-    /// The manner of the target `name`; whoever says nothing of it accepts.
+    /// The manner of the target `name`. A target without such a word accepts.
     pub(super) fn of(name: &str) -> Self {
         let word = name.split(['-', '/']).next();
         Self::ALL.into_iter().find(|manner| Some(manner.word()) == word).unwrap_or(Self::Well)
@@ -45,7 +45,7 @@ impl Manner {
         }
     }
 
-    /// What a webhook answers to a message it has seen `before` so often.
+    /// The answer of a webhook to a message of which it has seen `before` requests already.
     pub(super) fn of_webhook(self, before: u32) -> StatusCode {
         match self {
             Self::Busy if before == 0 => StatusCode::SERVICE_UNAVAILABLE,
@@ -56,8 +56,8 @@ impl Manner {
         }
     }
 
-    /// What FCM answers, with its `errorCode`
-    /// (<https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode>); none where it accepts.
+    /// The answer of FCM, with its `errorCode` (<https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode>).
+    /// None where FCM accepts.
     pub(super) fn of_fcm(self, before: u32) -> Option<(StatusCode, &'static str)> {
         match self {
             Self::Busy if before == 0 => Some((StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE")),

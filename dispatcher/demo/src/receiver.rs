@@ -1,4 +1,4 @@
-//! The other side: a webhook, and a stand-in for FCM. How a target answers is told by its name.
+//! The receiver: a webhook, and a stand-in for FCM. The name of a target decides how the target answers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use super::ledger::Ledger;
 use super::manner::Manner;
 use outbox_dispatcher::text::print;
 
-/// How long an answer takes.
+/// The time that an answer takes, in milliseconds.
 const THINKING_MS: std::ops::Range<u64> = 20..50;
 
-/// A receiver within this process; it ends when this goes out of scope.
+/// A receiver within this process. It ends when this value goes out of scope.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    /// Where it listens.
+    /// The address of the receiver.
     pub(super) address: SocketAddr,
-    /// What it counted.
+    /// The ledger of the receiver.
     pub(super) ledger: Arc<Ledger>,
     _serving: AbortOnDropHandle<()>,
 }
@@ -39,14 +39,14 @@ impl Receiver {
         let address = listener.local_addr()?;
         let router = webhook().merge(fcm()).with_state(ledger.clone());
         let serving = tokio::spawn(async move {
-            // It serves until it is aborted.
+            // The receiver serves until its task is aborted.
             let _ = axum::serve(listener, router).await;
         });
         Ok(Self { address, ledger, _serving: AbortOnDropHandle::new(serving) })
     }
 }
 
-/// Serves as a webhook, and shows what it counted at `/`, until the process is stopped.
+/// Serves as a webhook, and shows the counts at `/`, until the process is stopped.
 pub(super) async fn serve(listen: SocketAddr) -> anyhow::Result<()> {
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     print(&format!("receiver on http://{}: POST anything; GET / shows the counts", listener.local_addr()?))?;
@@ -97,7 +97,7 @@ async fn take_push(State(ledger): State<Arc<Ledger>>, Json(body): Json<Value>) -
     }
 }
 
-/// Google's token endpoint; whom it hands a token to is not what the demo is about.
+/// A stand-in for Google's token endpoint. It hands a token to any caller.
 async fn hand_out_token() -> Json<Value> {
     Json(json!({ "access_token": "demo", "token_type": "Bearer", "expires_in": 3600 }))
 }

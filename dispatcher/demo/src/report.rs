@@ -1,4 +1,4 @@
-//! What the demo says at its end.
+//! The report at the end of the demo.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use super::stage::Stage;
 use super::tables::TermRow;
 use outbox_dispatcher::text::{span, table};
 
-/// Committed, rolled back, delivered, sent twice, dead.
+/// The table of messages: committed, rolled back, delivered, sent twice, dead.
 pub(super) fn messages(sold: &Sales, audit: &Audit, fleet: &Fleet) -> String {
     let dead: usize = audit.dead.values().sum();
     let rows = [
@@ -38,7 +38,7 @@ fn why_twice(twice: &[Twice], fleet: &Fleet) -> String {
     reasons.into_iter().collect::<Vec<_>>().join("; ")
 }
 
-/// Why the poller's death made some messages arrive twice, with one for an example.
+/// Why some messages arrived twice after the poller's death, with one message as an example.
 pub(super) fn crash(crash: &Crash, audit: &Audit) -> String {
     let mut text = format!(
         "The poller {} (epoch {}) was killed with {} requests on the wire. Nobody left could tell which of them had\n\
@@ -53,7 +53,7 @@ pub(super) fn crash(crash: &Crash, audit: &Audit) -> String {
     text
 }
 
-/// Dead letters by reason.
+/// The table of dead letters, by cause.
 pub(super) fn dead_letters(audit: &Audit) -> String {
     let rows: Vec<_> = audit
         .dead
@@ -67,7 +67,7 @@ fn answer(cause: &Cause) -> String {
     cause.status_code.map_or_else(|| "-".to_owned(), |code| code.to_string())
 }
 
-/// Who polled, from when (since the demo `began`), and until when.
+/// The table of terms: which replica polled, from when (since the demo `began`), and until when.
 pub(super) fn terms(terms: &[TermRow], began: SystemTime, fleet: &Fleet, crash: &Crash) -> String {
     let began = began.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let began_ms = i64::try_from(began).unwrap_or(0);
@@ -92,7 +92,7 @@ pub(super) fn terms(terms: &[TermRow], began: SystemTime, fleet: &Fleet, crash: 
     table(["term", "replica", "holder", "began", "lasted", "ended", "claimed", "delivered"], &rows)
 }
 
-/// The one line that it is all about, or what went wrong.
+/// The verdict in one line, or the breaches of the guarantee.
 pub(super) fn verdict(audit: &Audit) -> String {
     const SHOWN: usize = 10;
     if audit.faults.is_empty() {
@@ -106,10 +106,10 @@ pub(super) fn verdict(audit: &Audit) -> String {
     text
 }
 
-/// Commands for the database that is left behind.
+/// Commands that show more of the database that the demo leaves behind.
 pub(super) fn look_further(stage: &Stage, audit: &Audit) -> anyhow::Result<String> {
     let program = std::env::current_exe()?;
-    // As short as it can be typed from here.
+    // The shortest path that works from here.
     let here = std::env::current_dir()?;
     let program = program.strip_prefix(&here).unwrap_or(&program);
     let outbox = format!("{} --config {}", shell(program), shell(&stage.config()));
@@ -127,7 +127,7 @@ fn shell(path: &Path) -> String {
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// How long something took, for a line of progress.
+/// A duration in seconds, for a line of progress.
 pub(super) fn seconds(time: Duration) -> String {
     format!("{:.1}s", time.as_secs_f64())
 }

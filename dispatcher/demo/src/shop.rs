@@ -11,24 +11,24 @@ use sqlx::{Connection, SqliteConnection};
 use super::manner::Manner;
 use super::stage::Stage;
 
-/// Orders that are begun.
+/// The number of orders that the shop begins.
 const ORDERS: u32 = 2_200;
 
-/// Every so many orders, one is rolled back when all of it has been written.
+/// One order in this many is rolled back, after all of it has been written.
 const ROLLED_BACK: u32 = 11;
 
 const CREATE_ORDERS: &str =
     "CREATE TABLE orders (id INTEGER PRIMARY KEY, customer TEXT NOT NULL, cents INTEGER NOT NULL)";
 const INSERT_ORDER: &str = "INSERT INTO orders (id, customer, cents) VALUES (?1, ?2, ?3)";
 
-/// What the shop knows of its own doing.
+/// The shop's own account of its orders and messages.
 #[derive(Debug, Default)]
 pub(super) struct Sales {
     /// Orders that were committed.
     pub(super) orders: usize,
     /// Orders that were rolled back.
     pub(super) orders_rolled_back: usize,
-    /// The idempotency keys of the committed messages, and how their targets will answer.
+    /// The idempotency keys of the committed messages, and how the target of each will answer.
     pub(super) committed: HashMap<String, Manner>,
     /// The idempotency keys of the messages that were rolled back.
     pub(super) rolled_back: HashSet<String>,
@@ -41,9 +41,9 @@ struct OrderMessage {
     message: NewMessage,
 }
 
-/// Opens the shop: its own connection to the database that holds the outbox too, and its own table.
+/// Opens the shop. It has its own connection to the database that also holds the outbox, and its own table.
 pub(super) async fn open(stage: &Stage) -> anyhow::Result<SqliteConnection> {
-    // The shop's commits survive a kill. That they survive a power cut would cost the demo a disk flush for each.
+    // The shop's commits survive a kill, but not a power cut: that would cost a disk flush for each commit.
     let options = SqliteConnectOptions::new().filename(stage.database()).synchronous(SqliteSynchronous::Normal);
     let mut connection = SqliteConnection::connect_with(&options).await?;
     sqlx::query(CREATE_ORDERS).execute(&mut connection).await?;
@@ -59,7 +59,7 @@ pub(super) async fn sell(connection: &mut SqliteConnection) -> anyhow::Result<Sa
     Ok(sold)
 }
 
-/// The order and its messages: both or neither.
+/// Writes the order and its messages in one transaction: both or neither.
 async fn place(connection: &mut SqliteConnection, order: u32, sold: &mut Sales) -> anyhow::Result<()> {
     let told = messages(order);
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
@@ -83,7 +83,8 @@ async fn place(connection: &mut SqliteConnection, order: u32, sold: &mut Sales) 
     Ok(())
 }
 
-/// The warehouse hears of each order by a webhook, and every fourth customer has the app and gets a push.
+/// The messages of an order. The warehouse gets a webhook for each order. Every fourth customer has the app and gets a
+/// push.
 fn messages(order: u32) -> Vec<OrderMessage> {
     let mut messages = vec![webhook(order)];
     if order.is_multiple_of(4) {
@@ -97,7 +98,8 @@ fn webhook(order: u32) -> OrderMessage {
         13 | 63 => Manner::Busy,
         7 => Manner::Gone,
         21 => Manner::Refusing,
-        // Only among the first: a poller that met nothing but such ones, at the end, would take their receiver to be down.
+        // Only the first orders have such targets. A poller that met only broken targets at the end would conclude that
+        // their receiver is down.
         42 if order < 400 => Manner::Broken,
         _ => Manner::Well,
     };
@@ -109,10 +111,10 @@ fn webhook(order: u32) -> OrderMessage {
     OrderMessage { key, manner, message }
 }
 
-/// People wait for their push: it goes before the webhooks.
+/// The push for an order. People wait for it, so it has a higher priority than the webhooks.
 fn push(order: u32) -> OrderMessage {
     let manner = match order % 160 {
-        // FCM wants 10 s before it is asked again, so one must do.
+        // After a busy answer FCM needs 10 s before the next attempt, so the demo has only one such push.
         8 if order < 160 => Manner::Busy,
         40 => Manner::Gone,
         80 => Manner::Refusing,

@@ -1,4 +1,4 @@
-//! The directory of a demo: the database, the settings of its replicas, their logs. It is left behind.
+//! The directory of a demo: the database, the settings of its replicas, their logs. The demo leaves it behind.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde_json::json;
 
-/// Messages claimed and not yet marked at one time: what a crash can leave in doubt.
+/// The most messages that are claimed and not yet marked: a crash can leave this many in doubt.
 pub(super) const MAX_IN_FLIGHT: usize = 32;
 
-/// Where it all happens.
+/// The place of a demo.
 #[derive(Debug)]
 pub(super) struct Stage {
     /// The directory.
@@ -47,7 +47,7 @@ impl Stage {
     /// The setting `database.url`.
     pub(super) fn database_url(&self) -> anyhow::Result<String> {
         let path = self.database();
-        // SQLite URLs take options after a question mark, and percent signs for what is no letter.
+        // SQLite URLs take options after a question mark, and percent signs before the code of a character.
         Ok(format!("sqlite://{}", text(&path)?.replace('%', "%25").replace('?', "%3F")))
     }
 
@@ -59,7 +59,8 @@ impl Stage {
     }
 }
 
-/// Short times, so that a crash and its settling fit into half a minute. The defaults are more patient.
+/// The text of the settings. The times are short, so that a crash and its settling fit into half a minute. The defaults
+/// are longer.
 fn settings(database: &str, key: &str, receiver: SocketAddr) -> String {
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let (database, key) = (quoted(database), quoted(key));
@@ -104,7 +105,7 @@ timeout = "10s"
     )
 }
 
-/// What Google would hand out for a service account, except that the key opens nothing.
+/// A key file like those that Google hands out for a service account. The key opens nothing.
 fn service_account(receiver: SocketAddr) -> String {
     let account = json!({
         "type": "service_account",

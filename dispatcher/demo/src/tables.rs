@@ -1,4 +1,4 @@
-//! What the demo reads in the outbox tables, with plain SQL as anybody may.
+//! The outbox tables, as the demo reads them: with plain SQL, as any client may.
 
 use sqlx::SqlitePool;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -9,16 +9,16 @@ use super::stage::Stage;
 #[derive(Debug, Clone)]
 pub(super) struct Tables(SqlitePool);
 
-/// Who leads the term of this moment.
+/// The last term that began.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct Leader {
     pub(super) epoch: i64,
     pub(super) holder: String,
-    /// How long by now.
+    /// The age of the term, in milliseconds.
     pub(super) age_ms: i64,
 }
 
-/// What became of a message.
+/// A row of the outbox.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct MessageRow {
     pub(super) id: i64,
@@ -29,23 +29,23 @@ pub(super) struct MessageRow {
     pub(super) last_status_code: Option<i64>,
 }
 
-/// An attempt that may have been followed by another delivery.
+/// An attempt that another delivery may have followed.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub(super) struct DoubtRow {
     pub(super) message_id: i64,
     pub(super) outcome: String,
     pub(super) epoch: i64,
     pub(super) holder: String,
-    /// Whether a later term found it claimed and never marked; else the attempt itself ended so.
+    /// Whether a later term found the message claimed and never marked. If not, the attempt itself ended in doubt.
     pub(super) settled: bool,
 }
 
-/// A term, as it was logged.
+/// A term, as the term log names it.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct TermRow {
     pub(super) epoch: i64,
     pub(super) holder: String,
-    /// Milliseconds since 1970.
+    /// The start of the term, in milliseconds since 1970.
     pub(super) started_at: i64,
     pub(super) lasted_ms: Option<i64>,
     pub(super) ended_because: Option<String>,
@@ -60,12 +60,12 @@ impl Tables {
         Ok(Self(SqlitePool::connect_with(options).await?))
     }
 
-    /// How many messages still wait.
+    /// The number of pending messages.
     pub(super) async fn pending(&self) -> sqlx::Result<i64> {
         sqlx::query_scalar("SELECT count(*) FROM outbox WHERE status = 'PENDING'").fetch_one(&self.0).await
     }
 
-    /// Whether some push message has not been tried yet.
+    /// Whether the poller has not yet tried some push message.
     pub(super) async fn has_untried_pushes(&self) -> sqlx::Result<bool> {
         let statement =
             "SELECT EXISTS (SELECT 1 FROM outbox WHERE channel = 'push' AND status = 'PENDING' AND attempts = 0)";
@@ -94,7 +94,7 @@ impl Tables {
         sqlx::query_as(statement).fetch_all(&self.0).await
     }
 
-    /// Every term, in the order of their epochs.
+    /// Every term, in the order of the epochs.
     pub(super) async fn terms(&self) -> sqlx::Result<Vec<TermRow>> {
         let statement = "SELECT epoch, holder, started_at, ended_at - started_at AS lasted_ms, ended_because,
                                 claimed, delivered

@@ -1,7 +1,7 @@
-//! Raw database: claims and marks in a table of two columns, by statements that are nobody's. What it reaches is D.
+//! Raw database: claims and marks in a table of two columns, by the simplest statements. Its rate is D.
 //!
-//! As in the product the next claim is written while the last batch is being marked, on two connections. SQLite has one
-//! writer, and two connections would only wait for each other there.
+//! As in the product, the next claim is written while the last batch is marked, on two connections. SQLite has one
+//! writer, so two connections would only wait for each other there.
 
 use std::time::Instant;
 
@@ -14,25 +14,25 @@ use uuid::Uuid;
 use crate::number::float;
 use crate::usage::Usage;
 
-/// Where, and how much. No `Debug`: a password must not get into a log.
+/// The database and the number of rows. No `Debug`: a password must not get into a log.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Orders {
     /// The database, with its password.
     pub(crate) url: String,
     /// The schema, on PostgreSQL.
     pub(crate) schema: Option<String>,
-    /// Rows to claim and mark.
+    /// The number of rows to claim and mark.
     pub(crate) rows: usize,
-    /// Rows of one claim.
+    /// The number of rows of one claim.
     pub(crate) batch: usize,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Measured {
     /// Rows a second.
     pub(crate) rate: f64,
-    /// What the client took.
+    /// The usage of the client.
     pub(crate) usage: Usage,
 }
 
@@ -43,7 +43,7 @@ pub(super) async fn measure(orders: Orders) -> anyhow::Result<Measured> {
     make_tables(&database, rows).await?;
     let batches: Vec<Vec<i64>> =
         (1..=i64::try_from(rows)?).collect::<Vec<_>>().chunks(batch).map(<[i64]>::to_vec).collect();
-    // Both connections are there before the clock runs.
+    // Both connections are open before the clock starts.
     tokio::try_join!(run(&database, "SELECT 1"), run(&database, "SELECT 1"))?;
     let before = Usage::own();
     let began = Instant::now();

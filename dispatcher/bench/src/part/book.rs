@@ -1,4 +1,4 @@
-//! What came, and when: written by a receiver, read by the bench.
+//! The requests that arrived, and when. The receiver writes the book, and the bench reads it.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,45 +9,45 @@ use serde::{Deserialize, Serialize};
 use super::committer::age_of;
 use crate::number::{Percentiles, float};
 
-/// How finely it is noted when requests came.
+/// The length of a slot: the precision of the noted times.
 const SLOT: Duration = Duration::from_millis(50);
 
-/// Slots: an hour and a half. What comes later counts for the last one.
+/// The number of slots: about an hour and a half. A later request counts for the last slot.
 const SLOTS: usize = 100_000;
 
-/// What came since the count began.
+/// The requests that arrived since the count began.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Arrivals {
-    /// Requests.
+    /// The number of requests.
     pub(crate) count: u64,
-    /// When the first came, in microseconds since the count began.
+    /// The time of the first request, in microseconds since the count began.
     first: u64,
-    /// When the last came.
+    /// The time of the last request, in microseconds since the count began.
     last: u64,
-    /// Requests in each slot since the count began.
+    /// The requests in each slot since the count began.
     slots: Vec<u32>,
-    /// From commit to here, of bodies that say when they were committed.
+    /// The times from commit to receiver, for bodies that name the time of their commit.
     pub(crate) latency: Percentiles,
 }
 
 impl Arrivals {
-    /// Requests a second, from the first to the last.
+    /// Requests a second, from the first request to the last.
     pub(crate) fn rate(&self) -> f64 {
         float(self.count) * 1e6 / float((self.last.saturating_sub(self.first)).max(1))
     }
 
-    /// Requests a second to the last, since a moment after the count began.
+    /// Requests a second from `moment`, counted since the count began, to the last request.
     pub(crate) fn rate_since(&self, moment: Duration) -> f64 {
         let last = Duration::from_micros(self.last);
         float(self.count) / last.saturating_sub(moment).as_secs_f64().max(1e-6)
     }
 
-    /// Requests a second between the moment when so many had come and the moment when so many had.
+    /// Requests a second between two moments: when `from` requests had come, and when `to` requests had come.
     pub(crate) fn rate_between(&self, from: f64, to: f64) -> f64 {
         (to - from) / (self.seconds_until(to) - self.seconds_until(from)).max(1e-6)
     }
 
-    /// Requests a second in each whole window between the first and the last.
+    /// Requests a second in each whole window between the first request and the last.
     pub(crate) fn windows(&self, window: Duration) -> Vec<f64> {
         let width = usize::try_from(window.as_millis() / SLOT.as_millis()).unwrap_or(1).max(1);
         let begin = usize::try_from(u128::from(self.first) / SLOT.as_micros()).unwrap_or_default() + 1;
@@ -56,7 +56,7 @@ impl Arrivals {
         whole.chunks_exact(width).map(rate).collect()
     }
 
-    /// When so many had come. Within a slot they are taken to have come evenly.
+    /// The seconds until `wanted` requests had come. The requests of a slot count as spread evenly.
     fn seconds_until(&self, wanted: f64) -> f64 {
         let mut before = 0.0;
         for (place, &here) in self.slots.iter().enumerate() {
@@ -70,14 +70,14 @@ impl Arrivals {
     }
 }
 
-/// One count, from its beginning.
+/// One count of requests, from its beginning.
 pub(super) struct Book {
     began: Instant,
     pub(super) count: AtomicU64,
     first: AtomicU64,
     last: AtomicU64,
     slots: Vec<AtomicU32>,
-    /// Whether bodies say when they were committed: the first one tells for all.
+    /// Whether bodies name the time of their commit. The first body without a time ends the search for all later ones.
     dated: AtomicBool,
     latencies: Mutex<Vec<u32>>,
 }
@@ -124,17 +124,17 @@ impl Book {
     }
 }
 
-/// Enters a request into the count of the moment.
+/// Enters a request into the present count.
 pub(super) fn enter(book: &Mutex<Arc<Book>>, body: &[u8]) {
     current(book).enter(body);
 }
 
-/// The count of the moment.
+/// The present count.
 pub(super) fn current(book: &Mutex<Arc<Book>>) -> Arc<Book> {
     book.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Counts from nothing.
+/// Begins a new count at zero.
 pub(super) fn begin(book: &Mutex<Arc<Book>>) {
     *book.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Book::new());
 }

@@ -1,7 +1,7 @@
-//! An application that commits one row at a time, at a steady rate, whether or not the last one is through.
+//! An application that commits one row at a time, at a steady rate, without waiting for the previous commit.
 //!
-//! Either into the outbox, and the receiver tells how long ago that was; or into a bare table, with a bare request right
-//! after it: what the product's latency is compared with.
+//! It commits into the outbox, and the receiver measures the time since the commit. Or it commits into a bare table and
+//! sends a bare request right afterwards: the product's latency is compared with that.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -17,45 +17,45 @@ use tokio::time::MissedTickBehavior;
 use super::poster::bare_client;
 use crate::number::Percentiles;
 
-/// The member of a body that says when it was committed: microseconds since 1970.
+/// The member of a body that holds the time of the commit, in microseconds since 1970.
 const COMMITTED: &str = "\"committed_us\"";
 
-/// What to commit, and how fast. No `Debug`: a password must not get into a log.
+/// The number of commits, their rate and their place. No `Debug`: a password must not get into a log.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Orders {
     /// The database, with its password.
     pub(crate) url: String,
     /// The schema, on PostgreSQL.
     pub(crate) schema: Option<String>,
-    /// Where the messages are to go.
+    /// The target of the messages.
     pub(crate) target: String,
-    /// How many commits.
+    /// The number of commits.
     pub(crate) commits: usize,
-    /// How long from one to the next.
+    /// The time from one commit to the next.
     pub(crate) every: Duration,
-    /// How many connections.
+    /// The number of connections.
     pub(crate) connections: u32,
-    /// Into a bare table, with a request of one's own after it.
+    /// Whether to commit into a bare table, and send a bare request after each commit.
     pub(crate) bare: bool,
-    /// Where to wake the poller after each commit.
+    /// The place for the hint after each commit. None: no hints.
     pub(crate) hints: Option<Hints>,
 }
 
-/// Where an application wakes the poller.
+/// The Redis where an application gives hints to the poller.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Hints {
-    /// The Redis, with its password.
+    /// The URL of the Redis, with its password.
     pub(crate) url: String,
-    /// The authority of its certificate.
+    /// The authority that signed the certificate of the Redis.
     pub(crate) tls_ca: String,
     /// The UUID of the outbox.
     pub(crate) outbox_id: String,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Committed {
-    /// From before the insert to after the commit or, in a bare table, after the answer to the request.
+    /// The time from before the insert to after the commit. With a bare table, to after the answer to the request.
     pub(crate) took: Percentiles,
     /// Commits a second.
     pub(crate) rate: f64,
@@ -83,7 +83,7 @@ pub(super) async fn commit(orders: Orders) -> anyhow::Result<Committed> {
     Ok(Committed { took: Percentiles::of(took), rate })
 }
 
-/// An application that runs has its connections.
+/// Opens all connections before the clock starts: a running application has its connections open.
 async fn open_all(database: &Database, connections: u32) -> sqlx::Result<()> {
     let all = 0..connections;
     match database {
@@ -100,7 +100,7 @@ struct Application {
     target: String,
     bare: bool,
     hints: Option<Arc<RedisHints>>,
-    /// The queue for a connection. That of the pool would give up where the server does not keep up.
+    /// The queue for a connection. The pool's own queue would give up where the server is too slow for the rate.
     turns: Arc<Semaphore>,
 }
 
@@ -181,12 +181,13 @@ fn now_micros() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// About 250 bytes, and when this was.
+/// A payload of about 250 bytes that holds the present time.
 fn dated_payload() -> String {
     format!("{{{COMMITTED}: {}, \"text\": \"{}\"}}", now_micros(), "x".repeat(200))
 }
 
-/// How many microseconds ago the body says it was committed. The databases write JSON in ways of their own.
+/// The microseconds since the time that the body names. Each database writes JSON in its own way, so only the digits
+/// after the name are read.
 pub(super) fn age_of(body: &[u8]) -> Option<u32> {
     let place = body.windows(COMMITTED.len()).position(|name| name == COMMITTED.as_bytes())?;
     let digits: String = body[place + COMMITTED.len()..]

@@ -1,4 +1,4 @@
-//! An application that enqueues: through the library, and by bare inserts of the same rows into the same table.
+//! An application that enqueues through the library, and then by bare inserts of the same rows into the same table.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -14,37 +14,37 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::number::{Percentiles, float};
 use crate::rows::payload;
 
-/// Messages of one statement.
+/// The messages of one batch.
 const AT_ONCE: usize = 1_000;
 
-/// Of so many messages that are enqueued at once, one is enqueued alone.
+/// For this many messages that are enqueued in batches, one message is enqueued alone.
 const ALONE: usize = 100;
 
-/// Where, and how much. No `Debug`: a password must not get into a log.
+/// The outbox and the number of messages. No `Debug`: a password must not get into a log.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Orders {
     /// The database, with its password.
     pub(crate) url: String,
     /// The schema, on PostgreSQL.
     pub(crate) schema: Option<String>,
-    /// Where the messages are to go.
+    /// The target of the messages.
     pub(crate) target: String,
-    /// How many, each way.
+    /// The number of messages for each of the two ways.
     pub(crate) messages: usize,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Enqueued {
-    /// Statements to enqueue one.
+    /// The statements that the library needs to enqueue one message.
     pub(crate) statements: f64,
-    /// To enqueue one in a transaction that is open.
+    /// The time to enqueue one message in an open transaction.
     pub(crate) one: Percentiles,
-    /// The same by a bare insert.
+    /// The time of a bare insert of one row in an open transaction.
     pub(crate) one_bare: Percentiles,
-    /// Messages a second, so many at once, each batch with its commit.
+    /// Messages a second through the library, in batches. Each batch has its own commit.
     pub(crate) many: f64,
-    /// The same by a bare insert.
+    /// Messages a second by bare inserts of as many rows.
     pub(crate) many_bare: f64,
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn measure(orders: Orders) -> anyhow::Result<Enqueued> {
     }
 }
 
-/// Counts what sqlx sends, by the events that it logs.
+/// Counts the statements that sqlx sends, by the events that sqlx logs.
 struct Statements(Arc<AtomicUsize>);
 
 impl<S: Subscriber> Layer<S> for Statements {
@@ -73,12 +73,12 @@ impl<S: Subscriber> Layer<S> for Statements {
     }
 }
 
-/// A connection that takes statements as they are.
+/// A connection that runs statements as they are written.
 trait Bare: OutboxConnection {
     async fn order(&mut self, sql: String) -> sqlx::Result<()>;
     async fn put(&mut self, sql: &str, values: Vec<&str>) -> sqlx::Result<()>;
     fn place(number: usize) -> String;
-    /// What a body is cast to.
+    /// The cast for a payload.
     const JSON: &'static str = "";
 }
 
@@ -133,7 +133,7 @@ struct Work {
     target: String,
     batches: usize,
     singles: usize,
-    /// Statements so far.
+    /// The number of statements so far.
     sent: Arc<AtomicUsize>,
 }
 
@@ -144,7 +144,7 @@ impl Work {
         Ok(Enqueued { statements, one: Percentiles::of(one), one_bare: Percentiles::of(one_bare), many, many_bare })
     }
 
-    /// One each way in turn, the time without that of the transaction's beginning and end.
+    /// Enqueues one message in each way, in turn. The times leave out the begin and the commit of the transaction.
     async fn singly<C: Bare>(&self, connection: &mut C) -> anyhow::Result<(Vec<u32>, Vec<u32>, f64)> {
         let (message, body, insert) = (self.message(), payload(), insert_of::<C>(1));
         let (mut ours, mut bare, mut sent) = (Vec::new(), Vec::new(), 0);
@@ -161,7 +161,7 @@ impl Work {
         Ok((ours, bare, float(sent) / float(self.singles)))
     }
 
-    /// Batches each way in turn: messages a second.
+    /// Enqueues batches in each way, in turn. Returns messages a second for the library and for the bare inserts.
     async fn at_once<C: Bare>(&self, connection: &mut C) -> anyhow::Result<(f64, f64)> {
         let (body, insert) = (payload(), insert_of::<C>(AT_ONCE));
         let messages: Vec<_> = (0..AT_ONCE).map(|_| self.message()).collect();

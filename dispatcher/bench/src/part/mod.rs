@@ -1,7 +1,8 @@
-//! The parts of a bench that run in processes of their own, so that what they take is not taken for the product's.
+//! The parts of a bench that run in processes of their own, so that their usage does not count as usage of the product.
 //!
-//! A part is this very program. It reads its orders as one line of JSON from standard input (a URL may hold a password,
-//! which no list of processes shall show), answers in such lines, and ends when its input does: it outlives nobody.
+//! A part is this program once more. It reads its orders from standard input, as one line of JSON: a URL may hold a
+//! password, which a list of processes must not show. It answers in lines of JSON, and ends when its standard input
+//! ends. So a part never outlives the bench.
 
 pub(super) mod bare;
 pub(super) mod book;
@@ -21,12 +22,12 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 
-/// What a part is to do. No `Debug`: some orders hold a password.
+/// The orders of a part. No `Debug`: some orders hold a password.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Orders {
-    /// Receive, count, and say what came when.
+    /// Receive requests, count them, and report when they came.
     Receive(receiver::Kind),
-    /// Send requests as fast as they are answered.
+    /// Send requests as fast as the receiver answers them.
     Post(poster::Orders),
     /// Claim and mark in a bare table.
     Bare(bare::Orders),
@@ -36,7 +37,7 @@ pub(super) enum Orders {
     Enqueue(enqueuer::Orders),
 }
 
-/// The hidden command: be a part.
+/// The hidden command, which runs this process as a part of a bench.
 pub async fn work() -> anyhow::Result<ExitCode> {
     let mut lines = standard_input();
     let Some(orders) = lines.recv().await else { return Ok(ExitCode::SUCCESS) };
@@ -51,7 +52,7 @@ pub async fn work() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says what came of the work, unless whoever gave it goes away first.
+/// Reports the result of the work, unless the bench closes standard input first.
 async fn until_left<T: Serialize>(
     mut lines: mpsc::UnboundedReceiver<String>,
     work: impl Future<Output = anyhow::Result<T>>,
@@ -62,7 +63,8 @@ async fn until_left<T: Serialize>(
     }
 }
 
-/// A thread of its own: one of the runtime would have to come back before the process may end.
+/// Reads standard input in a thread of its own. The process could not end before a thread of the runtime had finished
+/// reading.
 fn standard_input() -> mpsc::UnboundedReceiver<String> {
     let (sender, lines) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
@@ -82,7 +84,7 @@ fn say<T: Serialize>(answer: &T) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// A part from the other side.
+/// A part, as the bench sees it.
 #[derive(Debug)]
 pub(super) struct Part {
     child: Child,
@@ -103,7 +105,7 @@ impl Part {
         Ok(part)
     }
 
-    /// Gives orders to a new part, and waits until it has done them.
+    /// Gives orders to a new part, waits until it has carried them out, and returns its answer.
     pub(super) async fn done<T: DeserializeOwned>(orders: &Orders) -> anyhow::Result<T> {
         let mut part = Self::start(orders).await?;
         let answer = part.answer().await?;
@@ -112,7 +114,7 @@ impl Part {
         Ok(answer)
     }
 
-    /// Asks, and waits for the answer.
+    /// Asks the part a question, and waits for the answer.
     pub(super) async fn ask<T: DeserializeOwned>(&mut self, question: &str) -> anyhow::Result<T> {
         self.write(question).await?;
         self.answer().await
@@ -120,7 +122,7 @@ impl Part {
 
     /// Waits for the next answer.
     pub(super) async fn answer<T: DeserializeOwned>(&mut self) -> anyhow::Result<T> {
-        // A part that fails says why on standard error, which is ours.
+        // A part that fails gives the reason on standard error, which it shares with the bench.
         let line = self.answers.next_line().await?.context("a part of the bench ended early")?;
         serde_json::from_str(&line).context("a part of the bench answered in a way that is not understood")
     }
@@ -131,8 +133,8 @@ impl Part {
     }
 }
 
-/// This program once more. It knows no settings but those that it is given, and Ctrl-C is for the bench alone, which
-/// then ends it.
+/// A command that starts this program once more. The new process gets no settings from the environment. Ctrl-C reaches
+/// only the bench, which then ends the process.
 pub(super) fn own_program() -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("the path of this program is not known")?);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("OUTBOX_")) {

@@ -1,4 +1,4 @@
-//! Raw HTTP: a bare client that sends as fast as it is answered. What it reaches is H.
+//! Raw HTTP: a bare client that sends as fast as the receiver answers. Its rate is H.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -11,27 +11,27 @@ use crate::number::Percentiles;
 use crate::rows::payload;
 use crate::usage::Usage;
 
-/// What to send.
+/// The requests to send.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Orders {
-    /// Where to.
+    /// The URL of the receiver.
     pub(crate) url: String,
-    /// How many requests.
+    /// The number of requests.
     pub(crate) requests: usize,
-    /// How many at one time.
+    /// The number of requests in flight.
     pub(crate) in_flight: usize,
-    /// Over HTTP/2, how many connections; each client has one.
+    /// The number of clients. Over HTTP/2 each client has one connection.
     pub(crate) clients: usize,
-    /// The authority to trust, as PEM.
+    /// The certificate authority to trust, as PEM.
     pub(crate) tls_ca: Option<String>,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Posted {
-    /// How long requests took.
+    /// The durations of the requests.
     pub(crate) took: Percentiles,
-    /// What the client took.
+    /// The usage of the client.
     pub(crate) usage: Usage,
 }
 
@@ -52,7 +52,7 @@ pub(super) async fn post(orders: Orders) -> anyhow::Result<Posted> {
     Ok(Posted { took: Percentiles::of(took), usage: Usage::own() })
 }
 
-/// A client that does no more than it must.
+/// An HTTP client with no more work than it needs.
 pub(crate) fn bare_client() -> reqwest::Result<reqwest::Client> {
     client(None)
 }
@@ -66,7 +66,7 @@ fn client(tls_ca: Option<&str>) -> reqwest::Result<reqwest::Client> {
     }
 }
 
-/// One request after the other while there are any left.
+/// Sends one request after the other until none is left. Returns the durations in microseconds.
 async fn send_on(client: reqwest::Client, url: String, left: Arc<AtomicUsize>) -> anyhow::Result<Vec<u32>> {
     let (body, mut took) = (payload(), Vec::new());
     while left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {

@@ -1,5 +1,5 @@
-//! Stands in for FCM: TLS, HTTP/2, so many streams to a connection, so long to an answer; and a place to fetch tokens
-//! from, which asks nobody who he is.
+//! A stand-in for FCM: TLS, HTTP/2, a limit of streams to a connection, and a fixed time to an answer. It also hands
+//! out tokens, to any caller.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -23,20 +23,20 @@ use tokio_rustls::TlsAcceptor;
 
 use super::book::{Book, enter};
 
-/// Streams to a connection, as FCM has it.
+/// The streams to a connection, as FCM allows them.
 pub(crate) const STREAMS: u32 = 100;
 
-/// From a request to its answer.
+/// The time from a request to its answer.
 pub(crate) const THINKING: Duration = Duration::from_millis(100);
 
-/// For 127.0.0.1, its own authority. Its key is public, so it proves nothing to anybody.
+/// A certificate for 127.0.0.1 that is its own authority. Its key is public, so it proves nothing.
 pub(crate) const CERTIFICATE: &str = include_str!("throw_away_cert.pem");
 const KEY: &str = include_str!("throw_away_key.pem");
 
-/// A body has 250 bytes and a name around it.
+/// The longest body. A message has about 250 bytes, and JSON around them.
 const LONGEST: usize = 64 * 1024;
 
-/// Listens on loopback; gives the URLs for messages and for tokens.
+/// Listens on loopback. Returns the URL for messages and the URL for tokens.
 pub(super) async fn listen(book: Arc<Mutex<Arc<Book>>>) -> anyhow::Result<(String, String)> {
     let (messages, tokens) = (TcpListener::bind("127.0.0.1:0").await?, TcpListener::bind("127.0.0.1:0").await?);
     let (url, token_url) =
@@ -68,7 +68,7 @@ async fn converse(socket: TcpStream, acceptor: TlsAcceptor, book: Arc<Mutex<Arc<
     let service = service_fn(move |request| answer(request, book.clone()));
     let mut server = http2::Builder::new(TokioExecutor::new());
     server.max_concurrent_streams(STREAMS);
-    // It ends when the other side goes away.
+    // The connection ends when the client closes it.
     let _ = server.serve_connection(TokioIo::new(socket), service).await;
 }
 

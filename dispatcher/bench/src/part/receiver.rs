@@ -1,5 +1,5 @@
-//! Takes webhooks: as little HTTP/1.1 as answers every request with 200, at once or after a while, counts it, and notes when
-//! it came.
+//! The receiver of webhooks. It reads only as much of HTTP/1.1 as it needs. It answers every request with 200, at once
+//! or after a pause. It counts each request and notes its time.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
@@ -14,53 +14,53 @@ use tokio::sync::mpsc;
 use super::book::{Arrivals, Book, begin, current, enter};
 use super::{Orders, Part, push, say};
 
-/// What is received.
+/// The kind of the receiver.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum Kind {
     /// Webhooks, over plain HTTP/1.1.
     Webhooks {
-        /// From a request to its answer.
+        /// The time from a request to its answer.
         thinking: Duration,
     },
-    /// What FCM takes, as it does.
+    /// A stand-in for FCM.
     Fcm,
 }
 
-/// The receiver from the other side.
+/// A receiver, as the bench sees it.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     part: Part,
-    /// Where requests go.
+    /// The URL for requests.
     pub(crate) url: String,
-    /// Where tokens are fetched for that, if they are.
+    /// The URL for tokens. Empty for webhooks.
     pub(crate) tokens: String,
 }
 
 impl Receiver {
-    /// Starts one on loopback.
+    /// Starts a receiver on loopback.
     pub(crate) async fn start(kind: Kind) -> anyhow::Result<Self> {
         let mut part = Part::start(&Orders::Receive(kind)).await?;
         let (url, tokens) = part.answer().await?;
         Ok(Self { part, url, tokens })
     }
 
-    /// Counts from nothing.
+    /// Begins a new count at zero.
     pub(crate) async fn begin(&mut self) -> anyhow::Result<()> {
         self.part.ask("begin").await
     }
 
-    /// Requests so far.
+    /// The requests since the count began.
     pub(crate) async fn count(&mut self) -> anyhow::Result<u64> {
         self.part.ask("count").await
     }
 
-    /// All that is known of them.
+    /// The requests since the count began, with their times.
     pub(crate) async fn arrivals(&mut self) -> anyhow::Result<Arrivals> {
         self.part.ask("report").await
     }
 }
 
-/// Receives until nobody asks any more.
+/// Receives until the bench closes the questions.
 pub(super) async fn serve(kind: Kind, mut questions: mpsc::UnboundedReceiver<String>) -> anyhow::Result<()> {
     let book = Arc::new(Mutex::new(Arc::new(Book::new())));
     match kind {
@@ -99,7 +99,7 @@ async fn converse(mut socket: TcpStream, book: Arc<Mutex<Arc<Book>>>, thinking: 
         while let Some((head, whole)) = whole_request(&seen) {
             enter(&book, &seen[head..whole]);
             seen.drain(..whole);
-            // Also no sleep at all takes until the next tick of the timer.
+            // Even a sleep of no length lasts until the next tick of the timer.
             if !thinking.is_zero() {
                 tokio::time::sleep(thinking).await;
             }
@@ -110,7 +110,7 @@ async fn converse(mut socket: TcpStream, book: Arc<Mutex<Arc<Book>>>, thinking: 
     }
 }
 
-/// Where the body of the first request begins and ends, once all of it is there.
+/// The beginning and the end of the body of the first request. None until the whole request is there.
 fn whole_request(seen: &[u8]) -> Option<(usize, usize)> {
     let head = seen.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(&seen[..head]).ok()?;

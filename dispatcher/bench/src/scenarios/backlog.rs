@@ -1,4 +1,4 @@
-//! A long backlog: whether it goes on as it began, and in the same memory.
+//! A long backlog: whether the last tenth is as fast as the first, and needs no more memory.
 
 use crate::measure::Bench;
 use crate::number::{float, median};

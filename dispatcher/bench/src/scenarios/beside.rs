@@ -1,4 +1,4 @@
-//! A drain in an outbox that holds other rows too, beside one that holds nothing else.
+//! A drain in an outbox that also holds other rows, beside a drain in an outbox without them.
 
 use super::{drain, plain_drain};
 use crate::grounds::Site;
@@ -10,20 +10,20 @@ use crate::rows::{self, Rows};
 use crate::say;
 use crate::scenario::Measure;
 
-/// What a drain is beside.
+/// A condition under which a drain is measured.
 struct Condition<'a> {
     name: &'static str,
     measure: Measure,
-    /// Rows that the outbox holds.
+    /// The rows that the outbox holds, and how many of each kind.
     held: &'a [(Rows, usize)],
-    /// Rows that are delivered.
+    /// The kind of the rows to deliver.
     due: Rows,
     manner: Manner,
-    /// The rows that it holds are removed meanwhile: each round needs them anew.
+    /// Whether a round uses up the outbox, so that each round needs a new one.
     removes: bool,
 }
 
-/// Beside rows that were delivered and are kept.
+/// A drain beside rows that were delivered and are kept.
 pub(super) async fn history(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
     let held = [(Rows::Delivered { days: 1 }, bench.plan.scaled(5_000_000))];
     let manner = Manner::plain(bench.plan.in_flight);
@@ -31,7 +31,7 @@ pub(super) async fn history(bench: &mut Bench<'_>, rows: usize) -> anyhow::Resul
     compare(bench, rows, &Condition { name, measure, held: &held, due: Rows::Due, manner, removes: false }).await
 }
 
-/// Beside rows that are not due yet.
+/// A drain beside rows that are not due yet.
 pub(super) async fn future(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
     let plan = bench.plan;
     let held = [(Rows::Tomorrow, plan.scaled(1_000_000)), (Rows::Waiting, plan.scaled(100_000))];
@@ -40,7 +40,7 @@ pub(super) async fn future(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result
     compare(bench, rows, &Condition { name, measure, held: &held, due: Rows::Due, manner, removes: false }).await
 }
 
-/// With ordering keys; then without, beside keys whose rows wait.
+/// A drain of rows with ordering keys. Then a drain without, beside ordering keys whose rows wait.
 pub(super) async fn ordered(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
     let plan = bench.plan;
     let manner = Manner::plain(plan.in_flight);
@@ -63,7 +63,7 @@ pub(super) async fn ordered(bench: &mut Bench<'_>, rows: usize) -> anyhow::Resul
     Ok(figures)
 }
 
-/// While rows that are past their retention are removed.
+/// A drain while the poller removes rows that are past their retention.
 pub(super) async fn retention(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
     let old = bench.plan.scaled(1_000_000);
     let held = [(Rows::Delivered { days: 2 }, old)];
@@ -72,7 +72,7 @@ pub(super) async fn retention(bench: &mut Bench<'_>, rows: usize) -> anyhow::Res
     compare(bench, rows, &Condition { name, measure, held: &held, due: Rows::Due, manner, removes: true }).await
 }
 
-/// Rounds of a plain drain and one under the condition.
+/// Measures rounds of a plain drain and a drain under the condition.
 async fn compare(bench: &mut Bench<'_>, rows: usize, condition: &Condition<'_>) -> anyhow::Result<Vec<Figure>> {
     let Condition { name, measure, held, due, manner, removes } = condition;
     let (mut plain, mut under, mut removed) = (Vec::new(), Vec::new(), Vec::new());

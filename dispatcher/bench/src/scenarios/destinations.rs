@@ -1,4 +1,5 @@
-//! A healthy destination behind many rows of one that is dead and of one that is slow, beside the healthy one alone.
+//! A healthy destination behind many rows of a dead destination and of a slow one, beside the healthy destination
+//! alone.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -15,20 +16,20 @@ use crate::rows::{self, Rows};
 use crate::say;
 use crate::scenario::Measure;
 
-/// From a request to the answer of the slow destination.
+/// The time from a request to the answer of the slow destination.
 const THINKING: Duration = Duration::from_secs(10);
 
 /// Messages a second to the healthy destination.
 #[derive(Debug, Clone, Copy)]
 struct Rates {
-    /// From the first to the last.
+    /// From the first message to the last.
     flowing: f64,
-    /// From the start of the term to the last.
+    /// From the start of the term to the last message.
     whole: f64,
 }
 
 pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
-    // Never listens: whoever connects is refused, and nobody else gets the port.
+    // This socket never listens. A client that connects is refused, and no other process gets the port.
     let dead = TcpSocket::new_v4()?;
     dead.bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
     let dead_url = format!("http://{}/hook", dead.local_addr()?);
@@ -55,7 +56,8 @@ pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Ve
     ])
 }
 
-/// Delivers `rows` to the healthy destination that are put in behind what is `held` for others.
+/// Inserts the `held` rows for other destinations, and then `rows` for the healthy destination. Measures the delivery
+/// of the latter.
 async fn measure(bench: &mut Bench<'_>, held: &[(&String, usize)], rows: usize) -> anyhow::Result<Rates> {
     let site = bench.grounds.site().await?;
     for (target, count) in held {
@@ -68,7 +70,7 @@ async fn measure(bench: &mut Bench<'_>, held: &[(&String, usize)], rows: usize) 
     Ok(rates)
 }
 
-/// Has the healthy rows delivered; the slow ones would take hours.
+/// Delivers the rows of the healthy destination, and then kills the replica: the slow rows would take hours.
 async fn deliver(bench: &mut Bench<'_>, site: &Site, rows: usize) -> anyhow::Result<Rates> {
     let before = epoch(&site.database).await?;
     bench.receiver.begin().await?;

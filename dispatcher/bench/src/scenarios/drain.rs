@@ -1,4 +1,4 @@
-//! How fast due rows are delivered, beside what HTTP and the database reach alone.
+//! The rate at which due rows are delivered, beside the rates of HTTP and of the database alone.
 
 use crate::measure::{Bench, Delivered, Posted};
 use crate::number::{Percentiles, median, median_of};
@@ -8,7 +8,7 @@ use crate::rows::{self, Rows};
 use crate::say;
 use crate::scenario::Measure;
 
-/// A round: all three, one after the other.
+/// A round: the three measurements, one after the other.
 struct Round {
     http: Posted,
     database: f64,
@@ -77,7 +77,7 @@ fn costs(rounds: &[Round]) -> Vec<Figure> {
     ]
 }
 
-/// The median, where every round was told.
+/// The median. None where the figure of any round is missing.
 fn median_told(rounds: &[Round], what: impl Fn(&Round) -> Option<f64>) -> Option<f64> {
     rounds.iter().map(what).collect::<Option<Vec<_>>>().map(median)
 }

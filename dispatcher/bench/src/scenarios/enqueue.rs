@@ -1,4 +1,4 @@
-//! What an application pays to enqueue: one message in its transaction, and many at once.
+//! The cost for an application to enqueue one message in its transaction, and to enqueue many at once.
 
 use crate::measure::Bench;
 use crate::number::median_of;

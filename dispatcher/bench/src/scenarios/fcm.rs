@@ -1,4 +1,4 @@
-//! FCM, or what stands in for it: whether as many connections are opened as the rate needs.
+//! FCM, or rather its stand-in: whether the product opens as many connections as the rate needs.
 
 use std::path::Path;
 
@@ -17,15 +17,15 @@ use crate::rows::Rows;
 use crate::say;
 use crate::scenario::Measure;
 
-/// Messages in flight.
+/// The messages in flight.
 const IN_FLIGHT: usize = 1_500;
 
-/// What is in the demo's key file too: it opens nothing.
+/// The key of the demo's service account. It opens nothing.
 const KEY: &str = include_str!("../../../demo/src/throw_away_key.pem");
 
 pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
     let receiver = Receiver::start(Kind::Fcm).await?;
-    // Whatever is delivered in this scenario goes there.
+    // This scenario delivers everything to the stand-in.
     let webhooks = std::mem::replace(&mut bench.receiver, receiver);
     let figures = measure(bench, rows).await;
     bench.receiver = webhooks;
@@ -54,7 +54,7 @@ async fn measure(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figur
     ])
 }
 
-/// As many connections as its streams need.
+/// The rate of a bare client with as many connections as its streams need.
 async fn bare_client(bench: &mut Bench<'_>, requests: usize) -> anyhow::Result<f64> {
     bench.receiver.begin().await?;
     let orders = poster::Orders {
@@ -84,7 +84,7 @@ fn manner(bench: &Bench<'_>) -> anyhow::Result<Manner> {
         "kind": "fcm",
         "base_url": bench.receiver.url,
         "allow_networks": ["127.0.0.0/8"],
-        // The stand-in has no quota that the product would have to keep to.
+        // The stand-in has no quota, so the product needs no limit.
         "rate": 0,
         "credentials": credentials,
         "tls_ca": tls_ca,

@@ -1,4 +1,4 @@
-//! What a fleet takes that has nothing to do, beside what its settings imply.
+//! The cost of a fleet that has nothing to do, beside the cost that its settings imply.
 
 use std::time::{Duration, Instant};
 
@@ -14,17 +14,19 @@ use outbox_dispatcher::config::Config;
 use outbox_dispatcher::destinations::LISTEN;
 use outbox_dispatcher::term::leadership::campaign_interval;
 
-/// Replicas.
+/// The number of replicas.
 const REPLICAS: usize = 50;
 
-/// Watched for so many terms, so that hand-overs are among what is counted, in due proportion.
+/// The number of terms that the bench watches, so that the counts include hand-overs in due proportion.
 const TERMS: f64 = 2.0;
 
-/// Wait for what a fleet does once, when it starts: PostgreSQL counts what a connection did up to ten seconds later.
+/// The wait until the work at the start of a fleet is over. PostgreSQL counts the work of a connection up to ten
+/// seconds late.
 const SETTLE: Duration = Duration::from_secs(12);
 
-/// Whoever polls for the first time prepares its statements, each a transaction to PostgreSQL, and looks for what is old. How many
-/// others wait for their turn is all the same to the database, so its count is also taken of one alone, after so many terms.
+/// The number of terms before the counts of a lone replica begin. A replica that polls for the first time prepares its
+/// statements, each a transaction to PostgreSQL, and looks for old rows. The number of replicas that wait for their
+/// turn makes no difference to the database. So the database's counts are also taken of one replica alone.
 const TURNS: f64 = 2.0;
 
 #[derive(Default)]
@@ -64,7 +66,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// Starts so many replicas, and counts for some terms what they take, but for what they take at first.
+/// Starts `count` replicas, waits for the time `first`, and then measures their usage for some terms.
 async fn watch(bench: &mut Bench<'_>, count: usize, first: Duration, rounds: &mut Rounds) -> anyhow::Result<()> {
     let config = &bench.grounds.config;
     let site = bench.grounds.site().await?;
@@ -90,8 +92,9 @@ async fn watch(bench: &mut Bench<'_>, count: usize, first: Duration, rounds: &mu
     bench.grounds.remove(site).await
 }
 
-/// Followers campaign with one command per campaign interval and half of its jitter; the poller renews by a script of
-/// three commands, thrice per ttl; and at the end of a term there is the release, and all campaign at once.
+/// The Redis commands a second that the settings imply. A follower campaigns with one command per campaign interval and
+/// half of its jitter. The poller renews by a script of three commands, three times per ttl. At the end of a term the
+/// poller releases the lease, and all replicas campaign at once.
 fn implied_commands(config: &Config, replicas: usize) -> f64 {
     let followers = float(replicas) - 1.0;
     let campaigns = followers / (campaign_interval(config.lease.ttl).as_secs_f64() * 1.15);
@@ -99,8 +102,9 @@ fn implied_commands(config: &Config, replicas: usize) -> f64 {
     campaigns + renewals + (followers + 5.0) / config.lease.term.as_secs_f64()
 }
 
-/// The poller polls, and reads what people paused; a term is begun, settles what earlier ones left and is ended by ten
-/// transactions, and its first polls follow each other closely.
+/// The commits a second that the settings imply. The poller polls, and reads the pauses that operators set. A term
+/// takes ten transactions to begin, to settle the claims of earlier terms, and to end. Its first polls follow each
+/// other closely.
 fn implied_commits(config: &Config) -> f64 {
     let polls_and_looks = 1.0 / config.dispatch.poll_interval.as_secs_f64() + 1.0 / LISTEN.as_secs_f64();
     polls_and_looks + 15.0 / config.lease.term.as_secs_f64()

@@ -1,5 +1,5 @@
-//! How long from an application's commit to the receiver, beside what a bare commit and a bare request take one after
-//! the other: what an application pays that calls the receiver itself.
+//! The time from an application's commit to the receiver. Beside it stands the time of a bare commit and a bare
+//! request, one after the other: the cost for an application that calls the receiver itself.
 
 use std::time::{Duration, Instant};
 
@@ -17,17 +17,17 @@ use crate::say;
 use crate::scenario::Measure;
 use outbox_dispatcher::config::{LeaseProvider, Wakeup};
 
-/// From one commit to the next.
+/// The time from one commit to the next.
 const EVERY: Duration = Duration::from_millis(1);
 
-/// The same of commits that find the poller asleep, and how many of the others go to one of them.
+/// The time between lone commits, which find the poller asleep. There is one lone commit for this many others.
 const EVERY_LONE: Duration = Duration::from_millis(100);
 const TO_A_LONE_ONE: usize = 100;
 
-/// Connections of the application.
+/// The connections of the application.
 const CONNECTIONS: u32 = 16;
 
-/// How often it is looked how far the product is, and how long it may take after the last commit.
+/// How often the bench looks how many messages have arrived, and the longest wait after the last commit.
 const LOOK: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -93,13 +93,14 @@ async fn commit(
         _ => None,
     };
     let (url, schema, target) = (site.url.clone(), site.schema.clone(), bench.receiver.url.clone());
-    // SQLite has one writer: its connections would only wait for each other.
+    // SQLite has one writer, so several connections would only wait for each other.
     let connections = if url.starts_with("sqlite") { 1 } else { CONNECTIONS };
     let orders = committer::Orders { url, schema, target, commits, every, connections, bare, hints };
     Part::done(&Orders::Commit(orders)).await
 }
 
-/// What the commits took, and how long after the beginning of each its message arrived.
+/// Commits through the outbox. Returns the times of the commits, and the times from the beginning of each commit to the
+/// arrival of its message.
 async fn through_the_outbox(
     bench: &mut Bench<'_>,
     site: &Site,
@@ -108,7 +109,7 @@ async fn through_the_outbox(
 ) -> anyhow::Result<(Committed, Percentiles)> {
     bench.receiver.begin().await?;
     let mut replicas = Replicas::start(bench.grounds, site, &Manner::plain(bench.plan.in_flight)).await?;
-    // Its first message says that it polls.
+    // The arrival of this first message shows that the replica polls.
     rows::insert(&site.database, Rows::Due, 1, &bench.receiver.url).await?;
     arrived(bench, &mut replicas, 1).await?;
     bench.receiver.begin().await?;

@@ -1,4 +1,4 @@
-//! The scenarios, a file for each family.
+//! The scenarios, with a file for each family.
 
 mod backlog;
 mod beside;
@@ -37,7 +37,7 @@ pub(super) async fn run(bench: &mut Bench<'_>, scenario: Scenario) -> anyhow::Re
     Ok(Findings { scenario, rows, figures })
 }
 
-/// Has `manner` deliver rows that are put in just before.
+/// Inserts rows, and measures how replicas of `manner` deliver them.
 async fn drain(
     bench: &mut Bench<'_>,
     site: &Site,
@@ -50,7 +50,7 @@ async fn drain(
     bench.deliver(site, manner, rows).await
 }
 
-/// What others are compared with: as many rows that are due, in an outbox that holds nothing else.
+/// The drain that others are compared with: as many due rows, in an outbox that holds nothing else.
 async fn plain_drain(bench: &mut Bench<'_>, manner: &Manner, rows: usize) -> anyhow::Result<Delivered> {
     let site = bench.grounds.site().await?;
     let delivered = drain(bench, &site, manner, Rows::Due, rows).await?;

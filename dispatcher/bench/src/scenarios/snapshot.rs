@@ -1,5 +1,5 @@
-//! A drain while a transaction elsewhere keeps its snapshot, so that nothing that is replaced can be cleaned away, and
-//! while the poller changes; beside one without that transaction.
+//! A drain while another transaction keeps its snapshot, and while the poller changes. The snapshot prevents the
+//! database from cleaning away old row versions. Beside it stands a drain without that transaction.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::rows::Rows;
 use crate::say;
 use crate::scenario::Measure;
 
-/// A rate is told for each of these.
+/// The window for which the bench reports a rate.
 const WINDOW: Duration = Duration::from_secs(5);
 
-/// A term at full scale: 300,000 rows take several.
+/// The length of a term. At full scale, 300,000 rows take several terms.
 const TERM: Duration = Duration::from_secs(2);
 
 pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
@@ -58,17 +58,17 @@ pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Ve
     ])
 }
 
-/// What takes the snapshot.
+/// The statement that takes the snapshot.
 const LOOK: &str = "SELECT count(*) FROM outbox";
 
-/// A transaction that has read the outbox and goes on. It ends with its connection.
+/// A transaction that has read the outbox and stays open. It ends with its connection.
 struct Snapshot(Database);
 
 impl Snapshot {
     async fn hold(site: &Site) -> anyhow::Result<Self> {
         let options = ConnectOptions { url: &site.url, schema: site.schema.as_deref(), connections: 1 };
         let database = Database::connect(&options).await?;
-        // The pool has this one connection, which keeps the transaction that nobody ends.
+        // The pool has only this connection, which keeps the transaction open.
         let held = match &database {
             Database::Postgres(pool) => {
                 let mut connection = pool.acquire().await?;

@@ -1,4 +1,5 @@
-//! The changes. A message that was left as it is comes back as a problem that names it.
+//! The changes that an operator asks of a replica. When a message was left as it is, the replica answers with a problem
+//! that names it.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The questions.
+//! The questions that an operator asks of a replica.
 
 use async_trait::async_trait;
 use outbox_schema::desk::{
@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{Replica, if_there};
 use outbox_dispatcher::admin::api::{ByKey, CountBody, DestinationQuery, InvalidTargetFilter, Page, PruneBody};
 
-/// A filter, and a page of what it finds.
+/// A filter, and the page of the findings to return.
 #[derive(Serialize)]
 struct Filtered<'a, F> {
     #[serde(flatten)]

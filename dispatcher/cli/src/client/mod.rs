@@ -1,4 +1,4 @@
-//! A replica that answers for its outbox: the desk, over its admin API.
+//! A client of a replica, which answers for its outbox over the admin API.
 
 mod by_hand;
 mod desk;
@@ -15,16 +15,16 @@ use outbox_dispatcher::admin::api::{Kind, PREFIX, Problem};
 use outbox_dispatcher::explain::Explanation;
 use outbox_dispatcher::health::status::Status;
 
-/// How long a replica may take to take the call.
+/// The longest time to connect to a replica.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long a question may take: longer than a replica has patience with it.
+/// The longest time for a question. A replica gives up on a question sooner.
 const QUESTION_LIMIT: Duration = Duration::from_secs(40);
 
-/// The same of a change.
+/// The longest time for a change.
 const CHANGE_LIMIT: Duration = Duration::from_mins(15);
 
-/// Asks a replica.
+/// A client of the replica at one URL.
 #[derive(Debug, Clone)]
 pub(crate) struct Replica {
     base: Url,
@@ -32,34 +32,34 @@ pub(crate) struct Replica {
     client: Client,
 }
 
-/// A replica did not do what it was asked.
+/// The error of a request to a replica.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplicaError {
-    /// It is not where the URL says, or the network is in the way.
+    /// No replica is at the URL, or the network is in the way.
     #[error("the replica at {url} does not answer: {source}")]
     Unreachable {
-        /// Where.
+        /// The URL of the replica.
         url: Url,
-        /// The client's own words.
+        /// The error of the HTTP client.
         source: reqwest::Error,
     },
-    /// What was to be asked cannot be written down.
+    /// The request cannot be encoded.
     #[error("the request cannot be written: {0}")]
     Unasked(Box<dyn std::error::Error + Send + Sync>),
-    /// It said why.
+    /// The replica refused the request, and gave a reason.
     #[error("the replica at {url} says: {problem}")]
     Refused {
-        /// Which.
+        /// The URL of the replica.
         url: Url,
-        /// Its words.
+        /// The problem that the replica names.
         problem: Box<Problem>,
     },
-    /// Whoever answers there is no replica, or one of another release.
+    /// The server at the URL is no replica, or a replica of another release.
     #[error("{url} answers {status}, but not as an outbox replica of this release does: is it admin.listen of one?")]
     Foreign {
-        /// What was asked.
+        /// The URL of the request.
         url: Url,
-        /// What came back.
+        /// The status code of the answer.
         status: StatusCode,
     },
 }
@@ -67,13 +67,13 @@ pub enum ReplicaError {
 /// The URL or the token cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReplicaSetupError {
-    /// Not a URL of a replica. It is not repeated: it may hold a password.
+    /// The URL is not one of a replica. The error does not repeat the URL, since the URL may hold a password.
     #[error("--url: {reason}; it must be where admin.listen of a replica is reached, such as http://127.0.0.1:8640")]
     Url {
-        /// What is wrong.
+        /// The fault in the URL.
         reason: String,
     },
-    /// Not to be sent in a header.
+    /// No HTTP header can carry the token.
     #[error("admin.token has characters that no HTTP header can carry")]
     Token,
     /// The HTTP client could not be made.
@@ -82,7 +82,7 @@ pub(crate) enum ReplicaSetupError {
 }
 
 impl ReplicaSetupError {
-    /// Whether what was given is wrong, and not this machine.
+    /// Whether the URL or the token is wrong. If not, this machine is the cause.
     pub(crate) fn is_misuse(&self) -> bool {
         match self {
             Self::Url { .. } | Self::Token => true,
@@ -91,7 +91,7 @@ impl ReplicaSetupError {
     }
 }
 
-/// The URL of a replica, which paths are appended to.
+/// The URL of a replica, to which paths are appended.
 pub(crate) fn base(url: &str) -> Result<Url, ReplicaSetupError> {
     let wrong = |reason: &str| ReplicaSetupError::Url { reason: reason.to_owned() };
     let mut base = Url::parse(url).map_err(|why| wrong(&format!("this is not a URL: {why}")))?;
@@ -109,7 +109,7 @@ pub(crate) fn base(url: &str) -> Result<Url, ReplicaSetupError> {
 }
 
 impl Replica {
-    /// The replica that is reached at `url`, with `token` where it asks for one.
+    /// A client of the replica at `url`. The client sends `token` where there is one.
     pub(crate) fn new(url: &str, token: Option<&str>) -> Result<Self, ReplicaSetupError> {
         let base = base(url)?;
         let token = match token.map(|token| HeaderValue::try_from(format!("Bearer {token}"))) {
@@ -121,13 +121,13 @@ impl Replica {
             None => None,
         };
         outbox_adapters::ensure_crypto_provider();
-        // A redirect could take the token elsewhere.
+        // A redirect could send the token elsewhere.
         let client =
             Client::builder().no_proxy().redirect(redirect::Policy::none()).connect_timeout(CONNECT_LIMIT).build()?;
         Ok(Self { base, token, client })
     }
 
-    /// Whether the token would cross a network that anybody may listen on.
+    /// Whether the token would cross a network unencrypted.
     pub(crate) fn sends_token_in_the_open(&self) -> bool {
         let is_near = match self.base.host() {
             Some(url::Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
@@ -138,12 +138,12 @@ impl Replica {
         self.token.is_some() && self.base.scheme() == "http" && !is_near
     }
 
-    /// How the outbox does.
+    /// The status of the outbox.
     pub(crate) async fn status(&self) -> Result<Status, DeskError> {
         Ok(self.ask("status", &()).await?)
     }
 
-    /// Why a message has not been sent, and why it was sent twice, by the replica's settings.
+    /// Explains why a message has not been sent and why it was sent twice, by the replica's settings.
     pub(crate) async fn explain(&self, id: MessageId) -> Result<Option<Explanation>, DeskError> {
         if_there(self.ask(&format!("messages/{id}/explain"), &()).await)
     }
@@ -151,18 +151,18 @@ impl Replica {
     /// Asks a question, with the fields of `query` as parameters.
     async fn ask<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T, ReplicaError> {
         let mut url = self.url(path);
-        // Without it the question would be another one, of everything.
+        // Without the query, the question would be about everything.
         let query = serde_urlencoded::to_string(query).map_err(|error| ReplicaError::Unasked(error.into()))?;
         url.set_query(Some(&query).filter(|query| !query.is_empty()).map(String::as_str));
         self.send(Method::GET, url, None, QUESTION_LIMIT).await
     }
 
-    /// Asks a question that is too long for a URL.
+    /// Asks a question that is too long for a URL, with `body` as JSON.
     async fn ask_of<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ReplicaError> {
         self.send(Method::POST, self.url(path), Some(in_json(body)?), QUESTION_LIMIT).await
     }
 
-    /// Asks for a change.
+    /// Asks for a change, with `body` as JSON.
     async fn change<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ReplicaError> {
         self.send(Method::POST, self.url(path), Some(in_json(body)?), CHANGE_LIMIT).await
     }
@@ -211,7 +211,7 @@ fn in_json(body: &impl Serialize) -> Result<Vec<u8>, ReplicaError> {
     serde_json::to_vec(body).map_err(|error| ReplicaError::Unasked(error.into()))
 }
 
-/// None where the replica says that nothing is there.
+/// None where the replica answers that the thing is not there.
 fn if_there<T>(answer: Result<T, ReplicaError>) -> Result<Option<T>, DeskError> {
     match answer {
         Ok(found) => Ok(Some(found)),

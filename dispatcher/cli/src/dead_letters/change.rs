@@ -14,7 +14,7 @@ use super::list::groups;
 use crate::session::{AuthorArgs, Misuse, confirmed};
 use outbox_dispatcher::text::print_as;
 
-/// Messages that are named where many were left as they are.
+/// The most messages that are named where many were left as they are.
 const NAMED: usize = 20;
 
 #[derive(Debug, Args)]
@@ -113,11 +113,11 @@ async fn would(
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many dead letters are meant.
+/// The number of dead letters that a selection finds.
 #[derive(Debug, Clone, Copy)]
 struct DeadLetterCount {
     counted: u64,
-    /// There may be groups that were not counted.
+    /// Whether there may be groups that were not counted.
     more: bool,
 }
 
@@ -150,7 +150,7 @@ fn would_redrive(meant: DeadLetterCount, pace: Pace) -> String {
     text
 }
 
-/// Where nothing of what was asked could be done, it failed.
+/// The exit code: a failure where no message was changed and some were skipped.
 fn ended(changed: u64, skipped: &[Skipped]) -> ExitCode {
     if changed == 0 && !skipped.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

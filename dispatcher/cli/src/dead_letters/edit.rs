@@ -1,4 +1,4 @@
-//! `outbox dead-letters edit`: shows what would be different, asks, and writes it.
+//! `outbox dead-letters edit`: shows the difference, asks the operator, and writes the change.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::messages::find;
 use crate::session::{AuthorArgs, Misuse, confirmed, read};
 use outbox_dispatcher::text::{print, print_as};
 
-/// Of a --move-target.
+/// The error for a --move-target that can be split in several places.
 const AMBIGUOUS: &str = "it is ambiguous: of several = exactly one must be directly before http://, https:// or /; \
      leave queries out, or edit the messages one by one with --target";
 
@@ -57,7 +57,7 @@ pub(crate) struct EditArgs {
     json: bool,
 }
 
-/// What is to be different.
+/// The change that the operator asks for.
 pub(super) struct Change {
     payload: Option<String>,
     target: Option<String>,
@@ -66,12 +66,12 @@ pub(super) struct Change {
     drop_headers: Vec<String>,
 }
 
-/// A message as it would be.
+/// A message as it would be after the change.
 pub(super) struct Planned {
     pub(super) id: MessageId,
     pub(super) revision: i32,
     pub(super) revised: Revised,
-    /// In lines; empty where nothing would be different.
+    /// The difference in lines. Empty where nothing would be different.
     pub(super) difference: String,
 }
 
@@ -130,7 +130,7 @@ async fn one(
 }
 
 impl Change {
-    /// What would become of a dead letter.
+    /// The plan for a dead letter.
     pub(super) fn plan(&self, before: &MessageRecord) -> anyhow::Result<Planned> {
         if before.status != "DEAD" {
             bail!("message {} is {}: only dead letters are edited", before.id, before.status);
@@ -165,7 +165,8 @@ fn in_words(edited: &Edited) -> String {
     }
 }
 
-/// The headers of a row: those that are texts, and what else stands there. No request can carry that, and an edit leaves it out.
+/// The headers of a row: the texts, and all other values. No request can carry the other values, and an edit leaves
+/// them out.
 fn headers_of(message: &MessageRecord) -> (BTreeMap<String, String>, BTreeMap<String, Value>) {
     let (mut texts, mut others) = (BTreeMap::new(), BTreeMap::new());
     match message.headers.as_deref().map(serde_json::from_str) {
@@ -197,21 +198,21 @@ fn headers(
         }
     }
     for (name, value) in set {
-        // The name of a header is the same in letters large and small.
+        // Header names are equal whatever the case of their letters.
         headers.retain(|header, _| !header.eq_ignore_ascii_case(name));
         headers.insert(name.clone(), value.clone());
     }
     Ok(headers)
 }
 
-/// Those of a row, for people.
+/// The headers of a row, for people.
 fn all_headers(message: &MessageRecord) -> BTreeMap<String, String> {
     let (texts, others) = headers_of(message);
     let others = others.into_iter().map(|(name, value)| (name, format!("{value} (not a text)")));
     texts.into_iter().chain(others).collect()
 }
 
-/// What of a message can be edited, as lines.
+/// The parts of a message that can be edited, as lines.
 fn shown(target: &str, payload: &str, headers: &BTreeMap<String, String>) -> String {
     let mut text = format!("target {target}\n");
     for (name, value) in headers {
@@ -227,7 +228,8 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// FROM and TO. A URL may hold a = of its own, in its query: where to split is found, and never guessed.
+/// FROM and TO of a --move-target. A URL may hold a = in its query. So the right place to split is worked out, and an
+/// ambiguous text is an error.
 fn move_of_targets(text: &str) -> Result<(String, String), String> {
     let (from, to) = match text.matches('=').count() {
         0 | 1 => pair(text)?,

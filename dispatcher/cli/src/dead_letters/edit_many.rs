@@ -1,4 +1,5 @@
-//! `outbox dead-letters edit` of many: the same change to each, the difference shown of the first.
+//! `outbox dead-letters edit` of many messages: each gets the same change, and the operator sees the difference of the
+//! first.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -13,17 +14,17 @@ use crate::messages::find;
 use crate::session::confirmed;
 use outbox_dispatcher::text::{print, print_as};
 
-/// Dead letters of one question.
+/// The dead letters of one page.
 const PAGE: u32 = 1_000;
 
-/// Messages that are named where many were left as they are.
+/// The most messages that are named where many were left as they are.
 const NAMED: usize = 20;
 
-/// What was done.
+/// The result for all messages.
 #[derive(Debug, Default, Serialize)]
 struct Done {
     edited: u64,
-    /// Nothing would have been different.
+    /// The messages that the change would not have altered.
     unchanged: u64,
     left: Vec<Unchanged>,
 }
@@ -35,7 +36,8 @@ struct Unchanged {
     because: String,
 }
 
-/// Those that a filter finds, as they are now: an edit must not lead to another edit.
+/// The ids of the dead letters that a filter finds. They are collected before the first edit, since an edit must not
+/// change what the filter finds.
 pub(super) async fn found(desk: &dyn Desk, filter: &DeadLetterFilter) -> anyhow::Result<Vec<MessageId>> {
     let (mut ids, mut after) = (Vec::new(), None);
     loop {
@@ -49,7 +51,7 @@ pub(super) async fn found(desk: &dyn Desk, filter: &DeadLetterFilter) -> anyhow:
     }
 }
 
-/// Those that are named, each by its id or its key.
+/// The ids of the messages that the operator names, each by its id or its key.
 pub(super) async fn named(desk: &dyn Desk, messages: &[String]) -> anyhow::Result<Vec<MessageId>> {
     let mut ids = Vec::new();
     for message in messages {
@@ -58,7 +60,7 @@ pub(super) async fn named(desk: &dyn Desk, messages: &[String]) -> anyhow::Resul
     Ok(ids)
 }
 
-/// Makes the change to each of `ids`. What cannot be changed is left as it is, and named.
+/// Makes the change to each of `ids`. A message that cannot be changed is left as it is, and the result names it.
 pub(super) async fn edit(
     desk: &dyn Desk,
     by_hand: &dyn ByHand,
@@ -100,7 +102,7 @@ pub(super) async fn edit(
     Ok(if done.edited == 0 && !done.left.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What would become of a message, or why nothing can.
+/// The plan for a message, or the reason why it cannot be changed.
 async fn planned(desk: &dyn Desk, change: &Change, id: MessageId) -> anyhow::Result<Result<Planned, String>> {
     Ok(match desk.message(id).await? {
         Some(before) => change.plan(&before).map_err(|error| error.to_string()),

@@ -1,4 +1,4 @@
-//! Which dead letters are meant, as flags say it.
+//! The flags that select dead letters.
 
 use clap::Args;
 use outbox_schema::desk::{DeadLetterFilter, Moment, Selection};

@@ -1,4 +1,4 @@
-//! `outbox dead-letters`: what could not be delivered: finding it, mending it, sending it again.
+//! `outbox dead-letters`: finds the messages that could not be delivered, mends them, and sends them again.
 
 mod change;
 mod edit;

@@ -1,4 +1,4 @@
-//! `outbox messages`: listing them, all there is to know of one, and cancelling it.
+//! `outbox messages`: lists messages, shows and explains one message, and cancels it.
 
 mod explain;
 mod list;
@@ -86,7 +86,7 @@ async fn cancel(desk: &dyn Desk, by_hand: &dyn ByHand, args: CancelArgs) -> anyh
     }
 }
 
-/// The message of that id or that key.
+/// The message with this id or this idempotency key.
 pub(super) async fn find(desk: &dyn Desk, message: &str) -> anyhow::Result<MessageRecord> {
     let by_id = match message.parse().map(MessageId) {
         Ok(id) => desk.message(id).await?,

@@ -1,4 +1,4 @@
-//! `outbox messages show`: what a message is, and its life as a line of time.
+//! `outbox messages show`: a message, and its life as a line of time.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use outbox_dispatcher::text::{in_one_line, print_as};
 /// Prints a message, found by its id or by its key.
 pub(crate) async fn show(outbox: &OutboxAccess, message: &str, json: bool) -> anyhow::Result<()> {
     let found = find(outbox.desk().as_ref(), message).await?;
-    // Deleted since, where there is none.
+    // None where the message was deleted in the meantime.
     let explained = outbox.explain(MessageId(found.id)).await?;
     let now = explained.as_ref().map_or("", |explanation| explanation.in_short());
     print_as(json, &found, |found| format!("{}\n{}", head(found), time_line(found, now)))
@@ -55,7 +55,7 @@ fn head(message: &MessageRecord) -> String {
             line(name, value);
         }
     }
-    // Its line breaks are kept: it may be in lines so that it can be read.
+    // The line breaks of the payload are kept: the application may have put it in lines so that people can read it.
     let _ = writeln!(text, "{:<16} {}", "payload", message.payload);
     text
 }
