@@ -23,7 +23,7 @@ pub trait Adapter: Send + Sync + fmt::Debug {
 /// Says whether a send may still begin. The connection asks immediately before it writes a request, since making a
 /// connection or fetching an access token takes time.
 pub trait Permit: Send + Sync {
-    /// Whether a send may begin.
+    /// Whether the permit still lets a send begin.
     fn holds(&self) -> bool;
 }
 

@@ -67,7 +67,7 @@ pub struct UnknownDestination {
 }
 
 /// The destination or channel that `name` stands for. A whole URL stands for its origin.
-pub fn meant(name: &str, configured: &Configured) -> Result<String, UnknownDestination> {
+pub fn destination_named(name: &str, configured: &Configured) -> Result<String, UnknownDestination> {
     if let Some(origin) = origin(name) {
         return Ok(origin);
     }

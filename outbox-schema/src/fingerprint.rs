@@ -46,9 +46,12 @@ pub fn pattern(error: &str) -> String {
 /// The hash of an error's pattern, for `outbox.error_hash`. It is the same on every machine and in every release
 /// (FNV-1a, 48 of its bits). It need not resist an attacker: two errors with the same hash help no one.
 pub fn error_hash(error: &str) -> String {
-    let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = pattern(error).bytes().fold(0xcbf2_9ce4_8422_2325, fold);
-    format!("{:012x}", hash >> 16)
+    format!("{:012x}", fnv(&pattern(error)) >> 16)
+}
+
+/// FNV-1a in 64 bits: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>.
+pub(crate) fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// The beginning of a text, which goes into the pattern as one piece.

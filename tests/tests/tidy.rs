@@ -253,7 +253,9 @@ fn each_dependency_of_a_package_is_used_by_it() {
                 lists = line.ends_with("dependencies]");
             } else if let Some(name) = line.split(['.', ' ', '=']).next().filter(|name| lists && !name.is_empty()) {
                 let name = name.replace('-', "_");
-                if !line.starts_with('#') && !EXCEPTIONS.contains(&name.as_str()) && !code.contains(&name) {
+                let ways = [format!("{name}::"), format!("use {name};"), format!("use {name} as"), format!("#[{name}")];
+                let is_used = ways.iter().any(|way| code.contains(way)) || EXCEPTIONS.contains(&name.as_str());
+                if !line.starts_with('#') && !is_used {
                     idle.push(format!("{manifest}: {name}"));
                 }
             }

@@ -21,7 +21,7 @@ pub struct Settings {
     pub signing_keys: Vec<Secret>,
     /// How the message's idempotency key is sent.
     pub idempotency_key: IdempotencyKey,
-    /// Which part of the payload is the body.
+    /// The part of the payload that is the body.
     pub body: Body,
     /// Whether messages are sent as events.
     pub cloudevents: CloudEvents,

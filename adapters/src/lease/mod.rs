@@ -52,7 +52,7 @@ pub struct Held {
 pub struct LeaseError {
     /// The address of the store, without credentials.
     pub at: String,
-    /// What the caller was doing.
+    /// The work of the caller, in words.
     pub doing: &'static str,
     /// The words of the store's client.
     pub source: Box<dyn std::error::Error + Send + Sync>,

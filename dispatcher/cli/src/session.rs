@@ -1,4 +1,5 @@
-//! What the commands share: the database behind the settings, opened and found to be ours.
+//! The parts that the commands share, such as opening the database of the settings and checking that it is the right
+//! one.
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
@@ -14,13 +15,13 @@ use uuid::Uuid;
 use crate::client::Replica;
 use outbox_dispatcher::config::{Config, Dialect, SecretText, SecretUrl};
 use outbox_dispatcher::configured::Configured;
-use outbox_dispatcher::configured::meant;
+use outbox_dispatcher::configured::destination_named;
 use outbox_dispatcher::explain::{Explanation, explain};
 use outbox_dispatcher::telemetry::{self, Telemetry, TelemetryError};
 use outbox_dispatcher::text;
 use outbox_dispatcher::wiring;
 
-/// Connections of a command that looks or writes once.
+/// The connections of a command that reads or writes once.
 const FEW: u32 = 2;
 
 /// Opens the outbox of the settings for a command.
@@ -30,16 +31,16 @@ pub(super) async fn open(config: &Config) -> anyhow::Result<(Database, Meta)> {
     Ok((database, outbox))
 }
 
-/// An outbox as it is looked at and mended: its database, or a replica that answers for it.
+/// The way to an outbox: its database, or a replica that answers for it.
 pub(super) enum OutboxAccess {
-    /// With what the settings say of channels.
+    /// The database, and what the settings say of channels.
     Database(Database, Configured),
-    /// It has settings of its own.
+    /// A replica, which has its own settings.
     Replica(Replica),
 }
 
 impl OutboxAccess {
-    /// By `url` where there is one, else by the database of the settings.
+    /// The access by `url` where the operator gives one, else by the database of the settings.
     pub(super) async fn by(config: &Config, url: Option<&str>) -> anyhow::Result<Self> {
         let Some(url) = url else { return Ok(Self::Database(open(config).await?.0, Configured::of(config))) };
         let token = config.admin.token.as_ref().or(config.admin.read_token.as_ref());
@@ -64,10 +65,13 @@ impl OutboxAccess {
         }
     }
 
-    /// The destination or channel that is meant by `name`. A replica knows its own channels.
+    /// The destination or channel that `name` stands for. A replica resolves the name itself, since it knows its own
+    /// channels.
     pub(super) fn destination(&self, name: &str) -> Result<String, Misuse> {
         match self {
-            Self::Database(_, configured) => meant(name, configured).map_err(|error| Misuse::new(error.to_string())),
+            Self::Database(_, configured) => {
+                destination_named(name, configured).map_err(|error| Misuse::new(error.to_string()))
+            }
             Self::Replica(_) => Ok(name.to_owned()),
         }
     }
@@ -80,8 +84,8 @@ impl OutboxAccess {
     }
 }
 
-/// The outbox that `run` is to dispatch. An embedded database that has none yet is given one: there is nobody
-/// else who could have made it.
+/// The outbox that `run` is to dispatch. Creates the tables of an embedded database that has none: no other program
+/// could have made them.
 pub(super) async fn require_or_create(config: &Config, database: &Database) -> anyhow::Result<Meta> {
     let environment = &config.database.environment;
     let embedded = config.database.dialect == Dialect::Sqlite;
@@ -93,8 +97,9 @@ pub(super) async fn require_or_create(config: &Config, database: &Database) -> a
     Ok(database.require(environment).await?)
 }
 
-/// Tries what the poller will need before anything is sent: a fleet that sends and cannot mark would send each message again.
-/// What may pass by itself is only told, so that a replica starts beside a database that is failing over.
+/// Tries the poller's statements before the poller sends anything. A fleet that sends and cannot mark would send each
+/// message again. An error that may pass is only logged, so that a replica can start beside a database that is failing
+/// over.
 pub(super) async fn require_work(database: &Database) -> anyhow::Result<()> {
     match database.trial().await {
         Err(error) if error.may_pass() => {
@@ -105,7 +110,7 @@ pub(super) async fn require_work(database: &Database) -> anyhow::Result<()> {
     }
 }
 
-/// Logs, and traces and metrics where an endpoint is set.
+/// Starts logs, and also traces and metrics where the settings name an endpoint.
 pub(super) fn telemetry(config: &Config) -> Result<Telemetry, TelemetryError> {
     let settings = &config.telemetry;
     let level = settings.log_level.to_string();
@@ -117,7 +122,7 @@ pub(super) fn telemetry(config: &Config) -> Result<Telemetry, TelemetryError> {
     })
 }
 
-/// The command was given in a way that it does not understand: exit status 2.
+/// A wrong use of the command: exit status 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Misuse(String);
@@ -148,7 +153,7 @@ impl AuthorArgs {
     }
 }
 
-/// Asks, and waits for a yes.
+/// Asks the operator, and waits for a yes or a no.
 pub(super) fn confirmed(question: &str) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         return Err(Misuse::new("standard input is no terminal, so nobody can be asked: say --yes").into());
@@ -159,7 +164,7 @@ pub(super) fn confirmed(question: &str) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// The text of a file, or of standard input where it is `-`.
+/// Reads the text of a file, or of standard input where the file is `-`.
 pub(super) fn read(file: &Path) -> anyhow::Result<String> {
     if file == Path::new("-") {
         let mut text = String::new();

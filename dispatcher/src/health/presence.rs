@@ -14,6 +14,8 @@ const LIMIT: Duration = Duration::from_secs(5);
 
 /// Writes the row until `ended`, then removes it. Messages go out even where the row cannot be written.
 pub async fn show(database: Database, replica: Replica, ended: CancellationToken) {
+    // Where this fails, so does the next, which is told.
+    let _ = in_time(database.forget_silent_replicas()).await;
     let mut written = true;
     loop {
         match in_time(database.replica_runs(&replica)).await {

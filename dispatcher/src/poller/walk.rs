@@ -18,7 +18,7 @@ const REST: u32 = 20;
 /// What the poller remembers about its walks.
 #[derive(Debug)]
 pub struct Start {
-    /// Whose term these walks were.
+    /// The epoch of the term of these walks.
     epoch: Option<Epoch>,
     behind: WalkStart,
     /// Whether the last claim took as many rows as it could.

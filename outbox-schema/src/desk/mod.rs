@@ -155,7 +155,7 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
     ) -> Result<Cleared, DeskError>;
 }
 
-/// Who asks for a change, and why. The audit keeps both.
+/// The author of a change, and the reason. The audit keeps both.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Author {
     /// The name of a person, or of a token.

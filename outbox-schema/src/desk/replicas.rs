@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::statements::{REPLICA_FORGET, REPLICA_GONE, REPLICA_SEEN, REPLICAS};
-use crate::sql::{AnyTransaction, read, write};
+use crate::sql::{read, write};
 use crate::{Database, SCHEMA_VERSION};
 
 /// A replica that has been silent for longer is gone, or cut off.
@@ -48,15 +48,15 @@ impl ReplicaRow {
 }
 
 impl Database {
-    /// Records that a replica of this program runs. Forgets replicas that have been silent for a day.
+    /// Records that a replica of this program runs.
     pub async fn replica_runs(&self, replica: &Replica) -> sqlx::Result<()> {
-        let mut transaction = AnyTransaction::to_write(self).await?;
-        let mut connection = transaction.connection();
-        connection.changed(&REPLICA_FORGET, &[]).await?;
         let Replica { id, name, version } = replica;
-        let values = [id.into(), name.into(), version.into(), i64::from(SCHEMA_VERSION).into()];
-        connection.changed(&REPLICA_SEEN, &values).await?;
-        transaction.commit().await
+        write(self, &REPLICA_SEEN, &[id.into(), name.into(), version.into(), i64::from(SCHEMA_VERSION).into()]).await
+    }
+
+    /// Removes the rows of replicas that have been silent for a day: those that were killed.
+    pub async fn forget_silent_replicas(&self) -> sqlx::Result<()> {
+        write(self, &REPLICA_FORGET, &[]).await
     }
 
     /// Removes the row of a replica that ends.

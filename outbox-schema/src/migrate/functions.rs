@@ -40,18 +40,14 @@ pub(super) fn script(dialect: Dialect) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fingerprint::fnv;
 
     /// The set that has this version.
     const DIGEST: u64 = 0x018e_02a0_aa5a_9fcb;
 
-    /// FNV-1a, which is the same everywhere: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>.
-    fn digest(text: &str) -> u64 {
-        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-    }
-
     #[test]
     fn a_changed_set_has_another_version() {
-        let now = digest(&FUNCTIONS.concat());
+        let now = fnv(&FUNCTIONS.concat());
         assert_eq!(now, DIGEST, "a function has changed: raise FUNCTIONS_VERSION, and write {now:#x} here");
     }
 

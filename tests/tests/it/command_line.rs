@@ -1,7 +1,7 @@
 //! The command line, as people and scripts use it: what it prints, and how it ends. What only reads or writes a few rows
 //! is tried on SQLite, whatever the dialect decides on all three.
 
-use outbox_schema::Dialect;
+use outbox_schema::{Dialect, SCHEMA_VERSION};
 use outbox_tests::servers;
 use rustix::process::Signal;
 use serde_json::json;
@@ -99,6 +99,24 @@ async fn a_printed_migration_makes_what_the_program_runs_on() {
         enqueue(&program, "one", &sink.url("/"), &[]).await.done();
         program.deliver().await;
         assert_eq!(sink.keys().into_keys().collect::<Vec<_>>(), ["one"]);
+    }
+}
+
+#[tokio::test]
+async fn what_the_present_version_lacks_is_functions_or_nothing() {
+    let from = ["migrate", "--print", "--from", &SCHEMA_VERSION.to_string()];
+    for url in ["postgres://db/shop", "mysql://db/shop", "sqlite://outbox.db"] {
+        for tool in [&[][..], &["--for", "flyway"]] {
+            let ran = Program::new(url, "").run(&[&from[..], tool].concat()).await;
+            if url.starts_with("postgres") {
+                let printed = ran.done();
+                assert!(printed.contains("FUNCTION outbox_claim_due("), "{printed}");
+                assert!(!printed.contains("CREATE TABLE"), "{printed}");
+            } else {
+                let said = ran.misused();
+                assert!(said.contains("there is nothing to apply"), "{said}");
+            }
+        }
     }
 }
 

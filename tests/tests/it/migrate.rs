@@ -2,9 +2,12 @@
 
 use outbox_schema::desk::Replica;
 use outbox_schema::{Dialect, MigrateError, SCHEMA_VERSION, SERVES_FROM, SchemaError, SchemaState, migrations_sql};
+use outbox_tests::eventually;
+use rustix::process::Signal;
 
+use crate::command_line::HTTP;
 use crate::outboxes::{self, connect};
-use crate::program::Program;
+use crate::program::{PATIENCE, Program};
 
 #[tokio::test]
 async fn eight_replicas_that_migrate_at_once_make_the_tables_once() {
@@ -135,19 +138,55 @@ async fn functions_of_an_older_program_are_named_and_replaced_and_those_of_a_new
 async fn replicas_that_are_too_old_for_the_new_tables_are_named() {
     for outbox in outboxes::each().await {
         let program = Program::new(&outbox.test.url, "");
-        for (id, of_version) in [("old", SERVES_FROM - 1), ("gone", SERVES_FROM - 1), ("present", SCHEMA_VERSION)] {
+        let too_old = SERVES_FROM - 1;
+        let rows = [("old", too_old), ("gone", too_old), ("silent", too_old), ("present", SCHEMA_VERSION)];
+        for (id, of_version) in rows {
             let row = Replica { id: id.to_owned(), name: format!("host-{id}"), version: "0.0.1".to_owned() };
             outbox.database.replica_runs(&row).await.unwrap();
             outbox.sql(&format!("UPDATE outbox_replica SET schema_version = {of_version} WHERE id = '{id}'")).await;
         }
         outbox.database.replica_ended("gone").await.unwrap();
+        let long_ago = match outbox.dialect() {
+            Dialect::Postgres => "now() - interval '2 minutes'",
+            Dialect::MySql => "UTC_TIMESTAMP(6) - INTERVAL 2 MINUTE",
+            Dialect::Sqlite => "seen_at - 120000",
+        };
+        outbox.sql(&format!("UPDATE outbox_replica SET seen_at = {long_ago} WHERE id = 'silent'")).await;
         let ran = program.run(&["migrate"]).await;
         assert!(ran.stderr.contains("too old for tables of version"), "{ran:?}");
         assert!(ran.stderr.contains("host-old old (version 0.0.1)"), "{ran:?}");
-        assert!(!ran.stderr.contains("host-gone") && !ran.stderr.contains("host-present"), "{ran:?}");
+        for other in ["host-gone", "host-silent", "host-present"] {
+            assert!(!ran.stderr.contains(other), "{ran:?}");
+        }
         outbox.sql(&format!("UPDATE outbox_replica SET schema_version = {SERVES_FROM} WHERE id = 'old'")).await;
         let ran = program.run(&["migrate"]).await;
         assert!(ran.stderr.contains("of an older release, and go on: host-old"), "{ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_replica_has_a_row_while_it_runs_and_forgets_those_that_were_killed_long_ago() {
+    for outbox in outboxes::each().await {
+        let killed = Replica { id: "killed".to_owned(), name: "x".to_owned(), version: "0.0.1".to_owned() };
+        outbox.database.replica_runs(&killed).await.unwrap();
+        let long_ago = match outbox.dialect() {
+            Dialect::Postgres => "now() - interval '25 hours'",
+            Dialect::MySql => "UTC_TIMESTAMP(6) - INTERVAL 25 HOUR",
+            Dialect::Sqlite => "seen_at - 90000000",
+        };
+        outbox.sql(&format!("UPDATE outbox_replica SET seen_at = {long_ago}")).await;
+        let program = Program::new(&outbox.test.url, HTTP);
+        let mut replica = program.start();
+        let began = replica.says("term.began").await;
+        let written = async || {
+            let rows = outbox.database.replicas().await.unwrap();
+            <[_; 1]>::try_from(rows).ok().filter(|[row]| row.id != "killed")
+        };
+        let [row] = eventually("the row of the replica alone", PATIENCE, written).await;
+        assert!(row.runs() && began.contains(&format!("holder={}.", row.id)), "{row:?}: {began}");
+        assert_eq!((row.schema_version, row.version.as_str()), (SCHEMA_VERSION, env!("CARGO_PKG_VERSION")));
+        assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox_replica").await, 0);
     }
 }
 

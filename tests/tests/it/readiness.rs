@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use outbox_dispatcher::fault_point::Point;
-use outbox_schema::Dialect;
+use outbox_schema::{Dialect, SCHEMA_VERSION};
 use outbox_tests::eventually;
 use outbox_tests::fleet::{Fleet, Settings};
 use outbox_tests::servers::{self, MariaDb, Postgres, Redis, TestDatabase};
@@ -114,6 +114,30 @@ async fn a_schema_that_is_too_old_is_a_cause() {
         ready(&address).await;
         outbox.sql("UPDATE outbox_meta SET schema_version = 0").await;
         cause(&address, &["schema: ", "version 0", "run `outbox migrate`"]).await;
+    }
+}
+
+/// Between the first and the last step of a rolling upgrade.
+#[tokio::test]
+async fn newer_tables_that_serve_the_program_are_a_note_and_no_cause_and_a_replica_starts_on_them() {
+    for outbox in outboxes::each().await {
+        let program = Program::new(&outbox.test.url, HTTP);
+        let mut replica = program.start();
+        let address = replica.listener().await;
+        ready(&address).await;
+        let newer = SCHEMA_VERSION + 1;
+        outbox.sql(&format!("UPDATE outbox_meta SET schema_version = {newer}, serves_from = {SCHEMA_VERSION}")).await;
+        let said = format!("the tables have version {newer}");
+        let noted = async || Some(get(&address, "/readyz").await).filter(|(_, body)| body.contains(&said));
+        let (status, body) = eventually("it notes the newer tables", PATIENCE, noted).await;
+        let answer: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((status, &answer["ready"], &answer["causes"]), (200, &true.into(), &Value::Array(Vec::new())));
+        assert!(answer["notes"][0].as_str().unwrap().contains(&said), "{body}");
+
+        let mut again = program.start();
+        let line = again.says("run.newer_tables").await;
+        assert!(line.contains(&said), "{line}");
+        ready(&again.listener().await).await;
     }
 }
 

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use outbox_schema::desk::ReplicaRow;
-use outbox_schema::migrate::{Migrated, SCHEMA_VERSION, SERVES_FROM, migrations_sql};
+use outbox_schema::migrate::{Migrated, SCHEMA_VERSION, SERVES_FROM, migration_statements, migrations_sql};
 use outbox_schema::{Database, Meta, SchemaState};
 
 use crate::session::Misuse;
@@ -130,6 +130,10 @@ fn done(migrated: &Migrated) -> String {
 fn print_migration(config: &Config, args: &MigrateArgs) -> anyhow::Result<()> {
     let settings = &config.database;
     let (schema, from) = (settings.schema.as_deref(), args.from.unwrap_or(0));
+    if migration_statements(settings.dialect, schema, &settings.environment, from).is_empty() {
+        let nothing = "--from: tables of this version are those of this program, so there is nothing to apply";
+        return Err(Misuse::new(nothing).into());
+    }
     let Some(tool) = args.tool else {
         print(&migrations_sql(settings.dialect, schema, &settings.environment, from))?;
         return Ok(());

@@ -11,7 +11,7 @@ use utoipa::IntoParams;
 use super::problem::Kind;
 use super::requests::{Authored, Body, Params, PauseBody};
 use super::{Answer, Office, Problem};
-use crate::configured::meant;
+use crate::configured::destination_named;
 
 /// The query of a list of destinations.
 #[derive(Debug, Clone, Serialize, Deserialize, IntoParams)]
@@ -75,7 +75,8 @@ pub(super) async fn resume(
 }
 
 fn named(office: &Office, name: &str) -> Result<String, Problem> {
-    meant(name, &office.configured.current()).map_err(|error| Problem::new(Kind::NotThere, error.to_string()))
+    destination_named(name, &office.configured.current())
+        .map_err(|error| Problem::new(Kind::NotThere, error.to_string()))
 }
 
 /// The destination or channel in the path.

@@ -26,7 +26,7 @@ const NEVER: &str = "never";
 /// The most entries that a page can have.
 const LARGEST_PAGE: u32 = 10_000;
 
-/// Which page of a list, and how long it is.
+/// The page of a list, and its length.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -48,7 +48,7 @@ pub struct ByKey {
     pub key: String,
 }
 
-/// Who asks for a change, and why. The audit keeps both.
+/// The author of a change, and the reason. The audit keeps both.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Authored {
@@ -74,12 +74,12 @@ pub struct EditBody {
     /// All headers of the edited message. Headers that are left out are removed.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Who asks for the edit.
+    /// The author of the edit.
     #[serde(default)]
     pub author: Authored,
 }
 
-/// Which dead letters to redrive, and how fast.
+/// The dead letters to redrive, and the pace.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedriveBody {
@@ -93,18 +93,18 @@ pub struct RedriveBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub rate: Option<NonZeroU32>,
-    /// Who asks for the redrive.
+    /// The author of the redrive.
     #[serde(default)]
     pub author: Authored,
 }
 
-/// Which dead letters to delete.
+/// The dead letters to delete.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PurgeBody {
     /// The dead letters to delete.
     pub selection: Selection,
-    /// Who asks for the purge.
+    /// The author of the purge.
     #[serde(default)]
     pub author: Authored,
 }
@@ -116,7 +116,7 @@ pub struct PauseBody {
     /// The length of the pause, such as `2h`. None: the pause lasts until an operator resumes the destination.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasting: Option<String>,
-    /// Who asks for the pause. `why` is required: other people read it while the pause lasts.
+    /// The author of the pause. `why` is required: other people read it while the pause lasts.
     #[serde(default)]
     pub author: Authored,
 }
@@ -132,13 +132,13 @@ impl PauseBody {
 /// Reads the length of a pause.
 ///
 /// # Errors
-/// What the text must be.
+/// The form that the text must have, in words.
 pub fn pause_length(text: &str) -> Result<Duration, &'static str> {
     let length = humantime::parse_duration(text).ok().filter(|length| !length.is_zero());
     length.ok_or("it must be a time with its unit, as 2h")
 }
 
-/// Which targets to count, and which page of them to show.
+/// The targets to count, and the page of them to show.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CountBody {
@@ -152,13 +152,13 @@ pub struct CountBody {
     pub limit: Option<u32>,
 }
 
-/// Which targets to forget.
+/// The targets to forget.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClearBody {
     /// The targets to forget.
     pub selection: InvalidTargetSelection,
-    /// Who asks to forget the targets.
+    /// The author of the request to forget.
     #[serde(default)]
     pub author: Authored,
 }
@@ -173,7 +173,7 @@ pub struct PruneBody {
     /// The age of dead letters: `90d`, or `never`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead: Option<String>,
-    /// Who asks for the removal.
+    /// The author of the removal.
     #[serde(default)]
     pub author: Authored,
 }
@@ -207,7 +207,7 @@ fn age(text: Option<&str>, default: Option<Duration>) -> Result<Option<Duration>
 /// Reads how long something is kept. None: for ever.
 ///
 /// # Errors
-/// What the text must be.
+/// The form that the text must have, in words.
 pub fn kept_for(text: &str) -> Result<Option<Duration>, &'static str> {
     if text == NEVER {
         return Ok(None);
