@@ -5,9 +5,8 @@ use outbox_tests::eventually;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::command_line::HTTP;
 use crate::outboxes::{self, Outbox};
-use crate::program::{PATIENCE, Program, Replica};
+use crate::program::{HTTP, PATIENCE, Program, Replica};
 use crate::sink::Sink;
 
 const TOKENS: &str = "token = \"s3cret-operate\"\nread_token = \"s3cret-read\"\n";

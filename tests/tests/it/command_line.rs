@@ -7,12 +7,10 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::outboxes;
-use crate::program::{Program, Ran};
+use crate::program::{HTTP, Program, Ran};
 use crate::sink::Sink;
 
 /// One channel, that reaches a sink.
-pub(crate) const HTTP: &str = "[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\n";
-
 /// An outbox of its own in SQLite, with tables.
 pub(crate) async fn small() -> Program {
     let program = Program::new(&servers::sqlite().url, HTTP);

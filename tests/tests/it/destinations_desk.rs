@@ -9,10 +9,9 @@ use outbox_schema::{ByHand, Desk, Dialect, NewMessage, Verdict};
 use outbox_tests::eventually;
 use serde_json::json;
 
-use crate::command_line::HTTP;
 use crate::outboxes::{self, Outbox};
 use crate::poller::Poller;
-use crate::program::{PATIENCE, Program};
+use crate::program::{HTTP, PATIENCE, Program};
 use crate::sink::Sink;
 
 const SLOW: &str = "https://slow.example:443";

@@ -6,9 +6,8 @@ use outbox_schema::Dialect;
 use outbox_tests::outbox_binary;
 use tokio::process::Command;
 
-use crate::command_line::HTTP;
 use crate::outboxes::{self, Outbox};
-use crate::program::Program;
+use crate::program::{HTTP, Program};
 
 const PAGE: &str = include_str!("../../../docs/destinations.md");
 

@@ -6,8 +6,7 @@ use outbox_schema::desk::{MessageFilter, MessagePage, Moment};
 use outbox_schema::{Desk, MessageId, Status};
 use outbox_tests::conformance::store::{Dialect, Outbox, on_every_database};
 
-use crate::command_line::HTTP;
-use crate::program::Program;
+use crate::program::{HTTP, Program};
 
 async fn listed(outbox: &Outbox, filter: &MessageFilter, after: Option<MessageId>, limit: u32) -> MessagePage {
     let page = outbox.database().messages(filter, after, limit).await.unwrap();

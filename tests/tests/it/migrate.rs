@@ -1,13 +1,15 @@
 //! Making the tables, on each database.
 
 use outbox_schema::desk::Replica;
-use outbox_schema::{Dialect, MigrateError, SCHEMA_VERSION, SERVES_FROM, SchemaError, SchemaState, migrations_sql};
+use outbox_schema::{
+    Dialect, MigrateError, NewMessage, SCHEMA_VERSION, SERVES_FROM, SchemaError, SchemaState, migrations_sql,
+};
 use outbox_tests::eventually;
 use rustix::process::Signal;
 
-use crate::command_line::HTTP;
-use crate::outboxes::{self, connect};
-use crate::program::{PATIENCE, Program};
+use crate::outboxes::{self, Outbox, Step, connect, transaction};
+use crate::poller::Poller;
+use crate::program::{HTTP, PATIENCE, Program};
 
 #[tokio::test]
 async fn eight_replicas_that_migrate_at_once_make_the_tables_once() {
@@ -281,4 +283,70 @@ async fn a_database_whose_search_path_names_no_schema_is_told_of_database_schema
     outbox.sql("DROP SCHEMA public").await;
     let told = outbox.database.migrate("default").await.unwrap_err();
     assert!(matches!(told, MigrateError::NoSchema), "{told}");
+}
+
+/// The outbox as release 0.1.0 made it.
+async fn of_version_1(outbox: &Outbox) {
+    let script = match outbox.dialect() {
+        Dialect::Postgres => include_str!("../../../outbox-schema/migrations/postgres/0001_outbox.sql"),
+        Dialect::MySql => include_str!("../../../outbox-schema/migrations/mysql/0001_outbox.sql"),
+        Dialect::Sqlite => include_str!("../../../outbox-schema/migrations/sqlite/0001_outbox.sql"),
+    };
+    outbox.sql(script).await;
+}
+
+#[tokio::test]
+async fn rows_of_before_that_a_check_would_refuse_go_as_they_would_have_gone() {
+    for outbox in outboxes::each_empty().await {
+        of_version_1(&outbox).await;
+        let quote = if outbox.dialect() == Dialect::MySql { r"\\" } else { r"\" };
+        let twice = format!(r#""{{{quote}"a{quote}": 1}}""#);
+        outbox
+            .sql(&format!(
+                "INSERT INTO outbox (channel, target, payload, max_attempts, status) VALUES \
+                 ('http', '/a', '{twice}', NULL, 'PENDING'), ('http', '/b', '1', 0, 'PENDING'), \
+                 ('http', '/c', '1', NULL, 'SUCCESS'), ('http', '/d', '1', NULL, 'PENDING')"
+            ))
+            .await;
+        let migrated = outbox.database.migrate("default").await.unwrap();
+        assert_eq!((migrated.from, migrated.anew), (Some(1), false));
+        assert_eq!(migrated.meta.schema_version, SCHEMA_VERSION);
+        // As a poller puts rows aside, marks them, and retention removes them.
+        for moved in ["available_at", "NULL"] {
+            outbox.sql(&format!("UPDATE outbox SET deferred_from = {moved} WHERE status = 'PENDING'")).await;
+        }
+        let store = outbox.database.store();
+        let poller = Poller::begin(&*store, "one").await;
+        let (claim, messages) = poller.claim().await;
+        assert_eq!(messages.len(), 3);
+        let done = outbox_schema::Verdict::Success { receipt: None };
+        poller.mark_some(claim, &messages, &done, &[]).await;
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await, 4);
+    }
+}
+
+#[tokio::test]
+async fn migrate_says_what_it_did_and_names_tables_that_somebody_dropped() {
+    for outbox in outboxes::each_empty().await {
+        let program = Program::new(&outbox.test.url, HTTP);
+        let made = program.run(&["migrate"]).await.done();
+        assert!(made.starts_with("Made the outbox tables.\n"), "{made}");
+        let again = program.run(&["migrate"]).await.done();
+        assert!(again.starts_with("Nothing to do.\n"), "{again}");
+        if outbox.dialect() == Dialect::Sqlite {
+            continue; // There nothing outlives its tables.
+        }
+        // As Alembic and drizzle-kit do with tables that they do not know.
+        let tables = "outbox, outbox_meta, outbox_term, outbox_term_log, outbox_claim, outbox_attempt, outbox_destination, \
+                      outbox_invalid_target, outbox_audit, outbox_lease, outbox_replica";
+        match outbox.dialect() {
+            Dialect::Postgres => outbox.sql(&format!("DROP TABLE {tables} CASCADE")).await,
+            Dialect::MySql | Dialect::Sqlite => outbox.sql(&format!("DROP TABLE {tables}, outbox_cancelling")).await,
+        }
+        let anew = program.run(&["migrate"]).await;
+        assert!(anew.stderr.contains("made anew, empty"), "{anew:?}");
+        assert!(anew.done().starts_with("Made the outbox tables.\n"));
+        let steps = [Step::Enqueue(&[NewMessage::http("/hook").json(&1)])];
+        assert!(transaction(&outbox.test.url, &steps, "COMMIT").await[0].is_ok());
+    }
 }

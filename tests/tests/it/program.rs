@@ -15,6 +15,9 @@ use tokio::time::timeout;
 /// Far more than anything takes: the machine may be busy with other tests.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
+/// Settings of one channel, `http`, that reaches this machine.
+pub(crate) const HTTP: &str = "[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\n";
+
 /// Where it runs: a directory with an `outbox.toml`, and an environment without settings.
 #[derive(Debug)]
 pub(crate) struct Program {

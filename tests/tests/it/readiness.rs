@@ -13,9 +13,8 @@ use serde_json::Value;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, MySqlConnection};
 
-use crate::command_line::HTTP;
 use crate::outboxes::{self, Outbox};
-use crate::program::{PATIENCE, Program};
+use crate::program::{HTTP, PATIENCE, Program};
 
 /// A lease that is missed soon.
 const SHORT: &str = "[lease]\nttl = \"1s\"\nterm = \"1s\"\n";

@@ -7,10 +7,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::outboxes::{self, Outbox};
-use crate::program::{PATIENCE, Program, Replica};
+use crate::program::{HTTP, PATIENCE, Program, Replica};
 use crate::sink::Sink;
-
-const HTTP: &str = "[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\n";
 
 /// A message of the channel `hook`, whose settings say where it goes.
 fn to_hook(key: &str) -> NewMessage {

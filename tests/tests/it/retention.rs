@@ -12,10 +12,9 @@ use rustix::process::Signal;
 use serde_json::json;
 use sqlx::{MySql, Postgres, Transaction};
 
-use crate::command_line::HTTP;
 use crate::outboxes::{self, Outbox};
 use crate::poller::Poller;
-use crate::program::{PATIENCE, Program};
+use crate::program::{HTTP, PATIENCE, Program};
 
 const HOUR: Duration = Duration::from_hours(1);
 

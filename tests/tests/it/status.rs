@@ -6,9 +6,9 @@ use outbox_tests::eventually;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::command_line::{HTTP, small};
+use crate::command_line::small;
 use crate::outboxes;
-use crate::program::Program;
+use crate::program::{HTTP, Program};
 
 #[tokio::test]
 async fn the_status_says_who_polls_each_shard_and_how_terms_ended() {

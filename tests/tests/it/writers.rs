@@ -3,19 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use outbox_schema::{Dialect, NewMessage, SCHEMA_VERSION};
+use outbox_schema::{Dialect, NewMessage};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection, Row};
 
 use crate::cancel_by_key::documented;
 use crate::grants::{Granted, SCHEMA, granted, refused};
 use crate::outboxes::{self, Outbox, Step, transaction};
-use crate::poller::Poller;
-use crate::program::Program;
+use crate::program::{HTTP, Program};
 use crate::readiness::get;
 use crate::sink::Sink;
-
-const HTTP: &str = "[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\n";
 
 /// Grants a file of `outbox-schema/grants` to the application, beside what it has.
 fn grant_more(granted: &Granted, on_postgres: &str, on_mysql: &str) {
@@ -434,71 +431,5 @@ async fn a_channel_of_texts_sends_the_text_as_it_is_signed_or_not_and_refuses_wh
         assert_eq!(sent, expected.map(|(body, media)| (body, media.to_owned())).into());
         let told = program.run(&["messages", "explain", "object"]).await.done();
         assert!(told.contains("write the body as a JSON string"), "{told}");
-    }
-}
-
-/// The outbox as release 0.1.0 made it.
-async fn of_version_1(outbox: &Outbox) {
-    let script = match outbox.dialect() {
-        Dialect::Postgres => include_str!("../../../outbox-schema/migrations/postgres/0001_outbox.sql"),
-        Dialect::MySql => include_str!("../../../outbox-schema/migrations/mysql/0001_outbox.sql"),
-        Dialect::Sqlite => include_str!("../../../outbox-schema/migrations/sqlite/0001_outbox.sql"),
-    };
-    outbox.sql(script).await;
-}
-
-#[tokio::test]
-async fn rows_of_before_that_a_check_would_refuse_go_as_they_would_have_gone() {
-    for outbox in outboxes::each_empty().await {
-        of_version_1(&outbox).await;
-        let quote = if outbox.dialect() == Dialect::MySql { r"\\" } else { r"\" };
-        let twice = format!(r#""{{{quote}"a{quote}": 1}}""#);
-        outbox
-            .sql(&format!(
-                "INSERT INTO outbox (channel, target, payload, max_attempts, status) VALUES \
-                 ('http', '/a', '{twice}', NULL, 'PENDING'), ('http', '/b', '1', 0, 'PENDING'), \
-                 ('http', '/c', '1', NULL, 'SUCCESS'), ('http', '/d', '1', NULL, 'PENDING')"
-            ))
-            .await;
-        let migrated = outbox.database.migrate("default").await.unwrap();
-        assert_eq!((migrated.from, migrated.anew), (Some(1), false));
-        assert_eq!(migrated.meta.schema_version, SCHEMA_VERSION);
-        // As a poller puts rows aside, marks them, and retention removes them.
-        for moved in ["available_at", "NULL"] {
-            outbox.sql(&format!("UPDATE outbox SET deferred_from = {moved} WHERE status = 'PENDING'")).await;
-        }
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
-        let (claim, messages) = poller.claim().await;
-        assert_eq!(messages.len(), 3);
-        let done = outbox_schema::Verdict::Success { receipt: None };
-        poller.mark_some(claim, &messages, &done, &[]).await;
-        assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await, 4);
-    }
-}
-
-#[tokio::test]
-async fn migrate_says_what_it_did_and_names_tables_that_somebody_dropped() {
-    for outbox in outboxes::each_empty().await {
-        let program = Program::new(&outbox.test.url, HTTP);
-        let made = program.run(&["migrate"]).await.done();
-        assert!(made.starts_with("Made the outbox tables.\n"), "{made}");
-        let again = program.run(&["migrate"]).await.done();
-        assert!(again.starts_with("Nothing to do.\n"), "{again}");
-        if outbox.dialect() == Dialect::Sqlite {
-            continue; // There nothing outlives its tables.
-        }
-        // As Alembic and drizzle-kit do with tables that they do not know.
-        let tables = "outbox, outbox_meta, outbox_term, outbox_term_log, outbox_claim, outbox_attempt, outbox_destination, \
-                      outbox_invalid_target, outbox_audit, outbox_lease, outbox_replica";
-        match outbox.dialect() {
-            Dialect::Postgres => outbox.sql(&format!("DROP TABLE {tables} CASCADE")).await,
-            Dialect::MySql | Dialect::Sqlite => outbox.sql(&format!("DROP TABLE {tables}, outbox_cancelling")).await,
-        }
-        let anew = program.run(&["migrate"]).await;
-        assert!(anew.stderr.contains("made anew, empty"), "{anew:?}");
-        assert!(anew.done().starts_with("Made the outbox tables.\n"));
-        let steps = [Step::Enqueue(&[NewMessage::http("/hook").json(&1)])];
-        assert!(transaction(&outbox.test.url, &steps, "COMMIT").await[0].is_ok());
     }
 }

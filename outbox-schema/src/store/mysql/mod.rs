@@ -1,4 +1,4 @@
-//! The store on what MySQL 8.0 and MariaDB 10.6 share. A step of the protocol is a transaction at READ COMMITTED (see
+//! The store on what MySQL 8.4 and MariaDB 10.6 share. A step of the protocol is a transaction at READ COMMITTED (see
 //! `session.sql`). It locks first and reads in later statements, each of which sees what was committed before it began.
 //! A group travels as one JSON text in one statement: neither server has arrays, and the two share no RETURNING.
 

@@ -5,9 +5,8 @@ use outbox_tests::eventually;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::command_line::HTTP;
 use crate::outboxes;
-use crate::program::{PATIENCE, Program};
+use crate::program::{HTTP, PATIENCE, Program};
 use crate::sink::Sink;
 
 async fn explained(program: &Program) -> Value {
