@@ -2,11 +2,11 @@
 
 pub mod adapter;
 pub mod fcm;
-pub mod hints;
+mod hints;
 pub mod http;
-pub mod lease;
+mod lease;
 mod retry_after;
-pub mod setup;
+mod setup;
 mod transport;
 
 pub use adapter::{Adapter, Answer, Delivery, Permit};

@@ -18,7 +18,7 @@ pub mod in_force;
 mod in_time;
 pub mod metrics;
 pub mod poller;
-pub mod retention;
+mod retention;
 pub mod signals;
 pub mod telemetry;
 pub mod term;

@@ -38,7 +38,7 @@ const LONGEST_AFTER_WORK: Duration = Duration::from_hours(3);
 
 /// Removes old messages while this process leads.
 #[derive(Debug)]
-pub struct Pruner {
+pub(crate) struct Pruner {
     pruning: Arc<dyn Pruning>,
     retention: InForce<Retention>,
     in_flight: Arc<InFlight>,
@@ -69,7 +69,7 @@ impl Walk {
 
 impl Pruner {
     /// A pruner that keeps to `retention`.
-    pub fn new(
+    pub(crate) fn new(
         pruning: Arc<dyn Pruning>,
         retention: InForce<Retention>,
         in_flight: Arc<InFlight>,
@@ -80,7 +80,7 @@ impl Pruner {
     }
 
     /// Goes on with the walk, in a task of its own, until `term` ends. A batch that is under way is finished.
-    pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
+    pub(crate) fn begin(self: &Arc<Self>, term: &Arc<Term>) {
         let (pruner, term) = (self.clone(), term.clone());
         tokio::spawn(async move {
             let mut walk = tokio::select! {

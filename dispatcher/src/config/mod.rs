@@ -3,7 +3,7 @@
 //! Nothing is guessed and nothing is ignored. An unknown key and a value that is not allowed are refused, with their
 //! place and with what is allowed. All of them are reported at once. No secret is ever shown.
 
-pub mod channel;
+pub(crate) mod channel;
 mod check;
 mod database_url;
 mod described;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// Watches the answers of one lease store or database.
 #[derive(Debug)]
-pub struct Answering {
+pub(crate) struct Answering {
     /// The text for a call that its caller gave up.
     silent: &'static str,
     trouble: Mutex<Option<Trouble>>,
@@ -39,12 +39,12 @@ struct Call<'a> {
 
 impl Answering {
     /// No trouble so far. A call that its caller gives up counts as trouble, with the text `silent`.
-    pub fn new(silent: &'static str) -> Self {
+    pub(crate) fn new(silent: &'static str) -> Self {
         Self { silent, trouble: Mutex::default() }
     }
 
     /// The trouble. None where the last call was answered.
-    pub fn trouble(&self) -> Option<Silence> {
+    pub(crate) fn trouble(&self) -> Option<Silence> {
         let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         trouble.as_ref().map(|trouble| Silence {
             lasts: trouble.since.elapsed(),
@@ -55,7 +55,7 @@ impl Answering {
 
     /// Passes the answer of a call on. An error counts as trouble where `is_trouble` says so, and as an answer
     /// otherwise.
-    pub async fn watch<T, E: Display>(
+    pub(crate) async fn watch<T, E: Display>(
         &self,
         call: impl Future<Output = Result<T, E>>,
         is_trouble: impl Fn(&E) -> bool,

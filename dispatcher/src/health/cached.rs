@@ -7,14 +7,14 @@ use tokio::time::Instant;
 
 /// The newest answer, for as long as it is fresh.
 #[derive(Debug)]
-pub struct Cached<T> {
+pub(crate) struct Cached<T> {
     max_age: Duration,
     newest: Mutex<Option<(Instant, T)>>,
 }
 
 impl<T: Clone> Cached<T> {
     /// Answers stay fresh for `max_age`.
-    pub fn new(max_age: Duration) -> Self {
+    pub(crate) fn new(max_age: Duration) -> Self {
         Self { max_age, newest: Mutex::new(None) }
     }
 
@@ -22,7 +22,7 @@ impl<T: Clone> Cached<T> {
     ///
     /// # Cancel safety
     /// Safe: where the caller that asks goes away, the next one asks.
-    pub async fn get<A: Future<Output = T>>(&self, ask: impl FnOnce() -> A) -> T {
+    pub(crate) async fn get<A: Future<Output = T>>(&self, ask: impl FnOnce() -> A) -> T {
         // The lock is held while asking, so that only one question is under way.
         let mut newest = self.newest.lock().await;
         if let Some((at, answer)) = &*newest

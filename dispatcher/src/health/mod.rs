@@ -1,7 +1,7 @@
 //! What a replica knows about itself and the fleet: the sources behind `/metrics` and `/readyz`.
 
-pub mod answering;
-pub mod cached;
+pub(crate) mod answering;
+pub(crate) mod cached;
 pub mod lease_health;
 pub mod presence;
 pub mod readiness;

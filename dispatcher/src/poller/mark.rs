@@ -31,7 +31,7 @@ const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 
 /// The result of an attempt on its way to the database.
 #[derive(Debug)]
-pub struct Sent {
+pub(crate) struct Sent {
     /// The mark to write.
     pub mark: Mark,
     /// The term of the claim under which the row was sent. It may have ended.
@@ -45,7 +45,7 @@ type Group = (Vec<Mark>, Vec<Arc<Term>>);
 
 /// Writes the results of attempts. The process has one marker, which goes on until all results are written.
 #[derive(Debug)]
-pub struct Marker {
+pub(crate) struct Marker {
     /// The outbox database.
     pub store: Arc<dyn Store>,
     /// The slots, which a mark frees.
@@ -60,7 +60,7 @@ pub struct Marker {
 
 impl Marker {
     /// Writes the results that come through `sent`, until every sender is gone.
-    pub async fn run(self, mut sent: mpsc::UnboundedReceiver<Sent>) {
+    pub(crate) async fn run(self, mut sent: mpsc::UnboundedReceiver<Sent>) {
         let mut group = Vec::with_capacity(GROUP);
         let mut refused: Vec<Group> = Vec::new();
         let mut again = tokio::time::interval_at(Instant::now() + REFUSED_AGAIN, REFUSED_AGAIN);

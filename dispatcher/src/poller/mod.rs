@@ -2,16 +2,16 @@
 //! [`mark`] writes the results.
 
 pub mod assemble;
-pub mod attention;
+pub(crate) mod attention;
 pub mod channels;
 pub mod claim;
 pub mod handle;
 pub mod hints;
-pub mod mark;
-pub mod ordering_keys;
+pub(crate) mod mark;
+pub(crate) mod ordering_keys;
 pub mod poll;
-pub mod send;
-pub mod settling;
-pub mod suspects;
-pub mod verdict;
-pub mod walk;
+pub(crate) mod send;
+pub(crate) mod settling;
+pub(crate) mod suspects;
+pub(crate) mod verdict;
+pub(crate) mod walk;

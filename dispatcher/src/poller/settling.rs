@@ -23,7 +23,7 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 
 /// Settles the claims that a term finds.
 #[derive(Debug)]
-pub struct Settling {
+pub(crate) struct Settling {
     /// The outbox database.
     pub store: Arc<dyn Store>,
     /// The set of rows that polls leave out, unsettled rows among them.
@@ -40,7 +40,7 @@ pub struct Settling {
 
 impl Settling {
     /// Takes over the claims that `term` found when it began. Settles them in a task of its own while the term lasts.
-    pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
+    pub(crate) fn begin(self: &Arc<Self>, term: &Arc<Term>) {
         self.in_flight.set_unsettled(term.id.epoch, &term.opened.unsettled);
         let (settling, term) = (self.clone(), term.clone());
         tokio::spawn(async move {

@@ -8,7 +8,7 @@ use crate::poller::channels::{Channel, Retry};
 
 /// Decides what becomes of `message` after attempt `number` ended with `outcome`. Where the destination is at fault and
 /// takes nothing for `deferred`, a failure that leads to a plain retry counts no attempt.
-pub fn decide(
+pub(crate) fn decide(
     outcome: &Outcome,
     channel: &Channel,
     message: &Message,
@@ -40,7 +40,7 @@ fn of_itself(outcome: &Outcome, channel: &Channel, message: &Message, number: u3
 }
 
 /// The number of attempts of `message` on `channel`. The error says what is wrong with the message's own number.
-pub fn budget(message: &Message, retry: &Retry) -> Result<u32, String> {
+pub(crate) fn budget(message: &Message, retry: &Retry) -> Result<u32, String> {
     match message.max_attempts.map(u32::try_from) {
         None => Ok(retry.max_attempts),
         Some(Ok(budget @ 1..)) => Ok(budget),
@@ -62,7 +62,7 @@ fn asked(channel: &Channel, wait: Option<Duration>) -> Duration {
 }
 
 /// Whether `message` is too old to be retried: its first attempt is longer ago than its channel's `retry.max_age`.
-pub fn is_too_old(channel: &Channel, message: &Message) -> bool {
+pub(crate) fn is_too_old(channel: &Channel, message: &Message) -> bool {
     message.retrying_for() >= channel.retry.max_age
 }
 

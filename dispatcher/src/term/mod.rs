@@ -1,9 +1,9 @@
 //! A term in its poller: begun by a minted epoch, trusted as long as its lease is renewed, ended once.
 
 pub mod clock;
-pub mod gate;
+pub(crate) mod gate;
 pub mod leadership;
-pub mod pulse;
+pub(crate) mod pulse;
 pub mod watchdog;
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,56 +1,71 @@
-//! What every lease provider keeps to: each behaviour, on every one.
+//! What every lease provider keeps to: each behaviour, a test on every one.
 
-use outbox_tests::conformance::lease::{Leases, Provider, campaigns, holding, neighbours, on_every_provider, releases};
+use outbox_tests::conformance::lease::{Leases, Provider, campaigns, holding, neighbours, releases};
 use outbox_tests::servers::{MariaDb, Postgres, Redis};
 
-#[tokio::test]
-async fn one_of_many_candidates_wins() {
-    on_every_provider(campaigns::one_of_many_candidates_wins).await;
+/// Makes a module of each behaviour, and in it a test for each provider: a failure names its provider.
+macro_rules! on_every_provider {
+    ($($module:ident: [$($behaviour:ident),+ $(,)?]),+ $(,)?) => { $($(
+        mod $behaviour {
+            use super::{Leases, Provider, $module};
+
+            #[tokio::test]
+            async fn on_redis() {
+                $module::$behaviour(&Leases::fresh(Provider::Redis).await).await;
+            }
+
+            #[tokio::test]
+            async fn on_redis_over_tls() {
+                $module::$behaviour(&Leases::fresh(Provider::RedisTls).await).await;
+            }
+
+            #[tokio::test]
+            async fn on_sentinel() {
+                $module::$behaviour(&Leases::fresh(Provider::Sentinel).await).await;
+            }
+
+            #[tokio::test]
+            async fn on_sentinel_over_tls() {
+                $module::$behaviour(&Leases::fresh(Provider::SentinelTls).await).await;
+            }
+
+            #[tokio::test]
+            async fn on_postgres() {
+                $module::$behaviour(&Leases::fresh(Provider::Postgres).await).await;
+            }
+
+            #[tokio::test]
+            async fn on_mariadb() {
+                $module::$behaviour(&Leases::fresh(Provider::MariaDb).await).await;
+            }
+
+            #[tokio::test]
+            async fn on_sqlite() {
+                $module::$behaviour(&Leases::fresh(Provider::Sqlite).await).await;
+            }
+        }
+    )+)+ };
 }
 
-#[tokio::test]
-async fn an_expired_lease_is_anybodys() {
-    on_every_provider(campaigns::an_expired_lease_is_anybodys).await;
-}
-
-#[tokio::test]
-async fn the_holder_may_ask_again() {
-    on_every_provider(campaigns::the_holder_may_ask_again).await;
-}
-
-#[tokio::test]
-async fn only_the_holder_renews_and_releases() {
-    on_every_provider(holding::only_the_holder_renews_and_releases).await;
-}
-
-#[tokio::test]
-async fn a_holder_is_told_from_another_of_the_same_process() {
-    on_every_provider(holding::a_holder_is_told_from_another_of_the_same_process).await;
-}
-
-#[tokio::test]
-async fn a_free_lease_cannot_be_renewed_or_released() {
-    on_every_provider(holding::a_free_lease_cannot_be_renewed_or_released).await;
-}
-
-#[tokio::test]
-async fn shards_are_led_apart() {
-    on_every_provider(holding::shards_are_led_apart).await;
-}
-
-#[tokio::test]
-async fn a_release_wakes_every_candidate() {
-    on_every_provider(releases::a_release_wakes_every_candidate).await;
-}
-
-#[tokio::test]
-async fn a_release_before_the_wait_is_not_missed() {
-    on_every_provider(releases::a_release_before_the_wait_is_not_missed).await;
-}
-
-#[tokio::test]
-async fn two_outboxes_leave_each_other_alone() {
-    on_every_provider(neighbours::two_outboxes_leave_each_other_alone).await;
+on_every_provider! {
+    campaigns: [
+        one_of_many_candidates_wins,
+        an_expired_lease_is_anybodys,
+        the_holder_may_ask_again,
+    ],
+    holding: [
+        only_the_holder_renews_and_releases,
+        a_holder_is_told_from_another_of_the_same_process,
+        a_free_lease_cannot_be_renewed_or_released,
+        shards_are_led_apart,
+    ],
+    releases: [
+        a_release_wakes_every_candidate,
+        a_release_before_the_wait_is_not_missed,
+    ],
+    neighbours: [
+        two_outboxes_leave_each_other_alone,
+    ],
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Makes attempts.
 #[derive(Debug)]
-pub struct Sender {
+pub(crate) struct Sender {
     /// The state of the destinations.
     pub destinations: Arc<Destinations>,
     /// Takes the results, to be marked.
@@ -36,7 +36,7 @@ pub struct Sender {
 
 impl Sender {
     /// Makes one attempt to deliver a message claimed under these channels. Passes its result on to be marked.
-    pub async fn attempt(
+    pub(crate) async fn attempt(
         self: Arc<Self>,
         term: Arc<Term>,
         channels: Arc<Channels>,

@@ -30,12 +30,6 @@ pub enum Provider {
     Sqlite,
 }
 
-impl Provider {
-    /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Redis, Self::RedisTls, Self::Sentinel, Self::SentinelTls, Self::Postgres, Self::MariaDb, Self::Sqlite];
-}
-
 /// One outbox's lease.
 #[derive(Debug)]
 pub struct Leases {

@@ -22,14 +22,6 @@ pub const SOON: Duration = Duration::from_secs(30);
 /// What is led.
 pub const SHARD: Shard = Shard(0);
 
-/// Runs a behaviour on each provider, one after the other.
-pub async fn on_every_provider(behaviour: impl AsyncFn(&Leases)) {
-    for provider in Provider::ALL {
-        eprintln!("on {provider:?}");
-        behaviour(&Leases::fresh(provider).await).await;
-    }
-}
-
 /// A holder that nobody else is.
 pub fn holder() -> Holder {
     Holder::new(&Uuid::new_v4().to_string(), "1")
