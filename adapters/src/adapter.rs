@@ -41,6 +41,8 @@ pub struct Delivery {
     pub idempotency_key: String,
     /// The target, as the application wrote it.
     pub target: String,
+    /// The destination that the database makes of the target: the one that is paused and counted.
+    pub destination: String,
     /// The payload: JSON text, passed on unchanged.
     pub payload: String,
     /// Extra headers: a JSON object as text.
@@ -124,6 +126,7 @@ mod tests {
         let delivery = Delivery {
             idempotency_key: "order-4711".to_owned(),
             target: "https://shop.example/s3cret".to_owned(),
+            destination: "https://shop.example:443".to_owned(),
             payload: "\"s3cret\"".to_owned(),
             headers: Some("{\"X-Api-Key\": \"s3cret\"}".to_owned()),
             created_at: None,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outbox_schema::OnDeadOrdered;
-use outbox_schema::destination::origin;
+use outbox_schema::origin::origin;
 
 use crate::config::{ChannelConfig, Config};
 use crate::health::readiness::LeaseTimes;

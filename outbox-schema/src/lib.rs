@@ -40,6 +40,7 @@ mod message_id;
 pub mod migrate;
 #[cfg(feature = "dispatcher")]
 pub mod mistakes;
+pub mod origin;
 #[cfg(feature = "dispatcher")]
 pub mod payload;
 pub mod plain_name;

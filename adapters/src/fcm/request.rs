@@ -94,6 +94,7 @@ mod tests {
         let delivery = Delivery {
             idempotency_key: key.to_owned(),
             target: target.to_owned(),
+            destination: "fcm".to_owned(),
             payload: payload.to_owned(),
             created_at: None,
             headers: None,

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use outbox_schema::origin::check_plain;
 use url::Url;
 
 use super::headers::IDEMPOTENCY_KEY;
@@ -93,7 +94,7 @@ impl Composer {
 
     /// The request for a message. The error says what is wrong with its row and what to do about it.
     pub(super) fn compose(&self, delivery: Delivery, guard: &Guard) -> Result<Composed, String> {
-        let url = self.url(&delivery.target)?;
+        let url = self.url(&delivery)?;
         if let Some(host) = url.host() {
             guard.check_host(&host).map_err(|forbidden| format!("the target cannot be reached: {forbidden}"))?;
         }
@@ -163,14 +164,15 @@ impl Composer {
         }
     }
 
-    fn url(&self, target: &str) -> Result<Url, String> {
+    fn url(&self, delivery: &Delivery) -> Result<Url, String> {
+        let target = delivery.target.as_str();
         // The URL parser would drop tabs and line ends. The request would then go to another URL than the written one.
         if target.contains(|c: char| c.is_control() || c == ' ') {
             return Err("the target holds a space or a control character: percent-encode it".to_owned());
         }
         let url = match (Url::parse(target), &self.base) {
             (Ok(url), _) => url,
-            (Err(url::ParseError::RelativeUrlWithoutBase), Some(base)) => under(base, target)?,
+            (Err(url::ParseError::RelativeUrlWithoutBase), Some(base)) => return fitting(under(base, target)?),
             (Err(url::ParseError::RelativeUrlWithoutBase), None) => {
                 return Err(format!(
                     "the target is not a URL: write one like https://host/path, or give {}.base_url",
@@ -187,11 +189,8 @@ impl Composer {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(format!("the target holds a user or a password: leave them out and set {}.auth", self.channel));
         }
-        let bytes = url.as_str().len();
-        if bytes > URL_BYTES {
-            return Err(format!("the target is too long: it is {bytes} bytes as a URL, {URL_BYTES} are allowed"));
-        }
-        Ok(url)
+        check_plain(&url, Some(&delivery.destination))?;
+        fitting(url)
     }
 
     fn idempotency_key(&self, key: &str) -> Result<Option<HeaderValue>, String> {
@@ -208,6 +207,14 @@ impl Composer {
             )
         })
     }
+}
+
+fn fitting(url: Url) -> Result<Url, String> {
+    let bytes = url.as_str().len();
+    if bytes > URL_BYTES {
+        return Err(format!("the target is too long: it is {bytes} bytes as a URL, {URL_BYTES} are allowed"));
+    }
+    Ok(url)
 }
 
 /// A target that is a path, under the base URL, whatever it begins with.

@@ -104,6 +104,7 @@ pub(crate) fn delivery(target: &str) -> Delivery {
     Delivery {
         idempotency_key: "order-1".to_owned(),
         target: target.to_owned(),
+        destination: "fcm".to_owned(),
         payload: r#"{"notification": {"title": "Hi"}}"#.to_owned(),
         headers: None,
         created_at: None,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use ipnet::IpNet;
 use outbox_adapters::http::{Auth, Body, CloudEvents, HttpChannel, IdempotencyKey, Method, Secret, Settings};
 use outbox_adapters::{Adapter, Delivery};
+use outbox_schema::origin::column;
 use outbox_schema::{DeadReason, Outcome};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -60,6 +61,7 @@ pub(crate) fn delivery(target: &str) -> Delivery {
     Delivery {
         idempotency_key: "order-1".to_owned(),
         target: target.to_owned(),
+        destination: column(target).unwrap_or_else(|| "hooks".to_owned()),
         payload: r#"{ "b":1.0, "a" : [1,2] }"#.to_owned(),
         headers: None,
         created_at: None,
@@ -165,8 +167,8 @@ async fn what_is_wrong_with_a_row_is_a_dead_letter_that_says_what_to_fix() {
         ("http://joe@127.0.0.1/", "user or a password"),
         ("http://169.254.169.254/latest/meta-data", "metadata address"),
         ("http://10.0.0.1/", "private network 10.0.0.0/8"),
-        ("http://[::ffff:10.0.0.1]/", "channels.hooks.allow_networks"),
-        ("http://0xa000001/", "private network 10.0.0.0/8"),
+        ("http://[::ffff:10.0.0.1]/", "write the host plainly"),
+        ("http://0xa000001/", "write the host plainly"),
     ] {
         let answer = adapter.deliver(delivery(target)).await;
         assert_eq!(answer.outcome, DEAD, "{target}");

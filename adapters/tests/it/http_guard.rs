@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use outbox_adapters::Adapter;
 use outbox_adapters::http::{HttpChannel, Settings};
+use outbox_adapters::{Adapter, Delivery};
 use outbox_schema::{DeadReason, Outcome};
 
 use crate::http::{channel, delivery, loopback, networks};
@@ -25,7 +25,7 @@ async fn accepting() -> StandIn {
 async fn a_channel_reaches_its_own_networks_and_not_those_of_another() {
     let server = accepting().await;
     let (closed, open, other) = (reaching(&[]), reaching(&["127.0.0.1/32"]), reaching(&["10.0.0.0/8", "::1/128"]));
-    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1", "0177.0.0.1"] {
+    for host in ["127.0.0.1", "localhost"] {
         let target = format!("http://{host}:{}/", server.port);
         let before = server.seen().len();
         for refusing in [&closed, &other] {
@@ -38,10 +38,39 @@ async fn a_channel_reaches_its_own_networks_and_not_those_of_another() {
             assert!(answer.error.unwrap().contains("channels.hooks.allow_networks"), "{target}");
         }
         assert_eq!(server.seen().len(), before, "{target}");
-        if host != "[::ffff:127.0.0.1]" {
-            assert_eq!(open.deliver(delivery(&target)).await.outcome, DELIVERED, "{target}");
-        }
+        assert_eq!(open.deliver(delivery(&target)).await.outcome, DELIVERED, "{target}");
     }
+}
+
+/// The database would count it for another destination than the one that is asked.
+#[tokio::test]
+async fn a_host_that_is_not_written_plainly_is_not_asked_and_the_error_names_no_part_of_the_target() {
+    let server = accepting().await;
+    let open = reaching(&["127.0.0.0/8"]);
+    let port = server.port;
+    for target in [
+        format!("http://127.0.0.1:{port}\\@127.0.0.1:1/s3cret"),
+        format!("http:/127.0.0.1:{port}/s3cret"),
+        format!("http:\\\\127.0.0.1:{port}/s3cret"),
+        format!("http:///127.0.0.1:{port}/s3cret"),
+        format!("http://%31%32%37.0.0.1:{port}/s3cret"),
+        format!("http://2130706433:{port}/s3cret"),
+        format!("http://0x7f.1:{port}/s3cret"),
+        format!("http://0177.0.0.1:{port}/s3cret"),
+        format!("http://127.0.0.1.:{port}/s3cret"),
+        format!("http://localhost.:{port}/s3cret"),
+        format!("http://127.0.0.1:0{port}/s3cret"),
+        format!("http://[::ffff:127.0.0.1]:{port}/s3cret"),
+        format!("http://[::ffff:7f00:1]:{port}/s3cret"),
+    ] {
+        let answer = open.deliver(delivery(&target)).await;
+        assert_eq!((answer.outcome, answer.status_code), (DEAD, None), "{target}");
+        let error = answer.error.unwrap();
+        assert!(error.contains("write the host plainly") && !error.contains("s3cret"), "{target}: {error}");
+    }
+    let cut = Delivery { destination: "http://127.0.0.1".to_owned(), ..delivery(&server.url("/")) };
+    assert_eq!(open.deliver(cut).await.outcome, DEAD, "the column has another name");
+    assert_eq!(server.connections(), 0);
 }
 
 #[tokio::test]

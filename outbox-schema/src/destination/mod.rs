@@ -2,7 +2,6 @@
 //! and deferrals. Rows are deferred so that they do not stand in the way of others.
 
 mod database;
-mod name;
 mod statements;
 
 use std::time::Duration;
@@ -13,7 +12,6 @@ use serde::Serialize;
 use crate::{MessageId, StoreError, TermId};
 
 pub(crate) use database::bring_back_rows;
-pub use name::origin;
 
 /// Why a destination is paused: the column `pause_kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

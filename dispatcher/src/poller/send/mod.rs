@@ -105,6 +105,7 @@ impl Sender {
         let delivery = Delivery {
             idempotency_key: message.idempotency_key.clone(),
             target: message.target.clone(),
+            destination: message.destination.clone(),
             payload: std::mem::take(&mut message.payload),
             headers: message.headers.take(),
             created_at: message.created_at(),

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::origin::column;
+
 /// The target of an FCM message: <https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages#Message>.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FcmTarget {
@@ -25,6 +27,10 @@ impl FcmTarget {
     /// # Errors
     /// What is wrong with the target, and what to write.
     pub fn parse(text: &str) -> Result<Self, String> {
+        // The table counts it for the server of that URL.
+        if column(text).is_some() {
+            return Err("the target is a URL, and FCM takes none: write token:TOKEN or topic:NAME".to_owned());
+        }
         let prefixed = Self::FIELDS.into_iter().find_map(|field| {
             let value = text.strip_prefix(field)?.strip_prefix(':')?;
             Some((field, value))
@@ -98,6 +104,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_url_is_no_target_since_the_table_counts_it_for_another_server() {
+        for url in ["http://shop.example/x", "HTTPS://shop.example"] {
+            assert!(FcmTarget::parse(url).is_err_and(|problem| problem.contains("is a URL")), "{url}");
+        }
+    }
 
     #[test]
     fn each_kind_of_target_is_understood() {

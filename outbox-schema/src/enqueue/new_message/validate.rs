@@ -8,6 +8,7 @@ use super::{Kind, NewMessage, SendTime, jsonb};
 use crate::channel_name;
 use crate::enqueue::fcm::{FcmMessage, FcmTarget};
 use crate::enqueue::trace::TRACESTATE_BYTES;
+use crate::origin::{check_plain, column};
 
 /// The longest idempotency or ordering key, in characters.
 const KEY_CHARS: usize = 255;
@@ -103,13 +104,17 @@ impl NewMessage {
         if self.target.chars().any(char::is_control) {
             return problem("it holds a control character (as NUL or a line break)".to_owned());
         }
-        let is_url = self.target.starts_with("http://") || self.target.starts_with("https://");
+        let begins =
+            |scheme: &str| self.target.get(..scheme.len()).is_some_and(|text| text.eq_ignore_ascii_case(scheme));
+        let is_url = begins("http:") || begins("https:");
         match (self.kind, Url::parse(&self.target)) {
             (Kind::Fcm, _) => Ok(()),
             (Kind::Any, _) if !is_url => Ok(()),
             (Kind::Http, Err(_)) if self.target.starts_with('/') => Ok(()),
             (Kind::Any | Kind::Http, Ok(url)) => match url.scheme() {
-                "http" | "https" if url.username().is_empty() && url.password().is_none() => Ok(()),
+                "http" | "https" if url.username().is_empty() && url.password().is_none() => {
+                    check_plain(&url, column(&self.target).as_deref()).or_else(problem)
+                }
                 "http" | "https" => problem(
                     "the URL holds a user name or a password: credentials belong to the channel's settings".to_owned(),
                 ),
@@ -288,6 +293,14 @@ mod tests {
             assert_eq!(refused(&NewMessage::http(wrong)), "target", "{wrong:?}");
         }
         assert_eq!(refused(&NewMessage::new("hooks", "http://[", "{}")), "target");
+        for two_ways in
+            ["http://a.example:9001\\@b.example/s3cret", "http:/b.example/s3cret", "HTTP://b.example:080/s3cret"]
+        {
+            for message in [NewMessage::http(two_ways), NewMessage::new("hooks", two_ways, "{}")] {
+                let told = message.validate().unwrap_err().to_string();
+                assert!(told.contains("write the host plainly") && !told.contains("s3cret"), "{two_ways}: {told}");
+            }
+        }
         let told = NewMessage::http("https://me:secret@shop.example/").validate().unwrap_err().to_string();
         assert!(!told.contains("secret"), "{told}");
     }
