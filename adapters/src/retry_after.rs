@@ -26,6 +26,7 @@ pub(crate) fn busy_for(outcome: &Outcome, headers: &HeaderMap) -> Option<Duratio
         Outcome::Delivered { .. }
         | Outcome::Dead { .. }
         | Outcome::DeadTarget
+        | Outcome::Refused { .. }
         | Outcome::Defer { .. }
         | Outcome::Unsent => None,
     }

@@ -18,6 +18,12 @@ pub enum Outcome {
         /// The earliest time of the next try, from now: from a `Retry-After`, or the floor of the channel.
         not_before: Option<Duration>,
     },
+    /// The receiver refused the credential, or this target to it. Worth another try, unless the credential of the whole
+    /// channel is refused.
+    Refused {
+        /// The earliest time of the next try, from now: from a `Retry-After`.
+        not_before: Option<Duration>,
+    },
     /// The message will never be accepted.
     Dead {
         /// Why it will never be accepted.
@@ -45,7 +51,7 @@ impl Outcome {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Delivered { .. } => "delivered",
-            Self::Retry { .. } => "retry",
+            Self::Retry { .. } | Self::Refused { .. } => "retry",
             Self::Dead { .. } => "dead",
             Self::DeadTarget => "dead_target",
             Self::Defer { .. } => "deferred",

@@ -1,17 +1,12 @@
 //! The meaning of an answer other than 2xx.
 
-use std::time::Duration;
-
 use hyper::StatusCode;
 use hyper::header::LOCATION;
-use outbox_schema::{DeadReason, Outcome, Scope};
+use outbox_schema::{DeadReason, Outcome};
 use url::Url;
 
-use crate::retry_after::{deferral, retry_after};
+use crate::retry_after::retry_after;
 use crate::transport::exchange::Read;
-
-/// How long a channel waits whose credential is refused, where the answer does not say how long.
-const REFUSED_CREDENTIAL: Duration = Duration::from_mins(1);
 
 const DEAD: Outcome = Outcome::Dead { reason: DeadReason::Permanent };
 
@@ -39,8 +34,10 @@ fn outcome(read: &Read, to: &str, authorized: bool, at_most_once: bool) -> (Outc
             (DEAD, "it cannot use this body, or knows its idempotency key with another body".to_owned())
         }
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if authorized => (
-            Outcome::Defer { scope: Scope::Channel, until: deferral(&read.headers, REFUSED_CREDENTIAL) },
-            "it refuses the channel's auth, or its tls_cert; the channel waits: check the credential".to_owned(),
+            Outcome::Refused { not_before },
+            "it refuses the channel's auth, or its tls_cert, or this target to them: check the credential of the channel, \
+             and the target"
+                .to_owned(),
         ),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => (
             DEAD,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use outbox_adapters::Adapter;
 use outbox_adapters::http::{HttpChannel, Settings};
-use outbox_schema::{DeadReason, Outcome, Scope};
+use outbox_schema::{DeadReason, Outcome};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -161,12 +161,12 @@ async fn a_server_that_takes_no_other_certificate_has_read_nothing_and_nothing_i
 }
 
 #[tokio::test]
-async fn a_certificate_without_rights_defers_the_channel_where_that_has_one_origin() {
+async fn a_certificate_without_rights_is_a_refused_credential_where_that_has_one_origin() {
     let identity = Identity::new("rights");
     let server = Server::start(&identity.authority, true, 403, &[]).await;
     let target = format!("{}/hook", server.url());
     let answer = channel(&settings(&server.url(), Some(&identity)), LONG, false).deliver(delivery(&target)).await;
-    assert!(matches!(answer.outcome, Outcome::Defer { scope: Scope::Channel, .. }), "{answer:?}");
+    assert_eq!(answer.outcome, Outcome::Refused { not_before: None }, "{answer:?}");
     let answer = channel(&settings("", Some(&identity)), LONG, false).deliver(delivery(&target)).await;
     assert_eq!(answer.outcome, Outcome::Dead { reason: DeadReason::Permanent }, "{answer:?}");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use outbox_adapters::Adapter;
 use outbox_adapters::http::{Auth, Settings};
-use outbox_schema::{DeadReason, Outcome, Scope};
+use outbox_schema::{DeadReason, Outcome};
 
 use crate::http::{channel, delivery, literal, loopback};
 use crate::stand_in::{StandIn, reply};
@@ -18,8 +18,8 @@ fn later(seconds: u64) -> Outcome {
     Outcome::Retry { not_before: Some(Duration::from_secs(seconds)) }
 }
 
-fn defer(seconds: u64) -> Outcome {
-    Outcome::Defer { scope: Scope::Channel, until: Duration::from_secs(seconds) }
+fn refused(seconds: Option<u64>) -> Outcome {
+    Outcome::Refused { not_before: seconds.map(Duration::from_secs) }
 }
 
 #[derive(Clone, Copy)]
@@ -125,12 +125,12 @@ async fn an_answer_410_is_a_dead_target_and_leaves_the_other_urls_of_its_origin_
 }
 
 #[tokio::test]
-async fn answers_401_and_403_to_a_channel_with_auth_defer_the_channel() {
+async fn answers_401_and_403_to_a_channel_with_auth_refuse_its_credential_or_the_target() {
     let rows = vec![
-        (401, "", defer(60), "refuses the channel's auth"),
-        (403, "", defer(60), "refuses the channel's auth"),
-        (401, "Retry-After: 5;", defer(5), ""),
-        (403, "Retry-After: 0;", defer(1), ""),
+        (401, "", refused(None), "check the credential of the channel, and the target"),
+        (403, "", refused(None), "check the credential of the channel, and the target"),
+        (401, "Retry-After: 5;", refused(Some(5)), ""),
+        (403, "Retry-After: 0;", refused(Some(0)), ""),
         (404, "", DEAD, ""),
     ];
     rows_hold(Kind::WithAuth, rows).await;

@@ -192,6 +192,12 @@ impl Destination {
         self.paused.begin(kind, remaining, now);
     }
 
+    /// Notes that the credential of the channel works, of which this bears the name.
+    pub(super) fn no_longer_barred(&mut self) {
+        self.paused.end_barred();
+        self.comes_back = true;
+    }
+
     /// Notes that an operator resumed the destination: its failures and pauses are forgotten.
     pub(super) fn resume(&mut self, now: Instant) {
         self.paused = Holds::default();

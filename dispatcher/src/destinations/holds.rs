@@ -33,6 +33,11 @@ impl Holds {
         }
     }
 
+    /// Ends the pause for a refused credential.
+    pub(super) fn end_barred(&mut self) {
+        self.of_a_channel = self.of_a_channel.filter(|(kind, _)| *kind != PauseKind::Barred);
+    }
+
     /// The present pause that holds the most, and when it ends.
     pub(super) fn on(&self, now: Instant) -> Option<(PauseKind, Instant)> {
         [self.of_a_channel, self.its_own].into_iter().flatten().find(|(_, until)| *until > now)

@@ -7,6 +7,7 @@
 //! takes from each of the others no more rows than there is room for.
 
 mod breaker;
+mod credentials;
 mod destination;
 mod holds;
 mod keeper;
@@ -25,6 +26,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use self::breaker::Sign;
+use self::credentials::Credentials;
 use self::destination::{Closed, Destination, Situation, Standing};
 pub use self::keeper::{Keeper, LISTEN};
 pub use self::limits::Limits;
@@ -55,6 +57,7 @@ struct State {
     /// The limits of each configured channel.
     allowed: HashMap<String, Limits>,
     known: HashMap<String, Destination>,
+    credentials: Credentials,
     /// The last known change by hand of each destination.
     by_hand: HashMap<String, i64>,
     /// A counter: how often rows may have begun to wait that were deferred because their channel was not configured.
@@ -80,7 +83,8 @@ pub struct Admission {
 /// What an attempt means for its destination.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Ruling {
-    /// How long the message waits where the destination is at fault, and not the message. No attempt is counted then.
+    /// How long the message waits where the destination or the channel's credential is at fault, and not the message. No
+    /// attempt is counted then.
     pub deferred: Option<Duration>,
     /// The pause that begins.
     pub pause: Option<Pause>,
@@ -101,6 +105,7 @@ impl Destinations {
             destination.reconfigure(&allowed, now);
         }
         state.allowed = allowed;
+        state.credentials = Credentials::default();
         state.configured += 1;
         drop(state);
         self.recovery.notify_one();
@@ -185,7 +190,20 @@ impl Destinations {
                 self.recovery.notify_one();
             }
         }
-        if let Some(asked) = asked(message, answer, longest) {
+        let mut asked = asked(message, answer, longest);
+        match state.credentials.learn(message, answer, now) {
+            credentials::Turn::Stay => {}
+            credentials::Turn::Refused(wait) => {
+                let remaining = wait.min(longest);
+                ruling.deferred = Some(remaining);
+                asked = Some(Pause { destination: message.channel.clone(), remaining, kind: PauseKind::Barred });
+            }
+            credentials::Turn::Works => {
+                state.destination(&message.channel, now).no_longer_barred();
+                self.recovery.notify_one();
+            }
+        }
+        if let Some(asked) = asked {
             state.destination(&asked.destination, now).pause(asked.kind, asked.remaining, now);
             ruling.pause = Some(match ruling.pause.take() {
                 // The destination is tried carefully, but no sooner than it asked for.
@@ -369,7 +387,7 @@ fn sign(message: &Message, answer: &Answer) -> Sign {
     match &answer.outcome {
         // The message was refused here, and the destination was not asked.
         Outcome::Dead { .. } | Outcome::DeadTarget if answer.status_code.is_none() => Sign::None,
-        Outcome::Delivered { .. } | Outcome::Dead { .. } | Outcome::DeadTarget => Sign::Good,
+        Outcome::Delivered { .. } | Outcome::Refused { .. } | Outcome::Dead { .. } | Outcome::DeadTarget => Sign::Good,
         // Where no attempt was counted, the destination was at fault before, and not the message.
         Outcome::Retry { .. } | Outcome::InDoubt if message.attempts == 0 => Sign::Bad { trying_for: Duration::ZERO },
         Outcome::Retry { .. } | Outcome::InDoubt => Sign::Bad { trying_for: message.retrying_for() },

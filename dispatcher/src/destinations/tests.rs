@@ -220,6 +220,70 @@ async fn a_credential_that_is_refused_closes_the_channel() {
     assert!(destinations.aside().iter().all(|aside| aside.whole_channel));
 }
 
+fn refused() -> Answer {
+    Answer { status_code: Some(403), ..answer(Outcome::Refused { not_before: None }) }
+}
+
+impl Destinations {
+    /// An attempt at a path under the channel's `base_url`.
+    fn send_to(&self, target: &str, answer: &Answer) -> Ruling {
+        let message = Message { target: target.to_owned(), ..to("hook") };
+        self.admitted(std::slice::from_ref(&message));
+        self.answered(&message, answer, QUICK, LONGEST)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_target_that_is_refused_again_and_again_holds_nothing_up() {
+    let destinations = destinations(Limits::default());
+    for _ in 0..100 {
+        assert_eq!(destinations.send_to("/forbidden", &refused()), Ruling::default());
+    }
+    assert!(!destinations.is_closed("hook"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_targets_that_are_refused_are_at_fault_where_others_are_delivered_between() {
+    let destinations = destinations(Limits::default());
+    for number in 0..100 {
+        assert_eq!(destinations.send_to(&format!("/forbidden/{number}"), &refused()), Ruling::default());
+        if number % 4 == 3 {
+            destinations.send_to("/ok", &delivered());
+        }
+    }
+    let tried = Message { target: "/again".to_owned(), attempts: 1, retrying_for_ms: Some(60_000), ..to("hook") };
+    for number in 0..10 {
+        let tried = Message { target: format!("/again/{number}"), ..tried.clone() };
+        destinations.admitted(std::slice::from_ref(&tried));
+        let ruling = destinations.answered(&tried, &refused(), QUICK, LONGEST);
+        assert_eq!(ruling, Ruling::default(), "it was first tried before the last delivery");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_five_targets_refuse_closes_the_channel_until_something_is_delivered() {
+    let destinations = destinations(Limits::default());
+    for number in 0..4 {
+        assert_eq!(destinations.send_to(&format!("/{number}"), &refused()), Ruling::default());
+    }
+    let minute = Duration::from_mins(1);
+    let ruling = destinations.send_to("/4", &refused());
+    let pause = ruling.pause.expect("it is paused");
+    assert_eq!((pause.destination.as_str(), pause.kind, pause.remaining), ("hook", PauseKind::Barred, minute));
+    assert_eq!(ruling.deferred, Some(minute), "no attempt is counted");
+    assert_eq!(destinations.admission().closed_channels, ["hook"]);
+
+    tokio::time::advance(minute).await;
+    assert!(!destinations.is_closed("hook"));
+    assert!(destinations.send_to("/0", &refused()).deferred.is_some(), "nothing was delivered since");
+    assert!(destinations.is_closed("hook"));
+
+    destinations.send_to("/ok", &delivered());
+    assert!(!destinations.is_closed("hook"));
+    assert_eq!(destinations.recovered(), ["hook"], "what was deferred comes back at once");
+    assert_eq!(destinations.send_to("/0", &refused()), Ruling::default());
+}
+
 /// Targets that are a path under the channel's `base_url` go there.
 #[tokio::test(start_paused = true)]
 async fn a_destination_that_bears_its_channels_name_does_not_close_the_channel_by_failing() {

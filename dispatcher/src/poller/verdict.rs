@@ -6,8 +6,8 @@ use outbox_schema::{DeadReason, InDoubtPolicy, Message, Outcome, Verdict};
 
 use crate::poller::channels::{Channel, Retry};
 
-/// Decides what becomes of `message` after attempt `number` ended with `outcome`. Where the destination is at fault and
-/// takes nothing for `deferred`, a failure that leads to a plain retry counts no attempt.
+/// Decides what becomes of `message` after attempt `number` ended with `outcome`. Where the destination is at fault, or the
+/// credential of the channel, and takes nothing for `deferred`, a failure that leads to a plain retry counts no attempt.
 pub(crate) fn decide(
     outcome: &Outcome,
     channel: &Channel,
@@ -20,6 +20,7 @@ pub(crate) fn decide(
             let at_least = asked(channel, *not_before).max(channel.retry.floor);
             Verdict::Spared { after: wait.max(at_least), at_least }
         }
+        (Outcome::Refused { .. }, Some(wait)) => Verdict::Deferred { after: asked(channel, Some(wait)) },
         (outcome, _) => of_itself(outcome, channel, message, number),
     }
 }
@@ -27,7 +28,9 @@ pub(crate) fn decide(
 fn of_itself(outcome: &Outcome, channel: &Channel, message: &Message, number: u32) -> Verdict {
     match outcome {
         Outcome::Delivered { receipt } => Verdict::Success { receipt: receipt.clone() },
-        Outcome::Retry { not_before } => try_again(channel, message, number, asked(channel, *not_before)),
+        Outcome::Retry { not_before } | Outcome::Refused { not_before } => {
+            try_again(channel, message, number, asked(channel, *not_before))
+        }
         Outcome::InDoubt => match channel.in_doubt {
             InDoubtPolicy::Resend => try_again(channel, message, number, Duration::ZERO),
             InDoubtPolicy::DeadLetter => dead(DeadReason::InDoubt, false),
@@ -190,6 +193,16 @@ mod tests {
             let verdict = of(&Outcome::Defer { scope, until: after }, InDoubtPolicy::Resend, 99);
             assert_eq!(verdict, Verdict::Deferred { after });
         }
+    }
+
+    #[test]
+    fn a_refused_message_counts_its_attempts_but_while_the_credential_of_its_channel_is_refused() {
+        let refused = Outcome::Refused { not_before: None };
+        assert!(is_retry(&of(&refused, InDoubtPolicy::Resend, 2)));
+        assert_eq!(of(&refused, InDoubtPolicy::Resend, 3), EXHAUSTED);
+        let after = Duration::from_secs(30);
+        let while_it_waits = decide(&refused, &channel(InDoubtPolicy::Resend), &message(None, None), 99, Some(after));
+        assert_eq!(while_it_waits, Verdict::Deferred { after });
     }
 
     #[test]

@@ -76,6 +76,7 @@ pub fn record(attempt: &Span, request: &Span, answer: &Answer) {
     match answer.outcome {
         Outcome::Delivered { .. } | Outcome::Unsent => {}
         Outcome::Retry { .. }
+        | Outcome::Refused { .. }
         | Outcome::Dead { .. }
         | Outcome::DeadTarget
         | Outcome::Defer { .. }

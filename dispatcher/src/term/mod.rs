@@ -103,9 +103,11 @@ impl Term {
     pub fn count_attempt(&self, outcome: &Outcome) {
         match outcome {
             Outcome::Delivered { .. } => self.delivered.fetch_add(1, Ordering::Relaxed),
-            Outcome::Retry { .. } | Outcome::Dead { .. } | Outcome::DeadTarget | Outcome::InDoubt => {
-                self.failed.fetch_add(1, Ordering::Relaxed)
-            }
+            Outcome::Retry { .. }
+            | Outcome::Refused { .. }
+            | Outcome::Dead { .. }
+            | Outcome::DeadTarget
+            | Outcome::InDoubt => self.failed.fetch_add(1, Ordering::Relaxed),
             Outcome::Defer { .. } | Outcome::Unsent => 0,
         };
     }

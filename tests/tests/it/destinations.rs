@@ -37,6 +37,49 @@ fn nobody() -> String {
     format!("http://{}/hook", listener.local_addr().unwrap())
 }
 
+/// Their attempts count, and the credential works for the others.
+#[tokio::test]
+async fn targets_that_a_receiver_refuses_do_not_keep_the_other_messages_of_their_channel_waiting() {
+    for outbox in outboxes::each().await {
+        let receiver = Receiver::start(Duration::ZERO);
+        receiver.behave("/forbidden", Manner::Answer(vec![403]));
+        let refused = NewMessage::http("/forbidden").priority(3).max_attempts(2);
+        outbox.enqueue(&vec![refused; 64]).await;
+        enqueue(&outbox, 50, "/ok").await;
+        let channel = format!("auth = {{ bearer = \"key\" }}\nbase_url = \"{}\"", receiver.url());
+        program(&outbox, &channel).deliver().await;
+        delivered(&outbox, 50).await;
+        let dead = "SELECT count(*) FROM outbox WHERE status = 'DEAD' AND dead_reason = 'exhausted' AND attempts = 2 \
+                    AND last_status_code = 403 AND last_error LIKE '%answered 403%check the credential of the channel%'";
+        assert_eq!(outbox.number(dead).await, 64);
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox_destination WHERE pause_kind = 'barred'").await, 0);
+    }
+}
+
+/// No attempt is counted while the channel waits.
+#[tokio::test]
+async fn a_channel_whose_credential_is_refused_by_all_its_targets_waits_and_counts_no_attempt() {
+    for outbox in outboxes::each().await {
+        let receiver = Receiver::start(Duration::ZERO);
+        let messages: Vec<_> = (0..40).map(|number| NewMessage::http(format!("/{number}"))).collect();
+        for number in 0..40 {
+            receiver.behave(&format!("/{number}"), Manner::Answer(vec![401]));
+        }
+        outbox.enqueue(&messages).await;
+        let channel = format!("auth = {{ bearer = \"key\" }}\nbase_url = \"{}\"", receiver.url());
+        let program = program(&outbox, &channel);
+        let replica = program.start();
+        let barred = async || {
+            let barred = "SELECT count(*) FROM outbox_destination WHERE destination = 'http' AND pause_kind = 'barred'";
+            (outbox.number(barred).await == 1).then_some(())
+        };
+        eventually("the channel waits", PATIENCE, barred).await;
+        replica.stop(Signal::TERM).await;
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'DEAD' OR attempts > 1").await, 0);
+        assert!(outbox.number("SELECT count(*) FROM outbox WHERE attempts = 1").await <= 4);
+    }
+}
+
 /// The failures that open the breaker count; after them only a few messages are sent to see whether it is up again.
 #[tokio::test]
 async fn a_destination_that_is_down_burns_no_attempt_of_its_messages() {
