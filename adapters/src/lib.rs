@@ -12,7 +12,7 @@ mod transport;
 pub use adapter::{Adapter, Answer, Delivery, Permit};
 pub use hints::Hints;
 pub use lease::{
-    Held, Lease, LeaseError, REDIS_RIGHTS, REDIS_URL, RedisHints, RedisLease, RedisSetupError, TableLease,
+    Held, Lease, LeaseError, REDIS_RIGHTS, REDIS_URL, RedisHints, RedisLease, RedisLink, RedisSetupError, TableLease,
     check_redis_url,
 };
 pub use setup::{BASE_URL, SetupError, base_url, ensure_crypto_provider};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use outbox_adapters::{Adapter, Hints, Lease, RedisHints, RedisLease, SetupError, TableLease, fcm, http};
+use outbox_adapters::{Adapter, Hints, Lease, RedisHints, RedisLease, RedisLink, SetupError, TableLease, fcm, http};
 use outbox_schema::{ConnectOptions, Database, InDoubtPolicy, OnDeadOrdered, Retention};
 
 use crate::admin::listener::Tokens;
@@ -26,6 +26,14 @@ pub async fn lease(config: &Config, outbox_id: &str) -> anyhow::Result<Arc<dyn L
             Database::Sqlite(pool) => TableLease::Sqlite(pool),
         }),
     })
+}
+
+/// How the connections to the Redis of the lease are protected. None where the lease is a table.
+pub fn lease_link(config: &Config) -> Option<RedisLink> {
+    match &config.lease.provider {
+        LeaseProvider::Redis { url, .. } => RedisLink::of(url.expose()).ok(),
+        LeaseProvider::Table => None,
+    }
 }
 
 /// The hints of applications, by the settings, for the outbox `outbox_id`. None: only the poller itself takes hints.

@@ -14,7 +14,7 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor, MySqlPool, PgPool, Sq
 use crate::store::mysql::MySqlStore;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
-use crate::{ByHand, Desk, Pruning, Store};
+use crate::{ByHand, Desk, Pruning, Store, tls};
 
 /// The longest time that a statement may take on the server.
 pub const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
@@ -86,6 +86,19 @@ pub enum ConnectError {
         /// The scheme of the URL.
         scheme: String,
     },
+    /// The server could not be verified, and the URL does not say that it need not be.
+    #[error(
+        "cannot connect to the outbox database: {source}. A server beyond this machine is verified by TLS: add {verified} to \
+         database.url to name the authority of its certificate, or {unverified} where nobody can come between"
+    )]
+    Unverified {
+        /// What went wrong.
+        source: sqlx::Error,
+        /// The parameters that name an authority.
+        verified: &'static str,
+        /// The parameter by which nothing is verified.
+        unverified: &'static str,
+    },
     /// The URL cannot be read, or the database was not reached.
     #[error("cannot connect to the outbox database: {0}")]
     Connect(#[from] sqlx::Error),
@@ -95,8 +108,8 @@ impl Database {
     /// Connects. A SQLite file that does not exist yet is created.
     pub async fn connect(options: &ConnectOptions<'_>) -> Result<Self, ConnectError> {
         match options.url.split_once(':').map_or(options.url, |(scheme, _)| scheme) {
-            "postgres" | "postgresql" => Ok(Self::Postgres(postgres(options).await?)),
-            "mysql" | "mariadb" => Ok(Self::MySql(mysql(options).await?)),
+            "postgres" | "postgresql" => postgres(options).await.map(Self::Postgres),
+            "mysql" | "mariadb" => mysql(options).await.map(Self::MySql),
             "sqlite" => Ok(Self::Sqlite(sqlite(options).await?)),
             scheme => Err(ConnectError::Scheme { scheme: scheme.to_owned() }),
         }
@@ -155,9 +168,10 @@ impl Database {
     }
 }
 
-async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, sqlx::Error> {
+async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, ConnectError> {
     let limit = format!("{}ms", STATEMENT_LIMIT.as_millis());
-    let mut connect = PgConnectOptions::from_str(options.url)?.application_name("outbox").options([
+    let (connect, verified) = tls::of_postgres(options.url, PgConnectOptions::from_str(options.url)?);
+    let mut connect = connect.application_name("outbox").options([
         ("default_transaction_isolation", "read committed"),
         ("statement_timeout", limit.as_str()),
         ("lock_timeout", "5s"),
@@ -173,7 +187,13 @@ async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, sqlx::Error> {
         .max_connections(options.connections)
         .acquire_timeout(CONNECTION_LIMIT)
         .connect_with(connect.clone());
-    or_cause(pool.await, &connect).await
+    or_cause(pool.await, &connect).await.map_err(|source| {
+        if verified && tls::is_unverified(&source) {
+            let (verified, unverified) = ("?sslmode=verify-full&sslrootcert=FILE", "?sslmode=prefer");
+            return ConnectError::Unverified { source, verified, unverified };
+        }
+        source.into()
+    })
 }
 
 /// A pool that asks whether a connection still works only after the connection was idle for a while.
@@ -203,10 +223,11 @@ where
     }
 }
 
-async fn mysql(options: &ConnectOptions<'_>) -> Result<MySqlPool, sqlx::Error> {
+async fn mysql(options: &ConnectOptions<'_>) -> Result<MySqlPool, ConnectError> {
     // The scheme of MariaDB means the same protocol.
     let url = options.url.replacen("mariadb:", "mysql:", 1);
-    let connect = MySqlConnectOptions::from_str(&url)?.timezone("+00:00".to_owned()).charset("utf8mb4");
+    let (connect, verified) = tls::of_mysql(&url, MySqlConnectOptions::from_str(&url)?);
+    let connect = connect.timezone("+00:00".to_owned()).charset("utf8mb4");
     let pool = asked_after_a_while(MySqlPoolOptions::new())
         .max_connections(options.connections)
         .acquire_timeout(CONNECTION_LIMIT)
@@ -217,7 +238,13 @@ async fn mysql(options: &ConnectOptions<'_>) -> Result<MySqlPool, sqlx::Error> {
             })
         })
         .connect_with(connect.clone());
-    or_cause(pool.await, &connect).await
+    or_cause(pool.await, &connect).await.map_err(|source| {
+        if verified && tls::is_unverified(&source) {
+            let (verified, unverified) = ("?ssl-mode=VERIFY_IDENTITY&ssl-ca=FILE", "?ssl-mode=PREFERRED");
+            return ConnectError::Unverified { source, verified, unverified };
+        }
+        source.into()
+    })
 }
 
 async fn sqlite(options: &ConnectOptions<'_>) -> Result<SqlitePool, sqlx::Error> {

@@ -54,6 +54,8 @@ mod sql;
 pub mod store;
 #[cfg(feature = "dispatcher")]
 pub mod term;
+#[cfg(feature = "dispatcher")]
+pub mod tls;
 
 #[cfg(feature = "dispatcher")]
 pub use claim::{ChannelTerms, ClaimId, ClaimRequest, Claimed, KeyStretch, OnDeadOrdered, OrderingKey, WalkStart};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outbox_schema::{Holder, Shard};
 
-pub use self::redis::{REDIS_RIGHTS, REDIS_URL, RedisHints, RedisLease, RedisSetupError, check_redis_url};
+pub use self::redis::{REDIS_RIGHTS, REDIS_URL, RedisHints, RedisLease, RedisLink, RedisSetupError, check_redis_url};
 pub use self::table::TableLease;
 
 /// The expiring right to poll a shard of one outbox.

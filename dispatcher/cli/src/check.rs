@@ -69,7 +69,12 @@ pub(super) async fn check(config: Config, args: &CheckArgs) -> anyhow::Result<Ex
 }
 
 async fn of_database(config: &Config, database: &Database, findings: &mut Vec<Finding>) {
-    findings.push(Finding::ok("database", &format!("{} answers", config.database.url)));
+    let url = &config.database.url;
+    findings.push(match database.tls().await {
+        Ok(None) => Finding::ok("database", &format!("{url} answers")),
+        Ok(Some(tls)) => Finding::ok("database", &format!("{url} answers; {tls}")),
+        Err(error) => Finding::failed("database", &error),
+    });
     let outbox = match database.require(&config.database.environment).await {
         Ok(outbox) => outbox,
         Err(error) => return findings.push(Finding::failed("schema", &error)),
@@ -97,6 +102,7 @@ async fn of_database(config: &Config, database: &Database, findings: &mut Vec<Fi
         Err(error) => findings.push(Finding::failed("snapshots", &error)),
     }
     findings.push(of_lease(config, &outbox.outbox_id.to_string()).await);
+    findings.extend(wiring::lease_link(config).and_then(|link| Some(Finding::warning("lease", &link.warning()?))));
 }
 
 /// Each mistake that the newest messages show. `outbox messages explain` shows the same for one message.
@@ -127,9 +133,13 @@ async fn of_lease(config: &Config, outbox_id: &str) -> Finding {
         Ok(lease) => lease,
         Err(error) => return Finding::failed("lease", &format!("{error:#}")),
     };
+    let answers = match wiring::lease_link(config) {
+        None => "the lease store answers".to_owned(),
+        Some(link) => format!("the lease store answers; {}", link.tls),
+    };
     match lease.current(Shard::default()).await {
-        Ok(Some(held)) => Finding::ok("lease", &format!("the lease store answers; {} polls", held.holder)),
-        Ok(None) => Finding::ok("lease", &"the lease store answers; nobody polls"),
+        Ok(Some(held)) => Finding::ok("lease", &format!("{answers}; {} polls", held.holder)),
+        Ok(None) => Finding::ok("lease", &format!("{answers}; nobody polls")),
         Err(error) => Finding::failed("lease", &error),
     }
 }

@@ -88,6 +88,9 @@ async fn dispatch(
     session::require_work(&database).await?;
     let outbox_id = outbox.outbox_id.to_string();
     let lease = Arc::new(LeaseHealth::new(wiring::lease(&config, &outbox_id).await?));
+    if let Some(warning) = wiring::lease_link(&config).and_then(|link| link.warning()) {
+        tracing::warn!("lease.password_in_the_clear: {warning}");
+    }
     let hints = wiring::hints(&config, &outbox_id)?;
     let channels = wiring::channels(&config)?;
     let metrics = Arc::new(telemetry.metrics(config.channels.keys().map(String::as_str), &[Shard::default()])?);

@@ -13,6 +13,7 @@ mod coming_from;
 mod command_line;
 mod completions;
 mod compose;
+mod database_tls;
 mod dead_letters;
 mod demo;
 mod desk;

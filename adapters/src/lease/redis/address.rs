@@ -1,6 +1,7 @@
 //! The forms of `lease.url`: one server, or the sentinels that know which server is the primary.
 
-use redis::{ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
+use outbox_schema::tls::{Tls, is_this_machine};
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use url::Url;
 
 /// The port of a sentinel where the URL has none.
@@ -48,6 +49,43 @@ impl Address {
                 format!("{service} (sentinels {})", asked.join(", "))
             }
         }
+    }
+}
+
+/// How the connections to a Redis are protected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedisLink {
+    /// The protection by TLS.
+    pub tls: Tls,
+    /// The server, or the first sentinel, to which a password goes in the clear, beyond this machine.
+    in_the_clear: Option<String>,
+}
+
+impl RedisLink {
+    /// The protection that `lease.url` asks for.
+    ///
+    /// # Errors
+    /// What is wrong with the URL, for people.
+    pub fn of(url: &str) -> Result<Self, String> {
+        let (servers, primary) = match Address::parse(url)? {
+            Address::Server(info) => (vec![info], None),
+            Address::Sentinels(Sentinels { asked, server, .. }) => (asked, Some(server)),
+        };
+        let mut logins = servers.iter().map(ConnectionInfo::redis_settings).chain(&primary);
+        let has_password = logins.any(|login| login.password().is_some());
+        let encrypted = servers.iter().all(|info| matches!(info.addr(), ConnectionAddr::TcpTls { .. }));
+        let far = servers.iter().map(ConnectionInfo::addr).find(|address| match address {
+            ConnectionAddr::Tcp(host, _) => !is_this_machine(host),
+            _ => false,
+        });
+        let in_the_clear = far.filter(|_| has_password).map(ToString::to_string);
+        Ok(Self { tls: if encrypted { Tls::Verified } else { Tls::None }, in_the_clear })
+    }
+
+    /// A warning for the operator, where a password goes over a network in the clear.
+    pub fn warning(&self) -> Option<String> {
+        let to = self.in_the_clear.as_ref()?;
+        Some(format!("the password of lease.url goes to {to} in the clear: write rediss:// where the server has TLS"))
     }
 }
 
@@ -165,6 +203,25 @@ mod tests {
         assert_eq!((login.username(), login.password()), (Some("watch"), Some("t&p")));
         assert_eq!((found.server.username(), found.server.password()), (None, Some("secret")));
         assert!(matches!(found.asked[0].addr(), redis::ConnectionAddr::TcpTls { insecure: false, .. }));
+    }
+
+    #[test]
+    fn a_password_that_leaves_the_machine_in_the_clear_is_told_without_it() {
+        for (url, tls, warns) in [
+            ("redis://:secret@cache", Tls::None, true),
+            ("redis+sentinel://:secret@one,two/shop", Tls::None, true),
+            ("redis+sentinel://127.0.0.1,two/shop?sentinel_password=secret", Tls::None, true),
+            ("redis://cache", Tls::None, false),
+            ("redis://:secret@localhost", Tls::None, false),
+            ("redis://:secret@[::1]:6379", Tls::None, false),
+            ("rediss://:secret@cache", Tls::Verified, false),
+            ("rediss+sentinel://:secret@one,two/shop", Tls::Verified, false),
+        ] {
+            let link = RedisLink::of(url).unwrap();
+            let warning = link.warning();
+            assert_eq!((link.tls, warning.is_some()), (tls, warns), "{url}");
+            assert!(warning.is_none_or(|told| told.contains("rediss://") && !told.contains("secret")), "{url}");
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
 use self::address::Address;
+pub use self::address::RedisLink;
 use self::connections::Connections;
 pub use self::hints::RedisHints;
 use self::primary::Primary;

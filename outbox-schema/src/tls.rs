@@ -1,0 +1,148 @@
+//! TLS of connections: verified beyond this machine, unless the URL says otherwise.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use url::Url;
+
+use crate::sql::{Statement, read, while_doing};
+use crate::{Database, DeskError};
+
+const ENCRYPTED: Statement = statement!("desk/encrypted");
+
+/// How connections to a server are protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tls {
+    /// Connections are encrypted, and the server has shown a certificate of an authority that is trusted.
+    Verified,
+    /// Connections are encrypted, and nobody has looked at the server's certificate.
+    Unverified,
+    /// Connections are in the clear.
+    None,
+}
+
+impl fmt::Display for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Verified => "TLS: verified",
+            Self::Unverified => "TLS: unverified",
+            Self::None => "TLS: none",
+        })
+    }
+}
+
+/// Whether what is sent to `host` stays on this machine.
+pub fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+/// Whether the URL says how the server is to be verified.
+fn says_mode(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| url.query_pairs().any(|(key, _)| matches!(&*key, "sslmode" | "ssl-mode")))
+}
+
+/// The options for `url`, and whether the server is verified though the URL does not ask for it.
+pub(crate) fn of_postgres(url: &str, options: PgConnectOptions) -> (PgConnectOptions, bool) {
+    let host = options.get_host();
+    let is_socket = options.get_socket().is_some() || host.starts_with('/');
+    if is_socket || is_this_machine(host) || says_mode(url) || std::env::var_os("PGSSLMODE").is_some() {
+        return (options, false);
+    }
+    (options.ssl_mode(PgSslMode::VerifyFull), true)
+}
+
+/// The same for MySQL and MariaDB.
+pub(crate) fn of_mysql(url: &str, options: MySqlConnectOptions) -> (MySqlConnectOptions, bool) {
+    let host = options.get_host();
+    if options.get_socket().is_some() || is_this_machine(host) || says_mode(url) {
+        return (options, false);
+    }
+    (options.ssl_mode(MySqlSslMode::VerifyIdentity), true)
+}
+
+/// Whether a connection failed because the server could not be verified.
+pub(crate) fn is_unverified(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Tls(_) => true,
+        // A certificate that rustls refuses.
+        sqlx::Error::Io(error) => error.kind() == std::io::ErrorKind::InvalidData,
+        _ => false,
+    }
+}
+
+impl Database {
+    /// How the connections are protected. None for a file.
+    pub async fn tls(&self) -> Result<Option<Tls>, DeskError> {
+        let verified = match self {
+            Self::Postgres(pool) => {
+                matches!(pool.connect_options().get_ssl_mode(), PgSslMode::VerifyCa | PgSslMode::VerifyFull)
+            }
+            Self::MySql(pool) => {
+                matches!(pool.connect_options().get_ssl_mode(), MySqlSslMode::VerifyCa | MySqlSslMode::VerifyIdentity)
+            }
+            Self::Sqlite(_) => return Ok(None),
+        };
+        let rows: Vec<(String, String)> =
+            read(self, &ENCRYPTED, &[]).await.map_err(while_doing("asking whether the connection is encrypted"))?;
+        let encrypted = rows.first().is_some_and(|(_, cipher)| !cipher.is_empty());
+        Ok(Some(match (encrypted, verified) {
+            (true, true) => Tls::Verified,
+            (true, false) => Tls::Unverified,
+            (false, _) => Tls::None,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+    use super::*;
+
+    fn verifies_postgres(url: &str) -> bool {
+        let (options, by_default) = of_postgres(url, url.parse().unwrap());
+        let verifies = matches!(options.get_ssl_mode(), PgSslMode::VerifyFull);
+        assert_eq!(by_default, verifies && !url.contains("verify-full"), "{url}");
+        verifies
+    }
+
+    fn verifies_mysql(url: &str) -> bool {
+        let (options, by_default) = of_mysql(url, url.parse().unwrap());
+        let verifies = matches!(options.get_ssl_mode(), MySqlSslMode::VerifyIdentity);
+        assert_eq!(by_default, verifies && !url.contains("VERIFY_IDENTITY"), "{url}");
+        verifies
+    }
+
+    #[test]
+    fn a_server_beyond_this_machine_is_verified_unless_its_url_says_otherwise() {
+        for host in ["db", "db.example:5432", "10.0.0.5", "0.0.0.0", "[2001:db8::1]:5432", "localhost.example"] {
+            for scheme in ["", "sslrootcert=/etc/ca.pem", "application_name=sslmode"] {
+                assert!(verifies_postgres(&format!("postgres://u:p@{host}/shop?{scheme}")), "{host} {scheme}");
+            }
+            assert!(verifies_mysql(&format!("mysql://u:p@{host}/shop")), "{host}");
+            assert!(verifies_mysql(&format!("mysql://u:p@{host}/shop?ssl-ca=/etc/ca.pem")), "{host}");
+            for mode in ["disable", "allow", "prefer", "require", "verify-ca"] {
+                assert!(!verifies_postgres(&format!("postgres://u:p@{host}/shop?sslmode={mode}")), "{host} {mode}");
+            }
+            for mode in ["DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA"] {
+                assert!(!verifies_mysql(&format!("mysql://u:p@{host}/shop?ssl-mode={mode}")), "{host} {mode}");
+            }
+            assert!(verifies_postgres(&format!("postgres://u:p@{host}/shop?sslmode=verify-full")), "{host}");
+            assert!(verifies_mysql(&format!("mysql://u:p@{host}/shop?ssl-mode=VERIFY_IDENTITY")), "{host}");
+        }
+    }
+
+    #[test]
+    fn what_stays_on_this_machine_needs_no_tls() {
+        for host in ["localhost", "LOCALHOST:5432", "127.0.0.1", "127.3.2.1:5432", "[::1]:5432", "[::ffff:127.0.0.1]"] {
+            assert!(!verifies_postgres(&format!("postgres://u:p@{host}/shop")), "{host}");
+            assert!(!verifies_mysql(&format!("mysql://u:p@{host}/shop")), "{host}");
+        }
+        assert!(!verifies_postgres("postgresql:///shop?host=/run/postgresql"));
+        assert!(!verifies_postgres("postgres://%2Frun%2Fpostgresql/shop"));
+        assert!(!verifies_mysql("mysql://u@db/shop?socket=/run/mysqld.sock"));
+    }
+}
