@@ -89,6 +89,10 @@ async fn of_database(config: &Config, database: &Database, findings: &mut Vec<Fi
         }
         Err(error) => Finding::failed("work", &error),
     });
+    match database.strangers_may_create().await {
+        Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("rights", &warning))),
+        Err(error) => findings.push(Finding::failed("rights", &error)),
+    }
     match database.durability().await {
         Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", &warning))),
         Err(error) => findings.push(Finding::failed("durability", &error)),

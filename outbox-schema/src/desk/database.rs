@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::statements::{
-    ATTEMPTS, AUDIT_OF_MESSAGE, CHANNELS, CURRENT_TERMS, DURABILITY, MESSAGE, MESSAGE_ID, NAMING_CLAIM,
+    ATTEMPTS, AUDIT_OF_MESSAGE, CHANNELS, CURRENT_TERMS, DURABILITY, MAY_CREATE, MESSAGE, MESSAGE_ID, NAMING_CLAIM,
     PAUSED_DESTINATIONS, TERMS, UNSETTLED_CLAIMS,
 };
 use super::{
@@ -94,6 +94,20 @@ impl Database {
     /// Dead rows that the database keeps for an old snapshot, as far as this role may see them.
     pub async fn held_back(&self) -> Result<HeldBack, DeskError> {
         held_back::held_back(self).await.map_err(while_doing("looking for old snapshots"))
+    }
+
+    /// Who besides the owners may make functions and operators in the schema of the tables, which the statements of others
+    /// can then call. Each comes with its remedy.
+    pub async fn strangers_may_create(&self) -> Result<Vec<String>, DeskError> {
+        let rows: Vec<(String, String)> =
+            read(self, &MAY_CREATE, &[]).await.map_err(while_doing("reading who may create in the schema"))?;
+        let warning = |(role, schema): &(String, String)| {
+            format!(
+                "{role} may create functions and operators in the schema of the tables, and statements of the dispatcher and the \
+                 owner would call them with their rights: REVOKE CREATE ON SCHEMA {schema} FROM {role}"
+            )
+        };
+        Ok(rows.iter().map(warning).collect())
     }
 
     /// Settings of the database under which a committed message can be lost. Each comes with its remedy.

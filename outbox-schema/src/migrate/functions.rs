@@ -7,7 +7,7 @@
 use crate::Dialect;
 
 /// The version of the set. Each change of a file raises it, which a test checks.
-pub const FUNCTIONS_VERSION: i32 = 1;
+pub const FUNCTIONS_VERSION: i32 = 2;
 
 /// The files of the set. Each function comes after those that it names.
 const FUNCTIONS: [&str; 13] = [
@@ -43,7 +43,7 @@ mod tests {
     use crate::fingerprint::fnv;
 
     /// The set that has this version.
-    const DIGEST: u64 = 0x018e_02a0_aa5a_9fcb;
+    const DIGEST: u64 = 0xce5d_b2e2_ad59_79d6;
 
     #[test]
     fn a_changed_set_has_another_version() {

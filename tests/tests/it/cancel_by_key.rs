@@ -373,3 +373,31 @@ async fn the_callers_search_path_leads_it_nowhere_else() {
     assert!(application.cancel("a").await.unwrap());
     assert_eq!(shop.record("a").await.status, "DEAD");
 }
+
+/// An operator for two varchars is a better match than PostgreSQL's own for texts, wherever it lies.
+#[tokio::test]
+async fn an_operator_that_its_caller_made_does_not_run_with_the_rights_of_the_owner() {
+    let [shop, _, _] = shops().await;
+    shop.enqueue(&["a"]).await;
+    let url = url::Url::parse(&shop.application).unwrap();
+    shop.outbox.sql(&format!("GRANT CREATE ON SCHEMA {SCHEMA} TO {}", url.username())).await;
+    let mut application = shop.connect().await;
+    for (operator, left, right, result) in [
+        ("=", "varchar", "varchar", "boolean"),
+        ("<<", "bigint", "integer", "bigint"),
+        ("+", "bigint", "smallint", "bigint"),
+    ] {
+        let spy = format!(
+            "SET search_path = {SCHEMA};
+             CREATE FUNCTION spy(a {left}, b {right}) RETURNS {result} LANGUAGE plpgsql AS
+                 $$BEGIN RAISE EXCEPTION 'ran as %', current_user; END$$;
+             CREATE OPERATOR {SCHEMA}.{operator} (LEFTARG = {left}, RIGHTARG = {right}, FUNCTION = spy);"
+        );
+        application.run(&spy).await.unwrap();
+    }
+    let spy = "CREATE FUNCTION \"left\"(a name, b integer) RETURNS text LANGUAGE plpgsql AS \
+               $$BEGIN RAISE EXCEPTION 'ran as %', current_user; END$$";
+    application.run(spy).await.unwrap();
+    assert!(application.cancel("a").await.unwrap());
+    assert!(!application.cancel("none").await.unwrap());
+}

@@ -15,6 +15,7 @@ use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 
 use crate::outboxes::{self, Outbox, Step, connect, transaction};
 use crate::poller::Poller;
+use crate::program::Program;
 
 /// Where the tables lie on PostgreSQL.
 pub(crate) const SCHEMA: &str = "dispatcher";
@@ -322,4 +323,24 @@ async fn by_hand(database: &outbox_schema::Database) -> Vec<MessageId> {
 async fn enqueue_some<C: outbox_schema::OutboxConnection>(connection: &mut C) -> Vec<Enqueued> {
     let messages = ["1", "2", "3", "4"].map(|key| NewMessage::http("/hook").idempotency_key(key));
     outbox_schema::enqueue_all(connection, &messages).await.unwrap()
+}
+
+/// What they make there could be called with the rights of others.
+#[tokio::test]
+async fn whoever_may_create_in_the_schema_of_the_tables_is_told_of_by_migrate_and_check() {
+    let [granted, _] = granted().await;
+    let program = Program::new(&granted.owner.test.url, &format!("[database]\nschema = \"{SCHEMA}\""));
+    for command in ["check", "migrate"] {
+        let ran = program.run(&[command]).await;
+        assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("may create"), "{}{}", ran.stdout, ran.stderr);
+    }
+    let role = &granted.application_role;
+    granted.owner.sql(&format!("GRANT CREATE ON SCHEMA {SCHEMA} TO PUBLIC, {role}")).await;
+    for command in ["check", "migrate"] {
+        let ran = program.run(&[command]).await;
+        let told = format!("{}{}", ran.stdout, ran.stderr);
+        for to in ["PUBLIC", role] {
+            assert!(told.contains(&format!("REVOKE CREATE ON SCHEMA {SCHEMA} FROM {to}")), "{command}: {told}");
+        }
+    }
 }

@@ -88,6 +88,7 @@ pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Resul
                  dropped them. They were made anew, empty. `outbox migrate --help` says how tools leave them alone",
             );
         }
+        database.strangers_may_create().await?.iter().for_each(|told| warning(told));
         (done(&migrated), migrated.meta)
     };
     print(&format!(
