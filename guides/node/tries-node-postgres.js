@@ -29,11 +29,11 @@ await attempt('two rows in one insert', async (key, body) => pool.query(
 await attempt('RETURNING id', (key, body) => insert(key, body, 'RETURNING id'));
 await attempt('RETURNING *', (key, body) => insert(key, body, 'RETURNING *'));
 await attempt('RETURNING * through outbox_new', (key, body) => insert(key, body, 'RETURNING *', 'outbox_new'));
-await attempt('ON CONFLICT DO NOTHING, a known key', async (key, body) => {
+await attempt('ON CONFLICT (idempotency_key) DO NOTHING, a known key', async (key, body) => {
   await insert(key, body);
-  await insert(key, { n: 'again' }, 'ON CONFLICT DO NOTHING');
+  await insert(key, { n: 'again' }, 'ON CONFLICT (idempotency_key) DO NOTHING');
 });
-await attempt('ON CONFLICT DO NOTHING through outbox_new, a known key', async (key, body) => {
+await attempt('ON CONFLICT (idempotency_key) DO NOTHING through outbox_new, a known key', async (key, body) => {
   await insert(key, body, '', 'outbox_new');
   await insert(key, { n: 'again' }, 'ON CONFLICT (idempotency_key) DO NOTHING', 'outbox_new');
 });

@@ -6,7 +6,8 @@ declare(strict_types=1);
 /** A message with a key that is known already is not sent again. */
 function send(PDO $db, string $target, string $key, array $body): void
 {
-    $db->prepare('INSERT INTO outbox (channel, target, payload, idempotency_key) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
+    $db->prepare('INSERT INTO outbox (channel, target, payload, idempotency_key) VALUES (?, ?, ?, ?)
+            ON CONFLICT (idempotency_key) DO NOTHING')
         ->execute(['hooks', $target, json_encode($body, JSON_THROW_ON_ERROR), $key]);
 }
 // docs: end postgres

@@ -31,9 +31,9 @@ await attempt('unsafe with JSON.stringify', (key, body) => sql.unsafe(
 await attempt('RETURNING id', (key, body) => sql`INSERT INTO outbox ${row(key, body)} RETURNING id`);
 await attempt('RETURNING *', (key, body) => sql`INSERT INTO outbox ${row(key, body)} RETURNING *`);
 await attempt('RETURNING * through outbox_new', (key, body) => sql`INSERT INTO outbox_new ${row(key, body)} RETURNING *`);
-await attempt('ON CONFLICT DO NOTHING, a known key', (key, body) => sql.begin(async (tx) => {
+await attempt('ON CONFLICT (idempotency_key) DO NOTHING, a known key', (key, body) => sql.begin(async (tx) => {
   await tx`INSERT INTO outbox ${row(key, body)}`;
-  await tx`INSERT INTO outbox ${row(key, body)} ON CONFLICT DO NOTHING`;
+  await tx`INSERT INTO outbox ${row(key, body)} ON CONFLICT (idempotency_key) DO NOTHING`;
 }));
 await attempt('a known key, caught, and the transaction goes on', (key, body) => sql.begin(async (tx) => {
   await tx`INSERT INTO outbox ${row(key, body)}`;

@@ -214,7 +214,6 @@ func postgres() {
 			return err
 		})
 	}
-	stdlib.try("a known key: ON CONFLICT DO NOTHING", repeat(insertPG+` ON CONFLICT DO NOTHING`))
 	stdlib.try("a known key: ON CONFLICT (idempotency_key) DO NOTHING", repeat(insertPG+` ON CONFLICT (idempotency_key) DO NOTHING`))
 	stdlib.try("a known key: outbox_new, ON CONFLICT (idempotency_key) DO NOTHING",
 		repeat(insertViewPG+` ON CONFLICT (idempotency_key) DO NOTHING`))

@@ -75,11 +75,11 @@ if (getenv('GUIDE_SERVER') !== 'mysql') {
 } else {
     $tries->run('INSERT INTO outbox_new', fn ($key, $body) => $insert('outbox_new')->execute([$hook, json_encode($body), $key]));
 }
-$tries->run('duplicates ignored: ' . ($onPostgres ? 'ON CONFLICT DO NOTHING' : 'error 1062 caught'),
+$tries->run('duplicates ignored: ' . ($onPostgres ? 'ON CONFLICT (idempotency_key) DO NOTHING' : 'error 1062 caught'),
     function ($key, $body) use ($onPostgres, $insert, $hook) {
         for ($time = 0; $time < 2; $time++) {
             try {
-                $insert('outbox', $onPostgres ? 'ON CONFLICT DO NOTHING' : '')->execute([$hook, json_encode($body), $key]);
+                $insert('outbox', $onPostgres ? 'ON CONFLICT (idempotency_key) DO NOTHING' : '')->execute([$hook, json_encode($body), $key]);
             } catch (PDOException $failure) {
                 if ($failure->errorInfo[1] !== 1062) {
                     throw $failure;

@@ -128,6 +128,29 @@ async fn an_application_inserts_and_deduplicates_but_reads_no_payload_and_change
     }
 }
 
+/// With these it could take the ids of others, or keep its messages and those of others from being sent.
+#[tokio::test]
+async fn an_application_writes_no_id_status_revision_or_shard() {
+    for granted in granted().await {
+        let dialect = granted.owner.dialect();
+        for (column, value) in [
+            ("id", "-1"),
+            ("id", "9223372036854775807"),
+            ("status", "'SUCCESS'"),
+            ("revision", "1"),
+            ("shard", "1"),
+            ("dead_reason", "'permanent'"),
+            ("attempts", "1"),
+        ] {
+            let insert = "INSERT INTO outbox (channel, target, payload, ";
+            refused(&granted.application, dialect, &format!("{insert}{column}) VALUES ('x', 'x', '{{}}', {value})"))
+                .await;
+            refused(&granted.application, dialect, &format!("UPDATE outbox SET {column} = {value}")).await;
+        }
+        assert_eq!(granted.owner.number("SELECT count(*) FROM outbox").await, 0);
+    }
+}
+
 #[tokio::test]
 async fn a_dispatcher_does_all_that_a_poller_and_the_desk_do_and_no_more() {
     for granted in granted().await {

@@ -83,7 +83,7 @@ class JdbcTries implements Tries.Variants {
                 .sql("SELECT outbox_enqueue('hooks', :target, :payload, p_idempotency_key => :key, p_delay_seconds => 600)")
                 .param("target", hook).param("payload", message.json()).param("key", message.key())
                 .query(Long.class).single());
-            tries.attempt(STACK, "batch of outbox_new, ON CONFLICT DO NOTHING", message ->
+            tries.attempt(STACK, "batch of outbox_new, ON CONFLICT (idempotency_key) DO NOTHING", message ->
                 orders.tellAllOnPostgres(List.of("try-1", message.key()), message.map()));
             return;
         }

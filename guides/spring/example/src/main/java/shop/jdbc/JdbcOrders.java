@@ -45,7 +45,7 @@ public class JdbcOrders {
     public void tellAllOnPostgres(List<String> keys, Object event) {
         String body = json.writeValueAsString(event);
         jdbc.batchUpdate("INSERT INTO outbox_new (channel, target, payload, idempotency_key) VALUES (?, ?, ?::jsonb, ?)"
-            + " ON CONFLICT DO NOTHING", keys.stream().map(key -> new Object[] {"hooks", hook, body, key}).toList());
+            + " ON CONFLICT (idempotency_key) DO NOTHING", keys.stream().map(key -> new Object[] {"hooks", hook, body, key}).toList());
     }
     // docs: end jdbctemplate-batch-postgres
 }
