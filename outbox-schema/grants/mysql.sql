@@ -8,7 +8,8 @@
 -- An application inserts what is its to say; the rest belongs to the dispatcher. Times are not among it: most libraries write them by
 -- the clock of their zone, and a DATETIME keeps no zone. mysql_enqueue.sql grants the procedure that counts seconds, and
 -- mysql_times.sql the right to write times, for those who write UTC. The two columns to read tell which message a duplicate repeats;
--- payloads stay unread.
+-- payloads stay unread. Whoever reads a column can also lock rows (FOR SHARE; FOR UPDATE on MariaDB), and claims pass over what is
+-- locked: mysql_strict.sql is for an application that is not trusted with that.
 GRANT INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, traceparent, tracestate),
       SELECT (id, idempotency_key)
     ON outbox TO APPLICATION;

@@ -44,6 +44,8 @@ pub struct Held {
     pub holder: String,
     /// The time until the lease expires unless it is renewed.
     pub remaining: Duration,
+    /// The command that removes a lease which never expires: no replica sets one. None where it expires.
+    pub removed_by: Option<String>,
 }
 
 /// The error of a call to the lease store.

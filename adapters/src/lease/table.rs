@@ -146,6 +146,7 @@ impl TableLease {
         Ok(found.map(|(holder, remaining)| Held {
             holder,
             remaining: Duration::from_millis(remaining.try_into().unwrap_or_default()),
+            removed_by: None,
         }))
     }
 }

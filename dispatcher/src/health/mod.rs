@@ -9,14 +9,16 @@ pub mod status;
 pub mod store_health;
 pub mod vitals;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use outbox_adapters::Lease;
 use outbox_schema::desk::HeldBack;
-use outbox_schema::{Database, Desk, Epoch, Meta, SCHEMA_VERSION};
+use outbox_schema::{Database, Desk, Dialect, Epoch, Meta, SCHEMA_VERSION, Shard};
 
 use crate::config::Config;
+use crate::health::cached::Cached;
 use crate::health::lease_health::LeaseHealth;
 use crate::health::readiness::{LeaseTimes, NewestTerm, Observations, Readiness, Standing, causes};
 use crate::health::store_health::StoreHealth;
@@ -27,7 +29,11 @@ use crate::term::leadership::campaign_interval;
 /// How often each replica refreshes the metrics that it sends over OTLP.
 const REFRESH: Duration = Duration::from_mins(1);
 
-/// How long the database has to refuse a connection, or to name the holder of a snapshot.
+/// For how long the locks that others hold are not asked for anew.
+const LOCKS_FRESH: Duration = Duration::from_secs(5);
+
+/// How long the database has to refuse a connection, or to name the holder of a snapshot or a lock. The same for the lease
+/// store, to say who holds the lease.
 const REFUSAL_LIMIT: Duration = Duration::from_secs(2);
 
 /// The health of a replica: sees the outbox through the desk, and the lease through its answers.
@@ -39,6 +45,9 @@ pub struct Health {
     store: Arc<StoreHealth>,
     lease: Arc<LeaseHealth>,
     times: LeaseTimes,
+    locks: Cached<Vec<String>>,
+    /// What the log was told last of the locks of others.
+    logged: Mutex<Vec<String>>,
 }
 
 struct DeskVitals(Arc<dyn Desk>);
@@ -61,6 +70,8 @@ impl Health {
             store,
             lease,
             times: LeaseTimes { ttl, term: config.lease.term, campaign_interval: campaign_interval(ttl) },
+            locks: Cached::new(LOCKS_FRESH),
+            logged: Mutex::default(),
         }
     }
 
@@ -82,6 +93,43 @@ impl Health {
             }
             Err(_) => None,
         }
+    }
+
+    /// Sentences about locks of others. On MySQL any long transaction holds some, so there it is asked only while messages age.
+    async fn locks(&self, vitals: &Vitals) -> Vec<String> {
+        if self.database.dialect() != Dialect::Postgres && vitals.lag() <= self.times.patience() {
+            return Vec::new();
+        }
+        let ask = || async {
+            match tokio::time::timeout(REFUSAL_LIMIT, self.database.lock_holders()).await {
+                Ok(Ok(locks)) => locks,
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "readiness.locks_unseen");
+                    Vec::new()
+                }
+                Err(_) => Vec::new(),
+            }
+        };
+        let locks = self.locks.get(ask).await;
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        for new in locks.iter().filter(|lock| !logged.contains(lock)) {
+            tracing::warn!("readiness.locked: {new}");
+        }
+        logged.clone_from(&locks);
+        locks
+    }
+
+    /// The cause of a lease that never expires, while nobody polls.
+    async fn endless_lease(&self, newest_term: Option<NewestTerm>) -> Option<String> {
+        if newest_term.is_some_and(|term| term.age <= self.times.longest_term()) {
+            return None;
+        }
+        let current = tokio::time::timeout(REFUSAL_LIMIT, self.lease.current(Shard::default())).await;
+        let remove = current.ok()?.ok()??.removed_by?;
+        Some(format!(
+            "lease: no replica can be elected, since the key of the lease never expires, and no replica sets it so; remove it \
+             with {remove}"
+        ))
     }
 
     /// Refreshes what `metrics` shows of the database, for a collector that is sent metrics and never asks for them.
@@ -114,7 +162,7 @@ impl Readiness for Health {
         };
         let newest_term = vitals.as_ref().ok().and_then(|vitals| newest_term(vitals));
         let (store, lease) = (self.store.trouble(), self.lease.trouble());
-        let causes = causes(&Observations {
+        let mut causes = causes(&Observations {
             database: vitals.as_ref().map(AsRef::as_ref).map_err(String::as_str),
             schema: schema.as_deref(),
             newest_term,
@@ -123,7 +171,12 @@ impl Readiness for Health {
             lease_store: lease.as_ref(),
             lease: self.times,
         });
-        Standing { causes, notes: newer.map(of_newer_tables).into_iter().collect() }
+        let mut notes: Vec<_> = newer.map(of_newer_tables).into_iter().collect();
+        if let Ok(vitals) = &vitals {
+            causes.extend(self.endless_lease(newest_term).await);
+            notes.extend(self.locks(vitals).await);
+        }
+        Standing { causes, notes }
     }
 }
 

@@ -9,7 +9,7 @@ use super::statements::{
 use super::{
     Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, HeldBack,
     InvalidTargetPage, InvalidTargetSelection, MessageFacts, MessageFilter, MessagePage, MessageRecord, Selection,
-    TermEntry, Vitals, dead, destinations, facts, held_back, invalid_targets, messages, prune,
+    TermEntry, Vitals, dead, destinations, facts, held_back, invalid_targets, lock_holders, messages, prune,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyTransaction, read, while_doing};
@@ -94,6 +94,12 @@ impl Database {
     /// Dead rows that the database keeps for an old snapshot, as far as this role may see them.
     pub async fn held_back(&self) -> Result<HeldBack, DeskError> {
         held_back::held_back(self).await.map_err(while_doing("looking for old snapshots"))
+    }
+
+    /// Sessions of others whose locks stand in the way of a poller, as far as this role may see them. Each comes with its
+    /// remedy.
+    pub async fn lock_holders(&self) -> Result<Vec<String>, DeskError> {
+        lock_holders::lock_holders(self).await.map_err(while_doing("looking for locks of others"))
     }
 
     /// Who besides the owners may make functions and operators in the schema of the tables, which the statements of others

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use sqlx::FromRow;
+use sqlx::error::DatabaseError;
 
 use super::statements::HELD_BACK;
 use crate::sql::read;
@@ -63,12 +64,18 @@ struct Row {
 pub(super) async fn held_back(database: &Database) -> sqlx::Result<HeldBack> {
     let dialect = database.dialect();
     let rows: Vec<Row> = match read(database, &HELD_BACK, &[]).await {
-        Err(sqlx::Error::Database(error)) if dialect == Dialect::MySql && error.code().as_deref() == Some(NO_RIGHT) => {
+        Err(error) if is_for_want_of_a_right(&error, dialect) => {
             return Ok(HeldBack { missing_right: missing_right(dialect), ..HeldBack::default() });
         }
         answer => answer?,
     };
     Ok(rows.into_iter().next().map(|row| row.into_held_back(dialect)).unwrap_or_default())
+}
+
+/// Whether MySQL does not show transactions to this account.
+pub(super) fn is_for_want_of_a_right(error: &sqlx::Error, dialect: Dialect) -> bool {
+    dialect == Dialect::MySql
+        && error.as_database_error().and_then(DatabaseError::code).is_some_and(|code| code == NO_RIGHT)
 }
 
 fn missing_right(dialect: Dialect) -> Option<&'static str> {

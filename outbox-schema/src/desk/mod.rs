@@ -11,6 +11,7 @@ mod edit;
 mod facts;
 mod held_back;
 mod invalid_targets;
+mod lock_holders;
 mod messages;
 mod operation;
 mod prune;

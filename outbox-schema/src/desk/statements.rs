@@ -43,6 +43,7 @@ pub(super) const UNDO: Statement = statement!("desk/undo");
 pub(super) const CANCEL: Statement = statement!("desk/cancel");
 pub(super) const EDIT: Statement = statement!("desk/edit");
 pub(super) const DURABILITY: Statement = statement!("desk/durability");
+pub(super) const LOCK_HOLDERS: Statement = statement!("desk/lock_holders");
 pub(super) const MAY_CREATE: Statement = statement!("desk/may_create");
 pub(super) const HELD_BACK: Statement = statement!("desk/held_back");
 pub(super) const DESTINATIONS: Statement = statement!("desk/destinations");

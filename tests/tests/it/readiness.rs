@@ -4,9 +4,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use outbox_dispatcher::fault_point::Point;
-use outbox_schema::{Dialect, SCHEMA_VERSION};
+use outbox_schema::{Dialect, NewMessage, SCHEMA_VERSION};
 use outbox_tests::eventually;
 use outbox_tests::fleet::{Fleet, Settings};
+use outbox_tests::receiver::Receiver;
 use outbox_tests::servers::{self, MariaDb, Postgres, Redis, TestDatabase};
 use outbox_tests::stage::Stage;
 use serde_json::Value;
@@ -101,6 +102,100 @@ async fn a_lease_store_and_a_database_that_are_down_are_causes_and_need_no_resta
     postgres.stop().await;
     cause(&address, &["database: "]).await;
     postgres.restart().await;
+    ready(&address).await;
+}
+
+/// The note that has all these words, while the replica is ready.
+async fn note(address: &str, words: &[&str]) -> String {
+    let named = async || {
+        let (_, body) = get(address, "/readyz").await;
+        let answer: Value = serde_json::from_str(&body).unwrap();
+        let notes: Option<Vec<String>> = serde_json::from_value(answer["notes"].clone()).unwrap();
+        notes.into_iter().flatten().find(|note| words.iter().all(|word| note.contains(word)))
+    };
+    eventually(&format!("it notes {words:?}"), PATIENCE, named).await
+}
+
+async fn no_note(address: &str) {
+    let gone = async || (!get(address, "/readyz").await.1.contains("locks: ")).then_some(());
+    eventually("it notes nothing", PATIENCE, gone).await;
+}
+
+/// The role that reaches the database may take any advisory lock.
+#[tokio::test]
+async fn the_advisory_locks_of_a_stranger_are_named_and_hints_go_on_being_heard() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let receiver = Receiver::start(Duration::ZERO);
+    // Nothing is delivered in time but by a hint.
+    let program = Program::new(&outbox.test.url, &format!("[dispatch]\npoll_interval = \"1h\"\n{HTTP}"));
+    let mut replica = program.start();
+    let address = replica.listener().await;
+    ready(&address).await;
+    let options = PgConnectOptions::from_str(&outbox.test.url).unwrap().application_name("report");
+    for (take, named) in [
+        ("pg_advisory_lock(-('outbox'::regclass::oid::bigint << 16))", "asks for hints"),
+        ("pg_advisory_lock_shared('outbox'::regclass::oid::bigint << 16)", "claims and cancellations"),
+    ] {
+        let mut stranger = options.connect().await.unwrap();
+        let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut stranger).await.unwrap();
+        if named.contains("hints") {
+            // Its poller lets go of the lock when it wakes.
+            let take = stranger.execute(AssertSqlSafe(format!("SELECT {take}")));
+            let wakes = async {
+                outbox.enqueue(&[NewMessage::http(format!("{}/hook", receiver.url()))]).await;
+                std::future::pending::<()>().await;
+            };
+            tokio::select! { taken = take => drop(taken.unwrap()), () = wakes => {} }
+        } else {
+            stranger.execute(AssertSqlSafe(format!("SELECT {take}"))).await.unwrap();
+        }
+        let end = format!("SELECT pg_terminate_backend({pid})");
+        let told = note(&address, &["locks: the session", named, &end]).await;
+        assert!(told.contains("postgres, report"), "{told}");
+        replica.says(&format!("the session {pid}")).await;
+        assert_eq!(get(&address, "/readyz").await.0, 200);
+
+        let before = outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await;
+        outbox.enqueue(&[NewMessage::http(format!("{}/hook", receiver.url()))]).await;
+        let delivered = async || {
+            let now = outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await;
+            (now > before).then_some(())
+        };
+        eventually("the hint is heard", PATIENCE, delivered).await;
+        stranger.close().await.unwrap();
+        no_note(&address).await;
+    }
+}
+
+#[tokio::test]
+async fn rows_that_another_transaction_locks_on_mariadb_are_named_with_its_session_while_messages_age() {
+    let server = MariaDb::start().await;
+    let outbox = apart(server.database().await).await;
+    aged_message(&outbox).await;
+    let program = Program::new(&outbox.test.url, &format!("{HTTP}{SHORT}"));
+    let mut stranger = MySqlConnection::connect(&outbox.test.url).await.unwrap();
+    let id: i64 = sqlx::query_scalar("SELECT CAST(CONNECTION_ID() AS SIGNED)").fetch_one(&mut stranger).await.unwrap();
+    stranger.execute("SET autocommit = 0").await.unwrap();
+    stranger.execute("SELECT id FROM outbox FOR UPDATE").await.unwrap();
+    let mut replica = program.start();
+    let address = replica.listener().await;
+    note(&address, &["holds locks on rows", &format!("end it with KILL {id}")]).await;
+    stranger.execute("ROLLBACK").await.unwrap();
+    no_note(&address).await;
+}
+
+/// A release or a renewal never leaves such a key behind.
+#[tokio::test]
+async fn a_key_of_the_lease_that_never_expires_is_a_cause_with_the_command_that_removes_it() {
+    let (outbox, redis) = (Outbox::open(servers::sqlite()).await, Redis::start().await);
+    let id = outbox.database.migrate("default").await.unwrap().meta.outbox_id;
+    let key = format!("outbox:{{{id}}}:lease:0");
+    redis.command(&["SET", &key, "stranger"]).await;
+    let program = Program::new(&outbox.test.url, &format!("{HTTP}{SHORT}url = \"{}\"\n", redis.url()));
+    let mut replica = program.start();
+    let address = replica.listener().await;
+    cause(&address, &["lease: no replica can be elected", &format!("remove it with DEL {key}")]).await;
+    redis.command(&["DEL", &key]).await;
     ready(&address).await;
 }
 

@@ -69,6 +69,22 @@ async fn commits_give_hints_only_while_they_are_wanted() {
     }
 }
 
+/// Commits notify while anybody holds the lock, so the listener need not have it.
+#[tokio::test]
+async fn a_listener_does_not_wait_for_a_stranger_who_holds_the_lock_of_hints() {
+    let [outbox, _, _] = outboxes::migrated().await;
+    let Database::Postgres(pool) = &outbox.database else { panic!("it is PostgreSQL") };
+    let mut stranger = pool.acquire().await.unwrap();
+    let lock = "SELECT pg_advisory_lock(-('outbox'::regclass::oid::bigint << 16))";
+    sqlx::raw_sql(lock).execute(&mut *stranger).await.unwrap();
+    let store = outbox.database.store();
+    let mut wakeups = store.wakeups().await.unwrap().unwrap();
+    let wanting = tokio::time::timeout(Duration::from_secs(4), wakeups.want(true)).await;
+    wanting.expect("it does not wait").expect("it goes on listening");
+    outbox.sql(INSERT).await;
+    wakeups.wait().await.unwrap();
+}
+
 /// The name of what is notified may be no longer than that of a schema.
 #[tokio::test]
 async fn a_commit_in_a_schema_with_a_long_name_gives_its_hint_there_only() {

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use outbox_schema::{Dialect, NewMessage};
+use outbox_schema::{Dialect, NewMessage, Verdict};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection, Row};
 
 use crate::cancel_by_key::documented;
 use crate::grants::{Granted, SCHEMA, granted, refused};
 use crate::outboxes::{self, Outbox, Step, transaction};
+use crate::poller::Poller;
 use crate::program::{HTTP, Program};
 use crate::readiness::get;
 use crate::sink::Sink;
@@ -199,6 +200,27 @@ async fn outbox_enqueue_runs_nothing_that_its_caller_made() {
     let call = "SELECT dispatcher.outbox_enqueue('http', '/hook', '1', p_delay_seconds => 5, p_expires_seconds => 50)";
     caller.execute(call).await.unwrap();
     assert_eq!(granted.owner.number("SELECT count(*) FROM dispatcher.outbox").await, 1);
+}
+
+/// Where the application may read a column of the table, it may lock its rows too.
+#[tokio::test]
+async fn an_application_of_mariadb_that_has_the_view_alone_locks_no_row() {
+    let [_, granted] = granted().await;
+    let role = &granted.application_role;
+    granted.owner.sql(&format!("REVOKE ALL PRIVILEGES, GRANT OPTION FROM '{role}'@'%'")).await;
+    grant_more(&granted, "", include_str!("../../../outbox-schema/grants/mysql_strict.sql"));
+    for lock in ["FOR UPDATE", "LOCK IN SHARE MODE"] {
+        refused(&granted.application, Dialect::MySql, &format!("SELECT id FROM outbox {lock}")).await;
+        granted.owner.enqueue(&[NewMessage::http("/hook")]).await;
+        let mut caller = Caller::connect(&granted.application).await;
+        caller.run("SET autocommit = 0").await;
+        caller.run(&format!("SELECT id FROM outbox_new {lock}")).await;
+        let store = granted.owner.database.store();
+        let poller = Poller::begin(&*store, lock).await;
+        let (claim, messages) = poller.claim().await;
+        assert_eq!(messages.len(), 1, "{lock}");
+        poller.mark(claim, &messages, &Verdict::Success { receipt: None }).await;
+    }
 }
 
 #[tokio::test]

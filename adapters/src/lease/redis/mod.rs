@@ -165,9 +165,10 @@ impl Lease for RedisLease {
             redis::pipe().atomic().get(&key).pttl(&key).query_async::<(Option<String>, i64)>(connection).await
         });
         let (holder, remaining) = found.await.map_err(self.failed("asking who holds the lease"))?;
+        let remaining = u64::try_from(remaining).map(Duration::from_millis);
         // The time to live is negative: someone set the key by hand, and it does not expire.
-        let remaining = u64::try_from(remaining).map_or(Duration::MAX, Duration::from_millis);
-        Ok(holder.map(|holder| Held { holder, remaining }))
+        let removed_by = remaining.is_err().then(|| format!("DEL {key}"));
+        Ok(holder.map(|holder| Held { holder, remaining: remaining.unwrap_or(Duration::MAX), removed_by }))
     }
 }
 

@@ -3,6 +3,8 @@
 //! A commit that notifies holds a lock of the whole database until it is on disk, so such commits go one by one. The
 //! trigger therefore notifies only while a listener asks for hints, by holding an advisory lock, shared.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use sqlx::PgPool;
 use sqlx::postgres::{PgListener, PgPoolOptions};
@@ -13,6 +15,11 @@ use crate::database::CONNECTION_LIMIT;
 use crate::store::{HintsLost, Wakeups};
 
 const DOING: &str = "listening for new messages";
+
+/// How often the listener asks for its lock. The commit of an insert holds it for a moment; a stranger may hold it for ever.
+const TRIES: u32 = 5;
+
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// A connection of its own that hears of committed inserts.
 #[derive(Debug)]
@@ -42,9 +49,20 @@ impl PostgresWakeups {
 #[async_trait]
 impl Wakeups for PostgresWakeups {
     async fn want(&mut self, wanted: bool) -> Result<(), HintsLost> {
-        let statement =
-            if wanted { query!("postgres/poller/want_wakeups") } else { query!("postgres/poller/want_no_wakeups") };
-        sqlx::raw_sql(statement).execute(&mut self.listener).await.map_err(|error| failed(DOING, error))?;
+        if !wanted {
+            let all = query!("postgres/poller/want_no_wakeups");
+            sqlx::raw_sql(all).execute(&mut self.listener).await.map_err(|error| failed(DOING, error))?;
+            return Ok(());
+        }
+        for _ in 0..TRIES {
+            let ask = sqlx::query_scalar(query!("postgres/poller/want_wakeups"));
+            let has_it: bool = ask.fetch_one(&mut self.listener).await.map_err(|error| failed(DOING, error))?;
+            if has_it {
+                return Ok(());
+            }
+            tokio::time::sleep(BETWEEN_TRIES).await;
+        }
+        // Whoever holds it makes every commit notify.
         Ok(())
     }
 

@@ -1,0 +1,1 @@
+SELECT '' AS lock, '' AS session, '' AS who WHERE FALSE

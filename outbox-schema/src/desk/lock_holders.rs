@@ -1,0 +1,46 @@
+//! Sessions of others whose locks stand in the way of a poller.
+
+use sqlx::FromRow;
+
+use super::held_back::is_for_want_of_a_right;
+use super::statements::LOCK_HOLDERS;
+use crate::sql::read;
+use crate::{Database, Dialect};
+
+#[derive(Debug, FromRow)]
+struct Row {
+    lock: String,
+    session: String,
+    who: String,
+}
+
+/// One sentence for each session, with the statement that ends it. None where this role may not see them.
+pub(super) async fn lock_holders(database: &Database) -> sqlx::Result<Vec<String>> {
+    let rows: Vec<Row> = match read(database, &LOCK_HOLDERS, &[]).await {
+        Err(error) if is_for_want_of_a_right(&error, database.dialect()) => Vec::new(),
+        answer => answer?,
+    };
+    Ok(rows.iter().map(|row| row.in_words(database.dialect())).collect())
+}
+
+impl Row {
+    fn in_words(&self, dialect: Dialect) -> String {
+        let Self { lock, session, who } = self;
+        let (held, consequence) = match lock.as_str() {
+            "hints" => (
+                "the advisory lock by which a poller asks for hints",
+                "every commit of messages notifies, and such commits wait for each other",
+            ),
+            "claims" => (
+                "the advisory lock of claims and cancellations",
+                "claims lock their rows one by one. An open transaction that called outbox_cancel does so too",
+            ),
+            _ => ("locks on rows", "claims pass over rows of the outbox among them, and marks wait"),
+        };
+        let end = match dialect {
+            Dialect::MySql => format!("KILL {session}"),
+            Dialect::Postgres | Dialect::Sqlite => format!("SELECT pg_terminate_backend({session})"),
+        };
+        format!("locks: the session {session} ({who}) holds {held}: {consequence}; end it with {end}")
+    }
+}
