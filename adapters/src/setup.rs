@@ -82,9 +82,7 @@ impl Setup<'_> {
     pub(crate) fn base_url(self, text: &str, credentials: &str, guard: &Guard) -> Result<Url, SetupError> {
         let refuse = |problem: String| self.error("base_url", problem);
         let url = base_url(text, credentials).map_err(refuse)?;
-        if let Some(host) = url.host() {
-            guard.check_host(&host).map_err(|forbidden| refuse(forbidden.to_string()))?;
-        }
+        guard.check(&url).map_err(|forbidden| refuse(forbidden.to_string()))?;
         Ok(url)
     }
 

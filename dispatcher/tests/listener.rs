@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_adapters::TableLease;
+use outbox_adapters::http::CLIENT_HEADER;
 use outbox_dispatcher::admin::api::Office;
 use outbox_dispatcher::admin::listener::{ListenError, Listener, ListenerSources, Tokens};
 use outbox_dispatcher::configured::Configured;
@@ -124,12 +125,10 @@ impl Setup {
     async fn start(&self) -> Running {
         // The client insists on a TLS provider, though nothing here is TLS.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let listener = Listener::bind(loopback(), &tokens(self.token, self.read_token), shown(self), office().await)
-            .await
-            .unwrap();
+        let listener = Listener::bind(loopback(), tokens(self.token, self.read_token)).await.unwrap();
         let address = listener.address();
         let stop = CancellationToken::new();
-        let served = tokio::spawn(listener.serve(stop.clone()));
+        let served = tokio::spawn(listener.serve(shown(self), office().await, stop.clone()));
         Running { address, client: Client::builder().no_proxy().build().unwrap(), stop, served }
     }
 }
@@ -140,7 +139,7 @@ impl Running {
     }
 
     async fn request(&self, method: Method, path: &str, authorization: Option<&str>) -> Response {
-        let request = self.client.request(method, format!("http://{}{path}", self.address));
+        let request = self.client.request(method, format!("http://{}{path}", self.address)).header(CLIENT_HEADER, "1");
         let request = match authorization {
             Some(authorization) => request.header("authorization", authorization),
             None => request,
@@ -230,9 +229,48 @@ async fn a_request_that_a_page_on_the_web_could_send_changes_nothing() {
     // What a browser sends to another origin without asking it first: https://fetch.spec.whatwg.org/#cors-safelisted-request-header
     for simple in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
         let url = format!("http://{}/api/v1/messages/1/cancel", running.address);
-        let refused = running.client.post(url).header("content-type", simple).body("{}").send().await.unwrap();
+        let asked = running.client.post(url).header("content-type", simple).body("{}");
+        let refused = asked.try_clone().unwrap().send().await.unwrap();
+        assert_eq!(refused.status(), StatusCode::FORBIDDEN, "{simple}");
+        let refused = asked.header(CLIENT_HEADER, "1").send().await.unwrap();
         assert_eq!(refused.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE, "{simple}");
     }
+}
+
+#[tokio::test]
+async fn a_change_without_the_header_of_a_client_is_refused_and_the_description_asks_for_it() {
+    let running = Setup { token: Some(TOKEN), ..Setup::default() }.start().await;
+    let bearer = format!("Bearer {TOKEN}");
+    let text = running.request(Method::GET, "/api/v1/openapi.json", Some(&bearer)).await.text().await.unwrap();
+    let description: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut changes = 0;
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        let Some(post) = methods.get("post") else { continue };
+        let asks_for = |name: &str| {
+            post["parameters"]
+                .as_array()
+                .is_some_and(|all| all.iter().any(|p| p["name"] == name && p["required"] == true))
+        };
+        let url = format!("http://{}{}", running.address, path.replace("{id}", "1"));
+        let posted = running
+            .client
+            .post(url)
+            .header("authorization", &bearer)
+            .header("content-type", "application/json")
+            .body("{}");
+        let answer = posted.send().await.unwrap();
+        assert_eq!(
+            answer.status() == StatusCode::FORBIDDEN,
+            asks_for("X-Outbox-Client"),
+            "{path}: {}",
+            answer.status()
+        );
+        if answer.status() == StatusCode::FORBIDDEN {
+            changes += 1;
+            assert!(answer.text().await.unwrap().contains("changes need the header X-Outbox-Client"), "{path}");
+        }
+    }
+    assert_eq!(changes, 10);
 }
 
 #[tokio::test]
@@ -295,7 +333,8 @@ async fn a_destination_that_cannot_be_is_not_paused() {
     {
         let url = format!("http://{}/api/v1/destinations/{name}/pause", running.address);
         let body = r#"{"author": {"by": "ada", "why": "they move"}}"#;
-        let asked = running.client.post(url).header("content-type", "application/json").body(body);
+        let asked =
+            running.client.post(url).header(CLIENT_HEADER, "1").header("content-type", "application/json").body(body);
         let answer = asked.send().await.unwrap();
         assert_eq!((answer.status().as_u16(), &answer.headers()["content-type"]), (404, &PROBLEM), "{name}");
         let said = answer.text().await.unwrap();
@@ -370,10 +409,8 @@ async fn readiness_names_what_is_wrong_and_asks_once() {
 
 #[tokio::test]
 async fn an_address_that_is_taken_is_refused_by_the_name_of_its_setting() {
-    let setup = Setup::default();
-    let running = setup.start().await;
-    let refused =
-        Listener::bind(running.address, &tokens(None, None), shown(&setup), office().await).await.unwrap_err();
+    let running = Setup::default().start().await;
+    let refused = Listener::bind(running.address, tokens(None, None)).await.unwrap_err();
     assert!(matches!(refused, ListenError::Bind { .. }));
     let words = refused.to_string();
     assert!(words.starts_with(&format!("admin.listen = \"{}\" cannot be listened on: ", running.address)), "{words}");
@@ -382,22 +419,21 @@ async fn an_address_that_is_taken_is_refused_by_the_name_of_its_setting() {
 #[tokio::test]
 async fn an_address_beyond_loopback_needs_a_token_and_an_empty_one_is_none() {
     let everywhere = "0.0.0.0:0".parse().unwrap();
-    let setup = Setup::default();
-    let refused = Listener::bind(everywhere, &tokens(None, None), shown(&setup), office().await).await;
+    let refused = Listener::bind(everywhere, tokens(None, None)).await;
     assert!(matches!(refused, Err(ListenError::Exposed { .. })));
     for empty in [tokens(Some(""), None), tokens(Some(TOKEN), Some(""))] {
-        let refused = Listener::bind(everywhere, &empty, shown(&setup), office().await).await;
+        let refused = Listener::bind(everywhere, empty).await;
         assert!(matches!(refused, Err(ListenError::EmptyToken)));
     }
     for enough in [tokens(Some(TOKEN), None), tokens(None, Some(READ_TOKEN))] {
-        assert!(Listener::bind(everywhere, &enough, shown(&setup), office().await).await.is_ok());
+        assert!(Listener::bind(everywhere, enough).await.is_ok());
     }
 }
 
 #[tokio::test]
 async fn loopback_of_ipv4_that_is_written_as_one_of_ipv6_needs_no_token() {
     let mapped = "[::ffff:127.0.0.1]:0".parse().unwrap();
-    let bound = Listener::bind(mapped, &tokens(None, None), shown(&Setup::default()), office().await).await;
+    let bound = Listener::bind(mapped, tokens(None, None)).await;
     // A machine may be without IPv6; it is not refused for want of a token.
     assert!(!matches!(bound, Err(ListenError::Exposed { .. })));
 }

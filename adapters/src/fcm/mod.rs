@@ -53,13 +53,14 @@ pub struct FcmChannel {
 
 impl FcmChannel {
     /// Sets the channel `name` up without a request: the first delivery fetches the first token. `timeout` is the
-    /// deadline of a whole attempt. `at_most_once` says that the channel's policy for rows in doubt is `dead_letter`.
+    /// deadline of a whole attempt. `at_most_once` says that the channel's policy for rows in doubt is `dead_letter`. No
+    /// row names where a message goes, so nothing keeps the channel from the dispatcher's own listener.
     ///
     /// # Errors
     /// [`SetupError`] names the key and what is allowed.
     pub fn new(name: &str, settings: &Settings, timeout: Duration, at_most_once: bool) -> Result<Self, SetupError> {
         let setup = Setup { channel: name };
-        let guard = Arc::new(Guard::new(name, &settings.allow_networks));
+        let guard = Arc::new(Guard::new(name, &settings.allow_networks, None));
         let (source, project) = credentials(setup, settings)?;
         let base = setup.base_url(&settings.base_url, "`credentials`", &guard)?;
         let send_url = format!("{}/v1/projects/{project}/messages:send", base.as_str().trim_end_matches('/'));

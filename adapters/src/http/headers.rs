@@ -25,6 +25,10 @@ const FRAMING: &[&str] = &[
     "upgrade",
 ];
 
+/// The header that a client of the admin API sends with each change. No message may carry it, so no row can change
+/// anything, whichever replica it finds.
+pub const CLIENT_HEADER: &str = "x-outbox-client";
+
 /// Headers of one row at most. hyper's map panics at some 24,000, and servers refuse far fewer.
 const MOST_HEADERS: usize = 100;
 
@@ -37,6 +41,9 @@ pub(super) fn parse(name: &str, value: &str) -> Result<(HeaderName, HeaderValue)
         .map_err(|_| format!("the header name {name:?} is not allowed: use letters, digits and hyphens"))?;
     if FRAMING.contains(&parsed.as_str()) {
         return Err(format!("the header {parsed} belongs to the connection and cannot be set: leave it out"));
+    }
+    if parsed == CLIENT_HEADER {
+        return Err(format!("the header {parsed} is for clients of the dispatcher's admin API: leave it out"));
     }
     let value = HeaderValue::from_bytes(value.as_bytes())
         .map_err(|_| format!("the value of the header {parsed} holds a control character (as CR or LF): remove it"))?;
@@ -195,6 +202,7 @@ mod tests {
             (r#"{"Content-Length": "3"}"#, "header content-length belongs to the connection"),
             (r#"{"TRANSFER-ENCODING": "chunked"}"#, "header transfer-encoding belongs to the connection"),
             (r#"{"Connection": "close"}"#, "header connection belongs to the connection"),
+            (r#"{"X-Outbox-Client": "s3cret"}"#, "header x-outbox-client is for clients of the dispatcher's admin API"),
             (r#"{"X-A": 1}"#, r#"header "X-A" is not a string"#),
             (r#"{"X-A": null}"#, r#"header "X-A" is not a string"#),
             (r#"{"X-Taken": "s3cret"}"#, "header x-taken is set by the channel's auth"),

@@ -94,9 +94,7 @@ impl Composer {
     /// The request for a message. The error says what is wrong with its row and what to do about it.
     pub(super) fn compose(&self, delivery: Delivery, guard: &Guard) -> Result<Composed, String> {
         let url = self.url(&delivery.target)?;
-        if let Some(host) = url.host() {
-            guard.check_host(&host).map_err(|forbidden| format!("the target cannot be reached: {forbidden}"))?;
-        }
+        guard.check(&url).map_err(|forbidden| format!("the target cannot be reached: {forbidden}"))?;
         let credential = self.credential.as_ref().filter(|_| self.trusts(&url));
         let mut headers = self.headers.clone();
         if let Some(row) = &delivery.headers {

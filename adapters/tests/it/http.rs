@@ -53,7 +53,7 @@ pub(crate) fn literal(secret: &str) -> Secret {
 }
 
 pub(crate) fn channel(settings: &Settings, timeout: Duration, at_most_once: bool) -> HttpChannel {
-    HttpChannel::new("hooks", settings, timeout, at_most_once).unwrap()
+    HttpChannel::new("hooks", settings, timeout, at_most_once, None).unwrap()
 }
 
 pub(crate) fn delivery(target: &str) -> Delivery {

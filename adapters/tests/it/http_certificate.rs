@@ -185,7 +185,7 @@ fn a_certificate_that_cannot_be_used_is_refused_with_the_file_and_without_the_ke
         (one.file("in-one-line.pem"), one.file("key.pem"), "tls_cert", "is not PEM"),
     ] {
         let settings = Settings { tls_cert: cert, tls_key: key, ..loopback() };
-        let refused = HttpChannel::new("hooks", &settings, LONG, false).unwrap_err().to_string();
+        let refused = HttpChannel::new("hooks", &settings, LONG, false, None).unwrap_err().to_string();
         assert!(refused.starts_with(&format!("channels.hooks.{named}: ")) && refused.contains(said), "{refused}");
         assert!(!refused.contains("PRIVATE KEY") && !refused.contains("45, 45, 45"), "{refused}");
     }

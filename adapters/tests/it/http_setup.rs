@@ -54,7 +54,7 @@ fn wrong_settings_are_refused_by_the_name_of_their_key() {
         ("tls_ca", "cannot be read", trusting(missing)),
         ("tls_ca", "no certificate", trusting(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))),
     ] {
-        let refused = HttpChannel::new("hooks", &settings, Duration::from_secs(1), false).unwrap_err();
+        let refused = HttpChannel::new("hooks", &settings, Duration::from_secs(1), false, None).unwrap_err();
         let text = refused.to_string();
         assert!(text.starts_with(&format!("channels.hooks.{key}: ")) && text.contains(said), "{text}");
         assert!(!text.contains("s3cret"), "{text}");

@@ -175,7 +175,7 @@ mod tests {
 
     fn connections() -> Connections {
         let setup = Setup { channel: "hooks" };
-        let guard = Guard::new("hooks", &["127.0.0.0/8".parse().unwrap()]);
+        let guard = Guard::new("hooks", &["127.0.0.0/8".parse().unwrap()], None);
         Connections::new(
             HeadAlone::MayBeActedUpon,
             Arc::new(guard),

@@ -9,69 +9,119 @@ mod ranges;
 pub(crate) mod resolver;
 pub(crate) mod tls;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use ipnet::IpNet;
-use url::Host;
+use url::{Host, Url};
 
 /// The address guard of one channel.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
     allowed: Vec<IpNet>,
-    setting: String,
+    /// The address of the dispatcher's own listener, which no message may reach.
+    own: Option<SocketAddr>,
+    channel: String,
 }
 
 impl Guard {
-    /// A guard that permits public addresses and `allowed`, the setting `channels.NAME.allow_networks`.
-    pub(crate) fn new(channel: &str, allowed: &[IpNet]) -> Self {
-        Self { allowed: allowed.to_vec(), setting: format!("channels.{channel}.allow_networks") }
+    /// A guard that permits public addresses and `allowed`, the setting `channels.NAME.allow_networks`, but never `own`,
+    /// the address of the dispatcher's own listener.
+    pub(crate) fn new(channel: &str, allowed: &[IpNet], own: Option<SocketAddr>) -> Self {
+        Self { allowed: allowed.to_vec(), own, channel: channel.to_owned() }
     }
 
-    /// Whether `ip` may be dialled. The error says what kind of address it is.
-    fn permit(&self, ip: IpAddr) -> Result<(), &'static str> {
+    /// Checks an address that is to be dialled.
+    fn permit(&self, address: SocketAddr) -> Result<(), Refused> {
+        if self.own.is_some_and(|own| reaches(address, own)) {
+            return Err(Refused::Own);
+        }
+        let ip = address.ip();
         let plain = embedded(ip);
         if self.allowed.iter().any(|net| net.contains(&plain) || net.contains(&ip)) {
             return Ok(());
         }
-        ranges::reserved(plain).map_or(Ok(()), Err)
+        ranges::reserved(plain).map_or(Ok(()), |what| Err(Refused::Reserved(what)))
     }
 
-    /// Checks a host that may be an address. A name passes here: it is checked when it is resolved.
-    pub(crate) fn check_host(&self, host: &Host<&str>) -> Result<(), Forbidden> {
-        let ip = match host {
-            Host::Ipv4(ip) => IpAddr::V4(*ip),
-            Host::Ipv6(ip) => IpAddr::V6(*ip),
-            Host::Domain(_) => return Ok(()),
+    /// Checks a URL whose host may be an address. A name passes here: it is checked when it is resolved.
+    pub(crate) fn check(&self, url: &Url) -> Result<(), Forbidden> {
+        let ip = match url.host() {
+            Some(Host::Ipv4(ip)) => IpAddr::V4(ip),
+            Some(Host::Ipv6(ip)) => IpAddr::V6(ip),
+            Some(Host::Domain(_)) | None => return Ok(()),
         };
-        self.permit(ip).map_err(|what| self.forbidden(format!("{ip} is {what}")))
+        let address = SocketAddr::new(ip, port_of(url));
+        self.permit(address).map_err(|refused| self.forbidden(&format!("{ip} is"), refused))
     }
 
-    /// Those of `addresses` that may be dialled.
+    /// Those of `addresses`, of the host `name`, that may be dialled at this port.
     ///
     /// # Errors
     /// [`Forbidden`] where there are addresses and none of them may be dialled.
-    fn filter(&self, name: &str, addresses: Vec<IpAddr>) -> Result<Vec<IpAddr>, Forbidden> {
-        let refused = addresses.iter().find_map(|&ip| self.permit(ip).err().map(|what| (ip, what)));
-        let permitted: Vec<IpAddr> = addresses.into_iter().filter(|&ip| self.permit(ip).is_ok()).collect();
+    fn filter(&self, name: &str, port: u16, addresses: Vec<IpAddr>) -> Result<Vec<SocketAddr>, Forbidden> {
+        let mut refused = None;
+        let mut permitted = Vec::new();
+        for address in addresses.into_iter().map(|ip| SocketAddr::new(ip, port)) {
+            match self.permit(address) {
+                Ok(()) => permitted.push(address),
+                Err(why) => refused = refused.or(Some((address.ip(), why))),
+            }
+        }
         match refused {
-            Some((ip, what)) if permitted.is_empty() => {
-                Err(self.forbidden(format!("{name} resolves only to addresses like {ip}, which is {what}")))
+            Some((ip, why)) if permitted.is_empty() => {
+                Err(self.forbidden(&format!("{name} resolves only to addresses like {ip}, which is"), why))
             }
             Some(_) | None => Ok(permitted),
         }
     }
 
-    fn forbidden(&self, what: String) -> Forbidden {
-        Forbidden { what, setting: self.setting.clone() }
+    fn forbidden(&self, subject: &str, refused: Refused) -> Forbidden {
+        let channel = &self.channel;
+        Forbidden(match refused {
+            Refused::Own => {
+                format!("{subject} where this dispatcher has its own admin API (admin.listen): no message may go there")
+            }
+            Refused::Reserved(what) => format!(
+                "{subject} {what}: this channel may not reach it; if it is meant to, add its network to \
+                 channels.{channel}.allow_networks"
+            ),
+        })
     }
+}
+
+/// Why an address may not be dialled.
+#[derive(Debug, Clone, Copy)]
+enum Refused {
+    /// The dispatcher's own listener has it.
+    Own,
+    /// It is in this kind of network.
+    Reserved(&'static str),
 }
 
 /// The channel may not reach that address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}: this channel may not reach it; if it is meant to, add its network to {setting}")]
-pub(crate) struct Forbidden {
-    what: String,
-    setting: String,
+#[error("{0}")]
+pub(crate) struct Forbidden(String);
+
+/// The port that a request to `url` goes to.
+pub(crate) fn port_of(url: &Url) -> u16 {
+    url.port_or_known_default().unwrap_or_default()
+}
+
+/// Whether a connection to `address` may come to a listener that is bound to `own`. Loopback is refused as a whole: what
+/// a container or a proxy makes of it is not known here.
+fn reaches(address: SocketAddr, own: SocketAddr) -> bool {
+    let (ip, own_ip) = (embedded(address.ip()), embedded(own.ip()));
+    address.port() == own.port()
+        && (ip == own_ip
+            || ip.is_loopback()
+            || ip.is_unspecified()
+            || own_ip.is_unspecified() && is_of_this_machine(ip))
+}
+
+/// Whether an interface of this machine has the address: only such an address can be bound.
+fn is_of_this_machine(ip: IpAddr) -> bool {
+    UdpSocket::bind((ip, 0)).is_ok()
 }
 
 /// The IPv4 address inside an IPv4-mapped or IPv4-compatible IPv6 address. Any other address is returned unchanged.
@@ -88,16 +138,14 @@ fn embedded(ip: IpAddr) -> IpAddr {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use url::Url;
 
     fn check(guard: &Guard, host: &str) -> Result<(), Forbidden> {
-        let url = Url::parse(&format!("http://{host}/")).unwrap();
-        guard.check_host(&url.host().unwrap())
+        guard.check(&Url::parse(&format!("http://{host}/")).unwrap())
     }
 
     #[test]
     fn every_kind_of_reserved_address_is_refused_however_it_is_written() {
-        let guard = Guard::new("hooks", &[]);
+        let guard = Guard::new("hooks", &[], None);
         for host in [
             "0.0.0.0",
             "0.1.2.3",
@@ -158,7 +206,7 @@ mod tests {
 
     #[test]
     fn one_address_is_refused_in_every_spelling_of_it() {
-        let guard = Guard::new("hooks", &[]);
+        let guard = Guard::new("hooks", &[], None);
         for (form, host) in [
             ("dotted", "169.254.169.254"),
             ("with a full stop", "169.254.169.254."),
@@ -183,7 +231,7 @@ mod tests {
 
     #[test]
     fn public_addresses_pass() {
-        let guard = Guard::new("hooks", &[]);
+        let guard = Guard::new("hooks", &[], None);
         for host in [
             "8.8.8.8",
             "1.1.1.1",
@@ -207,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_listed_network_passes_also_in_its_mapped_form_and_nothing_beside_it_does() {
-        let guard = Guard::new("hooks", &["10.1.0.0/16".parse().unwrap(), "fd00:1::/32".parse().unwrap()]);
+        let guard = Guard::new("hooks", &["10.1.0.0/16".parse().unwrap(), "fd00:1::/32".parse().unwrap()], None);
         for host in ["10.1.2.3", "[::ffff:10.1.2.3]", "[fd00:1::7]"] {
             assert_eq!(check(&guard, host), Ok(()), "{host} must pass");
         }
@@ -217,8 +265,59 @@ mod tests {
     }
 
     #[test]
+    fn the_listener_of_the_dispatcher_itself_is_refused_whatever_is_allowed() {
+        let everything = ["0.0.0.0/0".parse().unwrap(), "::/0".parse().unwrap()];
+        let guard = |own: &str| Guard::new("hooks", &everything, Some(own.parse().unwrap()));
+        let loopback = [
+            "127.0.0.1:8640",
+            "127.0.0.1.:8640",
+            "127.1:8640",
+            "2130706433:8640",
+            "127.0.0.2:8640",
+            "0.0.0.0:8640",
+            "[::1]:8640",
+            "[::]:8640",
+            "[::ffff:127.0.0.1]:8640",
+            "[::ffff:0.0.0.0]:8640",
+            "[::127.0.0.1]:8640",
+        ];
+        for own in
+            ["127.0.0.1:8640", "10.1.2.3:8640", "[::1]:8640", "[::ffff:127.0.0.1]:8640", "0.0.0.0:8640", "[::]:8640"]
+        {
+            let guard = guard(own);
+            for host in loopback {
+                let refused = check(&guard, host).expect_err(&format!("{host} reaches {own}")).to_string();
+                assert!(refused.contains("its own admin API (admin.listen)"), "{refused}");
+            }
+            for other in ["127.0.0.1:8641", "[::1]:8641", "127.0.0.1", "10.1.2.4:8640"] {
+                assert_eq!(check(&guard, other), Ok(()), "{other} beside {own}");
+            }
+        }
+        for host in ["10.1.2.3:8640", "[::ffff:10.1.2.3]:8640", "[::ffff:a01:203]:8640"] {
+            assert!(check(&guard("10.1.2.3:8640"), host).is_err(), "{host}");
+        }
+        let named = guard("0.0.0.0:8640").filter("localhost", 8640, vec![Ipv4Addr::LOCALHOST.into()]);
+        assert!(named.unwrap_err().to_string().contains("its own admin API"));
+    }
+
+    #[test]
+    fn a_listener_at_all_addresses_is_refused_at_each_address_of_the_machine() {
+        // The address from which this machine would reach another one: no packet is sent.
+        let outward = UdpSocket::bind("0.0.0.0:0").and_then(|socket| {
+            socket.connect("192.0.2.1:9")?;
+            socket.local_addr()
+        });
+        // A machine without a network has loopback alone.
+        let Ok(outward) = outward else { return };
+        let everything = ["0.0.0.0/0".parse().unwrap()];
+        let guard = Guard::new("hooks", &everything, Some("0.0.0.0:8640".parse().unwrap()));
+        assert!(check(&guard, &format!("{}:8640", outward.ip())).is_err(), "{outward}");
+        assert_eq!(check(&guard, "192.0.2.1:8640"), Ok(()));
+    }
+
+    #[test]
     fn a_refusal_names_the_network() {
-        let refused = check(&Guard::new("hooks", &[]), "10.0.0.5").unwrap_err();
+        let refused = check(&Guard::new("hooks", &[], None), "10.0.0.5").unwrap_err();
         assert_eq!(
             refused.to_string(),
             "10.0.0.5 is in the private network 10.0.0.0/8: this channel may not reach it; if it is meant to, add its \

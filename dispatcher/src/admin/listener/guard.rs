@@ -10,6 +10,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use outbox_adapters::http::CLIENT_HEADER;
 use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 
@@ -95,6 +96,16 @@ pub(super) async fn require_read(State(tokens): State<InForce<Tokens>>, request:
 
 pub(super) async fn require_operate(State(tokens): State<InForce<Tokens>>, request: Request, next: Next) -> Response {
     require(&tokens.current(), Role::Operate, request, next).await
+}
+
+/// Refuses a change that could be a message of a channel, or of a page on the web: neither can send this header.
+pub(super) async fn require_client(request: Request, next: Next) -> Response {
+    if request.headers().contains_key(CLIENT_HEADER) {
+        return next.run(request).await;
+    }
+    let advice =
+        "changes need the header X-Outbox-Client, with any value: it tells a client from a message that was sent here";
+    Problem::new(Kind::NotAllowed, advice).into_response()
 }
 
 async fn require(tokens: &Tokens, needed: Role, request: Request, next: Next) -> Response {

@@ -8,7 +8,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::Router;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +44,7 @@ pub struct ListenerSources {
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
-    router: Router,
+    tokens: InForce<Tokens>,
 }
 
 /// The listener cannot start.
@@ -76,17 +75,12 @@ pub enum ListenError {
 impl Listener {
     /// Binds `admin.listen`; port 0 means any free port. With a token, every request but `/healthz` and `/readyz` must
     /// send one as `Authorization: Bearer`.
-    pub async fn bind(
-        listen: SocketAddr,
-        tokens: &InForce<Tokens>,
-        shown: ListenerSources,
-        office: Office,
-    ) -> Result<Self, ListenError> {
+    pub async fn bind(listen: SocketAddr, tokens: InForce<Tokens>) -> Result<Self, ListenError> {
         tokens.current().guard(listen)?;
         let bound = TcpListener::bind(listen).await.and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) = bound.map_err(|source| ListenError::Bind { listen, source })?;
         tracing::info!(%address, "listening");
-        Ok(Self { socket, address, router: routes::router(shown, office, tokens) })
+        Ok(Self { socket, address, tokens })
     }
 
     /// The address of the listener.
@@ -95,7 +89,7 @@ impl Listener {
     }
 
     /// Answers requests until `stop`, and then those that came before it.
-    pub async fn serve(self, stop: CancellationToken) {
-        connections::serve(self.socket, self.router, stop).await;
+    pub async fn serve(self, shown: ListenerSources, office: Office, stop: CancellationToken) {
+        connections::serve(self.socket, routes::router(shown, office, &self.tokens), stop).await;
     }
 }

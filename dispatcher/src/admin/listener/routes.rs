@@ -48,10 +48,11 @@ pub(super) fn router(shown: ListenerSources, office: Office, tokens: &InForce<To
     let routes = Routes { shown, standing: Arc::new(Cached::new(STANDING_MAX_AGE)) };
     let reads = || middleware::from_fn_with_state(tokens.clone(), guard::require_read);
     let operates = || middleware::from_fn_with_state(tokens.clone(), guard::require_operate);
+    let by_a_client = || middleware::from_fn(guard::require_client);
     let patience = |(limit, at_once)| middleware::from_fn_with_state(Patience::new(limit, at_once), guard::be_patient);
 
     let questions = api::questions().route_layer(patience(QUESTIONS)).route_layer(reads());
-    let changes = api::changes().route_layer(patience(CHANGES)).route_layer(operates());
+    let changes = api::changes().route_layer(patience(CHANGES)).route_layer(by_a_client()).route_layer(operates());
     let hints = api::hints().route_layer(patience(HINTS)).route_layer(operates());
     let api = questions.merge(changes).merge(hints).with_state(office);
     // The probes of an orchestrator carry no token.
