@@ -1,7 +1,7 @@
 //! The listener over real HTTP.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,6 +23,7 @@ use outbox_dispatcher::telemetry::{self, LogFormat, Settings};
 use outbox_schema::{ConnectOptions, Shard};
 use reqwest::header::HeaderValue;
 use reqwest::{Client, Method, Response, StatusCode};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -447,6 +448,47 @@ async fn clients_that_say_nothing_do_not_keep_the_listener_from_stopping() {
     tokio::time::timeout(Duration::from_secs(5), running.served).await.unwrap().unwrap();
     assert!(TcpStream::connect(running.address).await.is_err());
     assert_eq!(silent.read(&mut [0; 16]).await.unwrap(), 0);
+}
+
+/// What kubelet gives a probe by the deployment of docs/deploy.md.
+const PROBE_PATIENCE: Duration = Duration::from_secs(5);
+
+#[tokio::test]
+async fn probes_are_answered_while_a_thousand_clients_hold_a_connection_and_say_nothing() {
+    const SILENT: usize = 1_000;
+    let limits = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits }).unwrap();
+    let running = Setup { token: Some(TOKEN), ..Setup::default() }.start().await;
+    let mut silent = VecDeque::new();
+    for _ in 0..20 {
+        // Those who were hung up on come again.
+        silent.drain(..silent.len() / 2);
+        while silent.len() < SILENT {
+            silent.push_back(TcpStream::connect(running.address).await.unwrap());
+        }
+        for path in ["/healthz", "/readyz"] {
+            let answer = tokio::time::timeout(PROBE_PATIENCE, running.get(path)).await;
+            assert_eq!(answer.expect("no answer to a probe").status(), StatusCode::OK, "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn probes_are_answered_while_requests_of_others_take_all_slots() {
+    let running = Setup::default().start().await;
+    // Each of these has its head, and not its body: it is answered only once that has come.
+    let request = b"POST /api/v1/messages/1/cancel HTTP/1.1\r\nhost: localhost\r\nx-outbox-client: 1\r\n\
+                    content-type: application/json\r\ncontent-length: 2\r\n\r\n";
+    let mut slow = Vec::new();
+    for _ in 0..200 {
+        let mut client = TcpStream::connect(running.address).await.unwrap();
+        client.write_all(request).await.unwrap();
+        slow.push(client);
+    }
+    for path in ["/healthz", "/readyz"] {
+        let answer = tokio::time::timeout(PROBE_PATIENCE, running.get(path)).await;
+        assert_eq!(answer.expect("no answer to a probe").status(), StatusCode::OK, "{path}");
+    }
 }
 
 #[tokio::test]
