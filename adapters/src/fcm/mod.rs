@@ -46,6 +46,8 @@ pub struct FcmChannel {
     connections: Connections,
     send_url: Url,
     project: String,
+    /// The kinds of targets that rows may name, and the setting that lists them.
+    targets: request::Targets,
     tokens: Tokens,
     timeout: Duration,
     at_most_once: bool,
@@ -67,7 +69,8 @@ impl FcmChannel {
         let send_url = Url::parse(&send_url).map_err(|error| setup.error("base_url", error.to_string()))?;
         let tls = Tls::new(setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?);
         let connections = Connections::new(HeadAlone::MeansNothing, guard, tls, connect_patience(timeout));
-        Ok(Self { connections, send_url, project, tokens: Tokens::new(source), timeout, at_most_once })
+        let targets = request::Targets::new(name, &settings.targets);
+        Ok(Self { connections, send_url, project, targets, tokens: Tokens::new(source), timeout, at_most_once })
     }
 
     async fn send(&self, call: &Call, token: &Token, deadline: Instant) -> Result<Read, NoAnswer> {
@@ -136,7 +139,7 @@ struct Call {
 impl Adapter for FcmChannel {
     async fn deliver(&self, delivery: Delivery) -> Answer {
         let deadline = Instant::now() + self.timeout;
-        let composed = match request::compose(&delivery) {
+        let composed = match request::compose(&delivery, &self.targets) {
             Ok(composed) => composed,
             Err(refused) => return Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, refused),
         };

@@ -12,6 +12,8 @@ pub struct Settings {
     pub credentials: String,
     /// `https://fcm.googleapis.com`, or the URL of a stand-in for it.
     pub base_url: String,
+    /// The kinds of targets that rows may name, of [`FcmTarget::FIELDS`](outbox_schema::FcmTarget::FIELDS).
+    pub targets: Vec<&'static str>,
     /// Networks that are not public and that this channel may reach. They do not apply to the fetching of tokens: the
     /// credentials say where to fetch them.
     pub allow_networks: Vec<IpNet>,

@@ -19,8 +19,10 @@ use outbox_schema::{DeadReason, Outcome};
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-pub use self::headers::{CLIENT_HEADER, check_header, check_headers};
-pub use self::settings::{Auth, Body, CloudEvents, IdempotencyKey, Method, Secret, SecretPlace, Settings};
+pub use self::headers::{CLIENT_HEADER, check_header, check_headers, check_row_header};
+pub use self::settings::{
+    Auth, AuthTo, Body, CloudEvents, IdempotencyKey, Method, Secret, SecretPlace, Settings, Targets,
+};
 use crate::adapter::{Adapter, Answer, Delivery};
 use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, connect_patience, origin};
@@ -55,7 +57,12 @@ impl HttpChannel {
         own: Option<SocketAddr>,
     ) -> Result<Self, SetupError> {
         let setup = Setup { channel: name };
-        let guard = Arc::new(Guard::new(name, &settings.allow_networks, own));
+        let guard = Arc::new(Guard {
+            denied: settings.deny_networks.clone(),
+            https_only: settings.https_only,
+            ports: settings.ports.clone(),
+            ..Guard::new(name, &settings.allow_networks, own)
+        });
         let composer = request::Composer::new(setup, settings, &guard)?;
         let plain = setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?;
         let tls = if settings.tls_cert.is_empty() {

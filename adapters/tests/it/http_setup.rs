@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
-use outbox_adapters::http::{Auth, HttpChannel, Secret, SecretPlace, Settings};
+use outbox_adapters::http::{Auth, AuthTo, HttpChannel, Secret, SecretPlace, Settings};
 
 use crate::http::{channel, headers, literal, loopback};
 
@@ -16,7 +16,7 @@ fn with_header(name: &str, value: &str) -> Settings {
 }
 
 fn with_auth(auth: Auth) -> Settings {
-    Settings { auth: Some(auth), ..loopback() }
+    Settings { auth: Some(auth), auth_to: AuthTo::Any, ..loopback() }
 }
 
 fn signing_with(key: Secret) -> Settings {

@@ -1,5 +1,6 @@
 //! Which addresses a channel may reach. An application that can write a row can name any URL. So a channel reaches the
-//! public internet and nothing else, unless its `allow_networks` says so.
+//! public internet and nothing else, unless its `allow_networks` says so, and less where `deny_networks`, `https_only` or
+//! `ports` say so.
 //!
 //! **Invariant** The checked address is the dialled address: the resolver that [`dial`] uses ([`resolver::Resolver`])
 //! checks names; hosts that are addresses skip the resolver, and are checked before the request.
@@ -17,17 +18,31 @@ use url::{Host, Url};
 /// The address guard of one channel.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
-    allowed: Vec<IpNet>,
+    pub(crate) allowed: Vec<IpNet>,
+    /// Networks that are closed, whatever is allowed.
+    pub(crate) denied: Vec<IpNet>,
+    /// Whether `http://` is closed.
+    pub(crate) https_only: bool,
+    /// The ports that are open. Empty: all of them.
+    pub(crate) ports: Vec<u16>,
     /// The address of the dispatcher's own listener, which no message may reach.
-    own: Option<SocketAddr>,
-    channel: String,
+    pub(crate) own: Option<SocketAddr>,
+    /// The name of the channel, for errors.
+    pub(crate) channel: String,
 }
 
 impl Guard {
     /// A guard that permits public addresses and `allowed`, the setting `channels.NAME.allow_networks`, but never `own`,
     /// the address of the dispatcher's own listener.
     pub(crate) fn new(channel: &str, allowed: &[IpNet], own: Option<SocketAddr>) -> Self {
-        Self { allowed: allowed.to_vec(), own, channel: channel.to_owned() }
+        Self {
+            allowed: allowed.to_vec(),
+            denied: Vec::new(),
+            https_only: false,
+            ports: Vec::new(),
+            own,
+            channel: channel.to_owned(),
+        }
     }
 
     /// Checks an address that is to be dialled.
@@ -37,20 +52,33 @@ impl Guard {
         }
         let ip = address.ip();
         let plain = embedded(ip);
-        if self.allowed.iter().any(|net| net.contains(&plain) || net.contains(&ip)) {
+        let holds = |net: &&IpNet| net.contains(&plain) || net.contains(&ip);
+        if let Some(net) = self.denied.iter().find(holds) {
+            return Err(Refused::Denied(*net));
+        }
+        if self.allowed.iter().any(|net| holds(&net)) {
             return Ok(());
         }
-        ranges::reserved(plain).map_or(Ok(()), |what| Err(Refused::Reserved(what)))
+        // An address of IPv6 that holds one of IPv4 is dialled as what it is, unless it is mapped.
+        let reserved = ranges::reserved(plain).or_else(|| ranges::reserved(ip.to_canonical()));
+        reserved.map_or(Ok(()), |what| Err(Refused::Reserved(what)))
     }
 
-    /// Checks a URL whose host may be an address. A name passes here: it is checked when it is resolved.
+    /// Checks a URL: its scheme, its port, and its host where that is an address. A name is checked when it is resolved.
     pub(crate) fn check(&self, url: &Url) -> Result<(), Forbidden> {
+        let (channel, port) = (&self.channel, port_of(url));
+        if self.https_only && url.scheme() != "https" {
+            return Err(Forbidden(format!("channels.{channel}.https_only allows nothing but https://")));
+        }
+        if !self.ports.is_empty() && !self.ports.contains(&port) {
+            return Err(Forbidden(format!("channels.{channel}.ports does not allow the port {port}")));
+        }
         let ip = match url.host() {
             Some(Host::Ipv4(ip)) => IpAddr::V4(ip),
             Some(Host::Ipv6(ip)) => IpAddr::V6(ip),
             Some(Host::Domain(_)) | None => return Ok(()),
         };
-        let address = SocketAddr::new(ip, port_of(url));
+        let address = SocketAddr::new(ip, port);
         self.permit(address).map_err(|refused| self.forbidden(&format!("{ip} is"), refused))
     }
 
@@ -81,6 +109,7 @@ impl Guard {
             Refused::Own => {
                 format!("{subject} where this dispatcher has its own admin API (admin.listen): no message may go there")
             }
+            Refused::Denied(net) => format!("{subject} in {net}, which channels.{channel}.deny_networks closes"),
             Refused::Reserved(what) => format!(
                 "{subject} {what}: this channel may not reach it; if it is meant to, add its network to \
                  channels.{channel}.allow_networks"
@@ -94,6 +123,8 @@ impl Guard {
 enum Refused {
     /// The dispatcher's own listener has it.
     Own,
+    /// It is in this network of `deny_networks`.
+    Denied(IpNet),
     /// It is in this kind of network.
     Reserved(&'static str),
 }
@@ -181,6 +212,11 @@ mod tests {
             "[::ffff:10.0.0.1]",
             "[::ffff:7f00:1]",
             "[::10.0.0.1]",
+            "[::8.8.8.8]",
+            "[::ffff:0:808:808]",
+            "[200::1]",
+            "[100:0:0:1::1]",
+            "[4000::1]",
             "[64:ff9b::a00:1]",
             "[64:ff9b::808:808]",
             "[64:ff9b:1::1]",
@@ -313,6 +349,38 @@ mod tests {
         let guard = Guard::new("hooks", &everything, Some("0.0.0.0:8640".parse().unwrap()));
         assert!(check(&guard, &format!("{}:8640", outward.ip())).is_err(), "{outward}");
         assert_eq!(check(&guard, "192.0.2.1:8640"), Ok(()));
+    }
+
+    #[test]
+    fn a_denied_network_is_closed_whatever_is_allowed() {
+        let networks = |all: &[&str]| all.iter().map(|net| net.parse().unwrap()).collect::<Vec<IpNet>>();
+        let allowed = networks(&["10.0.0.0/8", "fd00::/8"]);
+        let denied = networks(&["10.1.0.0/16", "8.8.8.8/32", "2606:4700::/32", "fd00:1::/32"]);
+        let guard = Guard { denied, ..Guard::new("hooks", &allowed, None) };
+        for host in ["10.1.2.3", "[::ffff:10.1.2.3]", "8.8.8.8", "[2606:4700::1111]", "[fd00:1::7]"] {
+            let refused = check(&guard, host).expect_err(host).to_string();
+            assert!(refused.contains("which channels.hooks.deny_networks closes"), "{refused}");
+        }
+        for host in ["10.2.0.1", "8.8.4.4", "[2606:4701::1]", "[fd00:2::7]"] {
+            assert_eq!(check(&guard, host), Ok(()), "{host}");
+        }
+        let named = guard.filter("db.example.com", 443, vec![[10, 1, 2, 3].into()]);
+        assert!(named.unwrap_err().to_string().contains("channels.hooks.deny_networks"));
+    }
+
+    #[test]
+    fn other_schemes_and_ports_than_the_channel_has_are_closed() {
+        let guard = Guard { https_only: true, ports: vec![443, 8443], ..Guard::new("hooks", &[], None) };
+        let checked = |url: &str| guard.check(&Url::parse(url).unwrap()).map_err(|refused| refused.to_string());
+        for url in ["https://hooks.example.com/", "https://8.8.8.8:8443/"] {
+            assert_eq!(checked(url), Ok(()), "{url}");
+        }
+        for (url, said) in [
+            ("http://hooks.example.com:443/", "channels.hooks.https_only allows nothing but https://"),
+            ("https://hooks.example.com:444/", "channels.hooks.ports does not allow the port 444"),
+        ] {
+            assert_eq!(checked(url), Err(said.to_owned()), "{url}");
+        }
     }
 
     #[test]
