@@ -56,7 +56,11 @@ pub fn retention(config: &Config) -> Retention {
 /// The tokens of the listener, by the settings.
 pub fn tokens(config: &Config) -> Tokens {
     let token = |token: &Option<SecretText>| token.as_ref().map(|token| Arc::from(token.expose()));
-    Tokens { operate: token(&config.admin.token), read: token(&config.admin.read_token) }
+    Tokens {
+        operate: token(&config.admin.token),
+        read: token(&config.admin.read_token),
+        metrics: token(&config.admin.metrics_token),
+    }
 }
 
 /// The channels of the settings. No message reaches `own`, the address of the listener.

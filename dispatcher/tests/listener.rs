@@ -74,6 +74,7 @@ struct Setup {
     readiness: Arc<Causes>,
     token: Option<&'static str>,
     read_token: Option<&'static str>,
+    metrics_token: Option<&'static str>,
 }
 
 struct Running {
@@ -115,7 +116,7 @@ async fn office() -> Office {
 }
 
 fn tokens(operate: Option<&str>, read: Option<&str>) -> InForce<Tokens> {
-    InForce::new(Tokens { operate: operate.map(Arc::from), read: read.map(Arc::from) })
+    InForce::new(Tokens { operate: operate.map(Arc::from), read: read.map(Arc::from), metrics: None })
 }
 
 fn loopback() -> SocketAddr {
@@ -126,7 +127,10 @@ impl Setup {
     async fn start(&self) -> Running {
         // The client insists on a TLS provider, though nothing here is TLS.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let listener = Listener::bind(loopback(), tokens(self.token, self.read_token)).await.unwrap();
+        let [operate, read, metrics] =
+            [self.token, self.read_token, self.metrics_token].map(|token| token.map(Arc::from));
+        let tokens = InForce::new(Tokens { operate, read, metrics });
+        let listener = Listener::bind(loopback(), tokens).await.unwrap();
         let address = listener.address();
         let stop = CancellationToken::new();
         let served = tokio::spawn(listener.serve(shown(self), office().await, stop.clone()));
@@ -202,6 +206,56 @@ async fn with_only_a_token_that_reads_nobody_changes_anything() {
     assert_eq!(running.request(Method::POST, path, None).await.status(), StatusCode::UNAUTHORIZED);
     let reads = format!("Bearer {READ_TOKEN}");
     assert_eq!(running.request(Method::POST, path, Some(&reads)).await.status(), StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn a_token_for_metrics_opens_nothing_else_and_the_others_open_them_too() {
+    let setup = Setup { read_token: Some(READ_TOKEN), metrics_token: Some("scrape"), ..Setup::default() };
+    let running = setup.start().await;
+    for token in ["Bearer scrape", &format!("Bearer {READ_TOKEN}")] {
+        assert_eq!(running.request(Method::GET, "/metrics", Some(token)).await.status(), StatusCode::OK, "{token}");
+    }
+    for (method, path) in [
+        (Method::GET, "/api/v1/openapi.json"),
+        (Method::GET, "/api/v1/messages/1"),
+        (Method::POST, "/api/v1/messages/1/cancel"),
+        (Method::POST, "/api/v1/wake"),
+        (Method::GET, "/nothing"),
+    ] {
+        let refused = running.request(method, path, Some("Bearer scrape")).await;
+        assert_eq!(refused.status(), StatusCode::FORBIDDEN, "{path}");
+        assert!(refused.text().await.unwrap().contains("admin.metrics_token is for /metrics alone"), "{path}");
+    }
+    let alone = Setup { metrics_token: Some("scrape"), ..Setup::default() }.start().await;
+    assert_eq!(alone.get("/metrics").await.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(alone.get("/api/v1/openapi.json").await.status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_probe_by_the_name_of_somebody_else_gets_the_status_and_not_the_words() {
+    let readiness = ready(&["database: role shop, session 4711"]);
+    let running = Setup { readiness, read_token: Some(READ_TOKEN), ..Setup::default() }.start().await;
+    let ask = async |host: &str, authorization: &str| {
+        let mut client = TcpStream::connect(running.address).await.unwrap();
+        let request = format!("GET /readyz HTTP/1.1\r\nhost: {host}\r\nauthorization: {authorization}\r\n\r\n");
+        client.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        answer
+    };
+    for (host, authorization, told) in [
+        ("10.1.2.3:8640", "", true),
+        ("localhost", "", true),
+        ("[::1]:8640", "", true),
+        ("outbox.internal", &*format!("Bearer {READ_TOKEN}"), true),
+        ("outbox.internal", "", false),
+        ("evil.example", "Bearer wrong", false),
+    ] {
+        let answer = ask(host, authorization).await;
+        assert!(answer.starts_with("HTTP/1.1 503"), "{host}: {answer}");
+        assert_eq!(answer.contains("session 4711"), told, "{host}: {answer}");
+        assert_eq!(answer.contains("ask by an IP address"), !told, "{host}: {answer}");
+    }
 }
 
 #[tokio::test]

@@ -63,14 +63,14 @@ impl FcmChannel {
     pub fn new(name: &str, settings: &Settings, timeout: Duration, at_most_once: bool) -> Result<Self, SetupError> {
         let setup = Setup { channel: name };
         let guard = Arc::new(Guard::new(name, &settings.allow_networks, None));
-        let (source, project) = credentials(setup, settings)?;
         let base = setup.base_url(&settings.base_url, "`credentials`", &guard)?;
+        let (source, project) = credentials(setup, settings, &base)?;
         let send_url = format!("{}/v1/projects/{project}/messages:send", base.as_str().trim_end_matches('/'));
         let send_url = Url::parse(&send_url).map_err(|error| setup.error("base_url", error.to_string()))?;
-        let tls = Tls::new(setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?);
+        let tls = Tls::new(setup.tls(&settings.tls_ca, settings.tls_roots, &["h2", "http/1.1"])?);
         let connections = Connections::new(HeadAlone::MeansNothing, guard, tls, connect_patience(timeout));
         let targets = request::Targets::new(name, &settings.targets);
-        Ok(Self { connections, send_url, project, targets, tokens: Tokens::new(source), timeout, at_most_once })
+        Ok(Self { connections, send_url, project, targets, tokens: Tokens::new(source, base), timeout, at_most_once })
     }
 
     async fn send(&self, call: &Call, token: &Token, deadline: Instant) -> Result<Read, NoAnswer> {
@@ -185,13 +185,13 @@ fn receipt(body: &[u8]) -> Option<String> {
 }
 
 /// The source of tokens, and the project.
-fn credentials(setup: Setup<'_>, settings: &Settings) -> Result<(Source, String), SetupError> {
+fn credentials(setup: Setup<'_>, settings: &Settings, base: &Url) -> Result<(Source, String), SetupError> {
     let mut project = settings.project_id.clone();
     let source = if settings.credentials.is_empty() {
         Source::Default
     } else {
         let path = PathBuf::from(&settings.credentials);
-        let key = KeyFile::read(&path).map_err(|problem| setup.error("credentials", problem))?;
+        let key = KeyFile::read(&path, base).map_err(|problem| setup.error("credentials", problem))?;
         if project.is_empty() {
             project = key.project_id.unwrap_or_default();
         }

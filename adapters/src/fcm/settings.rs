@@ -2,6 +2,8 @@
 
 use ipnet::IpNet;
 
+use crate::setup::TlsRoots;
+
 /// `[channels.NAME]` of kind `fcm`. Every value comes from the settings file or the embedded default file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -17,6 +19,8 @@ pub struct Settings {
     /// Networks that are not public and that this channel may reach. They do not apply to the fetching of tokens: the
     /// credentials say where to fetch them.
     pub allow_networks: Vec<IpNet>,
-    /// A PEM file of certificate authorities that are trusted for `base_url` besides the system's. Empty: none.
+    /// A PEM file of certificate authorities that are trusted for `base_url`. Empty: none.
     pub tls_ca: String,
+    /// The authorities that are trusted for it besides.
+    pub tls_roots: TlsRoots,
 }

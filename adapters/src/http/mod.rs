@@ -64,7 +64,7 @@ impl HttpChannel {
             ..Guard::new(name, &settings.allow_networks, own)
         });
         let composer = request::Composer::new(setup, settings, &guard)?;
-        let plain = setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?;
+        let plain = setup.tls(&settings.tls_ca, settings.tls_roots, &["h2", "http/1.1"])?;
         let tls = if settings.tls_cert.is_empty() {
             Tls::new(plain)
         } else {

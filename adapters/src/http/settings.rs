@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 
+use crate::setup::TlsRoots;
+
 /// `[channels.NAME]` of kind `http`. Every value comes from the settings file or the embedded default file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -39,8 +41,10 @@ pub struct Settings {
     pub https_only: bool,
     /// The ports that the channel may reach. Empty: all of them.
     pub ports: Vec<u16>,
-    /// A PEM file of certificate authorities that are trusted besides the system's. Empty: none.
+    /// A PEM file of certificate authorities that are trusted. Empty: none.
     pub tls_ca: String,
+    /// The authorities that are trusted besides.
+    pub tls_roots: TlsRoots,
     /// A PEM file with the channel's certificate, and with those between it and its authority. With a `base_url` the
     /// channel shows it only to that origin. Empty: none.
     pub tls_cert: String,
@@ -68,6 +72,7 @@ impl fmt::Debug for Settings {
             https_only,
             ports,
             tls_ca,
+            tls_roots,
             tls_cert,
             tls_key,
         } = self;
@@ -88,6 +93,7 @@ impl fmt::Debug for Settings {
             .field("https_only", https_only)
             .field("ports", ports)
             .field("tls_ca", tls_ca)
+            .field("tls_roots", tls_roots)
             .field("tls_cert", tls_cert)
             .field("tls_key", tls_key)
             .finish()

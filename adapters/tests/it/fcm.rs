@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use outbox_adapters::fcm::{FcmChannel, Settings};
-use outbox_adapters::{Adapter, Delivery};
+use outbox_adapters::{Adapter, Delivery, TlsRoots};
 use outbox_schema::{DeadReason, FcmTarget, Outcome, Scope};
 use serde_json::{Value, json};
 
@@ -98,6 +98,7 @@ fn settings(credentials: &Path, base_url: &str) -> Settings {
         targets: FcmTarget::FIELDS.to_vec(),
         allow_networks: networks(&["127.0.0.0/8"]),
         tls_ca: String::new(),
+        tls_roots: TlsRoots::System,
     }
 }
 

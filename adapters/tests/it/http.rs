@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use outbox_adapters::http::{
     Auth, AuthTo, Body, CloudEvents, HttpChannel, IdempotencyKey, Method, Secret, Settings, Targets,
 };
-use outbox_adapters::{Adapter, Delivery};
+use outbox_adapters::{Adapter, Delivery, TlsRoots};
 use outbox_schema::{DeadReason, Outcome};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -38,6 +38,7 @@ pub(crate) fn loopback() -> Settings {
         https_only: false,
         ports: Vec::new(),
         tls_ca: String::new(),
+        tls_roots: TlsRoots::System,
         tls_cert: String::new(),
         tls_key: String::new(),
     }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use outbox_adapters::Adapter;
 use outbox_adapters::http::{HttpChannel, Settings};
+use outbox_adapters::{Adapter, TlsRoots};
 use outbox_schema::{DeadReason, Outcome, Scope};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -169,6 +169,20 @@ async fn a_certificate_without_rights_defers_the_channel_where_that_has_one_orig
     assert!(matches!(answer.outcome, Outcome::Defer { scope: Scope::Channel, .. }), "{answer:?}");
     let answer = channel(&settings("", Some(&identity)), LONG, false).deliver(delivery(&target)).await;
     assert_eq!(answer.outcome, Outcome::Dead { reason: DeadReason::Permanent }, "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_channel_that_trusts_its_own_authority_alone_delivers_to_it_and_to_no_other() {
+    let identity = Identity::new("alone");
+    let server = Server::start(&identity.authority, false, 204, &[]).await;
+    let alone = |tls_ca: String| Settings { tls_ca, tls_roots: TlsRoots::None, ..trusting() };
+    for (settings, outcome) in [
+        (alone(trusting().tls_ca), Outcome::Delivered { receipt: None }),
+        (alone(identity.file("cert.pem")), Outcome::Retry { not_before: None }),
+    ] {
+        let answer = channel(&settings, LONG, false).deliver(delivery(&server.url())).await;
+        assert_eq!(answer.outcome, outcome, "{answer:?}");
+    }
 }
 
 #[test]

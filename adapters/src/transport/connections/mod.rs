@@ -151,7 +151,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::setup::{POOL_IDLE, Setup};
+    use crate::setup::{POOL_IDLE, Setup, TlsRoots};
 
     /// Accepts connections and answers the first request of each. Says over its channel when one is closed.
     async fn server() -> (Url, tokio::sync::mpsc::UnboundedReceiver<()>) {
@@ -179,7 +179,7 @@ mod tests {
         Connections::new(
             HeadAlone::MayBeActedUpon,
             Arc::new(guard),
-            Tls::new(setup.tls("", &[]).unwrap()),
+            Tls::new(setup.tls("", TlsRoots::System, &[]).unwrap()),
             Duration::from_secs(10),
         )
     }

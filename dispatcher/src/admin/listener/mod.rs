@@ -60,8 +60,8 @@ pub enum ListenError {
     },
     /// Other machines reach the listener, and no token is set.
     #[error(
-        "admin.listen = \"{listen}\" can be reached from other machines and neither admin.token nor admin.read_token is \
-         set: set a token, or listen on 127.0.0.1"
+        "admin.listen = \"{listen}\" can be reached from other machines and no token of [admin] is set: set \
+         admin.token, or listen on 127.0.0.1"
     )]
     Exposed {
         /// The configured address.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use outbox_adapters::http::{self, AuthTo, Body, CloudEvents, IdempotencyKey, Method, Targets};
-use outbox_adapters::{BASE_URL, base_url, fcm};
+use outbox_adapters::{BASE_URL, TlsRoots, base_url, fcm};
 use outbox_schema::{FcmTarget, InDoubtPolicy, OnDeadOrdered, channel_name};
 
 use super::{DAY, HOUR, SECOND, auth};
@@ -132,6 +132,7 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
     let https_only = read.flag("https_only");
     let ports = read.numbers("ports", "a list of ports from 1 to 65535", 1..=u16::MAX);
     let tls_ca = read.file("tls_ca");
+    let tls_roots = tls_roots(read, tls_ca.as_deref());
     let (tls_cert, tls_key) = (read.file("tls_cert"), read.file("tls_key"));
     if let (Some(cert), Some(key)) = (&tls_cert, &tls_key) {
         match (cert.is_empty(), key.is_empty()) {
@@ -163,6 +164,7 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
         https_only: https_only?,
         ports: ports?,
         tls_ca: tls_ca?,
+        tls_roots: tls_roots?,
         tls_cert: tls_cert?,
         tls_key: tls_key?,
     };
@@ -184,6 +186,7 @@ fn fcm_settings(read: &mut Reader<'_>) -> Option<fcm::Settings> {
     });
     let allow_networks = read.list("allow_networks", NETWORKS, network);
     let tls_ca = read.file("tls_ca");
+    let tls_roots = tls_roots(read, tls_ca.as_deref());
     let (project_id, credentials) = (project_id?, credentials?);
     if project_id.is_empty() && credentials.is_empty() {
         read.refuse("project_id", "an fcm channel needs its project_id, or the credentials file of a service account");
@@ -196,7 +199,17 @@ fn fcm_settings(read: &mut Reader<'_>) -> Option<fcm::Settings> {
         targets: targets?,
         allow_networks: allow_networks?,
         tls_ca: tls_ca?,
+        tls_roots: tls_roots?,
     })
+}
+
+/// Reads whether the system's authorities are trusted beside those of `tls_ca`.
+fn tls_roots(read: &mut Reader<'_>, tls_ca: Option<&str>) -> Option<TlsRoots> {
+    let roots = read.word("tls_roots", &[("system", TlsRoots::System), ("none", TlsRoots::None)]);
+    if (roots, tls_ca) == (Some(TlsRoots::None), Some("")) {
+        read.refuse("tls_roots", "tls_ca is missing, so no server would be trusted: name the file of your authority");
+    }
+    roots
 }
 
 /// Reads the names of headers that rows may set. The word `any` stands for all of them.
