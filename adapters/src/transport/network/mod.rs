@@ -6,6 +6,7 @@
 //! checks names; hosts that are addresses skip the resolver, and are checked before the request.
 
 pub(crate) mod dial;
+mod look_ups;
 mod ranges;
 pub(crate) mod resolver;
 pub(crate) mod tls;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use url::Url;
 
-use super::{Forbidden, Guard};
+use super::{Forbidden, Guard, look_ups};
 
 /// A source of addresses for names.
 #[async_trait]
@@ -17,13 +17,13 @@ pub(crate) trait Lookup: Send + Sync + 'static {
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// The resolver of the system (`getaddrinfo`). Its answers are not kept: a pooled connection needs no look-up.
+/// The resolver of the system, which all channels share.
 pub(crate) struct System;
 
 #[async_trait]
 impl Lookup for System {
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect())
+        look_ups::addresses(name).await
     }
 }
 
