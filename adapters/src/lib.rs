@@ -15,4 +15,4 @@ pub use lease::{
     Held, Lease, LeaseError, REDIS_RIGHTS, REDIS_URL, RedisHints, RedisLease, RedisLink, RedisSetupError, TableLease,
     check_redis_url,
 };
-pub use setup::{BASE_URL, SetupError, base_url, ensure_crypto_provider};
+pub use setup::{BASE_URL, SetupError, TlsRoots, base_url, ensure_crypto_provider};

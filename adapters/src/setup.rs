@@ -25,6 +25,15 @@ pub struct SetupError {
     pub problem: String,
 }
 
+/// The authorities that a channel trusts beside those of its `tls_ca`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsRoots {
+    /// Those of the system.
+    System,
+    /// None: only those of `tls_ca`.
+    None,
+}
+
 /// Names the channel in errors about its settings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setup<'a> {
@@ -82,15 +91,13 @@ impl Setup<'_> {
     pub(crate) fn base_url(self, text: &str, credentials: &str, guard: &Guard) -> Result<Url, SetupError> {
         let refuse = |problem: String| self.error("base_url", problem);
         let url = base_url(text, credentials).map_err(refuse)?;
-        if let Some(host) = url.host() {
-            guard.check_host(&host).map_err(|forbidden| refuse(forbidden.to_string()))?;
-        }
+        guard.check(&url).map_err(|forbidden| refuse(forbidden.to_string()))?;
         Ok(url)
     }
 
-    /// The TLS settings of the channel: it trusts the system's roots and those of the file `tls_ca`, and offers
-    /// `protocols`.
-    pub(crate) fn tls(self, tls_ca: &str, protocols: &[&str]) -> Result<ClientConfig, SetupError> {
+    /// The TLS settings of the channel: it trusts the authorities of the file `tls_ca` and, by `roots`, the system's. It
+    /// offers `protocols`.
+    pub(crate) fn tls(self, tls_ca: &str, roots: TlsRoots, protocols: &[&str]) -> Result<ClientConfig, SetupError> {
         ensure_crypto_provider();
         let extra = self.extra_roots(tls_ca)?;
         let mut only_extra = RootCertStore::empty();
@@ -100,9 +107,14 @@ impl Setup<'_> {
         }
         let builder = ClientConfig::builder();
         let provider = Arc::clone(builder.crypto_provider());
-        let builder = match Verifier::new_with_extra_roots(extra, provider) {
-            Ok(verifier) => builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)),
-            Err(error) => {
+        let verifier = match roots {
+            TlsRoots::System => Some(Verifier::new_with_extra_roots(extra, provider)),
+            TlsRoots::None => None,
+        };
+        let builder = match verifier {
+            None => builder.with_root_certificates(only_extra),
+            Some(Ok(verifier)) => builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)),
+            Some(Err(error)) => {
                 // A machine without any root certificate still delivers over plain http, and to servers of `tls_ca`.
                 tracing::warn!(channel = self.channel, %error, "system root certificates cannot be used");
                 builder.with_root_certificates(only_extra)

@@ -1,5 +1,6 @@
 //! Gives the ports their implementations: the one place that names stores, leases and adapters.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,19 +64,23 @@ pub fn retention(config: &Config) -> Retention {
 /// The tokens of the listener, by the settings.
 pub fn tokens(config: &Config) -> Tokens {
     let token = |token: &Option<SecretText>| token.as_ref().map(|token| Arc::from(token.expose()));
-    Tokens { operate: token(&config.admin.token), read: token(&config.admin.read_token) }
+    Tokens {
+        operate: token(&config.admin.token),
+        read: token(&config.admin.read_token),
+        metrics: token(&config.admin.metrics_token),
+    }
 }
 
-/// The channels of the settings.
-pub fn channels(config: &Config) -> Result<Vec<Channel>, SetupError> {
-    config.channels.values().map(channel).collect()
+/// The channels of the settings. No message reaches `own`, the address of the listener.
+pub fn channels(config: &Config, own: SocketAddr) -> Result<Vec<Channel>, SetupError> {
+    config.channels.values().map(|config| channel(config, own)).collect()
 }
 
-fn channel(config: &ChannelConfig) -> Result<Channel, SetupError> {
+fn channel(config: &ChannelConfig, own: SocketAddr) -> Result<Channel, SetupError> {
     let retry = &config.retry;
     Ok(Channel {
         name: config.name.clone(),
-        adapter: adapter(config, config.timeout)?,
+        adapter: adapter(config, own)?,
         sends_json: sends_json(&config.kind),
         timeout: config.timeout,
         in_doubt: config.in_doubt,
@@ -114,10 +119,12 @@ fn limits(config: &ChannelConfig) -> Limits {
     Limits { max_in_flight: config.max_in_flight, rate: config.rate.map(|per_second| RateLimit { per_second, rise }) }
 }
 
-fn adapter(config: &ChannelConfig, timeout: Duration) -> Result<Arc<dyn Adapter>, SetupError> {
-    let at_most_once = config.in_doubt == InDoubtPolicy::DeadLetter;
+fn adapter(config: &ChannelConfig, own: SocketAddr) -> Result<Arc<dyn Adapter>, SetupError> {
+    let (timeout, at_most_once) = (config.timeout, config.in_doubt == InDoubtPolicy::DeadLetter);
     Ok(match &config.kind {
-        ChannelKind::Http(settings) => Arc::new(http::HttpChannel::new(&config.name, settings, timeout, at_most_once)?),
+        ChannelKind::Http(settings) => {
+            Arc::new(http::HttpChannel::new(&config.name, settings, timeout, at_most_once, Some(own))?)
+        }
         ChannelKind::Fcm(settings) => Arc::new(fcm::FcmChannel::new(&config.name, settings, timeout, at_most_once)?),
     })
 }

@@ -1,7 +1,7 @@
 //! The listener over real HTTP.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_adapters::TableLease;
+use outbox_adapters::http::CLIENT_HEADER;
 use outbox_dispatcher::admin::api::Office;
 use outbox_dispatcher::admin::listener::{ListenError, Listener, ListenerSources, Tokens};
 use outbox_dispatcher::configured::Configured;
@@ -22,6 +23,7 @@ use outbox_dispatcher::telemetry::{self, LogFormat, Settings};
 use outbox_schema::{ConnectOptions, Shard};
 use reqwest::header::HeaderValue;
 use reqwest::{Client, Method, Response, StatusCode};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -72,6 +74,7 @@ struct Setup {
     readiness: Arc<Causes>,
     token: Option<&'static str>,
     read_token: Option<&'static str>,
+    metrics_token: Option<&'static str>,
 }
 
 struct Running {
@@ -113,7 +116,7 @@ async fn office() -> Office {
 }
 
 fn tokens(operate: Option<&str>, read: Option<&str>) -> InForce<Tokens> {
-    InForce::new(Tokens { operate: operate.map(Arc::from), read: read.map(Arc::from) })
+    InForce::new(Tokens { operate: operate.map(Arc::from), read: read.map(Arc::from), metrics: None })
 }
 
 fn loopback() -> SocketAddr {
@@ -124,12 +127,13 @@ impl Setup {
     async fn start(&self) -> Running {
         // The client insists on a TLS provider, though nothing here is TLS.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let listener = Listener::bind(loopback(), &tokens(self.token, self.read_token), shown(self), office().await)
-            .await
-            .unwrap();
+        let [operate, read, metrics] =
+            [self.token, self.read_token, self.metrics_token].map(|token| token.map(Arc::from));
+        let tokens = InForce::new(Tokens { operate, read, metrics });
+        let listener = Listener::bind(loopback(), tokens).await.unwrap();
         let address = listener.address();
         let stop = CancellationToken::new();
-        let served = tokio::spawn(listener.serve(stop.clone()));
+        let served = tokio::spawn(listener.serve(shown(self), office().await, stop.clone()));
         Running { address, client: Client::builder().no_proxy().build().unwrap(), stop, served }
     }
 }
@@ -140,7 +144,7 @@ impl Running {
     }
 
     async fn request(&self, method: Method, path: &str, authorization: Option<&str>) -> Response {
-        let request = self.client.request(method, format!("http://{}{path}", self.address));
+        let request = self.client.request(method, format!("http://{}{path}", self.address)).header(CLIENT_HEADER, "1");
         let request = match authorization {
             Some(authorization) => request.header("authorization", authorization),
             None => request,
@@ -205,6 +209,56 @@ async fn with_only_a_token_that_reads_nobody_changes_anything() {
 }
 
 #[tokio::test]
+async fn a_token_for_metrics_opens_nothing_else_and_the_others_open_them_too() {
+    let setup = Setup { read_token: Some(READ_TOKEN), metrics_token: Some("scrape"), ..Setup::default() };
+    let running = setup.start().await;
+    for token in ["Bearer scrape", &format!("Bearer {READ_TOKEN}")] {
+        assert_eq!(running.request(Method::GET, "/metrics", Some(token)).await.status(), StatusCode::OK, "{token}");
+    }
+    for (method, path) in [
+        (Method::GET, "/api/v1/openapi.json"),
+        (Method::GET, "/api/v1/messages/1"),
+        (Method::POST, "/api/v1/messages/1/cancel"),
+        (Method::POST, "/api/v1/wake"),
+        (Method::GET, "/nothing"),
+    ] {
+        let refused = running.request(method, path, Some("Bearer scrape")).await;
+        assert_eq!(refused.status(), StatusCode::FORBIDDEN, "{path}");
+        assert!(refused.text().await.unwrap().contains("admin.metrics_token is for /metrics alone"), "{path}");
+    }
+    let alone = Setup { metrics_token: Some("scrape"), ..Setup::default() }.start().await;
+    assert_eq!(alone.get("/metrics").await.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(alone.get("/api/v1/openapi.json").await.status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_probe_by_the_name_of_somebody_else_gets_the_status_and_not_the_words() {
+    let readiness = ready(&["database: role shop, session 4711"]);
+    let running = Setup { readiness, read_token: Some(READ_TOKEN), ..Setup::default() }.start().await;
+    let ask = async |host: &str, authorization: &str| {
+        let mut client = TcpStream::connect(running.address).await.unwrap();
+        let request = format!("GET /readyz HTTP/1.1\r\nhost: {host}\r\nauthorization: {authorization}\r\n\r\n");
+        client.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        answer
+    };
+    for (host, authorization, told) in [
+        ("10.1.2.3:8640", "", true),
+        ("localhost", "", true),
+        ("[::1]:8640", "", true),
+        ("outbox.internal", &*format!("Bearer {READ_TOKEN}"), true),
+        ("outbox.internal", "", false),
+        ("evil.example", "Bearer wrong", false),
+    ] {
+        let answer = ask(host, authorization).await;
+        assert!(answer.starts_with("HTTP/1.1 503"), "{host}: {answer}");
+        assert_eq!(answer.contains("session 4711"), told, "{host}: {answer}");
+        assert_eq!(answer.contains("ask by an IP address"), !told, "{host}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn without_a_token_a_name_that_somebody_else_may_own_is_refused() {
     let running = Setup::default().start().await;
     let port = running.address.port();
@@ -230,9 +284,48 @@ async fn a_request_that_a_page_on_the_web_could_send_changes_nothing() {
     // What a browser sends to another origin without asking it first: https://fetch.spec.whatwg.org/#cors-safelisted-request-header
     for simple in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
         let url = format!("http://{}/api/v1/messages/1/cancel", running.address);
-        let refused = running.client.post(url).header("content-type", simple).body("{}").send().await.unwrap();
+        let asked = running.client.post(url).header("content-type", simple).body("{}");
+        let refused = asked.try_clone().unwrap().send().await.unwrap();
+        assert_eq!(refused.status(), StatusCode::FORBIDDEN, "{simple}");
+        let refused = asked.header(CLIENT_HEADER, "1").send().await.unwrap();
         assert_eq!(refused.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE, "{simple}");
     }
+}
+
+#[tokio::test]
+async fn a_change_without_the_header_of_a_client_is_refused_and_the_description_asks_for_it() {
+    let running = Setup { token: Some(TOKEN), ..Setup::default() }.start().await;
+    let bearer = format!("Bearer {TOKEN}");
+    let text = running.request(Method::GET, "/api/v1/openapi.json", Some(&bearer)).await.text().await.unwrap();
+    let description: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut changes = 0;
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        let Some(post) = methods.get("post") else { continue };
+        let asks_for = |name: &str| {
+            post["parameters"]
+                .as_array()
+                .is_some_and(|all| all.iter().any(|p| p["name"] == name && p["required"] == true))
+        };
+        let url = format!("http://{}{}", running.address, path.replace("{id}", "1"));
+        let posted = running
+            .client
+            .post(url)
+            .header("authorization", &bearer)
+            .header("content-type", "application/json")
+            .body("{}");
+        let answer = posted.send().await.unwrap();
+        assert_eq!(
+            answer.status() == StatusCode::FORBIDDEN,
+            asks_for("X-Outbox-Client"),
+            "{path}: {}",
+            answer.status()
+        );
+        if answer.status() == StatusCode::FORBIDDEN {
+            changes += 1;
+            assert!(answer.text().await.unwrap().contains("changes need the header X-Outbox-Client"), "{path}");
+        }
+    }
+    assert_eq!(changes, 10);
 }
 
 #[tokio::test]
@@ -295,7 +388,8 @@ async fn a_destination_that_cannot_be_is_not_paused() {
     {
         let url = format!("http://{}/api/v1/destinations/{name}/pause", running.address);
         let body = r#"{"author": {"by": "ada", "why": "they move"}}"#;
-        let asked = running.client.post(url).header("content-type", "application/json").body(body);
+        let asked =
+            running.client.post(url).header(CLIENT_HEADER, "1").header("content-type", "application/json").body(body);
         let answer = asked.send().await.unwrap();
         assert_eq!((answer.status().as_u16(), &answer.headers()["content-type"]), (404, &PROBLEM), "{name}");
         let said = answer.text().await.unwrap();
@@ -370,10 +464,8 @@ async fn readiness_names_what_is_wrong_and_asks_once() {
 
 #[tokio::test]
 async fn an_address_that_is_taken_is_refused_by_the_name_of_its_setting() {
-    let setup = Setup::default();
-    let running = setup.start().await;
-    let refused =
-        Listener::bind(running.address, &tokens(None, None), shown(&setup), office().await).await.unwrap_err();
+    let running = Setup::default().start().await;
+    let refused = Listener::bind(running.address, tokens(None, None)).await.unwrap_err();
     assert!(matches!(refused, ListenError::Bind { .. }));
     let words = refused.to_string();
     assert!(words.starts_with(&format!("admin.listen = \"{}\" cannot be listened on: ", running.address)), "{words}");
@@ -382,22 +474,21 @@ async fn an_address_that_is_taken_is_refused_by_the_name_of_its_setting() {
 #[tokio::test]
 async fn an_address_beyond_loopback_needs_a_token_and_an_empty_one_is_none() {
     let everywhere = "0.0.0.0:0".parse().unwrap();
-    let setup = Setup::default();
-    let refused = Listener::bind(everywhere, &tokens(None, None), shown(&setup), office().await).await;
+    let refused = Listener::bind(everywhere, tokens(None, None)).await;
     assert!(matches!(refused, Err(ListenError::Exposed { .. })));
     for empty in [tokens(Some(""), None), tokens(Some(TOKEN), Some(""))] {
-        let refused = Listener::bind(everywhere, &empty, shown(&setup), office().await).await;
+        let refused = Listener::bind(everywhere, empty).await;
         assert!(matches!(refused, Err(ListenError::EmptyToken)));
     }
     for enough in [tokens(Some(TOKEN), None), tokens(None, Some(READ_TOKEN))] {
-        assert!(Listener::bind(everywhere, &enough, shown(&setup), office().await).await.is_ok());
+        assert!(Listener::bind(everywhere, enough).await.is_ok());
     }
 }
 
 #[tokio::test]
 async fn loopback_of_ipv4_that_is_written_as_one_of_ipv6_needs_no_token() {
     let mapped = "[::ffff:127.0.0.1]:0".parse().unwrap();
-    let bound = Listener::bind(mapped, &tokens(None, None), shown(&Setup::default()), office().await).await;
+    let bound = Listener::bind(mapped, tokens(None, None)).await;
     // A machine may be without IPv6; it is not refused for want of a token.
     assert!(!matches!(bound, Err(ListenError::Exposed { .. })));
 }
@@ -411,6 +502,47 @@ async fn clients_that_say_nothing_do_not_keep_the_listener_from_stopping() {
     tokio::time::timeout(Duration::from_secs(5), running.served).await.unwrap().unwrap();
     assert!(TcpStream::connect(running.address).await.is_err());
     assert_eq!(silent.read(&mut [0; 16]).await.unwrap(), 0);
+}
+
+/// What kubelet gives a probe by the deployment of docs/deploy.md.
+const PROBE_PATIENCE: Duration = Duration::from_secs(5);
+
+#[tokio::test]
+async fn probes_are_answered_while_a_thousand_clients_hold_a_connection_and_say_nothing() {
+    const SILENT: usize = 1_000;
+    let limits = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits }).unwrap();
+    let running = Setup { token: Some(TOKEN), ..Setup::default() }.start().await;
+    let mut silent = VecDeque::new();
+    for _ in 0..20 {
+        // Those who were hung up on come again.
+        silent.drain(..silent.len() / 2);
+        while silent.len() < SILENT {
+            silent.push_back(TcpStream::connect(running.address).await.unwrap());
+        }
+        for path in ["/healthz", "/readyz"] {
+            let answer = tokio::time::timeout(PROBE_PATIENCE, running.get(path)).await;
+            assert_eq!(answer.expect("no answer to a probe").status(), StatusCode::OK, "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn probes_are_answered_while_requests_of_others_take_all_slots() {
+    let running = Setup::default().start().await;
+    // Each of these has its head, and not its body: it is answered only once that has come.
+    let request = b"POST /api/v1/messages/1/cancel HTTP/1.1\r\nhost: localhost\r\nx-outbox-client: 1\r\n\
+                    content-type: application/json\r\ncontent-length: 2\r\n\r\n";
+    let mut slow = Vec::new();
+    for _ in 0..200 {
+        let mut client = TcpStream::connect(running.address).await.unwrap();
+        client.write_all(request).await.unwrap();
+        slow.push(client);
+    }
+    for path in ["/healthz", "/readyz"] {
+        let answer = tokio::time::timeout(PROBE_PATIENCE, running.get(path)).await;
+        assert_eq!(answer.expect("no answer to a probe").status(), StatusCode::OK, "{path}");
+    }
 }
 
 #[tokio::test]

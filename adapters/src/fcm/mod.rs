@@ -46,6 +46,8 @@ pub struct FcmChannel {
     connections: Connections,
     send_url: Url,
     project: String,
+    /// The kinds of targets that rows may name, and the setting that lists them.
+    targets: request::Targets,
     tokens: Tokens,
     timeout: Duration,
     at_most_once: bool,
@@ -53,20 +55,22 @@ pub struct FcmChannel {
 
 impl FcmChannel {
     /// Sets the channel `name` up without a request: the first delivery fetches the first token. `timeout` is the
-    /// deadline of a whole attempt. `at_most_once` says that the channel's policy for rows in doubt is `dead_letter`.
+    /// deadline of a whole attempt. `at_most_once` says that the channel's policy for rows in doubt is `dead_letter`. No
+    /// row names where a message goes, so nothing keeps the channel from the dispatcher's own listener.
     ///
     /// # Errors
     /// [`SetupError`] names the key and what is allowed.
     pub fn new(name: &str, settings: &Settings, timeout: Duration, at_most_once: bool) -> Result<Self, SetupError> {
         let setup = Setup { channel: name };
-        let guard = Arc::new(Guard::new(name, &settings.allow_networks));
-        let (source, project) = credentials(setup, settings)?;
+        let guard = Arc::new(Guard::new(name, &settings.allow_networks, None));
         let base = setup.base_url(&settings.base_url, "`credentials`", &guard)?;
+        let (source, project) = credentials(setup, settings, &base)?;
         let send_url = format!("{}/v1/projects/{project}/messages:send", base.as_str().trim_end_matches('/'));
         let send_url = Url::parse(&send_url).map_err(|error| setup.error("base_url", error.to_string()))?;
-        let tls = Tls::new(setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?);
+        let tls = Tls::new(setup.tls(&settings.tls_ca, settings.tls_roots, &["h2", "http/1.1"])?);
         let connections = Connections::new(HeadAlone::MeansNothing, guard, tls, connect_patience(timeout));
-        Ok(Self { connections, send_url, project, tokens: Tokens::new(source), timeout, at_most_once })
+        let targets = request::Targets::new(name, &settings.targets);
+        Ok(Self { connections, send_url, project, targets, tokens: Tokens::new(source, base), timeout, at_most_once })
     }
 
     async fn send(&self, call: &Call, token: &Token, deadline: Instant) -> Result<Read, NoAnswer> {
@@ -135,7 +139,7 @@ struct Call {
 impl Adapter for FcmChannel {
     async fn deliver(&self, delivery: Delivery) -> Answer {
         let deadline = Instant::now() + self.timeout;
-        let composed = match request::compose(&delivery) {
+        let composed = match request::compose(&delivery, &self.targets) {
             Ok(composed) => composed,
             Err(refused) => return Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, refused),
         };
@@ -181,13 +185,13 @@ fn receipt(body: &[u8]) -> Option<String> {
 }
 
 /// The source of tokens, and the project.
-fn credentials(setup: Setup<'_>, settings: &Settings) -> Result<(Source, String), SetupError> {
+fn credentials(setup: Setup<'_>, settings: &Settings, base: &Url) -> Result<(Source, String), SetupError> {
     let mut project = settings.project_id.clone();
     let source = if settings.credentials.is_empty() {
         Source::Default
     } else {
         let path = PathBuf::from(&settings.credentials);
-        let key = KeyFile::read(&path).map_err(|problem| setup.error("credentials", problem))?;
+        let key = KeyFile::read(&path, base).map_err(|problem| setup.error("credentials", problem))?;
         if project.is_empty() {
             project = key.project_id.unwrap_or_default();
         }

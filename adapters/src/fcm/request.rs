@@ -14,9 +14,34 @@ pub(super) struct Composed {
     pub(super) target: FcmTarget,
 }
 
+/// The kinds of targets that rows of a channel may name.
+#[derive(Debug)]
+pub(super) struct Targets {
+    kinds: Vec<&'static str>,
+    setting: String,
+}
+
+impl Targets {
+    pub(super) fn new(channel: &str, kinds: &[&'static str]) -> Self {
+        Self { kinds: kinds.to_vec(), setting: format!("channels.{channel}.targets") }
+    }
+
+    fn permit(&self, target: &FcmTarget) -> Result<(), String> {
+        let (kind, setting) = (target.field(), &self.setting);
+        if self.kinds.contains(&kind) {
+            return Ok(());
+        }
+        Err(format!(
+            "the target is a {kind}, and {setting} allows {} alone: write another target",
+            self.kinds.join(", ")
+        ))
+    }
+}
+
 /// The body for a message. The error says what is wrong with its row and what to do about it.
-pub(super) fn compose(delivery: &Delivery) -> Result<Composed, String> {
+pub(super) fn compose(delivery: &Delivery, targets: &Targets) -> Result<Composed, String> {
     let target = FcmTarget::parse(&delivery.target)?;
+    targets.permit(&target)?;
     let FcmMessage { mut fields, room } = FcmMessage::read(&delivery.payload, &target)?;
     add_replacement_ids(&mut fields, &delivery.idempotency_key, room)?;
     fields.insert(target.field().to_owned(), target.value().into());
@@ -102,7 +127,7 @@ mod tests {
             tracestate: None,
             permit: std::sync::Arc::new(|| true),
         };
-        Ok(serde_json::from_slice(&compose(&delivery)?.body).unwrap())
+        Ok(serde_json::from_slice(&compose(&delivery, &Targets::new("push", &FcmTarget::FIELDS))?.body).unwrap())
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use ipnet::IpNet;
 
+use crate::setup::TlsRoots;
+
 /// `[channels.NAME]` of kind `fcm`. Every value comes from the settings file or the embedded default file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -12,9 +14,13 @@ pub struct Settings {
     pub credentials: String,
     /// `https://fcm.googleapis.com`, or the URL of a stand-in for it.
     pub base_url: String,
+    /// The kinds of targets that rows may name, of [`FcmTarget::FIELDS`](outbox_schema::FcmTarget::FIELDS).
+    pub targets: Vec<&'static str>,
     /// Networks that are not public and that this channel may reach. They do not apply to the fetching of tokens: the
     /// credentials say where to fetch them.
     pub allow_networks: Vec<IpNet>,
-    /// A PEM file of certificate authorities that are trusted for `base_url` besides the system's. Empty: none.
+    /// A PEM file of certificate authorities that are trusted for `base_url`. Empty: none.
     pub tls_ca: String,
+    /// The authorities that are trusted for it besides.
+    pub tls_roots: TlsRoots,
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
-use url::Url;
+use url::{Host, Url};
 
 /// How long before its end a token is replaced. The metadata server gives out a new one 5 minutes before the end
 /// (<https://cloud.google.com/compute/docs/access/authenticate-workloads>).
@@ -63,6 +63,8 @@ pub(super) struct Tokens(Arc<TokenCache>);
 
 struct TokenCache {
     source: Source,
+    /// Where the messages go: a stand-in for FCM stands in for Google's token server too.
+    base: Url,
     current: std::sync::RwLock<Option<Arc<Token>>>,
     /// Locked while a token is fetched. It holds the last failure, for those that waited for the fetch.
     refresh: Arc<Mutex<Option<Failure>>>,
@@ -80,8 +82,8 @@ impl std::fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    pub(super) fn new(source: Source) -> Self {
-        Self(Arc::new(TokenCache { source, current: std::sync::RwLock::default(), refresh: Arc::default() }))
+    pub(super) fn new(source: Source, base: Url) -> Self {
+        Self(Arc::new(TokenCache { source, base, current: std::sync::RwLock::default(), refresh: Arc::default() }))
     }
 
     /// A token that has not expired. The error says why there is none.
@@ -146,7 +148,7 @@ impl TokenCache {
             return Err(failure.error.clone());
         }
         let deadline = deadline.min(Instant::now() + PATIENCE);
-        let fetched = match timeout_at(deadline, self.source.fetch()).await {
+        let fetched = match timeout_at(deadline, self.source.fetch(&self.base)).await {
             Ok(fetched) => fetched,
             Err(_) => Err("no answer in time".to_owned()),
         };
@@ -166,12 +168,13 @@ impl TokenCache {
 
 impl Source {
     /// Fetches a new token. The provider is made anew each time, since it would give out the token that it keeps.
-    async fn fetch(&self) -> Result<Token, String> {
+    async fn fetch(&self, base: &Url) -> Result<Token, String> {
         let token = match self.key_file() {
             Some(path) => {
+                let base = base.clone();
                 // This reads the key and the system's root certificates from disk.
                 let account = tokio::task::spawn_blocking(move || {
-                    let json = KeyFile::read(&path)?.json;
+                    let json = KeyFile::read(&path, &base)?.json;
                     gcp_auth::CustomServiceAccount::from_json(&json).map_err(|error| explain(&error))
                 });
                 let account = account.await.map_err(|error| error.to_string())??;
@@ -223,26 +226,44 @@ struct KeyFields {
 }
 
 impl KeyFile {
-    pub(super) fn read(path: &std::path::Path) -> Result<Self, String> {
+    /// Reads the file, for a channel whose messages go to `base`.
+    pub(super) fn read(path: &std::path::Path, base: &Url) -> Result<Self, String> {
         let shown = path.display();
         let json =
             std::fs::read_to_string(path).map_err(|error| format!("the file {shown} cannot be read: {error}"))?;
-        Self::parse(json, &shown.to_string())
+        Self::parse(json, &shown.to_string(), base)
     }
 
     /// Parses the text of the file that errors call `shown`.
-    fn parse(json: String, shown: &str) -> Result<Self, String> {
+    fn parse(json: String, shown: &str, base: &Url) -> Result<Self, String> {
         // The parser's message may quote the file, so it is left out.
         let fields: KeyFields = serde_json::from_str(&json)
             .map_err(|_| format!("the file {shown} is not a service account's key: download one in JSON"))?;
         if fields.r#type != "service_account" {
             return Err(format!("the file {shown} is of type {:?}: a service account's key is needed", fields.r#type));
         }
-        let token_uri = fields.token_uri.as_deref().and_then(|uri| Url::parse(uri).ok());
-        if !token_uri.is_some_and(|uri| matches!(uri.scheme(), "http" | "https") && uri.has_host()) {
-            return Err(format!("the token_uri of the file {shown} is not an http or https URL"));
+        let token_uri = fields.token_uri.as_deref().and_then(|uri| Url::parse(uri).ok()).filter(Url::has_host);
+        match token_uri {
+            Some(uri) if uri.scheme() == "https" => {}
+            Some(uri) if uri.scheme() == "http" && (is_loopback(&uri) || uri.host() == base.host()) => {}
+            _ => {
+                return Err(format!(
+                    "the token_uri of the file {shown} is not an https URL: what is sent there fetches tokens, so plain http \
+                     is for this machine and for a stand-in at the host of base_url"
+                ));
+            }
         }
         Ok(Self { json, project_id: fields.project_id })
+    }
+}
+
+/// Whether a URL is one of this machine.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
+        None => false,
     }
 }
 
@@ -262,6 +283,31 @@ mod tests {
         assert_eq!((token.is_fresh(), token.remaining()), (false, Duration::from_mins(4)));
     }
 
+    fn google() -> Url {
+        Url::parse("https://fcm.googleapis.com").expect("it is a URL")
+    }
+
+    #[test]
+    fn an_assertion_crosses_no_network_in_the_clear() {
+        let stand_in = Url::parse("https://fcm:8443").expect("it is a URL");
+        for (uri, base, fine) in [
+            ("https://oauth2.googleapis.com/token", google(), true),
+            ("http://oauth2.googleapis.com/token", google(), false),
+            ("http://fcm:8480/token", google(), false),
+            ("http://fcm:8480/token", stand_in.clone(), true),
+            ("http://other:8480/token", stand_in, false),
+            ("http://localhost:1/token", google(), true),
+            ("http://127.0.0.1:1/token", google(), true),
+            ("http://[::1]:1/token", google(), true),
+            ("http://localhost.evil.example/token", google(), false),
+            ("ftp://localhost/token", google(), false),
+        ] {
+            let key = serde_json::json!({"type": "service_account", "token_uri": uri}).to_string();
+            let read = KeyFile::parse(key, "key.json", &base).map(drop);
+            assert_eq!(read.is_ok(), fine, "{uri} for {base}: {read:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_key_file_panics_and_no_refusal_shows_its_key(
@@ -271,7 +317,7 @@ mod tests {
         ) {
             let key = serde_json::json!({"type": kind, "token_uri": uri, "private_key": "-----SECRET-----"}).to_string();
             for text in [key.clone(), format!("{key}{rest}"), key.chars().take(key.chars().count() / 2).collect(), rest] {
-                if let Err(refused) = KeyFile::parse(text, "key.json") {
+                if let Err(refused) = KeyFile::parse(text, "key.json", &google()) {
                     prop_assert!(!refused.contains("SECRET"), "{}", refused);
                 }
             }

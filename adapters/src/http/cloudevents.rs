@@ -212,7 +212,7 @@ mod tests {
 
     fn headers(row: &serde_json::Value) -> Result<HeaderMap, String> {
         let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
-        overlay(&mut headers, &row.to_string(), |_| None)?;
+        overlay(&mut headers, &row.to_string(), |_| Ok(()))?;
         Ok(headers)
     }
 

@@ -25,6 +25,22 @@ const FRAMING: &[&str] = &[
     "upgrade",
 ];
 
+/// Headers that no row may set: they change the method, the URL or the client that a receiver takes the request for, or
+/// log in by a cookie. An operator may set them for all messages of a channel. `x-forwarded-` is the beginning of several.
+const REFUSED_TO_ROWS: &[&str] = &[
+    "cookie",
+    "forwarded",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-url",
+    "x-rewrite-url",
+];
+
+/// The header that a client of the admin API sends with each change. No message may carry it, so no row can change
+/// anything, whichever replica it finds.
+pub const CLIENT_HEADER: &str = "x-outbox-client";
+
 /// Headers of one row at most. hyper's map panics at some 24,000, and servers refuse far fewer.
 const MOST_HEADERS: usize = 100;
 
@@ -38,6 +54,9 @@ pub(super) fn parse(name: &str, value: &str) -> Result<(HeaderName, HeaderValue)
     if FRAMING.contains(&parsed.as_str()) {
         return Err(format!("the header {parsed} belongs to the connection and cannot be set: leave it out"));
     }
+    if parsed == CLIENT_HEADER {
+        return Err(format!("the header {parsed} is for clients of the dispatcher's admin API: leave it out"));
+    }
     let value = HeaderValue::from_bytes(value.as_bytes())
         .map_err(|_| format!("the value of the header {parsed} holds a control character (as CR or LF): remove it"))?;
     Ok((parsed, value))
@@ -49,6 +68,27 @@ pub(super) fn parse(name: &str, value: &str) -> Result<(HeaderName, HeaderValue)
 /// What is wrong with the header, without its value, which may be a secret.
 pub fn check_header(name: &str, value: &str, idempotency_key: IdempotencyKey) -> Result<(), String> {
     one_of_channel(name, value, idempotency_key).map(drop)
+}
+
+/// Checks the name of a header that rows may set by the settings of a channel.
+///
+/// # Errors
+/// No row may set it.
+pub fn check_row_header(name: &str) -> Result<(), String> {
+    parse(name, "").and_then(|(name, _)| of_rows(&name))
+}
+
+/// Checks that rows may set this header at all. Servers that fold `_` and `-` (CGI) would take a name with an underscore
+/// for another header.
+fn of_rows(name: &HeaderName) -> Result<(), String> {
+    let text = name.as_str();
+    if text.contains('_') {
+        Err(format!("the header {text} has an underscore, which receivers may take for a hyphen: write a hyphen"))
+    } else if REFUSED_TO_ROWS.contains(&text) || text.starts_with("x-forwarded-") {
+        Err(format!("the header {text} is for a channel's own headers, not for a row's: leave it out"))
+    } else {
+        Ok(())
+    }
 }
 
 /// Checks the headers in the settings of a channel against its other settings.
@@ -105,12 +145,12 @@ fn one_of_channel(
     Ok((name, value))
 }
 
-/// Puts the headers of a row, a JSON object of strings, over those of the channel. `taken` tells which setting sets a
-/// name already.
+/// Puts the headers of a row, a JSON object of strings, over those of the channel. `permit` says whether the channel lets
+/// a row set a name.
 pub(super) fn overlay(
     headers: &mut HeaderMap,
     row: &str,
-    taken: impl Fn(&HeaderName) -> Option<&'static str>,
+    permit: impl Fn(&HeaderName) -> Result<(), String>,
 ) -> Result<(), String> {
     let row: Value = serde_json::from_str(row).map_err(|_| "headers is not JSON: write an object of strings")?;
     let row = match row {
@@ -138,9 +178,8 @@ pub(super) fn overlay(
             ));
         }
         let (name, value) = parse(&name, &value)?;
-        if let Some(owner) = taken(&name) {
-            return Err(format!("the header {name} is set by {owner}: leave it out of the row"));
-        }
+        of_rows(&name)?;
+        permit(&name)?;
         headers.insert(name, value);
     }
     Ok(())
@@ -153,7 +192,8 @@ mod tests {
 
     fn row(json: &str) -> Result<HeaderMap, String> {
         let mut headers = HeaderMap::new();
-        overlay(&mut headers, json, |name| (name == "x-taken").then_some("the channel's auth"))?;
+        let permit = |name: &HeaderName| if name == "x-taken" { Err(format!("{name} is taken")) } else { Ok(()) };
+        overlay(&mut headers, json, permit)?;
         Ok(headers)
     }
 
@@ -195,9 +235,17 @@ mod tests {
             (r#"{"Content-Length": "3"}"#, "header content-length belongs to the connection"),
             (r#"{"TRANSFER-ENCODING": "chunked"}"#, "header transfer-encoding belongs to the connection"),
             (r#"{"Connection": "close"}"#, "header connection belongs to the connection"),
+            (r#"{"X-Outbox-Client": "s3cret"}"#, "header x-outbox-client is for clients of the dispatcher's admin API"),
             (r#"{"X-A": 1}"#, r#"header "X-A" is not a string"#),
             (r#"{"X-A": null}"#, r#"header "X-A" is not a string"#),
-            (r#"{"X-Taken": "s3cret"}"#, "header x-taken is set by the channel's auth"),
+            (r#"{"X-Taken": "s3cret"}"#, "x-taken is taken"),
+            (r#"{"Cookie": "s3cret"}"#, "header cookie is for a channel's own headers"),
+            (r#"{"Forwarded": "s3cret"}"#, "header forwarded is for a channel's own headers"),
+            (r#"{"X-Forwarded-For": "s3cret"}"#, "header x-forwarded-for is for a channel's own headers"),
+            (r#"{"X-Http-Method-Override": "s3cret"}"#, "header x-http-method-override is for a channel's own"),
+            (r#"{"X-Original-URL": "s3cret"}"#, "header x-original-url is for a channel's own headers"),
+            (r#"{"X-Rewrite-URL": "s3cret"}"#, "header x-rewrite-url is for a channel's own headers"),
+            (r#"{"Idempotency_Key": "s3cret"}"#, "header idempotency_key has an underscore"),
             (r#"["s3cret"]"#, "headers is not a JSON object"),
             (r#""s3cret""#, "headers is not a JSON object"),
             ("s3cret", "headers is not JSON"),

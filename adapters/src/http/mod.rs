@@ -10,6 +10,7 @@ mod response;
 mod settings;
 mod signing;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,16 +19,18 @@ use outbox_schema::{DeadReason, Outcome};
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-pub use self::headers::{check_header, check_headers};
-pub use self::settings::{Auth, Body, CloudEvents, IdempotencyKey, Method, Secret, SecretPlace, Settings};
+pub use self::headers::{CLIENT_HEADER, check_header, check_headers, check_row_header};
+pub use self::settings::{
+    Auth, AuthTo, Body, CloudEvents, IdempotencyKey, Method, Secret, SecretPlace, Settings, Targets,
+};
 use crate::adapter::{Adapter, Answer, Delivery};
 use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, connect_patience, origin};
 use crate::transport::connections::Connections;
 use crate::transport::exchange::HeadAlone;
-use crate::transport::network::Guard;
 use crate::transport::network::resolver::Resolver;
 use crate::transport::network::tls::Tls;
+use crate::transport::network::{Guard, port_of};
 
 /// A configured channel of kind `http`. Its requests share its connections, which are kept.
 #[derive(Debug)]
@@ -41,15 +44,27 @@ pub struct HttpChannel {
 
 impl HttpChannel {
     /// Sets the channel `name` up. `timeout` is the deadline of a whole attempt. `at_most_once` says that the channel's
-    /// policy for rows in doubt is `dead_letter`.
+    /// policy for rows in doubt is `dead_letter`. `own` is the address of the dispatcher's listener, which no message may
+    /// reach.
     ///
     /// # Errors
     /// [`SetupError`] names the key and what is allowed.
-    pub fn new(name: &str, settings: &Settings, timeout: Duration, at_most_once: bool) -> Result<Self, SetupError> {
+    pub fn new(
+        name: &str,
+        settings: &Settings,
+        timeout: Duration,
+        at_most_once: bool,
+        own: Option<SocketAddr>,
+    ) -> Result<Self, SetupError> {
         let setup = Setup { channel: name };
-        let guard = Arc::new(Guard::new(name, &settings.allow_networks));
+        let guard = Arc::new(Guard {
+            denied: settings.deny_networks.clone(),
+            https_only: settings.https_only,
+            ports: settings.ports.clone(),
+            ..Guard::new(name, &settings.allow_networks, own)
+        });
         let composer = request::Composer::new(setup, settings, &guard)?;
-        let plain = setup.tls(&settings.tls_ca, &["h2", "http/1.1"])?;
+        let plain = setup.tls(&settings.tls_ca, settings.tls_roots, &["h2", "http/1.1"])?;
         let tls = if settings.tls_cert.is_empty() {
             Tls::new(plain)
         } else {
@@ -110,7 +125,8 @@ impl Adapter for HttpChannel {
 async fn resolve(base: &Url, guard: &Arc<Guard>) -> Result<Vec<String>, String> {
     let host = base.host_str().unwrap_or_default();
     let Some(name) = base.domain() else { return Ok(vec![host.to_owned()]) };
-    let addresses = Resolver::new(Arc::clone(guard)).resolve(name).await.map_err(|error| error.to_string())?;
-    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    let resolved = Resolver::new(Arc::clone(guard)).resolve(name, port_of(base)).await;
+    let addresses = resolved.map_err(|error| error.to_string())?;
+    let addresses: Vec<String> = addresses.iter().map(|address| address.ip().to_string()).collect();
     if addresses.is_empty() { Err("its name has no address".to_owned()) } else { Ok(addresses) }
 }

@@ -10,7 +10,7 @@ use outbox_schema::origin::check_plain;
 use url::Url;
 
 use super::headers::IDEMPOTENCY_KEY;
-use super::settings::{Auth, Body, CloudEvents, IdempotencyKey, Method, Settings};
+use super::settings::{Auth, AuthTo, Body, CloudEvents, IdempotencyKey, Method, Settings, Targets};
 use super::signing::{self, Signer};
 use super::{cloudevents, headers};
 use crate::adapter::Delivery;
@@ -29,8 +29,12 @@ const URL_BYTES: usize = 65_534;
 pub(super) struct Composer {
     method: hyper::Method,
     base: Option<Url>,
+    targets: Targets,
     headers: HeaderMap,
+    /// The headers that rows may set. None: any.
+    row_headers: Option<Vec<String>>,
     credential: Option<Credential>,
+    auth_to: AuthTo,
     /// Whether the channel shows a certificate to the origin of `base`.
     certified: bool,
     signer: Option<Signer>,
@@ -79,7 +83,22 @@ impl Composer {
         };
         let (idempotency_key, channel) = (settings.idempotency_key, format!("channels.{}", setup.channel));
         let (body, cloudevents, certified) = (settings.body, settings.cloudevents, !settings.tls_cert.is_empty());
-        Ok(Self { method, base, headers, credential, certified, signer, idempotency_key, body, cloudevents, channel })
+        let (targets, auth_to, row_headers) = (settings.targets, settings.auth_to, settings.row_headers.clone());
+        Ok(Self {
+            method,
+            base,
+            targets,
+            headers,
+            row_headers,
+            credential,
+            auth_to,
+            certified,
+            signer,
+            idempotency_key,
+            body,
+            cloudevents,
+            channel,
+        })
     }
 
     /// The URL under which a target that is not a URL is resolved.
@@ -95,13 +114,11 @@ impl Composer {
     /// The request for a message. The error says what is wrong with its row and what to do about it.
     pub(super) fn compose(&self, delivery: Delivery, guard: &Guard) -> Result<Composed, String> {
         let url = self.url(&delivery)?;
-        if let Some(host) = url.host() {
-            guard.check_host(&host).map_err(|forbidden| format!("the target cannot be reached: {forbidden}"))?;
-        }
-        let credential = self.credential.as_ref().filter(|_| self.trusts(&url));
+        guard.check(&url).map_err(|forbidden| format!("the target cannot be reached: {forbidden}"))?;
+        let credential = self.credential.as_ref().filter(|_| self.auth_to == AuthTo::Any || self.is_of_base(&url));
         let mut headers = self.headers.clone();
         if let Some(row) = &delivery.headers {
-            headers::overlay(&mut headers, row, |name| self.owner(name))?;
+            headers::overlay(&mut headers, row, |name| self.permit(name))?;
         }
         let known = cloudevents::Known {
             key: &delivery.idempotency_key,
@@ -132,7 +149,7 @@ impl Composer {
         let request =
             Request { method: self.method.clone(), url, headers, body: Bytes::from(body), permit: delivery.permit };
         // Without a base_url any server may be asked, and few servers ask for a certificate.
-        let certified = self.certified && self.base.is_some() && self.trusts(&request.url);
+        let certified = self.certified && self.is_of_base(&request.url);
         Ok(Composed { request, authorized: credential.is_some() || certified })
     }
 
@@ -145,23 +162,30 @@ impl Composer {
         }
     }
 
-    /// Whether the credential may go to this URL. Where the channel has a `base_url`, it goes to that origin alone: a
-    /// row must not be able to send it elsewhere.
-    fn trusts(&self, url: &Url) -> bool {
-        self.base.as_ref().is_none_or(|base| base.origin() == url.origin())
+    /// Whether this URL has the origin of the channel's `base_url`. The credential goes there alone, unless `auth_to` says
+    /// otherwise: a row must not be able to send it elsewhere.
+    fn is_of_base(&self, url: &Url) -> bool {
+        self.base.as_ref().is_some_and(|base| base.origin() == url.origin())
     }
 
-    /// The setting that sets this header, where a row may not.
-    fn owner(&self, name: &HeaderName) -> Option<&'static str> {
-        if self.credential.as_ref().is_some_and(|credential| credential.name == *name) {
-            Some("the channel's auth")
+    /// Whether a row may set this header. The error names the setting that is against it.
+    fn permit(&self, name: &HeaderName) -> Result<(), String> {
+        let of_auth = |credential: &Credential| *name == credential.name || *name == AUTHORIZATION;
+        let owner = if self.credential.as_ref().is_some_and(of_auth) {
+            "the channel's auth"
         } else if *name == IDEMPOTENCY_KEY && self.idempotency_key != IdempotencyKey::Off {
-            Some("the channel (idempotency_key is not \"off\")")
+            "the channel (idempotency_key is not \"off\")"
         } else if self.signer.is_some() && signing::HEADERS.contains(name) {
-            Some("the channel's signing_keys")
+            "the channel's signing_keys"
         } else {
-            None
-        }
+            let listed = |all: &Vec<String>| all.iter().any(|one| one.eq_ignore_ascii_case(name.as_str()));
+            return if self.row_headers.as_ref().is_none_or(listed) {
+                Ok(())
+            } else {
+                Err(format!("the header {name} is not among {}.row_headers: leave it out of the row", self.channel))
+            };
+        };
+        Err(format!("the header {name} is set by {owner}: leave it out of the row"))
     }
 
     fn url(&self, delivery: &Delivery) -> Result<Url, String> {
@@ -169,6 +193,13 @@ impl Composer {
         // The URL parser would drop tabs and line ends. The request would then go to another URL than the written one.
         if target.contains(|c: char| c.is_control() || c == ' ') {
             return Err("the target holds a space or a control character: percent-encode it".to_owned());
+        }
+        if self.targets == Targets::Paths && !is_plain_path(target) {
+            return Err(format!(
+                "{}.targets is \"paths\": write a path below its base_url, without dot segments, \";\", \"\\\" and \
+                 encoded slashes, like /orders/created",
+                self.channel
+            ));
         }
         let url = match (Url::parse(target), &self.base) {
             (Ok(url), _) => url,
@@ -215,6 +246,18 @@ fn fitting(url: Url) -> Result<Url, String> {
         return Err(format!("the target is too long: it is {bytes} bytes as a URL, {URL_BYTES} are allowed"));
     }
     Ok(url)
+}
+
+/// Whether a target is a path, and every server reads the same segments in it. Some decode what is encoded, once or twice,
+/// and some leave out what follows a semicolon; what they then find must not lead out of `base_url`.
+fn is_plain_path(target: &str) -> bool {
+    const READ_DIFFERENTLY: [&str; 6] = [";", "\\", "%2f", "%5c", "%3b", "%25"];
+    let end = target.find(['?', '#']).unwrap_or(target.len());
+    let path = target[..end].to_ascii_lowercase();
+    let dots = path.replace("%2e", ".");
+    Url::parse(target).is_err()
+        && !READ_DIFFERENTLY.iter().any(|text| path.contains(text))
+        && !dots.split('/').any(|segment| matches!(segment, "." | ".."))
 }
 
 /// A target that is a path, under the base URL, whatever it begins with.
@@ -289,6 +332,34 @@ mod tests {
         ] {
             let joined = under(&Url::parse(base).unwrap(), target).map(String::from);
             assert_eq!(joined.as_deref(), Ok(url), "{target} under {base}");
+        }
+    }
+
+    #[test]
+    fn a_plain_path_is_one_that_all_servers_read_alike() {
+        for target in ["", "/", "x", "/orders/created", "orders?a=b/../c;d", "/a..b/...", "/%41", "/x#../y", "//host/x"]
+        {
+            assert!(is_plain_path(target), "{target}");
+        }
+        for target in [
+            "https://a.example/v1/x",
+            "http:/a.example/x",
+            "javascript:x",
+            "/..",
+            "../admin",
+            "/a/./b",
+            "/%2e%2e/admin",
+            "/.%2E/admin",
+            "/..%2f..%2fadmin",
+            "/..;/admin",
+            "/..%3b/admin",
+            "/a;b=c",
+            "/a%2Fb",
+            "/a%5cb",
+            "\\\\host\\x",
+            "/%252e%252e/admin",
+        ] {
+            assert!(!is_plain_path(target), "{target}");
         }
     }
 

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 
+use crate::setup::TlsRoots;
+
 /// `[channels.NAME]` of kind `http`. Every value comes from the settings file or the embedded default file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -15,8 +17,14 @@ pub struct Settings {
     pub method: Method,
     /// Headers of every request. A row's own header of the same name replaces one.
     pub headers: BTreeMap<String, String>,
-    /// The credential of the channel. With a `base_url` it goes only to that origin.
+    /// The URLs that rows may name.
+    pub targets: Targets,
+    /// The headers that rows may set. None: any but those that no row may set.
+    pub row_headers: Option<Vec<String>>,
+    /// The credential of the channel.
     pub auth: Option<Auth>,
+    /// Where the credential goes.
+    pub auth_to: AuthTo,
     /// Keys that sign each request (Standard Webhooks 1.0). None: requests are not signed.
     pub signing_keys: Vec<Secret>,
     /// How the message's idempotency key is sent.
@@ -27,8 +35,16 @@ pub struct Settings {
     pub cloudevents: CloudEvents,
     /// Networks that are not public and that this channel may reach.
     pub allow_networks: Vec<IpNet>,
-    /// A PEM file of certificate authorities that are trusted besides the system's. Empty: none.
+    /// Networks that this channel may not reach, whatever is allowed.
+    pub deny_networks: Vec<IpNet>,
+    /// Whether the channel speaks to `https://` alone.
+    pub https_only: bool,
+    /// The ports that the channel may reach. Empty: all of them.
+    pub ports: Vec<u16>,
+    /// A PEM file of certificate authorities that are trusted. Empty: none.
     pub tls_ca: String,
+    /// The authorities that are trusted besides.
+    pub tls_roots: TlsRoots,
     /// A PEM file with the channel's certificate, and with those between it and its authority. With a `base_url` the
     /// channel shows it only to that origin. Empty: none.
     pub tls_cert: String,
@@ -43,13 +59,20 @@ impl fmt::Debug for Settings {
             base_url,
             method,
             headers,
+            targets,
+            row_headers,
             auth,
+            auth_to,
             signing_keys,
             idempotency_key,
             body,
             cloudevents,
             allow_networks,
+            deny_networks,
+            https_only,
+            ports,
             tls_ca,
+            tls_roots,
             tls_cert,
             tls_key,
         } = self;
@@ -57,17 +80,42 @@ impl fmt::Debug for Settings {
             .field("base_url", base_url)
             .field("method", method)
             .field("headers", &headers.keys())
+            .field("targets", targets)
+            .field("row_headers", row_headers)
             .field("auth", auth)
+            .field("auth_to", auth_to)
             .field("signing_keys", signing_keys)
             .field("idempotency_key", idempotency_key)
             .field("body", body)
             .field("cloudevents", cloudevents)
             .field("allow_networks", allow_networks)
+            .field("deny_networks", deny_networks)
+            .field("https_only", https_only)
+            .field("ports", ports)
             .field("tls_ca", tls_ca)
+            .field("tls_roots", tls_roots)
             .field("tls_cert", tls_cert)
             .field("tls_key", tls_key)
             .finish()
     }
+}
+
+/// Which URLs rows may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Targets {
+    /// Any URL that the channel may reach.
+    Any,
+    /// Paths below `base_url` alone.
+    Paths,
+}
+
+/// Where the credential of a channel goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthTo {
+    /// The origin of `base_url` alone.
+    BaseUrl,
+    /// Every URL that a row names.
+    Any,
 }
 
 /// Methods that can carry a message.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use outbox_adapters::fcm::{FcmChannel, Settings};
-use outbox_adapters::{Adapter, Delivery};
-use outbox_schema::{DeadReason, Outcome, Scope};
+use outbox_adapters::{Adapter, Delivery, TlsRoots};
+use outbox_schema::{DeadReason, FcmTarget, Outcome, Scope};
 use serde_json::{Value, json};
 
 use crate::http::networks;
@@ -95,8 +95,10 @@ fn settings(credentials: &Path, base_url: &str) -> Settings {
         project_id: String::new(),
         credentials: credentials.to_str().unwrap().to_owned(),
         base_url: base_url.to_owned(),
+        targets: FcmTarget::FIELDS.to_vec(),
         allow_networks: networks(&["127.0.0.0/8"]),
         tls_ca: String::new(),
+        tls_roots: TlsRoots::System,
     }
 }
 
@@ -137,6 +139,20 @@ async fn a_message_is_sent_with_a_token_and_its_receipt_is_kept() {
     assert_eq!(body["message"]["notification"]["title"], "Hi");
     assert_eq!(body["message"]["data"]["idempotency_key"], "order-1");
     assert!(!format!("{adapter:?}").contains("token-1"));
+}
+
+#[tokio::test]
+async fn a_kind_of_target_that_the_channel_does_not_allow_is_a_dead_letter() {
+    let fcm = Fcm::start(3600, accepted).await;
+    let settings = Settings { targets: vec!["token"], ..fcm.settings() };
+    let adapter = FcmChannel::new("push", &settings, LONG, false).unwrap();
+    for target in ["topic:news", "condition:'a' in topics", "fid:abc"] {
+        let answer = adapter.deliver(delivery(target)).await;
+        assert_eq!(answer.outcome, Outcome::Dead { reason: DeadReason::Permanent }, "{target}: {answer:?}");
+        assert!(answer.error.unwrap().contains("channels.push.targets allows token alone"), "{target}");
+    }
+    assert_eq!(fcm.sends().len(), 0);
+    assert_eq!(adapter.deliver(delivery("abc")).await.outcome, delivered(Some("projects/demo-project/messages/7")));
 }
 
 #[tokio::test]

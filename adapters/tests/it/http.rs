@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
-use outbox_adapters::http::{Auth, Body, CloudEvents, HttpChannel, IdempotencyKey, Method, Secret, Settings};
-use outbox_adapters::{Adapter, Delivery};
+use outbox_adapters::http::{
+    Auth, AuthTo, Body, CloudEvents, HttpChannel, IdempotencyKey, Method, Secret, Settings, Targets,
+};
+use outbox_adapters::{Adapter, Delivery, TlsRoots};
 use outbox_schema::origin::column;
 use outbox_schema::{DeadReason, Outcome};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -23,14 +25,21 @@ pub(crate) fn loopback() -> Settings {
     Settings {
         base_url: String::new(),
         method: Method::Post,
+        targets: Targets::Any,
         headers: BTreeMap::new(),
+        row_headers: None,
         auth: None,
+        auth_to: AuthTo::BaseUrl,
         signing_keys: Vec::new(),
         idempotency_key: IdempotencyKey::Quoted,
         body: Body::Json,
         cloudevents: CloudEvents::Off,
         allow_networks: networks(&["127.0.0.0/8", "::1/128"]),
+        deny_networks: Vec::new(),
+        https_only: false,
+        ports: Vec::new(),
         tls_ca: String::new(),
+        tls_roots: TlsRoots::System,
         tls_cert: String::new(),
         tls_key: String::new(),
     }
@@ -54,7 +63,7 @@ pub(crate) fn literal(secret: &str) -> Secret {
 }
 
 pub(crate) fn channel(settings: &Settings, timeout: Duration, at_most_once: bool) -> HttpChannel {
-    HttpChannel::new("hooks", settings, timeout, at_most_once).unwrap()
+    HttpChannel::new("hooks", settings, timeout, at_most_once, None).unwrap()
 }
 
 pub(crate) fn delivery(target: &str) -> Delivery {

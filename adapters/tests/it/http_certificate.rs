@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use outbox_adapters::Adapter;
 use outbox_adapters::http::{HttpChannel, Settings};
+use outbox_adapters::{Adapter, TlsRoots};
 use outbox_schema::{DeadReason, Outcome};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -171,6 +171,20 @@ async fn a_certificate_without_rights_is_a_refused_credential_where_that_has_one
     assert_eq!(answer.outcome, Outcome::Dead { reason: DeadReason::Permanent }, "{answer:?}");
 }
 
+#[tokio::test]
+async fn a_channel_that_trusts_its_own_authority_alone_delivers_to_it_and_to_no_other() {
+    let identity = Identity::new("alone");
+    let server = Server::start(&identity.authority, false, 204, &[]).await;
+    let alone = |tls_ca: String| Settings { tls_ca, tls_roots: TlsRoots::None, ..trusting() };
+    for (settings, outcome) in [
+        (alone(trusting().tls_ca), Outcome::Delivered { receipt: None }),
+        (alone(identity.file("cert.pem")), Outcome::Retry { not_before: None }),
+    ] {
+        let answer = channel(&settings, LONG, false).deliver(delivery(&server.url())).await;
+        assert_eq!(answer.outcome, outcome, "{answer:?}");
+    }
+}
+
 #[test]
 fn a_certificate_that_cannot_be_used_is_refused_with_the_file_and_without_the_key() {
     let (one, another) = (Identity::new("one"), Identity::new("two"));
@@ -185,7 +199,7 @@ fn a_certificate_that_cannot_be_used_is_refused_with_the_file_and_without_the_ke
         (one.file("in-one-line.pem"), one.file("key.pem"), "tls_cert", "is not PEM"),
     ] {
         let settings = Settings { tls_cert: cert, tls_key: key, ..loopback() };
-        let refused = HttpChannel::new("hooks", &settings, LONG, false).unwrap_err().to_string();
+        let refused = HttpChannel::new("hooks", &settings, LONG, false, None).unwrap_err().to_string();
         assert!(refused.starts_with(&format!("channels.hooks.{named}: ")) && refused.contains(said), "{refused}");
         assert!(!refused.contains("PRIVATE KEY") && !refused.contains("45, 45, 45"), "{refused}");
     }

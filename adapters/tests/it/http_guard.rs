@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use outbox_adapters::http::{HttpChannel, Settings};
+use outbox_adapters::http::{Auth, AuthTo, HttpChannel, Settings, Targets};
 use outbox_adapters::{Adapter, Delivery};
 use outbox_schema::{DeadReason, Outcome};
 
-use crate::http::{channel, delivery, loopback, networks};
+use crate::http::{channel, delivery, literal, loopback, networks};
 use crate::stand_in::{StandIn, reply};
 
 const DEAD: Outcome = Outcome::Dead { reason: DeadReason::Permanent };
@@ -82,6 +82,75 @@ async fn nothing_listens_to_a_channel_that_may_not_reach_it() {
         assert_eq!(answer.outcome, DEAD, "{host}: {answer:?}");
     }
     assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_row_that_goes_beyond_its_channel_is_a_dead_letter_that_names_the_setting() {
+    let server = accepting().await;
+    let (port, base_url) = (server.port, server.url("/v1"));
+    let open = || Settings { base_url: base_url.clone(), ..loopback() };
+    for (settings, target, headers, setting) in [
+        (Settings { deny_networks: networks(&["127.0.0.0/8"]), ..loopback() }, "/x", None, "deny_networks"),
+        (Settings { deny_networks: networks(&["127.0.0.0/8"]), ..loopback() }, "localhost", None, "deny_networks"),
+        (Settings { https_only: true, ..loopback() }, "/x", None, "https_only"),
+        (Settings { ports: vec![443], ..loopback() }, "/x", None, "ports"),
+        (Settings { targets: Targets::Paths, ..open() }, "URL", None, "targets"),
+        (Settings { targets: Targets::Paths, ..open() }, "/..;/admin", None, "targets"),
+        (
+            Settings { row_headers: Some(vec!["X-Tenant".to_owned()]), ..open() },
+            "/x",
+            Some(r#"{"X-Other": "1"}"#),
+            "row_headers",
+        ),
+        (Settings { row_headers: Some(vec![]), ..open() }, "/x", Some(r#"{"X-Tenant": "1"}"#), "row_headers"),
+        (Settings { auth: Some(key()), ..open() }, "/x", Some(r#"{"Authorization": "1"}"#), "auth"),
+    ] {
+        let target = match target {
+            "localhost" => format!("http://localhost:{port}/"),
+            path if settings.base_url.is_empty() => server.url(path),
+            "URL" => server.url("/v1/x"),
+            path => path.to_owned(),
+        };
+        // With a base_url that the channel may not reach it would not begin at all.
+        let channel = channel(&settings, Duration::from_secs(20), false);
+        let mut row = delivery(&target);
+        row.headers = headers.map(str::to_owned);
+        let answer = channel.deliver(row).await;
+        assert_eq!(answer.outcome, DEAD, "{target}: {answer:?}");
+        assert!(answer.error.as_ref().unwrap().contains(setting), "{setting}: {answer:?}");
+    }
+    assert_eq!(server.connections(), 0);
+    let settings = Settings {
+        ports: vec![port],
+        targets: Targets::Paths,
+        row_headers: Some(vec!["X-Tenant".to_owned()]),
+        ..open()
+    };
+    let mut row = delivery("/orders");
+    row.headers = Some(r#"{"x-tenant": "7"}"#.to_owned());
+    let answer = channel(&settings, Duration::from_secs(20), false).deliver(row).await;
+    assert_eq!((answer.outcome, server.seen()[0].header("x-tenant")), (DELIVERED, Some("7")));
+}
+
+fn key() -> Auth {
+    Auth::Header { name: "X-Api-Key".to_owned(), value: literal("s3cret") }
+}
+
+#[tokio::test]
+async fn a_credential_goes_to_every_url_only_where_the_channel_says_so() {
+    let (server, other) = (accepting().await, accepting().await);
+    for (base_url, auth_to, goes) in [
+        ("", AuthTo::Any, true),
+        ("", AuthTo::BaseUrl, false),
+        (&*server.url(""), AuthTo::BaseUrl, false),
+        (&*server.url(""), AuthTo::Any, true),
+    ] {
+        let settings = Settings { base_url: base_url.to_owned(), auth: Some(key()), auth_to, ..loopback() };
+        let answer = channel(&settings, Duration::from_secs(20), false).deliver(delivery(&other.url("/x"))).await;
+        assert_eq!(answer.outcome, DELIVERED, "{answer:?}");
+        let sent = other.seen().last().unwrap().header("x-api-key").is_some();
+        assert_eq!(sent, goes, "{auth_to:?} with base_url = {base_url:?}");
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
-use outbox_adapters::http::{Auth, HttpChannel, Secret, SecretPlace, Settings};
+use outbox_adapters::http::{Auth, AuthTo, HttpChannel, Secret, SecretPlace, Settings};
 
 use crate::http::{channel, headers, literal, loopback};
 
@@ -16,7 +16,7 @@ fn with_header(name: &str, value: &str) -> Settings {
 }
 
 fn with_auth(auth: Auth) -> Settings {
-    Settings { auth: Some(auth), ..loopback() }
+    Settings { auth: Some(auth), auth_to: AuthTo::Any, ..loopback() }
 }
 
 fn signing_with(key: Secret) -> Settings {
@@ -54,7 +54,7 @@ fn wrong_settings_are_refused_by_the_name_of_their_key() {
         ("tls_ca", "cannot be read", trusting(missing)),
         ("tls_ca", "no certificate", trusting(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))),
     ] {
-        let refused = HttpChannel::new("hooks", &settings, Duration::from_secs(1), false).unwrap_err();
+        let refused = HttpChannel::new("hooks", &settings, Duration::from_secs(1), false, None).unwrap_err();
         let text = refused.to_string();
         assert!(text.starts_with(&format!("channels.hooks.{key}: ")) && text.contains(said), "{text}");
         assert!(!text.contains("s3cret"), "{text}");

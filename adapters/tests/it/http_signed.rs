@@ -64,7 +64,7 @@ async fn the_headers_of_a_signature_are_the_channels_own() {
         assert!(answer.error.unwrap().contains("is set by the channel's signing_keys"), "{name}");
 
         let settings = Settings { headers: headers(&[(name, "own")]), ..signing() };
-        let refused = HttpChannel::new("hooks", &settings, LONG, false).unwrap_err().to_string();
+        let refused = HttpChannel::new("hooks", &settings, LONG, false, None).unwrap_err().to_string();
         assert!(refused.contains("set by signing_keys already"), "{refused}");
     }
     assert_eq!(server.connections(), 0);

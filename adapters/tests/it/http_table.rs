@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
-use outbox_adapters::http::{Auth, Settings};
+use outbox_adapters::http::{Auth, AuthTo, Settings};
 use outbox_schema::{DeadReason, Outcome};
 
 use crate::http::{channel, delivery, literal, loopback};
@@ -41,7 +41,7 @@ async fn rows_hold(kind: Kind, rows: Vec<Row>) {
     .await;
     let settings = match kind {
         Kind::Plain | Kind::AtMostOnce => loopback(),
-        Kind::WithAuth => Settings { auth: Some(Auth::Bearer(literal("s3cret"))), ..loopback() },
+        Kind::WithAuth => Settings { auth: Some(Auth::Bearer(literal("s3cret"))), auth_to: AuthTo::Any, ..loopback() },
     };
     let adapter = channel(&settings, Duration::from_secs(20), matches!(kind, Kind::AtMostOnce));
     for (status, headers, outcome, said) in rows {

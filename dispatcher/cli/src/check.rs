@@ -149,7 +149,7 @@ async fn of_lease(config: &Config, outbox_id: &str) -> Finding {
 }
 
 async fn of_channels(config: &Config, findings: &mut Vec<Finding>) {
-    let channels = match wiring::channels(config) {
+    let channels = match wiring::channels(config, config.admin.listen) {
         Ok(channels) => channels,
         Err(error) => return findings.push(Finding::failed("channels", &error)),
     };

@@ -1,6 +1,7 @@
 //! SIGHUP: the replica reads these settings anew: the channels with their secrets, the retention, and the tokens of the
 //! listener.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub(super) struct Reload {
     pub(super) read: ReadSettings,
     /// The settings at the start of the process. All settings that a reload does not replace stay so.
     pub(super) started: Config,
+    /// The address of the listener, which no message may reach.
+    pub(super) listening_on: SocketAddr,
     pub(super) dispatcher: Handle,
     pub(super) configured: InForce<Configured>,
     pub(super) retention: InForce<Retention>,
@@ -44,11 +47,11 @@ impl Reload {
     }
 
     async fn reload(&self) -> anyhow::Result<()> {
-        let read = self.read.clone();
+        let (read, own) = (self.read.clone(), self.listening_on);
         // The read waits for a disk, and the loop must not.
         let reading = tokio::task::spawn_blocking(move || -> anyhow::Result<(Config, Vec<Channel>)> {
             let config = read()?;
-            let channels = wiring::channels(&config)?;
+            let channels = wiring::channels(&config, own)?;
             Ok((config, channels))
         });
         let reading = tokio::time::timeout(READING_LIMIT, reading).await;

@@ -92,13 +92,15 @@ async fn dispatch(
         tracing::warn!("lease.password_in_the_clear: {warning}");
     }
     let hints = wiring::hints(&config, &outbox_id)?;
-    let channels = wiring::channels(&config)?;
+    let tokens = InForce::new(wiring::tokens(&config));
+    let listener = Listener::bind(config.admin.listen, tokens.clone()).await?;
+    let listening_on = listener.address();
+    let channels = wiring::channels(&config, listening_on)?;
     let metrics = Arc::new(telemetry.metrics(config.channels.keys().map(String::as_str), &[Shard::default()])?);
     let store = Arc::new(StoreHealth::new(database.store()));
     let replica = Arc::new(Health::new(&database, store.clone(), lease.clone(), &config));
     let configured = InForce::new(Configured::of(&config));
     let retention = InForce::new(wiring::retention(&config));
-    let tokens = InForce::new(wiring::tokens(&config));
     let source = match config.dispatch.wakeup {
         Wakeup::Notify => Some(HintSource::Database(store.clone())),
         Wakeup::Redis => hints.clone().map(HintSource::Applications),
@@ -131,7 +133,6 @@ async fn dispatch(
         pulse: handle.pulse(),
         readiness: replica.clone(),
     };
-    let listener = Listener::bind(config.admin.listen, &tokens, shown, office).await?;
 
     let (shutdown, at_once) = (CancellationToken::new(), CancellationToken::new());
     tokio::spawn(stop_on_signals(shutdown.clone(), at_once.clone()));
@@ -140,11 +141,11 @@ async fn dispatch(
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let row = Replica { id: instance, name: host, version };
     let present = tokio::spawn(presence::show(database.clone(), row, stop_listening.clone()));
-    let listening = tokio::spawn(listener.serve(stop_listening.clone()));
+    let listening = tokio::spawn(listener.serve(shown, office, stop_listening.clone()));
     if config.telemetry.otlp_endpoint.is_some() {
         tokio::spawn(replica.refresh_vitals(metrics.clone()));
     }
-    let reload = Reload { read, started: config, dispatcher: handle, configured, retention, tokens };
+    let reload = Reload { read, started: config, listening_on, dispatcher: handle, configured, retention, tokens };
     tokio::spawn(reload.at_each(hang_ups));
     let drained = at_once.run_until_cancelled(dispatcher.run(shutdown)).await;
     match drained {

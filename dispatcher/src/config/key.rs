@@ -62,7 +62,10 @@ impl Key {
     /// Whether the setting can change while a replica runs.
     pub(super) fn is_reloadable(&self) -> bool {
         let parts: Vec<&str> = self.0.iter().map(String::as_str).collect();
-        matches!(parts.as_slice(), [CHANNELS | "retry" | "retention", ..] | ["admin", "token" | "read_token"])
+        matches!(
+            parts.as_slice(),
+            [CHANNELS | "retry" | "retention", ..] | ["admin", "token" | "read_token" | "metrics_token"]
+        )
     }
 
     /// The parts of this key below `section`. None where the key is not within it, or is the section itself.

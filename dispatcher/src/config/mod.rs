@@ -184,9 +184,11 @@ pub struct AdminConfig {
     pub listen: SocketAddr,
     /// The token of clients that may ask and change.
     pub token: Option<SecretText>,
-    /// The token of clients that may ask. With either token, every request but those for health and readiness needs
-    /// one.
+    /// The token of clients that may ask.
     pub read_token: Option<SecretText>,
+    /// The token of clients that may read the metrics. With any token, every request but those for health and readiness
+    /// needs one.
+    pub metrics_token: Option<SecretText>,
 }
 
 /// The settings of `[telemetry]`.

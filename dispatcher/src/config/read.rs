@@ -178,6 +178,24 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// Reads `true` or `false`.
+    pub(super) fn flag(&mut self, name: &str) -> Option<bool> {
+        self.read(name, "true or false", |value| value.as_bool().ok_or_else(String::new))
+    }
+
+    /// Reads a list of whole numbers, or a single one.
+    pub(super) fn numbers(&mut self, name: &str, allowed: &str, range: RangeInclusive<u16>) -> Option<Vec<u16>> {
+        // In the environment a number of a list is a text.
+        let number = |value: &Value| {
+            let number = value.as_integer().or_else(|| value.as_str()?.parse().ok()).ok_or_else(String::new)?;
+            within(&range, u16::try_from(number).map_err(|_| String::new())?)
+        };
+        self.read(name, allowed, |value| match value {
+            Value::Array(items) => items.iter().map(number).collect(),
+            one => Ok(vec![number(one)?]),
+        })
+    }
+
     /// Reads a table whose keys the user chooses.
     pub(super) fn table(&mut self, name: &str, allowed: &str) -> Option<Table> {
         let key = self.section.child(name);

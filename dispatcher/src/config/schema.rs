@@ -66,6 +66,10 @@ fn shape(default: &toml::Value, key: &Described) -> Value {
         (_, _, "auth") => auth(),
         (_, _, "headers") => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
         (_, _, "signing_keys") => json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": secret() }] }),
+        (_, _, "ports") => {
+            let port = json!({ "type": "integer", "minimum": 1, "maximum": u16::MAX });
+            json!({ "anyOf": [port, { "type": "array", "items": port }] })
+        }
         (Toml::Integer(_), Some((low, high)), _) => json!({ "type": "integer", "minimum": low, "maximum": high }),
         (Toml::Float(_), Some((low, high)), _) => json!({ "type": "number", "minimum": low, "maximum": high }),
         (Toml::Integer(_), None, _) => json!({ "type": "integer" }),

@@ -69,7 +69,8 @@ pub(super) fn is_secret(key: &Key) -> bool {
             let name = name.to_lowercase();
             ["auth", "key", "token", "secret", "cookie", "signature", "password"].iter().any(|word| name.contains(word))
         }
-        ["admin", "token" | "read_token", ..] | ["channels", _, "auth" | "headers" | "signing_keys", ..] => true,
+        ["admin", "token" | "read_token" | "metrics_token", ..]
+        | ["channels", _, "auth" | "headers" | "signing_keys", ..] => true,
         _ => false,
     }
 }
@@ -181,6 +182,7 @@ mod tests {
         for key in [
             "admin.token",
             "admin.read_token",
+            "admin.metrics_token",
             "channels.hook.auth.bearer",
             "channels.hook.auth",
             "channels.hook.headers.X-Api-Key",

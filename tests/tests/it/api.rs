@@ -1,7 +1,7 @@
 //! The admin API of a running replica, and the command line that asks it instead of the database.
 
 use outbox_schema::Dialect;
-use outbox_tests::eventually;
+use outbox_tests::{eventually, servers};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -46,7 +46,8 @@ impl Stage {
         outbox_adapters::ensure_crypto_provider();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let url = format!("{}/api/v1/{path}", self.url);
-        let mut request = client.request(method.parse().unwrap(), url).bearer_auth(token);
+        let mut request =
+            client.request(method.parse().unwrap(), url).bearer_auth(token).header("x-outbox-client", "1");
         if let Some(body) = body {
             request = request.header("content-type", "application/json").body(body.to_owned());
         }
@@ -328,4 +329,28 @@ async fn a_replica_whose_role_lacks_a_right_says_so_and_where_it_is_given() {
         let refused = program.run(&["--url", &url, "messages", "cancel", "1"]).await.failed();
         assert!(refused.contains("lacks a right") && refused.contains("outbox-schema/grants"), "{refused}");
     }
+}
+
+/// Without tokens, and with a channel that reaches loopback: what a replica without settings has.
+#[tokio::test]
+async fn a_message_to_the_admin_api_of_any_replica_dies_and_changes_nothing() {
+    let outbox = Outbox::open(servers::sqlite()).await;
+    outbox.database.migrate("default").await.unwrap();
+    let program = Program::new(&outbox.test.url, HTTP);
+    let (mut first, mut second) = (program.start(), program.start());
+    for replica in [&mut first, &mut second] {
+        let pause = format!("{}/api/v1/destinations/http/pause", replica.listener().await);
+        let payload = r#"{"author": {"why": "somebody else's"}}"#;
+        program.run(&["enqueue", "--channel", "http", "--target", &pause, "--payload", payload]).await.done();
+    }
+    let dead = async || {
+        let dead =
+            outbox.number("SELECT count(*) FROM outbox WHERE status = 'DEAD' AND dead_reason = 'permanent'").await;
+        (dead == 2).then_some(())
+    };
+    eventually("both are dead", PATIENCE, dead).await;
+    let own = "SELECT count(*) FROM outbox WHERE last_error LIKE '%own admin API (admin.listen)%'";
+    let other = "SELECT count(*) FROM outbox WHERE last_error LIKE '%answered 403%'";
+    assert_eq!((outbox.number(own).await, outbox.number(other).await), (1, 1));
+    assert_eq!(program.run(&["destinations", "list", "--json"]).await.json(), json!([]));
 }

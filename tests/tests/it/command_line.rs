@@ -370,8 +370,8 @@ async fn a_message_is_cancelled_by_id_or_key_and_dead_letters_are_purged() {
 
 #[tokio::test]
 async fn the_settings_in_force_are_shown_without_their_secrets() {
-    let settings = "[channels.hooks]\nkind = \"http\"\nauth = { bearer = \"s3cret-bearer\" }\n\
-                    [channels.others]\nkind = \"http\"\nauth = { basic = { user = \"me\", password = \"s3cret-basic\" } }\n\
+    let settings = "[channels.hooks]\nkind = \"http\"\nauth_to = \"any\"\nauth = { bearer = \"s3cret-bearer\" }\n\
+                    [channels.others]\nkind = \"http\"\nauth_to = \"any\"\nauth = { basic = { user = \"me\", password = \"s3cret-basic\" } }\n\
                     [lease]\nurl = \"redis://user:s3cret-redis@cache/1\"\n[telemetry]\nlog_level = \"debug\"\n";
     let program = Program::new("postgres://me:s3cret-database@db/shop", settings);
     let arguments = ["config", "show", "--set", "admin.token=s3cret-token"];
@@ -380,14 +380,14 @@ async fn the_settings_in_force_are_shown_without_their_secrets() {
     assert!(!text.contains("s3cret") && !json.to_string().contains("s3cret"), "{text}\n{json}");
     for line in [
         "url = \"postgres://me:***@db/shop\"  # from OUTBOX_DATABASE__URL",
-        "url = \"redis://user:***@cache/1\"  # from outbox.toml:10",
+        "url = \"redis://user:***@cache/1\"  # from outbox.toml:12",
         "ttl = \"10s\"",
         "wakeup = \"notify\"  # follows from database.url",
     ] {
         assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
     }
     assert_eq!(json["settings"]["lease"]["provider"], "redis");
-    assert_eq!(json["origins"]["telemetry.log_level"], "from outbox.toml:12");
+    assert_eq!(json["origins"]["telemetry.log_level"], "from outbox.toml:14");
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ fn settings() -> String {
     let channel = |name: &str, more: &str| {
         format!(
             "[channels.{name}]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\n{more}\n\
-             auth = {{ bearer = \"{BEARER}\" }}\n"
+             auth = {{ bearer = \"{BEARER}\" }}\nauth_to = \"any\"\n"
         )
     };
     let channels = channel("http", "base = \"1ms\"") + &channel("hasty", "timeout = \"1s\"");

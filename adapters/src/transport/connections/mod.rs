@@ -151,7 +151,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::setup::{POOL_IDLE, Setup};
+    use crate::setup::{POOL_IDLE, Setup, TlsRoots};
 
     /// Accepts connections and answers the first request of each. Says over its channel when one is closed.
     async fn server() -> (Url, tokio::sync::mpsc::UnboundedReceiver<()>) {
@@ -175,11 +175,11 @@ mod tests {
 
     fn connections() -> Connections {
         let setup = Setup { channel: "hooks" };
-        let guard = Guard::new("hooks", &["127.0.0.0/8".parse().unwrap()]);
+        let guard = Guard::new("hooks", &["127.0.0.0/8".parse().unwrap()], None);
         Connections::new(
             HeadAlone::MayBeActedUpon,
             Arc::new(guard),
-            Tls::new(setup.tls("", &[]).unwrap()),
+            Tls::new(setup.tls("", TlsRoots::System, &[]).unwrap()),
             Duration::from_secs(10),
         )
     }

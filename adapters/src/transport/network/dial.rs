@@ -17,7 +17,7 @@ use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
 use super::resolver::{Lookup, ResolveError, Resolver, System};
-use super::{Guard, tls};
+use super::{Guard, port_of, tls};
 use crate::setup::origin;
 use crate::transport::exchange::NoAnswer;
 
@@ -80,24 +80,20 @@ impl<L: Lookup> Dialer<L> {
     }
 
     async fn addresses(&self) -> Result<Vec<SocketAddr>, NoAnswer> {
-        let port = self.url.port_or_known_default().unwrap_or_default();
-        let host = self.url.host();
-        if let Some(host) = &host {
-            self.resolver.check_host(host).map_err(|forbidden| NoAnswer::Impossible(forbidden.to_string()))?;
-        }
-        let name = match host {
+        let port = port_of(&self.url);
+        self.resolver.check(&self.url).map_err(|forbidden| NoAnswer::Impossible(forbidden.to_string()))?;
+        let name = match self.url.host() {
             Some(Host::Ipv4(ip)) => return Ok(vec![(ip, port).into()]),
             Some(Host::Ipv6(ip)) => return Ok(vec![(ip, port).into()]),
             Some(Host::Domain(name)) => name,
             None => "",
         };
-        let addresses = self.resolver.resolve(name).await.map_err(|error| match error {
+        self.resolver.resolve(name, port).await.map_err(|error| match error {
             ResolveError::Forbidden(forbidden) => NoAnswer::Impossible(forbidden.to_string()),
             ResolveError::Unresolved(cause) => {
                 NoAnswer::NotSent(format!("the name of {} cannot be resolved: {cause}", self.origin()))
             }
-        })?;
-        Ok(addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
+        })
     }
 
     async fn encrypt(&self, wire: TcpStream) -> io::Result<Dialled> {

@@ -11,8 +11,13 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 /// The kind of network of `ip`, where it is reserved. The narrower range stands before the wider.
 pub(super) fn reserved(ip: IpAddr) -> Option<&'static str> {
-    RESERVED.iter().find(|(net, _)| net.contains(&ip)).map(|&(_, what)| what)
+    let reserved = RESERVED.iter().find(|(net, _)| net.contains(&ip)).map(|&(_, what)| what);
+    let outside = || (ip.is_ipv6() && !GLOBAL_V6.contains(&ip)).then_some("outside of the public network 2000::/3");
+    reserved.or_else(outside)
 }
+
+/// All that IANA gives out as public addresses of IPv6 (<https://www.iana.org/assignments/ipv6-address-space>).
+const GLOBAL_V6: IpNet = v6(0x2000, 0, 0, 3);
 
 const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u8) -> IpNet {
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix))
@@ -122,6 +127,25 @@ mod tests {
     }
 
     #[test]
+    fn all_of_ipv6_that_is_not_given_out_is_reserved() {
+        for outside in [
+            "64:ff9a:ffff:ffff:ffff:ffff:ffff:ffff",
+            "64:ff9b:2::",
+            "::ffff:0:808:808",
+            "100:0:0:1::",
+            "200::",
+            "3ff::",
+            "1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+            "4000::",
+            "5eff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+            "5f01::",
+            "fe00::",
+        ] {
+            assert_eq!(reserved(address(outside)), Some("outside of the public network 2000::/3"), "{outside}");
+        }
+    }
+
+    #[test]
     fn what_lies_just_beside_a_range_is_public() {
         for beside in [
             "1.0.0.0",
@@ -150,15 +174,12 @@ mod tests {
             "203.0.112.255",
             "203.0.114.0",
             "223.255.255.255",
-            "64:ff9a:ffff:ffff:ffff:ffff:ffff:ffff",
-            "64:ff9b:2::",
+            "2000::",
             "2001:200::",
             "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff",
             "2001:db9::",
             "2003::",
             "3fff:1000::",
-            "5eff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
-            "5f01::",
         ] {
             assert_eq!(reserved(address(beside)), None, "{beside}");
         }

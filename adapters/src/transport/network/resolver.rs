@@ -2,13 +2,13 @@
 //! when it is checked and private when it is dialled.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use url::Host;
+use url::Url;
 
-use super::{Forbidden, Guard};
+use super::{Forbidden, Guard, look_ups};
 
 /// A source of addresses for names.
 #[async_trait]
@@ -17,13 +17,13 @@ pub(crate) trait Lookup: Send + Sync + 'static {
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// The resolver of the system (`getaddrinfo`). Its answers are not kept: a pooled connection needs no look-up.
+/// The resolver of the system, which all channels share.
 pub(crate) struct System;
 
 #[async_trait]
 impl Lookup for System {
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect())
+        look_ups::addresses(name).await
     }
 }
 
@@ -50,15 +50,15 @@ impl Resolver {
 }
 
 impl<L: Lookup> Resolver<L> {
-    /// Checks a host that may be an address, which needs no look-up.
-    pub(crate) fn check_host(&self, host: &Host<&str>) -> Result<(), Forbidden> {
-        self.guard.check_host(host)
+    /// Checks a URL whose host may be an address, which needs no look-up.
+    pub(crate) fn check(&self, url: &Url) -> Result<(), Forbidden> {
+        self.guard.check(url)
     }
 
-    /// The addresses of `name` that may be dialled.
-    pub(crate) async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
+    /// The addresses of `name` that may be dialled at this port.
+    pub(crate) async fn resolve(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, ResolveError> {
         let addresses = self.lookup.addresses(name).await?;
-        Ok(self.guard.filter(name, addresses)?)
+        Ok(self.guard.filter(name, port, addresses)?)
     }
 }
 
@@ -84,12 +84,12 @@ pub(super) mod tests {
     pub(in super::super) fn resolver(allowed: &[&str], answers: &[&[&str]]) -> Resolver<Scripted> {
         let allowed: Vec<_> = allowed.iter().map(|network| network.parse().unwrap()).collect();
         let answers = answers.iter().map(|ips| ips.iter().map(|ip| ip.parse().unwrap()).collect()).collect();
-        Resolver { guard: Arc::new(Guard::new("hooks", &allowed)), lookup: Scripted(Mutex::new(answers)) }
+        Resolver { guard: Arc::new(Guard::new("hooks", &allowed, None)), lookup: Scripted(Mutex::new(answers)) }
     }
 
     async fn resolve(resolver: &Resolver<Scripted>) -> Result<Vec<String>, String> {
-        match resolver.resolve("hooks.example.com").await {
-            Ok(addresses) => Ok(addresses.iter().map(ToString::to_string).collect()),
+        match resolver.resolve("hooks.example.com", 443).await {
+            Ok(addresses) => Ok(addresses.iter().map(|address| address.ip().to_string()).collect()),
             Err(ResolveError::Forbidden(forbidden)) => Err(forbidden.to_string()),
             Err(error @ ResolveError::Unresolved(_)) => panic!("{error}"),
         }

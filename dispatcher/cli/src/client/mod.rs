@@ -5,6 +5,7 @@ mod desk;
 
 use std::time::Duration;
 
+use outbox_adapters::http::CLIENT_HEADER;
 use outbox_schema::{DeskError, MessageId};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Method, StatusCode, Url, redirect};
@@ -180,7 +181,8 @@ impl Replica {
         body: Option<Vec<u8>>,
         limit: Duration,
     ) -> Result<T, ReplicaError> {
-        let mut request = self.client.request(method, url.clone()).timeout(limit).header(ACCEPT, "application/json");
+        let mut request = self.client.request(method, url.clone()).timeout(limit);
+        request = request.header(ACCEPT, "application/json").header(CLIENT_HEADER, "1");
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, token.clone());
         }

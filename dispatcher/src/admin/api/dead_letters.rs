@@ -8,7 +8,7 @@ use outbox_schema::desk::{DeadGroup, DeadLetterFilter, DeadLetterPage, Purged, R
 use outbox_schema::{ByHand, Desk};
 
 use super::problem::Kind;
-use super::requests::{Authored, Body, Filtered, Id, Page, Params, PurgeBody, RedriveBody};
+use super::requests::{Authored, Body, ByClient, Filtered, Id, Page, Params, PurgeBody, RedriveBody};
 use super::{Answer, Office, Problem};
 
 /// Lists dead letters in pages, the most recently dead first.
@@ -54,7 +54,7 @@ pub(super) async fn groups_of(
 }
 
 /// Makes dead letters due again. Their attempts and their age start anew.
-#[utoipa::path(post, path = "/api/v1/dead-letters/redrive", operation_id = "redrive_dead_letters", tag = "dead letters", request_body = RedriveBody, responses(
+#[utoipa::path(post, path = "/api/v1/dead-letters/redrive", operation_id = "redrive_dead_letters", tag = "dead letters", params(ByClient), request_body = RedriveBody, responses(
     (status = 200, description = "What the redrive did. Its `audit_id` names it for an undo", body = Redriven),
     Problem,
 ))]
@@ -64,7 +64,7 @@ pub(super) async fn redrive(State(office): State<Office>, Body(body): Body<Redri
 }
 
 /// Deletes dead letters and their attempts. Only the audit remembers them.
-#[utoipa::path(post, path = "/api/v1/dead-letters/purge", operation_id = "purge_dead_letters", tag = "dead letters", request_body = PurgeBody, responses(
+#[utoipa::path(post, path = "/api/v1/dead-letters/purge", operation_id = "purge_dead_letters", tag = "dead letters", params(ByClient), request_body = PurgeBody, responses(
     (status = 200, description = "What the purge did", body = Purged),
     Problem,
 ))]
@@ -75,7 +75,7 @@ pub(super) async fn purge(State(office): State<Office>, Body(body): Body<PurgeBo
 /// Undoes a redrive, for the messages that have not been claimed or attempted since.
 ///
 /// `id` is the `audit_id` of the redrive.
-#[utoipa::path(post, path = "/api/v1/redrives/{id}/undo", operation_id = "undo_redrive", tag = "dead letters", params(("id" = i64, Path)),
+#[utoipa::path(post, path = "/api/v1/redrives/{id}/undo", operation_id = "undo_redrive", tag = "dead letters", params(("id" = i64, Path), ByClient),
     request_body = Authored, responses(
     (status = 200, description = "What the undo did", body = Undone),
     Problem,

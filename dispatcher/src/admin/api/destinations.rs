@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
 use super::problem::Kind;
-use super::requests::{Authored, Body, Params, PauseBody};
+use super::requests::{Authored, Body, ByClient, Params, PauseBody};
 use super::{Answer, Office, Problem};
 use crate::configured::destination_named;
 
@@ -38,7 +38,7 @@ pub(super) async fn list(
 
 /// Pauses a destination, or a whole channel. Messages in flight go on.
 #[utoipa::path(post, path = "/api/v1/destinations/{id}/pause", operation_id = "pause_destination", tag = "destinations",
-    params(("id" = String, Path, description = "A channel, or the URL of a destination, percent-encoded")),
+    params(("id" = String, Path, description = "A channel, or the URL of a destination, percent-encoded"), ByClient),
     request_body = PauseBody, responses(
     (status = 200, description = "The destination is paused", body = Paused),
     Problem,
@@ -60,7 +60,7 @@ pub(super) async fn pause(
 ///
 /// Rows that were deferred are due again at their own times.
 #[utoipa::path(post, path = "/api/v1/destinations/{id}/resume", operation_id = "resume_destination", tag = "destinations",
-    params(("id" = String, Path, description = "A channel, or the URL of a destination, percent-encoded")),
+    params(("id" = String, Path, description = "A channel, or the URL of a destination, percent-encoded"), ByClient),
     request_body = Authored, responses(
     (status = 200, description = "The destination takes messages again", body = Resumed),
     Problem,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
 use super::dead_letters::link;
-use super::requests::{Body, ClearBody, CountBody, Filtered, Page};
+use super::requests::{Body, ByClient, ClearBody, CountBody, Filtered, Page};
 use super::{Answer, Office, Problem};
 
 /// A filter of targets. A target must meet all conditions that are given.
@@ -67,7 +67,7 @@ pub(super) async fn count(State(office): State<Office>, Body(body): Body<CountBo
 
 /// Forgets targets that are known to be gone. An empty selection means every target.
 #[utoipa::path(post, path = "/api/v1/invalid-targets/clear", operation_id = "clear_invalid_targets", tag = "invalid targets",
-    request_body = ClearBody, responses(
+    params(ByClient), request_body = ClearBody, responses(
     (status = 200, description = "How many targets were forgotten", body = Cleared),
     Problem,
 ))]

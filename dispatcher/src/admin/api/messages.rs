@@ -9,7 +9,7 @@ use outbox_schema::desk::{
 use outbox_schema::{ByHand, Desk, MessageId};
 
 use super::dead_letters::link;
-use super::requests::{Authored, Body, ByKey, EditBody, Filtered, Id, Page, Params};
+use super::requests::{Authored, Body, ByClient, ByKey, EditBody, Filtered, Id, Page, Params};
 use super::{Answer, Office, Problem};
 use crate::explain::{self, Explanation};
 
@@ -61,7 +61,7 @@ pub(super) async fn by_key(State(office): State<Office>, Params(by): Params<ByKe
 }
 
 /// Cancels a pending message: it becomes a dead letter with the reason `cancelled`.
-#[utoipa::path(post, path = "/api/v1/messages/{id}/cancel", operation_id = "cancel_message", tag = "messages", params(("id" = i64, Path)),
+#[utoipa::path(post, path = "/api/v1/messages/{id}/cancel", operation_id = "cancel_message", tag = "messages", params(("id" = i64, Path), ByClient),
     request_body = Authored, responses(
     (status = 200, description = "The message will not be sent", body = Cancelled),
     Problem,
@@ -78,7 +78,7 @@ pub(super) async fn cancel(
 }
 
 /// Gives a dead letter another payload, target and headers, and a new idempotency key. It stays a dead letter.
-#[utoipa::path(post, path = "/api/v1/messages/{id}/edit", operation_id = "edit_dead_letter", tag = "messages", params(("id" = i64, Path)),
+#[utoipa::path(post, path = "/api/v1/messages/{id}/edit", operation_id = "edit_dead_letter", tag = "messages", params(("id" = i64, Path), ByClient),
     request_body = EditBody, responses(
     (status = 200, description = "The edit is written", body = Edited),
     Problem,
@@ -94,7 +94,7 @@ pub(super) async fn edit(State(office): State<Office>, Id(id): Id, Body(body): B
 }
 
 /// Makes one dead letter due again. Its attempts and its age start anew.
-#[utoipa::path(post, path = "/api/v1/messages/{id}/redrive", operation_id = "redrive_dead_letter", tag = "messages", params(("id" = i64, Path)),
+#[utoipa::path(post, path = "/api/v1/messages/{id}/redrive", operation_id = "redrive_dead_letter", tag = "messages", params(("id" = i64, Path), ByClient),
     request_body = Authored, responses(
     (status = 200, description = "The message is due", body = Redriven),
     Problem,

@@ -42,7 +42,7 @@ pub enum Kind {
     /// The request needs a token.
     #[serde(rename = "urn:outbox:problem:no-token")]
     NoToken,
-    /// The token, or the `Host` of a request without one, does not allow this.
+    /// The token, or the `Host` of a request without one, does not allow this; or a change lacks `X-Outbox-Client`.
     #[serde(rename = "urn:outbox:problem:not-allowed")]
     NotAllowed,
     /// There is no such message, redrive, destination or path.

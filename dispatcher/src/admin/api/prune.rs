@@ -5,7 +5,7 @@ use axum::extract::State;
 use outbox_schema::retention::Pruned;
 use outbox_schema::{ByHand, Desk};
 
-use super::requests::{Body, PruneBody};
+use super::requests::{Body, ByClient, PruneBody};
 use super::{Answer, Office, Problem};
 
 /// Counts the messages that are past their retention. Changes nothing.
@@ -22,7 +22,7 @@ pub(super) async fn count(State(office): State<Office>, Body(body): Body<PruneBo
 /// Removes the messages that are past their retention, and their attempts.
 ///
 /// A dead letter that halts its ordering key stays.
-#[utoipa::path(post, path = "/api/v1/prune", operation_id = "prune", tag = "retention", request_body = PruneBody,
+#[utoipa::path(post, path = "/api/v1/prune", operation_id = "prune", tag = "retention", params(ByClient), request_body = PruneBody,
     responses(
     (status = 200, description = "How many messages were removed", body = Pruned),
     Problem,

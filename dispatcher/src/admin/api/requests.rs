@@ -48,6 +48,16 @@ pub struct ByKey {
     pub key: String,
 }
 
+/// The header of a change.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "the listener asks for the header; this only describes it")]
+pub(super) struct ByClient {
+    /// Any value. No message of a channel can have this header, and no page on the web, so neither changes anything.
+    #[param(rename = "X-Outbox-Client")]
+    client: String,
+}
+
 /// The author of a change, and the reason. The audit keeps both.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

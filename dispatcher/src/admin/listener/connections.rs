@@ -1,11 +1,15 @@
 //! Connections: few, of one request each, and closed in order at the end. A slow or greedy client must not cost the
-//! process memory, nor keep a health probe out for long.
+//! process memory, nor keep a health probe out.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
@@ -14,11 +18,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
-/// Connections at once; more wait in the system's queue.
-const CONNECTIONS: usize = 64;
+/// Connections that wait at once: for the head of their request, or for a slot. For one more, the one that has waited
+/// longest is closed.
+const WAITING: usize = 128;
+
+/// Connections that are answered at once. Probes of health have as many of their own.
+const SLOTS: usize = 64;
 
 /// How long a client may take to send the head of its request.
-const HEAD_PATIENCE: Duration = Duration::from_secs(10);
+const HEAD_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The longest life of a connection: the head, the longest change, and a client that reads slowly.
 const LIFETIME: Duration = Duration::from_mins(15);
@@ -31,21 +39,21 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 pub(super) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
     let open = GracefulShutdown::new();
-    let slots = Arc::new(Semaphore::new(CONNECTIONS));
-    while let Some((stream, slot)) = stop.run_until_cancelled(accept(&listener, &slots)).await {
-        tokio::spawn(answer(stream, slot, router.clone(), open.watcher()));
+    let queue = Arc::new(Queue::new());
+    while let Some(stream) = stop.run_until_cancelled(accept(&listener)).await {
+        tokio::spawn(answer(stream, Arc::new(Place::new(&queue)), router.clone(), open.watcher()));
+        // A connection whose head is there leaves the queue before the next one joins it.
+        tokio::task::yield_now().await;
     }
     drop(listener);
     // A request without an answer by then ends with the process.
     let _ = time::timeout(STOP_PATIENCE, open.shutdown()).await;
 }
 
-async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> (TcpStream, Option<OwnedSemaphorePermit>) {
-    // The semaphore is never closed, so there is always a slot in the end.
-    let slot = Arc::clone(slots).acquire_owned().await.ok();
+async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return (stream, slot),
+            Ok((stream, _)) => return stream,
             Err(error) => {
                 tracing::warn!(%error, "the listener could not accept a connection");
                 time::sleep(ACCEPT_PAUSE).await;
@@ -54,13 +62,95 @@ async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> (TcpStream, O
     }
 }
 
-async fn answer(stream: TcpStream, _slot: Option<OwnedSemaphorePermit>, router: Router, open: Watcher) {
+async fn answer(stream: TcpStream, place: Arc<Place>, router: Router, open: Watcher) {
+    let answers = TowerToHyperService::new(router);
+    let service = service_fn(|request: Request<Incoming>| {
+        let (place, answers) = (Arc::clone(&place), answers.clone());
+        async move {
+            place.take_slot(request.uri().path()).await;
+            answers.call(request).await
+        }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_PATIENCE)
         // Probes and scrapes are seconds apart: an idle connection would only take a slot.
         .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     // A client that hangs up or talks nonsense is its own business.
-    let _ = time::timeout(LIFETIME, open.watch(connection)).await;
+    let answered = time::timeout(LIFETIME, open.watch(connection));
+    let _ = place.closed.run_until_cancelled(answered).await;
+}
+
+/// The connections that wait, by the order in which they came.
+struct Queue {
+    waiting: Mutex<Waiting>,
+    slots: Arc<Semaphore>,
+    probes: Arc<Semaphore>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    came: u64,
+    by_number: BTreeMap<u64, CancellationToken>,
+}
+
+impl Queue {
+    fn new() -> Self {
+        let slots = || Arc::new(Semaphore::new(SLOTS));
+        Self { waiting: Mutex::default(), slots: slots(), probes: slots() }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of one connection in the queue, and its slot once it has left the queue.
+struct Place {
+    queue: Arc<Queue>,
+    number: u64,
+    /// Cancelled where the connection has to make room.
+    closed: CancellationToken,
+    slot: OnceLock<OwnedSemaphorePermit>,
+}
+
+impl Place {
+    fn new(queue: &Arc<Queue>) -> Self {
+        let closed = CancellationToken::new();
+        let mut waiting = queue.waiting();
+        waiting.came += 1;
+        let number = waiting.came;
+        waiting.by_number.insert(number, closed.clone());
+        if waiting.by_number.len() > WAITING
+            && let Some((_, longest)) = waiting.by_number.pop_first()
+        {
+            longest.cancel();
+        }
+        drop(waiting);
+        Self { queue: Arc::clone(queue), number, closed, slot: OnceLock::new() }
+    }
+
+    /// Waits for a slot, and leaves the queue.
+    async fn take_slot(&self, path: &str) {
+        let slots = match path {
+            "/healthz" | "/readyz" => &self.queue.probes,
+            _ => &self.queue.slots,
+        };
+        // The semaphore is never closed, so there is always a slot in the end.
+        if let Ok(slot) = Arc::clone(slots).acquire_owned().await {
+            let _ = self.slot.set(slot);
+        }
+        self.leave();
+    }
+
+    fn leave(&self) {
+        self.queue.waiting().by_number.remove(&self.number);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.leave();
+    }
 }

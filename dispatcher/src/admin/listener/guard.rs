@@ -10,6 +10,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use outbox_adapters::http::CLIENT_HEADER;
 use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 
@@ -21,6 +22,8 @@ use crate::in_force::InForce;
 /// What a client may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
+    /// Read the metrics.
+    Metrics,
     /// Ask questions.
     Read,
     /// Ask questions and make changes.
@@ -34,6 +37,8 @@ pub struct Tokens {
     pub operate: Option<Arc<str>>,
     /// `admin.read_token`: may ask.
     pub read: Option<Arc<str>>,
+    /// `admin.metrics_token`: may read the metrics.
+    pub metrics: Option<Arc<str>>,
 }
 
 impl Tokens {
@@ -42,7 +47,7 @@ impl Tokens {
     /// # Errors
     /// A token is empty, or there is none and other machines reach the listener.
     pub fn guard(&self, listen: SocketAddr) -> Result<(), ListenError> {
-        if [&self.operate, &self.read].into_iter().flatten().any(|token| token.is_empty()) {
+        if self.all().into_iter().flatten().any(|token| token.is_empty()) {
             return Err(ListenError::EmptyToken);
         }
         if !self.needed() && !is_on_loopback(listen) {
@@ -53,7 +58,11 @@ impl Tokens {
 
     /// Whether clients need a token.
     pub fn needed(&self) -> bool {
-        self.operate.is_some() || self.read.is_some()
+        self.all().into_iter().any(Option::is_some)
+    }
+
+    fn all(&self) -> [&Option<Arc<str>>; 3] {
+        [&self.operate, &self.read, &self.metrics]
     }
 
     /// The role of the client that sends these headers. The time that the comparison takes tells at most the length of
@@ -64,11 +73,12 @@ impl Tokens {
         }
         let shown = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes).and_then(credentials)?;
         let is = |token: &Option<Arc<str>>| token.as_ref().is_some_and(|token| shown.ct_eq(token.as_bytes()).into());
-        // Both are compared, whatever the first comparison says.
-        match (is(&self.operate), is(&self.read)) {
-            (true, _) => Some(Role::Operate),
-            (false, true) => Some(Role::Read),
-            (false, false) => None,
+        // All are compared, whatever the first comparison says.
+        match self.all().map(is) {
+            [true, ..] => Some(Role::Operate),
+            [_, true, _] => Some(Role::Read),
+            [.., true] => Some(Role::Metrics),
+            [false, false, false] => None,
         }
     }
 }
@@ -79,7 +89,8 @@ impl fmt::Debug for Tokens {
         f.debug_struct("Tokens")
             .field("operate", &self.operate.is_some())
             .field("read", &self.read.is_some())
-            .finish_non_exhaustive()
+            .field("metrics", &self.metrics.is_some())
+            .finish()
     }
 }
 
@@ -87,6 +98,10 @@ impl fmt::Debug for Tokens {
 fn credentials(authorization: &[u8]) -> Option<&[u8]> {
     let (scheme, credentials) = authorization.split_at_checked("Bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"Bearer ").then_some(credentials)
+}
+
+pub(super) async fn require_metrics(State(tokens): State<InForce<Tokens>>, request: Request, next: Next) -> Response {
+    require(&tokens.current(), Role::Metrics, request, next).await
 }
 
 pub(super) async fn require_read(State(tokens): State<InForce<Tokens>>, request: Request, next: Next) -> Response {
@@ -97,9 +112,22 @@ pub(super) async fn require_operate(State(tokens): State<InForce<Tokens>>, reque
     require(&tokens.current(), Role::Operate, request, next).await
 }
 
+/// Refuses a change that could be a message of a channel, or of a page on the web: neither can send this header.
+pub(super) async fn require_client(request: Request, next: Next) -> Response {
+    if request.headers().contains_key(CLIENT_HEADER) {
+        return next.run(request).await;
+    }
+    let advice =
+        "changes need the header X-Outbox-Client, with any value: it tells a client from a message that was sent here";
+    Problem::new(Kind::NotAllowed, advice).into_response()
+}
+
 async fn require(tokens: &Tokens, needed: Role, request: Request, next: Next) -> Response {
     let refused = match tokens.role(request.headers()) {
         None => Problem::new(Kind::NoToken, "send admin.token or admin.read_token as \"Authorization: Bearer …\""),
+        Some(Role::Metrics) if needed > Role::Metrics => {
+            Problem::new(Kind::NotAllowed, "admin.metrics_token is for /metrics alone: all else needs another token")
+        }
         Some(role) if role < needed => {
             Problem::new(Kind::NotAllowed, "admin.read_token only reads: changes need admin.token")
         }
@@ -110,6 +138,12 @@ async fn require(tokens: &Tokens, needed: Role, request: Request, next: Next) ->
         Some(_) => return next.run(request).await,
     };
     refused.into_response()
+}
+
+/// Whether a probe may be told more than its status code: what the database says, for example. A page on the web that
+/// makes its own name resolve to this address may not.
+pub(super) fn may_be_told(tokens: &Tokens, headers: &HeaderMap) -> bool {
+    names_this_machine(headers) || tokens.needed() && tokens.role(headers) >= Some(Role::Read)
 }
 
 /// Whether a request without a token was meant for this address. A web page can make its own name resolve to loopback.
@@ -168,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_token_is_in_no_debug_output() {
-        let tokens = Tokens { operate: Some("s3cret".into()), read: Some("s3cret too".into()) };
+        let tokens = Tokens { operate: Some("s3cret".into()), read: Some("s3cret too".into()), metrics: None };
         let shown = format!("{tokens:?}");
         assert!(shown.contains("operate: true") && !shown.contains("s3cret"), "{shown}");
     }

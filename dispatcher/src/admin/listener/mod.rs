@@ -8,7 +8,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::Router;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +44,7 @@ pub struct ListenerSources {
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
-    router: Router,
+    tokens: InForce<Tokens>,
 }
 
 /// The listener cannot start.
@@ -61,8 +60,8 @@ pub enum ListenError {
     },
     /// Other machines reach the listener, and no token is set.
     #[error(
-        "admin.listen = \"{listen}\" can be reached from other machines and neither admin.token nor admin.read_token is \
-         set: set a token, or listen on 127.0.0.1"
+        "admin.listen = \"{listen}\" can be reached from other machines and no token of [admin] is set: set \
+         admin.token, or listen on 127.0.0.1"
     )]
     Exposed {
         /// The configured address.
@@ -76,17 +75,12 @@ pub enum ListenError {
 impl Listener {
     /// Binds `admin.listen`; port 0 means any free port. With a token, every request but `/healthz` and `/readyz` must
     /// send one as `Authorization: Bearer`.
-    pub async fn bind(
-        listen: SocketAddr,
-        tokens: &InForce<Tokens>,
-        shown: ListenerSources,
-        office: Office,
-    ) -> Result<Self, ListenError> {
+    pub async fn bind(listen: SocketAddr, tokens: InForce<Tokens>) -> Result<Self, ListenError> {
         tokens.current().guard(listen)?;
         let bound = TcpListener::bind(listen).await.and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) = bound.map_err(|source| ListenError::Bind { listen, source })?;
         tracing::info!(%address, "listening");
-        Ok(Self { socket, address, router: routes::router(shown, office, tokens) })
+        Ok(Self { socket, address, tokens })
     }
 
     /// The address of the listener.
@@ -95,7 +89,7 @@ impl Listener {
     }
 
     /// Answers requests until `stop`, and then those that came before it.
-    pub async fn serve(self, stop: CancellationToken) {
-        connections::serve(self.socket, self.router, stop).await;
+    pub async fn serve(self, shown: ListenerSources, office: Office, stop: CancellationToken) {
+        connections::serve(self.socket, routes::router(shown, office, &self.tokens), stop).await;
     }
 }

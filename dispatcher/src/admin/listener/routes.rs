@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use axum::{Json, Router, middleware};
@@ -42,21 +42,24 @@ const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 struct Routes {
     shown: ListenerSources,
     standing: Arc<Cached<Standing>>,
+    tokens: InForce<Tokens>,
 }
 
 pub(super) fn router(shown: ListenerSources, office: Office, tokens: &InForce<Tokens>) -> Router {
-    let routes = Routes { shown, standing: Arc::new(Cached::new(STANDING_MAX_AGE)) };
+    let routes = Routes { shown, standing: Arc::new(Cached::new(STANDING_MAX_AGE)), tokens: tokens.clone() };
+    let scrapes = || middleware::from_fn_with_state(tokens.clone(), guard::require_metrics);
     let reads = || middleware::from_fn_with_state(tokens.clone(), guard::require_read);
     let operates = || middleware::from_fn_with_state(tokens.clone(), guard::require_operate);
+    let by_a_client = || middleware::from_fn(guard::require_client);
     let patience = |(limit, at_once)| middleware::from_fn_with_state(Patience::new(limit, at_once), guard::be_patient);
 
     let questions = api::questions().route_layer(patience(QUESTIONS)).route_layer(reads());
-    let changes = api::changes().route_layer(patience(CHANGES)).route_layer(operates());
+    let changes = api::changes().route_layer(patience(CHANGES)).route_layer(by_a_client()).route_layer(operates());
     let hints = api::hints().route_layer(patience(HINTS)).route_layer(operates());
     let api = questions.merge(changes).merge(hints).with_state(office);
     // The probes of an orchestrator carry no token.
     let probes = Router::new()
-        .route("/metrics", get(metrics).route_layer(reads()))
+        .route("/metrics", get(metrics).route_layer(scrapes()))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route_layer(patience(PROBES))
@@ -71,12 +74,16 @@ pub(super) fn router(shown: ListenerSources, office: Office, tokens: &InForce<To
 
 /// Answers whether the process runs and its loop is alive. A restart mends a failure here; every other trouble is for
 /// readiness.
-async fn healthz(State(routes): State<Routes>) -> Response {
+async fn healthz(State(routes): State<Routes>, headers: HeaderMap) -> Response {
     match routes.shown.pulse.stuck() {
         None => "ok".into_response(),
+        Some(_) if !routes.tells(&headers) => (StatusCode::SERVICE_UNAVAILABLE, UNTOLD).into_response(),
         Some(why) => (StatusCode::SERVICE_UNAVAILABLE, why).into_response(),
     }
 }
+
+/// What a probe is told that asks by a name of the DNS.
+const UNTOLD: &str = "ask by an IP address, as localhost, or with admin.read_token: the causes are shown then";
 
 #[derive(Serialize)]
 struct Readiness {
@@ -90,12 +97,21 @@ impl Routes {
     async fn standing(&self) -> Standing {
         self.standing.get(|| self.shown.readiness.look()).await
     }
+
+    fn tells(&self, headers: &HeaderMap) -> bool {
+        guard::may_be_told(&self.tokens.current(), headers)
+    }
 }
 
-async fn readyz(State(routes): State<Routes>) -> Response {
-    let Standing { causes, notes } = routes.standing().await;
-    let status = if causes.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(Readiness { ready: causes.is_empty(), causes, notes })).into_response()
+async fn readyz(State(routes): State<Routes>, headers: HeaderMap) -> Response {
+    let Standing { mut causes, mut notes } = routes.standing().await;
+    let ready = causes.is_empty();
+    if !routes.tells(&headers) {
+        causes = if ready { Vec::new() } else { vec![UNTOLD.to_owned()] };
+        notes.clear();
+    }
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(Readiness { ready, causes, notes })).into_response()
 }
 
 async fn metrics(State(routes): State<Routes>) -> Response {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use outbox_adapters::http::{self, Body, CloudEvents, IdempotencyKey, Method};
-use outbox_adapters::{BASE_URL, base_url, fcm};
-use outbox_schema::{InDoubtPolicy, OnDeadOrdered, channel_name};
+use outbox_adapters::http::{self, AuthTo, Body, CloudEvents, IdempotencyKey, Method, Targets};
+use outbox_adapters::{BASE_URL, TlsRoots, base_url, fcm};
+use outbox_schema::{FcmTarget, InDoubtPolicy, OnDeadOrdered, channel_name};
 
 use super::{DAY, HOUR, SECOND, auth};
 use crate::config::channel::{ChannelConfig, ChannelKind, RetryConfig};
@@ -104,7 +104,22 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
     );
     // Where the key is wrong, it is unknown whether a header contradicts it.
     let headers = headers(read, idempotency_key.unwrap_or(IdempotencyKey::Off));
+    let targets = read.word("targets", &[("any", Targets::Any), ("paths", Targets::Paths)]);
+    let row_headers = row_headers(read);
     let auth = auth::auth(read);
+    let auth_to = read.word("auth_to", &[("base_url", AuthTo::BaseUrl), ("any", AuthTo::Any)]);
+    if base_url.as_ref().is_some_and(String::is_empty) {
+        if targets == Some(Targets::Paths) {
+            read.refuse("targets", "base_url is missing: the URL that the paths are below");
+        }
+        if let (Some(Some(_)), Some(AuthTo::BaseUrl)) = (&auth, auth_to) {
+            read.refuse_table(
+                "auth",
+                "has no base_url, whose origin alone it goes to: set that, or auth_to = \"any\" where every URL that a row \
+                 names may have the credential",
+            );
+        }
+    }
     let signing_keys = auth::signing_keys(read);
     let modes = [("off", CloudEvents::Off), ("binary", CloudEvents::Binary), ("structured", CloudEvents::Structured)];
     let cloudevents = read.word("cloudevents", &modes);
@@ -113,7 +128,11 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
         read.refuse("body", "a structured event holds JSON: use cloudevents = \"binary\", or body = \"json\"");
     }
     let allow_networks = read.list("allow_networks", NETWORKS, network);
+    let deny_networks = read.list("deny_networks", NETWORKS, network);
+    let https_only = read.flag("https_only");
+    let ports = read.numbers("ports", "a list of ports from 1 to 65535", 1..=u16::MAX);
     let tls_ca = read.file("tls_ca");
+    let tls_roots = tls_roots(read, tls_ca.as_deref());
     let (tls_cert, tls_key) = (read.file("tls_cert"), read.file("tls_key"));
     if let (Some(cert), Some(key)) = (&tls_cert, &tls_key) {
         match (cert.is_empty(), key.is_empty()) {
@@ -132,13 +151,20 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
         base_url: base_url?,
         method: method?,
         headers: headers?,
+        targets: targets?,
+        row_headers: row_headers?,
         auth: auth?,
+        auth_to: auth_to?,
         signing_keys: signing_keys?,
         idempotency_key: idempotency_key?,
         body: body?,
         cloudevents: cloudevents?,
         allow_networks: allow_networks?,
+        deny_networks: deny_networks?,
+        https_only: https_only?,
+        ports: ports?,
         tls_ca: tls_ca?,
+        tls_roots: tls_roots?,
         tls_cert: tls_cert?,
         tls_key: tls_key?,
     };
@@ -155,8 +181,12 @@ fn fcm_settings(read: &mut Reader<'_>) -> Option<fcm::Settings> {
         let url = text_of(value)?;
         base_url(url, "`credentials`").map(|_| url.to_owned())
     });
+    let targets = read.list("targets", "a list of \"token\", \"topic\", \"condition\" and \"fid\"", |text| {
+        FcmTarget::FIELDS.into_iter().find(|kind| *kind == text).ok_or_else(String::new)
+    });
     let allow_networks = read.list("allow_networks", NETWORKS, network);
     let tls_ca = read.file("tls_ca");
+    let tls_roots = tls_roots(read, tls_ca.as_deref());
     let (project_id, credentials) = (project_id?, credentials?);
     if project_id.is_empty() && credentials.is_empty() {
         read.refuse("project_id", "an fcm channel needs its project_id, or the credentials file of a service account");
@@ -166,9 +196,29 @@ fn fcm_settings(read: &mut Reader<'_>) -> Option<fcm::Settings> {
         project_id,
         credentials,
         base_url: base_url?,
+        targets: targets?,
         allow_networks: allow_networks?,
         tls_ca: tls_ca?,
+        tls_roots: tls_roots?,
     })
+}
+
+/// Reads whether the system's authorities are trusted beside those of `tls_ca`.
+fn tls_roots(read: &mut Reader<'_>, tls_ca: Option<&str>) -> Option<TlsRoots> {
+    let roots = read.word("tls_roots", &[("system", TlsRoots::System), ("none", TlsRoots::None)]);
+    if (roots, tls_ca) == (Some(TlsRoots::None), Some("")) {
+        read.refuse("tls_roots", "tls_ca is missing, so no server would be trusted: name the file of your authority");
+    }
+    roots
+}
+
+/// Reads the names of headers that rows may set. The word `any` stands for all of them.
+#[allow(clippy::option_option, reason = "the outer one: refused; the inner one: any")]
+fn row_headers(read: &mut Reader<'_>) -> Option<Option<Vec<String>>> {
+    let names = read.list("row_headers", "\"any\", or a list of names such as \"X-Tenant\"", |name| {
+        http::check_row_header(name).map(|()| name.to_owned())
+    })?;
+    Some(Some(names).filter(|names| names.iter().all(|name| name != "any")))
 }
 
 fn headers(read: &mut Reader<'_>, idempotency_key: IdempotencyKey) -> Option<BTreeMap<String, String>> {

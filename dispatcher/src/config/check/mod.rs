@@ -142,9 +142,10 @@ fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
     let listen = read.read("listen", "an IP address and a port, such as \"127.0.0.1:8640\"", |value| {
         text_of(value)?.parse::<SocketAddr>().map_err(|_| String::new())
     });
-    let (token, read_token) = (read.secret("token"), read.secret("read_token"));
-    let (listen, token, read_token) = (listen?, token?, read_token?);
-    if token.is_none() && read_token.is_none() && !is_on_loopback(listen) {
+    let (token, read_token, metrics_token) =
+        (read.secret("token"), read.secret("read_token"), read.secret("metrics_token"));
+    let (listen, token, read_token, metrics_token) = (listen?, token?, read_token?, metrics_token?);
+    if [&token, &read_token, &metrics_token].iter().all(|token| token.is_none()) && !is_on_loopback(listen) {
         read.refuse(
             "listen",
             "beyond loopback the listener needs admin.token (OUTBOX_ADMIN__TOKEN) or admin.read_token; or listen on 127.0.0.1",
@@ -153,7 +154,13 @@ fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
     if token.is_some() && token == read_token {
         read.refuse("read_token", "it is the same as admin.token: whoever may only read could change things");
     }
-    Some(AdminConfig { listen, token, read_token })
+    for (other, name) in [(&token, "admin.token"), (&read_token, "admin.read_token")] {
+        if metrics_token.is_some() && metrics_token == *other {
+            let advice = format!("it is the same as {name}: whoever may only read metrics could do more");
+            read.refuse("metrics_token", &advice);
+        }
+    }
+    Some(AdminConfig { listen, token, read_token, metrics_token })
 }
 
 /// Whether only this machine can reach a listener at this address. The address may be one of IPv4 that is written as

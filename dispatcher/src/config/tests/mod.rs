@@ -8,7 +8,9 @@ use std::time::Duration;
 use outbox_schema::{InDoubtPolicy, OnDeadOrdered};
 use proptest::prelude::*;
 
-use outbox_adapters::http::{Auth, CloudEvents, IdempotencyKey, Method, Secret, SecretPlace, Settings as HttpSettings};
+use outbox_adapters::http::{
+    Auth, AuthTo, CloudEvents, IdempotencyKey, Method, Secret, SecretPlace, Settings as HttpSettings, Targets,
+};
 
 use super::channel::ChannelKind;
 use super::*;
@@ -163,6 +165,7 @@ fn everything_an_http_channel_has_is_read() {
     let config = from_file(
         "[channels.hook]\nkind = \"http\"\nbase_url = \"https://hooks.example/v1\"\nmethod = \"PUT\"\n\
          idempotency_key = \"bare\"\ncloudevents = \"binary\"\nallow_networks = [\"10.0.0.0/8\", \"192.168.1.7\"]\ntls_ca = \"ca.pem\"\n\
+         deny_networks = [\"10.1.0.0/16\"]\nhttps_only = true\nports = [443, 8443]\ntargets = \"paths\"\nrow_headers = [\"X-Tenant\"]\nauth_to = \"any\"\n\
          tls_cert = \"me.pem\"\ntls_key = \"me.key\"\nheaders = { X-Source = \"shop\" }\nauth = { basic = { user = \"me\", password = { env = \"HOOK\" } } }\n\
          signing_keys = [\"whsec_a\", { env = \"NEXT\" }, { file = \"old\" }]",
     );
@@ -175,6 +178,10 @@ fn everything_an_http_channel_has_is_read() {
         hook.allow_networks.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["10.0.0.0/8", "192.168.1.7/32"]
     );
+    assert_eq!(hook.deny_networks, ["10.1.0.0/16".parse().unwrap()]);
+    assert_eq!((hook.https_only, hook.ports.as_slice()), (true, [443, 8443].as_slice()));
+    assert_eq!((hook.targets, hook.auth_to), (Targets::Paths, AuthTo::Any));
+    assert_eq!(hook.row_headers.as_deref(), Some(["X-Tenant".to_owned()].as_slice()));
     assert_eq!(hook.headers["X-Source"], "shop");
     assert_eq!(
         hook.auth,
@@ -198,7 +205,7 @@ fn every_form_of_auth_is_read_and_none_shows_its_secret() {
             Auth::Header { name: "X-Api-Key".into(), value: literal() },
         ),
     ] {
-        let config = from_file(&format!("[channels.hook]\nkind = \"http\"\nauth = {written}"));
+        let config = from_file(&format!("[channels.hook]\nkind = \"http\"\nauth_to = \"any\"\nauth = {written}"));
         assert_eq!(http(&config, "hook").auth, Some(read));
         let shown = format!("{:?}", http(&config, "hook"));
         assert!(!shown.contains("s3cret"), "{shown}");
@@ -230,10 +237,15 @@ fn the_environment_can_say_lists_tables_and_secrets_of_a_channel_with_a_hyphen()
         ("OUTBOX_CHANNELS__OTHER__HEADERS", "{ X-A = \"b\" }"),
         ("OUTBOX_CHANNELS__OTHER__ALLOW_NETWORKS", "[\"10.0.0.0/8\"]"),
         ("OUTBOX_CHANNELS__OTHER__KIND", "http"),
+        ("OUTBOX_CHANNELS__OTHER__PORTS", "443, 8443"),
+        ("OUTBOX_CHANNELS__OTHER__ROW_HEADERS", "X-A, X-B"),
+        ("OUTBOX_CHANNELS__OTHER__HTTPS_ONLY", "true"),
+        ("OUTBOX_CHANNELS__MY_HOOK__ROW_HEADERS", "any"),
         ("OUTBOX_CHANNELS__OTHER__SIGNING_KEYS", "whsec_a, whsk_b"),
         ("OUTBOX_CHANNELS__MY_HOOK__SIGNING_KEYS", "[{ env = \"HOOK_KEY\" }]"),
     ];
-    let file = "[channels.my-hook]\nkind = \"http\"\nauth = { bearer = { file = \"token\" } }";
+    let file =
+        "[channels.my-hook]\nkind = \"http\"\nbase_url = \"https://x\"\nauth = { bearer = { file = \"token\" } }";
     let config = load(file, &environment, &[]).unwrap_or_else(|why| panic!("{why}"));
     assert_eq!(config.channels.keys().collect::<Vec<_>>(), ["my-hook", "other"]);
     let hook = http(&config, "my-hook");
@@ -243,10 +255,14 @@ fn the_environment_can_say_lists_tables_and_secrets_of_a_channel_with_a_hyphen()
     assert_eq!(http(&config, "other").allow_networks.len(), 1);
     assert_eq!(http(&config, "other").signing_keys, ["whsec_a", "whsk_b"].map(|key| Secret::Literal(key.into())));
     assert_eq!(hook.signing_keys, [Secret::SecretPlace(SecretPlace::Env("HOOK_KEY".into()))]);
+    let other = http(&config, "other");
+    assert_eq!((other.ports.as_slice(), other.https_only), ([443, 8443].as_slice(), true));
+    assert_eq!(other.row_headers.as_deref(), Some(["X-A".to_owned(), "X-B".to_owned()].as_slice()));
+    assert_eq!(hook.row_headers, None);
 }
 
 const SECRETS: &str = "[database]\nurl = \"postgres://app:s3cret@db/shop\"\n[admin]\ntoken = \"s3cret\"\n\
-    [channels.hook]\nkind = \"http\"\nauth = { basic = { user = \"me\", password = \"s3cret\" } }\n\
+    [channels.hook]\nkind = \"http\"\nbase_url = \"https://x\"\nauth = { basic = { user = \"me\", password = \"s3cret\" } }\n\
     signing_keys = [\"whsec_s3cret\", { env = \"NEXT\" }]\n[channels.hook.headers]\nX-Source = \"shop\"\nX-Api-Key = \"s3cret\"";
 
 #[test]
@@ -263,8 +279,8 @@ fn the_effective_settings_show_no_secret_and_where_each_value_came_from() {
         "wakeup = \"notify\"  # follows from database.url",
         "max_in_flight = 512",
         "[channels.hook]",
-        "# signing_keys = [\"***\", { env = \"NEXT\" }]  # from outbox.toml:8",
-        "headers.X-Source = \"shop\"  # from outbox.toml:10",
+        "# signing_keys = [\"***\", { env = \"NEXT\" }]  # from outbox.toml:9",
+        "headers.X-Source = \"shop\"  # from outbox.toml:11",
     ] {
         assert!(toml.lines().any(|shown| shown == line), "{line:?} is missing from:\n{toml}");
     }

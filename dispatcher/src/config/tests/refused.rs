@@ -114,8 +114,8 @@ const BAD_FILES: &[(&str, &[&str])] = &[
         &["channels.hook.headers cannot be sent: the Content-Type is not JSON"],
     ),
     (
-        "[channels.hook]\nkind = \"http\"\nheaders = { Authorization = \"a\" }\nauth = { bearer = \"s3cret\" }",
-        &["outbox.toml:3", "channels.hook.headers cannot be sent: the header authorization is set by auth already"],
+        "[channels.hook]\nkind = \"http\"\nbase_url = \"https://x\"\nheaders = { Authorization = \"a\" }\nauth = { bearer = \"s3cret\" }",
+        &["outbox.toml:4", "channels.hook.headers cannot be sent: the header authorization is set by auth already"],
     ),
     (
         "[channels.hook]\nkind = \"http\"\nheaders = { webhook-id = \"a\" }\nsigning_keys = [{ env = \"A\" }]",
@@ -149,6 +149,30 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     (
         "[channels.hook]\nkind = \"http\"\nauth = { header = { name = \"TE\", value = \"x\" } }",
         &["channels.hook.auth", "belongs to the connection"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\nauth = { bearer = \"s3cret\" }",
+        &["outbox.toml:3", "channels.hook.auth has no base_url", "auth_to = \"any\""],
+    ),
+    ("[channels.hook]\nkind = \"http\"\ntls_roots = \"none\"", &["channels.hook.tls_roots", "tls_ca is missing"]),
+    ("[channels.hook]\nkind = \"http\"\ntls_roots = \"mine\"", &["\"system\" or \"none\""]),
+    ("[admin]\ntoken = \"a\"\nmetrics_token = \"a\"", &["admin.metrics_token", "the same as admin.token"]),
+    ("[admin]\nread_token = \"a\"\nmetrics_token = \"a\"", &["admin.metrics_token", "the same as admin.read_token"]),
+    ("[channels.hook]\nkind = \"http\"\nauth_to = \"all\"", &["\"base_url\" or \"any\""]),
+    ("[channels.hook]\nkind = \"http\"\ntargets = \"paths\"", &["channels.hook.targets", "base_url is missing"]),
+    ("[channels.hook]\nkind = \"http\"\ntargets = \"urls\"", &["\"any\" or \"paths\""]),
+    ("[channels.hook]\nkind = \"http\"\nhttps_only = \"yes\"", &["channels.hook.https_only", "true or false"]),
+    ("[channels.hook]\nkind = \"http\"\nports = [0]", &["channels.hook.ports", "from 1 to 65535"]),
+    ("[channels.hook]\nkind = \"http\"\nports = [443, 70000]", &["channels.hook.ports", "from 1 to 65535"]),
+    ("[channels.hook]\nkind = \"http\"\ndeny_networks = [\"10.0.0.0/64\"]", &["channels.hook.deny_networks"]),
+    (
+        "[channels.hook]\nkind = \"http\"\nrow_headers = [\"Cookie\"]",
+        &["channels.hook.row_headers", "header cookie is"],
+    ),
+    ("[channels.hook]\nkind = \"http\"\nrow_headers = [\"X_A\"]", &["header x_a has an underscore"]),
+    (
+        "[channels.push]\nkind = \"fcm\"\nproject_id = \"x\"\ntargets = [\"device\"]",
+        &["channels.push.targets", "\"token\", \"topic\""],
     ),
     ("[channels.hook]\nkind = \"http\"\nauth = { basic = { user = \"x\" } }", &["has no password"]),
     (

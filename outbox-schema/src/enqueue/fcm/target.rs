@@ -18,8 +18,8 @@ pub enum FcmTarget {
 }
 
 impl FcmTarget {
-    /// The fields of the `Message` that a target goes into.
-    pub(super) const FIELDS: [&str; 4] = ["token", "topic", "condition", "fid"];
+    /// The fields of the `Message` that a target goes into: the kinds of targets.
+    pub const FIELDS: [&str; 4] = ["token", "topic", "condition", "fid"];
 
     /// Reads the `target` column of a row: `token:…`, `topic:…`, `condition:…` or `fid:…`. Any other text is a token,
     /// since tokens contain colons.

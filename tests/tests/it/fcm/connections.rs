@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use outbox_tests::eventually;
-use outbox_tests::fcm::{Behaviour, Options, StandIn};
+use outbox_tests::fcm::{Behaviour, Options, Places, StandIn};
+use outbox_tests::{eventually, servers};
 use rustix::process::Signal;
 
 use super::{all_went_well, each_was_accepted_once, ends, push, stand_in};
+use crate::outboxes::Outbox;
 use crate::program::{PATIENCE, Program};
 
 const PUSHES: i64 = 3000;
@@ -86,4 +87,30 @@ async fn there_are_as_many_connections_as_the_pushes_in_flight_need_and_no_more(
     let counts = stand_in.counts();
     assert_eq!((counts.connections, counts.most_connections), (5, 5), "450 in flight, 100 on each");
     assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
+}
+
+#[tokio::test]
+async fn a_channel_that_trusts_its_own_authority_alone_does_not_trust_those_of_the_system() {
+    let outbox = Outbox::open(servers::sqlite()).await;
+    outbox.database.migrate("default").await.unwrap();
+    let (of_the_system, another) = (stand_in(Duration::ZERO), stand_in(Duration::ZERO));
+    let trusts = |name: &str, tls_ca: &str, tls_roots: &str| {
+        let Places { base_url, credentials, .. } = of_the_system.places();
+        format!(
+            "[channels.{name}]\nkind = \"fcm\"\nbase_url = \"{base_url}\"\ncredentials = \"{}\"\ntls_ca = \"{tls_ca}\"\n\
+             tls_roots = \"{tls_roots}\"\nallow_networks = [\"127.0.0.0/8\", \"::1/128\"]\n",
+            credentials.display()
+        )
+    };
+    let own = another.places().tls_ca.display().to_string();
+    let program = Program::new(&outbox.test.url, &(trusts("both", &own, "system") + &trusts("alone", &own, "none")));
+    for channel in ["both", "alone"] {
+        push(&outbox, channel, ["a-phone".to_owned()]).await;
+    }
+    // Where a machine keeps its authorities (https://docs.rs/rustls-native-certs).
+    let mut run = program.command(&["run", "--until-empty"]);
+    let ran = run.env("SSL_CERT_FILE", &of_the_system.places().tls_ca).output().await.unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    ends(&outbox, 1, "channel = 'both' AND status = 'SUCCESS'").await;
+    ends(&outbox, 1, "channel = 'alone' AND status = 'PENDING' AND last_error LIKE 'cannot connect to %'").await;
 }
