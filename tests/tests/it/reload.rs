@@ -50,8 +50,10 @@ async fn asked(listener: &TcpListener) -> (TcpStream, String) {
     (stream, head)
 }
 
+/// Answers, and hangs up once the other side has. To close while some of the body is unread would take the answer back.
 async fn answer(mut stream: TcpStream) {
     stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").await.unwrap();
+    tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.unwrap();
 }
 
 #[tokio::test]

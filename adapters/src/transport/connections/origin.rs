@@ -8,6 +8,7 @@
 //! fails by that: a request that was refused unread goes over another connection. That one is newly opened, as older
 //! ones may go away too.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -38,6 +39,10 @@ const WINDOW: u32 = 128 * 1024;
 /// How long a connection may take to be ready again after its last answer was read.
 const READY: Duration = Duration::from_secs(1);
 
+/// How long a connection may leave a request untaken before another one gets it, where that is safe. Its server takes
+/// fewer at a time than others do, or it is stuck.
+const UNTAKEN: Duration = Duration::from_secs(5);
+
 /// The number of connections that may refuse a request before its attempt fails.
 const REFUSALS: usize = 5;
 
@@ -63,7 +68,8 @@ impl Origin {
         let (mut refusals, mut after) = (0, 0);
         loop {
             let mut lent = self.lend(after, deadline).await?;
-            match self.send_over(&mut lent.sender, request, head_alone, deadline).await {
+            let take_by = if refusals < REFUSALS { deadline.min(Instant::now() + UNTAKEN) } else { deadline };
+            match self.send_over(&mut lent.sender, request, head_alone, take_by, deadline).await {
                 Ok(response) => return Ok((response, lent)),
                 Err(NoAnswer::Refused(_)) if refusals < REFUSALS => {
                     refusals += 1;
@@ -85,6 +91,7 @@ impl Origin {
         sender: &mut Sender,
         request: &Request,
         head_alone: HeadAlone,
+        take_by: Instant,
         deadline: Instant,
     ) -> Result<Response<Incoming>, NoAnswer> {
         let origin = self.dialer.origin();
@@ -101,11 +108,18 @@ impl Origin {
             return Err(NoAnswer::NotPermitted);
         }
         let sent = Instant::now();
-        // A connection whose body is taken back does not get it any more.
-        match timeout_at(deadline, sender.send(outgoing)).await {
+        let mut answer = pin!(sender.send(outgoing));
+        let mut answered = timeout_at(take_by, &mut answer).await;
+        if answered.is_err() {
+            // A connection whose body is taken back does not get it any more.
+            if head_alone == HeadAlone::MeansNothing && offer.take_back() {
+                return Err(if take_by < deadline { left_untaken(origin) } else { not_taken(origin) });
+            }
+            answered = timeout_at(deadline, answer).await;
+        }
+        match answered {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(unanswered(&error, origin, offer.take_back(), head_alone)),
-            Err(_) if offer.take_back() && head_alone == HeadAlone::MeansNothing => Err(not_taken(origin)),
             Err(_) => Err(timed_out(origin, sent)),
         }
     }
@@ -258,6 +272,10 @@ impl Sender {
             Self::Http2(sender, _) => sender.send_request(request).await,
         }
     }
+}
+
+fn left_untaken(origin: &str) -> NoAnswer {
+    NoAnswer::Refused(format!("{origin} did not take the request within {UNTAKEN:?}"))
 }
 
 fn not_taken(origin: &str) -> NoAnswer {

@@ -59,6 +59,19 @@ async fn a_server_that_takes_few_at_a_time_and_goes_away_leaves_no_push_in_doubt
 }
 
 #[tokio::test]
+async fn a_push_that_its_connection_does_not_take_goes_over_another_one() {
+    let stand_in = StandIn::start(&Options { latency: Duration::from_secs(10), streams: 1, ..Options::default() });
+    let outbox = super::outbox().await;
+    push(&outbox, "push", (0..2).map(|number| format!("device-{number}"))).await;
+    let replica = Program::new(&outbox.test.url, &stand_in.channel("push")).start_for_good();
+    ends(&outbox, 2, "status = 'SUCCESS'").await;
+    all_went_well(&outbox).await;
+    each_was_accepted_once(&outbox, &stand_in).await;
+    assert_eq!(stand_in.counts().connections, 2, "none waited for the answer to the other");
+    assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
+}
+
+#[tokio::test]
 async fn connections_that_fcm_closes_when_idle_fail_no_push() {
     let (outbox, stand_in) = (super::outbox().await, stand_in(Duration::ZERO));
     // Short, so that many a push meets a connection that is just being closed.
