@@ -98,7 +98,7 @@ impl Origin {
         match timeout_at(deadline, sender.is_ready()).await {
             Ok(true) => {}
             Ok(false) => return Err(NoAnswer::Refused(format!("{origin} closed the connection before it was used"))),
-            Err(_) => return Err(not_taken(origin)),
+            Err(_) => return Err(NoAnswer::NotSent(not_taken(origin))),
         }
         let offer = Offer::new(request.body.clone());
         let outgoing = sender
@@ -113,7 +113,12 @@ impl Origin {
         if answered.is_err() {
             // A connection whose body is taken back does not get it any more.
             if head_alone == HeadAlone::MeansNothing && offer.take_back() {
-                return Err(if take_by < deadline { left_untaken(origin) } else { not_taken(origin) });
+                let not_taken = not_taken(origin);
+                return Err(if take_by < deadline {
+                    NoAnswer::Refused(not_taken)
+                } else {
+                    NoAnswer::NotSent(not_taken)
+                });
             }
             answered = timeout_at(deadline, answer).await;
         }
@@ -274,12 +279,8 @@ impl Sender {
     }
 }
 
-fn left_untaken(origin: &str) -> NoAnswer {
-    NoAnswer::Refused(format!("{origin} did not take the request within {UNTAKEN:?}"))
-}
-
-fn not_taken(origin: &str) -> NoAnswer {
-    NoAnswer::NotSent(format!("{origin} did not take the request within the timeout"))
+fn not_taken(origin: &str) -> String {
+    format!("{origin} did not take the request within the timeout")
 }
 
 /// The host with its port, unless that is the scheme's own.
