@@ -71,10 +71,12 @@ impl Program {
         self.write("outbox.toml", &format!("[admin]\nlisten = \"127.0.0.1:0\"\n{settings}"));
     }
 
-    /// Writes a file into the directory that it runs in, and gives its path.
+    /// Writes a file into the directory that it runs in, and gives its path. A replica that reads it meanwhile finds what was
+    /// there or what is, and never an empty file.
     pub(crate) fn write(&self, name: &str, text: &str) -> String {
-        let path = self.home.path().join(name);
-        std::fs::write(&path, text).unwrap();
+        let (path, new) = (self.path(name), self.path(&format!("{name}.new")));
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, &path).unwrap();
         path.to_str().unwrap().to_owned()
     }
 
