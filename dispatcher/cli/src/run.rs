@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use outbox_schema::Shard;
 use outbox_schema::desk::Replica;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Handle};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -57,6 +58,10 @@ const CLOSING_LIMIT: Duration = Duration::from_secs(2);
 pub(super) async fn run(read: ReadSettings, args: RunArgs) -> anyhow::Result<ExitCode> {
     let config = read()?;
     let telemetry = session::telemetry(&config)?;
+    let files = getrlimit(Resource::Nofile);
+    // Each connection is a file. The lower limit that shells give is for programs that cannot use high numbers. Where it cannot be
+    // raised, it is as high as it can be.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
     let wire = Handle::current();
     let the_loop = Builder::new_current_thread().enable_all().build()?;
     let dispatching = tokio::task::spawn_blocking(move || {

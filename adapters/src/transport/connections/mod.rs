@@ -31,6 +31,10 @@ use crate::transport::network::tls::Tls;
 /// How often long idle connections are closed.
 const SWEEP: Duration = Duration::from_secs(30);
 
+/// The most origins whose connections are kept. Beyond it those close that nobody has used for longest: rows may name any number of
+/// hosts, and a process has only so many files.
+const MOST_ORIGINS: usize = 512;
+
 /// A request to send.
 pub(crate) struct Request {
     pub(crate) method: Method,
@@ -56,7 +60,12 @@ pub(crate) struct Connections {
     origins: Arc<Origins>,
 }
 
-type Origins = Mutex<HashMap<String, Arc<Origin>>>;
+type Origins = Mutex<HashMap<String, Known>>;
+
+struct Known {
+    origin: Arc<Origin>,
+    used: Instant,
+}
 
 impl Connections {
     /// Connections to the addresses that `guard` permits. `patience` is the time for making one.
@@ -75,15 +84,20 @@ impl Connections {
 
     fn origin(&self, url: &Url) -> Arc<Origin> {
         let mut origins = lock(&self.origins);
-        if let Some(origin) = origins.get(origin_of(url)) {
-            return Arc::clone(origin);
+        let used = Instant::now();
+        if let Some(known) = origins.get_mut(origin_of(url)) {
+            known.used = used;
+            return Arc::clone(&known.origin);
         }
         if origins.is_empty() {
             tokio::spawn(sweep(Arc::downgrade(&self.origins)));
         }
         let dialer = Dialer::new(url, Arc::clone(&self.guard), self.tls.to(url), self.patience);
         let origin = Arc::new(Origin::new(dialer));
-        origins.insert(origin_of(url).to_owned(), Arc::clone(&origin));
+        if origins.len() >= MOST_ORIGINS {
+            close_half(&mut origins);
+        }
+        origins.insert(origin_of(url).to_owned(), Known { origin: Arc::clone(&origin), used });
         origin
     }
 }
@@ -101,14 +115,30 @@ async fn sweep(origins: Weak<Origins>) {
         let Some(origins) = origins.upgrade() else { return };
         let mut origins = lock(&origins);
         // A sender holds the origin too.
-        origins.retain(|_, origin| origin.sweep() || Arc::strong_count(origin) > 1);
+        origins.retain(|_, known| known.origin.sweep() || known.is_in_use());
         if origins.is_empty() {
             return;
         }
     }
 }
 
-fn lock(origins: &Origins) -> MutexGuard<'_, HashMap<String, Arc<Origin>>> {
+/// Closes the connections of half of the origins: of those that nobody has used for longest.
+fn close_half(origins: &mut HashMap<String, Known>) {
+    let mut idle: Vec<Instant> = origins.values().filter(|known| !known.is_in_use()).map(|known| known.used).collect();
+    let half = idle.len().min(origins.len() / 2);
+    if let Some(last) = half.checked_sub(1) {
+        let last = *idle.select_nth_unstable(last).1;
+        origins.retain(|_, known| known.is_in_use() || known.used > last);
+    }
+}
+
+impl Known {
+    fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.origin) > 1
+    }
+}
+
+fn lock(origins: &Origins) -> MutexGuard<'_, HashMap<String, Known>> {
     origins.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -214,6 +244,27 @@ mod tests {
         assert_eq!(lock(&connections.origins).len(), 0);
         post(&connections, &url).await.drain(deadline()).await;
         assert_eq!(lock(&connections.origins).len(), 1, "and found again");
+    }
+
+    #[tokio::test]
+    async fn no_more_origins_are_kept_than_there_may_be_and_the_last_used_are() {
+        let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut bytes = [0; 4096];
+                assert!(stream.read(&mut bytes).await.unwrap() > 0);
+                stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+                tokio::spawn(async move { while stream.read(&mut bytes).await.is_ok_and(|read| read > 0) {} });
+            }
+        });
+        let connections = connections();
+        for host in 0..MOST_ORIGINS + MOST_ORIGINS / 2 {
+            let url = format!("http://127.0.{}.{}:{port}/", host / 250, 1 + host % 250);
+            post(&connections, &Url::parse(&url).unwrap()).await.drain(deadline()).await;
+            let origins = lock(&connections.origins);
+            assert!(origins.len() <= MOST_ORIGINS && origins.contains_key(url.trim_end_matches('/')), "{url}");
+        }
     }
 
     #[tokio::test]
