@@ -90,7 +90,7 @@ pub async fn bench(config: Config, plan: Plan) -> anyhow::Result<Report> {
 async fn measure(grounds: &Grounds, plan: &Plan) -> anyhow::Result<Report> {
     let config = &grounds.config;
     let one_machine = is_on_this_machine(config)?;
-    let receiver = Receiver::start(Kind::Webhooks { thinking: Duration::ZERO }).await?;
+    let receiver = Receiver::start(Kind::Webhooks { thinking: Duration::ZERO, hosts: false }).await?;
     let mut bench = Bench { grounds, plan, receiver, one_machine };
     let mut found = Vec::new();
     for &scenario in &plan.scenarios {

@@ -70,8 +70,8 @@ impl Bench<'_> {
     /// H: a bare client against the same receiver, at the same concurrency.
     pub(super) async fn raw_http(&mut self, requests: usize) -> anyhow::Result<Posted> {
         self.receiver.begin().await?;
-        let (url, in_flight) = (self.receiver.url.clone(), self.plan.in_flight);
-        let orders = poster::Orders { url, requests, in_flight, clients: 1, tls_ca: None };
+        let (urls, in_flight) = (vec![self.receiver.url.clone()], self.plan.in_flight);
+        let orders = poster::Orders { urls, requests, in_flight, clients: 1, tls_ca: None };
         let posted: poster::Posted = Part::done(&Orders::Post(orders)).await?;
         let rate = self.receiver.arrivals().await?.rate();
         Ok(Posted { rate, took: posted.took, cpu: posted.usage.cpu_micros.map(|micros| micros / float(requests)) })

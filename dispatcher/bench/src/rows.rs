@@ -31,6 +31,10 @@ pub(super) enum Rows {
     Halting,
     /// Due now, for the channel `fcm`.
     Push,
+    /// Due now, and all of one tenant.
+    Noisy,
+    /// Due now. The rows take turns with this number of hosts, all of them addresses of loopback.
+    Hosts(usize),
 }
 
 /// The payload of every webhook: about 250 bytes.
@@ -48,6 +52,9 @@ pub(super) async fn insert(database: &Database, kind: Rows, count: usize, target
     let (columns, values) = kind.columns_and_values(database.dialect());
     let columns = format!("channel, target, payload{columns}");
     let values = match kind {
+        Rows::Hosts(hosts) => {
+            format!("'http', {}, '{}'{values}", of_hosts(database.dialect(), target, hosts), payload())
+        }
         Rows::Push => format!("'fcm', 'token:bench', '{}'{values}", push_payload()),
         Rows::Due
         | Rows::Keyed(_)
@@ -56,7 +63,8 @@ pub(super) async fn insert(database: &Database, kind: Rows, count: usize, target
         | Rows::Tomorrow
         | Rows::Waiting
         | Rows::Halted
-        | Rows::Halting => format!("'http', '{}', '{}'{values}", target.replace('\'', "''"), payload()),
+        | Rows::Halting
+        | Rows::Noisy => format!("'http', '{}', '{}'{values}", target.replace('\'', "''"), payload()),
     };
     let chunk = CHUNK.min(count);
     for first in (0..count).step_by(CHUNK) {
@@ -103,7 +111,8 @@ impl Rows {
     /// The further columns and values of a row, after channel, target and payload. `i` is the number of the row.
     fn columns_and_values(self, dialect: Dialect) -> (&'static str, String) {
         match self {
-            Self::Due | Self::Push => ("", String::new()),
+            Self::Due | Self::Push | Self::Hosts(_) => ("", String::new()),
+            Self::Noisy => (", tenant", ", 'noisy'".to_owned()),
             Self::Keyed(keys) => (", ordering_key", format!(", {}", concatenated(dialect, &format!("i % {keys}")))),
             Self::KeyedTomorrow => {
                 let (key, then) = (concatenated(dialect, "i"), from_now(dialect, 86_400));
@@ -133,6 +142,30 @@ fn concatenated(dialect: Dialect, number: &str) -> String {
     match dialect {
         Dialect::Postgres | Dialect::MySql => format!("concat('key ', {number})"),
         Dialect::Sqlite => format!("'key ' || ({number})"),
+    }
+}
+
+/// The host of this number, an address of loopback.
+pub(super) fn host(number: usize) -> String {
+    format!("127.{}.{}.{}", 1 + number / 62_500, number / 250 % 250, 1 + number % 250)
+}
+
+/// The same in SQL, in place of the address in `target`.
+fn of_hosts(dialect: Dialect, target: &str, hosts: usize) -> String {
+    let (before, after) = target.split_once("127.0.0.1").unwrap_or((target, ""));
+    let (number, quotient) = (format!("i % {hosts}"), if matches!(dialect, Dialect::MySql) { "DIV" } else { "/" });
+    let parts = [
+        format!("1 + ({number}) {quotient} 62500"),
+        format!("(({number}) {quotient} 250) % 250"),
+        format!("1 + ({number}) % 250"),
+    ];
+    match dialect {
+        Dialect::Postgres | Dialect::MySql => {
+            format!("concat('{before}127.', {}, '.', {}, '.', {}, '{after}')", parts[0], parts[1], parts[2])
+        }
+        Dialect::Sqlite => {
+            format!("'{before}127.' || ({}) || '.' || ({}) || '.' || ({}) || '{after}'", parts[0], parts[1], parts[2])
+        }
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Arrivals {
     slots: Vec<u32>,
     /// The times from commit to receiver, for bodies that name the time of their commit.
     pub(crate) latency: Percentiles,
+    /// The number of these bodies.
+    pub(crate) dated: u64,
 }
 
 impl Arrivals {
@@ -77,14 +79,17 @@ pub(super) struct Book {
     first: AtomicU64,
     last: AtomicU64,
     slots: Vec<AtomicU32>,
-    /// Whether bodies name the time of their commit. The first body without a time ends the search for all later ones.
+    /// Whether bodies may name the time of their commit. The first body without a time ends the search for all later ones,
+    /// unless bodies of both kinds are expected.
     dated: AtomicBool,
+    mixed: bool,
     latencies: Mutex<Vec<u32>>,
 }
 
 impl Book {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(mixed: bool) -> Self {
         Self {
+            mixed,
             began: Instant::now(),
             count: AtomicU64::new(0),
             first: AtomicU64::new(u64::MAX),
@@ -106,7 +111,7 @@ impl Book {
         if self.dated.load(Relaxed) {
             match age_of(body) {
                 Some(age) => self.latencies.lock().unwrap_or_else(PoisonError::into_inner).push(age),
-                None => self.dated.store(false, Relaxed),
+                None => self.dated.store(self.mixed, Relaxed),
             }
         }
     }
@@ -114,12 +119,14 @@ impl Book {
     pub(super) fn report(&self) -> Arrivals {
         let mut slots: Vec<u32> = self.slots.iter().map(|slot| slot.load(Relaxed)).collect();
         slots.truncate(slots.iter().rposition(|&slot| slot > 0).map_or(0, |last| last + 1));
+        let latencies = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
         Arrivals {
             count: self.count.load(Relaxed),
             first: self.first.load(Relaxed).min(self.last.load(Relaxed)),
             last: self.last.load(Relaxed),
             slots,
-            latency: Percentiles::of(self.latencies.lock().unwrap_or_else(PoisonError::into_inner).clone()),
+            latency: Percentiles::of(latencies.clone()),
+            dated: latencies.len() as u64,
         }
     }
 }
@@ -134,9 +141,9 @@ pub(super) fn current(book: &Mutex<Arc<Book>>) -> Arc<Book> {
     book.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Begins a new count at zero.
-pub(super) fn begin(book: &Mutex<Arc<Book>>) {
-    *book.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Book::new());
+/// Begins a new count at zero. Bodies with and without the time of their commit may come where they are `mixed`.
+pub(super) fn begin(book: &Mutex<Arc<Book>>, mixed: bool) {
+    *book.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Book::new(mixed));
 }
 
 #[cfg(test)]
@@ -146,7 +153,7 @@ mod tests {
     fn arrivals(slots: &[u32]) -> Arrivals {
         let count = slots.iter().copied().map(u64::from).sum();
         let last = u64::try_from(slots.len()).unwrap_or_default() * 50_000;
-        Arrivals { count, first: 0, last, slots: slots.to_vec(), latency: Percentiles::default() }
+        Arrivals { count, first: 0, last, slots: slots.to_vec(), latency: Percentiles::default(), dated: 0 }
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub(crate) struct Orders {
     pub(crate) commits: usize,
     /// The time from one commit to the next.
     pub(crate) every: Duration,
+    /// The number of tenants that take turns. 0: the messages name none.
+    pub(crate) tenants: usize,
     /// The number of connections.
     pub(crate) connections: u32,
     /// Whether to commit into a bare table, and send a bare request after each commit.
@@ -62,7 +64,7 @@ pub(crate) struct Committed {
 }
 
 pub(super) async fn commit(orders: Orders) -> anyhow::Result<Committed> {
-    let Orders { url, schema, target, commits, every, connections, bare, hints } = orders;
+    let Orders { url, schema, target, commits, every, tenants, connections, bare, hints } = orders;
     let database = Database::connect(&ConnectOptions { url: &url, schema: schema.as_deref(), connections }).await?;
     open_all(&database, connections).await?;
     let hints = hints.map(|Hints { url, tls_ca, outbox_id }| RedisHints::new(&url, &tls_ca, &outbox_id)).transpose()?;
@@ -70,10 +72,11 @@ pub(super) async fn commit(orders: Orders) -> anyhow::Result<Committed> {
     let mut tick = tokio::time::interval(every);
     tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let (began, mut running) = (Instant::now(), JoinSet::new());
-    for _ in 0..commits {
+    for number in 0..commits {
         tick.tick().await;
         let application = application.clone();
-        running.spawn(async move { application.commit_one().await });
+        let tenant = (tenants > 0).then(|| format!("quiet {}", number % tenants));
+        running.spawn(async move { application.commit_one(tenant).await });
     }
     let rate = crate::number::float(commits) / began.elapsed().as_secs_f64();
     let mut took = Vec::with_capacity(commits);
@@ -133,7 +136,7 @@ impl Application {
         Ok(Self { database, client, target, bare, hints, turns })
     }
 
-    async fn commit_one(&self) -> anyhow::Result<Duration> {
+    async fn commit_one(&self, tenant: Option<String>) -> anyhow::Result<Duration> {
         let began = Instant::now();
         let body = dated_payload();
         if self.bare {
@@ -141,8 +144,14 @@ impl Application {
             let request = self.client.post(&self.target).header("content-type", "application/json").body(body);
             request.send().await?.error_for_status()?.bytes().await?;
         } else {
-            self.insert("INSERT INTO outbox (channel, target, payload) VALUES ", &["http", &self.target, &body])
-                .await?;
+            let (values, tenant) = (["http", &self.target, &body], tenant.as_deref());
+            match tenant {
+                None => self.insert("INSERT INTO outbox (channel, target, payload) VALUES ", &values).await?,
+                Some(tenant) => {
+                    let values = [values[0], values[1], values[2], tenant];
+                    self.insert("INSERT INTO outbox (channel, target, payload, tenant) VALUES ", &values).await?;
+                }
+            }
         }
         let took = began.elapsed();
         if let Some(hints) = &self.hints {

@@ -14,8 +14,8 @@ use crate::usage::Usage;
 /// The requests to send.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Orders {
-    /// The URL of the receiver.
-    pub(crate) url: String,
+    /// The URLs of the receiver. Requests go to one after the other.
+    pub(crate) urls: Vec<String>,
     /// The number of requests.
     pub(crate) requests: usize,
     /// The number of requests in flight.
@@ -36,14 +36,14 @@ pub(crate) struct Posted {
 }
 
 pub(super) async fn post(orders: Orders) -> anyhow::Result<Posted> {
-    let Orders { url, requests, in_flight, clients, tls_ca } = orders;
+    let Orders { urls, requests, in_flight, clients, tls_ca } = orders;
     let clients: Vec<_> = (0..clients).map(|_| client(tls_ca.as_deref())).collect::<Result<_, _>>()?;
-    let left = Arc::new(AtomicUsize::new(requests));
+    let (left, urls) = (Arc::new(AtomicUsize::new(requests)), Arc::new(urls));
     let senders: Vec<_> = clients
         .iter()
         .cycle()
         .take(in_flight)
-        .map(|client| tokio::spawn(send_on(client.clone(), url.clone(), left.clone())))
+        .map(|client| tokio::spawn(send_on(client.clone(), urls.clone(), left.clone())))
         .collect();
     let mut took = Vec::with_capacity(requests);
     for sender in senders {
@@ -67,11 +67,12 @@ fn client(tls_ca: Option<&str>) -> reqwest::Result<reqwest::Client> {
 }
 
 /// Sends one request after the other until none is left. Returns the durations in microseconds.
-async fn send_on(client: reqwest::Client, url: String, left: Arc<AtomicUsize>) -> anyhow::Result<Vec<u32>> {
+async fn send_on(client: reqwest::Client, urls: Arc<Vec<String>>, left: Arc<AtomicUsize>) -> anyhow::Result<Vec<u32>> {
     let (body, mut took) = (payload(), Vec::new());
-    while left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
+    while let Ok(number) = left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)) {
         let began = Instant::now();
-        let request = client.post(&url).header("content-type", "application/json").body(body.clone());
+        let request =
+            client.post(&urls[number % urls.len()]).header("content-type", "application/json").body(body.clone());
         let answer = request.send().await?;
         if !answer.status().is_success() {
             bail!("the receiver of the bench answered {}", answer.status());

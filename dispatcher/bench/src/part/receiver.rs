@@ -1,6 +1,7 @@
 //! The receiver of webhooks. It reads only as much of HTTP/1.1 as it needs. It answers every request with 200, at once
 //! or after a pause. It counts each request and notes its time.
 
+use std::net::Ipv4Addr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,6 +22,8 @@ pub(crate) enum Kind {
     Webhooks {
         /// The time from a request to its answer.
         thinking: Duration,
+        /// Whether to listen at all addresses of loopback, each of them a host of its own.
+        hosts: bool,
     },
     /// A stand-in for FCM.
     Fcm,
@@ -49,6 +52,11 @@ impl Receiver {
         self.part.ask("begin").await
     }
 
+    /// The same, for bodies of which only some name the time of their commit.
+    pub(crate) async fn begin_mixed(&mut self) -> anyhow::Result<()> {
+        self.part.ask("begin mixed").await
+    }
+
     /// The requests since the count began.
     pub(crate) async fn count(&mut self) -> anyhow::Result<u64> {
         self.part.ask("count").await
@@ -62,15 +70,15 @@ impl Receiver {
 
 /// Receives until the bench closes the questions.
 pub(super) async fn serve(kind: Kind, mut questions: mpsc::UnboundedReceiver<String>) -> anyhow::Result<()> {
-    let book = Arc::new(Mutex::new(Arc::new(Book::new())));
+    let book = Arc::new(Mutex::new(Arc::new(Book::new(false))));
     match kind {
-        Kind::Webhooks { thinking } => say(&(listen(book.clone(), thinking).await?, ""))?,
+        Kind::Webhooks { thinking, hosts } => say(&(listen(book.clone(), thinking, hosts).await?, ""))?,
         Kind::Fcm => say(&push::listen(book.clone()).await?)?,
     }
     while let Some(question) = questions.recv().await {
         match question.as_str() {
-            "begin" => {
-                begin(&book);
+            "begin" | "begin mixed" => {
+                begin(&book, question != "begin");
                 say(&())?;
             }
             "count" => say(&current(&book).count.load(Relaxed))?,
@@ -81,12 +89,16 @@ pub(super) async fn serve(kind: Kind, mut questions: mpsc::UnboundedReceiver<Str
     Ok(())
 }
 
-async fn listen(book: Arc<Mutex<Arc<Book>>>, thinking: Duration) -> anyhow::Result<String> {
-    let listener = TcpListener::bind("127.0.0.1:0").await.context("no port on loopback")?;
-    let url = format!("http://{}/hook", listener.local_addr()?);
+async fn listen(book: Arc<Mutex<Arc<Book>>>, thinking: Duration, hosts: bool) -> anyhow::Result<String> {
+    // All of 127.0.0.0/8 is one interface: a socket listens at one of its addresses, or at every address of the machine.
+    let address = if hosts { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
+    let listener = TcpListener::bind((address, 0)).await.context("no port on loopback")?;
+    let url = format!("http://{}:{}/hook", Ipv4Addr::LOCALHOST, listener.local_addr()?.port());
     tokio::spawn(async move {
-        while let Ok((socket, _)) = listener.accept().await {
-            tokio::spawn(converse(socket, book.clone(), thinking));
+        while let Ok((socket, from)) = listener.accept().await {
+            if from.ip().is_loopback() {
+                tokio::spawn(converse(socket, book.clone(), thinking));
+            }
         }
     });
     Ok(url)

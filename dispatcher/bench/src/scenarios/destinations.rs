@@ -21,11 +21,11 @@ const THINKING: Duration = Duration::from_secs(10);
 
 /// Messages a second to the healthy destination.
 #[derive(Debug, Clone, Copy)]
-struct Rates {
+pub(super) struct Rates {
     /// From the first message to the last.
-    flowing: f64,
+    pub(super) flowing: f64,
     /// From the start of the term to the last message.
-    whole: f64,
+    pub(super) whole: f64,
 }
 
 pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
@@ -33,12 +33,12 @@ pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Ve
     let dead = TcpSocket::new_v4()?;
     dead.bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
     let dead_url = format!("http://{}/hook", dead.local_addr()?);
-    let slow = Receiver::start(Kind::Webhooks { thinking: THINKING }).await?;
+    let slow = Receiver::start(Kind::Webhooks { thinking: THINKING, hosts: false }).await?;
     let held = bench.plan.scaled(100_000);
     let mut rounds = Vec::new();
     for round in 1..=bench.plan.rounds {
         let alone = measure(bench, &[], rows).await?;
-        let beside = measure(bench, &[(&dead_url, held), (&slow.url, held)], rows).await?;
+        let beside = measure(bench, &[(Rows::Due, &dead_url, held), (Rows::Due, &slow.url, held)], rows).await?;
         let (before, after) = (alone.flowing, beside.flowing);
         say(&format!("destinations, round {round}: alone {before:.0}/s, beside the others {after:.0}/s"));
         rounds.push((alone, beside));
@@ -51,17 +51,22 @@ pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Ve
     Ok(vec![
         figure("R beside a dead and a slow destination", |rates| rates.flowing)
             .goal(Measure::Destinations, bench.grounds.dialect()),
-        figure("the same from the start of the term", |rates| rates.whole),
+        figure("the same from the start of the term", |rates| rates.whole)
+            .goal(Measure::DestinationsWhole, bench.grounds.dialect()),
         Figure::new("rows held, for either", Unit::Count, float(held)),
     ])
 }
 
 /// Inserts the `held` rows for other destinations, and then `rows` for the healthy destination. Measures the delivery
 /// of the latter.
-async fn measure(bench: &mut Bench<'_>, held: &[(&String, usize)], rows: usize) -> anyhow::Result<Rates> {
+pub(super) async fn measure(
+    bench: &mut Bench<'_>,
+    held: &[(Rows, &String, usize)],
+    rows: usize,
+) -> anyhow::Result<Rates> {
     let site = bench.grounds.site().await?;
-    for (target, count) in held {
-        rows::insert(&site.database, Rows::Due, *count, target).await?;
+    for (kind, target, count) in held {
+        rows::insert(&site.database, *kind, *count, target).await?;
     }
     rows::insert(&site.database, Rows::Due, rows, &bench.receiver.url).await?;
     rows::tidy(&site.database).await?;

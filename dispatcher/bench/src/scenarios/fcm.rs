@@ -58,7 +58,7 @@ async fn measure(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figur
 async fn bare_client(bench: &mut Bench<'_>, requests: usize) -> anyhow::Result<f64> {
     bench.receiver.begin().await?;
     let orders = poster::Orders {
-        url: format!("{}/v1/projects/bench/messages:send", bench.receiver.url),
+        urls: vec![format!("{}/v1/projects/bench/messages:send", bench.receiver.url)],
         requests,
         in_flight: IN_FLIGHT,
         clients: IN_FLIGHT.div_ceil(STREAMS as usize),

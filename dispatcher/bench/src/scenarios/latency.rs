@@ -42,7 +42,7 @@ pub(super) async fn run(bench: &mut Bench<'_>, commits: usize) -> anyhow::Result
     let mut rounds = Vec::new();
     for number in 1..=bench.plan.rounds {
         let site = bench.grounds.site().await?;
-        let bare = commit(bench, &site, commits, EVERY, true).await?;
+        let bare = commit(bench, &site, commits, EVERY, 0, true).await?;
         let (commit, product) = through_the_outbox(bench, &site, commits, EVERY).await?;
         let (_, lone) = through_the_outbox(bench, &site, commits.div_ceil(TO_A_LONE_ONE), EVERY_LONE).await?;
         bench.grounds.remove(site).await?;
@@ -78,11 +78,13 @@ pub(super) async fn run(bench: &mut Bench<'_>, commits: usize) -> anyhow::Result
     ])
 }
 
-async fn commit(
+/// Commits one row after the other. `tenants` take turns, where there are any.
+pub(super) async fn commit(
     bench: &Bench<'_>,
     site: &Site,
     commits: usize,
     every: Duration,
+    tenants: usize,
     bare: bool,
 ) -> anyhow::Result<Committed> {
     let config = &bench.grounds.config;
@@ -95,7 +97,7 @@ async fn commit(
     let (url, schema, target) = (site.url.clone(), site.schema.clone(), bench.receiver.url.clone());
     // SQLite has one writer, so several connections would only wait for each other.
     let connections = if url.starts_with("sqlite") { 1 } else { CONNECTIONS };
-    let orders = committer::Orders { url, schema, target, commits, every, connections, bare, hints };
+    let orders = committer::Orders { url, schema, target, commits, every, tenants, connections, bare, hints };
     Part::done(&Orders::Commit(orders)).await
 }
 
@@ -113,14 +115,14 @@ async fn through_the_outbox(
     rows::insert(&site.database, Rows::Due, 1, &bench.receiver.url).await?;
     arrived(bench, &mut replicas, 1).await?;
     bench.receiver.begin().await?;
-    let committed = commit(bench, site, commits, every, false).await?;
+    let committed = commit(bench, site, commits, every, 0, false).await?;
     arrived(bench, &mut replicas, commits).await?;
     let latency = bench.receiver.arrivals().await?.latency;
     replicas.stop().await?;
     Ok((committed, latency))
 }
 
-async fn arrived(bench: &mut Bench<'_>, replicas: &mut Replicas, messages: usize) -> anyhow::Result<()> {
+pub(super) async fn arrived(bench: &mut Bench<'_>, replicas: &mut Replicas, messages: usize) -> anyhow::Result<()> {
     let began = Instant::now();
     while float(bench.receiver.count().await?) < float(messages) {
         replicas.check()?;

@@ -5,7 +5,9 @@ mod beside;
 mod destinations;
 mod drain;
 mod enqueue;
+mod fair;
 mod fcm;
+mod hosts;
 mod idle;
 mod latency;
 mod snapshot;
@@ -33,6 +35,8 @@ pub(super) async fn run(bench: &mut Bench<'_>, scenario: Scenario) -> anyhow::Re
         Scenario::Idle => idle::run(bench).await?,
         Scenario::Fcm => fcm::run(bench, rows).await?,
         Scenario::Destinations => destinations::run(bench, rows).await?,
+        Scenario::Fair => fair::run(bench, rows).await?,
+        Scenario::Hosts => hosts::run(bench, rows).await?,
     };
     Ok(Findings { scenario, rows, figures })
 }
