@@ -188,6 +188,8 @@ pub(super) fn overlay(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
     use super::*;
 
     fn row(json: &str) -> Result<HeaderMap, String> {
@@ -253,6 +255,32 @@ mod tests {
             let refused = row(json).expect_err(json);
             assert!(refused.contains(said), "{json}: {refused}");
             assert!(!refused.contains("s3cret"), "{json}: {refused}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_row_says_its_headers_are_those_of_an_object_of_texts_or_are_refused(
+            names in proptest::collection::vec("[a-zA-Z-]{1,12}|\\PC{0,8}|host|cookie|x_a|[\\x00-\\x20]{1,3}", 0..6),
+            value in prop_oneof![
+                "\\PC{0,20}|.{0,8}".prop_map(Value::from),
+                any::<i32>().prop_map(Value::from),
+                Just(Value::Null),
+            ],
+        ) {
+            let json: serde_json::Map<_, _> = names.iter().map(|name| (name.clone(), value.clone())).collect();
+            if let Ok(headers) = row(&Value::Object(json).to_string()) {
+                for (name, sent) in &headers {
+                    prop_assert!(names.iter().any(|said| said.eq_ignore_ascii_case(name.as_str())), "{}", name);
+                    prop_assert_eq!(Some(sent.as_bytes()), value.as_str().map(str::as_bytes));
+                    prop_assert!(parse(name.as_str(), "").is_ok() && of_rows(name).is_ok());
+                }
+            }
+        }
+
+        #[test]
+        fn no_text_of_a_rows_headers_panics(json in "\\PC*|[\\[{\"]{0,200}") {
+            let _ = row(&json);
         }
     }
 }

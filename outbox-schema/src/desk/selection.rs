@@ -192,6 +192,8 @@ fn from_text<'de, D: Deserializer<'de>, T: FromStr<Err = &'static str>>(deserial
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -233,5 +235,40 @@ mod tests {
             assert_eq!(cursor.to_string().parse(), Ok(cursor));
         }
         assert!("17".parse::<Cursor>().is_err() && "a-b".parse::<Cursor>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_of_anything_is_a_cursor_that_is_written_as_it_was_read_or_is_refused(text in ".*|-?[0-9]{1,20}-[0-9]{1,20}") {
+            if let Ok(cursor) = text.parse::<Cursor>() {
+                prop_assert_eq!(cursor.to_string().parse(), Ok(cursor));
+            }
+        }
+
+        #[test]
+        fn a_text_of_anything_is_a_moment_that_databases_keep_or_is_refused(
+            text in ".*|[0-9]{1,20}[a-z]{1,6}|[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?",
+            now_us: i64,
+        ) {
+            if let Ok(moment) = text.parse::<Moment>() {
+                prop_assert!((FIRST..=LAST).contains(&moment.in_us(now_us)));
+                prop_assert_eq!(moment.to_string().parse(), Ok(moment));
+            }
+        }
+
+        #[test]
+        fn a_selection_of_any_field_is_what_it_says_or_is_refused(
+            field in "ids|filter|[a-z]{0,8}",
+            inner in "channel|reason|since|until|status_code|fingerprint|destination|[a-z_]{0,12}",
+            value in prop_oneof![any::<i64>().prop_map(serde_json::Value::from), ".{0,12}|2h".prop_map(serde_json::Value::from)],
+        ) {
+            for selection in [serde_json::json!({field.clone(): {inner.clone(): value.clone()}}), serde_json::json!({field.clone(): [value.clone()]})] {
+                if let Ok(read) = serde_json::from_value::<Selection>(selection.clone()) {
+                    let written = serde_json::to_value(&read).unwrap();
+                    prop_assert_eq!(serde_json::from_value::<Selection>(written).unwrap(), read.clone());
+                    prop_assert!(read != Selection::Filter(DeadLetterFilter::default()), "{} means all", selection);
+                }
+            }
+        }
     }
 }

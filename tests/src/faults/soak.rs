@@ -23,6 +23,11 @@ impl Dice {
         choices[self.0.random_range(0..choices.len())]
     }
 
+    /// A number below this.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0.random_range(0..end)
+    }
+
     /// A time up to this.
     pub fn up_to(&mut self, longest: Duration) -> Duration {
         longest.mul_f64(self.0.random::<f64>())

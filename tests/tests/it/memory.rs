@@ -67,7 +67,8 @@ async fn insert(outbox: &Outbox, receiver: &Receiver, messages: usize, bytes: us
 }
 
 /// The most memory that a process ever had, in KiB.
-fn peak_memory(process: Pid) -> usize {
+/// The most memory that a process has had at one time, in KiB.
+pub(crate) fn peak_memory(process: Pid) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     peak.trim().trim_end_matches(" kB").parse().unwrap()
