@@ -28,6 +28,8 @@ pub struct ConfiguredChannel {
     pub max_age: Duration,
     /// Whether a dead letter stops the later messages of its ordering key. A cancelled one never does.
     pub halts: bool,
+    /// Whether tenants of the channel take turns.
+    pub fair: bool,
 }
 
 impl Configured {
@@ -38,6 +40,7 @@ impl Configured {
             max_attempts: its.retry.max_attempts,
             max_age: its.retry.max_age,
             halts: its.on_dead_ordered == OnDeadOrdered::Halt,
+            fair: its.fair,
         };
         Self {
             channels: config.channels.iter().map(|(name, its)| (name.clone(), channel(its))).collect(),

@@ -30,7 +30,7 @@ pub struct InFlight {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The bytes of payload, by row.
+    /// The bytes of each row.
     messages: HashMap<MessageId, u64>,
     bytes: u64,
     /// Slots freed since rows were last claimed.
@@ -50,14 +50,14 @@ struct State {
 pub struct Room {
     /// The number of rows.
     pub messages: usize,
-    /// The bytes of payload.
+    /// The bytes of payload, target and headers.
     pub bytes: u64,
-    /// Whether nothing is in flight, so that one larger body may go alone.
+    /// Whether nothing is in flight.
     pub empty: bool,
 }
 
 impl InFlight {
-    /// A set of at most `max_messages` rows and `max_bytes` bytes of payload (or one larger row).
+    /// A set of at most `max_messages` rows and `max_bytes` bytes.
     pub fn new(max_messages: usize, max_bytes: u64) -> Self {
         Self { max_messages, max_bytes, state: Mutex::default(), freed: Notify::new() }
     }
@@ -102,7 +102,7 @@ impl InFlight {
         let mut state = self.state();
         state.freed_since_claim = 0;
         for message in messages {
-            let bytes = message.payload.len() as u64;
+            let bytes = message.weight();
             state.bytes += bytes;
             state.messages.insert(message.id(), bytes);
         }
@@ -235,7 +235,7 @@ mod tests {
     use crate::fixtures::mark;
 
     fn message(id: i64, bytes: usize) -> Message {
-        Message { payload: "x".repeat(bytes), ..crate::fixtures::message(id) }
+        Message { payload: "x".repeat(bytes), target: String::new(), ..crate::fixtures::message(id) }
     }
 
     #[test]

@@ -94,6 +94,8 @@ fn channel(config: &ChannelConfig, own: SocketAddr) -> Result<Channel, SetupErro
             max_age: retry.max_age,
         },
         limits: limits(config),
+        max_message_bytes: config.max_message_bytes,
+        fair: config.fair,
     })
 }
 

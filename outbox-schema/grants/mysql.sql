@@ -10,14 +10,16 @@
 -- mysql_times.sql the right to write times, for those who write UTC. The two columns to read tell which message a duplicate repeats;
 -- payloads stay unread. Whoever reads a column can also lock rows (FOR SHARE; FOR UPDATE on MariaDB), and claims pass over what is
 -- locked: mysql_strict.sql is for an application that is not trusted with that.
-GRANT INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, traceparent, tracestate),
+GRANT INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, traceparent, tracestate,
+              tenant),
       SELECT (id, idempotency_key)
     ON outbox TO APPLICATION;
 -- The view takes the same and shows nothing: for tools that read back what they wrote. MariaDB's INSERT ... RETURNING asks for
 -- the right to insert what it returns, the id too. MySQL knows no RETURNING, and a tool that writes an id of 0 there is told.
 /*M! GRANT SELECT, INSERT, SHOW VIEW ON outbox_new TO APPLICATION */;
 /*!80000 GRANT SELECT, SHOW VIEW,
-      INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, traceparent, tracestate)
+      INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, traceparent, tracestate,
+              tenant)
     ON outbox_new TO APPLICATION */;
 GRANT SELECT ON outbox_meta TO APPLICATION;
 

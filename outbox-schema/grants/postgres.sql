@@ -14,8 +14,8 @@
 -- asks for all columns is pointed at the view outbox_new, which takes the same and shows nothing.
 GRANT USAGE ON SCHEMA :"schema" TO :"application";
 GRANT INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, available_at, expires_at,
-              traceparent, tracestate, created_at),
-      SELECT (id, idempotency_key, channel, destination, payload_bytes, ordering_key, priority, shard, revision, status,
+              traceparent, tracestate, created_at, tenant),
+      SELECT (id, idempotency_key, channel, destination, tenant, payload_bytes, ordering_key, priority, shard, revision, status,
               dead_reason, attempts, max_attempts, available_at, deferred_from, expires_at, first_attempt_at,
               last_status_code, error_hash, created_at, finished_at, dead_at, fingerprint)
     ON :"schema".outbox TO :"application";
@@ -44,5 +44,6 @@ GRANT EXECUTE ON FUNCTION
     :"schema".outbox_new_key, :"schema".outbox_destination_of, :"schema".outbox_dead_at, :"schema".outbox_fingerprint_of,
     :"schema".outbox_begin_term, :"schema".outbox_require_term,
     :"schema".outbox_ordered_heads, :"schema".outbox_cancelling, :"schema".outbox_claimed, :"schema".outbox_claim_due,
-    :"schema".outbox_fit, :"schema".outbox_defer_unknown, :"schema".outbox_mark, :"schema".outbox_mark_delivered, :"schema".outbox_settle
+    :"schema".outbox_fit, :"schema".outbox_defer_unknown, :"schema".outbox_take, :"schema".outbox_taken_rows,
+    :"schema".outbox_turns, :"schema".outbox_fitting, :"schema".outbox_mark, :"schema".outbox_mark_delivered, :"schema".outbox_settle
     TO :"dispatcher";

@@ -38,6 +38,10 @@ pub struct ChannelTerms {
     /// The most rows of one destination in a claim, whatever room the claim gives it, where other channels may send
     /// more to it: 0 to `i32::MAX`.
     pub most: u32,
+    /// The largest message, in bytes of payload, target and headers. A larger one is claimed without being read.
+    pub max_message_bytes: u64,
+    /// Whether tenants of the channel take turns.
+    pub fair: bool,
 }
 
 /// What becomes of the messages behind a dead letter in its ordering key.
@@ -58,10 +62,8 @@ pub struct ClaimRequest<'a> {
     pub claim: ClaimId,
     /// The most rows.
     pub limit: u32,
-    /// The most bytes of payload, together.
+    /// The most bytes of payload, target and headers, together.
     pub max_bytes: u64,
-    /// Whether the first row may be larger than `max_bytes`: true where nothing else is in flight.
-    pub oversize: bool,
     /// Rows to leave out: rows in flight here, and rows of claims not yet settled. The caller takes this set before the
     /// call.
     pub excluded: &'a [MessageId],
@@ -76,8 +78,12 @@ pub struct ClaimRequest<'a> {
     pub closed: &'a [String],
     /// Channels whose rows the walk passes over, at any destination.
     pub closed_channels: &'a [String],
-    /// The most rows of these destinations. For others it is [`ChannelTerms::room`].
+    /// The most rows of these destinations. Others are strangers.
     pub rooms: &'a [DestinationRoom],
+    /// What strangers may get.
+    pub strangers: Strangers,
+    /// Whether tenants take turns, and where these begin. None where nothing is backed up.
+    pub turns: Option<Turns<'a>>,
     /// How long rows of an unknown channel are deferred.
     pub unknown_channel_delay: Duration,
     /// `lease.ttl`, the part of the settling time that a closed gate saves.
@@ -86,7 +92,53 @@ pub struct ClaimRequest<'a> {
     pub margin: Duration,
 }
 
+/// What the destinations may get of which a claim says nothing. One of them gets [`ChannelTerms::room`] at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Strangers {
+    /// The most rows, together.
+    pub rows: u32,
+    /// The most bytes, together.
+    pub bytes: u64,
+    /// Whether the claim asks about the strangers that it meets, where they are more than `rows`. It then claims nothing.
+    pub ask: bool,
+}
+
+/// Where the turns of tenants begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turns<'a> {
+    /// A place on the ring of the tenants of each channel: 0 to [`Turns::LAST`].
+    pub from: u64,
+    /// How many tenants of each channel are looked at.
+    pub tenants: u32,
+    /// Tenants that are looked at in any case: messages of theirs were claimed lately for destinations that answer.
+    pub served: &'a [Tenant],
+}
+
+/// Who takes turns with others in a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Tenant {
+    /// The channel.
+    pub channel: String,
+    /// What rows say as `tenant`, or else their destination.
+    pub name: String,
+}
+
+impl Turns<'_> {
+    /// The last place on the ring.
+    pub const LAST: u64 = (1 << 48) - 1;
+}
+
 impl ClaimRequest<'_> {
+    /// The most rows that a walk brings in all. In turns, those of each priority are wanted, and each head of an ordering key.
+    pub(crate) fn walk_limit(&self) -> i64 {
+        if self.turns.is_some() { i64::MAX } else { i64::from(self.limit) }
+    }
+
+    /// The channels whose tenants take no turns.
+    pub(crate) fn unfair(&self) -> Vec<&str> {
+        self.channels.iter().filter(|channel| !channel.fair).map(|channel| channel.name.as_str()).collect()
+    }
+
     /// The channels whose rows in doubt are not sent again. The claim keeps them: the poller that settles it may have
     /// other settings.
     pub(crate) fn at_most_once(&self) -> Vec<&str> {
@@ -104,6 +156,10 @@ pub struct Claimed {
     pub deferred: BTreeMap<String, u64>,
     /// Where the next walk may begin. None where it must begin at the same place, because rows were left.
     pub reached: Option<WalkStart>,
+    /// The strangers that were met, where the claim asks about them and claims nothing.
+    pub asked: Vec<String>,
+    /// Whether the claim took all rows that its walk met.
+    pub took_all: bool,
 }
 
 /// The priorities that a row can have: 0 to 3.

@@ -58,7 +58,10 @@ pub mod term;
 pub mod tls;
 
 #[cfg(feature = "dispatcher")]
-pub use claim::{ChannelTerms, ClaimId, ClaimRequest, Claimed, KeyStretch, OnDeadOrdered, OrderingKey, WalkStart};
+pub use claim::{
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, KeyStretch, OnDeadOrdered, OrderingKey, Strangers, Tenant, Turns,
+    WalkStart,
+};
 #[cfg(feature = "dispatcher")]
 pub use database::{ConnectError, ConnectOptions, Database, Dialect};
 #[cfg(feature = "dispatcher")]

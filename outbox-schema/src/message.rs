@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use crate::MessageId;
 use crate::store::lossy::Lossy;
+use crate::{MessageId, StoreError};
 
 /// Counts every decision taken about a row: each mark, settlement, redrive, edit and cancel raises it, and
 /// nothing lowers it. A claim records it and a mark compares it, so nobody decides about a row that has moved on.
@@ -62,6 +62,13 @@ pub struct Message {
     /// The destination: what is paused, limited and counted as one.
     #[sqlx(try_from = "Lossy<String>")]
     pub destination: String,
+    /// The bytes of payload, target and headers.
+    pub bytes: i64,
+    /// Whether the message is larger than its channel allows. Payload and headers are then empty: they were not read.
+    pub too_large: bool,
+    /// Why the database could not give payload and headers. Both are then empty.
+    #[sqlx(skip)]
+    pub unread: Option<String>,
     /// The payload: JSON as the database returns it, never re-serialised.
     #[sqlx(try_from = "Lossy<String>")]
     pub payload: String,
@@ -85,6 +92,9 @@ pub struct Message {
     /// has an outcome.
     #[sqlx(try_from = "Lossy<Option<String>>")]
     pub ordering_key: Option<String>,
+    /// The tenant, where the application named one.
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    pub tenant: Option<String>,
     /// Whether the channel's target is in `outbox_invalid_target`.
     pub target_is_gone: bool,
     /// The W3C trace context of the request that enqueued the message.
@@ -96,6 +106,29 @@ pub struct Message {
 }
 
 impl Message {
+    /// Takes in what the row says, which was read by itself. Where the database cannot give it, notes why.
+    ///
+    /// # Errors
+    /// The database did not answer.
+    pub(crate) fn read_apart(&mut self, body: Result<(String, Option<String>), StoreError>) -> Result<(), StoreError> {
+        match body {
+            Ok((payload, headers)) => (self.payload, self.headers) = (payload, headers),
+            Err(StoreError::Refused { source, .. }) => self.unread = Some(source.to_string()),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// The bytes of the message that are held in memory.
+    pub fn weight(&self) -> u64 {
+        (self.payload.len() + self.target.len() + self.headers.as_ref().map_or(0, String::len)) as u64
+    }
+
+    /// Who takes turns with others in the channel: the tenant that the row names, or else its destination.
+    pub fn whose_turn(&self) -> &str {
+        self.tenant.as_deref().unwrap_or(&self.destination)
+    }
+
     /// The row's primary key.
     pub fn id(&self) -> MessageId {
         MessageId(self.id)
@@ -152,6 +185,10 @@ mod tests {
             waited_ms: 0,
             created_ms: None,
             ordering_key: None,
+            bytes: 8,
+            too_large: false,
+            unread: None,
+            tenant: None,
             target_is_gone: false,
             traceparent: None,
             tracestate: None,

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use outbox_schema::{
     AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, ConnectOptions, Database, Holder, InDoubtPolicy, KeyStretch,
-    Mark, Message, OnDeadOrdered, Shard, Store, TermId, Verdict, WalkStart,
+    Mark, Message, OnDeadOrdered, Shard, Store, Strangers, TermId, Verdict, WalkStart,
 };
 use outbox_tests::servers;
 use sqlx::AssertSqlSafe;
@@ -86,6 +86,8 @@ async fn measure(name: &str, store: &dyn Store) {
         on_dead_ordered: if name.contains("halted") { OnDeadOrdered::Halt } else { OnDeadOrdered::Continue },
         room: LIMIT,
         most: 1_000_000,
+        max_message_bytes: 1 << 20,
+        fair: true,
     }];
     let holder = Holder::new("bench", &Uuid::new_v4().to_string());
     let opened = store.begin_term(Shard(0), &holder).await.unwrap();
@@ -97,7 +99,6 @@ async fn measure(name: &str, store: &dyn Store) {
             claim: ClaimId::mint(),
             limit: LIMIT,
             max_bytes: 64 << 20,
-            oversize: true,
             excluded: &[],
             from: WalkStart::default(),
             keys: KeyStretch::default(),
@@ -105,6 +106,8 @@ async fn measure(name: &str, store: &dyn Store) {
             closed: &[],
             closed_channels: &[],
             rooms: &[],
+            strangers: Strangers { rows: 1_000, bytes: 1 << 30, ask: false },
+            turns: None,
             unknown_channel_delay: Duration::from_mins(5),
             lease_ttl: Duration::from_secs(10),
             margin: Duration::from_secs(1),

@@ -42,6 +42,9 @@ pub(super) struct EnqueueArgs {
     /// Messages of the channel with the same key go out one at a time, in the order of their ids.
     #[arg(long, value_name = "KEY")]
     ordering_key: Option<String>,
+    /// Whom the message is sent for: tenants of a channel take turns [default: the destination].
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<String>,
     /// 0 to 3: higher ones go first [default: 0].
     #[arg(long)]
     priority: Option<u8>,
@@ -55,9 +58,9 @@ pub(super) struct EnqueueArgs {
     #[arg(long)]
     max_attempts: Option<u32>,
     /// Messages from a file of JSON lines instead (- for standard input): objects with channel, target, payload
-    /// and, where wanted, `idempotency_key`, `headers`, `ordering_key`, `priority`, `max_attempts`, `delay` and
-    /// `expires_in` ("10m"). All or none.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["channel", "target", "payload", "idempotency_key", "headers", "ordering_key", "priority", "delay", "expires_in", "max_attempts"])]
+    /// and, where wanted, `idempotency_key`, `headers`, `ordering_key`, `tenant`, `priority`, `max_attempts`, `delay`
+    /// and `expires_in` ("10m"). All or none.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["channel", "target", "payload", "idempotency_key", "headers", "ordering_key", "tenant", "priority", "delay", "expires_in", "max_attempts"])]
     lines: Option<PathBuf>,
     /// As JSON.
     #[arg(long)]
@@ -76,6 +79,7 @@ struct Line<'a> {
     #[serde(default)]
     headers: BTreeMap<String, String>,
     ordering_key: Option<String>,
+    tenant: Option<String>,
     priority: Option<u8>,
     max_attempts: Option<u32>,
     delay: Option<String>,
@@ -86,6 +90,7 @@ struct Line<'a> {
 struct Optional {
     key: Option<String>,
     ordering_key: Option<String>,
+    tenant: Option<String>,
     priority: Option<u8>,
     max_attempts: Option<u32>,
     delay: Option<Duration>,
@@ -193,10 +198,10 @@ fn in_words(enqueued: &[Enqueued]) -> String {
 
 fn from_args(args: EnqueueArgs) -> NewMessage {
     let EnqueueArgs { channel, target, payload, idempotency_key: key, headers, .. } = args;
-    let EnqueueArgs { ordering_key, priority, delay, expires_in, max_attempts, .. } = args;
+    let EnqueueArgs { ordering_key, tenant, priority, delay, expires_in, max_attempts, .. } = args;
     // clap requires these three where --lines is absent.
     let [channel, target, payload] = [channel, target, payload].map(Option::unwrap_or_default);
-    let optional = Optional { key, ordering_key, priority, max_attempts, delay, expires_in };
+    let optional = Optional { key, ordering_key, tenant, priority, max_attempts, delay, expires_in };
     complete(NewMessage::new(channel, target, payload), headers, optional)
 }
 
@@ -205,7 +210,7 @@ fn complete(
     headers: impl IntoIterator<Item = (String, String)>,
     optional: Optional,
 ) -> NewMessage {
-    let Optional { key, ordering_key, priority, max_attempts, delay, expires_in } = optional;
+    let Optional { key, ordering_key, tenant, priority, max_attempts, delay, expires_in } = optional;
     for (name, value) in headers {
         message = message.header(name, value);
     }
@@ -214,6 +219,9 @@ fn complete(
     }
     if let Some(key) = ordering_key {
         message = message.ordering_key(key);
+    }
+    if let Some(tenant) = tenant {
+        message = message.tenant(tenant);
     }
     if let Some(priority) = priority {
         message = message.priority(priority);
@@ -253,6 +261,7 @@ fn from_line(line: &str) -> anyhow::Result<NewMessage> {
     let optional = Optional {
         key: line.idempotency_key,
         ordering_key: line.ordering_key,
+        tenant: line.tenant,
         priority: line.priority,
         max_attempts: line.max_attempts,
         delay: time("delay", line.delay)?,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
-use outbox_schema::desk::{TermEntry, Vitals};
+use outbox_schema::desk::{COUNTED, TenantVitals, TermEntry, Vitals};
 use outbox_schema::{Database, channel_name};
 
 use super::session::OutboxAccess;
@@ -40,6 +40,9 @@ fn in_words(status: &Status) -> String {
     let mut text = pollers(&status.shards);
     text.push('\n');
     text.push_str(&channels(&status.vitals));
+    for tenant in &status.vitals.tenants {
+        let _ = writeln!(text, "{}", in_one_line(&loaded(tenant)));
+    }
     for channel in &status.not_configured {
         let (name, fate) = (in_one_line(channel), what_it_waits_for(channel));
         let _ = writeln!(text, "not configured: channel \"{name}\": {fate}");
@@ -59,6 +62,13 @@ fn in_words(status: &Status) -> String {
     text.push('\n');
     text.push_str(&terms(&status.last_terms, &status.shards));
     text
+}
+
+/// What one of the tenants has that have most.
+fn loaded(tenant: &TenantVitals) -> String {
+    let more = if tenant.due >= COUNTED { " or more" } else { "" };
+    let since = tenant.lag_ms.map_or_else(String::new, |ms| format!(", the first of them for {}", span(ms)));
+    format!("much is due: tenant {} of channel {} has {}{more}{since}", tenant.tenant, tenant.channel, tenant.due)
 }
 
 /// What happens to the messages of a channel that is not configured.

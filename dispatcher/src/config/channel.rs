@@ -22,6 +22,10 @@ pub struct ChannelConfig {
     pub max_in_flight: Option<usize>,
     /// The most messages a second to one destination. None: no limit.
     pub rate: Option<f64>,
+    /// The largest message, in bytes of payload, target and headers.
+    pub max_message_bytes: u64,
+    /// Whether tenants of the channel take turns.
+    pub fair: bool,
     /// The kind of the channel, with the settings of that kind alone.
     pub kind: ChannelKind,
 }

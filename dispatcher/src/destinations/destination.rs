@@ -11,7 +11,7 @@ use super::breaker::{Breaker, Sign, Turn};
 use super::holds::Holds;
 use super::rate::{Bucket, REST};
 use super::window::{Slots, Window};
-use super::{FAILURES_FORGOTTEN, FAR, FORGOTTEN, Limits, Ruling};
+use super::{ANSWERS_FORGOTTEN, FAILURES_FORGOTTEN, FAR, FORGOTTEN, Limits, REST_BEGINS, Ruling};
 
 /// The time between rows that come due again after a pause, so that the probes find few of them due.
 const AFTER_A_PAUSE: Duration = Duration::from_millis(1);
@@ -33,6 +33,8 @@ pub(super) struct Situation {
     pub(super) slots: Slots,
     /// How many more messages all slow destinations together may get.
     pub(super) for_the_slow: usize,
+    /// How many more bytes.
+    pub(super) bytes_for_the_slow: u64,
 }
 
 /// What a destination may be sent now.
@@ -134,6 +136,12 @@ impl Destination {
         destination
     }
 
+    /// The same destination as one that the settings name, and no row: it is no stranger.
+    pub(super) fn of_the_settings(mut self) -> Self {
+        self.window.of_the_settings();
+        self
+    }
+
     /// Notes that messages of `channel` go to the destination too.
     fn serve(&mut self, channel: &str, allowed: &HashMap<String, Limits>, burst: usize, now: Instant) {
         if !self.channels.iter().any(|known| known == channel) {
@@ -205,10 +213,10 @@ impl Destination {
         self.comes_back = true;
     }
 
-    /// Notes that a message of `channel` was claimed.
-    pub(super) fn admitted(&mut self, channel: &str, allowed: &HashMap<String, Limits>, now: Instant) {
+    /// Notes that a message of `channel`, of so many bytes, was claimed.
+    pub(super) fn admitted(&mut self, channel: &str, bytes: u64, allowed: &HashMap<String, Limits>, now: Instant) {
         self.serve(channel, allowed, 1, now);
-        self.window.admitted(1, now);
+        self.window.admitted(1, bytes, now);
         self.breaker.let_through();
         if let Some(bucket) = &mut self.bucket {
             bucket.take(1, now);
@@ -216,14 +224,23 @@ impl Destination {
         self.used = now;
     }
 
-    pub(super) fn released(&mut self, now: Instant) {
-        self.window.released();
+    pub(super) fn released(&mut self, bytes: u64, now: Instant) {
+        self.window.released(bytes);
         self.breaker.learn(Sign::None, self.window.in_flight, now);
     }
 
-    /// Learns from an attempt that ended. `name` is the name of this destination.
-    pub(super) fn answered(&mut self, name: &str, sign: Sign, took: Duration, slots: Slots, now: Instant) -> Ruling {
-        self.window.released();
+    /// Learns from an attempt that ended. `name` is the name of this destination, and `bytes` those of the message.
+    pub(super) fn answered(
+        &mut self,
+        name: &str,
+        sign: Sign,
+        bytes: u64,
+        took: Duration,
+        slots: Slots,
+        now: Instant,
+    ) -> Ruling {
+        self.window.released(bytes);
+        self.window.has_answered |= sign == Sign::Good;
         if sign != Sign::None {
             let most = slots.share(self.limits.max_in_flight, self.window.is_slow(now));
             self.window.answered(took, most, now);
@@ -267,7 +284,8 @@ impl Destination {
         let slow = self.window.is_slow(at.now);
         let share = at.slots.share(self.limits.max_in_flight, slow);
         let together = if slow && self.limits.max_in_flight.is_none() { at.for_the_slow } else { usize::MAX };
-        match self.window.room(share).min(together) {
+        let bytes = if slow { self.window.messages_of(at.bytes_for_the_slow) } else { usize::MAX };
+        match self.window.room(share).min(together).min(bytes) {
             0 if slow || self.window.silent_in(at.now).is_zero() => {
                 Err(Standing::Closed(Closed::Slow { pace: self.window.pace(at.now), share }))
             }
@@ -280,6 +298,26 @@ impl Destination {
     pub(super) fn in_flight_if_slow(&self, now: Instant) -> usize {
         let shares = self.limits.max_in_flight.is_none() && self.window.is_slow(now);
         if shares { self.window.in_flight } else { 0 }
+    }
+
+    /// The bytes in flight, where the destination is slow.
+    pub(super) fn bytes_if_slow(&self, now: Instant) -> u64 {
+        if self.window.is_slow(now) { self.window.bytes } else { 0 }
+    }
+
+    /// Whether the destination has never answered.
+    pub(super) fn is_stranger(&self) -> bool {
+        !self.window.has_answered
+    }
+
+    /// The messages in flight, and their bytes.
+    pub(super) fn in_flight(&self) -> (usize, u64) {
+        (self.window.in_flight, self.window.bytes)
+    }
+
+    /// How long nothing was sent to the destination.
+    pub(super) fn unused_for(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.used)
     }
 
     /// How the destination's rows are to be deferred, if they are.
@@ -354,12 +392,25 @@ impl Destination {
         Some(rising_for)
     }
 
+    /// Whether nothing about the destination is to be remembered any longer.
     pub(super) fn is_forgettable(&self, now: Instant) -> bool {
-        let rest = if self.breaker.has_failed { FAILURES_FORGOTTEN } else { FORGOTTEN };
-        let at_rest = self.window.in_flight == 0 && now - self.used >= rest;
-        at_rest
+        let rest = match (self.window.has_answered, self.breaker.has_failed) {
+            (true, _) => ANSWERS_FORGOTTEN,
+            (false, true) => FAILURES_FORGOTTEN,
+            (false, false) => FORGOTTEN,
+        };
+        self.unused_for(now) >= rest
+    }
+
+    /// Whether the destination has nothing in flight, nothing holds it, and nothing waits to be brought back.
+    pub(super) fn is_at_rest(&mut self, now: Instant) -> bool {
+        self.window.in_flight == 0
+            && self.unused_for(now) >= REST_BEGINS
             && self.paused.on(now).is_none()
-            && self.breaker.is_closed()
+            && (self.breaker.is_closed()
+                || (self.breaker.open_for(now).is_none() && self.unused_for(now) >= FAILURES_FORGOTTEN))
+            // A rate is kept to also where a message comes now and then.
+            && self.bucket.as_mut().is_none_or(|bucket| bucket.is_full(now))
             && self.aside_until <= now
             && !self.comes_back
     }

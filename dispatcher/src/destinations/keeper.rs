@@ -211,7 +211,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn rows_are_put_aside_a_twentieth_of_the_time() {
-        let destinations = Arc::new(Destinations::new(8, HashMap::new()));
+        let destinations = Arc::new(Destinations::new(8, 1_000_000, HashMap::new()));
         let store = Arc::new(Endless { batches: AtomicU64::default(), destinations: destinations.clone() });
         let in_flight = Arc::new(InFlight::new(8, 1024));
         let keeper = Keeper { store: store.clone(), destinations, in_flight, wakeup: Arc::new(Notify::new()) };

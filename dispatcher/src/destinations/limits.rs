@@ -13,10 +13,19 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// How many messages a destination gets before anything is known of it.
+    /// How many messages a destination that a row names gets before anything is known of it.
     pub fn first_room(&self, slots: usize) -> u32 {
+        self.room_of(window::STRANGER, slots)
+    }
+
+    /// The same of the destination that the settings of the channel name.
+    pub(super) fn own_room(&self, slots: usize) -> u32 {
+        self.room_of(window::FIRST, slots)
+    }
+
+    fn room_of(&self, first: usize, slots: usize) -> u32 {
         let burst = self.rate.map_or(usize::MAX, |rate| rate.burst());
-        let first = window::FIRST.min(Slots { all: slots, alone: false }.share(self.max_in_flight, false)).min(burst);
+        let first = first.min(Slots { all: slots, alone: false }.share(self.max_in_flight, false)).min(burst);
         u32::try_from(first).unwrap_or(u32::MAX)
     }
 

@@ -15,13 +15,13 @@ mod limits;
 mod rate;
 mod window;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use outbox_adapters::Answer;
 use outbox_schema::destination::{Aside, ByHandChange, DestinationRoom, DestinationState};
-use outbox_schema::{Message, Outcome, Pause, PauseKind, Scope};
+use outbox_schema::{Message, Outcome, Pause, PauseKind, Scope, Strangers};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -42,10 +42,23 @@ const FORGOTTEN: Duration = Duration::from_mins(1);
 /// The same where an attempt has failed. Its later successes tell a message at fault from a destination that is down.
 const FAILURES_FORGOTTEN: Duration = Duration::from_mins(10);
 
+/// The same where the destination has answered, so that it is no stranger.
+const ANSWERS_FORGOTTEN: Duration = Duration::from_hours(1);
+
+/// How long after its last message a destination is at rest.
+const REST_BEGINS: Duration = Duration::from_secs(1);
+
+/// The most destinations at rest that are remembered. Those go first that were not used for longest.
+const MOST_AT_REST: usize = 16_384;
+
+/// The most idle destinations of which a claim is told. It asks about others where it meets many.
+const MOST_TOLD: usize = 512;
+
 /// The destinations that this process sends to.
 #[derive(Debug)]
 pub struct Destinations {
     slots: usize,
+    max_bytes: u64,
     state: Mutex<State>,
     answered: Notify,
     /// Notified when rows are to be brought back.
@@ -56,7 +69,10 @@ pub struct Destinations {
 struct State {
     /// The limits of each configured channel.
     allowed: HashMap<String, Limits>,
+    /// Destinations that messages are sent to now, or that something holds.
     known: HashMap<String, Destination>,
+    /// Destinations of which only what they are is remembered. No claim looks at them.
+    at_rest: HashMap<String, Destination>,
     credentials: Credentials,
     /// The last known change by hand of each destination.
     by_hand: HashMap<String, i64>,
@@ -70,14 +86,16 @@ struct State {
 }
 
 /// What a claim must know about destinations.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Admission {
     /// Destinations that take nothing for now: their rows are on hold.
     pub closed: Vec<String>,
     /// Channels that take nothing for now, at any destination.
     pub closed_channels: Vec<String>,
-    /// The room of other destinations. A destination without an entry has the room of its channel.
+    /// The room of other destinations. Those without an entry are strangers.
     pub rooms: Vec<DestinationRoom>,
+    /// What strangers may get together.
+    pub strangers: Strangers,
 }
 
 /// What an attempt means for its destination.
@@ -91,17 +109,19 @@ pub struct Ruling {
 }
 
 impl Destinations {
-    /// No destination is known yet. `allowed` are the limits of the channels, and `slots` is `dispatch.max_in_flight`.
-    pub fn new(slots: usize, allowed: HashMap<String, Limits>) -> Self {
+    /// No destination is known yet. `allowed` are the limits of the channels, `slots` is `dispatch.max_in_flight` and
+    /// `max_bytes` the setting of that name.
+    pub fn new(slots: usize, max_bytes: u64, allowed: HashMap<String, Limits>) -> Self {
         let state = Mutex::new(State { allowed, ..State::default() });
-        Self { slots, state, answered: Notify::new(), recovery: Notify::new() }
+        Self { slots, max_bytes, state, answered: Notify::new(), recovery: Notify::new() }
     }
 
     /// Takes over the limits of new channels. Rows that waited for one of these channels come back.
     pub fn reconfigure(&self, allowed: HashMap<String, Limits>) {
         let now = Instant::now();
         let mut state = self.state();
-        for destination in state.known.values_mut() {
+        let State { known, at_rest, .. } = &mut *state;
+        for destination in known.values_mut().chain(at_rest.values_mut()) {
             destination.reconfigure(&allowed, now);
         }
         state.allowed = allowed;
@@ -134,11 +154,24 @@ impl Destinations {
         }
     }
 
-    /// What the next claim may take.
-    pub fn admission(&self) -> Admission {
-        let mut admission = Admission::default();
+    /// What the next claim may take. No message is larger than `largest`, in bytes.
+    pub fn admission(&self, largest: u64) -> Admission {
+        let mut admission = Admission {
+            closed: Vec::new(),
+            closed_channels: Vec::new(),
+            rooms: Vec::new(),
+            strangers: Strangers { rows: 0, bytes: 0, ask: true },
+        };
+        let tell_all = self.state().known.len() <= MOST_TOLD;
+        let (mut rows, mut bytes) = (0, 0);
         self.survey(|name, destination, at| {
-            let room = match destination.standing(at) {
+            let standing = destination.standing(at);
+            let (in_flight, of_bytes) = destination.in_flight();
+            let stranger = destination.is_stranger();
+            if stranger {
+                (rows, bytes) = (rows + in_flight, bytes + of_bytes);
+            }
+            let room = match standing {
                 Standing::Closed(closed) => {
                     if closed.holds_a_channel() {
                         admission.closed_channels.push(name.to_owned());
@@ -146,11 +179,51 @@ impl Destinations {
                     return admission.closed.push(name.to_owned());
                 }
                 Standing::Full { .. } => 0,
+                // It has what a stranger gets.
+                Standing::Room(_) if stranger && in_flight > 0 => 0,
+                // As if nothing were known of it.
+                Standing::Room(_) if stranger || (in_flight == 0 && !tell_all) => return,
                 Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
             };
             admission.rooms.push(DestinationRoom { destination: name.to_owned(), room });
         });
+        let state = self.state();
+        let unmet = state.allowed.iter().filter(|(channel, _)| !state.known.contains_key(*channel));
+        admission.rooms.extend(unmet.map(|(channel, limits)| DestinationRoom {
+            destination: channel.clone(),
+            room: limits.own_room(self.slots),
+        }));
+        drop(state);
+        let all = Slots { all: self.slots, alone: false }.of_strangers();
+        admission.strangers.rows = u32::try_from(all.saturating_sub(rows)).unwrap_or(u32::MAX);
+        // The largest message that there may be goes where none is on its way.
+        admission.strangers.bytes = match bytes {
+            0 => (self.max_bytes / 8).max(largest),
+            bytes => (self.max_bytes / 8).saturating_sub(bytes),
+        };
         admission
+    }
+
+    /// Adds the room of those of these destinations that are no strangers. A claim met them, and knew nothing of them.
+    pub fn introduce(&self, admission: &mut Admission, met: Vec<String>) {
+        let mut state = self.state();
+        for name in &met {
+            if let Some(destination) = state.at_rest.remove(name) {
+                state.known.insert(name.clone(), destination);
+            }
+        }
+        drop(state);
+        let met: HashSet<String> = met.into_iter().collect();
+        self.survey(|name, destination, at| {
+            if met.contains(name) && !destination.is_stranger() {
+                let room = match destination.standing(at) {
+                    Standing::Closed(_) | Standing::Full { .. } => 0,
+                    Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
+                };
+                admission.rooms.push(DestinationRoom { destination: name.to_owned(), room });
+            }
+        });
+        admission.strangers.ask = false;
     }
 
     /// Whether a destination that answers quickly is full. A claim then brings little before some answers are in.
@@ -160,20 +233,45 @@ impl Destinations {
         full
     }
 
+    /// Whether due messages may have been left because their destinations have what they may get.
+    pub fn limits_claims(&self) -> bool {
+        let mut limits = false;
+        self.survey(|_, destination, at| {
+            limits |= match destination.standing(at) {
+                Standing::Full { .. } | Standing::Closed(Closed::Probing | Closed::Slow { .. }) => true,
+                Standing::Room(_) => destination.is_stranger() && destination.in_flight().0 > 0,
+                Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. } | Closed::OverRate { .. }) => false,
+            };
+        });
+        limits
+    }
+
+    /// Those of these messages that are for a destination which has answered.
+    pub fn answering<'a>(&self, messages: &'a [Message]) -> Vec<&'a Message> {
+        let state = self.state();
+        let known = |name: &String| state.known.get(name).or_else(|| state.at_rest.get(name));
+        let answers = |message: &&Message| known(&message.destination).is_some_and(|known| !known.is_stranger());
+        messages.iter().filter(answers).collect()
+    }
+
     /// Notes that these messages were claimed.
     pub fn admitted(&self, messages: &[Message]) {
         let now = Instant::now();
         let mut state = self.state();
-        let State { allowed, known, .. } = &mut *state;
-        for Message { channel, destination, .. } in messages {
-            if let Some(known) = known.get_mut(destination) {
-                known.admitted(channel, allowed, now);
-                continue;
-            }
-            let first = allowed.get(channel).copied().unwrap_or_default().first_room(self.slots);
-            let mut new = Destination::of(channel, allowed, first as usize, now);
-            new.admitted(channel, allowed, now);
-            known.insert(destination.clone(), new);
+        let State { allowed, known, at_rest, .. } = &mut *state;
+        for message in messages {
+            let Message { channel, destination, .. } = message;
+            let known = known.entry(destination.clone()).or_insert_with(|| {
+                at_rest.remove(destination).unwrap_or_else(|| {
+                    let limits = allowed.get(channel).copied().unwrap_or_default();
+                    if destination == channel {
+                        Destination::of(channel, allowed, limits.own_room(self.slots) as usize, now).of_the_settings()
+                    } else {
+                        Destination::of(channel, allowed, limits.first_room(self.slots) as usize, now)
+                    }
+                })
+            });
+            known.admitted(channel, message.weight(), allowed, now);
         }
     }
 
@@ -185,7 +283,8 @@ impl Destinations {
         let mut ruling = Ruling::default();
         let slots = self.slots(&state);
         if let Some(destination) = state.known.get_mut(&message.destination) {
-            ruling = destination.answered(&message.destination, sign(message, answer), took, slots, now);
+            ruling =
+                destination.answered(&message.destination, sign(message, answer), message.weight(), took, slots, now);
             if destination.comes_back_now(now) {
                 self.recovery.notify_one();
             }
@@ -219,7 +318,7 @@ impl Destinations {
     /// Notes that no attempt is made to deliver the admitted `message`.
     pub fn released(&self, message: &Message) {
         if let Some(destination) = self.state().known.get_mut(&message.destination) {
-            destination.released(Instant::now());
+            destination.released(message.weight(), Instant::now());
         }
         self.answered.notify_waiters();
     }
@@ -331,10 +430,21 @@ impl Destinations {
         known.filter_map(|(name, destination)| Some((name.clone(), destination.rising_to_save(now)?))).collect()
     }
 
-    /// Forgets destinations of which nothing must be kept.
+    /// Lets destinations rest that nothing is sent to, and forgets those of which nothing must be kept.
     fn prune(&self) {
         let now = Instant::now();
-        self.state().known.retain(|_, destination| !destination.is_forgettable(now));
+        let mut state = self.state();
+        let State { known, at_rest, .. } = &mut *state;
+        at_rest.extend(known.extract_if(|_, destination| destination.is_at_rest(now)));
+        at_rest.retain(|_, destination| !destination.is_forgettable(now));
+        if let Some(too_many) = at_rest.len().checked_sub(MOST_AT_REST).filter(|too_many| *too_many > 0) {
+            // Those first that never answered, then those that rest for longest.
+            let worth = |destination: &Destination| (destination.is_stranger(), destination.unused_for(now));
+            let mut worths: Vec<_> = at_rest.values().map(worth).collect();
+            let (_, least, _) = worths.select_nth_unstable_by(too_many - 1, |one, other| other.cmp(one));
+            let least = *least;
+            at_rest.retain(|_, destination| worth(destination) < least);
+        }
     }
 
     fn waits_for_answers(&self) -> bool {
@@ -355,14 +465,20 @@ impl Destinations {
         let mut state = self.state();
         let slots = self.slots(&state);
         let slow: usize = state.known.values().map(|destination| destination.in_flight_if_slow(now)).sum();
-        let moment = Situation { now, slots, for_the_slow: slots.of_the_slow().saturating_sub(slow) };
+        let slow_bytes: u64 = state.known.values().map(|destination| destination.bytes_if_slow(now)).sum();
+        let moment = Situation {
+            now,
+            slots,
+            for_the_slow: slots.of_the_slow().saturating_sub(slow),
+            bytes_for_the_slow: (self.max_bytes / 2).saturating_sub(slow_bytes),
+        };
         for (name, destination) in &mut state.known {
             look(name, destination, &moment);
         }
     }
 
     fn slots(&self, state: &State) -> Slots {
-        Slots { all: self.slots, alone: state.known.len() <= 1 }
+        Slots { all: self.slots, alone: state.known.len() + state.at_rest.len() <= 1 }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -378,8 +494,13 @@ impl State {
 
     /// The destination of this name, which may be that of a channel.
     fn destination(&mut self, name: &str, now: Instant) -> &mut Destination {
-        let Self { allowed, known, .. } = self;
-        known.entry(name.to_owned()).or_insert_with(|| Destination::of(name, allowed, 0, now))
+        let Self { allowed, known, at_rest, .. } = self;
+        known.entry(name.to_owned()).or_insert_with(|| {
+            at_rest.remove(name).unwrap_or_else(|| {
+                let destination = Destination::of(name, allowed, 0, now);
+                if allowed.contains_key(name) { destination.of_the_settings() } else { destination }
+            })
+        })
     }
 }
 

@@ -75,6 +75,11 @@ impl Bucket {
         whole(self.tokens)
     }
 
+    /// Whether as much is saved up as can be.
+    pub(super) fn is_full(&mut self, now: Instant) -> bool {
+        self.available(now) >= self.limit.burst()
+    }
+
     /// Takes the tokens of messages that go.
     pub(super) fn take(&mut self, messages: usize, now: Instant) {
         #[expect(clippy::cast_precision_loss, reason = "a number of messages")]

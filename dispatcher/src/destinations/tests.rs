@@ -3,6 +3,7 @@
 use outbox_schema::DeadReason;
 use outbox_schema::destination::Ramp;
 
+use super::window::FIRST;
 use super::*;
 
 const SLOTS: usize = 512;
@@ -10,7 +11,7 @@ const LONGEST: Duration = Duration::from_hours(1);
 const QUICK: Duration = Duration::from_millis(2);
 
 fn destinations(limits: Limits) -> Destinations {
-    Destinations::new(SLOTS, HashMap::from([("hook".to_owned(), limits)]))
+    Destinations::new(SLOTS, 64 << 20, HashMap::from([("hook".to_owned(), limits)]))
 }
 
 fn to(destination: &str) -> Message {
@@ -35,18 +36,31 @@ impl Destinations {
         self.answered(&to(destination), answer, took, LONGEST)
     }
 
+    /// Answers what it was sent, and so often that its window is no limit to a few.
+    fn answers(&self, destination: &str) {
+        for _ in 0..FIRST {
+            self.answered(&to(destination), &delivered(), QUICK, LONGEST);
+        }
+    }
+
     fn room_at(&self, destination: &str) -> Option<u32> {
-        self.admission().rooms.into_iter().find(|room| room.destination == destination).map(|room| room.room)
+        self.admission(1 << 20).rooms.into_iter().find(|room| room.destination == destination).map(|room| room.room)
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        let state = self.state();
+        state.known.contains_key(name) || state.at_rest.contains_key(name)
     }
 
     fn is_closed(&self, destination: &str) -> bool {
-        self.admission().closed.iter().any(|closed| closed == destination)
+        self.admission(1 << 20).closed.iter().any(|closed| closed == destination)
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_destination_that_is_down_is_left_alone_and_its_messages_keep_their_attempts() {
     let destinations = destinations(Limits::default());
+    destinations.send("down", &delivered(), QUICK);
     for _ in 0..4 {
         assert_eq!(destinations.send("down", &failed(), QUICK), Ruling::default());
     }
@@ -120,6 +134,7 @@ async fn a_refused_message_is_no_sign_that_its_destination_is_down() {
 async fn a_message_that_is_refused_before_it_is_sent_is_no_sign_that_its_destination_works() {
     let destinations = destinations(Limits::default());
     let refused = answer(Outcome::Dead { reason: DeadReason::Permanent });
+    destinations.send("down", &delivered(), QUICK);
     let opened = (0..5).find_map(|_| destinations.send("down", &failed(), QUICK).pause).expect("the breaker opens");
     tokio::time::advance(opened.remaining).await;
     assert_eq!(destinations.room_at("down"), Some(3), "it is probed");
@@ -154,7 +169,9 @@ async fn slow_destinations_together_hold_half_of_the_slots() {
         }
     }
     let mut admitted = 0;
-    while let Some(room) = destinations.admission().rooms.into_iter().find(|room| room.room > 0) {
+    while let Some(room) =
+        destinations.admission(1 << 20).rooms.into_iter().find(|room| room.room > 0 && room.destination != "hook")
+    {
         destinations.admitted(&[to(&room.destination)]);
         admitted += 1;
     }
@@ -216,7 +233,7 @@ async fn a_credential_that_is_refused_closes_the_channel() {
     let pause = ruling.pause.expect("it is paused");
     assert_eq!((pause.destination.as_str(), pause.kind), ("hook", PauseKind::Barred));
     assert!(destinations.is_closed("hook") && !destinations.is_closed("a"));
-    assert_eq!(destinations.admission().closed_channels, ["hook"]);
+    assert_eq!(destinations.admission(1 << 20).closed_channels, ["hook"]);
     assert!(destinations.aside().iter().all(|aside| aside.whole_channel));
 }
 
@@ -271,7 +288,7 @@ async fn a_credential_that_five_targets_refuse_closes_the_channel_until_somethin
     let pause = ruling.pause.expect("it is paused");
     assert_eq!((pause.destination.as_str(), pause.kind, pause.remaining), ("hook", PauseKind::Barred, minute));
     assert_eq!(ruling.deferred, Some(minute), "no attempt is counted");
-    assert_eq!(destinations.admission().closed_channels, ["hook"]);
+    assert_eq!(destinations.admission(1 << 20).closed_channels, ["hook"]);
 
     tokio::time::advance(minute).await;
     assert!(!destinations.is_closed("hook"));
@@ -292,7 +309,7 @@ async fn a_destination_that_bears_its_channels_name_does_not_close_the_channel_b
         destinations.send("hook", &failed(), QUICK);
     }
     assert!(destinations.is_closed("hook"));
-    assert!(destinations.admission().closed_channels.is_empty());
+    assert!(destinations.admission(1 << 20).closed_channels.is_empty());
     assert!(destinations.aside().iter().all(|aside| !aside.whole_channel));
 }
 
@@ -303,7 +320,7 @@ async fn a_destination_that_bears_its_channels_name_does_not_close_the_channel_b
     let busy = Answer { busy_for: Some(Duration::from_mins(1)), ..failed() };
     assert!(destinations.send("hook", &busy, QUICK).pause.is_some());
     assert!(destinations.is_closed("hook"));
-    assert!(destinations.admission().closed_channels.is_empty());
+    assert!(destinations.admission(1 << 20).closed_channels.is_empty());
     assert!(destinations.aside().iter().all(|aside| !aside.whole_channel));
 }
 
@@ -316,10 +333,10 @@ async fn a_channel_stays_closed_for_its_credential_while_the_server_that_bears_i
         let destinations = destinations(Limits::default());
         destinations.send("hook", first, QUICK);
         destinations.send("hook", second, QUICK);
-        assert_eq!(destinations.admission().closed_channels, ["hook"]);
+        assert_eq!(destinations.admission(1 << 20).closed_channels, ["hook"]);
         assert_eq!(destinations.opens_in(), Some(Duration::from_mins(1)));
         tokio::time::advance(Duration::from_mins(1)).await;
-        assert!(destinations.is_closed("hook") && destinations.admission().closed_channels.is_empty());
+        assert!(destinations.is_closed("hook") && destinations.admission(1 << 20).closed_channels.is_empty());
         assert_eq!(destinations.opens_in(), Some(Duration::from_mins(9)));
         tokio::time::advance(Duration::from_mins(9)).await;
         assert!(!destinations.is_closed("hook"));
@@ -330,13 +347,14 @@ async fn a_channel_stays_closed_for_its_credential_while_the_server_that_bears_i
 async fn a_rate_is_kept_from_the_first_message_on() {
     let rate = RateLimit { per_second: 20.0, rise: None };
     let limits = Limits { rate: Some(rate), max_in_flight: None };
-    assert_eq!(limits.first_room(SLOTS), 20);
+    assert_eq!(limits.first_room(SLOTS), 2, "it is a stranger");
     let destinations = destinations(limits);
-    destinations.admitted(&vec![to("a"); 20]);
+    destinations.admitted(&[to("a"), to("a")]);
     assert!(destinations.is_closed("a"));
     let aside = destinations.aside();
     assert_eq!((aside[0].from, aside[0].step), (Duration::from_millis(50), Duration::from_millis(50)));
     destinations.put_aside(&aside, &[100]);
+    destinations.answers("a");
     tokio::time::advance(Duration::from_millis(500)).await;
     assert_eq!(destinations.room_at("a"), Some(10));
     assert!(destinations.recovered().is_empty(), "each waits for its turn");
@@ -363,10 +381,15 @@ async fn what_a_term_left_is_taken_over_and_what_it_did_not_leave_is_forgotten()
         left("broken", Some((PauseKind::Breaker, Duration::ZERO)), 4),
         DestinationState { ramp, ..left("hook", None, 0) },
     ]);
+    // Over the rate by what was sent to it, and by nothing else.
+    tokio::time::advance(Duration::from_secs(1)).await;
     assert!(!destinations.is_closed("forgotten"));
     assert!(destinations.is_closed("by-hand"));
-    assert_eq!(destinations.room_at("broken"), Some(3));
-    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(
+        (destinations.is_closed("broken"), destinations.room_at("broken")),
+        (false, None),
+        "a stranger is probed"
+    );
     let risen = destinations.rising();
     assert!(risen.contains(&("hook".to_owned(), Duration::from_secs(30))), "{risen:?}");
 }
@@ -395,8 +418,8 @@ async fn a_destination_that_is_at_rest_is_forgotten() {
     destinations.admitted(&[to("in-flight")]);
     tokio::time::advance(FORGOTTEN).await;
     destinations.prune();
-    let known: Vec<_> = destinations.admission().rooms.into_iter().map(|room| room.destination).collect();
-    assert_eq!(known, ["in-flight"]);
+    let known: Vec<_> = destinations.admission(1 << 20).rooms.into_iter().map(|room| room.destination).collect();
+    assert_eq!(known, ["in-flight", "hook"], "that of the channel is always known");
 }
 
 fn with_rate(per_second: f64) -> Limits {
@@ -406,12 +429,10 @@ fn with_rate(per_second: f64) -> Limits {
 #[tokio::test(start_paused = true)]
 async fn a_destination_of_two_channels_keeps_to_the_slower_rate() {
     let allowed = [("hook", 100.0), ("slower", 10.0)].map(|(name, rate)| (name.to_owned(), with_rate(rate)));
-    let destinations = Destinations::new(SLOTS, HashMap::from(allowed));
+    let destinations = Destinations::new(SLOTS, 64 << 20, HashMap::from(allowed));
     let slower = Message { channel: "slower".to_owned(), ..to("a") };
     destinations.admitted(&[to("a"), slower]);
-    for message in [to("a"), to("a")] {
-        destinations.answered(&message, &delivered(), QUICK, LONGEST);
-    }
+    destinations.answers("a");
     tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(destinations.room_at("a"), Some(10));
 }
@@ -419,6 +440,10 @@ async fn a_destination_of_two_channels_keeps_to_the_slower_rate() {
 #[tokio::test(start_paused = true)]
 async fn what_a_channel_allows_can_change_while_its_messages_are_in_flight() {
     let destinations = destinations(with_rate(1.0));
+    for known in ["a", "b"] {
+        destinations.send(known, &delivered(), QUICK);
+        destinations.answers(known);
+    }
     destinations.admitted(&[to("a"), to("a"), to("b")]);
     destinations.put_aside(&destinations.aside(), &[100, 100]);
     assert!(destinations.is_closed("a") && destinations.recovered().is_empty());
@@ -485,4 +510,35 @@ async fn rows_come_back_to_a_destination_that_closes_again_only_once_it_is_open(
     assert_eq!(destinations.recovered(), ["a"]);
     while destinations.send("a", &failed(), QUICK).pause.is_none() {}
     assert_eq!(destinations.recovered(), [""; 0], "the breaker would be forgotten");
+}
+
+#[tokio::test(start_paused = true)]
+async fn strangers_together_hold_an_eighth_of_the_bytes_or_one_message_of_the_largest() {
+    let destinations = destinations(Limits::default());
+    assert_eq!(destinations.admission(1 << 20).strangers.bytes, 8 << 20);
+    assert_eq!(destinations.admission(32 << 20).strangers.bytes, 32 << 20);
+    destinations.admitted(&[Message { payload: "x".repeat(9 << 20), ..to("stranger") }]);
+    assert_eq!(destinations.admission(32 << 20).strangers.bytes, 0, "one of them is on its way");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_below_one_a_second_is_kept_to_also_after_a_rest() {
+    let destinations = destinations(with_rate(0.1));
+    destinations.send("a", &delivered(), QUICK);
+    for _ in 0..9 {
+        tokio::time::advance(Duration::from_secs(1)).await;
+        destinations.prune();
+        assert!(destinations.room_at("a").is_none_or(|room| room == 0) && destinations.is_known("a"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_destination_that_failed_until_its_messages_were_dead_is_forgotten() {
+    let destinations = destinations(Limits::default());
+    for _ in 0..6 {
+        destinations.send("closed", &failed(), QUICK);
+    }
+    tokio::time::advance(FAILURES_FORGOTTEN).await;
+    destinations.prune();
+    assert!(!destinations.is_known("closed"));
 }

@@ -1,15 +1,19 @@
 //! How many messages one destination may have in flight, so that a slow one does not hold all slots.
 //!
-//! A destination begins with [`FIRST`], and gets one more with each answer, as long as there are slots for it. One that
-//! answers slowly may have a quarter of all slots, and all slow ones together a half. Any other may have three
-//! quarters. Where only one destination is in use, it may have all slots, or half of them where it is slow. A channel's
-//! own `max_in_flight` replaces these shares.
+//! A destination that has never answered is a stranger: it gets [`STRANGER`], and all strangers together an eighth of the slots.
+//! Once it has answered it gets one more with each answer, as long as there are slots for it. One that the settings name begins
+//! with [`FIRST`]. One that answers slowly may have a quarter of all slots, and all slow ones together a half. Any other may have
+//! three quarters. Where only one destination is in use, it may have all slots, or half of them where it is slow. A channel's own
+//! `max_in_flight` replaces these shares.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 /// How many messages a destination may have in flight before it has answered.
+pub(super) const STRANGER: usize = 2;
+
+/// How many messages a destination may have in flight at first where the settings name it, and no row.
 pub(super) const FIRST: usize = 32;
 
 /// A destination that takes longer than this to answer is slow.
@@ -39,6 +43,11 @@ impl Slots {
         own.map_or(share, |own| own.min(self.all)).max(1)
     }
 
+    /// The most that all strangers may have in flight together.
+    pub(super) fn of_strangers(self) -> usize {
+        (self.all / 8).max(1)
+    }
+
     /// The most that all slow destinations may have in flight together.
     pub(super) fn of_the_slow(self) -> usize {
         (self.all / 2).max(1)
@@ -50,6 +59,10 @@ impl Slots {
 pub(super) struct Window {
     size: usize,
     pub(super) in_flight: usize,
+    /// The bytes of those messages.
+    pub(super) bytes: u64,
+    /// Whether the destination has ever answered.
+    pub(super) has_answered: bool,
     /// A moving average of the time that answers take.
     pace: Option<Duration>,
     /// When the destination last answered, or was first sent to after a rest.
@@ -58,20 +71,28 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(now: Instant) -> Self {
-        Self { size: FIRST, in_flight: 0, pace: None, heard: now }
+        Self { size: STRANGER, in_flight: 0, bytes: 0, has_answered: false, pace: None, heard: now }
+    }
+
+    /// The window of a destination that the settings name: it is no stranger.
+    pub(super) fn of_the_settings(&mut self) {
+        self.has_answered = true;
+        self.size = self.size.max(FIRST);
     }
 
     /// Notes that messages are on their way to the destination.
-    pub(super) fn admitted(&mut self, messages: usize, now: Instant) {
+    pub(super) fn admitted(&mut self, messages: usize, bytes: u64, now: Instant) {
         if self.in_flight == 0 {
             self.heard = now;
         }
         self.in_flight += messages;
+        self.bytes += bytes;
     }
 
-    /// Notes that one of its messages is no longer in flight.
-    pub(super) fn released(&mut self) {
+    /// Notes that one of its messages, of so many bytes, is no longer in flight.
+    pub(super) fn released(&mut self, bytes: u64) {
         self.in_flight = self.in_flight.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
     }
 
     /// Learns from an answer after `took`, or from the end of the time for one.
@@ -80,7 +101,9 @@ impl Window {
         const MEMORY: u32 = 7;
         self.heard = now;
         self.pace = Some(self.pace.map_or(took, |pace| (pace * MEMORY + took) / (MEMORY + 1)));
-        self.size = (self.size + 1).min(most);
+        if self.has_answered {
+            self.size = (self.size + 1).min(most);
+        }
     }
 
     /// Whether the destination answers slowly, or has not yet answered what it was sent long ago.
@@ -96,6 +119,12 @@ impl Window {
     /// How many more messages the destination may get, where `most` is its share.
     pub(super) fn room(&self, most: usize) -> usize {
         self.size.min(most).saturating_sub(self.in_flight)
+    }
+
+    /// How many more messages like those in flight have so many bytes.
+    pub(super) fn messages_of(&self, bytes: u64) -> usize {
+        let each = self.bytes / u64::try_from(self.in_flight.max(1)).unwrap_or(u64::MAX);
+        usize::try_from(bytes / each.max(1)).unwrap_or(usize::MAX)
     }
 
     /// How long the destination takes to answer, as far as is known.
@@ -121,12 +150,19 @@ mod tests {
     fn a_quick_destination_soon_has_three_quarters_of_the_slots_and_no_more() {
         let now = Instant::now();
         let mut window = Window::new(now);
+        assert_eq!(window.room(SLOTS.share(None, false)), STRANGER);
+        window.answered(QUICK, SLOTS.share(None, false), now);
+        assert_eq!(window.room(SLOTS.share(None, false)), STRANGER, "that was no answer");
+        window.has_answered = true;
+        window.answered(QUICK, SLOTS.share(None, false), now);
+        assert_eq!(window.room(SLOTS.share(None, false)), STRANGER + 1);
+        window.of_the_settings();
         assert_eq!(window.room(SLOTS.share(None, false)), FIRST);
         for _ in 0..1_000 {
             window.answered(QUICK, SLOTS.share(None, false), now);
         }
         assert_eq!(window.room(SLOTS.share(None, false)), 384);
-        window.admitted(384, now);
+        window.admitted(384, 0, now);
         assert_eq!(window.room(SLOTS.share(None, false)), 0);
     }
 
@@ -134,6 +170,7 @@ mod tests {
     fn a_destination_that_becomes_slow_falls_back_to_a_quarter_and_recovers() {
         let now = Instant::now();
         let mut window = Window::new(now);
+        window.has_answered = true;
         for _ in 0..1_000 {
             window.answered(QUICK, SLOTS.share(None, false), now);
         }
@@ -149,13 +186,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_that_does_not_answer_is_silent_and_then_slow() {
         let mut window = Window::new(Instant::now());
-        window.admitted(1, Instant::now());
+        window.admitted(1, 0, Instant::now());
         assert!(!window.silent_in(Instant::now()).is_zero());
         tokio::time::advance(SILENT).await;
         assert!(window.silent_in(Instant::now()).is_zero() && !window.is_slow(Instant::now()));
         tokio::time::advance(SLOW).await;
         assert!(window.is_slow(Instant::now()));
-        window.released();
+        window.released(0);
         assert!(!window.is_slow(Instant::now()), "nothing is waited for");
     }
 

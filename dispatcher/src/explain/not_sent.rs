@@ -113,7 +113,14 @@ pub enum NotSent {
     /// The message was in flight when a poller died.
     Suspect { attempt: i32, epoch: i64, holder: String },
     /// Other due messages go first.
-    Backlog { ahead: i64, oldest_ms: Option<i64> },
+    Backlog {
+        ahead: i64,
+        oldest_ms: Option<i64>,
+        /// Who takes turns with others in the channel. None where nobody does.
+        tenant: Option<String>,
+        /// How many of the messages before it are of the same tenant.
+        of_tenant: i64,
+    },
     /// The message is due, and nothing keeps it from being sent.
     Due { since: String, for_ms: Option<i64> },
     /// Beside the other causes: the message will not be sent after this time.
@@ -188,7 +195,9 @@ impl fmt::Display for NotSent {
                 format!("{last}, {}", sentences::NOBODY_ELSE)
             }
             Self::Suspect { attempt, epoch, holder } => sentences::suspect(*attempt, *epoch, holder),
-            Self::Backlog { ahead, oldest_ms } => sentences::backlog(*ahead, *oldest_ms),
+            Self::Backlog { ahead, oldest_ms, tenant, of_tenant } => {
+                sentences::backlog(*ahead, *oldest_ms, tenant.as_deref(), *of_tenant)
+            }
             Self::Due { since, for_ms } => {
                 let waited = for_ms.map_or_else(String::new, |ms| format!(" ({})", span(ms)));
                 let since = to_the_second(since);

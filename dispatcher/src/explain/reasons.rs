@@ -1,6 +1,6 @@
 //! From the facts to the causes for which a message has not been sent.
 
-use outbox_schema::desk::{DestinationEntry, InvalidTarget, MessageFacts, MessageRecord, PausedDestination};
+use outbox_schema::desk::{Backlog, DestinationEntry, InvalidTarget, MessageFacts, MessageRecord, PausedDestination};
 use outbox_schema::{MessageId, PauseKind, Status};
 
 use super::{NotSent, Said};
@@ -61,7 +61,7 @@ fn pending(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Conf
     if !kept && !facts.clock.expired {
         causes.extend(wrong_budget(&facts.message, configured).or_else(|| too_old(facts, configured)));
         causes.extend(suspect(&facts.message));
-        causes.extend(backlog(facts));
+        causes.extend(backlog(facts, configured));
     }
     if causes.is_empty() {
         let for_ms = facts.clock.due_in_ms.map(i64::saturating_neg);
@@ -208,7 +208,11 @@ fn suspect(message: &MessageRecord) -> Option<NotSent> {
     Some(NotSent::Suspect { attempt: last.number, epoch: last.epoch, holder: last.holder.clone() })
 }
 
-fn backlog(facts: &MessageFacts) -> Option<NotSent> {
-    let backlog = facts.backlog.filter(|backlog| backlog.ahead > 0)?;
-    Some(NotSent::Backlog { ahead: backlog.ahead, oldest_ms: backlog.oldest_ms })
+fn backlog(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {
+    let Backlog { ahead, oldest_ms, of_tenant } = facts.backlog.filter(|backlog| backlog.ahead > 0)?;
+    let message = &facts.message;
+    let fair = configured.channels.get(&message.channel).is_some_and(|channel| channel.fair);
+    let tenant = message.tenant.as_ref().unwrap_or(&message.destination);
+    let tenant = (fair && message.ordering_key.is_none()).then(|| tenant.clone());
+    Some(NotSent::Backlog { ahead, oldest_ms, tenant, of_tenant })
 }

@@ -260,11 +260,18 @@ pub(super) fn suspect(attempt: i32, epoch: i64, holder: &str) -> String {
     )
 }
 
-pub(super) fn backlog(ahead: i64, oldest_ms: Option<i64>) -> String {
-    let more = if ahead >= COUNTED { " or more" } else { "" };
+pub(super) fn backlog(ahead: i64, oldest_ms: Option<i64>, tenant: Option<&str>, of_tenant: i64) -> String {
+    let more = |count: i64| if count >= COUNTED { " or more" } else { "" };
     let oldest = oldest_ms.map_or_else(String::new, |ms| format!("; the first of them has been due for {}", span(ms)));
+    let turn = tenant.map_or_else(String::new, |tenant| {
+        format!(
+            " It waits its turn: tenant {tenant} has {of_tenant}{} of these, and takes turns with the others.",
+            more(of_tenant)
+        )
+    });
     format!(
-        "It is due, and {ahead}{more} due messages without an ordering key are before it, those in flight among them{oldest}."
+        "It is due, and {ahead}{} due messages without an ordering key are before it, those in flight among them{oldest}.{turn}",
+        more(ahead)
     )
 }
 

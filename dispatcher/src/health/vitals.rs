@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-pub use outbox_schema::desk::{ChannelVitals, Vitals};
+pub use outbox_schema::desk::{ChannelVitals, TenantVitals, Vitals};
 
 use crate::health::cached::Cached;
 

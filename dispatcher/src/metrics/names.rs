@@ -17,6 +17,10 @@ pub enum Name {
     EncodedTwice,
     /// Age of the oldest due message, by channel.
     Lag,
+    /// Due messages of the tenants that have most of them.
+    TenantDue,
+    /// Age of their oldest due message.
+    TenantLag,
     /// Messages claimed here and not yet marked.
     InFlight,
     /// Whether this process holds a shard's lease.
@@ -45,7 +49,7 @@ pub enum Name {
 
 impl Name {
     /// All metrics.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Attempts,
         Self::AttemptDuration,
         Self::DeliveryLatency,
@@ -53,6 +57,8 @@ impl Name {
         Self::Misconfigured,
         Self::EncodedTwice,
         Self::Lag,
+        Self::TenantDue,
+        Self::TenantLag,
         Self::InFlight,
         Self::LeaseHeld,
         Self::Terms,
@@ -77,6 +83,8 @@ impl Name {
             Self::Misconfigured => "outbox_misconfigured_total",
             Self::EncodedTwice => "outbox_encoded_twice_total",
             Self::Lag => "outbox_lag_seconds",
+            Self::TenantDue => "outbox_tenant_due",
+            Self::TenantLag => "outbox_tenant_lag_seconds",
             Self::InFlight => "outbox_in_flight",
             Self::LeaseHeld => "outbox_lease_held",
             Self::Terms => "outbox_terms_total",
@@ -104,6 +112,8 @@ impl Name {
                 "Attempts at a payload that is a JSON string holding JSON: its application encoded it twice."
             }
             Self::Lag => "Age of the oldest due message.",
+            Self::TenantDue => "Due messages of the five tenants with most of what has been due for longest.",
+            Self::TenantLag => "Age of the oldest due message of each of these tenants.",
             Self::InFlight => "Messages claimed by this process and not yet marked.",
             Self::LeaseHeld => "1 while this process holds the shard's lease, else 0.",
             Self::Terms => "Terms of this process that have ended, by reason.",

@@ -9,7 +9,7 @@ use opentelemetry::metrics::{AsyncInstrument, Meter};
 use outbox_schema::{Shard, Status};
 
 use super::Name;
-use crate::health::vitals::{ChannelVitals, Vitals};
+use crate::health::vitals::{ChannelVitals, TenantVitals, Vitals};
 use crate::term::Term;
 
 /// How long an answer of the database is shown. OTLP reads every 60 s by default, and must find it too.
@@ -43,6 +43,8 @@ impl Observed {
         observed.seconds(meter, Name::RetentionLag, Self::show_retention_behind);
         observed.seconds(meter, Name::Trusted, Self::show_trusted);
         observed.seconds(meter, Name::Lag, Self::show_lag);
+        observed.gauge(meter, Name::TenantDue, Self::show_tenant_due);
+        observed.seconds(meter, Name::TenantLag, Self::show_tenant_lag);
         observed
     }
 
@@ -138,6 +140,18 @@ impl Observed {
         });
     }
 
+    fn show_tenant_due(&self, due: &dyn AsyncInstrument<i64>) {
+        for tenant in self.recent_vitals().iter().flat_map(|vitals| &vitals.tenants) {
+            due.observe(tenant.due, &tenant_labels(tenant));
+        }
+    }
+
+    fn show_tenant_lag(&self, lag: &dyn AsyncInstrument<f64>) {
+        for tenant in self.recent_vitals().iter().flat_map(|vitals| &vitals.tenants) {
+            lag.observe(tenant.lag().as_secs_f64(), &tenant_labels(tenant));
+        }
+    }
+
     /// The channels of a recent answer, and the configured channels that are not in it, which have no rows.
     fn each_channel(&self, show: impl Fn(&ChannelVitals)) {
         let Some(vitals) = self.recent_vitals() else { return };
@@ -158,6 +172,10 @@ impl Observed {
         // Each change is one assignment, so a panic left nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn tenant_labels(tenant: &TenantVitals) -> [KeyValue; 2] {
+    [KeyValue::new("channel", tenant.channel.clone()), KeyValue::new("tenant", tenant.tenant.clone())]
 }
 
 fn shard_labels(shard: Shard) -> [KeyValue; 1] {

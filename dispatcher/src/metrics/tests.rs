@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::fixtures::{SteppedClock, term_of};
-use crate::health::vitals::ChannelVitals;
+use crate::health::vitals::{ChannelVitals, TenantVitals};
 use crate::term::clock::Clock;
 use outbox_schema::desk::PausedDestination;
 
@@ -37,7 +37,13 @@ fn touch_everything(metrics: &Metrics) {
     metrics.ready(true);
     let rows =
         ChannelVitals { channel: "http".to_owned(), pending: 9, due: 4, deferred: 0, dead: 1, lag_ms: Some(2000) };
-    metrics.vitals(Some(Arc::new(Vitals { channels: vec![rows], paused: vec![paused()], ..Vitals::default() })));
+    let loaded = TenantVitals { channel: "http".to_owned(), tenant: "acme".to_owned(), due: 300, lag_ms: Some(1000) };
+    metrics.vitals(Some(Arc::new(Vitals {
+        channels: vec![rows],
+        tenants: vec![loaded],
+        paused: vec![paused()],
+        ..Vitals::default()
+    })));
 }
 
 fn paused() -> PausedDestination {
@@ -88,6 +94,8 @@ async fn the_labels_are_those_of_the_contract() {
         r#"outbox_misconfigured_total{channel="fcm"} 1"#,
         r#"outbox_misconfigured_total{channel="http"} 0"#,
         r#"outbox_lag_seconds{channel="http"} 2"#,
+        r#"outbox_tenant_due{channel="http",tenant="acme"} 300"#,
+        r#"outbox_tenant_lag_seconds{channel="http",tenant="acme"} 1"#,
         "outbox_in_flight 7",
         r#"outbox_lease_held{shard="0"} 0"#,
         r#"outbox_terms_total{end="interval",shard="0"} 1"#,

@@ -23,6 +23,7 @@ use crate::poller::poll::{Dispatcher, LoopSettings};
 use crate::poller::send::Sender;
 use crate::poller::settling::Settling;
 use crate::poller::suspects::Suspects;
+use crate::poller::turns::TurnTaking;
 use crate::poller::walk::Start;
 use crate::retention::Pruner;
 use crate::term::clock::Clock;
@@ -92,7 +93,7 @@ impl Dispatcher {
         let channels = Channels::new(channels, slots);
         let wakeup = Arc::new(Notify::new());
         let in_flight = Arc::new(InFlight::new(slots, settings.max_bytes));
-        let destinations = Arc::new(Destinations::new(slots, channels.limits()));
+        let destinations = Arc::new(Destinations::new(slots, settings.max_bytes, channels.limits()));
         let channels = InForce::new(channels);
         let listener = Arc::new(HintListener::new(wakeup.clone()));
         let handle = Handle {
@@ -148,6 +149,7 @@ impl Dispatcher {
                 wakeup: wakeup.clone(),
                 attention: Attention::new(settings.run.hinted, listener),
                 took_all: false,
+                turns: TurnTaking::default(),
                 poll_interval: settings.poll_interval,
                 lease_ttl: settings.lease_ttl,
                 metrics: metrics.clone(),

@@ -28,6 +28,10 @@ pub struct Channel {
     pub retry: Retry,
     /// The limits of each destination of the channel.
     pub limits: Limits,
+    /// The largest message, in bytes of payload, target and headers.
+    pub max_message_bytes: u64,
+    /// Whether tenants of the channel take turns.
+    pub fair: bool,
 }
 
 /// Exponential backoff with full jitter, and its end.
@@ -108,6 +112,8 @@ impl Channel {
             on_dead_ordered: self.on_dead_ordered,
             room: self.limits.first_room(slots),
             most: self.limits.most(),
+            max_message_bytes: self.max_message_bytes,
+            fair: self.fair,
         }
     }
 }

@@ -11,7 +11,7 @@ use outbox_schema::{ClaimId, ClaimRequest, Claimed, KeyStretch, Message, Store, 
 use tokio::sync::Notify;
 
 use crate::backoff::Backoff;
-use crate::destinations::{Admission, Destinations};
+use crate::destinations::Destinations;
 use crate::in_flight::{InFlight, Room};
 use crate::in_force::InForce;
 use crate::in_time::in_time;
@@ -20,6 +20,7 @@ use crate::poller::attention::Attention;
 use crate::poller::channels::Channels;
 use crate::poller::ordering_keys::OrderingKeys;
 use crate::poller::suspects::Suspects;
+use crate::poller::turns::TurnTaking;
 use crate::poller::walk::{Proof, Start};
 use crate::term::Term;
 
@@ -31,6 +32,9 @@ pub const SETTLING_MARGIN: Duration = Duration::from_secs(1);
 
 /// The shortest wait for a destination that takes messages again.
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
+
+/// How long a poller waits that found nothing for which there is room, where tenants take turns: others may have room.
+const TURNS_AGAIN: Duration = Duration::from_millis(100);
 
 /// How often the loop shows that it is alive while it waits.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
@@ -58,6 +62,8 @@ pub struct Intake {
     pub attention: Attention,
     /// Whether the last claim took all that was due.
     pub took_all: bool,
+    /// Whose turn it is where more is due than a claim takes.
+    pub turns: TurnTaking,
     /// Longest wait between two polls.
     pub poll_interval: Duration,
     /// Time to live of the lease: part of the settling time.
@@ -181,6 +187,7 @@ impl Intake {
         let (claim, channels, began) = (ClaimId::mint(), self.channels.current(), Instant::now());
         let claimed = self.claim(term, claim, &channels, room, from, keys).await?;
         self.metrics.polled(began.elapsed());
+        self.turns.learn(&claimed, self.destinations.limits_claims(), &self.destinations.answering(&claimed.messages));
         self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
         let in_the_way = !claimed.deferred.is_empty();
         if in_the_way {
@@ -207,6 +214,7 @@ impl Intake {
             Some(self.attention.found_nothing()),
             at_most,
             self.destinations.opens_in().map(|opens| opens.max(SHORTEST_WAIT)),
+            self.turns.next().map(|_| TURNS_AGAIN),
         ];
         let tick = limits.into_iter().flatten().fold(self.poll_interval, Duration::min);
         let tick = tokio::time::sleep(tick);
@@ -250,27 +258,34 @@ impl Intake {
     ) -> Option<Claimed> {
         self.suspects.give_up_overdue(channels.longest_request() + SETTLING_MARGIN + self.poll_interval);
         let excluded = self.in_flight.excluded();
-        let Admission { closed, closed_channels, rooms } = self.destinations.admission();
-        let request = ClaimRequest {
-            claim,
-            limit: u32::try_from(room.messages).unwrap_or(u32::MAX),
-            max_bytes: room.bytes,
-            oversize: room.empty,
-            excluded: &excluded,
-            from,
-            keys,
-            channels: channels.terms(),
-            closed: &closed,
-            closed_channels: &closed_channels,
-            rooms: &rooms,
-            unknown_channel_delay: UNKNOWN_CHANNEL_DELAY,
-            lease_ttl: self.lease_ttl,
-            margin: SETTLING_MARGIN,
-        };
+        let largest = channels.terms().iter().map(|terms| terms.max_message_bytes).max();
+        let mut admission = self.destinations.admission(largest.unwrap_or_default());
+        let mut turns = self.turns.next();
         let mut backoff = Backoff::new();
         loop {
             term.progress();
+            let request = ClaimRequest {
+                claim,
+                limit: u32::try_from(room.messages).unwrap_or(u32::MAX),
+                max_bytes: room.bytes,
+                excluded: &excluded,
+                from,
+                keys,
+                channels: channels.terms(),
+                closed: &admission.closed,
+                closed_channels: &admission.closed_channels,
+                rooms: &admission.rooms,
+                strangers: admission.strangers,
+                turns,
+                unknown_channel_delay: UNKNOWN_CHANNEL_DELAY,
+                lease_ttl: self.lease_ttl,
+                margin: SETTLING_MARGIN,
+            };
             let error = match in_time("claiming messages", self.store.claim(&term.id, &request)).await {
+                Ok(claimed) if !claimed.asked.is_empty() => {
+                    self.destinations.introduce(&mut admission, claimed.asked);
+                    continue;
+                }
                 Ok(claimed) => return Some(claimed),
                 Err(StoreError::Fenced { .. }) => {
                     term.end(TermEnd::Fenced);
@@ -279,6 +294,8 @@ impl Intake {
                 Err(error @ (StoreError::Unavailable { .. } | StoreError::Refused { .. })) => error,
             };
             tracing::error!(epoch = %term.id.epoch, %error, "claim.failed");
+            // Without turns a claim is simpler, and takes less time.
+            turns = None;
             tokio::select! {
                 () = term.ended() => return None,
                 () = tokio::time::sleep(backoff.next()) => {}
@@ -311,12 +328,13 @@ mod tests {
             suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),
             in_flight,
             channels: InForce::new(Channels::default()),
-            destinations: Arc::new(Destinations::new(8, std::collections::HashMap::new())),
+            destinations: Arc::new(Destinations::new(8, 1_000_000, std::collections::HashMap::new())),
             start: Start::default(),
             keys: OrderingKeys::new(store.clone()),
             attention: Attention::new(false, Arc::new(HintListener::new(wakeup.clone()))),
             wakeup,
             took_all: false,
+            turns: TurnTaking::default(),
             poll_interval: Duration::from_secs(1),
             lease_ttl: Duration::from_secs(10),
             metrics: metrics(),
@@ -361,7 +379,7 @@ mod tests {
             let (intake, term) = poller(&store).await;
             // Rows that were deferred before are back already. The claim was begun before there was such a channel.
             let allowed = configured.map(|channel| (channel.to_owned(), Limits::default())).into_iter().collect();
-            let mut intake = Intake { destinations: Arc::new(Destinations::new(8, allowed)), ..intake };
+            let mut intake = Intake { destinations: Arc::new(Destinations::new(8, 1_000_000, allowed)), ..intake };
             store.put_off("hook");
             let polled = intake.poll(&term).await;
             assert_eq!(intake.destinations.holds_back(), brought_back, "{configured:?}");

@@ -13,5 +13,6 @@ pub mod poll;
 pub(crate) mod send;
 pub(crate) mod settling;
 pub(crate) mod suspects;
+pub(crate) mod turns;
 pub(crate) mod verdict;
 pub(crate) mod walk;

@@ -124,6 +124,8 @@ mod tests {
             on_dead_ordered: OnDeadOrdered::Continue,
             retry,
             limits: Limits::default(),
+            max_message_bytes: 1 << 20,
+            fair: true,
         }
     }
 

@@ -30,16 +30,3 @@ BEGIN
               o.ordering_key, o.traceparent, o.tracestate, o.priority, o.available_at, false, NULL::integer, NULL::bigint;
 END
 $$;
--- Whoever may claim may do this as well, also where a role of before may execute no function that is new.
-DO $$
-DECLARE
-    dispatcher regrole;
-BEGIN
-    FOR dispatcher IN
-        SELECT DISTINCT acl.grantee::regrole FROM pg_proc p, aclexplode(p.proacl) acl
-        WHERE p.oid = 'outbox_claim_due'::regproc AND acl.privilege_type = 'EXECUTE' AND acl.grantee NOT IN (0, p.proowner)
-    LOOP
-        EXECUTE format('GRANT EXECUTE ON FUNCTION outbox_fit, outbox_defer_unknown TO %s', dispatcher);
-    END LOOP;
-END
-$$;

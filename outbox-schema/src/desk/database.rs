@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::statements::{
     ATTEMPTS, AUDIT_OF_MESSAGE, CHANNELS, CURRENT_TERMS, DURABILITY, MAY_CREATE, MESSAGE, MESSAGE_ID, NAMING_CLAIM,
-    PAUSED_DESTINATIONS, TERMS, UNSETTLED_CLAIMS,
+    PAUSED_DESTINATIONS, TENANTS, TERMS, UNSETTLED_CLAIMS,
 };
 use super::{
     Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, HeldBack,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyTransaction, read, while_doing};
-use crate::{Database, MessageId};
+use crate::{Database, MessageId, Shard};
 
 #[async_trait]
 impl Desk for Database {
@@ -130,6 +130,7 @@ async fn vitals(database: &Database) -> sqlx::Result<Vitals> {
     let unsettled: Vec<(i64,)> = connection.rows(&UNSETTLED_CLAIMS, &[]).await?;
     let vitals = Vitals {
         channels: connection.rows_from_index(&CHANNELS, &[]).await?,
+        tenants: connection.rows_from_index(&TENANTS, &[i64::from(Shard::default().0).into()]).await?,
         terms: connection.rows(&CURRENT_TERMS, &[]).await?,
         paused: connection.rows(&PAUSED_DESTINATIONS, &[]).await?,
         unsettled_claims: unsettled.first().map_or(0, |(count,)| *count),

@@ -93,6 +93,8 @@ pub struct Backlog {
     pub ahead: i64,
     /// Milliseconds for which the first of them has been due. None where there are none.
     pub oldest_ms: Option<i64>,
+    /// Those of the same tenant. The message waits for these; with the others its tenant takes turns.
+    pub of_tenant: i64,
 }
 
 /// The most messages before another one that are counted.
@@ -111,6 +113,7 @@ struct KeyRow {
 struct BacklogRow {
     ahead: i64,
     oldest_ms: Option<i64>,
+    of_tenant: i64,
 }
 
 pub(super) async fn facts(
@@ -213,6 +216,7 @@ async fn backlog(connection: &mut AnyConnection<'_>, message: &MessageRecord) ->
         let values = [shard, i64::from(priority), own, message.id].map(Value::from);
         if let Some(of_priority) = connection.rows_from_index::<BacklogRow>(&BACKLOG, &values).await?.pop() {
             backlog.ahead += of_priority.ahead;
+            backlog.of_tenant += of_priority.of_tenant;
             backlog.oldest_ms = backlog.oldest_ms.max(of_priority.oldest_ms);
         }
     }

@@ -42,7 +42,7 @@ pub use messages::{MessageFilter, MessagePage, MessageSummary};
 pub use replicas::{Replica, ReplicaRow};
 pub use report::{
     AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, MessageRecord,
-    NamingClaim, PausedDestination, TermEntry, Vitals,
+    NamingClaim, PausedDestination, TenantVitals, TermEntry, Vitals,
 };
 pub use selection::{Cursor, DeadLetterFilter, Moment, Selection};
 

@@ -17,6 +17,9 @@ use crate::{MessageId, Outcome, PauseKind};
 pub struct Vitals {
     /// Channels by name. A channel without pending and dead messages is left out.
     pub channels: Vec<ChannelVitals>,
+    /// The tenants with most of what has been due for longest, five at most. Those with few are left out.
+    #[serde(default)]
+    pub tenants: Vec<TenantVitals>,
     /// The present term of each shard that has had one.
     pub terms: Vec<CurrentTerm>,
     /// Destinations and channels that are paused.
@@ -52,11 +55,38 @@ pub struct ChannelVitals {
     pub lag_ms: Option<i64>,
 }
 
+/// The due messages of a tenant, those in flight among them. Of each priority the 10,000 that have been due for longest are counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, FromRow)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TenantVitals {
+    /// The channel.
+    #[sqlx(try_from = "Lossy<String>")]
+    pub channel: String,
+    /// Who takes turns with others in the channel: the tenant that rows name, or else their destination.
+    #[sqlx(try_from = "Lossy<String>")]
+    pub tenant: String,
+    /// How many are due.
+    pub due: i64,
+    /// How long the first of them has been due, in milliseconds. None where its time is minus infinity.
+    pub lag_ms: Option<i64>,
+}
+
+impl TenantVitals {
+    /// The age of the tenant's oldest due message. Zero where its time is minus infinity.
+    pub fn lag(&self) -> Duration {
+        age(self.lag_ms)
+    }
+}
+
 impl ChannelVitals {
     /// The age of the channel's oldest message that is due or deferred. Zero where there is none.
     pub fn lag(&self) -> Duration {
-        Duration::from_millis(self.lag_ms.and_then(|ms| ms.try_into().ok()).unwrap_or(0))
+        age(self.lag_ms)
     }
+}
+
+fn age(ms: Option<i64>) -> Duration {
+    Duration::from_millis(ms.and_then(|ms| ms.try_into().ok()).unwrap_or(0))
 }
 
 /// The present term of a shard.
@@ -148,6 +178,9 @@ pub struct MessageRecord {
     pub headers: Option<String>,
     #[sqlx(try_from = "Lossy<Option<String>>")]
     pub ordering_key: Option<String>,
+    /// Whom the message is sent for, where its row says it.
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    pub tenant: Option<String>,
     pub priority: i32,
     pub shard: i32,
     pub revision: i32,

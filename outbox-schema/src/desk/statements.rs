@@ -3,6 +3,7 @@
 use crate::sql::Statement;
 
 pub(super) const CHANNELS: Statement = statement!("desk/channels");
+pub(super) const TENANTS: Statement = statement!("desk/tenants");
 pub(super) const CURRENT_TERMS: Statement = statement!("desk/current_terms");
 pub(super) const PAUSED_DESTINATIONS: Statement = statement!("desk/paused_destinations");
 pub(super) const UNSETTLED_CLAIMS: Statement = statement!("desk/unsettled_claims");

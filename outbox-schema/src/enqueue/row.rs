@@ -31,6 +31,8 @@ pub struct Row<'a> {
     pub(super) headers: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ordering_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tenant: Option<&'a str>,
     pub(super) priority: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) max_attempts: Option<u32>,
@@ -73,6 +75,7 @@ impl<'a> Row<'a> {
             payload: message.payload_text()?,
             headers: object(&message.headers)?,
             ordering_key: message.ordering_key.as_deref(),
+            tenant: message.tenant.as_deref(),
             priority: message.priority,
             max_attempts: message.max_attempts,
             due_in_ms,

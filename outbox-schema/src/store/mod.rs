@@ -12,6 +12,7 @@ pub mod sqlite;
 pub(crate) mod steps;
 pub(crate) mod term;
 pub mod trial;
+pub(crate) mod turns;
 pub(crate) mod wire;
 
 use std::time::Duration;

@@ -14,7 +14,7 @@ use crate::store::sqlite::SqliteStore;
 use crate::store::wire::ids_as_json;
 use crate::{
     AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, InDoubtPolicy, KeyStretch, Mark,
-    Message, OnDeadOrdered, Outcome, Shard, TermId, Verdict, WalkStart,
+    Message, OnDeadOrdered, Outcome, Shard, Strangers, TermId, Turns, Verdict, WalkStart,
 };
 
 pub(crate) const ENQUEUE: &str = "enqueue a message";
@@ -121,6 +121,8 @@ impl Probe {
             on_dead_ordered: OnDeadOrdered::Continue,
             room: 1,
             most: 1,
+            max_message_bytes: 1_000,
+            fair: true,
         };
         Self { holders: ["1", "2"].map(|nonce| Holder::new("outbox-trial", nonce)), channels: [channel] }
     }
@@ -135,7 +137,6 @@ impl Probe {
             claim,
             limit: 1,
             max_bytes: 1_000,
-            oversize: false,
             excluded: &[],
             from: WalkStart::default(),
             keys: KeyStretch::default(),
@@ -143,6 +144,8 @@ impl Probe {
             closed: &[],
             closed_channels: &[],
             rooms: &[],
+            strangers: Strangers { rows: 1, bytes: 1_000, ask: false },
+            turns: Some(Turns { from: 0, tenants: 1, served: &[] }),
             unknown_channel_delay: Duration::ZERO,
             lease_ttl: Duration::ZERO,
             margin: Duration::ZERO,

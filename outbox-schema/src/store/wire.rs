@@ -98,6 +98,7 @@ pub(crate) struct ChannelRow<'a> {
     resend: bool,
     /// Whether a dead letter halts its ordering key.
     halt: bool,
+    max_message_bytes: u64,
 }
 
 impl<'a> ChannelRow<'a> {
@@ -107,6 +108,7 @@ impl<'a> ChannelRow<'a> {
             max_attempts: channel.max_attempts,
             resend: channel.in_doubt == InDoubtPolicy::Resend,
             halt: channel.on_dead_ordered == OnDeadOrdered::Halt,
+            max_message_bytes: channel.max_message_bytes,
         };
         channels.iter().map(flat).collect()
     }

@@ -8,7 +8,7 @@ use outbox_schema::desk::MessageRecord;
 use outbox_schema::{Desk, Dialect};
 use outbox_tests::eventually;
 
-use crate::outboxes::{self, Outbox};
+use crate::outboxes::{self, Outbox, literal};
 use crate::program::Program;
 use crate::sink::Sink;
 
@@ -82,16 +82,6 @@ impl Row {
     }
 }
 
-/// The text as SQL. A backslash is one, also to MySQL.
-fn literal(dialect: Dialect, text: &str) -> String {
-    let text = text.replace('\'', "''");
-    match dialect {
-        Dialect::Postgres => format!("'{text}'"),
-        Dialect::MySql => format!("'{}'", text.replace('\\', "\\\\").replace('\0', "\\0")),
-        Dialect::Sqlite => format!("('{}')", text.replace('\0', "' || char(0) || '")),
-    }
-}
-
 async fn insert(outbox: &Outbox, rows: &[Row]) {
     for row in rows {
         outbox.sql(&row.insert(outbox.dialect())).await;
@@ -118,7 +108,6 @@ fn hopeless(dialect: Dialect, sink: &Sink) -> Vec<(Row, &'static str)> {
         (to("javascript:alert(1)"), "scheme \"javascript\""),
         (Row::new("user info", "hooks", "http://user:secret@127.0.0.1/"), "leave them out and set channels.hooks.auth"),
         (to("http://127.0.0.1/\r\nX-Injected: 1"), "control character"),
-        (Row::new("endless target", "hooks", format!("{:x<65535}", sink.url("/"))), "too long"),
         (out(&sink.url("/")), "add its network to channels.public.allow_networks"),
         (out(&format!("http://localhost:{}/", sink.port())), "channels.public.allow_networks"),
         (out("http://[::ffff:10.0.0.1]/"), "write the host plainly"),
@@ -246,23 +235,33 @@ async fn odd_bodies_are_delivered_as_the_database_gives_them_back() {
 }
 
 #[tokio::test]
-async fn a_body_of_ten_megabytes_is_delivered_with_others_or_alone() {
+async fn a_body_of_ten_megabytes_is_dead_unread_unless_its_channel_allows_as_much() {
     for outbox in outboxes::each().await {
         let sink = Sink::start().await;
         let big = outboxes::body(outbox.dialect(), 10_000_000);
-        for max_bytes in ["1 MiB", "64 MiB"] {
+        for (most, status) in [("1 MiB", "DEAD"), ("10 MiB", "SUCCESS")] {
             for number in 0..2 {
-                let key = literal(outbox.dialect(), &format!("big {number}, {max_bytes}"));
+                let key = literal(outbox.dialect(), &format!("big {status} {number}"));
                 let target = literal(outbox.dialect(), &sink.url("/"));
                 let columns = "idempotency_key, channel, target, payload";
                 outbox.sql(&format!("INSERT INTO outbox ({columns}) VALUES ({key}, 'hooks', {target}, {big})")).await;
-                insert(&outbox, &[Row::new(&format!("small {number}, {max_bytes}"), "hooks", sink.url("/"))]).await;
+                insert(&outbox, &[Row::new(&format!("small {status} {number}"), "hooks", sink.url("/"))]).await;
             }
-            program(&outbox, &sink, &format!("max_bytes = \"{max_bytes}\"")).deliver().await;
+            let program = program(&outbox, &sink, "max_bytes = \"16 MiB\"");
+            let settings = std::fs::read_to_string(program.path("outbox.toml")).unwrap();
+            let hooks = format!("[channels.hooks]\nmax_message_bytes = \"{most}\"");
+            program.write("outbox.toml", &settings.replace("[channels.hooks]", &hooks));
+            program.deliver().await;
+            for number in 0..2 {
+                let record = record(&outbox, &format!("big {status} {number}")).await;
+                assert_eq!(record.status, status, "{:?}", record.last_error);
+                let error = record.last_error.unwrap_or_default();
+                assert_eq!(error.contains("it is too large: 10000"), status == "DEAD", "{error}");
+            }
         }
         let lengths: Vec<_> = sink.requests().iter().map(|request| request.headers["content-length"].clone()).collect();
-        assert_eq!(lengths.iter().filter(|length| *length == "10000000").count(), 4, "{lengths:?}");
-        assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await, 8);
+        assert_eq!(lengths.iter().filter(|length| *length == "10000000").count(), 2, "{lengths:?}");
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await, 6);
         assert!(sink.keys().values().all(|times| *times == 1), "{:?}", sink.keys());
     }
 }
@@ -374,7 +373,13 @@ async fn what_no_row_can_be_is_refused_by_the_database() {
             row("revision", "2147483647"),
             row("revision", "-1"),
             Row::new("no json", "hooks", "http://127.0.0.1/").payload("{"),
+            Row::new("endless target", "hooks", format!("{:x<8193}", "http://127.0.0.1/")),
+            row("headers", &literal(outbox.dialect(), &format!(r#"{{"x": "{}"}}"#, "x".repeat(65_536)))),
+            row("tenant", &literal(outbox.dialect(), &"x".repeat(256))),
         ];
+        if outbox.dialect() != Dialect::MySql {
+            rows.extend([row("id", "-5"), row("id", "9223372036854775806")]);
+        }
         if outbox.dialect() == Dialect::Sqlite {
             rows.extend([
                 row("available_at", "'2026-01-01'"),

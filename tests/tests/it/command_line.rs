@@ -391,6 +391,21 @@ async fn the_settings_in_force_are_shown_without_their_secrets() {
 }
 
 #[tokio::test]
+async fn a_strict_check_fails_where_a_setting_lets_rows_do_more_than_they_must() {
+    let outbox = &outboxes::migrated().await[0];
+    let program = Program::new(&outbox.test.url, HTTP);
+    assert_eq!(program.run(&["check"]).await.code, Some(0));
+    let strict = program.run(&["check", "--strict"]).await;
+    assert_eq!(strict.code, Some(1), "{strict:?}");
+    for setting in
+        ["admin.token", "channels.http.https_only", "channels.http.row_headers", "channels.http.signing_keys"]
+    {
+        let line = strict.stdout.lines().find(|line| line.starts_with(setting));
+        assert!(line.is_some_and(|line| line.contains("warning")), "{setting}: {}", strict.stdout);
+    }
+}
+
+#[tokio::test]
 async fn a_check_finds_a_lease_store_that_is_down_and_says_what_a_crash_costs() {
     let outbox = &outboxes::migrated().await[0];
     let sound = Program::new(&outbox.test.url, HTTP);

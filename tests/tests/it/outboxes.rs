@@ -78,12 +78,7 @@ impl Outbox {
 
     /// Runs SQL that the database may refuse.
     pub(crate) async fn try_sql(&self, sql: &str) -> sqlx::Result<()> {
-        let script = sqlx::raw_sql(AssertSqlSafe(sql));
-        match &self.database {
-            Database::Postgres(pool) => script.execute(pool).await.map(drop),
-            Database::MySql(pool) => script.execute(pool).await.map(drop),
-            Database::Sqlite(pool) => script.execute(pool).await.map(drop),
-        }
+        execute(&self.database, sql).await
     }
 
     /// What a query of one number gives.
@@ -151,6 +146,16 @@ impl Outbox {
     }
 }
 
+/// The text as SQL. A backslash is one, also to MySQL.
+pub(crate) fn literal(dialect: Dialect, text: &str) -> String {
+    let text = text.replace('\'', "''");
+    match dialect {
+        Dialect::Postgres => format!("'{text}'"),
+        Dialect::MySql => format!("'{}'", text.replace('\\', "\\\\").replace('\0', "\\0")),
+        Dialect::Sqlite => format!("('{}')", text.replace('\0', "' || char(0) || '")),
+    }
+}
+
 /// A payload of so many bytes, as an SQL expression.
 pub(crate) fn body(dialect: Dialect, bytes: usize) -> String {
     let (characters, half) = (bytes - 2, bytes / 2 - 1);
@@ -164,6 +169,16 @@ pub(crate) fn body(dialect: Dialect, bytes: usize) -> String {
 /// As `outbox run` connects.
 pub(crate) async fn connect(url: &str, schema: Option<&str>) -> Database {
     Database::connect(&ConnectOptions { url, schema, connections: 4 }).await.unwrap()
+}
+
+/// Runs SQL that the database may refuse.
+pub(crate) async fn execute(database: &Database, sql: &str) -> sqlx::Result<()> {
+    let script = sqlx::raw_sql(AssertSqlSafe(sql));
+    match database {
+        Database::Postgres(pool) => script.execute(pool).await.map(drop),
+        Database::MySql(pool) => script.execute(pool).await.map(drop),
+        Database::Sqlite(pool) => script.execute(pool).await.map(drop),
+    }
 }
 
 /// As an application connects that knows nothing of ours.

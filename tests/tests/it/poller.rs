@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use outbox_schema::{
     AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, Holder, InDoubtPolicy, KeyStretch, Mark, Message,
-    OnDeadOrdered, Shard, Store, TermId, Verdict, WalkStart,
+    OnDeadOrdered, Shard, Store, Strangers, TermId, Verdict, WalkStart,
 };
 
 pub(crate) struct Poller<'a> {
@@ -24,6 +24,8 @@ impl<'a> Poller<'a> {
             on_dead_ordered: OnDeadOrdered::Continue,
             room: 1_000,
             most: 1_000_000,
+            max_message_bytes: 1 << 20,
+            fair: true,
         }];
         let holder = Holder::new("replica", nonce);
         let epoch = store.begin_term(Shard(0), &holder).await.unwrap().epoch;
@@ -36,7 +38,6 @@ impl<'a> Poller<'a> {
             claim,
             limit: 100,
             max_bytes: 1_000_000,
-            oversize: true,
             excluded: &[],
             from: WalkStart::default(),
             keys: KeyStretch::default(),
@@ -44,6 +45,8 @@ impl<'a> Poller<'a> {
             closed: &[],
             closed_channels: &[],
             rooms: &[],
+            strangers: Strangers { rows: 1_000, bytes: 1 << 30, ask: false },
+            turns: None,
             unknown_channel_delay: Duration::from_mins(1),
             lease_ttl: Duration::from_secs(10),
             margin: Duration::from_secs(1),

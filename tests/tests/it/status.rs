@@ -73,3 +73,23 @@ async fn the_status_says_what_is_wrong_where_the_lease_store_does_not_answer() {
     assert_eq!(status["shards"][0]["state"], "unknown");
     assert!(status["shards"][0]["error"].as_str().unwrap().contains("127.0.0.1:1"), "{status}");
 }
+
+#[tokio::test]
+async fn the_status_names_the_tenants_that_have_most_of_what_is_due() {
+    for outbox in &outboxes::migrated().await {
+        for (tenant, rows) in [("NULL", 100), ("'noisy'", 150), ("'quiet'", 99)] {
+            let row = format!("('http', 'https://shop.example/hook', '{{}}', {tenant})");
+            let rows = vec![row; rows].join(", ");
+            outbox.sql(&format!("INSERT INTO outbox (channel, target, payload, tenant) VALUES {rows}")).await;
+        }
+        let program = Program::new(&outbox.test.url, HTTP);
+        let text = program.run(&["status"]).await.done();
+        for line in [
+            "tenant noisy of channel http has 150, the first",
+            "tenant https://shop.example:443 of channel http has 100,",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        assert!(!text.contains("quiet"), "{text}");
+    }
+}

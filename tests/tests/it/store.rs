@@ -1,7 +1,7 @@
 //! Every store does the same: each behaviour, a test on every database.
 
 use outbox_tests::conformance::store::{
-    Dialect, claims, defaults, destinations, halting, marks, odd_rows, on, ordering, settling, starts, terms,
+    Dialect, claims, defaults, destinations, halting, marks, odd_rows, on, ordering, settling, starts, terms, turns,
 };
 
 /// Makes a module of each behaviour, and in it a test for each database: a failure names its database.
@@ -29,6 +29,19 @@ macro_rules! on_every_database {
 }
 
 on_every_database! {
+    turns: [
+        whoever_has_little_is_claimed_beside_the_backlog_of_another,
+        each_name_of_a_tenant_has_its_turn,
+        the_heads_of_ordering_keys_take_turns_with_tenants,
+        closed_destinations_take_no_turn_of_their_tenant,
+        turns_change_nothing_where_a_claim_takes_all_that_is_due,
+        channels_take_turns,
+        priorities_decide_within_a_tenant,
+        a_channel_without_turns_keeps_to_priority_and_age,
+        turns_do_not_move_the_start_of_a_walk_past_what_was_left,
+        whoever_was_served_lately_is_looked_at_in_each_claim,
+        strangers_share_their_room,
+    ],
     defaults: [
         three_columns_suffice,
         a_row_written_in_another_time_zone_is_due_at_once,
@@ -49,6 +62,7 @@ on_every_database! {
         a_claim_repeated_under_its_id_is_made_once,
         excluded_rows_are_left_out,
         a_claim_keeps_to_its_rows_and_bytes,
+        a_message_that_is_too_large_for_its_channel_is_claimed_unread,
         rows_of_an_unknown_channel_wait_until_it_is_configured,
         rows_of_a_closed_destination_are_passed_over,
         rows_that_go_elsewhere_are_claimed_where_a_destination_that_bears_their_channels_name_is_closed,

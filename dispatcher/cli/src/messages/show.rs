@@ -47,6 +47,7 @@ fn head(message: &MessageRecord) -> String {
         ("receipt", &message.receipt),
         ("last error", &message.last_error),
         ("ordering key", &message.ordering_key),
+        ("tenant", &message.tenant),
         ("headers", &message.headers),
         ("traceparent", &message.traceparent),
     ];

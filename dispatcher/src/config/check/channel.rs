@@ -29,10 +29,21 @@ const FCM_LONGEST_AGE: Duration = HOUR;
 
 const NETWORKS: &str = "a list of networks such as \"10.0.0.0/8\" or \"::1/128\"";
 
-pub(super) fn channels(settings: &Settings, problems: &mut Vec<Problem>) -> Option<BTreeMap<String, ChannelConfig>> {
+pub(super) fn channels(
+    settings: &Settings,
+    max_bytes: Option<u64>,
+    problems: &mut Vec<Problem>,
+) -> Option<BTreeMap<String, ChannelConfig>> {
     let read = |name: String| {
         let mut read = Reader::new(settings, &mut *problems, Key::of_channel(&name));
-        channel(&name, &mut read).map(|channel| (name, channel))
+        let channel = channel(&name, &mut read)?;
+        if max_bytes.is_some_and(|max_bytes| channel.max_message_bytes > max_bytes) {
+            read.refuse(
+                "max_message_bytes",
+                "a message of this size would never fit into `dispatch.max_bytes`: raise that too",
+            );
+        }
+        Some((name, channel))
     };
     // All channels are read before the first failure counts.
     let channels: Vec<_> = settings.channels().into_iter().map(read).collect();
@@ -59,6 +70,8 @@ fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
     };
     let max_in_flight = read.whole("max_in_flight", 0..=100_000);
     let rate = read.number("rate", 0.0..=1_000_000.0);
+    let max_message_bytes = read.size("max_message_bytes", 1 << 10..=1 << 30);
+    let fair = read.word("fairness", &[("turns", true), ("off", false)]);
     named?;
     Some(ChannelConfig {
         name: name.to_owned(),
@@ -68,6 +81,8 @@ fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
         retry: retry?,
         max_in_flight: usize::try_from(max_in_flight?).ok().filter(|limit| *limit > 0),
         rate: rate.map(|rate| Some(rate).filter(|rate| *rate > 0.0))?,
+        max_message_bytes: max_message_bytes?,
+        fair: fair?,
         kind: kind?,
     })
 }

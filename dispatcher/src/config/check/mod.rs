@@ -41,7 +41,8 @@ pub(super) fn config(settings: Settings, problems: &mut Vec<Problem>) -> Option<
     let retention = retention(&mut Reader::new(&settings, problems, Key::dotted("retention")));
     let admin = admin(&mut Reader::new(&settings, problems, Key::dotted("admin")));
     let telemetry = telemetry(&mut Reader::new(&settings, problems, Key::dotted("telemetry")));
-    let channels = channel::channels(&settings, problems);
+    let max_bytes = dispatch.as_ref().map(|dispatch| dispatch.max_bytes);
+    let channels = channel::channels(&settings, max_bytes, problems);
     // Every channel has its own retry settings. But a wrong `[retry]` is wrong even where no channel inherits it.
     retry?;
     Some(Config {

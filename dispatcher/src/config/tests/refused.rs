@@ -52,6 +52,10 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[dispatch]\nmax_bytes = 67108864", &["a size needs a unit", "from 1 MiB"]),
     ("[dispatch]\nmax_bytes = \"1 KiB\"", &["from 1 MiB"]),
     ("[dispatch]\nmax_bytes = \"64 bananas\"", &["bananas", "from 1 MiB"]),
+    (
+        "[dispatch]\nmax_bytes = \"2 MiB\"\n[channels.a]\nkind = \"http\"\nmax_message_bytes = \"3 MiB\"",
+        &["channels.a.max_message_bytes", "dispatch.max_bytes", "raise that too"],
+    ),
     ("[dispatch]\nwakeup = \"poll\"", &["\"notify\", \"redis\" or \"off\""]),
     ("[dispatch]\nwakeup = \"notify\"", &["only PostgreSQL"]),
     ("[dispatch]\nwakeup = \"redis\"", &["dispatch.wakeup", "lease.url"]),

@@ -198,6 +198,19 @@ fn unsendable(channel: &Channel, message: &Message) -> Option<(DeadReason, Strin
     if message.expires_in_ms.is_some_and(|left| left <= 0) {
         return Some((DeadReason::Expired, "expires_at passed before it was sent".to_owned()));
     }
+    if message.too_large {
+        let (bytes, most) = (message.bytes, channel.max_message_bytes);
+        let error = format!(
+            "it is too large: {bytes} bytes, where `max_message_bytes` of channel {} allows {most}; enqueue a link to what is \
+             large, or raise the setting",
+            channel.name
+        );
+        return Some((DeadReason::Permanent, error));
+    }
+    if let Some(why) = &message.unread {
+        let error = format!("the database cannot give what it says: {why}; enqueue it anew, or purge it");
+        return Some((DeadReason::Permanent, error));
+    }
     if message.target_is_gone {
         let clear = format!("if it is back: outbox invalid-targets clear --channel {} TARGET", message.channel);
         return Some((DeadReason::Permanent, format!("an earlier message found its target gone for good; {clear}")));

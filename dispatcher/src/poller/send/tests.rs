@@ -58,7 +58,7 @@ async fn turn_of(message: Message) -> Told {
 async fn turn_under(term: &Arc<Term>, adapter: Arc<dyn Adapter>, message: Message) -> Told {
     let channels = Arc::new(Channels::new([channel(adapter)], 8));
     let (marks, mut marked) = mpsc::unbounded_channel();
-    let destinations = Arc::new(Destinations::new(8, channels.limits()));
+    let destinations = Arc::new(Destinations::new(8, 1_000_000, channels.limits()));
     destinations.admitted(std::slice::from_ref(&message));
     let sender = Arc::new(Sender { destinations, marks, metrics: metrics() });
     let metrics = sender.metrics.clone();

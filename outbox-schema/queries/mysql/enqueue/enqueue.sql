@@ -1,12 +1,12 @@
 -- In the order of the array: ids decide within an ordering key. Times are reckoned without the session's time zone.
 INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts,
-                    available_at, expires_at, traceparent, tracestate)
+                    available_at, expires_at, traceparent, tracestate, tenant)
 SELECT m.idempotency_key, m.channel, m.target, m.payload, m.headers, m.ordering_key, m.priority, m.max_attempts,
        COALESCE(TIMESTAMPADD(MICROSECOND, m.due_at_ms * 1000, '1970-01-01 00:00:00'),
                 TIMESTAMPADD(MICROSECOND, COALESCE(m.due_in_ms, 0) * 1000, UTC_TIMESTAMP(6))),
        COALESCE(TIMESTAMPADD(MICROSECOND, m.expires_at_ms * 1000, '1970-01-01 00:00:00'),
                 TIMESTAMPADD(MICROSECOND, m.expires_in_ms * 1000, UTC_TIMESTAMP(6))),
-       m.traceparent, m.tracestate
+       m.traceparent, m.tracestate, m.tenant
 FROM JSON_TABLE(?, '$[*]' COLUMNS (
     place FOR ORDINALITY,
     idempotency_key varchar(255) CHARACTER SET utf8mb4 PATH '$.idempotency_key',
@@ -22,5 +22,6 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (
     expires_in_ms bigint PATH '$.expires_in_ms',
     expires_at_ms bigint PATH '$.expires_at_ms',
     traceparent varchar(64) CHARACTER SET utf8mb4 PATH '$.traceparent',
-    tracestate varchar(512) CHARACTER SET utf8mb4 PATH '$.tracestate')) AS m
+    tracestate varchar(512) CHARACTER SET utf8mb4 PATH '$.tracestate',
+    tenant varchar(255) CHARACTER SET utf8mb4 PATH '$.tenant')) AS m
 ORDER BY m.place

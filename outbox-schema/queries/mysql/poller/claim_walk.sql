@@ -11,10 +11,11 @@
 -- that goes before waits for that one.
 --
 -- No body and no other text is carried along: MariaDB gathers a UNION in a table, which with them is one on disk.
-SELECT id, revision, channel, destination, payload_bytes, priority, ordered,
+SELECT id, revision, channel, destination, bytes, priority, ordered,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', LEAST(available_at, UTC_TIMESTAMP(6) - INTERVAL 1 SECOND)) AS start_us
 FROM (
-    (SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+    (SELECT id, revision, channel, destination, priority, available_at, FALSE AS ordered,
+            payload_bytes + OCTET_LENGTH(target) + COALESCE(OCTET_LENGTH(headers), 0) AS bytes
      FROM outbox FORCE INDEX (outbox_due)
      WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
        AND priority = 3 AND available_at <= UTC_TIMESTAMP(6)
@@ -27,7 +28,8 @@ FROM (
                name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
      ORDER BY available_at, id LIMIT ?)
     UNION ALL
-    (SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+    (SELECT id, revision, channel, destination, priority, available_at, FALSE AS ordered,
+            payload_bytes + OCTET_LENGTH(target) + COALESCE(OCTET_LENGTH(headers), 0) AS bytes
      FROM outbox FORCE INDEX (outbox_due)
      WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
        AND priority = 2 AND available_at <= UTC_TIMESTAMP(6)
@@ -40,7 +42,8 @@ FROM (
                name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
      ORDER BY available_at, id LIMIT ?)
     UNION ALL
-    (SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+    (SELECT id, revision, channel, destination, priority, available_at, FALSE AS ordered,
+            payload_bytes + OCTET_LENGTH(target) + COALESCE(OCTET_LENGTH(headers), 0) AS bytes
      FROM outbox FORCE INDEX (outbox_due)
      WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
        AND priority = 1 AND available_at <= UTC_TIMESTAMP(6)
@@ -53,7 +56,8 @@ FROM (
                name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
      ORDER BY available_at, id LIMIT ?)
     UNION ALL
-    (SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+    (SELECT id, revision, channel, destination, priority, available_at, FALSE AS ordered,
+            payload_bytes + OCTET_LENGTH(target) + COALESCE(OCTET_LENGTH(headers), 0) AS bytes
      FROM outbox FORCE INDEX (outbox_due)
      WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL
        AND priority = 0 AND available_at <= UTC_TIMESTAMP(6)
@@ -66,7 +70,8 @@ FROM (
                name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
      ORDER BY available_at, id LIMIT ?)
     UNION ALL
-    (SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at, TRUE
+    (SELECT o.id, o.revision, o.channel, o.destination, o.priority, o.available_at, TRUE,
+            o.payload_bytes + OCTET_LENGTH(o.target) + COALESCE(OCTET_LENGTH(o.headers), 0)
      FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) head
      STRAIGHT_JOIN outbox o ON o.id = head.id AND o.status = 'PENDING'
      LEFT JOIN (SELECT DISTINCT x.channel, x.ordering_key

@@ -37,12 +37,13 @@ start(priority, ms, id) AS MATERIALIZED (
     SELECT o.channel, o.ordering_key FROM json_each(?2) excluded CROSS JOIN outbox o ON o.id = excluded.value
     WHERE o.ordering_key IS NOT NULL
 )
-SELECT id, revision, channel, destination, payload_bytes, priority, ordered,
+SELECT id, revision, channel, destination, bytes, priority, ordered,
        CASE WHEN available_at > -9e15 -- beyond are no moments
             THEN CAST(min(available_at, now.ms - 1000) AS INTEGER) * 1000 END AS start_us
 FROM (
     SELECT * FROM (
-        SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+        SELECT id, revision, channel, destination, priority, available_at, FALSE AS ordered,
+            payload_bytes + length(CAST(target AS BLOB)) + coalesce(length(CAST(headers AS BLOB)), 0) AS bytes
         FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
           AND priority = 3 AND available_at <= (SELECT ms FROM now)
@@ -52,7 +53,8 @@ FROM (
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
-        SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+        SELECT id, revision, channel, destination, priority, available_at, FALSE AS ordered,
+            payload_bytes + length(CAST(target AS BLOB)) + coalesce(length(CAST(headers AS BLOB)), 0) AS bytes
         FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
           AND priority = 2 AND available_at <= (SELECT ms FROM now)
@@ -62,7 +64,8 @@ FROM (
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
-        SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+        SELECT id, revision, channel, destination, priority, available_at, FALSE AS ordered,
+            payload_bytes + length(CAST(target AS BLOB)) + coalesce(length(CAST(headers AS BLOB)), 0) AS bytes
         FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
           AND priority = 1 AND available_at <= (SELECT ms FROM now)
@@ -72,7 +75,8 @@ FROM (
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
-        SELECT id, revision, channel, destination, payload_bytes, priority, available_at, FALSE AS ordered
+        SELECT id, revision, channel, destination, priority, available_at, FALSE AS ordered,
+            payload_bytes + length(CAST(target AS BLOB)) + coalesce(length(CAST(headers AS BLOB)), 0) AS bytes
         FROM outbox INDEXED BY outbox_due
         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NULL
           AND priority = 0 AND available_at <= (SELECT ms FROM now)
@@ -81,7 +85,8 @@ FROM (
           AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?11))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
-    SELECT o.id, o.revision, o.channel, o.destination, o.payload_bytes, o.priority, o.available_at, TRUE
+    SELECT o.id, o.revision, o.channel, o.destination, o.priority, o.available_at, TRUE,
+            o.payload_bytes + length(CAST(o.target AS BLOB)) + coalesce(length(CAST(o.headers AS BLOB)), 0)
     FROM head CROSS JOIN outbox o ON o.id = head.id
     WHERE o.available_at <= (SELECT ms FROM now) AND (o.channel, o.ordering_key) NOT IN (SELECT * FROM busy)
       AND (?9 IS NULL OR (o.channel, o.ordering_key) < (?9, ?10))
@@ -92,4 +97,4 @@ FROM (
                WHERE dead.shard = ?1 AND dead.channel = o.channel AND dead.ordering_key = o.ordering_key
                  AND dead.id < o.id AND dead.status = 'DEAD' AND dead.dead_reason IS NOT 'cancelled'))
 ) due CROSS JOIN now
-ORDER BY priority DESC, available_at, id LIMIT ?3
+ORDER BY priority DESC, available_at, id LIMIT ?12

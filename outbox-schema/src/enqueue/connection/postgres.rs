@@ -26,6 +26,7 @@ impl Insert for PgConnection {
             .bind(column(rows, |row| row.expires_at_ms))
             .bind(column(rows, |row| row.traceparent.as_deref()))
             .bind(column(rows, |row| row.tracestate.as_deref()))
+            .bind(column(rows, |row| row.tenant))
             .fetch_all(self)
             .await
     }

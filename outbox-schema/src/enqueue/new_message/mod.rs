@@ -47,6 +47,7 @@ pub struct NewMessage {
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) idempotency_key: Option<String>,
     pub(crate) ordering_key: Option<String>,
+    pub(crate) tenant: Option<String>,
     pub(crate) priority: u8,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) due: Option<SendTime>,
@@ -112,6 +113,7 @@ impl NewMessage {
             headers: BTreeMap::new(),
             idempotency_key: None,
             ordering_key: None,
+            tenant: None,
             priority: 0,
             max_attempts: None,
             due: None,
@@ -185,6 +187,14 @@ impl NewMessage {
     #[must_use]
     pub fn ordering_key(mut self, key: impl Into<String>) -> Self {
         self.ordering_key = Some(key.into());
+        self
+    }
+
+    /// The tenant: whom the message is sent for. While more is due than the poller can take, the tenants of a channel take
+    /// turns, so that one with much to send keeps no other waiting. By default the tenant is the destination.
+    #[must_use]
+    pub fn tenant(mut self, tenant: impl Into<String>) -> Self {
+        self.tenant = Some(tenant.into());
         self
     }
 

@@ -56,7 +56,11 @@ impl NewMessage {
     }
 
     fn check_keys(&self) -> Result<(), InvalidMessage> {
-        let keys = [("idempotency_key", &self.idempotency_key), ("ordering_key", &self.ordering_key)];
+        let keys = [
+            ("idempotency_key", &self.idempotency_key),
+            ("ordering_key", &self.ordering_key),
+            ("tenant", &self.tenant),
+        ];
         for (field, key) in keys {
             let Some(key) = key else { continue };
             let problem = if key.is_empty() {
@@ -240,6 +244,7 @@ mod tests {
             .header("X-Tenant", "7")
             .idempotency_key("order-1")
             .ordering_key("order")
+            .tenant("shop")
             .priority(3)
             .delay(Duration::from_mins(1))
             .expires_in(Duration::from_hours(1))
@@ -261,6 +266,7 @@ mod tests {
         assert_eq!(refused(&valid().idempotency_key("")), "idempotency_key");
         assert_eq!(refused(&valid().idempotency_key("a ")), "idempotency_key");
         assert_eq!(refused(&valid().ordering_key("a\0b")), "ordering_key");
+        assert_eq!(refused(&valid().tenant("")), "tenant");
         assert_eq!(refused(&valid().header("X Tenant", "7")), "headers");
         assert_eq!(refused(&valid().header("X-Tenant", "7\r\nHost: evil")), "headers");
         assert_eq!(refused(&valid().priority(4)), "priority");

@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use sqlx::Row;
 use sqlx::types::Json;
+use sqlx::{FromRow, Row};
 
 use super::errors::failed;
-use super::literal::{highest, lowest, spelled_out, text};
+use super::literal::{highest, lowest, spelled_out, spelled_text, text};
 use super::{MySqlStore, Step};
+use crate::claim::PRIORITIES;
 use crate::store::fitting::{DueRow, Fitting};
 use crate::store::rows::{Met, ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow};
+use crate::store::turns::{FEW, NEWEST, TurnRow, in_turn, open_tenants};
 use crate::store::wire::{ChannelRow, as_json, millis_i64};
-use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, StoreError, TermId, WalkStart};
+use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, StoreError, TermId, Turns, WalkStart};
 
 const DOING: &str = "claiming due messages";
 
@@ -76,14 +78,14 @@ impl<'a> ClaimParameters<'a> {
     /// Walks, and writes the rows to claim and the rows that are in the way. Only then reads the claimed rows, each at
     /// the revision that the walk found.
     pub(super) async fn claim(&self, step: &mut Step) -> Result<Claimed, StoreError> {
-        let Fitting { taken, met, reached } = self.take(step).await?;
+        let Fitting { taken, met, reached, asked, took_all } = self.take(step).await?;
         let mut messages = Vec::new();
         if let Some(batch) = Batch::of(DOING, &taken, self.request)? {
             self.insert(step, batch).await?;
-            messages = read(step, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
+            messages = self.read(step, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
         }
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(step, met).await? };
-        Ok(Claimed { messages, deferred, reached })
+        Ok(Claimed { messages, deferred, reached, asked, took_all })
     }
 
     /// Reads an earlier claim again, since the answer to that call was lost.
@@ -93,7 +95,7 @@ impl<'a> ClaimParameters<'a> {
             .fetch_one(&mut **step)
             .await
             .map_err(|error| failed(DOING, error))?;
-        let messages = read(step, ids.0.into_iter().zip(revisions.0).collect()).await?;
+        let messages = self.read(step, ids.0.into_iter().zip(revisions.0).collect()).await?;
         Ok(Claimed { messages, ..Claimed::default() })
     }
 
@@ -109,6 +111,12 @@ impl<'a> ClaimParameters<'a> {
         let (mut from, mut excluded) = (self.request.from, self.request.excluded.to_vec());
         loop {
             let due = self.walk(step, from, &excluded, &heads).await?;
+            let due = match self.request.turns {
+                Some(turns) if Fitting::leaves_some(&due, self.request, from) => {
+                    self.turns(step, turns, &excluded, &due).await?
+                }
+                Some(_) | None => due,
+            };
             let mut found = Fitting::of(due, self.request, from);
             if matches!(cancellations, Cancellations::HeldBack { .. }) || found.is_empty() {
                 return Ok(found);
@@ -168,7 +176,156 @@ impl<'a> ClaimParameters<'a> {
         }
         // These are the heads of ordering keys.
         walk = walk.bind(heads).bind(others).bind(&self.closed).bind(&self.closed_channels).bind(&self.channels);
-        walk.bind(self.request.limit).fetch_all(&mut **step).await.map_err(|error| failed(DOING, error))
+        let mut due: Vec<DueRow> =
+            walk.bind(self.request.walk_limit()).fetch_all(&mut **step).await.map_err(|error| failed(DOING, error))?;
+        DueRow::number(&mut due);
+        Ok(due)
+    }
+
+    /// What a walk came by, and what of each tenant is due beside it, in the order of their turns.
+    async fn turns(
+        &self,
+        step: &mut Step,
+        turns: Turns<'_>,
+        excluded: &[MessageId],
+        walked: &[DueRow],
+    ) -> Result<Vec<DueRow>, StoreError> {
+        let excluded = as_json(DOING, excluded)?;
+        let newest = self.newest(step, &excluded).await?;
+        let mut met: HashSet<i64> = walked.iter().map(|row| row.id).chain(newest.iter().copied()).collect();
+        met.extend(self.served(step, turns, &excluded).await?);
+        let firsts = self.tenants(step, turns).await?;
+        let tenants: HashSet<i64> = firsts.iter().map(|(turn, ..)| *turn).collect();
+        if tenants.len() <= FEW {
+            met.extend(self.shares(step, tenants, &excluded).await?);
+            let rows = self.beside(step, &met).await?;
+            return Ok(in_turn(rows, walked, &newest, self.request));
+        }
+        met.extend(self.turn_heads(step, &firsts, &excluded).await?);
+        let mut rows = self.beside(step, &met).await?;
+        let walked_ids = walked.iter().map(|row| row.id).collect();
+        let open: HashSet<i64> =
+            open_tenants(&rows, &walked_ids, self.request).into_iter().filter_map(|row| row.turn).collect();
+        let mut more: HashSet<i64> = self.shares(step, open, &excluded).await?.into_iter().collect();
+        more.retain(|id| !met.contains(id));
+        if !more.is_empty() {
+            rows.extend(self.beside(step, &more).await?);
+        }
+        Ok(in_turn(rows, walked, &newest, self.request))
+    }
+
+    /// The rows with these ids that are due, with whose turn each is.
+    async fn beside(&self, step: &mut Step, ids: &HashSet<i64>) -> Result<Vec<TurnRow>, StoreError> {
+        sqlx::query_as(query!("mysql/poller/claim_beside"))
+            .bind(as_json(DOING, ids)?)
+            .bind(&self.closed)
+            .bind(&self.closed_channels)
+            .fetch_all(&mut **step)
+            .await
+            .map_err(|error| failed(DOING, error))
+    }
+
+    /// Of each of these tenants, the rows of its share.
+    async fn shares(&self, step: &mut Step, tenants: HashSet<i64>, excluded: &str) -> Result<Vec<i64>, StoreError> {
+        let share = (self.request.limit as usize / tenants.len().max(1)).max(1);
+        let mut ids = Vec::new();
+        for turn in tenants {
+            ids.extend(self.turn(step, turn, excluded, share).await?);
+        }
+        Ok(ids)
+    }
+
+    async fn newest(&self, step: &mut Step, excluded: &str) -> Result<HashSet<i64>, StoreError> {
+        let mut newest = sqlx::query_scalar(query!("mysql/poller/claim_newest"));
+        for _priority in 0..PRIORITIES {
+            newest = newest.bind(self.term.shard.0).bind(excluded);
+            newest = newest.bind(&self.closed).bind(&self.closed_channels).bind(NEWEST);
+        }
+        let ids = newest.fetch_all(&mut **step).await.map_err(|error| failed(DOING, error))?;
+        Ok(ids.into_iter().collect())
+    }
+
+    /// The first rows of tenants served lately, of each priority.
+    async fn served(&self, step: &mut Step, turns: Turns<'_>, excluded: &str) -> Result<Vec<i64>, StoreError> {
+        let unfair = self.request.unfair();
+        let served = turns.served.iter().filter(|tenant| !unfair.contains(&tenant.channel.as_str()));
+        let served: Vec<_> = served.map(|tenant| [&tenant.channel, &tenant.name]).collect();
+        if served.is_empty() {
+            return Ok(Vec::new());
+        }
+        let heads: Vec<Option<i64>> = sqlx::query_scalar(query!("mysql/poller/claim_served"))
+            .bind(self.term.shard.0)
+            .bind(excluded)
+            .bind(&self.closed)
+            .bind(&self.closed_channels)
+            .bind(as_json(DOING, &served)?)
+            .fetch_all(&mut **step)
+            .await
+            .map_err(|error| failed(DOING, error))?;
+        Ok(heads.into_iter().flatten().collect())
+    }
+
+    /// The tenants of each channel in a stretch of its ring, which begins again at its end: for each of their priorities,
+    /// when the first row is due.
+    async fn tenants(&self, step: &mut Step, turns: Turns<'_>) -> Result<Vec<(i64, i16, String)>, StoreError> {
+        // The ring has 32 bits here.
+        let from = turns.from >> 16;
+        let stretches = [(from, 1 << 32), (0, from)];
+        let fair = self.request.channels.iter().filter(|channel| channel.fair);
+        let fair: Vec<&str> = fair.map(|channel| channel.name.as_str()).collect();
+        let mut firsts = Vec::new();
+        for (from, until) in stretches {
+            let branch = |channel: &&str| {
+                let values = [
+                    self.term.shard.0.to_string(),
+                    text(channel),
+                    from.to_string(),
+                    text(channel),
+                    until.to_string(),
+                    turns.tenants.to_string(),
+                ];
+                spelled_text(query!("mysql/poller/claim_tenants"), &values)
+            };
+            let statement = fair.iter().map(branch).collect::<Vec<_>>().join("\nUNION ALL\n");
+            if from == until || fair.is_empty() {
+                continue;
+            }
+            let rows = sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).fetch_all(&mut **step).await;
+            for row in rows.map_err(|error| failed(DOING, error))? {
+                firsts.push(<_>::from_row(&row).map_err(|error| failed(DOING, error))?);
+            }
+            if firsts.len() >= turns.tenants as usize * fair.len() {
+                break;
+            }
+        }
+        Ok(firsts)
+    }
+
+    async fn turn(&self, step: &mut Step, turn: i64, excluded: &str, share: usize) -> Result<Vec<i64>, StoreError> {
+        let mut rows = sqlx::query_scalar(query!("mysql/poller/claim_turn"));
+        for _priority in 0..PRIORITIES {
+            rows = rows.bind(self.term.shard.0).bind(turn).bind(excluded);
+            rows = rows.bind(&self.closed).bind(&self.closed_channels).bind(share as u64);
+        }
+        rows.fetch_all(&mut **step).await.map_err(|error| failed(DOING, error))
+    }
+
+    async fn turn_heads(
+        &self,
+        step: &mut Step,
+        firsts: &[(i64, i16, String)],
+        excluded: &str,
+    ) -> Result<Vec<i64>, StoreError> {
+        let heads: Vec<Option<i64>> = sqlx::query_scalar(query!("mysql/poller/claim_turn_heads"))
+            .bind(self.term.shard.0)
+            .bind(excluded)
+            .bind(&self.closed)
+            .bind(&self.closed_channels)
+            .bind(as_json(DOING, firsts)?)
+            .fetch_all(&mut **step)
+            .await
+            .map_err(|error| failed(DOING, error))?;
+        Ok(heads.into_iter().flatten().collect())
     }
 
     async fn insert(&self, step: &mut Step, batch: Batch) -> Result<(), StoreError> {
@@ -194,6 +351,38 @@ impl<'a> ClaimParameters<'a> {
             })
     }
 
+    /// The rows of a claim that may still be sent under it, in their order. Where the database cannot give what they say all
+    /// together, each is read by itself.
+    async fn read(&self, step: &mut Step, claimed: Vec<(i64, i32)>) -> Result<Vec<Message>, StoreError> {
+        let claimed = as_json(DOING, &claimed)?;
+        match self.rows(step, &claimed, true).await {
+            Err(StoreError::Refused { .. }) => {}
+            read => return read,
+        }
+        let mut messages = self.rows(step, &claimed, false).await?;
+        for message in messages.iter_mut().filter(|message| !message.too_large) {
+            let body = sqlx::query_as(query!("mysql/poller/claimed_body"))
+                .bind(message.id)
+                .bind(message.revision)
+                .fetch_one(&mut **step)
+                .await;
+            message.read_apart(body.map_err(|error| failed(DOING, error)))?;
+        }
+        Ok(messages)
+    }
+
+    async fn rows(&self, step: &mut Step, claimed: &str, bodies: bool) -> Result<Vec<Message>, StoreError> {
+        let rows = sqlx::query_as(query!("mysql/poller/claimed"))
+            .bind(bodies)
+            .bind(bodies)
+            .bind(claimed)
+            .bind(&self.channels)
+            .fetch_all(&mut **step)
+            .await
+            .map_err(|error| failed(DOING, error))?;
+        Ok(ReadRow::in_order(rows))
+    }
+
     /// Defers the rows that the walk met, and those that wait behind them. Returns how many rows of each channel these
     /// were.
     async fn defer(&self, step: &mut Step, mut met: Met) -> Result<BTreeMap<String, u64>, StoreError> {
@@ -215,16 +404,6 @@ impl<'a> ClaimParameters<'a> {
             .map_err(|error| failed(DOING, error))?;
         Ok(by_channel(met.into_values()))
     }
-}
-
-/// The rows of a claim that may still be sent under it, in their order.
-async fn read(step: &mut Step, claimed: Vec<(i64, i32)>) -> Result<Vec<Message>, StoreError> {
-    let rows = sqlx::query_as(query!("mysql/poller/claimed"))
-        .bind(as_json(DOING, &claimed)?)
-        .fetch_all(&mut **step)
-        .await
-        .map_err(|error| failed(DOING, error))?;
-    Ok(ReadRow::in_order(rows))
 }
 
 /// The rows that must be looked up: the heads that are not excluded themselves, and the excluded rows that may have the

@@ -13,9 +13,13 @@ const HEX_DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'
 /// one use would take 40 ms: the client tells the server that it is done with it, and its next packet then waits for an
 /// acknowledgement.
 pub(super) fn spelled_out(statement: &str, values: &[String]) -> AssertSqlSafe<String> {
+    AssertSqlSafe(spelled_text(statement, values))
+}
+
+/// The same as a part of a statement.
+pub(super) fn spelled_text(statement: &str, values: &[String]) -> String {
     let mut values = values.iter();
-    let parts = statement.split('?').map(|part| [part, values.next().map_or("", String::as_str)].concat());
-    AssertSqlSafe(parts.collect())
+    statement.split('?').map(|part| [part, values.next().map_or("", String::as_str)].concat()).collect()
 }
 
 /// A text as a literal that needs no quoting.

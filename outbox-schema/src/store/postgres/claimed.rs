@@ -5,10 +5,10 @@ use crate::claim::{PRIORITIES, Place};
 use crate::store::rows::by_channel;
 use crate::{Claimed, Message, WalkStart};
 
-/// A row that a claim met: claimed, or deferred since it was in the way.
+/// A row that a claim met: `claimed`, or `deferred` since it was in the way. Or a stranger, `asked` about.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct ClaimedRow {
-    claimed: bool,
+    came_by: String,
     priority: i16,
     /// `available_at`, or a second ago if that is earlier, in microseconds since 1970. None where it is no time of the
     /// calendar.
@@ -24,28 +24,47 @@ pub(super) struct ClaimedRow {
 }
 
 impl ClaimedRow {
-    /// The result of a claim whose walk began at `from`.
-    pub(super) fn split(mut rows: Vec<Self>, from: WalkStart) -> Claimed {
+    /// What the row says, to be read by itself.
+    pub(super) fn message(&mut self) -> &mut Message {
+        &mut self.message
+    }
+
+    pub(super) fn is_claimed(&self) -> bool {
+        self.came_by == "claimed"
+    }
+
+    /// The result of a claim of `limit` rows at most, whose walk began at `from`.
+    pub(super) fn split(mut rows: Vec<Self>, from: WalkStart, limit: u32) -> Claimed {
+        if rows.iter().any(|row| row.came_by == "asked") {
+            let asked = rows.into_iter().map(|row| row.message.destination).collect();
+            return Claimed { asked, ..Claimed::default() };
+        }
         rows.sort_by_key(|row| row.place);
         let reached = Self::reached(&rows, from);
-        let (claimed, met): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.claimed);
+        let took_all = rows.iter().all(|row| row.complete) && rows.len() < limit as usize;
+        let (claimed, met): (Vec<_>, Vec<_>) = rows.into_iter().partition(Self::is_claimed);
         Claimed {
             messages: claimed.into_iter().map(|row| row.message).collect(),
             deferred: by_channel(met.into_iter().map(|row| row.message.channel)),
             reached,
+            asked: Vec::new(),
+            took_all,
         }
     }
 
     /// For each priority, the last row before which no row was left. The heads of ordering keys are found in another
     /// way.
     fn reached(rows: &[Self], from: WalkStart) -> Option<WalkStart> {
-        let unknown = |row: &Self| !row.complete && row.nth.is_none() && row.message.ordering_key.is_none();
-        if rows.iter().any(|row| !row.claimed || unknown(row)) {
+        // Where tenants take turns, some rows come from beside the walk, and the others in another order.
+        let walked = |row: &&Self| row.complete || row.nth.is_some() || row.message.ordering_key.is_some();
+        let mut in_order: Vec<&Self> = rows.iter().filter(walked).collect();
+        if rows.iter().any(|row| !row.is_claimed()) || (in_order.is_empty() && !rows.is_empty()) {
             return None;
         }
+        in_order.sort_by_key(|row| row.nth);
         let mut start = from;
         let mut next = [1; PRIORITIES];
-        for row in rows {
+        for row in in_order {
             let next = usize::try_from(row.priority).ok().and_then(|priority| next.get_mut(priority));
             let Some(next) = next.filter(|next| row.complete || row.nth == Some(**next)) else { continue };
             *next += 1;

@@ -88,25 +88,66 @@ async fn claimed(
     term: &TermId,
     request: &ClaimRequest<'_>,
 ) -> sqlx::Result<Vec<ClaimedRow>> {
-    sqlx::query_as(query!("postgres/poller/claim"))
+    claim_by(query!("postgres/poller/claim"), connection, term, request).await
+}
+
+/// Claims rows that the database cannot give all together, and reads each by itself.
+async fn claimed_apart(
+    connection: &mut PgConnection,
+    term: &TermId,
+    request: &ClaimRequest<'_>,
+) -> Result<Vec<ClaimedRow>, StoreError> {
+    let doing = "reading what a claimed message says";
+    let mut rows = claim_by(query!("postgres/poller/claim_unread"), connection, term, request)
+        .await
+        .map_err(|error| fenced(term, doing, error))?;
+    for message in rows.iter_mut().filter(|row| row.is_claimed()).map(ClaimedRow::message) {
+        if !message.too_large {
+            let body = sqlx::query_as(query!("postgres/poller/claimed_body"))
+                .bind(message.id)
+                .bind(message.revision)
+                .fetch_one(&mut *connection)
+                .await;
+            message.read_apart(body.map_err(|error| failed(doing, error)))?;
+        }
+    }
+    Ok(rows)
+}
+
+async fn claim_by(
+    statement: &'static str,
+    connection: &mut PgConnection,
+    term: &TermId,
+    request: &ClaimRequest<'_>,
+) -> sqlx::Result<Vec<ClaimedRow>> {
+    let served = request.turns.map_or(&[][..], |turns| turns.served);
+    sqlx::query_as(statement)
         .bind(term.shard.0)
         .bind(term.epoch.0)
         .bind(term.holder.as_str())
         .bind(request.claim.0)
         .bind(request.limit.cast_signed())
         .bind(request.max_bytes.cast_signed())
-        .bind(request.oversize)
         .bind(request.excluded.iter().map(|id| id.0).collect::<Vec<_>>())
         .bind(names(request.channels))
         .bind(request.channels.iter().map(|channel| millis_i64(channel.timeout)).collect::<Vec<_>>())
         .bind(request.channels.iter().map(|channel| channel.room.cast_signed()).collect::<Vec<_>>())
         .bind(request.channels.iter().map(|channel| channel.most.cast_signed()).collect::<Vec<_>>())
+        .bind(request.channels.iter().map(|channel| channel.max_message_bytes.cast_signed()).collect::<Vec<_>>())
         .bind(halting(request.channels))
+        .bind(request.unfair())
         .bind(request.at_most_once())
         .bind(request.closed)
         .bind(request.closed_channels)
         .bind(request.rooms.iter().map(|room| room.destination.clone()).collect::<Vec<_>>())
         .bind(request.rooms.iter().map(|room| room.room.cast_signed()).collect::<Vec<_>>())
+        .bind(request.strangers.rows.cast_signed())
+        .bind(request.strangers.bytes.cast_signed())
+        .bind(request.strangers.ask)
+        .bind(request.turns.map(|turns| turns.from.cast_signed()))
+        .bind(request.turns.map(|turns| turns.tenants.cast_signed()))
+        .bind(served.iter().map(|tenant| tenant.channel.as_str()).collect::<Vec<_>>())
+        .bind(served.iter().map(|tenant| tenant.name.as_str()).collect::<Vec<_>>())
         .bind(millis_i64(request.unknown_channel_delay))
         .bind(millis_i64(request.lease_ttl))
         .bind(millis_i64(request.margin))
@@ -177,9 +218,13 @@ impl Store for PostgresStore {
             // An earlier try of the same claim has committed meanwhile. The next try finds it.
             Some(database) if database.is_unique_violation() => StoreError::Unavailable { doing, source: error.into() },
             Some(_) | None => fenced(term, doing, error),
-        })?;
+        });
+        let rows = match rows {
+            Err(StoreError::Refused { .. }) => claimed_apart(&mut connection, term, request).await?,
+            rows => rows?,
+        };
         self.of_the_loop.keep(connection);
-        Ok(ClaimedRow::split(rows, request.from))
+        Ok(ClaimedRow::split(rows, request.from, request.limit))
     }
 
     async fn key_behind(

@@ -44,5 +44,5 @@ async fn claim(
     request: &ClaimRequest<'_>,
 ) -> Result<Claimed, StoreError> {
     let rows = claimed(connection, term, request).await.map_err(|error| fenced(term, "claiming", error))?;
-    Ok(super::claimed::ClaimedRow::split(rows, request.from))
+    Ok(super::claimed::ClaimedRow::split(rows, request.from, request.limit))
 }

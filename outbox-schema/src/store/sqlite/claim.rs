@@ -1,6 +1,7 @@
 //! Claims: made, and read again where the answer was lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sqlx::SqliteTransaction;
 use sqlx::types::Json;
@@ -12,8 +13,9 @@ use crate::store::fitting::{DueRow, Fitting};
 use crate::store::lossy::Lossy;
 use crate::store::rows::{Met, ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow};
+use crate::store::turns::{FEW, NEWEST, TurnRow, in_turn, open_tenants};
 use crate::store::wire::{ChannelRow, as_json, millis_i64};
-use crate::{ClaimRequest, Claimed, Message, StoreError, TermId, WalkStart};
+use crate::{ClaimRequest, Claimed, Message, StoreError, TermId, Turns, WalkStart};
 
 const DOING: &str = "claiming due messages";
 
@@ -27,6 +29,7 @@ struct Peek {
 
 /// The request of a claim, in the form that statements take.
 pub(super) struct ClaimParameters<'a> {
+    cursors: &'a Cursors,
     term: &'a TermId,
     request: &'a ClaimRequest<'a>,
     excluded: String,
@@ -37,15 +40,29 @@ pub(super) struct ClaimParameters<'a> {
     starts: String,
 }
 
+/// For each channel, the tenant behind which turns go on. Names are in the order of their texts, so no number says where.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cursors(Arc<Mutex<HashMap<String, String>>>);
+
+impl Cursors {
+    fn of(&self, channel: &str) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(channel).cloned().unwrap_or_default()
+    }
+
+    fn set(&self, channel: &str, tenant: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(channel.to_owned(), tenant);
+    }
+}
+
 impl SqliteStore {
     pub(super) async fn claim_in_steps(
         &self,
         term: &TermId,
         request: &ClaimRequest<'_>,
     ) -> Result<Claimed, StoreError> {
-        let asked = ClaimParameters::of(term, request)?;
+        let asked = ClaimParameters::of(term, request, &self.cursors)?;
         if !self.is_anything_due(&asked).await? {
-            return Ok(Claimed::default());
+            return Ok(Claimed { took_all: true, ..Claimed::default() });
         }
         let mut tx = self.begin(DOING).await?;
         let locked: Option<ClaimTermRow> = sqlx::query_as(query!("sqlite/poller/claim_term"))
@@ -85,8 +102,13 @@ fn starts(from: WalkStart) -> [Option<(i64, i64)>; PRIORITIES] {
 }
 
 impl<'a> ClaimParameters<'a> {
-    pub(super) fn of(term: &'a TermId, request: &'a ClaimRequest<'a>) -> Result<Self, StoreError> {
+    pub(super) fn of(
+        term: &'a TermId,
+        request: &'a ClaimRequest<'a>,
+        cursors: &'a Cursors,
+    ) -> Result<Self, StoreError> {
         Ok(Self {
+            cursors,
             term,
             request,
             excluded: as_json(DOING, request.excluded)?,
@@ -99,15 +121,19 @@ impl<'a> ClaimParameters<'a> {
 
     /// Walks, and writes the rows to claim and the rows that are in the way. Only then reads the claimed rows.
     pub(super) async fn claim(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
-        let due = self.walk(tx).await.map_err(|error| failed(DOING, error))?;
-        let Fitting { taken, met, reached } = Fitting::of(due, self.request, self.request.from);
+        let mut due = self.walk(tx).await.map_err(|error| failed(DOING, error))?;
+        let left = |_: &Turns<'_>| Fitting::leaves_some(&due, self.request, self.request.from);
+        if let Some(turns) = self.request.turns.filter(left) {
+            due = self.turns(tx, turns, &due).await.map_err(|error| failed(DOING, error))?;
+        }
+        let Fitting { taken, met, reached, asked, took_all } = Fitting::of(due, self.request, self.request.from);
         let mut messages = Vec::new();
         if let Some(batch) = Batch::of(DOING, &taken, self.request)? {
             self.insert(tx, batch).await?;
-            messages = read(tx, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
+            messages = self.read(tx, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
         }
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(tx, met).await? };
-        Ok(Claimed { messages, deferred, reached })
+        Ok(Claimed { messages, deferred, reached, asked, took_all })
     }
 
     /// Reads an earlier claim again, since the answer to that call was lost.
@@ -117,12 +143,12 @@ impl<'a> ClaimParameters<'a> {
             .fetch_one(&mut **tx)
             .await
             .map_err(|error| failed(DOING, error))?;
-        let messages = read(tx, ids.0.into_iter().zip(revisions.0).collect()).await?;
+        let messages = self.read(tx, ids.0.into_iter().zip(revisions.0).collect()).await?;
         Ok(Claimed { messages, ..Claimed::default() })
     }
 
     async fn walk(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<DueRow>, sqlx::Error> {
-        sqlx::query_as(query!("sqlite/poller/claim_walk"))
+        let mut due: Vec<DueRow> = sqlx::query_as(query!("sqlite/poller/claim_walk"))
             .bind(self.term.shard.0)
             .bind(&self.excluded)
             .bind(self.request.limit)
@@ -134,8 +160,184 @@ impl<'a> ClaimParameters<'a> {
             .bind(self.request.keys.until.map(|key| &key.channel))
             .bind(self.request.keys.until.map(|key| &key.ordering_key))
             .bind(&self.closed_channels)
+            .bind(self.request.walk_limit())
+            .fetch_all(&mut **tx)
+            .await?;
+        DueRow::number(&mut due);
+        Ok(due)
+    }
+
+    /// What a walk came by, and what of each tenant is due beside it, in the order of their turns.
+    async fn turns(
+        &self,
+        tx: &mut SqliteTransaction<'static>,
+        turns: Turns<'_>,
+        walked: &[DueRow],
+    ) -> Result<Vec<DueRow>, sqlx::Error> {
+        let newest: Vec<i64> = sqlx::query_scalar(query!("sqlite/poller/claim_newest"))
+            .bind(self.term.shard.0)
+            .bind(&self.excluded)
+            .bind(NEWEST)
+            .bind(&self.closed)
+            .bind(&self.closed_channels)
+            .fetch_all(&mut **tx)
+            .await?;
+        let newest: HashSet<i64> = newest.into_iter().collect();
+        let mut met: HashSet<i64> = walked.iter().map(|row| row.id).chain(newest.iter().copied()).collect();
+        let mut tenants = Vec::new();
+        for channel in self.request.channels.iter().filter(|channel| channel.fair) {
+            tenants.push((channel.name.as_str(), self.tenants(tx, &channel.name, turns).await?));
+        }
+        let all = tenants.iter().map(|(_, names)| names.len()).sum::<usize>();
+        let share = (self.request.limit as usize / all.max(1)).max(1);
+        for (channel, names) in tenants {
+            if all > FEW {
+                met.extend(self.turn_heads(tx, channel, &names).await?);
+                continue;
+            }
+            for name in names {
+                met.extend(self.turn(tx, channel, &name, share).await?);
+            }
+        }
+        let mut rows = self.beside(tx, &met).await?;
+        if all > FEW {
+            let walked_ids = walked.iter().map(|row| row.id).collect();
+            let open: Vec<_> = open_tenants(&rows, &walked_ids, self.request)
+                .into_iter()
+                .map(|row| (row.due.channel.clone(), row.tenant.clone()))
+                .collect();
+            let share = (self.request.limit as usize / open.len().max(1)).max(1);
+            let mut more = HashSet::new();
+            for (channel, tenant) in open {
+                more.extend(self.turn(tx, &channel, &tenant, share).await?);
+            }
+            more.retain(|id| !met.contains(id));
+            rows.extend(self.beside(tx, &more).await?);
+        }
+        Ok(in_turn(rows, walked, &newest, self.request))
+    }
+
+    /// The rows with these ids that are due, with whose turn each is.
+    async fn beside(
+        &self,
+        tx: &mut SqliteTransaction<'static>,
+        ids: &HashSet<i64>,
+    ) -> Result<Vec<TurnRow>, sqlx::Error> {
+        sqlx::query_as(query!("sqlite/poller/claim_beside"))
+            .bind(ids.iter().copied().collect::<serde_json::Value>().to_string())
+            .bind(&self.closed)
+            .bind(&self.closed_channels)
             .fetch_all(&mut **tx)
             .await
+    }
+
+    /// The tenants of a channel behind those of the last turns, and those served lately. It begins again at their end.
+    async fn tenants(
+        &self,
+        tx: &mut SqliteTransaction<'static>,
+        channel: &str,
+        turns: Turns<'_>,
+    ) -> Result<Vec<String>, sqlx::Error> {
+        let from = self.cursors.of(channel);
+        let mut names = Vec::new();
+        for from in [Some(from.as_str()).filter(|from| !from.is_empty()), None] {
+            let rest = turns.tenants - u32::try_from(names.len()).unwrap_or(turns.tenants).min(turns.tenants);
+            let behind: Vec<Lossy<String>> = sqlx::query_scalar(query!("sqlite/poller/claim_tenants"))
+                .bind(self.term.shard.0)
+                .bind(channel)
+                .bind(from)
+                .bind(rest)
+                .fetch_all(&mut **tx)
+                .await?;
+            names.extend(behind.into_iter().map(String::from).filter(|name| !names.contains(name)).collect::<Vec<_>>());
+            if from.is_none() || rest == 0 {
+                break;
+            }
+        }
+        self.cursors.set(channel, names.last().cloned().unwrap_or_default());
+        let met: HashSet<&String> = names.iter().collect();
+        let served = turns.served.iter().filter(|tenant| tenant.channel == channel && !met.contains(&tenant.name));
+        let served: Vec<_> = served.map(|tenant| tenant.name.clone()).collect();
+        names.extend(served);
+        Ok(names)
+    }
+
+    async fn turn(
+        &self,
+        tx: &mut SqliteTransaction<'static>,
+        channel: &str,
+        tenant: &str,
+        share: usize,
+    ) -> Result<Vec<i64>, sqlx::Error> {
+        sqlx::query_scalar(query!("sqlite/poller/claim_turn"))
+            .bind(self.term.shard.0)
+            .bind(channel)
+            .bind(tenant)
+            .bind(&self.excluded)
+            .bind(i64::try_from(share).unwrap_or(i64::MAX))
+            .bind(&self.closed)
+            .bind(&self.closed_channels)
+            .fetch_all(&mut **tx)
+            .await
+    }
+
+    async fn turn_heads(
+        &self,
+        tx: &mut SqliteTransaction<'static>,
+        channel: &str,
+        tenants: &[String],
+    ) -> Result<Vec<i64>, sqlx::Error> {
+        sqlx::query_scalar(query!("sqlite/poller/claim_turn_heads"))
+            .bind(self.term.shard.0)
+            .bind(channel)
+            .bind(&self.excluded)
+            .bind(serde_json::Value::from(tenants).to_string())
+            .bind(&self.closed)
+            .bind(&self.closed_channels)
+            .fetch_all(&mut **tx)
+            .await
+    }
+
+    /// The rows of a claim that may still be sent under it, in their order. Where the database cannot give what they say all
+    /// together, each is read by itself.
+    async fn read(
+        &self,
+        tx: &mut SqliteTransaction<'static>,
+        claimed: Vec<(i64, i32)>,
+    ) -> Result<Vec<Message>, StoreError> {
+        let claimed = as_json(DOING, &claimed)?;
+        match self.rows(tx, &claimed, true).await {
+            Err(StoreError::Refused { .. }) => {}
+            read => return read,
+        }
+        let mut messages = self.rows(tx, &claimed, false).await?;
+        for message in messages.iter_mut().filter(|message| !message.too_large) {
+            let body: Result<(Lossy<String>, Lossy<Option<String>>), _> =
+                sqlx::query_as(query!("sqlite/poller/claimed_body"))
+                    .bind(message.id)
+                    .bind(message.revision)
+                    .fetch_one(&mut **tx)
+                    .await;
+            let body = body.map(|(payload, headers)| (payload.into(), headers.into()));
+            message.read_apart(body.map_err(|error| failed(DOING, error)))?;
+        }
+        Ok(messages)
+    }
+
+    async fn rows(
+        &self,
+        tx: &mut SqliteTransaction<'static>,
+        claimed: &str,
+        bodies: bool,
+    ) -> Result<Vec<Message>, StoreError> {
+        let rows = sqlx::query_as(query!("sqlite/poller/claimed"))
+            .bind(claimed)
+            .bind(&self.channels)
+            .bind(bodies)
+            .fetch_all(&mut **tx)
+            .await
+            .map_err(|error| failed(DOING, error))?;
+        Ok(ReadRow::in_order(rows))
     }
 
     async fn insert(&self, tx: &mut SqliteTransaction<'static>, batch: Batch) -> Result<(), StoreError> {
@@ -178,14 +380,4 @@ impl<'a> ClaimParameters<'a> {
             .map_err(|error| failed(DOING, error))?;
         Ok(by_channel(met.into_values()))
     }
-}
-
-/// The rows of a claim that may still be sent under it, in their order.
-async fn read(tx: &mut SqliteTransaction<'static>, claimed: Vec<(i64, i32)>) -> Result<Vec<Message>, StoreError> {
-    let rows = sqlx::query_as(query!("sqlite/poller/claimed"))
-        .bind(as_json(DOING, &claimed)?)
-        .fetch_all(&mut **tx)
-        .await
-        .map_err(|error| failed(DOING, error))?;
-    Ok(ReadRow::in_order(rows))
 }

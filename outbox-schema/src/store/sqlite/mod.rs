@@ -24,12 +24,13 @@ use self::errors::failed;
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
     pool: SqlitePool,
+    cursors: claim::Cursors,
 }
 
 impl SqliteStore {
     /// The store behind `pool`, whose connections were made by [`crate::Database::connect`].
     pub fn new(pool: SqlitePool) -> Self {
-        Self { pool }
+        Self { pool, cursors: claim::Cursors::default() }
     }
 
     fn database(&self) -> Database {

@@ -3,7 +3,7 @@
 use sqlx::SqliteTransaction;
 
 use super::SqliteStore;
-use super::claim::ClaimParameters;
+use super::claim::{ClaimParameters, Cursors};
 use super::errors::failed;
 use super::mark::write;
 use crate::sql::AnyConnection;
@@ -49,5 +49,5 @@ async fn claim(
     term: &TermId,
     request: &ClaimRequest<'_>,
 ) -> Result<Claimed, StoreError> {
-    ClaimParameters::of(term, request)?.claim(tx).await
+    ClaimParameters::of(term, request, &Cursors::default())?.claim(tx).await
 }

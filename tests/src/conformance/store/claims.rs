@@ -55,12 +55,36 @@ pub async fn a_claim_keeps_to_its_rows_and_bytes(outbox: &Outbox) {
     }
     let few = ClaimRequest { limit: 3, ..request(&channels) };
     assert_eq!(ids(&outbox.store.claim(&term, &few).await.unwrap().messages), inserted[..3]);
-    let narrow = ClaimRequest { max_bytes: 250, ..request(&channels) };
+    let narrow = ClaimRequest { max_bytes: 300, ..request(&channels) };
     assert_eq!(ids(&outbox.store.claim(&term, &narrow).await.unwrap().messages), inserted[..2]);
-    let tiny = ClaimRequest { max_bytes: 50, oversize: false, ..request(&channels) };
+    let tiny = ClaimRequest { max_bytes: 50, ..request(&channels) };
     assert!(outbox.store.claim(&term, &tiny).await.unwrap().messages.is_empty());
-    let alone = ClaimRequest { max_bytes: 50, oversize: true, ..request(&channels) };
-    assert_eq!(ids(&outbox.store.claim(&term, &alone).await.unwrap().messages), inserted[..1]);
+}
+
+/// It counts no bytes, so those behind it do not wait for it.
+pub async fn a_message_that_is_too_large_for_its_channel_is_claimed_unread(outbox: &Outbox) {
+    let channels = [ChannelTerms { max_message_bytes: 200, ..http() }];
+    let term = outbox.term(&channels).await;
+    let body = format!("'\"{}\"'", "x".repeat(300));
+    let large = [
+        outbox.insert(&[("payload", &body)]).await,
+        outbox.insert(&[("headers", &format!("'{{\"x-y\": \"{}\"}}'", random_text(300)))]).await,
+        outbox.insert(&[("target", &format!("'https://shop.example/{}'", "x".repeat(300)))]).await,
+    ];
+    let small = outbox.insert(&[]).await;
+    let ask = ClaimRequest { max_bytes: 250, ..request(&channels) };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    assert_eq!(ids(&claimed), [large[0].0, large[1].0, large[2].0, small.0]);
+    for message in &claimed[..3] {
+        assert!(message.too_large && message.bytes > 300, "{message:?}: {} bytes", message.bytes);
+        assert!(message.payload.is_empty() && message.headers.is_none());
+    }
+    assert!(!claimed[3].too_large && !claimed[3].payload.is_empty());
+}
+
+/// A text that no database can compress.
+fn random_text(length: usize) -> String {
+    (0..length).map(|_| char::from(rand::random_range(b'a'..=b'z'))).collect()
 }
 
 /// They stay `PENDING`, count as late from when they were first due, and stand in nobody's way.

@@ -11,12 +11,13 @@ mod outbox;
 pub mod settling;
 pub mod starts;
 pub mod terms;
+pub mod turns;
 
 use std::time::{Duration, Instant};
 
 use outbox_schema::{
     AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, InDoubtPolicy, KeyStretch, Mark, Message,
-    OnDeadOrdered, Pause, PauseKind, TermId, Verdict, WalkStart,
+    OnDeadOrdered, Pause, PauseKind, Strangers, TermId, Verdict, WalkStart,
 };
 
 pub use outbox::{Dialect, Outbox};
@@ -47,6 +48,8 @@ pub fn http() -> ChannelTerms {
         on_dead_ordered: OnDeadOrdered::Continue,
         room: 1_000,
         most: 1_000_000,
+        max_message_bytes: 1 << 20,
+        fair: true,
     }
 }
 
@@ -61,7 +64,6 @@ pub fn request(channels: &[ChannelTerms]) -> ClaimRequest<'_> {
         claim: ClaimId::mint(),
         limit: 100,
         max_bytes: 1 << 20,
-        oversize: true,
         excluded: &[],
         from: WalkStart::default(),
         keys: KeyStretch::default(),
@@ -69,6 +71,8 @@ pub fn request(channels: &[ChannelTerms]) -> ClaimRequest<'_> {
         closed: &[],
         closed_channels: &[],
         rooms: &[],
+        strangers: Strangers { rows: 1_000, bytes: 1 << 30, ask: false },
+        turns: None,
         unknown_channel_delay: Duration::from_mins(1),
         lease_ttl: Duration::from_mins(5),
         margin: Duration::from_mins(5),

@@ -23,7 +23,7 @@ const SECRET: &str = "the card number";
 
 /// The channel `http` and the defaults of the lease.
 fn configured() -> Configured {
-    let channel = ConfiguredChannel { max_attempts: 10, max_age: Duration::from_hours(72), halts: false };
+    let channel = ConfiguredChannel { max_attempts: 10, max_age: Duration::from_hours(72), halts: false, fair: true };
     Configured {
         channels: BTreeMap::from([("http".to_owned(), channel)]),
         lease: LeaseTimes {

@@ -545,12 +545,16 @@ async fn a_backlog_counts_what_the_poll_meets_first() {
         let keyed = insert(outbox, &[("priority", "2"), ("ordering_key", "'o'"), short]).await;
 
         assert_eq!(why(outbox, id).await, ["backlog"]);
-        let (NotSent::Backlog { ahead, oldest_ms }, said) = decisive(outbox, id).await else { panic!("a backlog") };
-        assert_eq!(ahead, 3);
+        insert(outbox, &[("priority", "1"), ("tenant", "'another'"), long]).await;
+        let (NotSent::Backlog { ahead, oldest_ms, of_tenant, .. }, said) = decisive(outbox, id).await else {
+            panic!("a backlog")
+        };
+        assert_eq!((ahead, of_tenant), (4, 3));
         assert!(oldest_ms.is_some_and(|ms| (60_000..120_000).contains(&ms)), "{oldest_ms:?}");
         assert!(
-            said.contains("3 due messages without an ordering key are before it")
-                && said.contains("has been due for 1m "),
+            said.contains("4 due messages without an ordering key are before it")
+                && said.contains("has been due for 1m ")
+                && said.contains(" has 3 of these, and takes turns with the others."),
             "{said}"
         );
         let (NotSent::Backlog { ahead, .. }, _) = decisive(outbox, keyed).await else { panic!("a backlog") };

@@ -1,5 +1,7 @@
 //! `outbox check`: whether everything that the settings name can be used, and what a crash costs with these settings.
 
+mod strict;
+
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,6 +18,10 @@ use outbox_dispatcher::wiring;
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
+    /// Name all that a strict installation would not leave so, and fail where there is anything, warnings included
+    /// (docs/security.md).
+    #[arg(long)]
+    strict: bool,
     /// As JSON.
     #[arg(long)]
     json: bool,
@@ -58,23 +64,33 @@ struct CrashCost {
 pub(super) async fn check(config: Config, args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
     match wiring::database(&config, 2).await {
-        Ok(database) => of_database(&config, &database, &mut findings).await,
+        Ok(database) => of_database(&config, &database, args.strict, &mut findings).await,
         Err(error) => findings.push(Finding::failed("database", &format!("{error:#}"))),
     }
     of_channels(&config, &mut findings).await;
-    let ok = findings.iter().all(|finding| finding.verdict != Verdict::Failed);
+    if args.strict {
+        findings.extend(strict::of_lease(&config).map(|what| Finding::warning("lease", &what)));
+        findings.extend(strict::remarks(&config).into_iter().map(|(key, what)| Finding::warning(&key, &what)));
+    }
+    let fails = |verdict| verdict == Verdict::Failed || args.strict && verdict == Verdict::Warning;
+    let ok = !findings.iter().any(|finding| fails(finding.verdict));
     let report = Report { ok, findings, crash: CrashCost::of(&config) };
     print_as(args.json, &report, in_words)?;
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn of_database(config: &Config, database: &Database, findings: &mut Vec<Finding>) {
+async fn of_database(config: &Config, database: &Database, strict: bool, findings: &mut Vec<Finding>) {
     let url = &config.database.url;
     findings.push(match database.tls().await {
         Ok(None) => Finding::ok("database", &format!("{url} answers")),
         Ok(Some(tls)) => Finding::ok("database", &format!("{url} answers; {tls}")),
         Err(error) => Finding::failed("database", &error),
     });
+    if strict && let Ok(Some(tls)) = database.tls().await {
+        findings.extend(
+            strict::unverified("database.url", url.expose(), tls).map(|what| Finding::warning("database", &what)),
+        );
+    }
     let outbox = match database.require(&config.database.environment).await {
         Ok(outbox) => outbox,
         Err(error) => return findings.push(Finding::failed("schema", &error)),

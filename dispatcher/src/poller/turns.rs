@@ -1,0 +1,137 @@
+//! Whether tenants take turns in the next claim, and where on the ring of tenants their turns begin.
+//!
+//! Nothing is paid while nothing is backed up: tenants take turns only once a claim left something. Turns begin at places that
+//! divide the ring evenly, whatever was claimed. So each tenant is met after some claims. Those to whom something was sent lately
+//! are looked at in each: however many others write for receivers that are not there, they wait for none of them.
+
+use std::collections::HashSet;
+
+use outbox_schema::{Claimed, Message, Tenant, Turns};
+
+/// How many tenants of each channel a claim looks at. A claim that brought nothing for a destination which has answered is followed
+/// by one that looks at more: tens of thousands of tenants may wait for receivers that are not there.
+const TENANTS: u32 = 256;
+
+/// The most tenants that a claim looks at.
+const MOST_TENANTS: u32 = 4096;
+
+/// The most tenants that are remembered as served lately.
+const MOST_SERVED: usize = 128;
+
+/// The golden ratio's part of the ring: each place that it leads to lies farthest from those before.
+const STEP: u64 = 173_961_102_589_771;
+
+/// What a poller knows about turns.
+#[derive(Debug)]
+pub struct TurnTaking {
+    /// Whether more is due than the last claim took.
+    backlog: bool,
+    from: u64,
+    tenants: u32,
+    /// Those last claimed come first.
+    served: Vec<Tenant>,
+}
+
+impl Default for TurnTaking {
+    fn default() -> Self {
+        Self { backlog: true, from: 0, tenants: TENANTS, served: Vec::new() }
+    }
+}
+
+impl TurnTaking {
+    /// The turns of the next claim. None where nothing is backed up.
+    pub fn next(&self) -> Option<Turns<'_>> {
+        self.backlog.then_some(Turns { from: self.from, tenants: self.tenants, served: &self.served })
+    }
+
+    /// Learns from a claim. `limited` says whether some destination has what it may have in flight, and `answering` are
+    /// the messages for destinations that have answered.
+    pub fn learn(&mut self, claimed: &Claimed, limited: bool, answering: &[&Message]) {
+        let brought = !claimed.messages.is_empty();
+        self.backlog = if brought { !claimed.took_all } else { limited };
+        self.from = (self.from + STEP) & Turns::LAST;
+        self.tenants = if answering.is_empty() { (self.tenants * 2).min(MOST_TENANTS) } else { TENANTS };
+        self.served(answering);
+    }
+
+    /// Puts the tenants of these messages before those served earlier.
+    fn served(&mut self, messages: &[&Message]) {
+        let mut met = HashSet::new();
+        let tenants = messages.iter().map(|message| (message.channel.as_str(), message.whose_turn()));
+        let mut served: Vec<Tenant> = tenants
+            .filter(|tenant| met.insert(*tenant))
+            .map(|(channel, name)| Tenant { channel: channel.to_owned(), name: name.to_owned() })
+            .collect();
+        self.served.retain(|tenant| !met.contains(&(tenant.channel.as_str(), tenant.name.as_str())));
+        served.append(&mut self.served);
+        served.truncate(MOST_SERVED);
+        self.served = served;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::message;
+
+    fn claimed(messages: usize, took_all: bool) -> Claimed {
+        Claimed { messages: (0..messages).map(|_| message(1)).collect(), took_all, ..Claimed::default() }
+    }
+
+    #[test]
+    fn tenants_take_turns_only_while_claims_leave_something() {
+        let mut turns = TurnTaking::default();
+        turns.learn(&claimed(3, true), false, &[&message(1)]);
+        assert_eq!(turns.next(), None);
+        turns.learn(&claimed(3, false), false, &[&message(1)]);
+        assert!(turns.next().is_some());
+        turns.learn(&claimed(0, true), true, &[&message(1)]);
+        assert!(turns.next().is_some(), "what is left has no room");
+        turns.learn(&claimed(0, true), false, &[&message(1)]);
+        assert_eq!(turns.next(), None);
+        turns.learn(&claimed(0, true), true, &[]);
+        assert!(turns.next().is_some(), "what came since has no room");
+    }
+
+    #[test]
+    fn a_claim_looks_at_more_tenants_until_one_brings_something_for_a_destination_that_has_answered() {
+        let mut turns = TurnTaking::default();
+        let mut looked_at = Vec::new();
+        let good = message(1);
+        for answering in [&[][..], &[], &[&good], &[]] {
+            turns.learn(&claimed(3, false), false, answering);
+            looked_at.extend(turns.next().map(|turns| turns.tenants / TENANTS));
+        }
+        assert_eq!(looked_at, [2, 4, 1, 2]);
+    }
+
+    #[test]
+    fn those_last_served_are_remembered_first() {
+        let of = |tenant: usize| Message { tenant: Some(tenant.to_string()), ..message(1) };
+        let mut turns = TurnTaking::default();
+        for tenants in [[1, 2], [3, 2]] {
+            let messages = tenants.map(of);
+            turns.learn(&claimed(2, false), false, &messages.each_ref());
+        }
+        let served = |turns: &TurnTaking| -> Vec<String> {
+            turns.next().expect("there is a backlog").served.iter().map(|tenant| tenant.name.clone()).collect()
+        };
+        assert_eq!(served(&turns), ["3", "2", "1"]);
+        let many: Vec<_> = (100..100 + MOST_SERVED).map(of).collect();
+        turns.learn(&claimed(2, false), false, &many.iter().collect::<Vec<_>>());
+        assert_eq!(served(&turns).len(), MOST_SERVED);
+        assert_eq!(served(&turns)[0], "100");
+    }
+
+    #[test]
+    fn turns_begin_all_over_the_ring_so_that_no_tenant_waits_long_for_its_own() {
+        const PARTS: u64 = 64;
+        let mut turns = TurnTaking::default();
+        let mut met = std::collections::HashSet::new();
+        for _ in 0..2 * PARTS {
+            met.extend(turns.next().map(|turns| turns.from * PARTS / (Turns::LAST + 1)));
+            turns.learn(&claimed(1, false), false, &[&message(1)]);
+        }
+        assert_eq!(met.len() as u64, PARTS);
+    }
+}

@@ -1,0 +1,257 @@
+-- Claim due rows: one claim row for the whole batch, committed before any of them is sent. Rows of closed destinations and
+-- channels are passed over, and of each other destination no more are taken than there is room for. Rows of unknown
+-- channels that the walk meets are moved out of its way; they are returned as well. The rows are read here, not by the
+-- caller's statement: its snapshot may be older than the walk's.
+--
+-- p_from_us and p_from_id say for each priority, 0 to 3, behind which row the walk begins; NULL is the beginning. It is a
+-- hint, that spares the walk the index entries of rows that are done, which a snapshot held open elsewhere keeps
+-- there. What became due behind it is found by walks from the beginning, which the caller makes now and then.
+--
+-- p_turn is NULL where nothing is backed up. Else tenants take turns: see outbox_turns.
+--
+-- p_strangers and p_strangers_bytes are the room of all destinations together that are neither limited nor closed here. Where
+-- they want more than that, and p_ask, nothing is claimed: the caller is asked about each.
+--
+-- p_keys_from and p_keys_until say of which ordering keys the heads are looked at, by their numbers.
+--
+-- Most polls find nothing. Those write nothing: the term is locked only once there is something to claim.
+--
+-- Each statement here has a cost of its own, for each node of its plan, however few rows there are: so the heads of ordering
+-- keys are looked for, turns are taken, and what there is too much of is counted off row by row, in statements that only those
+-- pay for who need them.
+CREATE OR REPLACE FUNCTION outbox_take(
+    p_shard smallint, p_epoch bigint, p_holder varchar, p_claim uuid,
+    p_limit integer, p_max_bytes bigint, p_excluded bigint[],
+    p_channels varchar[], p_timeouts_ms bigint[], p_rooms integer[], p_mosts integer[], p_most_bytes bigint[], p_halting varchar[],
+    p_unfair varchar[], p_at_most_once varchar[],
+    p_closed varchar[], p_closed_channels varchar[], p_limited varchar[], p_limits integer[],
+    p_strangers integer, p_strangers_bytes bigint, p_ask boolean, p_turn bigint, p_tenants integer,
+    p_served_channels varchar[], p_served varchar[],
+    p_unknown_ms bigint, p_ttl_ms bigint, p_margin_ms bigint, p_from_us bigint[], p_from_id bigint[],
+    p_keys_from bigint, p_keys_until bigint
+) RETURNS SETOF outbox_taken
+LANGUAGE plpgsql
+-- The walk must follow the index that ends at its LIMIT, also before the table has been analysed. So there is but one plan
+-- to choose: to plan anew for the arguments of each call took as long as the walk.
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    leads        boolean;
+    made         boolean;
+    -- Held until this claim has committed: whoever is to cancel waits for that. Not had: a cancellation is open.
+    undisturbed  boolean;
+    keyed        boolean;
+    heads        bigint[];
+    -- What the walk came by, first to go first; then, of that, what is claimed.
+    ids          bigint[];
+    revisions    integer[];
+    priorities   smallint[];
+    channels     varchar[];
+    destinations varchar[];
+    bytes        bigint[];
+    tenants      bigint[];
+    ats          timestamptz[];
+    -- The destinations of `due` of which nothing is said.
+    strangers    varchar[];
+    -- Whether those want more than they may get.
+    crowded      boolean;
+    seen         bigint[];
+    nths         integer[];
+    places       integer[];
+    -- Of unknown channels.
+    met          bigint[];
+    free         bigint[];
+    in_turns     boolean;
+    alone        boolean;
+    all_fit      boolean;
+    longest      bigint;
+BEGIN
+    SELECT EXISTS (SELECT FROM outbox_term WHERE shard = p_shard AND epoch = p_epoch AND holder = p_holder),
+           EXISTS (SELECT FROM outbox_claim WHERE id = p_claim),
+           pg_try_advisory_xact_lock(outbox_cancelling(p_shard)),
+           EXISTS (SELECT FROM outbox WHERE shard = p_shard AND status = 'PENDING' AND ordering_key IS NOT NULL)
+    INTO leads, made, undisturbed, keyed;
+    IF made OR NOT leads THEN
+        PERFORM outbox_require_term(p_shard, p_epoch, p_holder);
+    END IF;
+    IF made THEN -- the answer to the first call was lost
+        RETURN QUERY SELECT o.*
+        FROM outbox_claim c, outbox_taken_rows(c.message_ids, c.revisions, p_channels, p_most_bytes, false, NULL) o
+        WHERE c.id = p_claim;
+        RETURN;
+    END IF;
+
+    LOOP
+        IF keyed THEN
+            -- A key with a row in flight has its turn: a redriven row of it that goes before waits for that one.
+            SELECT array_agg(head.id) INTO heads
+            FROM (SELECT o.id FROM outbox_ordered_heads(p_shard, p_halting, p_keys_from, p_keys_until) o
+                  WHERE o.available_at <= now()
+                    AND o.destination <> ALL (p_closed) AND o.channel <> ALL (p_closed_channels)
+                    AND (o.channel, o.ordering_key) NOT IN (
+                      SELECT x.channel, x.ordering_key FROM outbox x
+                      WHERE x.id = ANY (p_excluded) AND x.ordering_key IS NOT NULL)
+                  -- In turns all of them are wanted: there are no more than a stretch has.
+                  ORDER BY o.priority DESC, o.available_at, o.id LIMIT CASE WHEN p_turn IS NULL THEN p_limit END) head;
+        END IF;
+        SELECT array_agg(due.id), array_agg(due.revision), array_agg(due.priority), array_agg(due.channel),
+               array_agg(due.destination), array_agg(due.bytes),
+               CASE WHEN p_turn IS NOT NULL THEN array_agg(due.tenant) END,
+               CASE WHEN p_turn IS NOT NULL THEN array_agg(due.available_at) END
+        INTO ids, revisions, priorities, channels, destinations, bytes, tenants, ats
+        FROM (
+            SELECT branches.* FROM (
+                -- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog.
+                SELECT branch.* FROM (
+                    SELECT start.priority, coalesce(start.id, 0) AS id,
+                           coalesce(timestamptz 'epoch' + start.us * interval '1 us', '-infinity') AS at
+                    FROM unnest('{0,1,2,3}'::smallint[], p_from_us, p_from_id) AS start(priority, us, id)
+                ) of CROSS JOIN LATERAL (
+                    SELECT o.id, o.revision, o.channel, o.destination, o.priority, o.available_at,
+                           CASE WHEN p_turn IS NOT NULL THEN hashtextextended(coalesce(o.tenant, o.destination), 0) END AS tenant,
+                           o.payload_bytes::bigint + octet_length(o.target) + coalesce(pg_column_size(o.headers), 0) AS bytes
+                    FROM outbox o
+                    WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
+                      AND o.priority = of.priority AND o.available_at <= now()
+                      AND (o.available_at, o.id) > (of.at, of.id)
+                      -- Hashed once; the elements of an array would be compared one by one.
+                      AND o.id NOT IN (SELECT unnest(p_excluded))
+                      AND o.destination NOT IN (SELECT unnest(p_closed))
+                      AND o.channel NOT IN (SELECT unnest(p_closed_channels))
+                    ORDER BY o.available_at, o.id LIMIT p_limit) branch
+                UNION ALL
+                SELECT o.id, o.revision, o.channel, o.destination, o.priority, o.available_at,
+                       CASE WHEN p_turn IS NOT NULL THEN hashtextextended(coalesce(o.tenant, o.destination), 0) END AS tenant,
+                       o.payload_bytes::bigint + octet_length(o.target) + coalesce(pg_column_size(o.headers), 0) AS bytes
+                FROM outbox o WHERE o.id = ANY (heads) AND o.status = 'PENDING' AND o.available_at <= now()
+            ) branches ORDER BY branches.priority DESC, branches.available_at, branches.id
+            LIMIT CASE WHEN p_turn IS NULL THEN p_limit END) due;
+        IF ids IS NULL THEN
+            RETURN; -- nothing is due, and nothing was written: not even a lock
+        END IF;
+        in_turns := false;
+        LOOP
+            -- There is room for all of it, each destination having one channel, and it is not too large.
+            SELECT bool_and(coalesce(
+                       crowd.rows <= least(coalesce(limited.room, channel.room), channel.most) AND crowd.channel = crowd.other
+                       AND crowd.largest <= channel.most_bytes, false))
+                   AND sum(crowd.bytes) <= p_max_bytes
+                   AND coalesce(sum(crowd.rows) FILTER (WHERE limited.destination IS NULL) <= p_strangers
+                                AND sum(crowd.bytes) FILTER (WHERE limited.destination IS NULL) <= p_strangers_bytes, true),
+                   max(channel.timeout_ms),
+                   array_agg(crowd.destination) FILTER (WHERE limited.destination IS NULL AND channel.name IS NOT NULL),
+                   coalesce(sum(least(crowd.rows, channel.room)) FILTER (WHERE limited.destination IS NULL) > p_strangers
+                            OR sum(crowd.bytes) FILTER (WHERE limited.destination IS NULL) > p_strangers_bytes, false)
+            INTO all_fit, longest, strangers, crowded
+            FROM (
+                SELECT due.destination, min(due.channel) AS channel, max(due.channel) AS other, count(*) AS rows,
+                       sum(due.bytes) AS bytes, max(due.bytes) AS largest
+                FROM unnest(channels, destinations, bytes) AS due(channel, destination, bytes) GROUP BY due.destination
+            ) crowd
+            LEFT JOIN unnest(p_channels, p_timeouts_ms, p_rooms, p_mosts, p_most_bytes)
+                      AS channel(name, timeout_ms, room, most, most_bytes) ON channel.name = crowd.channel
+            LEFT JOIN unnest(p_limited, p_limits) AS limited(destination, room) ON limited.destination = crowd.destination;
+            -- Turns are taken where something is left: there is no room for it, or the walk brought as much as it may.
+            EXIT WHEN in_turns OR p_turn IS NULL OR (all_fit AND cardinality(ids) < p_limit);
+            -- With whom would the one tenant there is take turns?
+            SELECT first.number = last.number INTO alone
+            FROM (SELECT (((hashtextextended(o.channel, 0) & 32767) << 48)
+                          | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)) AS number
+                  FROM outbox o WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
+                  ORDER BY number LIMIT 1) first,
+                 (SELECT (((hashtextextended(o.channel, 0) & 32767) << 48)
+                          | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)) AS number
+                  FROM outbox o WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
+                  ORDER BY number DESC LIMIT 1) last;
+            EXIT WHEN alone AND heads IS NULL AND all_fit;
+            in_turns := true;
+            SELECT turns.* INTO ids, revisions, priorities, channels, destinations, bytes, places
+            FROM outbox_turns(p_shard, ids, revisions, priorities, channels, destinations, bytes, tenants, ats, p_limit, p_excluded,
+                              p_channels, p_unfair, p_closed, p_closed_channels,
+                              ARRAY(SELECT name FROM unnest(p_limited, p_limits) AS limited(name, room) WHERE room > 0),
+                              p_turn, p_tenants, p_served_channels, p_served, p_from_us, p_from_id) turns;
+        END LOOP;
+        seen := ids;
+        IF p_ask AND crowded AND strangers IS NOT NULL THEN
+            RETURN QUERY SELECT (ROW('asked', 0, 0, '', '', '', name, 0, false, NULL, NULL, 0, NULL, NULL, NULL, now(),
+                                     NULL, NULL, NULL, NULL, 0, now(), false, NULL, NULL)::outbox_taken).*
+            FROM unnest(strangers) AS name;
+            RETURN;
+        END IF;
+        all_fit := all_fit AND NOT in_turns;
+        IF NOT all_fit THEN
+            SELECT fit.* INTO ids, revisions, nths, longest, met
+            FROM outbox_fitting(ids, revisions, priorities, channels, destinations, bytes, CASE WHEN in_turns THEN places END,
+                                p_channels, p_timeouts_ms, p_rooms, p_mosts, p_most_bytes, p_limited, p_limits, p_limit,
+                                p_max_bytes, p_strangers, p_strangers_bytes) fit;
+            IF ids IS NULL AND met IS NULL THEN
+                RETURN; -- there is no room for what is due
+            END IF;
+        END IF;
+        EXIT WHEN undisturbed;
+        all_fit := false; -- some of these may be left
+        nths := NULL;
+        -- A row that is being cancelled is locked, and left alone; one that is locked here is not cancelled before this
+        -- claim has committed, and then no more. Only now, because these locks are written to disk; and the term's first.
+        PERFORM outbox_require_term(p_shard, p_epoch, p_holder);
+        EXIT WHEN ids IS NULL;
+        SELECT array_agg(o.id) INTO free
+        FROM (SELECT o.id FROM unnest(seen) AS s(id) JOIN outbox o ON o.id = s.id AND o.status = 'PENDING'
+              FOR SHARE OF o SKIP LOCKED) o;
+        SELECT array_agg(o.id ORDER BY place), array_agg(o.revision ORDER BY place) INTO ids, revisions
+        FROM unnest(ids, revisions) WITH ORDINALITY AS sent(id, revision, place)
+        JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'
+        WHERE sent.id = ANY (free);
+        EXIT WHEN ids IS NOT NULL;
+        -- What waits behind those that are locked is not to wait for their transaction. Where all are, the next walk begins
+        -- behind them, however many that transaction holds.
+        p_excluded := p_excluded || ARRAY(SELECT unnest(seen) EXCEPT SELECT unnest(free));
+        IF free IS NULL THEN
+            SELECT array_agg(coalesce(last.us, start.us) ORDER BY start.priority),
+                   array_agg(coalesce(last.id, start.id) ORDER BY start.priority)
+            INTO p_from_us, p_from_id
+            FROM unnest('{0,1,2,3}'::smallint[], p_from_us, p_from_id) AS start(priority, us, id)
+            LEFT JOIN LATERAL (
+                SELECT round(date_part('epoch', o.available_at) * 1e6)::bigint AS us, o.id
+                FROM unnest(seen) AS s(id) JOIN outbox o ON o.id = s.id
+                WHERE o.priority = start.priority AND o.ordering_key IS NULL AND isfinite(o.available_at)
+                ORDER BY o.available_at DESC, o.id DESC LIMIT 1) last ON true;
+        END IF;
+    END LOOP;
+
+    IF ids IS NOT NULL THEN
+        -- The term is locked and proven as outbox_require_term does it. What the walk found is read again under that lock,
+        -- in a statement that begins after it, each row by its revision.
+        INSERT INTO outbox_claim (id, shard, epoch, holder, message_ids, revisions, claimed_at,
+                                  settling_ms, settling_closed_ms, at_most_once)
+        SELECT p_claim, p_shard, p_epoch, p_holder, ids, revisions, clock_timestamp(),
+               p_ttl_ms + longest + p_margin_ms, longest + p_margin_ms, p_at_most_once
+        FROM outbox_term WHERE shard = p_shard AND epoch = p_epoch AND holder = p_holder FOR SHARE;
+        IF NOT FOUND THEN
+            PERFORM outbox_require_term(p_shard, p_epoch, p_holder);
+        END IF;
+        RETURN QUERY SELECT o.*
+        FROM outbox_taken_rows(ids, revisions, p_channels, p_most_bytes, all_fit, CASE WHEN met IS NULL THEN nths END) o;
+    END IF;
+    IF met IS NOT NULL THEN
+        PERFORM outbox_require_term(p_shard, p_epoch, p_holder);
+        RETURN QUERY SELECT (ROW('deferred', o.id, o.revision, '', o.channel, '', o.destination, 0, false, NULL, NULL, 0, NULL, NULL, NULL,
+                                 now(), NULL, NULL, NULL, NULL, o.priority, now(), false, NULL, NULL)::outbox_taken).*
+        FROM outbox_defer_unknown(p_shard, met, p_excluded, p_channels, p_unknown_ms) o;
+    END IF;
+END
+$$;
+-- Whoever may claim may do this as well, also where a role of before may execute no function that is new.
+DO $$
+DECLARE
+    dispatcher regrole;
+BEGIN
+    FOR dispatcher IN
+        SELECT DISTINCT acl.grantee::regrole FROM pg_proc p, aclexplode(p.proacl) acl
+        WHERE p.oid = 'outbox_claim_due'::regproc AND acl.privilege_type = 'EXECUTE' AND acl.grantee NOT IN (0, p.proowner)
+    LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION outbox_fit, outbox_defer_unknown, outbox_take, outbox_taken_rows, outbox_turns, '
+            'outbox_fitting TO %s', dispatcher);
+    END LOOP;
+END
+$$;

@@ -1,0 +1,109 @@
+//! The order in which tenants take turns. For dialects whose statements do not decide that themselves; PostgreSQL's is in
+//! `outbox_turns`.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::store::fitting::DueRow;
+use crate::store::lossy::Lossy;
+use crate::{ClaimRequest, Turns};
+
+/// How many tenants may be few: of each of these come as many rows as its share. Of each of more comes the first, and of so many
+/// whose destinations have answered and have room, the share of these.
+pub(crate) const FEW: usize = 16;
+
+/// How many of the newest rows are looked at beside the oldest.
+pub(crate) const NEWEST: u32 = 64;
+
+/// A due row, with whose turn it is.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub(crate) struct TurnRow {
+    #[sqlx(flatten)]
+    pub(crate) due: DueRow,
+    /// The tenant of the row, or its destination.
+    #[sqlx(try_from = "Lossy<String>")]
+    pub(crate) tenant: String,
+    /// `available_at` in a unit of the dialect.
+    pub(crate) age: i64,
+    /// MySQL: the number of the tenant.
+    #[sqlx(default)]
+    pub(crate) turn: Option<i64>,
+}
+
+/// The tenants of which more than the first row is to come: one row of each. They are not among those `walked`, and send to
+/// destinations that have room.
+pub(crate) fn open_tenants<'a>(
+    rows: &'a [TurnRow],
+    walked: &HashSet<i64>,
+    request: &ClaimRequest<'_>,
+) -> Vec<&'a TurnRow> {
+    let rooms = request.rooms.iter().filter(|room| room.room > 0);
+    let open: HashSet<&str> = rooms.map(|room| room.destination.as_str()).collect();
+    let mut met = HashSet::new();
+    let beside = rows.iter().filter(|row| !walked.contains(&row.due.id) && open.contains(row.due.destination.as_str()));
+    beside.filter(|row| met.insert((&row.due.channel, &row.tenant))).take(FEW).collect()
+}
+
+/// Puts rows into the order in which they are to go: channels take turns, and the tenants of a channel do. Within a tenant
+/// order is by priority and age. The rows of a channel without turns count as those of one tenant. Rows that are not among
+/// those `walked` are kept out of the start of the next walk. Those of `newest` go first in every other claim, the newest of all
+/// before the others.
+///
+/// Which of two tenants goes first in a round is a matter of where turns begin, and so another one each time: not of their
+/// priorities, since there may be room for one row only, whenever this is asked.
+pub(crate) fn in_turn(
+    mut rows: Vec<TurnRow>,
+    walked: &[DueRow],
+    newest: &HashSet<i64>,
+    request: &ClaimRequest<'_>,
+) -> Vec<DueRow> {
+    let unfair: HashSet<_> = request.unfair().into_iter().collect();
+    let from = request.turns.map_or(0, |turns| turns.from);
+    let places: HashMap<i64, &DueRow> = walked.iter().map(|row| (row.id, row)).collect();
+    for row in &mut rows {
+        let walked = places.get(&row.due.id);
+        row.due.place = walked.and_then(|walked| walked.place);
+        row.due.ordered = walked.is_some_and(|walked| walked.ordered);
+    }
+    rows.sort_by_key(|row| (Reverse(row.due.priority), row.age, row.due.id));
+    let mut of_tenants: HashMap<(String, Option<String>), u32> = HashMap::new();
+    let mut ranked: Vec<(u32, Place, DueRow)> = rows
+        .into_iter()
+        .map(|TurnRow { due, tenant, age, .. }| {
+            let goes_first = from % 2 == 1 && newest.contains(&due.id);
+            let place = if goes_first { Place::Newest(Reverse(age)) } else { Place::Ring(behind(from, &tenant)) };
+            let tenant = (!unfair.contains(due.channel.as_str())).then_some(tenant);
+            let rank = of_tenants.entry((due.channel.clone(), tenant)).or_default();
+            *rank += 1;
+            (*rank, place, due)
+        })
+        .collect();
+    ranked.sort_by_key(|(rank, place, _)| (*rank, *place));
+    let mut of_channels: HashMap<String, u32> = HashMap::new();
+    let mut turns: Vec<(u32, bool, u64, DueRow)> = ranked
+        .into_iter()
+        .map(|(_, place, due)| {
+            let rank = of_channels.entry(due.channel.clone()).or_default();
+            *rank += 1;
+            (*rank, matches!(place, Place::Ring(_)), behind(from, &due.channel), due)
+        })
+        .collect();
+    turns.sort_by_key(|(rank, late, place, _)| (*rank, *late, *place));
+    turns.into_iter().map(|(.., due)| due).collect()
+}
+
+/// The place of a row among those of its round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Newest(Reverse<i64>),
+    /// How far its tenant lies behind the beginning of turns.
+    Ring(u64),
+}
+
+/// How far a name lies behind a place on the ring.
+fn behind(from: u64, name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish().wrapping_sub(from) & Turns::LAST
+}

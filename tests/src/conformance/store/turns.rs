@@ -1,0 +1,230 @@
+//! Whose turn it is where more is due than a claim takes.
+
+use std::collections::BTreeMap;
+
+use outbox_schema::destination::DestinationRoom;
+use outbox_schema::{ChannelTerms, ClaimRequest, Message, Strangers, Tenant, Turns};
+
+use super::{Outbox, http, once, request};
+
+/// Turns that begin anywhere. The newest rows go first where the number is odd.
+const TURNS: [Turns<'static>; 2] =
+    [Turns { from: 1 << 40, tenants: 100, served: &[] }, Turns { from: (1 << 47) + 1, tenants: 100, served: &[] }];
+
+async fn write(outbox: &Outbox, messages: usize, columns: &[(&str, &str)]) {
+    for _ in 0..messages {
+        outbox.insert(columns).await;
+    }
+}
+
+fn to(host: &str) -> String {
+    format!("'https://{host}.example/x'")
+}
+
+/// How many messages of each tenant were claimed.
+fn of_tenants(messages: &[Message]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for message in messages {
+        *counts.entry(message.whose_turn()).or_default() += 1;
+    }
+    counts
+}
+
+/// Tenants are named by the row, or are destinations.
+pub async fn whoever_has_little_is_claimed_beside_the_backlog_of_another(outbox: &Outbox) {
+    let channels = [http()];
+    write(outbox, 60, &[("target", &to("noisy"))]).await;
+    write(outbox, 60, &[("target", &to("noisy")), ("tenant", "'loud'")]).await;
+    write(outbox, 2, &[("target", &to("quiet"))]).await;
+    write(outbox, 1, &[("target", &to("noisy")), ("tenant", "'silent'")]).await;
+    for turns in TURNS {
+        let term = outbox.term(&channels).await;
+        let ask = ClaimRequest { limit: 20, turns: Some(turns), ..request(&channels) };
+        let claimed = outbox.store.claim(&term, &ask).await.unwrap();
+        let taken = of_tenants(&claimed.messages);
+        assert_eq!((taken["https://quiet.example:443"], taken["silent"]), (2, 1), "{taken:?}");
+        // What is left goes to the two who have much, one row after the other.
+        assert_eq!(taken["https://noisy.example:443"].abs_diff(taken["loud"]), 1, "{taken:?}");
+        assert_eq!((taken.len(), claimed.messages.len()), (4, 20), "{taken:?}");
+        assert!(!claimed.took_all);
+    }
+}
+
+/// Behind many messages of another tenant, and before many.
+async fn between(outbox: &Outbox, columns: &[(&str, &str)], count: usize) {
+    write(outbox, 60, &[("target", &to("noisy"))]).await;
+    write(outbox, count, columns).await;
+    write(outbox, 80, &[("target", &to("noisy"))]).await;
+}
+
+/// Whatever its name: the first of these has a hash near the end of all numbers, and one may be empty.
+pub async fn each_name_of_a_tenant_has_its_turn(outbox: &Outbox) {
+    let channels = [http()];
+    for tenant in ["tenant-44148", "", "a\u{10ffff}"] {
+        between(outbox, &[("target", &to("quiet")), ("tenant", &format!("'{tenant}'"))], 1).await;
+        for turns in TURNS {
+            let term = outbox.term(&channels).await;
+            let ask = ClaimRequest { limit: 20, turns: Some(turns), ..request(&channels) };
+            let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+            assert_eq!(of_tenants(&claimed).get(tenant), Some(&1), "{tenant:?}: {:?}", of_tenants(&claimed));
+        }
+    }
+}
+
+/// An ordering key has its place in the turns by the tenant of its first message.
+pub async fn the_heads_of_ordering_keys_take_turns_with_tenants(outbox: &Outbox) {
+    let channels = [http()];
+    between(outbox, &[("target", &to("quiet")), ("ordering_key", "'order-17'")], 3).await;
+    for turns in TURNS {
+        let term = outbox.term(&channels).await;
+        let ask = ClaimRequest { limit: 20, turns: Some(turns), ..request(&channels) };
+        let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+        assert_eq!(of_tenants(&claimed)["https://quiet.example:443"], 1, "the first of its key");
+        assert_eq!(claimed.len(), 20);
+    }
+}
+
+/// What a tenant has for one that is open stands behind what it has for another that is closed.
+pub async fn closed_destinations_take_no_turn_of_their_tenant(outbox: &Outbox) {
+    let channels = [http()];
+    write(outbox, 60, &[("target", &to("noisy"))]).await;
+    write(outbox, 30, &[("target", &to("closed")), ("tenant", "'shop'")]).await;
+    between(outbox, &[("target", &to("open")), ("tenant", "'shop'")], 1).await;
+    let closed = ["https://closed.example:443".to_owned()];
+    for turns in TURNS {
+        let term = outbox.term(&channels).await;
+        let ask = ClaimRequest { limit: 20, turns: Some(turns), closed: &closed, ..request(&channels) };
+        let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+        assert_eq!(of_tenants(&claimed).get("shop"), Some(&1), "{:?}", of_tenants(&claimed));
+    }
+}
+
+/// As long as there is enough for all, nothing is paid for turns.
+pub async fn turns_change_nothing_where_a_claim_takes_all_that_is_due(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    write(outbox, 5, &[("target", &to("one"))]).await;
+    write(outbox, 5, &[("target", &to("another"))]).await;
+    let ask = ClaimRequest { turns: Some(TURNS[1]), ..request(&channels) };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
+    let ids: Vec<i64> = claimed.messages.iter().map(|message| message.id).collect();
+    assert!(ids.is_sorted() && ids.len() == 10, "{ids:?}");
+    assert!(claimed.took_all);
+}
+
+/// Half of a claim goes to each of two channels, whatever tenants there are.
+pub async fn channels_take_turns(outbox: &Outbox) {
+    let channels = [http(), once()];
+    let term = outbox.term(&channels).await;
+    for host in ["a", "b", "c"] {
+        write(outbox, 20, &[("target", &to(host))]).await;
+    }
+    write(outbox, 20, &[("channel", "'once'"), ("target", &to("d"))]).await;
+    let ask = ClaimRequest { limit: 20, turns: Some(TURNS[0]), ..request(&channels) };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let once = claimed.iter().filter(|message| message.channel == "once").count();
+    assert_eq!((claimed.len(), once), (20, 10));
+}
+
+/// The urgent messages of one tenant do not keep another one waiting.
+pub async fn priorities_decide_within_a_tenant(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    write(outbox, 20, &[("target", &to("calm"))]).await;
+    write(outbox, 10, &[("target", &to("urgent"))]).await;
+    write(outbox, 20, &[("target", &to("urgent")), ("priority", "3")]).await;
+    let ask = ClaimRequest { limit: 20, turns: Some(TURNS[0]), ..request(&channels) };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let counts = of_tenants(&claimed);
+    assert_eq!((counts["https://calm.example:443"], counts["https://urgent.example:443"]), (10, 10));
+    let ids: Vec<i64> = claimed.iter().filter(|message| message.target.contains("urgent")).map(|m| m.id).collect();
+    let calm = 20;
+    assert!(ids.iter().all(|id| *id > outbox_first(&claimed) + calm + 9), "the urgent ones of it go first: {ids:?}");
+}
+
+fn outbox_first(claimed: &[Message]) -> i64 {
+    claimed.iter().map(|message| message.id).min().unwrap()
+}
+
+/// All of its messages count as those of one tenant.
+pub async fn a_channel_without_turns_keeps_to_priority_and_age(outbox: &Outbox) {
+    let channels = [ChannelTerms { fair: false, ..http() }];
+    let term = outbox.term(&channels).await;
+    write(outbox, 30, &[("target", &to("first"))]).await;
+    write(outbox, 5, &[("target", &to("second"))]).await;
+    write(outbox, 5, &[("target", &to("third")), ("priority", "1")]).await;
+    let ask = ClaimRequest { limit: 20, turns: Some(TURNS[0]), ..request(&channels) };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let expected = BTreeMap::from([("https://first.example:443", 15), ("https://third.example:443", 5)]);
+    assert_eq!(of_tenants(&claimed), expected);
+}
+
+/// The next walk begins behind what was claimed of the oldest, and not behind the turn of another tenant.
+pub async fn turns_do_not_move_the_start_of_a_walk_past_what_was_left(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    write(outbox, 40, &[("target", &to("noisy"))]).await;
+    write(outbox, 3, &[("target", &to("quiet"))]).await;
+    let mut met = Vec::new();
+    let mut from = outbox_schema::WalkStart::default();
+    for round in 0..5 {
+        let excluded: Vec<_> = met.iter().map(|id| outbox_schema::MessageId(*id)).collect();
+        let turns = Some(TURNS[round % 2]);
+        let ask = ClaimRequest { limit: 10, turns, from, excluded: &excluded, ..request(&channels) };
+        let claimed = outbox.store.claim(&term, &ask).await.unwrap();
+        met.extend(claimed.messages.iter().map(|message| message.id));
+        from = claimed.reached.map_or(from, |reached| reached.or(from));
+    }
+    met.sort_unstable();
+    met.dedup();
+    assert_eq!(met.len(), 43);
+}
+
+/// However many others wait for destinations that have no room, and however few of these a claim looks at.
+pub async fn whoever_was_served_lately_is_looked_at_in_each_claim(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    for host in 0..200 {
+        if host == 100 {
+            write(outbox, 3, &[("target", &to("good")), ("tenant", "'served'")]).await;
+        }
+        write(outbox, 1, &[("target", &to(&format!("h{host}")))]).await;
+    }
+    let rooms = [DestinationRoom { destination: "https://good.example:443".to_owned(), room: 9 }];
+    let strangers = Strangers { rows: 2, bytes: 1_000, ask: false };
+    let served = [Tenant { channel: "http".to_owned(), name: "served".to_owned() }];
+    let turns = Some(Turns { from: 0, tenants: 1, served: &served });
+    let ask = ClaimRequest { limit: 20, rooms: &rooms, strangers, turns, ..request(&channels) };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    assert!(of_tenants(&claimed).contains_key("served"), "{:?}", of_tenants(&claimed));
+}
+
+/// A claim takes of all strangers together as much as it is told to. Where it meets more of them it asks.
+pub async fn strangers_share_their_room(outbox: &Outbox) {
+    let channels = [ChannelTerms { room: 1, ..http() }];
+    let term = outbox.term(&channels).await;
+    for host in ["a", "b", "c", "d"] {
+        write(outbox, 3, &[("target", &to(host))]).await;
+    }
+    let known = [DestinationRoom { destination: "https://d.example:443".to_owned(), room: 2 }];
+    let strangers = Strangers { rows: 2, bytes: 1_000, ask: true };
+    let ask = ClaimRequest { rooms: &known, strangers, ..request(&channels) };
+    let mut asked = outbox.store.claim(&term, &ask).await.unwrap();
+    asked.asked.sort();
+    assert_eq!(asked.asked, ["a", "b", "c"].map(|host| format!("https://{host}.example:443")));
+    assert!(asked.messages.is_empty());
+
+    let ask = ClaimRequest { strangers: Strangers { ask: false, ..strangers }, ..ask };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let expected =
+        BTreeMap::from([("https://a.example:443", 1), ("https://b.example:443", 1), ("https://d.example:443", 2)]);
+    assert_eq!(of_tenants(&claimed), expected);
+
+    let term = outbox.term(&channels).await;
+    let few_bytes = Strangers { rows: 9, bytes: 40, ask: true };
+    let ask = ClaimRequest { rooms: &known, strangers: few_bytes, ..request(&channels) };
+    assert_eq!(outbox.store.claim(&term, &ask).await.unwrap().asked.len(), 3, "they want more bytes than they may get");
+    let ask = ClaimRequest { strangers: Strangers { ask: false, ..few_bytes }, ..ask };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    assert_eq!(of_tenants(&claimed), BTreeMap::from([("https://a.example:443", 1), ("https://d.example:443", 2)]));
+}

@@ -1,0 +1,172 @@
+//! What no row may do: whatever is written, and whatever receivers do, messages to a receiver that answers go out. Each test
+//! writes one kind of hostile rows, waits until they do what they can, and then wants good messages delivered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use outbox_schema::{Dialect, NewMessage};
+use outbox_tests::eventually;
+use outbox_tests::receiver::Receiver;
+use rustix::process::Signal;
+use tokio::net::TcpListener;
+
+use crate::outboxes::{self, Outbox};
+use crate::program::{PATIENCE, Program, Replica};
+
+/// Where hostile rows stop others, these wait for minutes: for the timeouts of hundreds of requests.
+const SOON: Duration = Duration::from_secs(40);
+
+const GOOD: i64 = 50;
+
+/// An outbox, a replica, and a receiver that has answered once.
+struct Stage {
+    outbox: Outbox,
+    receiver: Receiver,
+    replica: Replica,
+}
+
+impl Stage {
+    async fn set(outbox: Outbox) -> Self {
+        let receiver = Receiver::start(Duration::ZERO);
+        let channel = "[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\n";
+        let replica = Program::new(&outbox.test.url, channel).start_for_good();
+        let stage = Self { outbox, receiver, replica };
+        stage.good(1).await;
+        stage.delivered(1, PATIENCE).await;
+        stage
+    }
+
+    /// Enqueues good messages.
+    async fn good(&self, count: i64) {
+        let url = format!("{}/good", self.receiver.url());
+        let messages: Vec<_> = (0..count).map(|_| NewMessage::http(&url).tenant("good")).collect();
+        self.outbox.enqueue(&messages).await;
+    }
+
+    async fn delivered(&self, count: i64, patience: Duration) {
+        let all = async || {
+            let sql = "SELECT count(*) FROM outbox WHERE status = 'SUCCESS' AND tenant = 'good'";
+            (self.outbox.number(sql).await == count).then_some(())
+        };
+        eventually("the good messages are delivered", patience, all).await;
+    }
+
+    /// Inserts a row for each target.
+    async fn rows(&self, payload: &str, more: &str, value: &str, targets: &[String]) {
+        for some in targets.chunks(1_000) {
+            let rows: Vec<_> = some.iter().map(|target| format!("('http', '{target}', {payload}{value})")).collect();
+            self.outbox
+                .sql(&format!("INSERT INTO outbox (channel, target, payload{more}) VALUES {}", rows.join(",")))
+                .await;
+        }
+    }
+
+    /// Waits until `count` is at least that much.
+    async fn until(&self, what: &str, count: &str, at_least: i64) {
+        let seen = async || (self.outbox.number(count).await >= at_least).then_some(());
+        eventually(what, PATIENCE, seen).await;
+    }
+
+    /// Good messages that are written now go out soon.
+    async fn good_messages_go(self) {
+        self.good(GOOD).await;
+        self.delivered(1 + GOOD, SOON).await;
+        assert_eq!(self.replica.stop(Signal::KILL).await.0, None);
+    }
+}
+
+/// A port at which each of the machine's own addresses takes connections and says nothing, and how many it has taken.
+pub(crate) async fn silence() -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let taken = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&taken);
+    tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            held.push(stream);
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    (port, taken)
+}
+
+/// A port at which nobody listens.
+pub(crate) fn nobody() -> u16 {
+    std::net::TcpListener::bind("0.0.0.0:0").unwrap().local_addr().unwrap().port()
+}
+
+/// So many hosts, all of them this machine.
+fn hosts(count: usize, port: u16) -> Vec<String> {
+    (0..count).map(|host| format!("http://127.1.{}.{}:{port}/", host / 250, 1 + host % 250)).collect()
+}
+
+#[tokio::test]
+async fn s1_a_payload_that_prints_a_hundred_times_its_size_is_dead_unread() {
+    let [outbox, ..] = outboxes::migrated().await;
+    assert_eq!(outbox.dialect(), Dialect::Postgres);
+    let stage = Stage::set(outbox).await;
+    // jsonb keeps each of these numbers in ten bytes and prints 131,072.
+    let payload = "('[' || repeat('1e131071,', 200) || '1]')::jsonb";
+    stage.rows(payload, ", priority", ", 3", &hosts(8, nobody())).await;
+    let dead = "SELECT count(*) FROM outbox WHERE status = 'DEAD' AND dead_reason = 'permanent' AND attempts = 0 \
+                AND last_error LIKE 'it is too large: 262%'";
+    stage.until("all are dead", dead, 8).await;
+    let refused = "INSERT INTO outbox (channel, target, payload, headers) VALUES ('http', 'http://127.0.0.1/', '{}', \
+                   ('[' || repeat('1e131071,', 10) || '1]')::jsonb)";
+    let refused = stage.outbox.try_sql(refused).await.unwrap_err().to_string();
+    assert!(refused.contains("outbox_headers_of_64_kib"), "{refused}");
+    stage.good_messages_go().await;
+}
+
+#[tokio::test]
+async fn s8_hosts_that_answer_nothing_hold_an_eighth_of_the_slots() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::set(outbox).await;
+        let (port, taken) = silence().await;
+        stage.rows("'{}'", "", "", &hosts(5_000, port)).await;
+        // An eighth of 512.
+        let all = async || (taken.load(Ordering::SeqCst) >= 64).then_some(());
+        eventually("they hold what they can", PATIENCE, all).await;
+        stage.good_messages_go().await;
+    }
+}
+
+#[tokio::test]
+async fn s9_bodies_of_ten_megabytes_for_silent_hosts_keep_nobody_waiting() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::set(outbox).await;
+        let body = outboxes::body(stage.outbox.dialect(), 10_000_000);
+        for target in hosts(6, silence().await.0) {
+            stage.rows(&body, ", priority", ", 3", &[target]).await;
+        }
+        stage.until("all are dead", "SELECT count(*) FROM outbox WHERE status = 'DEAD' AND attempts = 0", 6).await;
+        stage.good_messages_go().await;
+    }
+}
+
+#[tokio::test]
+async fn s12_tens_of_thousands_of_hosts_at_which_nobody_listens_slow_no_claim_down() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::set(outbox).await;
+        stage.rows("'{}'", "", "", &hosts(20_000, nobody())).await;
+        stage.until("some were tried", "SELECT count(*) FROM outbox WHERE first_attempt_at IS NOT NULL", 1_000).await;
+        stage.good_messages_go().await;
+    }
+}
+
+#[tokio::test]
+async fn s27_the_highest_priority_of_one_tenant_keeps_no_other_waiting() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::set(outbox).await;
+        let target = format!("{}/noisy", stage.receiver.url());
+        stage.rows("'{}'", ", priority, tenant", ", 3, 'noisy'", &vec![target; 20_000]).await;
+        let sent = "SELECT count(*) FROM outbox WHERE tenant = 'noisy' AND status = 'SUCCESS'";
+        stage.until("it has its share", sent, 100).await;
+        stage.good(GOOD).await;
+        stage.delivered(1 + GOOD, PATIENCE).await;
+        assert!(stage.outbox.number(sent).await < 20_000, "they went last");
+        stage.replica.stop(Signal::KILL).await;
+    }
+}
