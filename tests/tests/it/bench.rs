@@ -19,8 +19,20 @@ const PATIENCE: Duration = Duration::from_mins(4);
 const CLEARED: Duration = Duration::from_mins(1);
 
 /// All that need neither a fleet of fifty nor many seconds.
-const SMALL: [&str; 10] =
-    ["drain", "latency", "snapshot", "history", "future", "backlog", "ordered", "enqueue", "retention", "destinations"];
+const SMALL: [&str; 12] = [
+    "drain",
+    "latency",
+    "snapshot",
+    "history",
+    "future",
+    "backlog",
+    "ordered",
+    "enqueue",
+    "retention",
+    "destinations",
+    "fair",
+    "hosts",
+];
 
 async fn bench(database: &TestDatabase, arguments: &[&str]) -> Command {
     let mut command = Command::new(outbox_binary());
@@ -69,6 +81,10 @@ fn assert_sane(report: &Value) {
         ("retention", "R while old rows are removed"),
         ("destinations", "R beside a dead and a slow destination"),
         ("destinations", "the same from the start of the term"),
+        ("fair", "commit to receiver of quiet tenants, p99"),
+        ("fair", "R of the noisy tenant meanwhile"),
+        ("hosts", "R to many healthy hosts"),
+        ("hosts", "R behind closed hosts, from the start of the term"),
     ] {
         let value = figure(report, scenario, name);
         assert!(value.is_finite() && value > 0.0, "{scenario}, {name}: {value}");

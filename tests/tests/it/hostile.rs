@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use outbox_schema::{Dialect, NewMessage};
 use outbox_tests::eventually;
@@ -70,8 +70,10 @@ impl Stage {
 
     /// Good messages that are written now go out soon.
     async fn good_messages_go(self) {
+        let began = Instant::now();
         self.good(GOOD).await;
         self.delivered(1 + GOOD, SOON).await;
+        eprintln!("{:?}: {GOOD} good messages in {:?}", self.outbox.dialect(), began.elapsed());
         assert_eq!(self.replica.stop(Signal::KILL).await.0, None);
     }
 }

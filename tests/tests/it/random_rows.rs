@@ -14,7 +14,7 @@ use crate::grants::{self, Granted, SCHEMA};
 use crate::hostile::{nobody, silence};
 use crate::memory::peak_memory;
 use crate::outboxes::{self, Outbox, connect, execute, literal};
-use crate::program::{PATIENCE, Program, Replica};
+use crate::program::{Program, Replica};
 
 /// How often random rows are written and good ones after them, on each database, and how many.
 const STEPS: usize = 5;
@@ -27,6 +27,9 @@ const SLOW_FLOOD: usize = 200;
 
 /// Where one row stops others, these wait for minutes. The machine may be busy with other tests.
 const SOON: Duration = Duration::from_secs(20);
+
+/// What goes to receivers that say nothing is tried a few at a time.
+const TRIED: Duration = Duration::from_mins(5);
 
 /// `dispatch.max_bytes`, and what a replica may take beside it, in KiB.
 const MAX_BYTES: usize = 8 << 10;
@@ -128,7 +131,7 @@ impl<'a> Stage<'a> {
 
     async fn ends_well(self) {
         let untried = async || (self.owner.number(&untried(self.owner)).await == 0).then_some(());
-        eventually("each due row was tried, or has an outcome", PATIENCE, untried).await;
+        eventually("each due row was tried, or has an outcome", TRIED, untried).await;
         let unexplained =
             "SELECT count(*) FROM outbox WHERE status = 'DEAD' AND (last_error IS NULL OR dead_reason IS NULL)";
         assert_eq!(self.owner.number(unexplained).await, 0);

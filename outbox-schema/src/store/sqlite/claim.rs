@@ -19,6 +19,9 @@ use crate::{ClaimRequest, Claimed, Message, StoreError, TermId, Turns, WalkStart
 
 const DOING: &str = "claiming due messages";
 
+/// The most tenants of a channel that a claim looks at: meanwhile nobody else writes into the file.
+const MOST_TENANTS: u32 = 256;
+
 /// What a claim would find.
 #[derive(Debug, sqlx::FromRow)]
 struct Peek {
@@ -241,7 +244,8 @@ impl<'a> ClaimParameters<'a> {
         let from = self.cursors.of(channel);
         let mut names = Vec::new();
         for from in [Some(from.as_str()).filter(|from| !from.is_empty()), None] {
-            let rest = turns.tenants - u32::try_from(names.len()).unwrap_or(turns.tenants).min(turns.tenants);
+            let most = turns.tenants.min(MOST_TENANTS);
+            let rest = most - u32::try_from(names.len()).unwrap_or(most).min(most);
             let behind: Vec<Lossy<String>> = sqlx::query_scalar(query!("sqlite/poller/claim_tenants"))
                 .bind(self.term.shard.0)
                 .bind(channel)
