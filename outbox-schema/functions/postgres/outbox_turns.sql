@@ -4,8 +4,8 @@
 --
 -- The walk brings the oldest. Of each of p_tenants tenants, found by stepping from one to the next in the index, come a few
 -- more; the steps begin at the number p_turn in the stretch of each channel and go round. So it is for each of p_served, to whom
--- something was sent lately. Where there are many tenants, it is one row of each, and more of those who send to p_open, the destinations that have answered and have room. And the newest come: whoever
--- seldom writes is among them, however many tenants there are. They go first in every other claim, the newest of all before the
+-- something was sent lately. Where not all of them send to p_open, the destinations that have answered and have room, those who do
+-- have the shares of the others too. And the newest come: whoever seldom writes is among them, however many tenants there are. They go first in every other claim, the newest of all before the
 -- others.
 --
 -- Which of two tenants goes first in a round is a matter of p_turn, and so another one each time: not of their priorities, since there
@@ -82,8 +82,7 @@ BEGIN
             ORDER BY o.available_at, o.id
             LIMIT greatest(1, p_limit / greatest(1, (SELECT count(*) FROM tenants)))) share
     ), open AS MATERIALIZED (
-        SELECT DISTINCT share.at FROM share
-        WHERE (SELECT count(*) FROM tenants) > 16 AND share.destination IN (SELECT unnest(p_open))
+        SELECT DISTINCT share.at FROM share WHERE share.destination IN (SELECT unnest(p_open))
     ), late AS MATERIALIZED (
         SELECT late.*
         FROM start CROSS JOIN LATERAL (
@@ -102,7 +101,8 @@ BEGIN
         FROM share
         UNION ALL
         SELECT more.id, more.revision, more.priority, more.channel, more.destination, more.bytes, more.tenant, more.available_at
-        FROM open CROSS JOIN start CROSS JOIN LATERAL (
+        FROM (SELECT open.at FROM open WHERE (SELECT count(*) FROM open) < (SELECT count(*) FROM tenants)) open
+        CROSS JOIN start CROSS JOIN LATERAL (
             SELECT o.id, o.revision, o.priority, o.channel, o.destination, o.available_at,
                    o.payload_bytes::bigint + octet_length(o.target) + coalesce(pg_column_size(o.headers), 0) AS bytes,
                    hashtextextended(coalesce(o.tenant, o.destination), 0) AS tenant

@@ -196,13 +196,18 @@ impl<'a> ClaimParameters<'a> {
         met.extend(self.served(step, turns, &excluded).await?);
         let firsts = self.tenants(step, turns).await?;
         let tenants: HashSet<i64> = firsts.iter().map(|(turn, ..)| *turn).collect();
-        if tenants.len() <= FEW {
+        let (before, few) = (met.len(), tenants.len() <= FEW);
+        let share = (self.request.limit as usize / tenants.len().max(1)).max(1);
+        if few {
             met.extend(self.shares(step, tenants, &excluded).await?);
-            let rows = self.beside(step, &met).await?;
+        } else {
+            met.extend(self.turn_heads(step, &firsts, &excluded).await?);
+        }
+        let mut rows = self.beside(step, &met).await?;
+        if few && met.len() < before + share {
+            // No tenant has more than its share.
             return Ok(in_turn(rows, walked, &newest, self.request));
         }
-        met.extend(self.turn_heads(step, &firsts, &excluded).await?);
-        let mut rows = self.beside(step, &met).await?;
         let walked_ids = walked.iter().map(|row| row.id).collect();
         let open: HashSet<i64> =
             open_tenants(&rows, &walked_ids, self.request).into_iter().filter_map(|row| row.turn).collect();

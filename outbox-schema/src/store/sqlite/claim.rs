@@ -191,6 +191,7 @@ impl<'a> ClaimParameters<'a> {
         for channel in self.request.channels.iter().filter(|channel| channel.fair) {
             tenants.push((channel.name.as_str(), self.tenants(tx, &channel.name, turns).await?));
         }
+        let before = met.len();
         let all = tenants.iter().map(|(_, names)| names.len()).sum::<usize>();
         let share = (self.request.limit as usize / all.max(1)).max(1);
         for (channel, names) in tenants {
@@ -203,7 +204,8 @@ impl<'a> ClaimParameters<'a> {
             }
         }
         let mut rows = self.beside(tx, &met).await?;
-        if all > FEW {
+        // Where there are few, one of them must have more than its share.
+        if all > FEW || met.len() >= before + share {
             let walked_ids = walked.iter().map(|row| row.id).collect();
             let open: Vec<_> = open_tenants(&rows, &walked_ids, self.request)
                 .into_iter()
