@@ -26,7 +26,7 @@ const FLOOD: usize = 2_000;
 const SLOW_FLOOD: usize = 200;
 
 /// Where one row stops others, these wait for minutes. The machine may be busy with other tests.
-const SOON: Duration = Duration::from_secs(40);
+const SOON: Duration = Duration::from_secs(20);
 
 /// What goes to receivers that say nothing is tried a few at a time.
 const TRIED: Duration = Duration::from_mins(5);
