@@ -1,8 +1,11 @@
+-- $36 is false where the rows cannot all be read: each is then read by itself (claimed_body.sql).
+--
 -- No start of a walk is younger than a second: transactions that began a moment ago may be committing still.
 -- Seconds are floating-point numbers here, which take a fifth of the time of exact ones and tell microseconds apart until
 -- the year 2100.
 SELECT came_by, id, revision, idempotency_key, channel, target, destination,
-       bytes, too_large, coalesce(payload::text, '') AS payload, headers::text AS headers,
+       bytes, too_large,
+       CASE WHEN $36 THEN coalesce(payload::text, '') ELSE '' END AS payload, CASE WHEN $36 THEN headers::text END AS headers,
        attempts::integer AS attempts, max_attempts::integer AS max_attempts,
        CASE WHEN isfinite(expires_at) THEN (date_part('epoch', expires_at - clock_timestamp()) * 1000)::bigint
             WHEN expires_at = '-infinity' THEN 0 END AS expires_in_ms,

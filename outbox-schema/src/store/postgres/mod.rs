@@ -83,14 +83,6 @@ async fn unsettled(
     Ok(UnsettledRow::split(&rows))
 }
 
-async fn claimed(
-    connection: &mut PgConnection,
-    term: &TermId,
-    request: &ClaimRequest<'_>,
-) -> sqlx::Result<Vec<ClaimedRow>> {
-    claim_by(query!("postgres/poller/claim"), connection, term, request).await
-}
-
 /// Claims rows that the database cannot give all together, and reads each by itself.
 async fn claimed_apart(
     connection: &mut PgConnection,
@@ -98,9 +90,7 @@ async fn claimed_apart(
     request: &ClaimRequest<'_>,
 ) -> Result<Vec<ClaimedRow>, StoreError> {
     let doing = "reading what a claimed message says";
-    let mut rows = claim_by(query!("postgres/poller/claim_unread"), connection, term, request)
-        .await
-        .map_err(|error| fenced(term, doing, error))?;
+    let mut rows = claimed(connection, term, request, false).await.map_err(|error| fenced(term, doing, error))?;
     for message in rows.iter_mut().filter(|row| row.is_claimed()).map(ClaimedRow::message) {
         if !message.too_large {
             let body = sqlx::query_as(query!("postgres/poller/claimed_body"))
@@ -114,14 +104,15 @@ async fn claimed_apart(
     Ok(rows)
 }
 
-async fn claim_by(
-    statement: &'static str,
+/// The rows that a claim took and met, with what they say, or without the `bodies`.
+async fn claimed(
     connection: &mut PgConnection,
     term: &TermId,
     request: &ClaimRequest<'_>,
+    bodies: bool,
 ) -> sqlx::Result<Vec<ClaimedRow>> {
     let served = request.turns.map_or(&[][..], |turns| turns.served);
-    sqlx::query_as(statement)
+    sqlx::query_as(query!("postgres/poller/claim"))
         .bind(term.shard.0)
         .bind(term.epoch.0)
         .bind(term.holder.as_str())
@@ -157,6 +148,7 @@ async fn claim_by(
         .bind(request.keys.from.map(|key| &key.ordering_key))
         .bind(request.keys.until.map(|key| &key.channel))
         .bind(request.keys.until.map(|key| &key.ordering_key))
+        .bind(bodies)
         .fetch_all(connection)
         .await
 }
@@ -208,11 +200,11 @@ impl Store for PostgresStore {
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         let doing = "claiming due messages";
         let mut connection = self.of_the_loop.take_unasked().await.map_err(|error| failed(doing, error))?;
-        let mut rows = claimed(&mut connection, term, request).await;
+        let mut rows = claimed(&mut connection, term, request, true).await;
         // The claim may have been made. A repeat under its id makes it only once.
         if rows.as_ref().is_err_and(is_lost) {
             connection = self.of_the_loop.make().await.map_err(|error| failed(doing, error))?;
-            rows = claimed(&mut connection, term, request).await;
+            rows = claimed(&mut connection, term, request, true).await;
         }
         let rows = rows.map_err(|error| match error.as_database_error() {
             // An earlier try of the same claim has committed meanwhile. The next try finds it.

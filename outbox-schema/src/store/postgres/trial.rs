@@ -43,6 +43,6 @@ async fn claim(
     term: &TermId,
     request: &ClaimRequest<'_>,
 ) -> Result<Claimed, StoreError> {
-    let rows = claimed(connection, term, request).await.map_err(|error| fenced(term, "claiming", error))?;
+    let rows = claimed(connection, term, request, true).await.map_err(|error| fenced(term, "claiming", error))?;
     Ok(super::claimed::ClaimedRow::split(rows, request.from, request.limit))
 }
