@@ -6,6 +6,7 @@
 //! marks that bring them, and `keeper` does the rest beside the loop. A claim passes over destinations on hold, and
 //! takes from each of the others no more rows than there is room for.
 
+mod admission;
 mod breaker;
 mod credentials;
 mod destination;
@@ -15,16 +16,17 @@ mod limits;
 mod rate;
 mod window;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use outbox_adapters::Answer;
-use outbox_schema::destination::{Aside, ByHandChange, DestinationRoom, DestinationState};
-use outbox_schema::{Message, Outcome, Pause, PauseKind, Scope, Strangers};
+use outbox_schema::destination::{Aside, ByHandChange, DestinationState};
+use outbox_schema::{Message, Outcome, Pause, PauseKind, Scope};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+pub use self::admission::Admission;
 use self::breaker::Sign;
 use self::credentials::Credentials;
 use self::destination::{Closed, Destination, Situation, Standing};
@@ -50,9 +52,6 @@ const REST_BEGINS: Duration = Duration::from_secs(1);
 
 /// The most destinations at rest that are remembered. Those go first that were not used for longest.
 const MOST_AT_REST: usize = 16_384;
-
-/// The most idle destinations of which a claim is told. It asks about others where it meets many.
-const MOST_TOLD: usize = 512;
 
 /// The destinations that this process sends to.
 #[derive(Debug)]
@@ -83,19 +82,6 @@ struct State {
     /// The number of batches of deferrals under way, whose end is not known yet. There may be two: the keeper of an
     /// ended term may be at its last step while the next one is at its first.
     moving: u32,
-}
-
-/// What a claim must know about destinations.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Admission {
-    /// Destinations that take nothing for now: their rows are on hold.
-    pub closed: Vec<String>,
-    /// Channels that take nothing for now, at any destination.
-    pub closed_channels: Vec<String>,
-    /// The room of other destinations. Those without an entry are strangers.
-    pub rooms: Vec<DestinationRoom>,
-    /// What strangers may get together.
-    pub strangers: Strangers,
 }
 
 /// What an attempt means for its destination.
@@ -154,104 +140,11 @@ impl Destinations {
         }
     }
 
-    /// What the next claim may take. No message is larger than `largest`, in bytes.
-    pub fn admission(&self, largest: u64) -> Admission {
-        let mut admission = Admission {
-            closed: Vec::new(),
-            closed_channels: Vec::new(),
-            rooms: Vec::new(),
-            strangers: Strangers { rows: 0, bytes: 0, ask: true },
-        };
-        let tell_all = self.state().known.len() <= MOST_TOLD;
-        let (mut rows, mut bytes) = (0, 0);
-        self.survey(|name, destination, at| {
-            let standing = destination.standing(at);
-            let (in_flight, of_bytes) = destination.in_flight();
-            let stranger = destination.is_stranger();
-            if stranger {
-                (rows, bytes) = (rows + in_flight, bytes + of_bytes);
-            }
-            let room = match standing {
-                Standing::Closed(closed) => {
-                    if closed.holds_a_channel() {
-                        admission.closed_channels.push(name.to_owned());
-                    }
-                    return admission.closed.push(name.to_owned());
-                }
-                Standing::Full { .. } => 0,
-                // It has what a stranger gets.
-                Standing::Room(_) if stranger && in_flight > 0 => 0,
-                // As if nothing were known of it.
-                Standing::Room(_) if stranger || (in_flight == 0 && !tell_all) => return,
-                Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
-            };
-            admission.rooms.push(DestinationRoom { destination: name.to_owned(), room });
-        });
-        let state = self.state();
-        let unmet = state.allowed.iter().filter(|(channel, _)| !state.known.contains_key(*channel));
-        admission.rooms.extend(unmet.map(|(channel, limits)| DestinationRoom {
-            destination: channel.clone(),
-            room: limits.own_room(self.slots),
-        }));
-        drop(state);
-        let all = Slots { all: self.slots, alone: false }.of_strangers();
-        admission.strangers.rows = u32::try_from(all.saturating_sub(rows)).unwrap_or(u32::MAX);
-        // The largest message that there may be goes where none is on its way.
-        admission.strangers.bytes = match bytes {
-            0 => (self.max_bytes / 8).max(largest),
-            bytes => (self.max_bytes / 8).saturating_sub(bytes),
-        };
-        admission
-    }
-
-    /// Adds the room of those of these destinations that are no strangers. A claim met them, and knew nothing of them.
-    pub fn introduce(&self, admission: &mut Admission, met: Vec<String>) {
-        let mut state = self.state();
-        for name in &met {
-            if let Some(destination) = state.at_rest.remove(name) {
-                state.known.insert(name.clone(), destination);
-            }
-        }
-        drop(state);
-        let met: HashSet<String> = met.into_iter().collect();
-        self.survey(|name, destination, at| {
-            if met.contains(name) && !destination.is_stranger() {
-                let room = match destination.standing(at) {
-                    Standing::Closed(_) | Standing::Full { .. } => 0,
-                    Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
-                };
-                admission.rooms.push(DestinationRoom { destination: name.to_owned(), room });
-            }
-        });
-        admission.strangers.ask = false;
-    }
-
     /// Whether a destination that answers quickly is full. A claim then brings little before some answers are in.
     pub fn is_full(&self) -> bool {
         let mut full = false;
         self.survey(|_, destination, at| full |= matches!(destination.standing(at), Standing::Full { .. }));
         full
-    }
-
-    /// Whether due messages may have been left because their destinations have what they may get.
-    pub fn limits_claims(&self) -> bool {
-        let mut limits = false;
-        self.survey(|_, destination, at| {
-            limits |= match destination.standing(at) {
-                Standing::Full { .. } | Standing::Closed(Closed::Probing | Closed::Slow { .. }) => true,
-                Standing::Room(_) => destination.is_stranger() && destination.in_flight().0 > 0,
-                Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. } | Closed::OverRate { .. }) => false,
-            };
-        });
-        limits
-    }
-
-    /// Those of these messages that are for a destination which has answered.
-    pub fn answering<'a>(&self, messages: &'a [Message]) -> Vec<&'a Message> {
-        let state = self.state();
-        let known = |name: &String| state.known.get(name).or_else(|| state.at_rest.get(name));
-        let answers = |message: &&Message| known(&message.destination).is_some_and(|known| !known.is_stranger());
-        messages.iter().filter(answers).collect()
     }
 
     /// Notes that these messages were claimed.
@@ -261,17 +154,20 @@ impl Destinations {
         let State { allowed, known, at_rest, .. } = &mut *state;
         for message in messages {
             let Message { channel, destination, .. } = message;
-            let known = known.entry(destination.clone()).or_insert_with(|| {
-                at_rest.remove(destination).unwrap_or_else(|| {
+            if !known.contains_key(destination) {
+                let new = at_rest.remove(destination).unwrap_or_else(|| {
                     let limits = allowed.get(channel).copied().unwrap_or_default();
                     if destination == channel {
                         Destination::of(channel, allowed, limits.own_room(self.slots) as usize, now).of_the_settings()
                     } else {
                         Destination::of(channel, allowed, limits.first_room(self.slots) as usize, now)
                     }
-                })
-            });
-            known.admitted(channel, message.weight(), allowed, now);
+                });
+                known.insert(destination.clone(), new);
+            }
+            if let Some(known) = known.get_mut(destination) {
+                known.admitted(channel, message.weight(), allowed, now);
+            }
         }
     }
 

@@ -187,7 +187,8 @@ impl Intake {
         let (claim, channels, began) = (ClaimId::mint(), self.channels.current(), Instant::now());
         let claimed = self.claim(term, claim, &channels, room, from, keys).await?;
         self.metrics.polled(began.elapsed());
-        self.turns.learn(&claimed, self.destinations.limits_claims(), &self.destinations.answering(&claimed.messages));
+        let limited = claimed.messages.is_empty() && self.destinations.limits_claims();
+        self.turns.learn(&claimed, limited, &self.destinations.answering(&claimed.messages));
         self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
         let in_the_way = !claimed.deferred.is_empty();
         if in_the_way {

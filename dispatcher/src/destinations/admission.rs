@@ -1,0 +1,121 @@
+//! What a claim must know about destinations, and what the poller learns from it about turns.
+
+use std::collections::HashSet;
+
+use outbox_schema::destination::DestinationRoom;
+use outbox_schema::{Message, Strangers};
+
+use super::Destinations;
+use super::destination::{Closed, Standing};
+use super::window::Slots;
+
+/// The most idle destinations of which a claim is told. It asks about others where it meets many.
+const MOST_TOLD: usize = 512;
+
+/// What a claim must know about destinations.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// Destinations that take nothing for now: their rows are on hold.
+    pub closed: Vec<String>,
+    /// Channels that take nothing for now, at any destination.
+    pub closed_channels: Vec<String>,
+    /// The room of other destinations. Those without an entry are strangers.
+    pub rooms: Vec<DestinationRoom>,
+    /// The rows and bytes that all strangers together may get.
+    pub strangers: Strangers,
+}
+
+impl Destinations {
+    /// What the next claim may take. No message is larger than `largest`, in bytes.
+    pub fn admission(&self, largest: u64) -> Admission {
+        let mut admission = Admission {
+            closed: Vec::new(),
+            closed_channels: Vec::new(),
+            rooms: Vec::new(),
+            strangers: Strangers { rows: 0, bytes: 0, ask: true },
+        };
+        let tell_all = self.state().known.len() <= MOST_TOLD;
+        let (mut rows, mut bytes) = (0, 0);
+        self.survey(|name, destination, at| {
+            let standing = destination.standing(at);
+            let (in_flight, of_bytes) = destination.in_flight();
+            let stranger = destination.is_stranger();
+            if stranger {
+                (rows, bytes) = (rows + in_flight, bytes + of_bytes);
+            }
+            let room = match standing {
+                Standing::Closed(closed) => {
+                    if closed.holds_a_channel() {
+                        admission.closed_channels.push(name.to_owned());
+                    }
+                    return admission.closed.push(name.to_owned());
+                }
+                Standing::Full { .. } => 0,
+                // It has what a stranger gets.
+                Standing::Room(_) if stranger && in_flight > 0 => 0,
+                // As if nothing were known of it.
+                Standing::Room(_) if stranger || (in_flight == 0 && !tell_all) => return,
+                Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
+            };
+            admission.rooms.push(DestinationRoom { destination: name.to_owned(), room });
+        });
+        let state = self.state();
+        let unmet = state.allowed.iter().filter(|(channel, _)| !state.known.contains_key(*channel));
+        admission.rooms.extend(unmet.map(|(channel, limits)| DestinationRoom {
+            destination: channel.clone(),
+            room: limits.own_room(self.slots),
+        }));
+        drop(state);
+        let all = Slots { all: self.slots, alone: false }.of_strangers();
+        admission.strangers.rows = u32::try_from(all.saturating_sub(rows)).unwrap_or(u32::MAX);
+        // The largest message that there may be goes where none is on its way.
+        admission.strangers.bytes = match bytes {
+            0 => (self.max_bytes / 8).max(largest),
+            bytes => (self.max_bytes / 8).saturating_sub(bytes),
+        };
+        admission
+    }
+
+    /// Adds the room of those of these destinations that are no strangers. A claim met them, and knew nothing of them.
+    pub fn introduce(&self, admission: &mut Admission, met: Vec<String>) {
+        let mut state = self.state();
+        for name in &met {
+            if let Some(destination) = state.at_rest.remove(name) {
+                state.known.insert(name.clone(), destination);
+            }
+        }
+        drop(state);
+        let met: HashSet<String> = met.into_iter().collect();
+        self.survey(|name, destination, at| {
+            if met.contains(name) && !destination.is_stranger() {
+                let room = match destination.standing(at) {
+                    Standing::Closed(_) | Standing::Full { .. } => 0,
+                    Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
+                };
+                admission.rooms.push(DestinationRoom { destination: name.to_owned(), room });
+            }
+        });
+        admission.strangers.ask = false;
+    }
+
+    /// Whether due messages may have been left because their destinations have what they may get.
+    pub fn limits_claims(&self) -> bool {
+        let mut limits = false;
+        self.survey(|_, destination, at| {
+            limits |= match destination.standing(at) {
+                Standing::Full { .. } | Standing::Closed(Closed::Probing | Closed::Slow { .. }) => true,
+                Standing::Room(_) => destination.is_stranger() && destination.in_flight().0 > 0,
+                Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. } | Closed::OverRate { .. }) => false,
+            };
+        });
+        limits
+    }
+
+    /// Those of these messages that are for a destination which has answered.
+    pub fn answering<'a>(&self, messages: &'a [Message]) -> Vec<&'a Message> {
+        let state = self.state();
+        let known = |name: &String| state.known.get(name).or_else(|| state.at_rest.get(name));
+        let answers = |message: &&Message| known(&message.destination).is_some_and(|known| !known.is_stranger());
+        messages.iter().filter(answers).collect()
+    }
+}
