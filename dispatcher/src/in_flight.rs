@@ -52,7 +52,7 @@ pub struct Room {
     pub messages: usize,
     /// The bytes of payload, target and headers.
     pub bytes: u64,
-    /// Whether nothing is in flight.
+    /// Whether no message of this process is in flight.
     pub empty: bool,
 }
 

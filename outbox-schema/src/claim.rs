@@ -80,7 +80,7 @@ pub struct ClaimRequest<'a> {
     pub closed_channels: &'a [String],
     /// The most rows of these destinations. Others are strangers.
     pub rooms: &'a [DestinationRoom],
-    /// What strangers may get.
+    /// The rows and bytes that all strangers together may get.
     pub strangers: Strangers,
     /// Whether tenants take turns, and where these begin. None where nothing is backed up.
     pub turns: Option<Turns<'a>>,

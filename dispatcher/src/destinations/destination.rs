@@ -33,7 +33,7 @@ pub(super) struct Situation {
     pub(super) slots: Slots,
     /// How many more messages all slow destinations together may get.
     pub(super) for_the_slow: usize,
-    /// How many more bytes.
+    /// The bytes that slow destinations may still be sent, together.
     pub(super) bytes_for_the_slow: u64,
 }
 

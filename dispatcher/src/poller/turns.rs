@@ -28,7 +28,7 @@ pub struct TurnTaking {
     backlog: bool,
     from: u64,
     tenants: u32,
-    /// Those last claimed come first.
+    /// The tenants to whom something was sent lately. Those last claimed come first.
     served: Vec<Tenant>,
 }
 
@@ -44,7 +44,8 @@ impl TurnTaking {
         self.backlog.then_some(Turns { from: self.from, tenants: self.tenants, served: &self.served })
     }
 
-    /// Learns from a claim. `limited` says whether some destination has what it may have in flight, and `answering` are
+    /// Learns from a claim. `limited` says, where the claim brought nothing, whether some destination has what it may have in
+    /// flight. `answering` are
     /// the messages for destinations that have answered.
     pub fn learn(&mut self, claimed: &Claimed, limited: bool, answering: &[&Message]) {
         let brought = !claimed.messages.is_empty();

@@ -52,12 +52,13 @@ BEGIN
         WHERE turn.steps < p_tenants
           AND CASE WHEN turn.round THEN turn.at < turn.began ELSE true END
     ), tenants AS MATERIALIZED (
-        SELECT numbers.at FROM (
-        SELECT turn.at FROM turn
-        WHERE turn.at BETWEEN turn.base AND turn.base + 281474976710655 AND (NOT turn.round OR turn.at < turn.began)
-        UNION
-        SELECT fair.base | (hashtextextended(served.tenant, 0) & 281474976710655)
-        FROM unnest(p_served_channels, p_served) AS served(channel, tenant) JOIN fair ON fair.name = served.channel
+        SELECT numbers.at
+        FROM (
+            SELECT turn.at FROM turn
+            WHERE turn.at BETWEEN turn.base AND turn.base + 281474976710655 AND (NOT turn.round OR turn.at < turn.began)
+            UNION
+            SELECT fair.base | (hashtextextended(served.tenant, 0) & 281474976710655)
+            FROM unnest(p_served_channels, p_served) AS served(channel, tenant) JOIN fair ON fair.name = served.channel
         ) numbers
         -- A closed destination that is its own tenant may have any number of rows: they are not read.
         WHERE numbers.at NOT IN (

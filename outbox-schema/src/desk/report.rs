@@ -65,7 +65,7 @@ pub struct TenantVitals {
     /// Who takes turns with others in the channel: the tenant that rows name, or else their destination.
     #[sqlx(try_from = "Lossy<String>")]
     pub tenant: String,
-    /// How many are due.
+    /// The number of its due messages.
     pub due: i64,
     /// How long the first of them has been due, in milliseconds. None where its time is minus infinity.
     pub lag_ms: Option<i64>,

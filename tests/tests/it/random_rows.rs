@@ -177,7 +177,7 @@ fn statement(mut values: Vec<(&str, String)>) -> String {
 /// What the odd receiver answers at a path of that name.
 const STATUSES: [u16; 14] = [100, 204, 301, 307, 400, 401, 403, 404, 409, 410, 422, 425, 500, 599];
 
-/// What texts are made of.
+/// The pieces that random texts are made of.
 const ATOMS: [&str; 44] = [
     "a",
     "A",
