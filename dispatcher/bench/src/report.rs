@@ -1,13 +1,12 @@
 //! The report of a bench: the figures, the reference of each, and whether each reaches its goal.
 
-use std::fmt::Write;
 
 use outbox_schema::Dialect;
 use serde::Serialize;
 
 use super::number::float;
 use super::scenario::{Goal, Measure, Scenario};
-use outbox_dispatcher::text::table;
+use outbox_dispatcher::text::{Cell, Page};
 
 /// The report of one run of the bench.
 #[derive(Debug, Serialize)]
@@ -160,7 +159,7 @@ fn grouped(value: f64) -> String {
 }
 
 /// The report for people.
-pub fn in_words(report: &Report) -> String {
+pub fn in_words(report: &Report) -> Page {
     let database = match report.database {
         Dialect::Postgres => "PostgreSQL",
         Dialect::MySql => "MySQL or MariaDB",
@@ -168,19 +167,21 @@ pub fn in_words(report: &Report) -> String {
     };
     let place = if report.one_machine { "the database on this machine too" } else { "the database elsewhere" };
     let Report { lease, cores, in_flight, rounds, .. } = report;
-    let mut text = format!(
-        "{database}, lease: {lease}; {cores} cores, {place}; {in_flight} in flight; medians of {rounds} rounds.\n"
-    );
+    let mut page = Page::default();
+    page.line(format!(
+        "{database}, lease: {lease}; {cores} cores, {place}; {in_flight} in flight; medians of {rounds} rounds."
+    ));
     for findings in &report.scenarios {
-        let rows: Vec<_> = findings.figures.iter().map(Figure::cells).collect();
         let about = match findings.rows {
             0 => String::new(),
             rows => format!(", {} rows", grouped(float(rows))),
         };
-        let figures = table(["figure", "value", "beside", "ratio", "goal", "reached"], &rows);
-        let _ = write!(text, "\n{}{about}\n{figures}", findings.scenario.name());
+        page.blank();
+        page.line(format!("{}{about}", findings.scenario.name()));
+        let figures = findings.figures.iter().map(|figure| figure.cells().map(Cell::from));
+        page.table(["figure", "value", "beside", "ratio", "goal", "reached"], figures);
     }
-    text
+    page
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use outbox_dispatcher::config::{Config, ConfigError, schema};
-use outbox_dispatcher::text::print_as;
+use outbox_dispatcher::text::{Page, print_as};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
@@ -30,10 +30,10 @@ pub(super) fn config(
     match command {
         ConfigCommand::Show { json } => {
             let config = settings()?;
-            print_as(*json, &config.to_json(), |_| config.to_toml())?;
+            print_as(*json, &config.to_json(), |_| Page::as_it_is(config.to_toml()))?;
         }
         // The schema is printed also where the settings are wrong: it helps to write them.
-        ConfigCommand::Schema { .. } => print_as(true, &schema(), |_| String::new())?,
+        ConfigCommand::Schema { .. } => print_as(true, &schema(), |_| Page::default())?,
     }
     Ok(ExitCode::SUCCESS)
 }

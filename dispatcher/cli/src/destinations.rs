@@ -9,7 +9,7 @@ use outbox_schema::desk::{DestinationEntry, HeldUp, Paused, Resumed};
 use super::session::{AuthorArgs, Misuse, OutboxAccess};
 use outbox_dispatcher::admin::api::pause_length;
 use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{print_as, shortened, span, table, to_the_second};
+use outbox_dispatcher::text::{Cell, Page, print_as, shortened, span, to_the_second};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DestinationsCommand {
@@ -81,23 +81,22 @@ pub(super) async fn destinations(
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(entries: &[DestinationEntry]) -> String {
+fn list(entries: &[DestinationEntry]) -> Page {
     if entries.is_empty() {
-        return "nothing is held up".to_owned();
+        return "nothing is held up".into();
     }
-    let rows: Vec<_> = entries
-        .iter()
-        .map(|entry| {
-            [
-                entry.destination.clone(),
-                held(&entry.held),
-                entry.failures.to_string(),
-                entry.waiting.to_string(),
-                shortened(entry.reason.as_deref().unwrap_or("-"), 100),
-            ]
-        })
-        .collect();
-    table(["DESTINATION", "STATE", "FAILURES", "WAITING", "REASON"], &rows)
+    let rows = entries.iter().map(|entry| {
+        [
+            entry.destination.clone().into(),
+            Cell::state(held(&entry.held)),
+            Cell::whole(entry.failures),
+            Cell::whole(entry.waiting),
+            shortened(entry.reason.as_deref().unwrap_or("-"), 100).into(),
+        ]
+    });
+    let mut page = Page::default();
+    page.table(["DESTINATION", "STATE", "FAILURES", "WAITING", "REASON"], rows);
+    page
 }
 
 fn held(held: &HeldUp) -> String {

@@ -1,6 +1,5 @@
 //! `outbox invalid-targets`: targets that are known to be gone.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -9,7 +8,7 @@ use outbox_schema::{ByHand, Desk};
 
 use super::session::{AuthorArgs, Misuse, OutboxAccess, confirmed};
 use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{print_as, shortened, table, to_the_second};
+use outbox_dispatcher::text::{Cell, Page, print_as, shortened, to_the_second};
 
 /// The most targets that are shown before they are cleared.
 const SHOWN: u32 = 20;
@@ -110,43 +109,44 @@ async fn clear(desk: &dyn Desk, by_hand: &dyn ByHand, args: ClearArgs) -> anyhow
     if dry_run {
         let found = desk.invalid_targets(&selection, None, SHOWN).await?;
         return print_as(json, &found, |found| {
-            format!("{}\n{} would be forgotten; nothing was changed", first(found), found.total)
+            let mut page = first(found);
+            page.blank();
+            page.line(format!("{} would be forgotten; nothing was changed", found.total));
+            page
         });
     }
     if !yes {
         let found = desk.invalid_targets(&selection, None, SHOWN).await?;
-        if !confirmed(&format!("{}forget these {} targets?", first(&found), found.total))? {
+        if !confirmed(first(&found), &format!("forget these {} targets?", found.total))? {
             anyhow::bail!("nothing was forgotten");
         }
     }
     print_as(json, &by_hand.clear_invalid_targets(&selection, &author.into_author()).await?, cleared)
 }
 
-fn list(page: &InvalidTargetPage) -> String {
-    let mut text = first(page);
-    if let Some(next) = page.next {
-        let _ = writeln!(text, "{} in all; more with --after {next}", page.total);
+fn list(found: &InvalidTargetPage) -> Page {
+    let mut page = first(found);
+    if let Some(next) = found.next {
+        page.line(format!("{} in all; more with --after {next}", found.total));
     }
-    text
+    page
 }
 
-fn first(page: &InvalidTargetPage) -> String {
-    if page.targets.is_empty() {
-        return "no such targets\n".to_owned();
+fn first(found: &InvalidTargetPage) -> Page {
+    if found.targets.is_empty() {
+        return "no such targets".into();
     }
-    let rows: Vec<_> = page
-        .targets
-        .iter()
-        .map(|target| {
-            [
-                target.channel.clone(),
-                to_the_second(&target.observed_at),
-                shortened(target.reason.as_deref().unwrap_or("-"), 80),
-                target.target.clone(),
-            ]
-        })
-        .collect();
-    table(["CHANNEL", "SINCE", "REASON", "TARGET"], &rows)
+    let rows = found.targets.iter().map(|target| {
+        [
+            target.channel.clone().into(),
+            Cell::time(to_the_second(&target.observed_at)),
+            shortened(target.reason.as_deref().unwrap_or("-"), 80).into(),
+            target.target.clone().into(),
+        ]
+    });
+    let mut page = Page::default();
+    page.table(["CHANNEL", "SINCE", "REASON", "TARGET"], rows);
+    page
 }
 
 fn cleared(done: &Cleared) -> String {

@@ -18,7 +18,7 @@ use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::configured::destination_named;
 use outbox_dispatcher::explain::{Explanation, explain};
 use outbox_dispatcher::telemetry::{self, Telemetry, TelemetryError};
-use outbox_dispatcher::text;
+use outbox_dispatcher::text::{self, Page, Screen};
 use outbox_dispatcher::wiring;
 
 /// The connections of a command that reads or writes once.
@@ -153,12 +153,13 @@ impl AuthorArgs {
     }
 }
 
-/// Asks the operator, and waits for a yes or a no.
-pub(super) fn confirmed(question: &str) -> anyhow::Result<bool> {
+/// Shows the operator what a change is about, asks, and waits for a yes or a no.
+pub(super) fn confirmed(mut about: Page, question: &str) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         return Err(Misuse::new("standard input is no terminal, so nobody can be asked: say --yes").into());
     }
-    write!(io::stderr().lock(), "{} [y/N] ", text::visible(question))?;
+    about.line(format!("{question} [y/N]"));
+    write!(io::stderr().lock(), "{} ", about.on(&Screen::of_stderr()).trim_end_matches('\n'))?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

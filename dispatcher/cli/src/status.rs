@@ -1,6 +1,5 @@
 //! `outbox status`: who polls, what is due, what is dead.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -10,7 +9,7 @@ use outbox_schema::{Database, channel_name};
 use super::session::OutboxAccess;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::health::status::{ShardStatus, State, Status};
-use outbox_dispatcher::text::{in_one_line, print_as, shortened, span, table, to_the_second};
+use outbox_dispatcher::text::{Cell, Page, in_one_line, print_as, shortened, span, to_the_second};
 use outbox_dispatcher::wiring;
 
 #[derive(Debug, Args)]
@@ -36,16 +35,16 @@ async fn by_database(config: &Config, database: &Database) -> anyhow::Result<Sta
     Ok(Status::of(database.desk().as_ref(), lease.as_ref(), known).await?)
 }
 
-fn in_words(status: &Status) -> String {
-    let mut text = pollers(&status.shards);
-    text.push('\n');
-    text.push_str(&channels(&status.vitals));
+fn in_words(status: &Status) -> Page {
+    let mut page = pollers(&status.shards);
+    page.blank();
+    page.append(channels(&status.vitals));
     for tenant in &status.vitals.tenants {
-        let _ = writeln!(text, "{}", in_one_line(&loaded(tenant)));
+        page.line(in_one_line(&loaded(tenant)));
     }
     for channel in &status.not_configured {
         let (name, fate) = (in_one_line(channel), what_it_waits_for(channel));
-        let _ = writeln!(text, "not configured: channel \"{name}\": {fate}");
+        page.line(format!("not configured: channel \"{name}\": {fate}"));
     }
     for pause in &status.vitals.paused {
         let until = match pause.remaining_ms {
@@ -53,15 +52,14 @@ fn in_words(status: &Status) -> String {
             None => "somebody resumes it",
         };
         let reason = pause.reason.as_deref().unwrap_or("no reason given");
-        let line = format!("paused: {} until {until}: {reason}", pause.destination);
-        let _ = writeln!(text, "{}", in_one_line(&line));
+        page.line(in_one_line(&format!("paused: {} until {until}: {reason}", pause.destination)));
     }
     if status.vitals.unsettled_claims > 0 {
-        let _ = writeln!(text, "claims of earlier terms being settled: {}", status.vitals.unsettled_claims);
+        page.line(format!("claims of earlier terms being settled: {}", status.vitals.unsettled_claims));
     }
-    text.push('\n');
-    text.push_str(&terms(&status.last_terms, &status.shards));
-    text
+    page.blank();
+    page.append(terms(&status.last_terms, &status.shards));
+    page
 }
 
 /// What one of the tenants has that have most.
@@ -83,87 +81,82 @@ fn what_it_waits_for(channel: &str) -> String {
     }
 }
 
-fn pollers(shards: &[ShardStatus]) -> String {
-    let rows: Vec<_> = shards
-        .iter()
-        .map(|shard| {
-            let word = |word: &str| word.to_owned();
-            let said = |text: Option<String>| text.unwrap_or_else(|| word("-"));
-            let poller = match (shard.state, &shard.holder) {
-                (State::Unknown, _) => word("unknown"),
-                (State::Beginning, Some(holder)) => format!("{holder} (begins)"),
-                (State::Polled, Some(holder)) => holder.clone(),
-                (State::Idle | State::Beginning | State::Polled, _) => word("nobody"),
-            };
-            [
-                shard.shard.to_string(),
-                poller,
-                said(shard.epoch.map(|epoch| epoch.to_string())),
-                said(shard.since.as_deref().map(to_the_second)),
-                said(shard.since_ms.map(span)),
-                said(shard.trusted_ms.map(span)),
-            ]
-        })
-        .collect();
-    let mut text = table(["SHARD", "POLLER", "EPOCH", "SINCE", "FOR", "TRUSTED FOR"], &rows);
-    for shard in shards {
-        let _ = match (shard.state, &shard.error) {
-            (State::Unknown, Some(error)) => writeln!(text, "shard {}: {}", shard.shard, in_one_line(error)),
-            (State::Idle, _) => {
-                writeln!(text, "shard {}: nobody holds the lease. Is a replica running (outbox run)?", shard.shard)
-            }
-            (State::Polled | State::Beginning | State::Unknown, _) => Ok(()),
+fn pollers(shards: &[ShardStatus]) -> Page {
+    let mut page = Page::default();
+    let rows = shards.iter().map(|shard| {
+        let word = |word: &str| word.to_owned();
+        let said = |text: Option<String>| text.unwrap_or_else(|| word("-"));
+        let poller = match (shard.state, &shard.holder) {
+            (State::Unknown, _) => word("unknown"),
+            (State::Beginning, Some(holder)) => format!("{holder} (begins)"),
+            (State::Polled, Some(holder)) => holder.clone(),
+            (State::Idle | State::Beginning | State::Polled, _) => word("nobody"),
         };
+        [
+            Cell::whole(shard.shard),
+            Cell::state(poller),
+            Cell::whole(said(shard.epoch.map(|epoch| epoch.to_string()))),
+            Cell::time(said(shard.since.as_deref().map(to_the_second))),
+            Cell::whole(said(shard.since_ms.map(span))),
+            Cell::whole(said(shard.trusted_ms.map(span))),
+        ]
+    });
+    page.table(["SHARD", "POLLER", "EPOCH", "SINCE", "FOR", "TRUSTED FOR"], rows);
+    for shard in shards {
+        match (shard.state, &shard.error) {
+            (State::Unknown, Some(error)) => page.line(format!("shard {}: {}", shard.shard, in_one_line(error))),
+            (State::Idle, _) => {
+                page.line(format!("shard {}: nobody holds the lease. Is a replica running (outbox run)?", shard.shard))
+            }
+            (State::Polled | State::Beginning | State::Unknown, _) => {}
+        }
     }
-    text
+    page
 }
 
-fn channels(vitals: &Vitals) -> String {
+fn channels(vitals: &Vitals) -> Page {
     if vitals.channels.is_empty() {
-        return "nothing pending, nothing dead\n".to_owned();
+        return "nothing pending, nothing dead".into();
     }
-    let rows: Vec<_> = vitals
-        .channels
-        .iter()
-        .map(|channel| {
-            [
-                channel.channel.clone(),
-                channel.pending.to_string(),
-                channel.due.to_string(),
-                channel.deferred.to_string(),
-                channel.dead.to_string(),
-                channel.lag_ms.map_or_else(|| "-".to_owned(), span),
-            ]
-        })
-        .collect();
-    table(["CHANNEL", "PENDING", "DUE", "DEFERRED", "DEAD", "LAG"], &rows)
+    let rows = vitals.channels.iter().map(|channel| {
+        [
+            channel.channel.clone().into(),
+            Cell::whole(channel.pending),
+            Cell::whole(channel.due),
+            Cell::whole(channel.deferred),
+            Cell::whole(channel.dead),
+            Cell::whole(channel.lag_ms.map_or_else(|| "-".to_owned(), span)),
+        ]
+    });
+    let mut page = Page::default();
+    page.table(["CHANNEL", "PENDING", "DUE", "DEFERRED", "DEAD", "LAG"], rows);
+    page
 }
 
-fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> String {
+fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> Page {
     if entries.is_empty() {
-        return "no term has begun yet\n".to_owned();
+        return "no term has begun yet".into();
     }
     let count = |count: Option<i64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
     let polls = |term: &TermEntry| shards.iter().any(|shard| shard.holder.as_ref() == Some(&term.holder));
-    let rows: Vec<_> = entries
-        .iter()
-        .map(|term| {
-            // A poller that was killed cannot note the end of its term. The next poller notes that the term was lost.
-            let end = term.ended_because.as_deref().unwrap_or(if polls(term) { "polls" } else { "no word of its end" });
-            [
-                term.shard.to_string(),
-                term.epoch.to_string(),
-                shortened(&term.holder, 32),
-                to_the_second(&term.started_at),
-                term.ended_at.as_deref().map_or_else(|| "-".to_owned(), to_the_second),
-                end.to_owned(),
-                count(term.claimed),
-                count(term.delivered),
-                count(term.failed),
-            ]
-        })
-        .collect();
-    table(["SHARD", "EPOCH", "HOLDER", "BEGAN", "ENDED", "BECAUSE", "CLAIMED", "DELIVERED", "FAILED"], &rows)
+    let rows = entries.iter().map(|term| {
+        // A poller that was killed cannot note the end of its term. The next poller notes that the term was lost.
+        let end = term.ended_because.as_deref().unwrap_or(if polls(term) { "polls" } else { "no word of its end" });
+        [
+            Cell::whole(term.shard),
+            Cell::whole(term.epoch),
+            shortened(&term.holder, 32).into(),
+            Cell::time(to_the_second(&term.started_at)),
+            Cell::time(term.ended_at.as_deref().map_or_else(|| "-".to_owned(), to_the_second)),
+            end.into(),
+            Cell::whole(count(term.claimed)),
+            Cell::whole(count(term.delivered)),
+            Cell::whole(count(term.failed)),
+        ]
+    });
+    let mut page = Page::default();
+    page.table(["SHARD", "EPOCH", "HOLDER", "BEGAN", "ENDED", "BECAUSE", "CLAIMED", "DELIVERED", "FAILED"], rows);
+    page
 }
 
 #[cfg(test)]

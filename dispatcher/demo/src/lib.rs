@@ -32,7 +32,7 @@ use self::report::seconds;
 use self::stage::Stage;
 use self::tables::Tables;
 use outbox_dispatcher::signals::stopped;
-use outbox_dispatcher::text::print;
+use outbox_dispatcher::text::{Page, print};
 
 /// The longest time for all deliveries once the fleet runs. They take about 15 s.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -93,7 +93,7 @@ struct Progress(Instant);
 
 impl Progress {
     fn say(&self, text: &str) -> io::Result<()> {
-        print(&format!("{:>6}  {text}", seconds(self.0.elapsed())))
+        print(format!("{:>6}  {text}", seconds(self.0.elapsed())))
     }
 }
 
@@ -137,13 +137,15 @@ async fn play(stage: &Stage) -> anyhow::Result<ExitCode> {
     let audit = audit(&Accounts { sold: &sold, messages: &messages, doubts: &doubts, arrived: &arrived });
     for paragraph in [
         report::messages(&sold, &audit, &fleet),
-        report::crash(&crash, &audit),
+        report::crash(&crash, &audit).into(),
         report::dead_letters(&audit),
         report::terms(&terms, began, &fleet, &crash),
-        report::verdict(&audit),
-        report::look_further(stage, &audit)?,
+        report::verdict(&audit).into(),
+        report::look_further(stage, &audit)?.into(),
     ] {
-        print(&format!("\n{paragraph}"))?;
+        let mut page = Page::from("");
+        page.append(paragraph);
+        print(page)?;
     }
     Ok(if audit.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -49,7 +49,7 @@ impl Receiver {
 /// Serves as a webhook, and shows the counts at `/`, until the process is stopped.
 pub(super) async fn serve(listen: SocketAddr) -> anyhow::Result<()> {
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
-    print(&format!("receiver on http://{}: POST anything; GET / shows the counts", listener.local_addr()?))?;
+    print(format!("receiver on http://{}: POST anything; GET / shows the counts", listener.local_addr()?))?;
     let router = Router::new()
         .route("/", get(counts).post(take_webhook))
         .route("/healthz", get(async || "ok\n"))

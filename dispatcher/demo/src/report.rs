@@ -11,10 +11,10 @@ use super::fleet::Fleet;
 use super::shop::Sales;
 use super::stage::Stage;
 use super::tables::TermRow;
-use outbox_dispatcher::text::{span, table};
+use outbox_dispatcher::text::{Cell, Page, span};
 
 /// The table of messages: committed, rolled back, delivered, sent twice, dead.
-pub(super) fn messages(sold: &Sales, audit: &Audit, fleet: &Fleet) -> String {
+pub(super) fn messages(sold: &Sales, audit: &Audit, fleet: &Fleet) -> Page {
     let dead: usize = audit.dead.values().sum();
     let rows = [
         ("committed", sold.committed.len(), format!("with {} orders", sold.orders)),
@@ -23,7 +23,12 @@ pub(super) fn messages(sold: &Sales, audit: &Audit, fleet: &Fleet) -> String {
         ("sent twice", audit.twice.len(), why_twice(&audit.twice, fleet)),
         ("dead letters", dead, "each kept with its reason".to_owned()),
     ];
-    table(["messages", "", ""], &rows.map(|(what, number, note)| [what.to_owned(), number.to_string(), note]))
+    let mut page = Page::default();
+    page.findings(
+        ["messages", "", ""],
+        rows.map(|(what, number, note)| [what.into(), Cell::whole(number), note.into()]),
+    );
+    page
 }
 
 /// Each term that explains a second delivery.
@@ -54,13 +59,13 @@ pub(super) fn crash(crash: &Crash, audit: &Audit) -> String {
 }
 
 /// The table of dead letters, by cause.
-pub(super) fn dead_letters(audit: &Audit) -> String {
-    let rows: Vec<_> = audit
-        .dead
-        .iter()
-        .map(|(cause, number)| [cause.reason.clone(), cause.channel.clone(), answer(cause), number.to_string()])
-        .collect();
-    table(["dead letters", "channel", "last answer", "messages"], &rows)
+pub(super) fn dead_letters(audit: &Audit) -> Page {
+    let rows = audit.dead.iter().map(|(cause, number)| {
+        [Cell::state(&cause.reason), cause.channel.clone().into(), answer(cause).into(), Cell::whole(number)]
+    });
+    let mut page = Page::default();
+    page.table(["dead letters", "channel", "last answer", "messages"], rows);
+    page
 }
 
 fn answer(cause: &Cause) -> String {
@@ -68,28 +73,27 @@ fn answer(cause: &Cause) -> String {
 }
 
 /// The table of terms: which replica polled, from when (since the demo `began`), and until when.
-pub(super) fn terms(terms: &[TermRow], began: SystemTime, fleet: &Fleet, crash: &Crash) -> String {
+pub(super) fn terms(terms: &[TermRow], began: SystemTime, fleet: &Fleet, crash: &Crash) -> Page {
     let began = began.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let began_ms = i64::try_from(began).unwrap_or(0);
     let number = |number: Option<i64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
-    let rows: Vec<_> = terms
-        .iter()
-        .map(|term| {
-            let ended = term.ended_because.as_deref().unwrap_or("-");
-            let ended = if term.epoch == crash.epoch { format!("{ended}: kill -9") } else { ended.to_owned() };
-            [
-                term.epoch.to_string(),
-                fleet.name_of(&term.holder).unwrap_or("?").to_owned(),
-                term.holder.clone(),
-                span(term.started_at - began_ms),
-                term.lasted_ms.map_or_else(|| "-".to_owned(), span),
-                ended,
-                number(term.claimed),
-                number(term.delivered),
-            ]
-        })
-        .collect();
-    table(["term", "replica", "holder", "began", "lasted", "ended", "claimed", "delivered"], &rows)
+    let rows = terms.iter().map(|term| {
+        let ended = term.ended_because.as_deref().unwrap_or("-");
+        let ended = if term.epoch == crash.epoch { format!("{ended}: kill -9") } else { ended.to_owned() };
+        [
+            Cell::whole(term.epoch),
+            Cell::whole(fleet.name_of(&term.holder).unwrap_or("?")),
+            term.holder.clone().into(),
+            Cell::whole(span(term.started_at - began_ms)),
+            Cell::whole(term.lasted_ms.map_or_else(|| "-".to_owned(), span)),
+            Cell::whole(ended),
+            Cell::whole(number(term.claimed)),
+            Cell::whole(number(term.delivered)),
+        ]
+    });
+    let mut page = Page::default();
+    page.table(["term", "replica", "holder", "began", "lasted", "ended", "claimed", "delivered"], rows);
+    page
 }
 
 /// The verdict in one line, or the breaches of the guarantee.

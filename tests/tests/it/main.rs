@@ -59,6 +59,7 @@ mod sink;
 mod status;
 mod stopping;
 mod store;
+mod terminal;
 mod traces;
 mod trial;
 mod wakeups;

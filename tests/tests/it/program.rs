@@ -1,11 +1,16 @@
 //! The program `outbox`, run as people run it, with settings of a test's own.
 
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use outbox_tests::outbox_binary;
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
@@ -111,6 +116,21 @@ impl Program {
         end(child).await
     }
 
+    /// Runs it on a terminal of so many columns, and gives what the terminal got.
+    pub(crate) async fn on_terminal(&self, columns: u16, arguments: &[&str], environment: &[(&str, &str)]) -> String {
+        let (terminal, far) = pseudo_terminal(columns);
+        let ends = || Stdio::from(far.try_clone().unwrap());
+        let mut command = self.command(arguments);
+        command.env("TERM", "xterm-256color").envs(environment.iter().copied());
+        let mut child = command.stdin(ends()).stdout(ends()).stderr(ends()).spawn().unwrap();
+        // The command holds the far end until it is dropped, and the terminal would have no end.
+        drop((command, far));
+        let read = tokio::task::spawn_blocking(move || all_of(terminal));
+        let shown = timeout(PATIENCE, read).await.unwrap().unwrap();
+        child.wait().await.unwrap();
+        shown
+    }
+
     /// Delivers what is due, and gives the log.
     pub(crate) async fn deliver(&self) -> String {
         let ran = self.run(&["run", "--until-empty"]).await;
@@ -131,6 +151,24 @@ impl Program {
         replica.home = Some(self.home);
         replica
     }
+}
+
+/// A terminal of so many columns, and the end that a program gets.
+fn pseudo_terminal(columns: u16) -> (OwnedFd, OwnedFd) {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let far = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    tcsetwinsize(&far, Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    (terminal, far.into())
+}
+
+/// What comes out of a terminal until no program holds its far end. That end is an error (EIO) on Linux.
+fn all_of(terminal: OwnedFd) -> String {
+    let (mut terminal, mut read) = (File::from(terminal), Vec::new());
+    let _ = terminal.read_to_end(&mut read);
+    String::from_utf8(read).unwrap().replace("\r\n", "\n")
 }
 
 async fn end(child: Child) -> Ran {

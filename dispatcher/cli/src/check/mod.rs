@@ -13,7 +13,7 @@ use serde::Serialize;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::poller::claim::SETTLING_MARGIN;
 use outbox_dispatcher::term::leadership::longest_campaign_pause;
-use outbox_dispatcher::text::{print_as, table};
+use outbox_dispatcher::text::{Cell, Page, print_as};
 use outbox_dispatcher::wiring;
 
 #[derive(Debug, Args)]
@@ -213,26 +213,23 @@ fn tenths_up(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 10.0).ceil() / 10.0
 }
 
-fn in_words(report: &Report) -> String {
-    let rows: Vec<_> = report
-        .findings
-        .iter()
-        .map(|finding| {
-            let verdict = match finding.verdict {
-                Verdict::Ok => "ok",
-                Verdict::Warning => "warning",
-                Verdict::Failed => "FAILED",
-            };
-            [finding.subject.clone(), verdict.to_owned(), finding.text.clone()]
-        })
-        .collect();
+fn in_words(report: &Report) -> Page {
+    let rows = report.findings.iter().map(|finding| {
+        let verdict = match finding.verdict {
+            Verdict::Ok => "ok",
+            Verdict::Warning => "warning",
+            Verdict::Failed => "FAILED",
+        };
+        [Cell::whole(&finding.subject), Cell::state(verdict), finding.text.as_str().into()]
+    });
+    let mut page = Page::default();
+    page.findings(["WHAT", "", ""], rows);
+    page.blank();
     let crash = &report.crash;
-    format!(
-        "{}\nA crash of the poller costs at most {:.1} s without deliveries, and leaves at most {} messages in doubt, \
+    page.line(format!(
+        "A crash of the poller costs at most {:.1} s without deliveries, and leaves at most {} messages in doubt, \
          decided {:.1} s after the next poller begins.",
-        table(["WHAT", "", ""], &rows),
-        crash.gap_seconds,
-        crash.in_doubt_messages,
-        crash.settled_after_seconds
-    )
+        crash.gap_seconds, crash.in_doubt_messages, crash.settled_after_seconds
+    ));
+    page
 }

@@ -90,8 +90,8 @@ pub(super) async fn purge(desk: &dyn Desk, by_hand: &dyn ByHand, args: PurgeArgs
     }
     if !args.yes {
         let found = desk.dead_groups(&selection).await?;
-        let question = format!("{}delete these {} dead letters for good?", groups(&found), DeadLetterCount::by(&found));
-        if !confirmed(&question)? {
+        let question = format!("delete these {} dead letters for good?", DeadLetterCount::by(&found));
+        if !confirmed(groups(&found), &question)? {
             anyhow::bail!("nothing was deleted");
         }
     }
@@ -108,7 +108,12 @@ async fn would(
 ) -> anyhow::Result<ExitCode> {
     let found = desk.dead_groups(selection).await?;
     print_as(json, &found[..], |found| {
-        format!("{}\n{}; nothing was changed", groups(found), what(DeadLetterCount::by(found)))
+        let mut page = groups(found);
+        if !found.is_empty() {
+            page.blank();
+        }
+        page.line(format!("{}; nothing was changed", what(DeadLetterCount::by(found))));
+        page
     })?;
     Ok(ExitCode::SUCCESS)
 }

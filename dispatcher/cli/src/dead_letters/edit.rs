@@ -17,14 +17,17 @@ use super::filter::FilterArgs;
 use crate::diff::{difference, indented};
 use crate::messages::find;
 use crate::session::{AuthorArgs, Misuse, confirmed, read};
-use outbox_dispatcher::text::{print, print_as};
+use outbox_dispatcher::text::{Page, print, print_as};
 
 /// The error for a --move-target that can be split in several places.
 const AMBIGUOUS: &str = "it is ambiguous: of several = exactly one must be directly before http://, https:// or /; \
      leave queries out, or edit the messages one by one with --target";
 
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
+#[command(
+    group = clap::ArgGroup::new("change").required(true).multiple(true),
+    override_usage = "outbox dead-letters edit <CHANGE>... [OPTIONS] [MESSAGE]..."
+)]
 pub(crate) struct EditArgs {
     /// The ids of the rows, or their idempotency keys; or a filter instead.
     #[arg(value_name = "MESSAGE")]
@@ -117,9 +120,9 @@ async fn one(
         bail!("nothing would be different");
     }
     if !json {
-        print(&difference)?;
+        print(difference)?;
     }
-    if !yes && !confirmed(&format!("write this to message {id}, under a new idempotency key?"))? {
+    if !yes && !confirmed(Page::default(), &format!("write this to message {id}, under a new idempotency key?"))? {
         bail!("nothing was changed");
     }
     let edited = by_hand.edit(id, revision, &revised, author).await?;

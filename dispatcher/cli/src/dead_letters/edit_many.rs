@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::edit::{Change, Planned};
 use crate::messages::find;
 use crate::session::confirmed;
-use outbox_dispatcher::text::{print, print_as};
+use outbox_dispatcher::text::{Page, print, print_as};
 
 /// The dead letters of one page.
 const PAGE: u32 = 1_000;
@@ -85,10 +85,10 @@ pub(super) async fn edit(
         };
         if !asked {
             if !json {
-                print(&planned.difference)?;
+                print(planned.difference.as_str())?;
             }
             let question = format!("write this to message {id}, and the like to the others of {}?", ids.len());
-            if !yes && !confirmed(&question)? {
+            if !yes && !confirmed(Page::default(), &question)? {
                 bail!("nothing was changed");
             }
             asked = true;

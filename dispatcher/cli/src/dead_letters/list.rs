@@ -1,13 +1,11 @@
 //! `outbox dead-letters list`.
 
-use std::fmt::Write as _;
-
 use clap::Args;
 use outbox_schema::Desk;
 use outbox_schema::desk::{Cursor, DeadGroup, DeadLetterPage, Selection};
 
 use super::filter::FilterArgs;
-use outbox_dispatcher::text::{print_as, shortened, table};
+use outbox_dispatcher::text::{Cell, Page, print_as, shortened};
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
@@ -38,48 +36,44 @@ pub(super) async fn list(desk: &dyn Desk, args: ListArgs) -> anyhow::Result<()> 
 }
 
 /// A table of groups.
-pub(super) fn groups(groups: &[DeadGroup]) -> String {
+pub(super) fn groups(groups: &[DeadGroup]) -> Page {
     if groups.is_empty() {
-        return "no dead letters".to_owned();
+        return "no dead letters".into();
     }
-    let rows: Vec<_> = groups
-        .iter()
-        .map(|group| {
-            [
-                group.count.to_string(),
-                group.fingerprint.clone(),
-                group.first_seen.clone(),
-                group.last_seen.clone(),
-                group.example.to_string(),
-                shortened(group.error.as_deref().unwrap_or("-"), 100),
-            ]
-        })
-        .collect();
-    table(["COUNT", "FINGERPRINT", "FIRST SEEN", "LAST SEEN", "EXAMPLE", "ERROR"], &rows)
+    let rows = groups.iter().map(|group| {
+        [
+            Cell::whole(group.count),
+            Cell::whole(&group.fingerprint),
+            Cell::time(&group.first_seen),
+            Cell::time(&group.last_seen),
+            Cell::whole(group.example),
+            shortened(group.error.as_deref().unwrap_or("-"), 100).into(),
+        ]
+    });
+    let mut page = Page::default();
+    page.table(["COUNT", "FINGERPRINT", "FIRST SEEN", "LAST SEEN", "EXAMPLE", "ERROR"], rows);
+    page
 }
 
-fn letters(page: &DeadLetterPage) -> String {
-    if page.letters.is_empty() {
-        return "no dead letters".to_owned();
+fn letters(found: &DeadLetterPage) -> Page {
+    if found.letters.is_empty() {
+        return "no dead letters".into();
     }
-    let rows: Vec<_> = page
-        .letters
-        .iter()
-        .map(|letter| {
-            [
-                letter.id.to_string(),
-                letter.channel.clone(),
-                letter.dead_reason.clone().unwrap_or_default(),
-                letter.attempts.to_string(),
-                letter.dead_at.clone(),
-                shortened(&letter.target, 40),
-                shortened(letter.last_error.as_deref().unwrap_or(""), 80),
-            ]
-        })
-        .collect();
-    let mut text = table(["ID", "CHANNEL", "REASON", "ATTEMPTS", "DEAD SINCE", "TARGET", "ERROR"], &rows);
-    if let Some(next) = page.next {
-        let _ = writeln!(text, "more with --after {next}");
+    let rows = found.letters.iter().map(|letter| {
+        [
+            Cell::whole(letter.id),
+            letter.channel.clone().into(),
+            Cell::state(letter.dead_reason.clone().unwrap_or_default()),
+            Cell::whole(letter.attempts),
+            Cell::time(&letter.dead_at),
+            shortened(&letter.target, 40).into(),
+            shortened(letter.last_error.as_deref().unwrap_or(""), 80).into(),
+        ]
+    });
+    let mut page = Page::default();
+    page.table(["ID", "CHANNEL", "REASON", "ATTEMPTS", "DEAD SINCE", "TARGET", "ERROR"], rows);
+    if let Some(next) = found.next {
+        page.line(format!("more with --after {next}"));
     }
-    text
+    page
 }

@@ -1,14 +1,12 @@
 //! `outbox messages explain`: why a message has not been sent, and why it was sent twice.
 
-use std::fmt::Write as _;
-
 use anyhow::Context;
 use outbox_schema::MessageId;
 
 use super::find;
 use crate::session::OutboxAccess;
 use outbox_dispatcher::explain::{Explanation, Said};
-use outbox_dispatcher::text::{in_one_line, print_as};
+use outbox_dispatcher::text::{Page, in_one_line, print_as};
 
 pub(super) async fn explain(outbox: &OutboxAccess, message: &str, json: bool) -> anyhow::Result<()> {
     let id = MessageId(find(outbox.desk().as_ref(), message).await?.id);
@@ -16,25 +14,29 @@ pub(super) async fn explain(outbox: &OutboxAccess, message: &str, json: bool) ->
     print_as(json, &explained.with_context(|| format!("message {id} was deleted a moment ago"))?, in_words)
 }
 
-fn in_words(explanation: &Explanation) -> String {
+fn in_words(explanation: &Explanation) -> Page {
     let Explanation { id, idempotency_key, channel, status, attempts, sent_twice, .. } = explanation;
     let head = format!("message {id} ({idempotency_key}) of channel {channel}: {status}, attempts: {attempts}");
-    let mut text = format!("{}\n", in_one_line(&head));
-    text.push_str("\nWhy has it not been sent?\n");
-    listed(&mut text, &explanation.not_sent);
-    let _ = write!(text, "\nWhy was it sent twice?\n  {}\n", in_one_line(&sent_twice.sentence));
-    listed(&mut text, &sent_twice.causes);
+    let mut page = Page::default();
+    page.line(in_one_line(&head));
+    page.blank();
+    page.line("Why has it not been sent?");
+    listed(&mut page, &explanation.not_sent);
+    page.blank();
+    page.line("Why was it sent twice?");
+    page.line(format!("  {}", in_one_line(&sent_twice.sentence)));
+    listed(&mut page, &sent_twice.causes);
     if !explanation.notes.is_empty() {
-        text.push('\n');
+        page.blank();
     }
     for Said { sentence, .. } in &explanation.notes {
-        let _ = writeln!(text, "Note: {}", in_one_line(sentence));
+        page.line(format!("Note: {}", in_one_line(sentence)));
     }
-    text
+    page
 }
 
-fn listed<C>(text: &mut String, said: &[Said<C>]) {
+fn listed<C>(page: &mut Page, said: &[Said<C>]) {
     for Said { sentence, .. } in said {
-        let _ = writeln!(text, "  - {}", in_one_line(sentence));
+        page.line(format!("  - {}", in_one_line(sentence)));
     }
 }

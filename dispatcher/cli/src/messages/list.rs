@@ -1,12 +1,10 @@
 //! `outbox messages list`.
 
-use std::fmt::Write as _;
-
 use clap::Args;
 use outbox_schema::desk::{MessageFilter, MessagePage, MessageSummary, Moment};
 use outbox_schema::{Desk, MessageId, Status};
 
-use outbox_dispatcher::text::{print_as, shortened, table, to_the_second};
+use outbox_dispatcher::text::{Cell, Page, print_as, shortened, to_the_second};
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
@@ -49,33 +47,34 @@ pub(super) async fn list(desk: &dyn Desk, args: ListArgs) -> anyhow::Result<()> 
     print_as(json, &page, in_words)
 }
 
-fn in_words(page: &MessagePage) -> String {
-    let rows: Vec<_> = page.messages.iter().map(row).collect();
-    let mut text = if rows.is_empty() {
-        "no such messages\n".to_owned()
+fn in_words(found: &MessagePage) -> Page {
+    let mut page = Page::default();
+    if found.messages.is_empty() {
+        page.line("no such messages");
     } else {
-        table(["ID", "STATUS", "CHANNEL", "TARGET", "ATTEMPTS", "CREATED", "DUE OR DONE", "ERROR"], &rows)
-    };
-    if let Some(next) = page.next {
-        let _ = writeln!(text, "{} rows were looked at; more with --after {next}", page.looked_at);
+        let heading = ["ID", "STATUS", "CHANNEL", "TARGET", "ATTEMPTS", "CREATED", "DUE OR DONE", "ERROR"];
+        page.table(heading, found.messages.iter().map(row));
     }
-    text
+    if let Some(next) = found.next {
+        page.line(format!("{} rows were looked at; more with --after {next}", found.looked_at));
+    }
+    page
 }
 
-fn row(message: &MessageSummary) -> [String; 8] {
+fn row(message: &MessageSummary) -> [Cell; 8] {
     let status = match &message.dead_reason {
         Some(reason) => format!("{} ({reason})", message.status),
         None => message.status.clone(),
     };
     [
-        message.id.to_string(),
-        status,
-        message.channel.clone(),
-        shortened(&message.target, 40),
-        message.attempts.to_string(),
-        to_the_second(&message.created_at),
-        to_the_second(message.finished_at.as_ref().unwrap_or(&message.available_at)),
-        shortened(message.last_error.as_deref().unwrap_or(""), 80),
+        Cell::whole(message.id),
+        Cell::state(status),
+        message.channel.clone().into(),
+        shortened(&message.target, 40).into(),
+        Cell::whole(message.attempts),
+        Cell::time(to_the_second(&message.created_at)),
+        Cell::time(to_the_second(message.finished_at.as_ref().unwrap_or(&message.available_at))),
+        shortened(message.last_error.as_deref().unwrap_or(""), 80).into(),
     ]
 }
 

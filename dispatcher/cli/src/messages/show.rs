@@ -1,14 +1,15 @@
 //! `outbox messages show`: a message, and its life as a line of time.
 
-use std::fmt::Write as _;
-
 use outbox_schema::MessageId;
 use outbox_schema::desk::MessageRecord;
 
 use super::find;
 use crate::session::OutboxAccess;
 use outbox_dispatcher::explain::life;
-use outbox_dispatcher::text::{in_one_line, print_as};
+use outbox_dispatcher::text::{Cell, Page, print_as};
+
+/// The column of the names of facts.
+const NAMES: usize = 16;
 
 /// Prints a message, found by its id or by its key.
 pub(crate) async fn show(outbox: &OutboxAccess, message: &str, json: bool) -> anyhow::Result<()> {
@@ -16,14 +17,17 @@ pub(crate) async fn show(outbox: &OutboxAccess, message: &str, json: bool) -> an
     // None where the message was deleted in the meantime.
     let explained = outbox.explain(MessageId(found.id)).await?;
     let now = explained.as_ref().map_or("", |explanation| explanation.in_short());
-    print_as(json, &found, |found| format!("{}\n{}", head(found), time_line(found, now)))
+    print_as(json, &found, |found| {
+        let mut page = head(found);
+        page.blank();
+        page.append(time_line(found, now));
+        page
+    })
 }
 
-fn head(message: &MessageRecord) -> String {
-    let mut text = String::new();
-    let mut line = |name: &str, value: &str| {
-        let _ = writeln!(text, "{name:<16} {}", in_one_line(value));
-    };
+fn head(message: &MessageRecord) -> Page {
+    let mut page = Page::default();
+    let mut line = |name: &str, value: Cell| page.fact(name, NAMES, value);
     let state = match &message.dead_reason {
         Some(reason) => format!("{} ({reason})", message.status),
         None => message.status.clone(),
@@ -32,15 +36,15 @@ fn head(message: &MessageRecord) -> String {
         Some(most) => format!("{} of {most}", message.attempts),
         None => message.attempts.to_string(),
     };
-    line("message", &message.id.to_string());
-    line("status", &state);
-    line("channel", &message.channel);
-    line("target", &message.target);
-    line("destination", &message.destination);
-    line("idempotency key", &message.idempotency_key);
-    line("attempts", &attempts);
+    line("message", Cell::whole(message.id));
+    line("status", Cell::state(state));
+    line("channel", message.channel.as_str().into());
+    line("target", message.target.as_str().into());
+    line("destination", message.destination.as_str().into());
+    line("idempotency key", message.idempotency_key.as_str().into());
+    line("attempts", attempts.into());
     if message.status == "PENDING" {
-        line("due", &message.available_at);
+        line("due", message.available_at.as_str().into());
     }
     let optional = [
         ("expires", &message.expires_at),
@@ -53,24 +57,26 @@ fn head(message: &MessageRecord) -> String {
     ];
     for (name, value) in optional {
         if let Some(value) = value {
-            line(name, value);
+            line(name, value.as_str().into());
         }
     }
     // The line breaks of the payload are kept: the application may have put it in lines so that people can read it.
-    let _ = writeln!(text, "{:<16} {}", "payload", message.payload);
-    text
+    let mut lines = message.payload.split('\n');
+    page.fact("payload", NAMES, lines.next().unwrap_or_default());
+    lines.for_each(|line| page.line(line));
+    page
 }
 
-fn time_line(message: &MessageRecord, now: &str) -> String {
+fn time_line(message: &MessageRecord, now: &str) -> Page {
     let events = life(message);
     let width = events.iter().filter_map(|event| event.at.as_ref()).map(String::len).max().unwrap_or_default();
-    let mut text = String::new();
+    let mut page = Page::default();
     for event in events {
-        let _ = writeln!(text, "{:<width$}  {}", event.at.as_deref().unwrap_or("-"), in_one_line(&event.what));
+        page.fact(event.at.as_deref().unwrap_or("-"), width + 1, event.what);
         if let Some(more) = event.more {
-            let _ = writeln!(text, "{:width$}  {}", "", in_one_line(&more));
+            page.fact("", width + 1, more);
         }
     }
-    let _ = writeln!(text, "{:<width$}  {}", "now", in_one_line(now));
-    text
+    page.fact("now", width + 1, now);
+    page
 }

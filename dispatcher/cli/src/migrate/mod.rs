@@ -15,7 +15,7 @@ use outbox_schema::{Database, Meta, SchemaState};
 
 use crate::session::Misuse;
 use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{print, print_as_it_is, warning};
+use outbox_dispatcher::text::{print, print_as_it_is, visible, warning};
 use outbox_dispatcher::wiring;
 
 use form::{Migration, Tool};
@@ -91,7 +91,7 @@ pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Resul
         database.strangers_may_create().await?.iter().for_each(|told| warning(told));
         (done(&migrated), migrated.meta)
     };
-    print(&format!(
+    print(format!(
         "{done}The outbox at {} has schema version {} and is of the environment `{}` (outbox id {}).",
         settings.url, meta.schema_version, meta.environment, meta.outbox_id
     ))?;
@@ -136,7 +136,7 @@ fn print_migration(config: &Config, args: &MigrateArgs) -> anyhow::Result<()> {
         return Err(Misuse::new(nothing).into());
     }
     let Some(tool) = args.tool else {
-        print(&migrations_sql(settings.dialect, schema, &settings.environment, from))?;
+        print_as_it_is(&visible(&migrations_sql(settings.dialect, schema, &settings.environment, from)))?;
         return Ok(());
     };
     let migration = Migration {
@@ -154,7 +154,7 @@ fn print_migration(config: &Config, args: &MigrateArgs) -> anyhow::Result<()> {
     };
     let file = folder.join(migration.file(tool).map_err(Misuse::new)?);
     write_new(&file, &text).with_context(|| format!("cannot write {}", file.display()))?;
-    print(&format!("Wrote {}. Its first lines say what to set.", file.display()))?;
+    print(format!("Wrote {}. Its first lines say what to set.", file.display()))?;
     Ok(())
 }
 

@@ -1,4 +1,8 @@
-//! Output for people: spans, tables, and text that is safe for a terminal; or JSON.
+//! Output for people: spans, pages, and text that is safe for a terminal; or JSON.
+
+mod cell;
+mod page;
+mod screen;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -6,9 +10,13 @@ use std::io::{self, Write as _};
 
 use serde::Serialize;
 
-/// Writes `text` for people, its control characters [`visible`], and ends the line.
-pub fn print(text: &str) -> io::Result<()> {
-    print_as_it_is(&visible(text))
+pub use cell::Cell;
+pub use page::Page;
+pub use screen::Screen;
+
+/// Writes a page for people to standard output, its control characters [`visible`], and ends the line.
+pub fn print(page: impl Into<Page>) -> io::Result<()> {
+    print_as_it_is(&page.into().on(&Screen::of_stdout()))
 }
 
 /// Writes text that this program made itself, for another program. A reader that has gone away (`outbox … | head`) is
@@ -21,12 +29,12 @@ pub fn print_as_it_is(text: &str) -> io::Result<()> {
 }
 
 /// Writes `value` as JSON, or in words.
-pub fn print_as<T: Serialize + ?Sized>(
+pub fn print_as<T: Serialize + ?Sized, P: Into<Page>>(
     json: bool,
     value: &T,
-    in_words: impl FnOnce(&T) -> String,
+    in_words: impl FnOnce(&T) -> P,
 ) -> anyhow::Result<()> {
-    let written = if json { print_as_it_is(&serde_json::to_string_pretty(value)?) } else { print(&in_words(value)) };
+    let written = if json { print_as_it_is(&serde_json::to_string_pretty(value)?) } else { print(in_words(value)) };
     Ok(written?)
 }
 
@@ -85,33 +93,13 @@ pub fn error_line(error: &anyhow::Error) {
             let _ = write!(text, ": {cause}");
         }
     }
-    let _ = writeln!(io::stderr().lock(), "outbox: {}", visible(&text));
+    warning(&text);
 }
 
 /// Writes a warning to standard error.
 pub fn warning(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "outbox: {}", visible(text));
-}
-
-/// Rows as a table with aligned columns, under a heading.
-pub fn table<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
-    let mut widths = heading.map(|word| word.chars().count());
-    let rows: Vec<_> = rows.iter().map(|row| row.each_ref().map(|cell| in_one_line(cell))).collect();
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let mut text = String::new();
-    for row in std::iter::once(&heading.map(Cow::Borrowed)).chain(&rows) {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
-            let _ = write!(line, "{cell:width$}  ");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
+    let page = Page::from(format!("outbox: {text}"));
+    let _ = write!(io::stderr().lock(), "{}", page.on(&Screen::of_stderr()));
 }
 
 /// The whole text up to `width` characters. A longer text is cut, and shows that it was.
@@ -149,20 +137,6 @@ pub fn to_the_second(time: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn columns_are_as_wide_as_their_widest_cell() {
-        let text =
-            table(["id", "reason"], &[["1".to_owned(), "permanent".to_owned()], ["23".to_owned(), String::new()]]);
-        assert_eq!(text, "id  reason\n1   permanent\n23\n");
-    }
-
-    #[test]
-    fn control_characters_of_a_cell_are_shown_and_the_columns_stay_aligned() {
-        let cell = |text: &str| [text.to_owned(), "1".to_owned()];
-        let text = table(["target", "n"], &[cell("a\x1b]0;x\x07"), cell("b\nc")]);
-        assert_eq!(text, "target            n\na\\u{1b}]0;x\\u{7}  1\nb\\nc              1\n");
-    }
 
     #[test]
     fn no_control_character_but_a_line_break_reaches_a_terminal() {

@@ -1,0 +1,300 @@
+//! A page of output for people: prose, facts and tables. A terminal gets it as wide as it is: prose wrapped between words, and
+//! columns of text clipped. A pipe gets it whole.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::{Cell, Screen, in_one_line, visible};
+
+/// The space between two columns.
+const GAP: usize = 2;
+
+/// The narrowest that a column of text becomes.
+const NARROWEST: usize = 4;
+
+/// What a command prints.
+#[derive(Debug, Default)]
+pub struct Page {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    /// A line of prose. The lines after the first are `hang` columns further in.
+    Prose {
+        text: String,
+        hang: usize,
+    },
+    /// A line that begins with a name or a time, in a column of its own, and a value.
+    Fact {
+        name: Cell,
+        column: usize,
+        value: Cell,
+    },
+    Table {
+        heading: Vec<String>,
+        rows: Vec<Vec<Cell>>,
+        last: Last,
+    },
+    /// Text for programs too, such as settings: never wrapped.
+    AsItIs(String),
+}
+
+/// What happens to a last column that is too wide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Clipped,
+    Wrapped,
+}
+
+/// Each line of a text is a line of prose.
+impl From<String> for Page {
+    fn from(text: String) -> Self {
+        let mut page = Self::default();
+        text.strip_suffix('\n').unwrap_or(&text).split('\n').for_each(|line| page.line(line));
+        page
+    }
+}
+
+impl From<&str> for Page {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl Page {
+    /// Adds a line of prose. It hangs below its own first letter.
+    pub fn line(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        let indent = text.len() - text.trim_start_matches(' ').len();
+        let hang = if text[indent..].starts_with("- ") { indent + 2 } else { indent };
+        self.parts.push(Part::Prose { text, hang });
+    }
+
+    /// Adds an empty line.
+    pub fn blank(&mut self) {
+        self.line("");
+    }
+
+    /// Adds a value behind its name. The names of a page are `column` wide.
+    pub fn fact(&mut self, name: impl Into<Cell>, column: usize, value: impl Into<Cell>) {
+        self.parts.push(Part::Fact { name: name.into(), column, value: value.into() });
+    }
+
+    /// Adds rows with aligned columns, under a heading. A terminal clips columns that are too wide for it.
+    pub fn table<const N: usize>(&mut self, heading: [&str; N], rows: impl IntoIterator<Item = [Cell; N]>) {
+        self.any_table(heading, rows, Last::Clipped);
+    }
+
+    /// Adds rows whose last column is prose: a terminal wraps it.
+    pub fn findings<const N: usize>(&mut self, heading: [&str; N], rows: impl IntoIterator<Item = [Cell; N]>) {
+        self.any_table(heading, rows, Last::Wrapped);
+    }
+
+    fn any_table<const N: usize>(&mut self, heading: [&str; N], rows: impl IntoIterator<Item = [Cell; N]>, last: Last) {
+        let rows = rows.into_iter().map(Vec::from).collect();
+        self.parts.push(Part::Table { heading: heading.map(str::to_owned).into(), rows, last });
+    }
+
+    /// Adds text that other programs read too, such as settings. It is never wrapped.
+    pub fn as_it_is(text: impl Into<String>) -> Self {
+        Self { parts: vec![Part::AsItIs(text.into())] }
+    }
+
+    /// Adds all that another page has.
+    pub fn append(&mut self, other: Self) {
+        self.parts.extend(other.parts);
+    }
+
+    /// The text for a screen. Control characters are visible in it, other than those of colours.
+    pub fn on(&self, screen: &Screen) -> String {
+        let mut text = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Prose { text: line, hang } => wrapped(&mut text, &visible(line), *hang, screen),
+                Part::Fact { name, column, value } => fact(&mut text, (name, *column), value, screen),
+                Part::Table { heading, rows, last } => table(&mut text, heading, rows, *last, screen),
+                Part::AsItIs(written) => text.push_str(&visible(written)),
+            }
+        }
+        text
+    }
+}
+
+/// Writes a line, and where it is wider than the screen, several.
+fn wrapped(into: &mut String, line: &str, hang: usize, screen: &Screen) {
+    let Some(columns) = screen.columns.filter(|columns| line.width() > *columns) else {
+        into.push_str(line);
+        into.push('\n');
+        return;
+    };
+    // On a narrow screen a deep indent would leave no room for words.
+    let indent = " ".repeat(hang.min(columns / 2));
+    let options = Options::new(columns)
+        .subsequent_indent(&indent)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    for line in textwrap::wrap(line, options) {
+        into.push_str(&line);
+        into.push('\n');
+    }
+}
+
+fn fact(into: &mut String, (name, column): (&Cell, usize), value: &Cell, screen: &Screen) {
+    let shown = value.shown(screen);
+    let line = format!("{:<column$} {shown}", name.shown(screen));
+    if screen.coloured && screen.columns.is_none_or(|columns| line.width() <= columns) {
+        let _ = writeln!(into, "{:<column$} {}", name.shown(screen), value.coloured(&shown, screen));
+    } else {
+        wrapped(into, &line, column + 1, screen);
+    }
+}
+
+fn table(into: &mut String, heading: &[String], rows: &[Vec<Cell>], last: Last, screen: &Screen) {
+    let shown: Vec<Vec<Cow<'_, str>>> =
+        rows.iter().map(|row| row.iter().map(|cell| cell.shown(screen)).collect()).collect();
+    let mut widths: Vec<_> = heading.iter().map(|word| width(word, screen)).collect();
+    for row in &shown {
+        for (width_so_far, cell) in widths.iter_mut().zip(row) {
+            *width_so_far = (*width_so_far).max(width(cell, screen));
+        }
+    }
+    let prose = widths.len().saturating_sub(1);
+    let before = widths[..prose].iter().map(|width| width + GAP).sum::<usize>();
+    if let Some(columns) = screen.columns.filter(|_| last == Last::Clipped) {
+        let rigid: Vec<_> = (0..heading.len()).map(|at| rows.iter().any(|row| !row[at].may_be_clipped())).collect();
+        fit(&mut widths, &rigid, columns);
+    }
+    let heading: Vec<_> = heading.iter().map(|word| in_one_line(word)).collect();
+    into.push_str(&row(&heading, None, &widths, screen));
+    for (cells, shown) in rows.iter().zip(&shown) {
+        match last {
+            Last::Clipped => into.push_str(&row(shown, Some(cells), &widths, screen)),
+            Last::Wrapped => {
+                let coloured = row(&shown[..prose], Some(cells), &widths, screen);
+                let plain = row(&shown[..prose], None, &widths, screen);
+                let line = format!("{:<before$}{}", plain.trim_end(), shown[prose]);
+                let mut lines = String::new();
+                wrapped(&mut lines, &line, before, screen);
+                into.push_str(&lines.replacen(plain.trim_end(), coloured.trim_end(), 1));
+            }
+        }
+    }
+}
+
+fn row(shown: &[Cow<'_, str>], cells: Option<&[Cell]>, widths: &[usize], screen: &Screen) -> String {
+    let (mut line, mut used, mut pending) = (String::new(), 0, 0);
+    for (at, (text, column)) in shown.iter().zip(widths).enumerate() {
+        // Columns that cannot be clipped may be wider than a very narrow screen.
+        let room = screen.columns.map_or(usize::MAX, |columns| columns.saturating_sub(used + pending));
+        let text = if screen.columns.is_some() { clipped(text, (*column).min(room)) } else { Cow::Borrowed(&**text) };
+        let taken = width(&text, screen);
+        if taken > 0 {
+            line.extend(std::iter::repeat_n(' ', pending));
+            line.push_str(&cells.map_or_else(|| text.to_string(), |cells| cells[at].coloured(&text, screen)));
+            used += pending + taken;
+            pending = 0;
+        }
+        pending += column.saturating_sub(taken) + GAP;
+    }
+    line.truncate(line.trim_end().len());
+    line.push('\n');
+    line
+}
+
+/// Takes width from the widest column of text, the last of several, until all columns fit.
+fn fit(widths: &mut [usize], rigid: &[bool], columns: usize) {
+    while widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1) > columns {
+        let widest = (0..widths.len()).filter(|at| !rigid[*at] && widths[*at] > NARROWEST).max_by_key(|at| widths[*at]);
+        let Some(widest) = widest else { return };
+        widths[widest] -= 1;
+    }
+}
+
+/// Columns that a text takes. For a pipe each character counts as one.
+fn width(text: &str, screen: &Screen) -> usize {
+    if screen.columns.is_some() { text.width() } else { text.chars().count() }
+}
+
+/// The beginning of a text that fits into `width` columns, with a mark where something was left out.
+fn clipped(text: &str, width: usize) -> Cow<'_, str> {
+    if text.width() <= width {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::new();
+    let mut taken = 1;
+    for c in text.chars() {
+        taken += c.width().unwrap_or_default();
+        if taken > width {
+            break;
+        }
+        kept.push(c);
+    }
+    if width > 0 {
+        kept.push('…');
+    }
+    Cow::Owned(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    fn terminal(columns: usize) -> Screen {
+        Screen { columns: Some(columns), coloured: false, now: SystemTime::now() }
+    }
+
+    fn of_rows<const N: usize>(heading: [&str; N], rows: impl IntoIterator<Item = [Cell; N]>) -> Page {
+        let mut page = Page::default();
+        page.table(heading, rows);
+        page
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let page = of_rows(["id", "reason"], [["1".into(), "permanent".into()], ["23".into(), "".into()]]);
+        assert_eq!(page.on(&Screen::none()), "id  reason\n1   permanent\n23\n");
+    }
+
+    #[test]
+    fn control_characters_of_a_cell_are_shown_and_the_columns_stay_aligned() {
+        let page = of_rows(["target", "n"], ["a\x1b]0;x\x07", "b\nc"].map(|text| [text.into(), "1".into()]));
+        let text = "target            n\na\\u{1b}]0;x\\u{7}  1\nb\\nc              1\n";
+        assert_eq!(page.on(&Screen::none()), text);
+        assert_eq!(page.on(&terminal(80)), text);
+    }
+
+    #[test]
+    fn a_terminal_gets_the_widest_texts_clipped_and_numbers_whole() {
+        let row = [Cell::whole("123456789012"), "http://shop.example/hooks/orders".into(), "it said 日本語 no".into()];
+        let page = of_rows(["ID", "TARGET", "ERROR"], [row]);
+        let text = page.on(&terminal(40));
+        assert_eq!(text, "ID            TARGET        ERROR\n123456789012  http://shop…  it said 日…\n");
+        assert!(text.lines().all(|line| line.width() <= 40));
+        assert!(page.on(&terminal(20)).lines().all(|line| line.width() <= 20));
+    }
+
+    #[test]
+    fn prose_is_wrapped_between_words_and_hangs_below_its_first_letter() {
+        let page = Page::from("  - one two three four five".to_owned());
+        assert_eq!(page.on(&terminal(20)), "  - one two three\n    four five\n");
+        assert_eq!(page.on(&Screen::none()), "  - one two three four five\n");
+        let mut page = Page::default();
+        page.fact("last error", 10, "one two three");
+        assert_eq!(page.on(&terminal(22)), "last error one two\n           three\n");
+    }
+
+    #[test]
+    fn only_a_state_has_a_colour_and_only_where_it_is_wanted() {
+        let page = of_rows(["S", "T"], [[Cell::state("DEAD (permanent)"), "DEAD".into()]]);
+        let coloured = page.on(&Screen { coloured: true, ..terminal(80) });
+        assert_eq!(coloured, "S                 T\n\u{1b}[31mDEAD (permanent)\u{1b}[0m  DEAD\n");
+        assert!(!page.on(&terminal(80)).contains('\u{1b}'));
+    }
+}

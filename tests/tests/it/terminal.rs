@@ -1,0 +1,151 @@
+//! What the program prints on a terminal of 80 and of 120 columns, and that a pipe gets it whole.
+
+use outbox_tests::servers;
+
+use crate::command_line::small;
+use crate::program::{HTTP, Program};
+use crate::sink::Sink;
+
+/// The widths that are tried.
+const WIDTHS: [u16; 2] = [80, 120];
+
+/// The characters of a text without colours.
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |plain, part| plain + part.split_once('m').unwrap().1)
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
+}
+
+/// What a terminal shows of a command, after its lines were found to fit.
+async fn fitting(program: &Program, columns: u16, arguments: &[&str]) -> String {
+    let shown = without_colours(&program.on_terminal(columns, arguments, &[]).await);
+    for line in shown.lines() {
+        let width = line.chars().count();
+        assert!(width <= columns.into(), "{arguments:?} prints {width} columns on {columns}: {line}\n{shown}");
+    }
+    assert!(!shown.trim().is_empty(), "{arguments:?} printed nothing");
+    shown
+}
+
+/// An outbox with a delivered message, dead letters with long targets and errors, and one message that waits.
+async fn stage() -> (Program, Sink) {
+    let (program, sink) = (small().await, Sink::start().await);
+    let long = format!("{}?{}", sink.url("/garbage"), "order=1234567&".repeat(12));
+    let closed = "http://127.0.0.1:9/a/path/that/is/long/enough/to/be/clipped/on/a/narrow/terminal";
+    let retried = format!("{HTTP}max_attempts = 1\n");
+    program.set(&retried);
+    for (key, target) in [("dead-1", long.as_str()), ("dead-2", closed), ("fine", &sink.url("/"))] {
+        let payload = format!(r#"{{"text":"{}"}}"#, "a word and another ".repeat(20));
+        program
+            .run(&["enqueue", "--channel", "http", "--target", target, "--payload", &payload, "--idempotency-key", key])
+            .await
+            .done();
+    }
+    program.deliver().await;
+    let late = ["--target", closed, "--payload", "{}", "--idempotency-key", "late", "--delay", "1h"];
+    program.run(&[&["enqueue", "--channel", "http"][..], &late].concat()).await.done();
+    program.run(&["destinations", "pause", closed, "--why", &"it is being moved ".repeat(12)]).await.done();
+    (program, sink)
+}
+
+#[tokio::test]
+async fn no_line_is_wider_than_the_terminal() {
+    let (program, _sink) = stage().await;
+    for columns in WIDTHS {
+        for arguments in [
+            &["status"] as &[&str],
+            &["check"],
+            &["check", "--strict"],
+            &["messages", "list"],
+            &["messages", "show", "dead-1"],
+            &["messages", "show", "fine"],
+            &["messages", "explain", "dead-1"],
+            &["messages", "explain", "late"],
+            &["messages", "list", "--channel", "nothing"],
+            &["dead-letters", "list"],
+            &["dead-letters", "list", "--ungrouped"],
+            &["dead-letters", "show", "dead-2"],
+            &["dead-letters", "redrive", "--all", "--dry-run"],
+            &["destinations", "list"],
+            &["destinations", "list", "--all"],
+            &["invalid-targets", "list"],
+            &["prune", "--dry-run"],
+            &["migrate"],
+            &["status", "--database", "oracle://db"],
+            &["messages", "show", "no-such-message"],
+        ] {
+            fitting(&program, columns, arguments).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn prose_is_wrapped_between_words() {
+    let (program, _sink) = stage().await;
+    for columns in WIDTHS {
+        for arguments in [
+            &["check"] as &[&str],
+            &["messages", "explain", "late"],
+            &["messages", "explain", "dead-2"],
+            &["destinations", "--help"],
+            &["dead-letters", "edit", "--help"],
+        ] {
+            let shown = fitting(&program, columns, arguments).await;
+            let piped = program.run(arguments).await;
+            // Only a word that is longer than its line is cut, such as a URL.
+            let short = |word: &&str| word.len() * 2 < columns.into();
+            let (shown_words, mut piped_words) = (words(&shown), words(&piped.stdout));
+            piped_words.retain(short);
+            let kept: Vec<_> = piped_words.iter().filter(|word| shown_words.contains(*word)).collect();
+            assert_eq!(kept.len(), piped_words.len(), "{arguments:?} on {columns}: {shown}");
+            assert_eq!(shown_words.concat(), words(&piped.stdout).concat(), "{arguments:?} on {columns}");
+        }
+    }
+}
+
+/// The subcommands that a help names.
+fn subcommands(help: &str) -> Vec<String> {
+    let listed = help.split("Commands:\n").nth(1).unwrap_or_default();
+    let lines = listed.lines().take_while(|line| !line.is_empty());
+    let named = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    named.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn the_help_of_every_command_fits() {
+    let program = Program::new(&servers::sqlite().url, "");
+    let mut left = vec![Vec::new()];
+    let mut read = 0;
+    while let Some(command) = left.pop() {
+        let arguments: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+        for columns in WIDTHS {
+            let help = fitting(&program, columns, &arguments).await;
+            if columns == WIDTHS[0] && command.first().is_none_or(|first| first != "help") {
+                let deeper = subcommands(&help).into_iter().filter(|name| name != "help");
+                left.extend(deeper.map(|name| [&command[..], &[name]].concat()));
+            }
+        }
+        read += 1;
+    }
+    assert!(read > 25, "{read} helps were read");
+}
+
+#[tokio::test]
+async fn a_terminal_gets_colours_and_relative_times_and_a_pipe_neither() {
+    let (program, _sink) = stage().await;
+    let list = ["dead-letters", "list", "--ungrouped"];
+    let shown = program.on_terminal(120, &list, &[]).await;
+    assert!(shown.contains("\u{1b}[31m") && shown.contains(" s ago"), "{shown}");
+    assert!(shown.contains('…'), "{shown}");
+    let plain = program.on_terminal(120, &list, &[("NO_COLOR", "1")]).await;
+    assert_eq!(without_colours(&shown).replace(char::is_numeric, ""), plain.replace(char::is_numeric, ""));
+    let piped = program.run(&list).await.done();
+    assert!(!piped.contains('\u{1b}') && !piped.contains(" ago"), "{piped}");
+    assert!(piped.lines().any(|line| line.chars().count() > 120), "{piped}");
+    let json = ["dead-letters", "list", "--ungrouped", "--json"];
+    assert_eq!(program.on_terminal(80, &json, &[]).await, program.run(&json).await.done());
+}
