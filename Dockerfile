@@ -19,7 +19,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid 10001 outbox \
-    && useradd --uid 10001 --gid outbox --home-dir /var/lib/outbox --create-home --shell /usr/sbin/nologin outbox
+    && useradd --uid 10001 --gid outbox --home-dir /var/lib/outbox --create-home --skel /dev/null --shell /usr/sbin/nologin outbox
 COPY --from=builder /outbox /usr/local/bin/outbox
 COPY LICENSE /usr/share/doc/outbox/LICENSE
 # A number, so that an orchestrator can see that it is not root.
@@ -29,7 +29,9 @@ WORKDIR /var/lib/outbox
 EXPOSE 8640
 # Asks /healthz of the listener that the settings name.
 HEALTHCHECK --interval=5s --timeout=5s --start-period=10s CMD ["outbox", "health"]
-# The program handles SIGTERM itself, also as process 1: it drains and ends.
+# The program handles SIGTERM itself, also as process 1: it drains and ends. Docker has to be told which signal stops: else it takes
+# every one that a person sends, the SIGHUP of a reload too, for the wish that the container stay down.
+STOPSIGNAL SIGTERM
 ENTRYPOINT ["outbox"]
 CMD ["run"]
 

@@ -168,6 +168,19 @@ async fn a_hint_reaches_the_listeners_of_its_outbox_alone_until_their_server_is_
     assert_eq!(shop.give().await.unwrap(), 1, "the idle connection that was lost costs no hint");
 }
 
+/// As it turns away clients from elsewhere while it has no password.
+#[tokio::test]
+async fn who_asks_for_the_holder_hears_why_the_server_turned_them_away() {
+    let server = Redis::start().await;
+    let lease = RedisLease::new(&server.url(), "", &Uuid::new_v4().to_string()).unwrap();
+    // This one takes the only place.
+    let client = redis::Client::open(server.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let () = redis::cmd("CONFIG").arg(&["SET", "maxclients", "1"]).query_async(&mut connection).await.unwrap();
+    let error = lease.current(SHARD).await.unwrap_err();
+    assert!(format!("{error:?}").contains("max number of clients reached"), "{error:?}");
+}
+
 /// How often Redis executed each command during `work`, inside scripts too.
 async fn commands_during(server: &Redis, work: impl Future<Output = ()>) -> BTreeMap<String, u64> {
     let client = redis::Client::open(server.url()).unwrap();

@@ -27,17 +27,22 @@ impl Connections {
         call: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
     ) -> RedisResult<T> {
         let idle = self.idle().pop();
+        let is_new = idle.is_none();
         let mut connection = match idle {
             Some(connection) => connection,
             None => self.primary.connect().await?,
         };
-        let answer = call(&mut connection).await;
-        match &answer {
-            Ok(_) => self.idle().push(connection),
-            // The other idle connections lead to the same server.
-            Err(_) => self.idle().clear(),
+        match call(&mut connection).await {
+            Ok(answer) => {
+                self.idle().push(connection);
+                Ok(answer)
+            }
+            Err(error) => {
+                // The other idle connections lead to the same server.
+                self.idle().clear();
+                if is_new { Err(self.primary.explained(error).await) } else { Err(error) }
+            }
         }
-        answer
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<MultiplexedConnection>> {

@@ -10,6 +10,7 @@ mod connections;
 mod hints;
 mod primary;
 mod releases;
+mod turned_away;
 
 use std::collections::HashMap;
 use std::fmt;

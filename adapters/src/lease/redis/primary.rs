@@ -12,6 +12,7 @@ use redis::{
 };
 
 use super::address::{Address, Sentinels};
+use super::turned_away;
 
 /// Bounds the making of a connection, and the wait for an answer. Callers set tighter bounds where they need them.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(1);
@@ -45,6 +46,16 @@ impl Primary {
         match &self.address {
             Address::Server(info) => connect(&self.client(info.clone())?).await,
             Address::Sentinels(known) => Ok(self.elected(known).await?.1),
+        }
+    }
+
+    /// The error of a call on a new connection, in the server's own words where it takes no connection of this client.
+    pub(super) async fn explained(&self, error: RedisError) -> RedisError {
+        match &self.address {
+            Address::Server(info) if error.is_connection_dropped() => {
+                turned_away::why(info.addr()).await.unwrap_or(error)
+            }
+            Address::Server(_) | Address::Sentinels(_) => error,
         }
     }
 

@@ -18,7 +18,6 @@ const IMAGE: &str = "outbox";
 struct Compose {
     name: String,
     services: BTreeMap<String, Service>,
-    configs: BTreeMap<String, ConfigFile>,
     networks: BTreeMap<String, Network>,
     volumes: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -33,8 +32,6 @@ struct Service {
     command: Vec<String>,
     #[serde(default)]
     environment: BTreeMap<String, String>,
-    #[serde(default)]
-    configs: Vec<Mounted>,
     #[serde(default)]
     volumes: Vec<String>,
     #[serde(default)]
@@ -57,13 +54,6 @@ struct Service {
 enum Build {
     LastStage(String),
     Stage { context: String, target: String },
-}
-
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Mounted {
-    source: String,
-    target: PathBuf,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -104,12 +94,6 @@ struct Asked {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ConfigFile {
-    file: PathBuf,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Network {
     ipam: AddressManagement,
 }
@@ -134,6 +118,16 @@ impl Service {
     fn is_dispatcher(&self) -> bool {
         self.image == IMAGE && self.command == ["run"]
     }
+
+    /// The folder of this repository that it has for reading at `target`.
+    fn folder_at(&self, target: &Path) -> Option<PathBuf> {
+        let parts = self.volumes.iter().map(|volume| volume.split(':').collect::<Vec<_>>());
+        let mut here = parts.filter_map(|parts| match parts[..] {
+            [from, to, "ro"] if Path::new(to) == target => from.strip_prefix("./").map(PathBuf::from),
+            _ => None,
+        });
+        here.next()
+    }
 }
 
 fn in_repository(path: impl AsRef<Path>) -> PathBuf {
@@ -157,11 +151,13 @@ fn dispatchers(compose: &Compose) -> Vec<(&String, &Service)> {
     compose.services.iter().filter(|(_, service)| service.is_dispatcher()).collect()
 }
 
-/// The settings of a service of ours, read by the program's own code from the file it mounts and its variables.
-fn settings(compose: &Compose, service: &Service) -> Config {
-    let file = service.configs.first().map(|mounted| {
-        let source = &compose.configs[&mounted.source].file;
-        (mounted.target.clone(), text(source))
+/// The settings of a service of ours, read by the program's own code from the file that its variables name, in a folder
+/// that it mounts.
+fn settings(service: &Service) -> Config {
+    let file = service.environment.get("OUTBOX_CONFIG").map(|named| {
+        let named = Path::new(named);
+        let folder = service.folder_at(named.parent().unwrap()).unwrap_or_else(|| panic!("{named:?} is not mounted"));
+        (named.to_owned(), text(folder.join(named.file_name().unwrap())))
     });
     let environment = service.environment.clone().into_iter().collect();
     Config::load(&Sources { file, environment, flags: Vec::new() }).unwrap()
@@ -173,7 +169,9 @@ fn every_service_of_the_compose_file_stays_up_and_says_how_it_is_or_runs_once() 
         match &service.healthcheck {
             HealthCheck::Disabled(disabled) => assert!(disabled.disable && service.runs_once(), "{name}"),
             HealthCheck::Asked(asked) => {
-                assert_eq!(service.restart, "unless-stopped", "{name}");
+                // Docker takes a signal that a person sends for the wish that the container stay down; `always` goes on.
+                let wanted = if service.is_dispatcher() { "always" } else { "unless-stopped" };
+                assert_eq!(service.restart, wanted, "{name}");
                 assert!(asked.retries > 0, "{name}");
                 let asks = matches!(asked.test.as_slice(), [how, _, ..] if how == "CMD" || how == "CMD-SHELL");
                 assert!(asks, "{name} is asked {:?}", asked.test);
@@ -197,6 +195,8 @@ fn a_service_of_the_compose_file_waits_only_for_what_can_come_about() {
     for (name, dispatcher) in dispatchers(&compose) {
         assert!(dispatcher.depends_on.contains_key("migrate"), "{name} would start before there are tables");
         assert!(dispatcher.depends_on.contains_key("fcm"), "{name} would start before there is a key file");
+        let HealthCheck::Asked(health) = &dispatcher.healthcheck else { panic!("{name} is not asked") };
+        assert_eq!(health.test, ["CMD", "outbox", "health", "--ready"], "{name} would be green and deliver nothing");
     }
 }
 
@@ -235,10 +235,10 @@ fn the_settings_of_the_compose_file_are_accepted_by_the_program_and_fit_its_serv
             let host = url.host_str().unwrap_or_default();
             assert!(compose.services.contains_key(host), "{name}: there is no service {host:?}");
         }
-        settings(&compose, service);
+        settings(service);
     }
     let (_, dispatcher) = dispatchers(&compose)[0];
-    let config = settings(&compose, dispatcher);
+    let config = settings(dispatcher);
     assert!(matches!(config.lease.provider, LeaseProvider::Redis { .. }));
     assert!(config.admin.listen.ip().is_unspecified(), "the published port would lead nowhere");
     let grace = dispatcher.stop_grace_period.as_deref().unwrap().trim_end_matches('s').parse::<u64>().unwrap();
@@ -249,7 +249,7 @@ fn the_settings_of_the_compose_file_are_accepted_by_the_program_and_fit_its_serv
 fn the_channel_of_the_compose_file_reaches_the_receiver_and_no_other_private_network() {
     let compose = compose();
     let (_, dispatcher) = dispatchers(&compose)[0];
-    let config = settings(&compose, dispatcher);
+    let config = settings(dispatcher);
     let Some(ChannelKind::Http(channel)) = config.channels.get("http").map(|channel| &channel.kind) else {
         panic!("there is no channel `http` of the kind http");
     };
@@ -284,7 +284,7 @@ fn services_of_ours_run_images_that_are_built_once_without_rights_they_do_not_ne
         assert_eq!(service.security_opt, ["no-new-privileges:true"], "{name}");
     }
     let mounted: BTreeSet<_> = compose.services.values().flat_map(|service| &service.volumes).collect();
-    for mount in mounted {
+    for mount in mounted.into_iter().filter(|mount| !mount.starts_with("./")) {
         assert!(compose.volumes.contains_key(mount.split(':').next().unwrap()), "{mount}: no such volume");
     }
 }
@@ -302,7 +302,7 @@ fn said<'a>(stage: &'a str, word: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn the_image_runs_as_nobody_in_particular_where_its_settings_are_mounted() {
+fn the_image_runs_as_nobody_in_particular_and_is_stopped_by_one_signal_only() {
     assert!(text("Dockerfile").ends_with("\nFROM outbox\n"), "another image than `outbox` is built");
     let outbox = stage("outbox");
     let said = |word| said(&outbox, word);
@@ -310,10 +310,5 @@ fn the_image_runs_as_nobody_in_particular_where_its_settings_are_mounted() {
     assert_ne!(user.parse::<u32>().unwrap(), 0);
     assert_eq!(said("ENTRYPOINT "), Some(r#"["outbox"]"#));
     assert_eq!(said("CMD "), Some(r#"["run"]"#));
-    let directory = Path::new(said("WORKDIR ").unwrap());
-    for service in compose().services.values() {
-        for mounted in &service.configs {
-            assert_eq!(mounted.target, directory.join("outbox.toml"));
-        }
-    }
+    assert_eq!(said("STOPSIGNAL "), Some("SIGTERM"), "a SIGHUP by Docker would switch the restarts off");
 }
