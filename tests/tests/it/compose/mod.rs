@@ -156,7 +156,8 @@ fn dispatchers(compose: &Compose) -> Vec<(&String, &Service)> {
 fn settings(service: &Service) -> Config {
     let file = service.environment.get("OUTBOX_CONFIG").map(|named| {
         let named = Path::new(named);
-        let folder = service.folder_at(named.parent().unwrap()).unwrap_or_else(|| panic!("{named:?} is not mounted"));
+        let folder =
+            service.folder_at(named.parent().unwrap()).unwrap_or_else(|| panic!("{} is not mounted", named.display()));
         (named.to_owned(), text(folder.join(named.file_name().unwrap())))
     });
     let environment = service.environment.clone().into_iter().collect();
