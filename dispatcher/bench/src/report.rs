@@ -1,6 +1,5 @@
 //! The report of a bench: the figures, the reference of each, and whether each reaches its goal.
 
-
 use outbox_schema::Dialect;
 use serde::Serialize;
 

@@ -106,7 +106,7 @@ fn pollers(shards: &[ShardStatus]) -> Page {
         match (shard.state, &shard.error) {
             (State::Unknown, Some(error)) => page.line(format!("shard {}: {}", shard.shard, in_one_line(error))),
             (State::Idle, _) => {
-                page.line(format!("shard {}: nobody holds the lease. Is a replica running (outbox run)?", shard.shard))
+                page.line(format!("shard {}: nobody holds the lease. Is a replica running (outbox run)?", shard.shard));
             }
             (State::Polled | State::Beginning | State::Unknown, _) => {}
         }
