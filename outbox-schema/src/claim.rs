@@ -165,7 +165,8 @@ pub struct Claimed {
 /// The priorities that a row can have: 0 to 3.
 pub const PRIORITIES: usize = 4;
 
-/// Where a walk over the due rows begins: for each priority, behind a row that was claimed, else at the oldest due row.
+/// Where a walk over the due rows begins: for each priority, behind a row that was claimed or before one that was left, else at the
+/// oldest due row.
 ///
 /// The start is a hint. While a snapshot is open, the database keeps index entries of finished rows where a walk would
 /// begin; a start lets the walk skip them. Rows can become due before the start: transactions commit in another order
@@ -206,6 +207,11 @@ impl WalkStart {
         if let Some(start) = usize::try_from(priority).ok().and_then(|priority| self.0.get_mut(priority)) {
             *start = (*start).max(Some(place));
         }
+    }
+
+    /// Moves the start to before that row, which was left, unless it is further on already.
+    pub(crate) fn stop_before(&mut self, priority: i16, place: Place) {
+        self.pass(priority, Place { id: place.id.saturating_sub(1), ..place });
     }
 
     /// The places, one for each priority, the lowest first.

@@ -150,6 +150,7 @@ impl Dispatcher {
                 attention: Attention::new(settings.run.hinted, listener),
                 took_all: false,
                 turns: TurnTaking::default(),
+                closed: std::collections::HashSet::new(),
                 poll_interval: settings.poll_interval,
                 lease_ttl: settings.lease_ttl,
                 metrics: metrics.clone(),

@@ -3,7 +3,7 @@
 //! Every row is claimed in the database, and the claim is committed, before it is sent. One claim is made at a time.
 //! The rows to leave out are collected before it begins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use outbox_schema::{ClaimId, ClaimRequest, Claimed, KeyStretch, Message, Store, 
 use tokio::sync::Notify;
 
 use crate::backoff::Backoff;
-use crate::destinations::Destinations;
+use crate::destinations::{Admission, Destinations};
 use crate::in_flight::{InFlight, Room};
 use crate::in_force::InForce;
 use crate::in_time::in_time;
@@ -64,6 +64,8 @@ pub struct Intake {
     pub took_all: bool,
     /// Whose turn it is where more is due than a claim takes.
     pub turns: TurnTaking,
+    /// The destinations that took nothing at the last claim: its walk passed over their rows.
+    pub closed: HashSet<String>,
     /// Longest wait between two polls.
     pub poll_interval: Duration,
     /// Time to live of the lease: part of the settling time.
@@ -183,9 +185,10 @@ impl Intake {
         if self.in_flight.let_go() {
             self.start.forget();
         }
+        let (channels, began) = (self.channels.current(), Instant::now());
+        let admission = self.admission(&channels);
         let from = self.start.next(term.id.epoch);
-        let (claim, channels, began) = (ClaimId::mint(), self.channels.current(), Instant::now());
-        let claimed = self.claim(term, claim, &channels, room, from, keys).await?;
+        let (claim, claimed) = self.claim(term, &channels, room, from, keys, admission).await?;
         self.metrics.polled(began.elapsed());
         let limited = claimed.messages.is_empty() && self.destinations.limits_claims();
         self.turns.learn(&claimed, limited, &self.destinations.answering(&claimed.messages));
@@ -206,6 +209,19 @@ impl Intake {
         self.in_flight.admit(claim, &claimed.messages);
         self.metrics.in_flight(self.in_flight.count());
         Some(ClaimResult::Due(Batch { claim, channels, messages: claimed.messages }))
+    }
+
+    /// What the next claim may take. Where a destination takes messages again, walks begin at the beginning: its rows may lie
+    /// before their start.
+    fn admission(&mut self, channels: &Channels) -> Admission {
+        let largest = channels.terms().iter().map(|terms| terms.max_message_bytes).max();
+        let admission = self.destinations.admission(largest.unwrap_or_default());
+        let closed: HashSet<String> = admission.closed.iter().cloned().collect();
+        if !self.closed.is_subset(&closed) {
+            self.start.forget();
+        }
+        self.closed = closed;
+        admission
     }
 
     /// After a poll that left nothing, waits for a hint or for the next tick, `at_most` so long. A hint given since that poll
@@ -251,16 +267,15 @@ impl Intake {
     async fn claim(
         &self,
         term: &Term,
-        claim: ClaimId,
         channels: &Channels,
         room: Room,
         from: WalkStart,
         keys: KeyStretch<'_>,
-    ) -> Option<Claimed> {
+        mut admission: Admission,
+    ) -> Option<(ClaimId, Claimed)> {
+        let claim = ClaimId::mint();
         self.suspects.give_up_overdue(channels.longest_request() + SETTLING_MARGIN + self.poll_interval);
         let excluded = self.in_flight.excluded();
-        let largest = channels.terms().iter().map(|terms| terms.max_message_bytes).max();
-        let mut admission = self.destinations.admission(largest.unwrap_or_default());
         let mut turns = self.turns.next();
         let mut backoff = Backoff::new();
         loop {
@@ -287,7 +302,7 @@ impl Intake {
                     self.destinations.introduce(&mut admission, claimed.asked);
                     continue;
                 }
-                Ok(claimed) => return Some(claimed),
+                Ok(claimed) => return Some((claim, claimed)),
                 Err(StoreError::Fenced { .. }) => {
                     term.end(TermEnd::Fenced);
                     return None;
@@ -336,6 +351,7 @@ mod tests {
             wakeup,
             took_all: false,
             turns: TurnTaking::default(),
+            closed: HashSet::new(),
             poll_interval: Duration::from_secs(1),
             lease_ttl: Duration::from_secs(10),
             metrics: metrics(),

@@ -7,7 +7,8 @@
 -- hint, that spares the walk the index entries of rows that are done, which a snapshot held open elsewhere keeps
 -- there. What became due behind it is found by walks from the beginning, which the caller makes now and then.
 --
--- p_turn is NULL where nothing is backed up. Else tenants take turns: see outbox_turns.
+-- p_turn is NULL where nothing is backed up. Else tenants take turns: see outbox_turns. Of each priority the first row that the
+-- walk met and left is then returned as well: the next walk need not begin before it.
 --
 -- p_strangers and p_strangers_bytes are the room of all destinations together that are neither limited nor closed here. Where
 -- they want more than that, and p_ask, nothing is claimed: the caller is asked about each.
@@ -51,6 +52,8 @@ DECLARE
     bytes        bigint[];
     tenants      bigint[];
     ats          timestamptz[];
+    walked       bigint[];
+    of_walked    smallint[];
     -- The destinations of `due` of which nothing is said.
     strangers    varchar[];
     -- Whether those want more than they may get.
@@ -165,6 +168,8 @@ BEGIN
                   ORDER BY number DESC LIMIT 1) last;
             EXIT WHEN alone AND heads IS NULL AND all_fit;
             in_turns := true;
+            walked := ids;
+            of_walked := priorities;
             SELECT turns.* INTO ids, revisions, priorities, channels, destinations, bytes, places
             FROM outbox_turns(p_shard, ids, revisions, priorities, channels, destinations, bytes, tenants, ats, p_limit, p_excluded,
                               p_channels, p_unfair, p_closed, p_closed_channels,
@@ -184,6 +189,15 @@ BEGIN
             FROM outbox_fitting(ids, revisions, priorities, channels, destinations, bytes, CASE WHEN in_turns THEN places END,
                                 p_channels, p_timeouts_ms, p_rooms, p_mosts, p_most_bytes, p_limited, p_limits, p_limit,
                                 p_max_bytes, p_strangers, p_strangers_bytes) fit;
+            IF in_turns AND undisturbed THEN
+                RETURN QUERY
+                SELECT (ROW('left', first.id, 0, '', '', '', '', 0, false, NULL, NULL, 0, NULL, NULL, NULL, now(),
+                            NULL, NULL, NULL, NULL, first.priority, first.at, false, NULL, NULL)::outbox_taken).*
+                FROM (SELECT DISTINCT ON (due.priority) due.*
+                      FROM unnest(walked, of_walked, ats) WITH ORDINALITY AS due(id, priority, at, place)
+                      WHERE due.id NOT IN (SELECT unnest(ids)) AND due.id NOT IN (SELECT unnest(heads))
+                      ORDER BY due.priority, due.place) first;
+            END IF;
             IF ids IS NULL AND met IS NULL THEN
                 RETURN; -- there is no room for what is due
             END IF;

@@ -68,6 +68,13 @@ BEGIN
         SELECT start.priority, coalesce(start.id, 0) AS id,
                coalesce(timestamptz 'epoch' + start.us * interval '1 us', '-infinity') AS at
         FROM unnest('{0,1,2,3}'::smallint[], p_from_us, p_from_id) AS start(priority, us, id)
+        -- Most applications write one priority. The others are then not looked for with each tenant.
+        WHERE EXISTS (
+            SELECT FROM outbox o
+            WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL AND o.priority = start.priority
+              AND o.available_at <= now()
+              AND (o.available_at, o.id)
+                  > (coalesce(timestamptz 'epoch' + start.us * interval '1 us', '-infinity'), coalesce(start.id, 0)))
     ), walked AS MATERIALIZED (
         SELECT * FROM unnest(p_walked, p_revisions, p_priorities, p_walked_channels, p_destinations, p_bytes, p_walked_tenants,
                              p_walked_at) WITH ORDINALITY

@@ -45,7 +45,7 @@ pub(crate) struct Fitting {
     pub(crate) taken: Vec<DueRow>,
     /// Rows of channels that are not configured. They are deferred.
     pub(crate) met: Met,
-    /// For each priority, the last row before which no row was left. None where rows are deferred.
+    /// For each priority, the last place before which no row was left. None where rows are deferred.
     pub(crate) reached: Option<WalkStart>,
     /// The strangers that the claim asks about. It then takes nothing.
     pub(crate) asked: Vec<String>,
@@ -162,15 +162,21 @@ struct Step {
     ordered: bool,
 }
 
-/// For each priority, the last row before which no row was left.
+/// For each priority, the last place before which no row was left: also rows that the walk passed over are behind it.
 fn reached(mut steps: Vec<Step>, from: WalkStart) -> WalkStart {
     steps.sort_unstable_by_key(|step| step.place);
     let (mut start, mut left) = (from, HashSet::new());
     for step in steps.into_iter().filter(|step| !step.ordered) {
+        if left.contains(&step.priority) {
+            continue;
+        }
         if !step.goes {
             left.insert(step.priority);
-        } else if let (Some(us), false) = (step.start_us, left.contains(&step.priority)) {
-            start.pass(step.priority, Place { us, id: step.id });
+        }
+        match step.start_us.map(|us| Place { us, id: step.id }) {
+            Some(place) if step.goes => start.pass(step.priority, place),
+            Some(place) => start.stop_before(step.priority, place),
+            None => {}
         }
     }
     start
@@ -298,13 +304,13 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_goes_on_behind_the_last_row_before_which_none_of_its_priority_was_left() {
+    fn a_walk_goes_on_before_the_first_row_of_its_priority_that_was_left_else_behind_the_last() {
         let urgent = DueRow { priority: 1, ..due(9, "c") };
         let rows = vec![urgent, due(1, "a"), due(2, "b"), due(3, "a")];
         let (taken, reached) = fit(rows, hook(9, 9), &[room_of("b", 0)], 1_000);
         assert_eq!(taken, [9, 1, 3]);
-        let behind_both = WalkStart::behind(1, 1_009, 9).or(WalkStart::behind(0, 1_001, 1));
-        assert_eq!(reached, Some(behind_both));
+        let left = WalkStart::behind(1, 1_009, 9).or(WalkStart::behind(0, 1_002, 1));
+        assert_eq!(reached, Some(left));
     }
 
     #[test]

@@ -17,13 +17,13 @@ use crate::outboxes::{self, Outbox, connect, execute, literal};
 use crate::program::{Program, Replica};
 
 /// How often random rows are written and good ones after them, on each database, and how many.
-const STEPS: usize = 5;
+const STEPS: usize = 4;
 const RANDOM: usize = 120;
 const GOOD: usize = 10;
 
 /// The rows of a flood: well written, all of one kind. Fewer where each takes its time.
 const FLOOD: usize = 2_000;
-const SLOW_FLOOD: usize = 200;
+const SLOW_FLOOD: usize = 400;
 
 /// Where one row stops others, these wait for minutes. The machine may be busy with other tests.
 const SOON: Duration = Duration::from_secs(20);

@@ -92,6 +92,7 @@ on_every_database! {
         a_walk_goes_on_behind_what_was_claimed_beside_heads_of_ordering_keys,
         a_late_commit_with_an_old_available_at_is_claimed,
         a_walk_that_leaves_a_row_is_followed_by_one_that_begins_before_it,
+        a_walk_passes_over_what_closed_destinations_have_only_once,
     ],
     marks: [
         a_success_ends_the_row_and_its_claim,

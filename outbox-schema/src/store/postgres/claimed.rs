@@ -5,7 +5,8 @@ use crate::claim::{PRIORITIES, Place};
 use crate::store::rows::by_channel;
 use crate::{Claimed, Message, WalkStart};
 
-/// A row that a claim met: `claimed`, or `deferred` since it was in the way. Or a stranger, `asked` about.
+/// A row that a claim met: `claimed`, `deferred` since it was in the way, or the first of its priority that was `left`. Or a
+/// stranger, `asked` about.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct ClaimedRow {
     came_by: String,
@@ -39,9 +40,10 @@ impl ClaimedRow {
             let asked = rows.into_iter().map(|row| row.message.destination).collect();
             return Claimed { asked, ..Claimed::default() };
         }
+        let left: Vec<_> = rows.extract_if(.., |row| row.came_by == "left").collect();
         rows.sort_by_key(|row| row.place);
-        let reached = Self::reached(&rows, from);
-        let took_all = rows.iter().all(|row| row.complete) && rows.len() < limit as usize;
+        let reached = Self::reached(&rows, &left, from);
+        let took_all = left.is_empty() && rows.iter().all(|row| row.complete) && rows.len() < limit as usize;
         let (claimed, met): (Vec<_>, Vec<_>) = rows.into_iter().partition(Self::is_claimed);
         Claimed {
             messages: claimed.into_iter().map(|row| row.message).collect(),
@@ -52,13 +54,13 @@ impl ClaimedRow {
         }
     }
 
-    /// For each priority, the last row before which no row was left. The heads of ordering keys are found in another
+    /// For each priority, the last place before which no row was left. The heads of ordering keys are found in another
     /// way.
-    fn reached(rows: &[Self], from: WalkStart) -> Option<WalkStart> {
+    fn reached(rows: &[Self], left: &[Self], from: WalkStart) -> Option<WalkStart> {
         // Where tenants take turns, some rows come from beside the walk, and the others in another order.
         let walked = |row: &&Self| row.complete || row.nth.is_some() || row.message.ordering_key.is_some();
         let mut in_order: Vec<&Self> = rows.iter().filter(walked).collect();
-        if rows.iter().any(|row| !row.is_claimed()) || (in_order.is_empty() && !rows.is_empty()) {
+        if rows.iter().any(|row| !row.is_claimed()) || (in_order.is_empty() && left.is_empty() && !rows.is_empty()) {
             return None;
         }
         in_order.sort_by_key(|row| row.nth);
@@ -70,6 +72,11 @@ impl ClaimedRow {
             *next += 1;
             if let (Some(us), None) = (row.start_us, &row.message.ordering_key) {
                 start.pass(row.priority, Place { us, id: row.message.id });
+            }
+        }
+        for row in left {
+            if let Some(us) = row.start_us {
+                start.stop_before(row.priority, Place { us, id: row.message.id });
             }
         }
         Some(start)

@@ -1,7 +1,7 @@
 //! Where walks begin.
 
 use outbox_schema::destination::DestinationRoom;
-use outbox_schema::{ClaimRequest, MessageId, WalkStart};
+use outbox_schema::{ClaimId, ClaimRequest, MessageId, Turns, WalkStart};
 
 use super::{Dialect, Outbox, http, ids, request};
 
@@ -109,4 +109,39 @@ pub async fn a_walk_that_leaves_a_row_is_followed_by_one_that_begins_before_it(o
     let sent = [&sent[..], &[MessageId(behind)]].concat();
     let next = ClaimRequest { from: claimed.reached.unwrap_or_default(), excluded: &sent, ..request(&channels) };
     assert_eq!(ids(&outbox.store.claim(&term, &next).await.unwrap().messages), [left]);
+}
+
+/// They may be very many, and are not to be passed over in each claim. What there was no room for stands before the start, whoever's turn
+/// it was.
+pub async fn a_walk_passes_over_what_closed_destinations_have_only_once(outbox: &Outbox) {
+    let channels = [http()];
+    let due = ("available_at", long_ago(outbox));
+    let mut rows = Vec::new();
+    for host in ["closed", "full", "good"] {
+        let target = format!("'https://{host}.example/'");
+        rows.push([
+            outbox.insert(&[due, ("target", &target)]).await.0,
+            outbox.insert(&[due, ("target", &target)]).await.0,
+        ]);
+    }
+    let [before, left, taken] = [rows[0], rows[1], rows[2]];
+    let closed = ["https://closed.example:443".to_owned()];
+    let rooms = [("full", 0), ("good", 1)]
+        .map(|(host, room)| DestinationRoom { destination: format!("https://{host}.example:443"), room });
+    let term = outbox.term(&channels).await;
+    let turns = Some(Turns { from: 0, tenants: 100, served: &[] });
+    let ask = ClaimRequest { closed: &closed, rooms: &rooms, turns, ..request(&channels) };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
+    assert_eq!(ids(&claimed.messages), taken[..1]);
+    let from = claimed.reached.unwrap();
+
+    let sent = [MessageId(taken[0])];
+    let next = outbox.store.claim(&term, &ClaimRequest { from, excluded: &sent, ..request(&channels) }).await.unwrap();
+    assert_eq!(ids(&next.messages), [left[0], left[1], taken[1]], "without {before:?}");
+
+    // Also where the claim takes nothing.
+    let none = rooms.clone().map(|room| DestinationRoom { room: 0, ..room });
+    let ask = ClaimRequest { claim: ClaimId::mint(), rooms: &none, excluded: &sent, ..ask };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
+    assert_eq!((claimed.messages.len(), claimed.reached), (0, Some(from)));
 }
