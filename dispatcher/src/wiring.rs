@@ -47,11 +47,28 @@ pub fn hints(config: &Config, outbox_id: &str) -> anyhow::Result<Option<Arc<dyn 
     })
 }
 
-/// The database of the settings, with at most this many connections.
+/// The database of the settings, with at most this many connections. A SQLite file that does not exist is not created.
 pub async fn database(config: &Config, connections: u32) -> anyhow::Result<Database> {
-    let options =
-        ConnectOptions { url: config.database.url.expose(), schema: config.database.schema.as_deref(), connections };
-    Database::connect(&options).await.with_context(|| format!("database.url is {}", config.database.url))
+    config.require_database()?;
+    let connected = Database::connect_to_existing(&options(config, connections)).await;
+    connected.with_context(|| which_database(config))
+}
+
+/// The same for what makes the tables: a SQLite file that does not exist is created.
+pub async fn database_or_new_file(config: &Config, connections: u32) -> anyhow::Result<Database> {
+    config.require_database()?;
+    let connected = Database::connect(&options(config, connections)).await;
+    connected.with_context(|| which_database(config))
+}
+
+fn options(config: &Config, connections: u32) -> ConnectOptions<'_> {
+    ConnectOptions { url: config.database.url.expose(), schema: config.database.schema.as_deref(), connections }
+}
+
+/// The database that the settings name, in words for errors.
+pub fn which_database(config: &Config) -> String {
+    let of_default = if config.uses_default_database() { " (its default: it is not set)" } else { "" };
+    format!("database.url is {}{of_default}", config.database.url)
 }
 
 /// How long the settings keep finished messages.

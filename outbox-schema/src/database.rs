@@ -14,6 +14,7 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor, MySqlPool, PgPool, Sq
 use crate::store::mysql::MySqlStore;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
+use crate::words::words;
 use crate::{ByHand, Desk, Pruning, Store, tls};
 
 /// The longest time that a statement may take on the server.
@@ -88,8 +89,9 @@ pub enum ConnectError {
     },
     /// The server could not be verified, and the URL does not say that it need not be.
     #[error(
-        "cannot connect to the outbox database: {source}. A server beyond this machine is verified by TLS: add {verified} to \
-         database.url to name the authority of its certificate, or {unverified} where nobody can come between"
+        "cannot connect to the outbox database: {}. A server beyond this machine is verified by TLS: add {verified} to \
+         database.url to name the authority of its certificate, or {unverified} where nobody can come between",
+        words(source)
     )]
     Unverified {
         /// What went wrong.
@@ -99,8 +101,14 @@ pub enum ConnectError {
         /// The parameter by which nothing is verified.
         unverified: &'static str,
     },
+    /// There is no file, and it is not to be made.
+    #[error("there is no database file {}: `outbox migrate` and `outbox run` make it", file.display())]
+    NoFile {
+        /// The file of SQLite.
+        file: std::path::PathBuf,
+    },
     /// The URL cannot be read, or the database was not reached.
-    #[error("cannot connect to the outbox database: {0}")]
+    #[error("cannot connect to the outbox database: {}", words(.0))]
     Connect(#[from] sqlx::Error),
 }
 
@@ -113,6 +121,19 @@ impl Database {
             "sqlite" => Ok(Self::Sqlite(sqlite(options).await?)),
             scheme => Err(ConnectError::Scheme { scheme: scheme.to_owned() }),
         }
+    }
+
+    /// Connects to what is there: a SQLite file that does not exist is not created.
+    pub async fn connect_to_existing(options: &ConnectOptions<'_>) -> Result<Self, ConnectError> {
+        if options.url.starts_with("sqlite:") {
+            let connect = SqliteConnectOptions::from_str(options.url)?;
+            let file = connect.get_filename();
+            if is_a_file(file) && !file.exists() {
+                let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+                return Err(ConnectError::NoFile { file });
+            }
+        }
+        Self::connect(options).await
     }
 
     /// The dialect of this database.
@@ -268,10 +289,14 @@ async fn sqlite(options: &ConnectOptions<'_>) -> Result<SqlitePool, sqlx::Error>
 fn for_its_owner(file: &std::path::Path) {
     use std::os::unix::fs::OpenOptionsExt;
 
-    let is_a_file = file.file_name().is_some_and(|name| name != ":memory:");
-    if is_a_file && !file.to_string_lossy().starts_with("file:") {
+    if is_a_file(file) {
         let _ = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     }
+}
+
+/// Whether a name in a URL of SQLite is that of a file, and no URI of SQLite's own.
+fn is_a_file(name: &std::path::Path) -> bool {
+    name.file_name().is_some_and(|name| name != ":memory:") && !name.to_string_lossy().starts_with("file:")
 }
 
 #[cfg(test)]

@@ -56,6 +56,7 @@ pub mod store;
 pub mod term;
 #[cfg(feature = "dispatcher")]
 pub mod tls;
+pub mod words;
 
 #[cfg(feature = "dispatcher")]
 pub use claim::{

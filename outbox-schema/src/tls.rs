@@ -39,16 +39,21 @@ pub fn is_this_machine(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
-/// Whether the URL says how the server is to be verified.
-fn says_mode(url: &str) -> bool {
-    Url::parse(url).is_ok_and(|url| url.query_pairs().any(|(key, _)| matches!(&*key, "sslmode" | "ssl-mode")))
+/// Whether the URL has one of these parameters.
+fn says(url: &str, names: &[&str]) -> bool {
+    Url::parse(url).is_ok_and(|url| url.query_pairs().any(|(key, _)| names.contains(&&*key)))
 }
+
+/// What says how the server is to be verified.
+const MODE: [&str; 2] = ["sslmode", "ssl-mode"];
+
+/// What names the authority of its certificate. Nobody names one to have nothing verified.
+const AUTHORITY: [&str; 4] = ["sslrootcert", "ssl-root-cert", "ssl-ca", "sslca"];
 
 /// The options for `url`, and whether the server is verified though the URL does not ask for it.
 pub(crate) fn of_postgres(url: &str, options: PgConnectOptions) -> (PgConnectOptions, bool) {
-    let host = options.get_host();
-    let is_socket = options.get_socket().is_some() || host.starts_with('/');
-    if is_socket || is_this_machine(host) || says_mode(url) || std::env::var_os("PGSSLMODE").is_some() {
+    let near = postgres_is_near(&options) && !says(url, &AUTHORITY);
+    if near || says(url, &MODE) || std::env::var_os("PGSSLMODE").is_some() {
         return (options, false);
     }
     (options.ssl_mode(PgSslMode::VerifyFull), true)
@@ -56,11 +61,20 @@ pub(crate) fn of_postgres(url: &str, options: PgConnectOptions) -> (PgConnectOpt
 
 /// The same for MySQL and MariaDB.
 pub(crate) fn of_mysql(url: &str, options: MySqlConnectOptions) -> (MySqlConnectOptions, bool) {
-    let host = options.get_host();
-    if options.get_socket().is_some() || is_this_machine(host) || says_mode(url) {
+    let near = mysql_is_near(&options) && !says(url, &AUTHORITY);
+    if near || says(url, &MODE) {
         return (options, false);
     }
     (options.ssl_mode(MySqlSslMode::VerifyIdentity), true)
+}
+
+fn postgres_is_near(options: &PgConnectOptions) -> bool {
+    let host = options.get_host();
+    options.get_socket().is_some() || host.starts_with('/') || is_this_machine(host)
+}
+
+fn mysql_is_near(options: &MySqlConnectOptions) -> bool {
+    options.get_socket().is_some() || is_this_machine(options.get_host())
 }
 
 /// Whether a connection failed because the server could not be verified.
@@ -74,6 +88,15 @@ pub(crate) fn is_unverified(error: &sqlx::Error) -> bool {
 }
 
 impl Database {
+    /// Whether what is sent to the database stays on this machine.
+    pub fn is_near(&self) -> bool {
+        match self {
+            Self::Postgres(pool) => postgres_is_near(&pool.connect_options()),
+            Self::MySql(pool) => mysql_is_near(&pool.connect_options()),
+            Self::Sqlite(_) => true,
+        }
+    }
+
     /// How the connections are protected. None for a file.
     pub async fn tls(&self) -> Result<Option<Tls>, DeskError> {
         let verified = match self {
@@ -144,5 +167,12 @@ mod tests {
         assert!(!verifies_postgres("postgresql:///shop?host=/run/postgresql"));
         assert!(!verifies_postgres("postgres://%2Frun%2Fpostgresql/shop"));
         assert!(!verifies_mysql("mysql://u@db/shop?socket=/run/mysqld.sock"));
+    }
+
+    #[test]
+    fn whoever_names_an_authority_has_the_server_verified_by_it() {
+        assert!(verifies_postgres("postgres://u:p@localhost/shop?sslrootcert=/etc/ca.pem"));
+        assert!(verifies_mysql("mysql://u:p@127.0.0.1/shop?ssl-ca=/etc/ca.pem"));
+        assert!(!verifies_postgres("postgres://u:p@localhost/shop?sslrootcert=/etc/ca.pem&sslmode=verify-ca"));
     }
 }

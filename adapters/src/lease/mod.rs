@@ -3,6 +3,7 @@
 
 mod redis;
 mod table;
+mod words;
 
 use std::time::Duration;
 
@@ -50,7 +51,7 @@ pub struct Held {
 
 /// The error of a call to the lease store.
 #[derive(Debug, thiserror::Error)]
-#[error("the lease store at {at} did not answer ({doing}): {source}")]
+#[error("the lease store at {at} {} ({doing}): {}", words::said(source.as_ref()), words::words(source.as_ref()))]
 pub struct LeaseError {
     /// The address of the store, without credentials.
     pub at: String,

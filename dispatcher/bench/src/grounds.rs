@@ -67,11 +67,11 @@ impl Grounds {
         let own = self.config.database.url.expose();
         let (url, schema) = match self.dialect() {
             Dialect::Postgres => {
-                self.order(&format!("CREATE SCHEMA {name}")).await?;
+                self.create("SCHEMA", &name).await?;
                 (own.to_owned(), Some(name.clone()))
             }
             Dialect::MySql => {
-                self.order(&format!("CREATE DATABASE {name}")).await?;
+                self.create("DATABASE", &name).await?;
                 let mut url = Url::parse(own).context("database.url")?;
                 url.set_path(&name);
                 (url.into(), None)
@@ -88,8 +88,23 @@ impl Grounds {
     pub(super) async fn remove(&self, site: Site) -> anyhow::Result<()> {
         site.database.close().await;
         self.remove_named(&site.name).await?;
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).retain(|made| *made != site.name);
+        self.forget(&site.name);
         Ok(())
+    }
+
+    /// Makes a schema or a database. Where the server answers that it did not, nothing is there to be removed.
+    async fn create(&self, what: &str, name: &str) -> anyhow::Result<()> {
+        let ordered = self.order(&format!("CREATE {what} {name}")).await;
+        if let Err(error) = &ordered
+            && matches!(error.downcast_ref(), Some(sqlx::Error::Database(_)))
+        {
+            self.forget(name);
+        }
+        ordered
+    }
+
+    fn forget(&self, name: &str) {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).retain(|made| made != name);
     }
 
     /// Removes every outbox that the bench made and has not removed yet.

@@ -33,6 +33,7 @@ pub use self::report::{Report, in_words};
 pub use self::scenario::Scenario;
 use outbox_dispatcher::config::{Config, LeaseProvider};
 use outbox_dispatcher::signals::stopped;
+use outbox_dispatcher::text::with_causes;
 
 /// How much to measure.
 #[derive(Debug, Clone)]
@@ -83,7 +84,14 @@ pub async fn bench(config: Config, plan: Plan) -> anyhow::Result<Report> {
         (Ok(report), Ok(())) => Ok(report),
         (Err(error), Ok(())) => Err(error.context("the bench broke off; it removed what it had made")),
         (Ok(_), Err(left)) => Err(left),
-        (Err(error), Err(left)) => Err(error.context(format!("{left:#}; the bench broke off"))),
+        // The cause comes first.
+        (Err(error), Err(left)) => {
+            bail!(
+                "the bench broke off: {}. It could not remove all that it had made: {}",
+                with_causes(&error),
+                with_causes(&left)
+            )
+        }
     }
 }
 

@@ -38,6 +38,7 @@ pub(super) struct BenchArgs {
 
 pub(super) async fn bench(config: Config, args: BenchArgs) -> anyhow::Result<ExitCode> {
     let BenchArgs { scenarios, rounds, rows, scale, in_flight, json } = args;
+    config.require_database()?;
     let in_flight = in_flight.unwrap_or(config.dispatch.max_in_flight as usize);
     let report = measure(config, Plan { scenarios, rounds, rows, scale, in_flight }).await?;
     print_as(json, &report, in_words)?;

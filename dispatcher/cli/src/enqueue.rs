@@ -16,7 +16,7 @@ use tracing::Instrument;
 use super::session;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::telemetry::spans;
-use outbox_dispatcher::text::{print_as, warning};
+use outbox_dispatcher::text::{print_as, warning, with_causes};
 use outbox_dispatcher::wiring;
 
 /// The longest wait for the lease store to take a hint.
@@ -125,7 +125,7 @@ async fn wake_poller(config: &Config, outbox: &Meta) {
         anyhow::Ok(())
     };
     if let Err(error) = given.await {
-        warning(&format!("the poller was not woken and finds the message at its next poll: {error:#}"));
+        warning(&format!("the poller was not woken and finds the message at its next poll: {}", with_causes(&error)));
     }
 }
 
@@ -290,7 +290,7 @@ mod tests {
             (r#"{"channel":"http","target":"http://a","payload":{},"chanel":1}"#, "chanel"),
             (r#"{"channel":"http","target":"http://a","payload":{},"delay":"10"}"#, "delay"),
         ] {
-            let error = from_text(&format!("{good}\n\n{bad}\n")).err().map(|error| format!("{error:#}"));
+            let error = from_text(&format!("{good}\n\n{bad}\n")).err().map(|error| with_causes(&error));
             assert!(error.as_ref().is_some_and(|text| text.contains("line 3") && text.contains(word)), "{error:?}");
         }
     }

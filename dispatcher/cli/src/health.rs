@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::client;
 use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{print, print_as_it_is};
+use outbox_dispatcher::text::{print, print_as_it_is, with_causes};
 
 /// The longest wait for the answer.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -56,7 +56,7 @@ pub(super) async fn health(config: &Config, url: Option<&str>, args: &HealthArgs
     let client = reqwest::Client::builder().no_proxy().timeout(LIMIT).build()?;
     let (status, text) = match client.get(&url).send().await {
         Ok(answer) => (Some(answer.status()), answer.text().await.unwrap_or_default()),
-        Err(error) if args.json => (None, format!("{:#}", anyhow::Error::new(error))),
+        Err(error) if args.json => (None, with_causes(&error.into())),
         Err(error) => return Err(error).with_context(|| format!("{url} does not answer")),
     };
     let text = text.trim();

@@ -15,6 +15,7 @@ use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::poller::channels::Channel;
 use outbox_dispatcher::poller::handle::Handle;
+use outbox_dispatcher::text;
 use outbox_dispatcher::wiring;
 
 /// The longest time for reading the settings, and the files that they name.
@@ -84,7 +85,7 @@ impl Reload {
 fn refused(error: &anyhow::Error) {
     match error.downcast_ref::<ConfigError>() {
         Some(ConfigError { problems }) => problems.iter().for_each(|problem| refused_for(&problem.to_string())),
-        None => refused_for(&format!("{error:#}")),
+        None => refused_for(&text::with_causes(error)),
     }
 }
 

@@ -84,7 +84,15 @@ async fn dispatch(
 ) -> anyhow::Result<Arc<Metrics>> {
     // A SIGHUP that comes before the replica is ready is answered once the replica is ready.
     let hang_ups = signal(SignalKind::hangup())?;
-    let database = wiring::database(&config, CONNECTIONS).await?;
+    let database = wiring::database_or_new_file(&config, CONNECTIONS).await?;
+    if config.uses_default_database() {
+        let folder = std::env::current_dir().unwrap_or_default();
+        tracing::warn!(
+            database = %config.database.url,
+            folder = %folder.display(),
+            "run.default_database: database.url is not set, so messages are kept in a file of this folder: for a first try only"
+        );
+    }
     let outbox = session::require_or_create(&config, &database).await?;
     if let Some(found) = outbox.newer() {
         tracing::warn!("run.newer_tables: {}", of_newer_tables(found));

@@ -27,7 +27,8 @@ const FEW: u32 = 2;
 /// Opens the outbox of the settings for a command.
 pub(super) async fn open(config: &Config) -> anyhow::Result<(Database, Meta)> {
     let database = wiring::database(config, FEW).await?;
-    let outbox = database.require(&config.database.environment).await?;
+    let required = database.require(&config.database.environment).await;
+    let outbox = required.with_context(|| wiring::which_database(config))?;
     Ok((database, outbox))
 }
 
@@ -94,7 +95,7 @@ pub(super) async fn require_or_create(config: &Config, database: &Database) -> a
         tracing::info!(database = %config.database.url, "run.tables_created");
         return Ok(made.meta);
     }
-    Ok(database.require(environment).await?)
+    database.require(environment).await.with_context(|| wiring::which_database(config))
 }
 
 /// Tries the poller's statements before the poller sends anything. A fleet that sends and cannot mark would send each

@@ -2,14 +2,20 @@
 
 use url::Url;
 
-use super::Dialect;
+use super::{Dialect, url_parameters};
 
 /// The allowed forms, in words.
 pub(super) const ALLOWED: &str =
     "sqlite://PATH, postgres://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE";
 
-/// The database that a URL leads to.
+/// The database that a URL leads to, where each of its parameters is one.
 pub(super) fn dialect(text: &str) -> Result<Dialect, String> {
+    let dialect = named(text)?;
+    url_parameters::of_database(text, dialect)?;
+    Ok(dialect)
+}
+
+fn named(text: &str) -> Result<Dialect, String> {
     if text.starts_with("jdbc:") {
         return Err("this is a JDBC URL: leave out \"jdbc:\" and write user and password before the host".to_owned());
     }
@@ -36,8 +42,12 @@ fn sqlite(rest: &str) -> Result<Dialect, String> {
 }
 
 fn parse(text: &str) -> Result<Url, String> {
-    Url::parse(text).map_err(|why| {
+    let url = Url::parse(text).map_err(|why| {
         let hint = if text.contains('@') { " (write / as %2F, # as %23 and @ as %40 in a password)" } else { "" };
         format!("this is not a URL: {why}{hint}")
-    })
+    })?;
+    match url.fragment() {
+        Some(_) => Err("it has a fragment (write # as %23 in a password)".to_owned()),
+        None => Ok(url),
+    }
 }

@@ -7,6 +7,7 @@ pub(crate) mod channel;
 mod check;
 mod database_url;
 mod described;
+mod first_try;
 mod key;
 mod known;
 mod merge;
@@ -18,6 +19,7 @@ mod show;
 mod source;
 mod units;
 mod unknown;
+mod url_parameters;
 
 #[cfg(test)]
 mod documented;
@@ -57,6 +59,8 @@ pub struct Config {
     /// The channels, by name. There is at least one.
     pub channels: BTreeMap<String, ChannelConfig>,
     settings: merge::Settings,
+    /// Why the default of `database.url` is not to be used.
+    no_default_database: Option<Problem>,
 }
 
 impl Config {
@@ -79,6 +83,19 @@ impl Config {
         self.settings.iter().any(|setting| matches!(setting.origin, merge::Origin::File { .. }))
     }
 
+    /// Checks that there is a database to use: see [`Self::uses_default_database`]. Commands that use none need not ask.
+    ///
+    /// # Errors
+    /// `database.url` is not set, and something else is.
+    pub fn require_database(&self) -> Result<(), ConfigError> {
+        self.no_default_database.clone().map_or(Ok(()), |problem| Err(ConfigError { problems: vec![problem] }))
+    }
+
+    /// Whether `database.url` is its default: for a first try, where nothing is set.
+    pub fn uses_default_database(&self) -> bool {
+        first_try::is_default(&self.settings)
+    }
+
     /// Puts the sources over the defaults, and checks all settings.
     ///
     /// # Errors
@@ -88,7 +105,9 @@ impl Config {
         let known: Vec<_> = known::KNOWN.fixed.iter().map(|(key, _)| key.clone()).collect();
         let givens = source::gather(sources, &known, &mut problems);
         let settings = merge::complete(givens, &mut problems);
-        let config = check::config(settings, &mut problems);
+        let file = sources.file.as_ref().map(|(path, _)| path.as_path());
+        let no_default_database = first_try::refusal(&settings, file);
+        let config = check::config(settings, no_default_database, &mut problems);
         config.filter(|_| problems.is_empty()).ok_or(ConfigError { problems })
     }
 }

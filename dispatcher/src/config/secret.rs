@@ -146,12 +146,17 @@ fn is_open(url: &url::Url) -> bool {
 fn hide_query(text: &str) -> String {
     let Some((before, query)) = text.split_once('?') else { return text.to_owned() };
     let hide = |pair: &str| match pair.split_once('=') {
-        Some((name, _)) if ["pass", "pwd", "token", "secret"].iter().any(|word| name.to_lowercase().contains(word)) => {
-            format!("{name}={HIDDEN}")
-        }
+        Some((name, _)) if means_a_secret(&name.to_lowercase()) => format!("{name}={HIDDEN}"),
         _ => pair.to_owned(),
     };
     format!("{before}?{}", query.split('&').map(hide).collect::<Vec<_>>().join("&"))
+}
+
+/// Whether a parameter of this name holds a secret, also where it is misspelt.
+fn means_a_secret(name: &str) -> bool {
+    let words = ["password", "passphrase", "pass", "pwd", "token", "secret"];
+    let near = |part: &str| words.iter().any(|word| strsim::normalized_damerau_levenshtein(part, word) > 0.6);
+    words.iter().any(|word| name.contains(word)) || name.split(['_', '-', '.']).any(near)
 }
 
 #[cfg(test)]
@@ -168,6 +173,9 @@ mod tests {
             ("https://s3cret@collector", "https://***@collector"),
             ("postgres:app:s3cret@db", "postgres:app:***@db"),
             ("jdbc:mysql://db/x?user=me&password=s3cret&ssl=1", "jdbc:mysql://db/x?user=me&password=***&ssl=1"),
+            ("postgres://db/x?pasword=s3cret&user=me", "postgres://db/x?pasword=***&user=me"),
+            ("redis+sentinel://one/x?sentinel_psasword=s3cret", "redis+sentinel://one/x?sentinel_psasword=***"),
+            ("postgres://db/x?sslmode=require&host=h", "postgres://db/x?sslmode=require&host=h"),
             ("sqlite://c:/me@home/outbox.db", "sqlite://c:/me@home/outbox.db"),
             ("https://hooks.example/@me", "https://hooks.example/@me"),
         ] {

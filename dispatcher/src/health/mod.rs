@@ -15,6 +15,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outbox_adapters::Lease;
 use outbox_schema::desk::HeldBack;
+use outbox_schema::words::words;
 use outbox_schema::{Database, Desk, Dialect, Epoch, Meta, SCHEMA_VERSION, Shard};
 
 use crate::config::Config;
@@ -78,8 +79,8 @@ impl Health {
     /// The error, and the database's own words where it refuses connections.
     async fn in_its_own_words(&self, why: String) -> String {
         match tokio::time::timeout(REFUSAL_LIMIT, self.database.refusal()).await {
-            Ok(Some(refusal)) => format!("{why}: {refusal}"),
-            Ok(None) | Err(_) => why,
+            Ok(Some(refusal)) if !why.contains(&words(&refusal)) => format!("{why}: {}", words(&refusal)),
+            Ok(Some(_) | None) | Err(_) => why,
         }
     }
 

@@ -85,15 +85,25 @@ fn escaped(text: &str, unfit: impl Fn(char) -> bool) -> Cow<'_, str> {
 
 /// Writes an error with its causes to standard error.
 pub fn error_line(error: &anyhow::Error) {
+    warning(&with_causes(error));
+}
+
+/// An error and its causes, each in its own words, once.
+pub fn with_causes(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1) {
-        let cause = cause.to_string();
+        let of_database = cause.downcast_ref();
+        let words = of_database.map_or_else(|| cause.to_string(), outbox_schema::words::words);
         // Many errors repeat their cause in their own words.
-        if !text.contains(&cause) {
-            let _ = write!(text, ": {cause}");
+        if !text.contains(&words) {
+            let _ = write!(text, ": {words}");
+        }
+        // What its own cause says is in the words of the database.
+        if of_database.is_some() {
+            break;
         }
     }
-    warning(&text);
+    text
 }
 
 /// Writes a warning to standard error.

@@ -29,7 +29,8 @@ use async_trait::async_trait;
 
 use crate::MessageId;
 use crate::retention::{Pruned, Retention};
-use crate::sql::said;
+use crate::sql::lacks_rights;
+use crate::words::{said, words};
 
 pub use answers::{Cancelled, Edited, Purged, Redriven, Refusal, Skipped, Undone};
 pub use dead::GROUPS;
@@ -178,7 +179,7 @@ pub struct Pace {
 #[derive(Debug, thiserror::Error)]
 pub enum DeskError {
     /// The database did not answer, or refused.
-    #[error("the outbox database {} ({doing}): {source}", said(Some(source)))]
+    #[error("the outbox database {} ({doing}): {}", said(Some(source)), words(source))]
     Database {
         /// What the desk was doing.
         doing: &'static str,
@@ -201,13 +202,6 @@ impl DeskError {
 
     /// Whether the database refused because its role lacks a right.
     pub fn lacks_rights(&self) -> bool {
-        let Self::Database { source: sqlx::Error::Database(error), .. } = self else { return false };
-        // https://www.postgresql.org/docs/current/errcodes-appendix.html (insufficient_privilege) and
-        // https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html (ER_TABLEACCESS_DENIED_ERROR and its
-        // like have the SQLSTATE of a syntax error, so their numbers are told apart).
-        match error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
-            Some(error) => [1044, 1142, 1143, 1227, 1370].contains(&error.number()),
-            None => error.code().as_deref() == Some("42501"),
-        }
+        matches!(self, Self::Database { source, .. } if lacks_rights(source))
     }
 }

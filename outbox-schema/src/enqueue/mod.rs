@@ -8,6 +8,7 @@ pub mod trace;
 
 use std::collections::HashMap;
 
+use crate::words::words;
 use crate::{InvalidMessage, MessageId, NewMessage};
 
 pub use connection::OutboxConnection;
@@ -74,12 +75,13 @@ pub enum EnqueueError {
     },
     /// The connection sees no table `outbox`.
     #[error(
-        "there is no table `outbox` here ({0}): run `outbox migrate` on this database; on PostgreSQL the schema \
-         that `database.schema` names must be in the search_path of this role too"
+        "there is no table `outbox` here ({}): run `outbox migrate` on this database; on PostgreSQL the schema \
+         that `database.schema` names must be in the search_path of this role too",
+        words(.0)
     )]
     Missing(#[source] sqlx::Error),
     /// The database refused the insert, or did not answer. PostgreSQL aborts the transaction then.
-    #[error("the outbox row was not inserted: {0}")]
+    #[error("the outbox row was not inserted: {}", words(.0))]
     Database(#[source] sqlx::Error),
 }
 

@@ -1,24 +1,43 @@
 //! Why tables cannot be used or made, and what to do about it.
 
 use super::{FUNCTIONS_VERSION, SCHEMA_VERSION};
+use crate::database::Dialect;
 use crate::environment::ALLOWED;
+use crate::words::words;
 
 /// Why the tables cannot be used as they are.
 #[derive(Debug, thiserror::Error)]
 pub enum SchemaError {
     /// There is no table `outbox`.
-    #[error(
-        "there is no outbox in this database: run `outbox migrate`. If it lies in a schema of its own, set \
-         database.schema"
-    )]
-    Absent,
+    #[error("there is no outbox in this database: run `outbox migrate`{}", elsewhere(*.dialect))]
+    Absent {
+        /// The dialect of the database.
+        dialect: Dialect,
+    },
     /// There is a table `outbox` of another program.
     #[error(
         "the table `outbox` in this database is not ours (there is no `outbox_meta`), and it is left as it is. Give \
-         ours another place: on PostgreSQL a schema of its own (database.schema = \"dispatcher\"), on MySQL another \
-         database, on SQLite another file"
+         ours another place: {}",
+        another_place(*.dialect)
     )]
-    Foreign,
+    Foreign {
+        /// The dialect of the database.
+        dialect: Dialect,
+    },
+    /// The role may not read which outbox this is.
+    #[error(
+        "the role {role} may not read outbox_meta{}. Whoever owns the tables gives the right: {grant}. All rights of each role \
+         are in outbox-schema/grants",
+        if *.is_certain { "" } else { ", or there is none" }
+    )]
+    Unreadable {
+        /// The role, as the database names it.
+        role: String,
+        /// The statement that gives it the right.
+        grant: String,
+        /// Whether the table is there. MySQL does not say so to a role without rights.
+        is_certain: bool,
+    },
     /// The encoding of the PostgreSQL database is not UTF8: it takes texts that are not UTF-8, or not every text.
     #[error(
         "the database has the encoding {found}, and the outbox needs UTF8: with SQL_ASCII a message that is no UTF-8 \
@@ -79,7 +98,7 @@ pub enum SchemaError {
         why: String,
     },
     /// The database did not answer, or refused to.
-    #[error("the outbox database cannot be asked for its schema: {0}")]
+    #[error("the outbox database cannot be asked for its schema: {}", words(.0))]
     Database(#[from] sqlx::Error),
 }
 
@@ -103,10 +122,31 @@ pub enum MigrateError {
     Busy,
     /// The database refused a statement, or did not answer.
     #[error(
-        "the outbox tables could not be made: {0}. The role must own them, or be allowed to create tables here; \
-         `outbox migrate --print` shows the statements for somebody who may"
+        "the outbox tables could not be made: {}. The role must own them, or be allowed to create tables here; \
+         `outbox migrate --print` shows the statements for somebody who may",
+        words(.0)
     )]
     Database(#[source] sqlx::Error),
+}
+
+/// Where else the outbox may lie.
+fn elsewhere(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Postgres => {
+            ". If it lies in a schema of its own, set database.schema; if that is set, this role may not use the schema (GRANT USAGE \
+             ON SCHEMA)"
+        }
+        Dialect::MySql => ", or name the right database in database.url",
+        Dialect::Sqlite => ", or name the right file in database.url",
+    }
+}
+
+fn another_place(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Postgres => "a schema of its own (database.schema = \"dispatcher\")",
+        Dialect::MySql => "another database",
+        Dialect::Sqlite => "another file",
+    }
 }
 
 impl From<sqlx::Error> for MigrateError {

@@ -15,7 +15,7 @@ use crate::Database;
 use crate::database::Dialect;
 use crate::environment;
 use crate::session::Session;
-use crate::sql::{AnyConnection, AnyTransaction, Statement};
+use crate::sql::{AnyConnection, AnyTransaction, Statement, lacks_rights};
 
 pub use error::{MigrateError, SchemaError};
 pub use functions::FUNCTIONS_VERSION;
@@ -94,6 +94,7 @@ const MIGRATIONS: [Migration; 4] = [
 ];
 
 const TABLES: Statement = statement!("migrate/tables");
+const WHO: Statement = statement!("migrate/who");
 const META: Statement = statement!("migrate/meta");
 const SERVES: Statement = statement!("migrate/serves");
 const CONFIRM: Statement = statement!("migrate/confirm_environment");
@@ -158,7 +159,8 @@ impl Database {
         self.require_utf8().await?;
         let mut transaction = AnyTransaction::to_read(self).await?;
         let mut connection = transaction.connection();
-        let meta = ours(state(&mut connection).await?)?.ok_or(SchemaError::Absent)?;
+        let dialect = self.dialect();
+        let meta = ours(state(&mut connection).await?, dialect)?.ok_or(SchemaError::Absent { dialect })?;
         let found = meta.schema_version;
         if found < SCHEMA_VERSION {
             return Err(SchemaError::Older { found });
@@ -190,7 +192,8 @@ impl Database {
         check_name(environment)?;
         let mut transaction = AnyTransaction::to_write(self).await?;
         let mut connection = transaction.connection();
-        let mut meta = usable(state(&mut connection).await?)?.ok_or(SchemaError::Absent)?;
+        let dialect = self.dialect();
+        let mut meta = usable(state(&mut connection).await?, dialect)?.ok_or(SchemaError::Absent { dialect })?;
         if meta.environment != environment {
             meta.environment = environment.to_owned();
             meta.outbox_id = Uuid::new_v4();
@@ -212,7 +215,7 @@ async fn apply(
     let found = match state {
         // Only MySQL can leave a migration half done. Each of its statements may be run again.
         SchemaState::Unfinished if dialect == Dialect::MySql => None,
-        state => usable(state)?,
+        state => usable(state, dialect)?,
     };
     if let Some(meta) = found.clone() {
         of_environment(meta, environment)?;
@@ -233,17 +236,33 @@ async fn apply(
     Ok(Migrated { from, anew, functions, meta })
 }
 
-async fn state(connection: &mut AnyConnection<'_>) -> sqlx::Result<SchemaState> {
-    let tables: Vec<(bool, bool, bool)> = connection.rows(&TABLES, &[]).await?;
+async fn state(connection: &mut AnyConnection<'_>) -> Result<SchemaState, SchemaError> {
+    let tables: Vec<(bool, bool, bool, bool)> = connection.rows(&TABLES, &[]).await?;
     Ok(match tables.first() {
-        Some((_, true, _)) => match read_meta(connection).await? {
+        Some((_, true, _, false)) => return Err(unreadable(connection, true).await?),
+        Some((_, true, _, true)) => match read_meta(connection).await? {
             Some(meta) => SchemaState::Ours(meta),
             None => SchemaState::Unfinished,
         },
-        Some((true, false, _)) => SchemaState::Foreign,
-        Some((false, false, remains)) => SchemaState::Absent { remains: *remains },
+        Some((_, false, _, _)) if is_hidden(connection).await => return Err(unreadable(connection, false).await?),
+        Some((true, false, _, _)) => SchemaState::Foreign,
+        Some((false, false, remains, _)) => SchemaState::Absent { remains: *remains },
         None => SchemaState::Absent { remains: false },
     })
+}
+
+/// Whether `outbox_meta` may be there though the database does not show it: MySQL shows no table to whoever has no right to it.
+async fn is_hidden(connection: &mut AnyConnection<'_>) -> bool {
+    matches!(connection, AnyConnection::MySql(_))
+        && read_meta(connection).await.is_err_and(|error| lacks_rights(&error))
+}
+
+/// The error of a role that may not read `outbox_meta`.
+async fn unreadable(connection: &mut AnyConnection<'_>, is_certain: bool) -> Result<SchemaError, SchemaError> {
+    let mut rows: Vec<(String, String)> = connection.rows(&WHO, &[]).await?;
+    let (role, place) = rows.pop().ok_or(sqlx::Error::RowNotFound)?;
+    let grant = format!("GRANT SELECT ON {place}.outbox_meta TO {role};");
+    Ok(SchemaError::Unreadable { role, grant, is_certain })
 }
 
 async fn read_meta(connection: &mut AnyConnection<'_>) -> sqlx::Result<Option<Meta>> {
@@ -263,18 +282,18 @@ async fn serves(connection: &mut AnyConnection<'_>) -> Result<Serves, SchemaErro
 }
 
 /// Our tables, of any version. None where there are no tables yet.
-fn ours(state: SchemaState) -> Result<Option<Meta>, SchemaError> {
+fn ours(state: SchemaState, dialect: Dialect) -> Result<Option<Meta>, SchemaError> {
     match state {
         SchemaState::Absent { .. } => Ok(None),
-        SchemaState::Foreign => Err(SchemaError::Foreign),
+        SchemaState::Foreign => Err(SchemaError::Foreign { dialect }),
         SchemaState::Unfinished => Err(SchemaError::Unfinished),
         SchemaState::Ours(meta) => Ok(Some(meta)),
     }
 }
 
 /// Our tables, where they are not newer than this program.
-fn usable(state: SchemaState) -> Result<Option<Meta>, SchemaError> {
-    match ours(state)? {
+fn usable(state: SchemaState, dialect: Dialect) -> Result<Option<Meta>, SchemaError> {
+    match ours(state, dialect)? {
         Some(Meta { schema_version: found, .. }) if found > SCHEMA_VERSION => Err(SchemaError::Newer { found }),
         meta => Ok(meta),
     }

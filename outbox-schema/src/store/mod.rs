@@ -21,7 +21,7 @@ use async_trait::async_trait;
 
 use crate::destination::DestinationState;
 use crate::mark::MarkReport;
-use crate::sql::said;
+use crate::words::{said, words_of};
 use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, Mark, MessageId, OrderingKey, Shard, TermEnd, TermId,
 };
@@ -147,7 +147,7 @@ pub enum StoreError {
     },
     /// Try again later: the database is not reachable, too slow, restarted, out of connections, read-only or out of
     /// disk, or there was a deadlock.
-    #[error("the outbox database {} ({doing}): {source}", said(source.downcast_ref()))]
+    #[error("the outbox database {} ({doing}): {}", said(source.downcast_ref()), words_of(source.as_ref()))]
     Unavailable {
         /// What the store was doing.
         doing: &'static str,
@@ -155,7 +155,7 @@ pub enum StoreError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Do not repeat the call as it is: the database refuses a value or the statement.
-    #[error("the outbox database refused ({doing}): {source}")]
+    #[error("the outbox database refused ({doing}): {}", words_of(source.as_ref()))]
     Refused {
         /// What the store was doing.
         doing: &'static str,

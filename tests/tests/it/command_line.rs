@@ -67,7 +67,7 @@ async fn without_tables_every_command_says_what_to_do() {
             &["enqueue", "--channel", "http", "--target", "http://127.0.0.1/", "--payload", "1"],
         ] {
             let error = program.run(arguments).await.failed();
-            assert!(error.contains("run `outbox migrate`"), "{arguments:?}: {error}");
+            assert!(error.contains("`outbox migrate`") && error.contains("database.url is "), "{arguments:?}: {error}");
         }
         let checked = program.run(&["check", "--json"]).await;
         assert_eq!(checked.code, Some(1));
@@ -410,7 +410,7 @@ async fn a_check_finds_a_lease_store_that_is_down_and_says_what_a_crash_costs() 
     let outbox = &outboxes::migrated().await[0];
     let sound = Program::new(&outbox.test.url, HTTP);
     let text = sound.run(&["check"]).await.done();
-    assert!(text.contains("the lease store answers; nobody polls"), "{text}");
+    assert!(text.contains("the lease store answers: a table of the database; nobody polls"), "{text}");
     assert!(
         text.contains("costs at most 11.4 s without deliveries, and leaves at most 512 messages in doubt"),
         "{text}"

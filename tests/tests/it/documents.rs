@@ -39,7 +39,11 @@ async fn typed(commands: &str, home: &Program, in_checkout: bool) -> String {
     let mut shell = Command::new("bash");
     shell.args(["-euo", "pipefail", "-c", commands]).env_clear().kill_on_drop(true);
     shell.env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap()));
-    shell.env("OUTBOX_CONFIG", home.path("outbox.toml"));
+    let settings = home.path("outbox.toml");
+    if settings.exists() {
+        shell.env("OUTBOX_CONFIG", settings);
+    }
+    shell.env("OUTBOX_ADMIN__LISTEN", "127.0.0.1:0");
     shell.current_dir(if in_checkout { ROOT.into() } else { home.path(".") });
     let ended = tokio::time::timeout(PATIENCE, shell.stdin(Stdio::null()).output());
     let output = ended.await.unwrap_or_else(|_| panic!("these do not end: {commands}")).unwrap();
@@ -75,6 +79,8 @@ fn each_block_for_a_shell_is_run_or_says_why_not() {
 #[tokio::test]
 async fn the_first_message_of_the_readme_arrives() {
     let home = Program::new("sqlite://outbox.db", "");
+    // Nothing is set.
+    std::fs::remove_file(home.path("outbox.toml")).unwrap();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let commands = with(
         &block(README, "the_first_message_of_the_readme_arrives", 0),

@@ -128,6 +128,24 @@ async fn an_application_inserts_and_deduplicates_but_reads_no_payload_and_change
     }
 }
 
+#[tokio::test]
+async fn an_application_enqueues_from_the_command_line_and_is_told_the_right_that_it_lacks() {
+    let enqueue = ["enqueue", "--channel", "http", "--target", "http://127.0.0.1/", "--payload", "1"];
+    for granted in granted().await {
+        let postgres = granted.owner.dialect() == Dialect::Postgres;
+        let settings = if postgres { format!("[database]\nschema = \"{SCHEMA}\"") } else { String::new() };
+        let program = Program::new(&granted.application, &settings);
+        program.run(&enqueue).await.done();
+        let meta = if postgres { "dispatcher.outbox_meta" } else { "outbox_meta" };
+        granted.owner.run_client(&format!("REVOKE SELECT ON {meta} FROM {};", granted.application_role));
+        let refused = program.run(&enqueue).await.failed();
+        assert!(!refused.contains("is not ours") && !refused.contains("at line"), "{refused}");
+        let grant = refused.split_once("gives the right: ").and_then(|(_, rest)| rest.split_once(';')).unwrap().0;
+        granted.owner.run_client(&format!("{grant};"));
+        program.run(&enqueue).await.done();
+    }
+}
+
 /// With these it could take the ids of others, or keep its messages and those of others from being sent.
 #[tokio::test]
 async fn an_application_writes_no_id_status_revision_or_shard() {

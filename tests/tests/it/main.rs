@@ -26,6 +26,7 @@ mod enqueue;
 mod explain;
 mod faults;
 mod fcm;
+mod first_try;
 mod fleet;
 mod frozen_transactions;
 mod grants;

@@ -57,6 +57,8 @@ impl Address {
 pub struct RedisLink {
     /// The protection by TLS.
     pub tls: Tls,
+    /// Whether what is sent stays on this machine. Sentinels may name a server that is elsewhere.
+    pub is_near: bool,
     /// The server, or the first sentinel, to which a password goes in the clear, beyond this machine.
     in_the_clear: Option<String>,
 }
@@ -78,8 +80,13 @@ impl RedisLink {
             ConnectionAddr::Tcp(host, _) => !is_this_machine(host),
             _ => false,
         });
+        let is_near = primary.is_none() && far.is_none();
         let in_the_clear = far.filter(|_| has_password).map(ToString::to_string);
-        Ok(Self { tls: if encrypted { Tls::Verified } else { Tls::None }, in_the_clear })
+        Ok(Self {
+            tls: if encrypted { Tls::Verified } else { Tls::None },
+            is_near: is_near && !encrypted,
+            in_the_clear,
+        })
     }
 
     /// A warning for the operator, where a password goes over a network in the clear.

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use clap::Args;
 use outbox_schema::mistakes::Mistakes;
+use outbox_schema::tls::Tls;
 use outbox_schema::{Database, Shard};
 use serde::Serialize;
 
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::poller::claim::SETTLING_MARGIN;
 use outbox_dispatcher::term::leadership::longest_campaign_pause;
-use outbox_dispatcher::text::{Cell, Page, print_as};
+use outbox_dispatcher::text::{Cell, Page, print_as, with_causes};
 use outbox_dispatcher::wiring;
 
 #[derive(Debug, Args)]
@@ -62,10 +63,11 @@ struct CrashCost {
 }
 
 pub(super) async fn check(config: Config, args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    config.require_database()?;
     let mut findings = Vec::new();
     match wiring::database(&config, 2).await {
         Ok(database) => of_database(&config, &database, args.strict, &mut findings).await,
-        Err(error) => findings.push(Finding::failed("database", &format!("{error:#}"))),
+        Err(error) => findings.push(Finding::failed("database", &with_causes(&error))),
     }
     of_channels(&config, &mut findings).await;
     if args.strict {
@@ -83,7 +85,7 @@ async fn of_database(config: &Config, database: &Database, strict: bool, finding
     let url = &config.database.url;
     findings.push(match database.tls().await {
         Ok(None) => Finding::ok("database", &format!("{url} answers")),
-        Ok(Some(tls)) => Finding::ok("database", &format!("{url} answers; {tls}")),
+        Ok(Some(tls)) => Finding::ok("database", &format!("{url} answers; {}", protection(tls, database.is_near()))),
         Err(error) => Finding::failed("database", &error),
     });
     if strict && let Ok(Some(tls)) = database.tls().await {
@@ -151,17 +153,23 @@ fn unseen(right: &'static str) -> Finding {
 async fn of_lease(config: &Config, outbox_id: &str) -> Finding {
     let lease = match wiring::lease(config, outbox_id).await {
         Ok(lease) => lease,
-        Err(error) => return Finding::failed("lease", &format!("{error:#}")),
+        Err(error) => return Finding::failed("lease", &with_causes(&error)),
     };
     let answers = match wiring::lease_link(config) {
-        None => "the lease store answers".to_owned(),
-        Some(link) => format!("the lease store answers; {}", link.tls),
+        None => "the lease store answers: a table of the database".to_owned(),
+        Some(link) => format!("the lease store answers; {}", protection(link.tls, link.is_near)),
     };
     match lease.current(Shard::default()).await {
         Ok(Some(held)) => Finding::ok("lease", &format!("{answers}; {} polls", held.holder)),
         Ok(None) => Finding::ok("lease", &format!("{answers}; nobody polls")),
         Err(error) => Finding::failed("lease", &error),
     }
+}
+
+/// How a connection is protected. Without TLS it matters whether it leaves this machine.
+fn protection(tls: Tls, is_near: bool) -> String {
+    let stays = if tls == Tls::None && is_near { " (it does not leave this machine)" } else { "" };
+    format!("{tls}{stays}")
 }
 
 async fn of_channels(config: &Config, findings: &mut Vec<Finding>) {

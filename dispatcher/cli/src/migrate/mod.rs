@@ -56,12 +56,13 @@ pub(super) struct MigrateArgs {
 }
 
 pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Result<ExitCode> {
+    config.require_database()?;
     if args.print {
         print_migration(&config, args)?;
         return Ok(ExitCode::SUCCESS);
     }
     let settings = &config.database;
-    let database = wiring::database(&config, 1).await?;
+    let database = wiring::database_or_new_file(&config, 1).await?;
     let (done, meta) = if args.adopt_environment {
         (String::new(), database.confirm_environment(&settings.environment).await?)
     } else {

@@ -17,7 +17,7 @@ use super::read::{Reader, text_of};
 use super::secret::SecretUrl;
 use super::{
     AdminConfig, Config, DatabaseConfig, Dialect, DispatchConfig, LeaseConfig, LeaseProvider, LogFormat,
-    RetentionConfig, TelemetryConfig, Wakeup, database_url,
+    RetentionConfig, TelemetryConfig, Wakeup, database_url, url_parameters,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -27,7 +27,11 @@ const DAY: Duration = Duration::from_hours(24);
 const TEN_YEARS: Duration = Duration::from_hours(3650 * 24);
 
 /// Reads all settings. None where there is a problem.
-pub(super) fn config(settings: Settings, problems: &mut Vec<Problem>) -> Option<Config> {
+pub(super) fn config(
+    settings: Settings,
+    no_default_database: Option<Problem>,
+    problems: &mut Vec<Problem>,
+) -> Option<Config> {
     let database = database(&mut Reader::new(&settings, problems, Key::dotted("database")));
     let dialect = database.as_ref().map(|database| database.dialect);
     let lease = lease(&mut Reader::new(&settings, problems, Key::dotted("lease")));
@@ -54,6 +58,7 @@ pub(super) fn config(settings: Settings, problems: &mut Vec<Problem>) -> Option<
         telemetry: telemetry?,
         channels: channels?,
         settings,
+        no_default_database,
     })
 }
 
@@ -82,7 +87,8 @@ fn schema_name(text: &str) -> Result<(), String> {
 }
 
 fn lease(read: &mut Reader<'_>) -> Option<LeaseConfig> {
-    let url = read.url("url", REDIS_URL, check_redis_url);
+    // The parameters come first: their refusal names the nearest one.
+    let url = read.url("url", REDIS_URL, |text| url_parameters::of_redis(text).and_then(|()| check_redis_url(text)));
     let tls_ca = read.file("tls_ca");
     let redis = read.word("provider", &[("table", false), ("redis", true)]);
     let ttl = read.time("ttl", SECOND..=10 * MINUTE);

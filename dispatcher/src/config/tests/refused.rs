@@ -40,7 +40,19 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ),
     (
         "[lease]\nurl = \"redis+sentinel://one/shop?sentinel_password=s3cret&x=1\"",
-        &["lease.url = \"redis+sentinel://one/shop?sentinel_password=***&x=1\"", "only sentinel_user"],
+        &[
+            "lease.url = \"redis+sentinel://one/shop?sentinel_password=***&x=1\"",
+            "`x` is no parameter",
+            "sentinel_user",
+        ],
+    ),
+    (
+        "[lease]\nurl = \"redis://cache?timeout=5&ssl=true\"",
+        &[
+            "lease.url = \"redis://cache?timeout=5&ssl=true\"",
+            "`timeout` is no parameter of a URL of Redis",
+            "leave it out",
+        ],
     ),
     ("[lease]\nurl = \"redis://cache/first\"", &["lease.url", "the database after the / is not a number"]),
     ("[lease]\nurl = \"redis://cache\"\ntls_ca = \"ca.pem\"", &["lease.tls_ca = \"ca.pem\"", "rediss://"]),
@@ -64,6 +76,15 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[retry]\nbase = \"2h\"", &["retry.base = \"2h\"", "longer than `max`"]),
     ("[retry]\nmax_attempts = 40000", &["from 1 to 32767"]),
     // URLs and addresses.
+    (
+        "[database]\nurl = \"mysql://me:s3cret@db/shop?sslMode=VERIFY_IDENTITY\"",
+        &[
+            "database.url = \"mysql://me:***@db/shop?",
+            "`sslMode` is no parameter of a URL of MySQL",
+            "did you mean ssl-mode?",
+        ],
+    ),
+    ("[database]\nurl = \"postgres://me:12#s3cret@db/shop\"", &["database.url", "it has a fragment", "write # as %23"]),
     ("[database]\nurl = \"jdbc:mysql://db/shop\"", &["JDBC", "leave out \"jdbc:\"", "mysql://"]),
     ("[database]\nurl = \"oracle://db/shop\"", &["not supported", "sqlite://PATH", "postgres://", "mysql://"]),
     ("[database]\nurl = \"outbox.db\"", &["sqlite://PATH"]),

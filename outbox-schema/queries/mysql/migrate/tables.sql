@@ -6,4 +6,5 @@ SELECT EXISTS (SELECT 1 FROM information_schema.tables
        EXISTS (SELECT 1 FROM information_schema.tables
                WHERE table_schema = DATABASE() AND table_name = 'outbox_new')
            OR EXISTS (SELECT 1 FROM information_schema.routines
-                      WHERE routine_schema = DATABASE() AND routine_name = 'outbox_enqueue') AS remains
+                      WHERE routine_schema = DATABASE() AND routine_name = 'outbox_enqueue') AS remains,
+       TRUE AS readable

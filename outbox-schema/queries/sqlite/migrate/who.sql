@@ -1,0 +1,2 @@
+-- SQLite has no roles.
+SELECT '' AS role, '' AS place
