@@ -7,14 +7,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     cargo build --release --locked --package outbox-cli --bin outbox \
     && cp target/release/outbox /outbox
 
-# Only `--target fcm-stand-in` builds this.
-FROM builder AS fcm-stand-in-builder
-RUN --mount=type=cache,target=/usr/local/cargo/registry \
-    --mount=type=cache,target=/src/target \
-    cargo build --release --locked --package outbox-tests --bin fcm-stand-in \
-    && cp target/release/fcm-stand-in /fcm-stand-in
-
-FROM debian:bookworm-slim AS outbox
+FROM debian:bookworm-slim
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
@@ -34,17 +27,3 @@ HEALTHCHECK --interval=5s --timeout=5s --start-period=10s CMD ["outbox", "health
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["outbox"]
 CMD ["run"]
-
-# What stands in for FCM in the fleet of docker-compose.yml. It has `outbox` too, which asks how it is.
-FROM outbox AS fcm-stand-in
-COPY --from=fcm-stand-in-builder /fcm-stand-in /usr/local/bin/fcm-stand-in
-# Made by its user, who may then write to a volume that is mounted here.
-RUN mkdir fcm-stand-in
-# Its ports are arguments, so docker-compose.yml has its health check.
-HEALTHCHECK NONE
-# It handles that one only, and as process 1 all others that have no handler pass it by.
-STOPSIGNAL SIGINT
-ENTRYPOINT ["fcm-stand-in"]
-
-# The last stage is what `docker build .` makes.
-FROM outbox

@@ -13,7 +13,6 @@ pub mod application;
 pub mod conformance;
 mod eventually;
 pub mod faults;
-pub mod fcm;
 pub mod fleet;
 pub mod invariants;
 mod outbox_bin;
@@ -27,3 +26,4 @@ pub mod transcript;
 
 pub use eventually::eventually;
 pub use outbox_bin::{outbox_binary, outbox_binary_with_fault_points};
+pub use outbox_demo::fcm;

@@ -5,6 +5,7 @@
 
 mod audit;
 mod crash;
+pub mod fcm;
 mod fleet;
 mod ledger;
 mod manner;
@@ -65,6 +66,10 @@ enum DemoCommand {
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
         listen: SocketAddr,
     },
+    /// Only a stand-in for FCM and for Google's token endpoint, as strict as they are. docs/fcm.md.
+    ///
+    /// It writes a key file and the certificate of its authority, and prints the channel that uses them.
+    Fcm(fcm::FcmArgs),
 }
 
 /// Runs the demo, or its receiver. No process that it started outlives it, also after an error.
@@ -75,6 +80,11 @@ pub async fn demo(args: DemoArgs) -> anyhow::Result<ExitCode> {
                 served = receiver::serve(listen) => served?,
                 stopped = stopped() => stopped?,
             }
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(DemoCommand::Fcm(args)) => {
+            let _stand_in = fcm::serve(args)?;
+            stopped().await?;
             Ok(ExitCode::SUCCESS)
         }
         None => {

@@ -26,7 +26,7 @@ struct Compose {
 #[serde(deny_unknown_fields)]
 struct Service {
     image: String,
-    build: Option<Build>,
+    build: Option<String>,
     pull_policy: Option<String>,
     #[serde(default)]
     command: Vec<String>,
@@ -47,13 +47,6 @@ struct Service {
     cap_drop: Vec<String>,
     #[serde(default)]
     security_opt: Vec<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged)]
-enum Build {
-    LastStage(String),
-    Stage { context: String, target: String },
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -273,12 +266,12 @@ fn texts(networks: &[impl ToString]) -> Vec<String> {
 fn services_of_ours_run_images_that_are_built_once_without_rights_they_do_not_need() {
     let compose = compose();
     assert_eq!(compose.name, IMAGE);
-    let builds = compose.services.values().filter_map(|service| Some((&service.image, service.build.as_ref()?)));
-    let builds: Vec<_> = builds.collect();
-    let images: BTreeMap<_, _> = builds.iter().copied().collect();
-    assert_eq!(images.len(), builds.len(), "several builds of one tag are in each other's way");
-    assert_eq!(images[&IMAGE.to_owned()], &Build::LastStage(".".to_owned()));
-    for (name, service) in compose.services.iter().filter(|(_, service)| images.contains_key(&service.image)) {
+    let builds = compose.services.values().filter(|service| service.build.is_some());
+    assert_eq!(
+        builds.map(|service| (&*service.image, service.build.as_deref())).collect::<Vec<_>>(),
+        [(IMAGE, Some("."))]
+    );
+    for (name, service) in compose.services.iter().filter(|(_, service)| service.image == IMAGE) {
         assert_eq!(service.pull_policy.as_deref(), Some("never"), "{name} would run somebody else's image");
         assert!(service.read_only, "{name}");
         assert_eq!(service.cap_drop, ["ALL"], "{name}");
@@ -290,26 +283,17 @@ fn services_of_ours_run_images_that_are_built_once_without_rights_they_do_not_ne
     }
 }
 
-/// The lines of a stage of Dockerfile, by its name.
-fn stage(name: &str) -> String {
+/// What the last line of Dockerfile with that word says.
+fn said(word: &str) -> Option<String> {
     let dockerfile = text("Dockerfile");
-    let (_, stage) = dockerfile.split_once(&format!(" AS {name}\n")).unwrap_or_else(|| panic!("no stage {name}"));
-    stage.split("\nFROM ").next().unwrap_or_default().to_owned()
-}
-
-/// What the last line of a stage with that word says.
-fn said<'a>(stage: &'a str, word: &str) -> Option<&'a str> {
-    stage.lines().rev().find_map(|line| line.strip_prefix(word)).map(str::trim)
+    dockerfile.lines().rev().find_map(|line| line.strip_prefix(word)).map(|rest| rest.trim().to_owned())
 }
 
 #[test]
 fn the_image_runs_as_nobody_in_particular_and_is_stopped_by_one_signal_only() {
-    assert!(text("Dockerfile").ends_with("\nFROM outbox\n"), "another image than `outbox` is built");
-    let outbox = stage("outbox");
-    let said = |word| said(&outbox, word);
-    let user = said("USER ").unwrap().split(':').next().unwrap();
-    assert_ne!(user.parse::<u32>().unwrap(), 0);
-    assert_eq!(said("ENTRYPOINT "), Some(r#"["outbox"]"#));
-    assert_eq!(said("CMD "), Some(r#"["run"]"#));
-    assert_eq!(said("STOPSIGNAL "), Some("SIGTERM"), "a SIGHUP by Docker would switch the restarts off");
+    let user = said("USER ").unwrap();
+    assert_ne!(user.split(':').next().unwrap().parse::<u32>().unwrap(), 0);
+    assert_eq!(said("ENTRYPOINT ").as_deref(), Some(r#"["outbox"]"#));
+    assert_eq!(said("CMD ").as_deref(), Some(r#"["run"]"#));
+    assert_eq!(said("STOPSIGNAL ").as_deref(), Some("SIGTERM"), "a SIGHUP by Docker would switch the restarts off");
 }

@@ -3,18 +3,20 @@
 use std::process::Stdio;
 
 use outbox_dispatcher::config::ChannelKind;
-use outbox_tests::{eventually, servers};
+use outbox_tests::{eventually, outbox_binary, servers};
 use rustix::process::Signal;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use super::{Build, HealthCheck, Service, compose, dispatchers, said, settings, stage, subnets, text, texts};
+use super::{HealthCheck, Service, compose, dispatchers, said, settings, subnets, text, texts};
 use crate::outboxes::Outbox;
 use crate::program::{PATIENCE, Program};
 
-/// Where it writes what the dispatchers read, unless it is told otherwise.
+/// Where it writes what the dispatchers read, and where it listens, unless it is told otherwise.
 const DIRECTORY: &str = "fcm-stand-in";
+const PORT: u16 = 8443;
+const CONTROL_PORT: u16 = 8480;
 
 /// What follows a flag in a service's command.
 fn argument<'a>(service: &'a Service, flag: &str) -> &'a str {
@@ -26,8 +28,7 @@ fn argument<'a>(service: &'a Service, flag: &str) -> &'a str {
 fn the_channel_for_pushes_reaches_the_stand_in_and_reads_the_files_that_it_writes() {
     let compose = compose();
     let fcm = &compose.services["fcm"];
-    assert_eq!(fcm.build, Some(Build::Stage { context: ".".to_owned(), target: DIRECTORY.to_owned() }));
-    assert_eq!(said(&stage(DIRECTORY), "ENTRYPOINT "), Some(r#"["fcm-stand-in"]"#));
+    assert_eq!(fcm.command[..2], ["demo", "fcm"]);
     let (_, dispatcher) = dispatchers(&compose)[0];
     let config = settings(dispatcher);
     let Some(ChannelKind::Fcm(channel)) = config.channels.get("push").map(|channel| &channel.kind) else {
@@ -35,16 +36,14 @@ fn the_channel_for_pushes_reaches_the_stand_in_and_reads_the_files_that_it_write
     };
     assert_eq!(argument(fcm, "--host"), "fcm", "its service is called otherwise");
     assert_eq!(argument(fcm, "--listen"), "0.0.0.0", "others would not reach it");
-    assert_eq!(channel.base_url, format!("https://fcm:{}", argument(fcm, "--port")));
+    assert_eq!(channel.base_url, format!("https://fcm:{PORT}"));
     assert_eq!(texts(&channel.allow_networks), subnets(&compose));
-    let control = argument(fcm, "--control-port");
-    assert_eq!(fcm.ports, [format!("127.0.0.1:{control}:{control}")]);
+    assert_eq!(fcm.ports, [format!("127.0.0.1:{CONTROL_PORT}:{CONTROL_PORT}")]);
 
-    let outbox = stage("outbox");
-    let mount = format!("{DIRECTORY}:{}/{DIRECTORY}", said(&outbox, "WORKDIR ").unwrap());
+    // Its home, where its user may write, and from where the dispatchers read.
+    let mount = format!("fcm:{}", said("WORKDIR ").unwrap());
     assert_eq!(fcm.volumes, std::slice::from_ref(&mount));
     assert!(dispatcher.volumes.contains(&format!("{mount}:ro")));
-    assert!(stage(DIRECTORY).contains(&format!("\nRUN mkdir {DIRECTORY}\n")), "its user could not write there");
     assert_eq!(channel.credentials, format!("{DIRECTORY}/service-account.json"));
     assert_eq!(channel.tls_ca, format!("{DIRECTORY}/ca.pem"));
 }
@@ -62,12 +61,12 @@ impl StandIn {
         let here = |word: &String| match word.as_str() {
             "0.0.0.0" => "127.0.0.1".to_owned(),
             "fcm" => "localhost".to_owned(),
-            word if word == argument(service, "--port") => ports[0].to_owned(),
-            word if word == argument(service, "--control-port") => ports[1].to_owned(),
             word => word.to_owned(),
         };
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fcm-stand-in"));
-        command.args(service.command.iter().map(here)).current_dir(program.path("."));
+        let mut command = Command::new(outbox_binary());
+        let (subcommand, arguments) = service.command.split_at(2);
+        command.args(subcommand).args(arguments.iter().map(here)).current_dir(program.path("."));
+        command.args(["--json", "--port", ports[0], "--control-port", ports[1]]);
         let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
         let line = BufReader::new(process.stdout.take().unwrap()).lines().next_line().await.unwrap();
         let places = serde_json::from_str(&line.expect("it says where it is")).unwrap();
@@ -93,7 +92,7 @@ impl StandIn {
     /// Asks it as the service's health check does.
     async fn is_healthy(&self, service: &Service, program: &Program) {
         let HealthCheck::Asked(health) = &service.healthcheck else { panic!("nobody asks it") };
-        let control = format!("http://127.0.0.1:{}", argument(service, "--control-port"));
+        let control = format!("http://127.0.0.1:{CONTROL_PORT}");
         let words: Vec<_> = health.test.iter().map(|word| word.replace(&control, self.control())).collect();
         let ["CMD", "outbox", arguments @ ..] = &words.iter().map(String::as_str).collect::<Vec<_>>()[..] else {
             panic!("it is asked {words:?}")
@@ -131,7 +130,7 @@ async fn a_push_arrives_at_the_stand_in_of_the_compose_file_also_after_it_was_st
     let outbox = Outbox::open(servers::postgres().await.database().await).await;
     let program = Program::new(&outbox.test.url, "");
     let stand_in = StandIn::start(fcm, &program, ["0", "0"]).await;
-    let base_url = format!("https://fcm:{}", argument(fcm, "--port"));
+    let base_url = format!("https://fcm:{PORT}");
     let settings = text("docker/outbox.toml").replace(&base_url, stand_in.base_url());
     let loopback = r#""127.0.0.0/8", "::1/128""#;
     let settings = settings.replace(&format!("{:?}", subnets(&compose)[0]), loopback);

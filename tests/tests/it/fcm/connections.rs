@@ -47,7 +47,8 @@ async fn a_server_that_goes_away_under_load_fails_no_push_and_makes_no_duplicate
 /// Some requests wait on a connection for their turn when it ends.
 #[tokio::test]
 async fn a_server_that_takes_few_at_a_time_and_goes_away_leaves_no_push_in_doubt() {
-    let stand_in = StandIn::start(&Options { latency: Duration::from_millis(50), streams: 10, ..Options::default() });
+    let stand_in =
+        StandIn::start(&Options { latency: Duration::from_millis(50), streams: 10, ..Options::default() }).unwrap();
     let outbox = super::outbox().await;
     push(&outbox, "push", (0..PUSHES).map(|number| format!("device-{number}"))).await;
     let replica = Program::new(&outbox.test.url, &stand_in.channel("push")).start_for_good();
@@ -60,7 +61,8 @@ async fn a_server_that_takes_few_at_a_time_and_goes_away_leaves_no_push_in_doubt
 
 #[tokio::test]
 async fn a_push_that_its_connection_does_not_take_goes_over_another_one() {
-    let stand_in = StandIn::start(&Options { latency: Duration::from_secs(10), streams: 1, ..Options::default() });
+    let stand_in =
+        StandIn::start(&Options { latency: Duration::from_secs(10), streams: 1, ..Options::default() }).unwrap();
     let outbox = super::outbox().await;
     push(&outbox, "push", (0..2).map(|number| format!("device-{number}"))).await;
     let replica = Program::new(&outbox.test.url, &stand_in.channel("push")).start_for_good();

@@ -19,7 +19,7 @@ use crate::outboxes::Outbox;
 use crate::program::PATIENCE;
 
 fn stand_in(latency: Duration) -> StandIn {
-    StandIn::start(&Options { latency, ..Options::default() })
+    StandIn::start(&Options { latency, ..Options::default() }).unwrap()
 }
 
 /// An outbox of the database that most people have.

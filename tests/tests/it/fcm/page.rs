@@ -19,7 +19,8 @@ fn block(language: &str, n: usize) -> &'static str {
 #[tokio::test]
 async fn a_push_without_a_firebase_project_goes_as_the_page_says() {
     let program = Program::new(&servers::sqlite().url, "");
-    let stand_in = StandIn::start(&Options { directory: Some(program.path("fcm-stand-in")), ..Options::default() });
+    let stand_in =
+        StandIn::start(&Options { directory: Some(program.path("fcm-stand-in")), ..Options::default() }).unwrap();
     let places = stand_in.places();
     let with_ports = |text: &str| {
         let control = places.control.trim_end_matches("/control");

@@ -23,12 +23,11 @@ use super::lingering::Lingering;
 use super::shared::Shared;
 
 pub(super) async fn listen(
-    listener: std::net::TcpListener,
+    listener: TcpListener,
     tls: Option<(TlsAcceptor, u32)>,
     routes: Router,
     shared: Arc<Shared>,
 ) {
-    let listener = TcpListener::from_std(listener).unwrap();
     loop {
         // Out of file descriptors, perhaps: others may end.
         let Ok((stream, _)) = listener.accept().await else {

@@ -1,5 +1,5 @@
-//! A stand-in for FCM and for Google's token endpoint, as strict as they are: for tests, and for people without a
-//! Firebase project (docs/fcm.md).
+//! `outbox demo fcm`: a stand-in for FCM and for Google's token endpoint, as strict as they are, for tests and for people
+//! without a Firebase project (docs/fcm.md).
 //!
 //! Sends go over TLS, with HTTP/2 and 100 requests at a time on a connection. Access tokens are given for assertions that
 //! the service account has signed, and are asked for with each send. A message is refused that FCM would refuse, and how
@@ -8,6 +8,7 @@
 
 mod answer;
 mod certificate;
+mod command;
 mod connections;
 mod lingering;
 mod message;
@@ -17,16 +18,19 @@ mod shared;
 mod tokens;
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
 use serde::Serialize;
 use tempfile::TempDir;
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 pub use self::answer::MANNERS;
+pub(crate) use self::command::{FcmArgs, serve};
 use self::shared::Shared;
 pub use self::shared::{Behaviour, Counts, Quota, Received, Shown};
 pub use self::tokens::PROJECT;
@@ -84,6 +88,19 @@ pub struct Places {
     pub control: String,
 }
 
+impl Places {
+    /// The settings of a channel of that name, in TOML.
+    fn channel(&self, name: &str) -> String {
+        let Self { base_url, credentials, tls_ca, .. } = self;
+        format!(
+            "[channels.{name}]\nkind = \"fcm\"\nbase_url = \"{base_url}\"\ncredentials = \"{}\"\ntls_ca = \"{}\"\n\
+             allow_networks = [\"127.0.0.0/8\", \"::1/128\"]\n",
+            credentials.display(),
+            tls_ca.display()
+        )
+    }
+}
+
 /// It ends when this is dropped.
 #[derive(Debug)]
 pub struct StandIn {
@@ -94,37 +111,37 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// Starts it.
+    /// Listens, and writes its key file and its certificate.
     ///
-    /// # Panics
-    /// Where it cannot listen or write its files.
-    pub fn start(options: &Options) -> Self {
-        let temporary = options.directory.is_none().then(|| tempfile::tempdir().unwrap());
+    /// # Errors
+    /// A port that is taken, or a directory that cannot be written.
+    pub fn start(options: &Options) -> anyhow::Result<Self> {
+        let temporary = if options.directory.is_none() { Some(tempfile::tempdir()?) } else { None };
         let directory = match (&options.directory, &temporary) {
             (Some(directory), _) => directory.clone(),
             (None, temporary) => temporary.as_ref().map(|directory| directory.path().to_owned()).unwrap_or_default(),
         };
-        std::fs::create_dir_all(&directory).unwrap();
-        let (sends, port) = bind((options.listen, options.port).into());
-        let (control, control_port) = bind((options.listen, options.control_port).into());
+        std::fs::create_dir_all(&directory)
+            .with_context(|| format!("the directory {} cannot be made", directory.display()))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let _entered = runtime.enter();
+        let (sends, port) = bind((options.listen, options.port).into())?;
+        let (control, control_port) = bind((options.listen, options.control_port).into())?;
         let control_url = format!("http://{}:{control_port}", options.host);
-        let tokens = Tokens::new(format!("{control_url}/token"), Duration::from_hours(1));
+        let tokens = Tokens::new(format!("{control_url}/token"), Duration::from_hours(1))?;
         let shared = Shared::new(tokens, options.latency);
         let names = [options.host.clone(), "localhost".to_owned(), "127.0.0.1".to_owned()];
-        let (tls, authority) = certificate::acceptor(&names, &directory);
-        let file = |name: &str, text: &str| {
-            let path = directory.join(name);
-            write(&path, text);
-            path
-        };
+        let (tls, authority) = certificate::acceptor(&names, &directory)?;
+        let (credentials, tls_ca) = (directory.join("service-account.json"), directory.join("ca.pem"));
+        write(&credentials, &shared.key_file())?;
+        write(&tls_ca, &authority)?;
         let places = Places {
             base_url: format!("https://{}:{port}", options.host),
-            credentials: file("service-account.json", &shared.key_file()),
-            tls_ca: file("ca.pem", &authority),
+            credentials,
+            tls_ca,
             project_id: PROJECT,
             control: format!("{control_url}/control"),
         };
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         runtime.spawn(connections::listen(
             sends,
             Some((tls, options.streams)),
@@ -132,7 +149,7 @@ impl StandIn {
             shared.clone(),
         ));
         runtime.spawn(connections::listen(control, None, routes::control(shared.clone()), shared.clone()));
-        Self { places, shared, runtime: Some(runtime), _directory: temporary }
+        Ok(Self { places, shared, runtime: Some(runtime), _directory: temporary })
     }
 
     /// Where it is.
@@ -142,14 +159,7 @@ impl StandIn {
 
     /// The settings of a channel of that name, in TOML.
     pub fn channel(&self, name: &str) -> String {
-        let Places { base_url, credentials, tls_ca, .. } = &self.places;
-        let quoted = |path: &Path| path.display().to_string();
-        format!(
-            "[channels.{name}]\nkind = \"fcm\"\nbase_url = \"{base_url}\"\ncredentials = \"{}\"\ntls_ca = \"{}\"\n\
-             allow_networks = [\"127.0.0.0/8\", \"::1/128\"]\n",
-            quoted(credentials),
-            quoted(tls_ca)
-        )
+        self.places.channel(name)
     }
 
     /// Behaves like this from now on.
@@ -178,15 +188,15 @@ impl StandIn {
     }
 }
 
-fn write(path: &Path, text: &str) {
-    std::fs::write(path, text).unwrap_or_else(|error| panic!("{} cannot be written: {error}", path.display()));
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
 }
 
-fn bind(address: SocketAddr) -> (TcpListener, u16) {
-    let listener = TcpListener::bind(address).unwrap_or_else(|error| panic!("cannot listen at {address}: {error}"));
-    listener.set_nonblocking(true).unwrap();
-    let port = listener.local_addr().unwrap().port();
-    (listener, port)
+fn bind(address: SocketAddr) -> anyhow::Result<(TcpListener, u16)> {
+    let listener = std::net::TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
+    listener.set_nonblocking(true)?;
+    let port = listener.local_addr()?.port();
+    Ok((TcpListener::from_std(listener)?, port))
 }
 
 impl Drop for StandIn {

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 
-/// The service account's key. Whoever reads this has it: nothing but this stand-in trusts it.
-const KEY: &str = include_str!("../../../adapters/tests/it/service_account.pem");
+/// The service account's key, as that of the demo. Whoever reads this has it: nothing but this stand-in trusts it.
+const KEY: &str = include_str!("../throw_away_key.pem");
 
 /// The project of the service account.
 pub const PROJECT: &str = "demo-project";
@@ -32,11 +32,13 @@ pub(super) struct Tokens {
     pub(super) asked: usize,
     issued: usize,
     valid: HashMap<String, Instant>,
+    public_key: UnparsedPublicKey<Vec<u8>>,
 }
 
 impl Tokens {
-    pub(super) fn new(uri: String, lifetime: Duration) -> Self {
-        Self { uri, lifetime, is_down: false, asked: 0, issued: 0, valid: HashMap::new() }
+    pub(super) fn new(uri: String, lifetime: Duration) -> anyhow::Result<Self> {
+        let public_key = public_key()?;
+        Ok(Self { uri, lifetime, is_down: false, asked: 0, issued: 0, valid: HashMap::new(), public_key })
     }
 
     /// The file that the Firebase console would give out.
@@ -82,7 +84,7 @@ impl Tokens {
             return Err("alg is not RS256".to_owned());
         }
         let signature = decoded(signature)?;
-        public_key().verify(signed.as_bytes(), &signature).map_err(|_| "Invalid JWT Signature.")?;
+        self.public_key.verify(signed.as_bytes(), &signature).map_err(|_| "Invalid JWT Signature.")?;
         let claims = part(claims)?;
         let time = |name: &str| claims[name].as_u64().ok_or_else(|| format!("{name} is missing"));
         let (issued, expires) = (time("iat")?, time("exp")?);
@@ -121,8 +123,8 @@ fn decoded(encoded: &str) -> Result<Vec<u8>, String> {
     URL_SAFE_NO_PAD.decode(encoded.trim_end_matches('=')).map_err(|error| error.to_string())
 }
 
-fn public_key() -> UnparsedPublicKey<Vec<u8>> {
-    let der = PrivatePkcs8KeyDer::from_pem_slice(KEY.as_bytes()).unwrap();
-    let pair = RsaKeyPair::from_pkcs8(der.secret_pkcs8_der()).unwrap();
-    UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, pair.public_key().as_ref().to_vec())
+fn public_key() -> anyhow::Result<UnparsedPublicKey<Vec<u8>>> {
+    let der = PrivatePkcs8KeyDer::from_pem_slice(KEY.as_bytes())?;
+    let pair = RsaKeyPair::from_pkcs8(der.secret_pkcs8_der()).map_err(anyhow::Error::msg)?;
+    Ok(UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, pair.public_key().as_ref().to_vec()))
 }
