@@ -93,7 +93,7 @@ async fn the_first_message_of_the_readme_arrives() {
     // A person's shell keeps the receiver until it is closed.
     let said = typed(&format!("trap 'kill %1' EXIT\n{commands}"), &home, false).await;
     assert!(said.contains("SUCCESS"), "{said}");
-    assert!(said.contains("/hello"), "{said}");
+    assert!(said.contains("messages         1"), "{said}");
 }
 
 /// An outbox, and names of roles that no other test has.
