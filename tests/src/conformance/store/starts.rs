@@ -111,8 +111,8 @@ pub async fn a_walk_that_leaves_a_row_is_followed_by_one_that_begins_before_it(o
     assert_eq!(ids(&outbox.store.claim(&term, &next).await.unwrap().messages), [left]);
 }
 
-/// They may be very many, and are not to be passed over in each claim. What there was no room for stands before the start, whoever's turn
-/// it was.
+/// They may be very many, and are not to be passed over in each claim. What there was no room for stands before the start,
+/// whoever's turn it was.
 pub async fn a_walk_passes_over_what_closed_destinations_have_only_once(outbox: &Outbox) {
     let channels = [http()];
     let due = ("available_at", long_ago(outbox));
