@@ -38,7 +38,7 @@ pub enum Again {
         /// Whether an attempt before the redrive had delivered the message, or may have.
         after_doubt: bool,
     },
-    /// An operator gave the message another content, and so another key.
+    /// An operator gave the message another content. The keys are the same where it kept its own.
     Edited { at: String, by: String, old_key: String, new_key: String },
     /// The delivery that finished the message. A plain success keeps no record of its poller.
     Accepted {
@@ -86,6 +86,13 @@ impl fmt::Display for Again {
                     true => write!(f, ", after an attempt that delivered it or may have."),
                     false => write!(f, "."),
                 }
+            }
+            Self::Edited { at, by, old_key, new_key } if old_key == new_key => {
+                write!(
+                    f,
+                    "{by} edited its target or headers at {}; it kept its idempotency key {old_key}.",
+                    to_the_second(at)
+                )
             }
             Self::Edited { at, by, old_key, new_key } => {
                 write!(f, "{by} edited it at {}: attempts since then carry the ", to_the_second(at))?;

@@ -196,12 +196,8 @@ fn refused(attempt: &AttemptEntry) -> Option<Again> {
 fn edited(entry: &AuditEntry) -> Option<Again> {
     let details: serde_json::Value = serde_json::from_str(entry.details.as_deref()?).ok()?;
     let key = |name: &str| details[name].as_str().map(str::to_owned);
-    Some(Again::Edited {
-        at: entry.at.clone(),
-        by: entry.who.clone(),
-        old_key: key("idempotency_key")?,
-        new_key: key("new_idempotency_key")?,
-    })
+    let (at, by) = (entry.at.clone(), entry.who.clone());
+    Some(Again::Edited { at, by, old_key: key("idempotency_key")?, new_key: key("new_idempotency_key")? })
 }
 
 /// The delivery that made the message `SUCCESS`.

@@ -24,6 +24,11 @@ pub enum Refusal {
     /// A poller or an operator has decided about the message since the operator looked at it.
     #[error("it has changed meanwhile: look at it again")]
     Changed,
+    /// Another payload under the same idempotency key.
+    #[error(
+        "its payload would change: a receiver that knows its key would not look at the new one, so leave keep-key out"
+    )]
+    PayloadUnderOldKey,
 }
 
 /// A message that was left unchanged.
@@ -61,7 +66,7 @@ pub enum Edited {
         id: MessageId,
         /// The idempotency key before the edit.
         old_key: String,
-        /// The idempotency key from now on.
+        /// The idempotency key from now on. The same where it was kept.
         new_key: String,
     },
     /// Nothing was changed.

@@ -19,6 +19,7 @@ pub struct Revised {
     target: String,
     payload: String,
     headers: BTreeMap<String, String>,
+    keeps_key: bool,
 }
 
 impl Revised {
@@ -34,7 +35,19 @@ impl Revised {
     ) -> Result<Self, InvalidMessage> {
         let message = NewMessage::new(channel, target, payload);
         headers.iter().fold(message, |message, (name, value)| message.header(name, value)).validate()?;
-        Ok(Self { target: target.to_owned(), payload: payload.to_owned(), headers })
+        Ok(Self { target: target.to_owned(), payload: payload.to_owned(), headers, keeps_key: false })
+    }
+
+    /// The same, where the message keeps its idempotency key if `keeps` is true. Only target and headers may then differ: an
+    /// edit of the payload is refused.
+    #[must_use]
+    pub fn keeping_key(self, keeps: bool) -> Self {
+        Self { keeps_key: keeps, ..self }
+    }
+
+    /// Whether the message keeps its idempotency key.
+    pub fn keeps_key(&self) -> bool {
+        self.keeps_key
     }
 
     /// The target.
@@ -69,6 +82,7 @@ impl std::fmt::Debug for Revised {
 #[derive(Serialize)]
 struct Overwritten<'a> {
     idempotency_key: &'a str,
+    /// The same as `idempotency_key` where the message kept it.
     new_idempotency_key: &'a str,
     revision: i32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,8 +124,18 @@ async fn edit_in(
     if before.revision != revision {
         return refused(Refusal::Changed);
     }
-    let new_key = Uuid::now_v7().to_string();
-    write(connection, &before, revised, &new_key, author).await?;
+    if !revised.keeps_key {
+        let new_key = Uuid::now_v7().to_string();
+        write(connection, &before, revised, &new_key, author).await?;
+        return Ok(Edited::Done { id, old_key: before.idempotency_key, new_key });
+    }
+    // Space around the JSON text means nothing, and stays as it is: a signature may cover it.
+    if revised.payload.trim() != before.payload.trim() {
+        return refused(Refusal::PayloadUnderOldKey);
+    }
+    let revised = Revised { payload: before.payload.clone(), ..revised.clone() };
+    write(connection, &before, &revised, &before.idempotency_key, author).await?;
+    let new_key = before.idempotency_key.clone();
     Ok(Edited::Done { id, old_key: before.idempotency_key, new_key })
 }
 

@@ -234,6 +234,9 @@ async fn pages_lead_to_each_other_and_what_is_refused_names_the_message() {
     let old = r#"{"revision": 0, "target": "/", "payload": {}}"#;
     let (status, _, problem) = stage.ask("POST", "messages/1/edit", "s3cret-operate", Some(old)).await;
     assert_eq!((status, &problem["refused"]["because"]), (409, &json!("changed")));
+    let other = r#"{"revision": 1, "target": "/", "payload": {"other": 1}, "keep_key": true}"#;
+    let (status, _, problem) = stage.ask("POST", "messages/1/edit", "s3cret-operate", Some(other)).await;
+    assert_eq!((status, &problem["refused"]["because"]), (409, &json!("payload_under_old_key")));
     let invalid = r#"{"revision": 1, "target": "http://me:pw@shop/", "payload": {}}"#;
     let (status, _, problem) = stage.ask("POST", "messages/1/edit", "s3cret-operate", Some(invalid)).await;
     assert_eq!((status, &problem["type"]), (422, &json!("urn:outbox:problem:invalid-message")));

@@ -277,6 +277,31 @@ async fn a_message_that_waits_is_cancelled_and_never_sent() {
 }
 
 #[tokio::test]
+async fn an_edit_of_target_or_headers_keeps_the_key_where_it_is_asked_to_and_one_of_the_payload_cannot() {
+    for outbox in outboxes::each().await {
+        let id = dead(&outbox, &[message("a").header("X-Tenant", "7").json(&serde_json::json!({ "b": 2, "a": 1 }))])
+            .await[0];
+        let before = record(&outbox, id).await;
+        let keeping = |payload: &str| {
+            Revised::new("http", "https://new.example/hook", payload, BTreeMap::new()).unwrap().keeping_key(true)
+        };
+        let refused = outbox.database.edit(id, 1, &keeping("2"), &ada("")).await.unwrap();
+        assert_eq!(refused, Edited::Refused(skipped(id, Refusal::PayloadUnderOldKey)));
+        assert_eq!(record(&outbox, id).await.audit.len(), before.audit.len());
+
+        let spaced = format!(" {}\n", before.payload);
+        let edited = outbox.database.edit(id, 1, &keeping(&spaced), &ada("it has moved")).await.unwrap();
+        assert_eq!(edited, Edited::Done { id, old_key: "a".to_owned(), new_key: "a".to_owned() });
+        let found = record(&outbox, id).await;
+        assert_eq!((found.idempotency_key.as_str(), found.revision, &found.headers), ("a", 2, &None));
+        assert_eq!((found.target.as_str(), found.status.as_str()), ("https://new.example/hook", "DEAD"));
+        let details: serde_json::Value = serde_json::from_str(found.audit[0].details.as_ref().unwrap()).unwrap();
+        assert_eq!((&details["idempotency_key"], &details["new_idempotency_key"]), (&"a".into(), &"a".into()));
+        assert_eq!((&details["headers"]["X-Tenant"], details.get("payload").is_none()), (&"7".into(), true));
+    }
+}
+
+#[tokio::test]
 async fn an_edited_dead_letter_has_a_new_key_and_the_audit_remembers_what_it_was() {
     for outbox in outboxes::each().await {
         let id = dead(&outbox, &[message("a").header("X-Tenant", "7").json(&1)]).await[0];

@@ -274,12 +274,16 @@ async fn a_dead_letter_is_mended_and_delivered_under_a_new_key() {
         assert!(dropped.contains("-header x-tenant: 8\n") && dropped.contains("dead-letters redrive"), "{dropped}");
 
         let id = outbox.number("SELECT id FROM outbox").await.to_string();
+        let kept = ["dead-letters", "edit", &id, "--header", "X-Tenant=9", "--keep-key", "--yes"];
+        let kept = program.run(&kept).await.done();
+        assert!(kept.contains("keeps its idempotency key"), "{kept}");
         program.run(&["dead-letters", "redrive", &id]).await.done();
         program.deliver().await;
         let shown = program.run(&["messages", "show", &id, "--json"]).await.json();
-        assert_eq!((&shown["status"], &shown["headers"]), (&"SUCCESS".into(), &json!(null)));
+        let headers: serde_json::Value = serde_json::from_str(shown["headers"].as_str().unwrap()).unwrap();
+        assert_eq!((&shown["status"], headers), (&"SUCCESS".into(), json!({ "X-Tenant": "9" })));
         let actions: Vec<_> = shown["audit"].as_array().unwrap().iter().map(|entry| &entry["action"]).collect();
-        assert_eq!(actions, ["edit", "edit", "redrive"]);
+        assert_eq!(actions, ["edit", "edit", "edit", "redrive"]);
         assert_eq!(sink.keys()[shown["idempotency_key"].as_str().unwrap()], 1);
     }
 }

@@ -36,6 +36,7 @@ impl ByHand for Replica {
             target: revised.target().to_owned(),
             payload: payload.map_err(|error| DeskError::Elsewhere(Box::new(error)))?,
             headers: revised.headers().clone(),
+            keep_key: revised.keeps_key(),
             author: author.into(),
         };
         unless_refused(self.change(&format!("messages/{id}/edit"), &body).await, Edited::Refused)

@@ -50,6 +50,9 @@ pub(crate) struct EditArgs {
     /// A header to take away. May be repeated.
     #[arg(long = "drop-header", value_name = "NAME", group = "change")]
     drop_headers: Vec<String>,
+    /// Keep the idempotency key, so that receivers recognise the message. Only where the payload stays as it is.
+    #[arg(long, conflicts_with = "payload")]
+    keep_key: bool,
     /// Do not ask.
     #[arg(long)]
     yes: bool,
@@ -67,6 +70,7 @@ pub(super) struct Change {
     move_target: Option<(String, String)>,
     headers: Vec<(String, String)>,
     drop_headers: Vec<String>,
+    keep_key: bool,
 }
 
 /// A message as it would be after the change.
@@ -79,7 +83,8 @@ pub(super) struct Planned {
 }
 
 pub(super) async fn edit(desk: &dyn Desk, by_hand: &dyn ByHand, args: EditArgs) -> anyhow::Result<ExitCode> {
-    let EditArgs { messages, filter, payload, target, move_target, headers, drop_headers, yes, author, json } = args;
+    let EditArgs { messages, filter, payload, target, move_target, headers, drop_headers, .. } = args;
+    let EditArgs { keep_key, yes, author, json, .. } = args;
     if !yes && payload.as_deref() == Some(Path::new("-")) {
         return Err(
             Misuse::new("the payload comes from standard input, so nobody can be asked there: say --yes").into()
@@ -94,7 +99,7 @@ pub(super) async fn edit(desk: &dyn Desk, by_hand: &dyn ByHand, args: EditArgs) 
         return Err(Misuse::new("a payload is that of one message: edit them one by one").into());
     }
     let payload = payload.as_deref().map(read).transpose()?;
-    let change = Change { payload, target, move_target, headers, drop_headers };
+    let change = Change { payload, target, move_target, headers, drop_headers, keep_key };
     match &messages[..] {
         [message] => {
             let planned = change.plan(&find(desk, message).await?)?;
@@ -122,7 +127,8 @@ async fn one(
     if !json {
         print(difference)?;
     }
-    if !yes && !confirmed(Page::default(), &format!("write this to message {id}, under a new idempotency key?"))? {
+    let key = if revised.keeps_key() { "its own" } else { "a new" };
+    if !yes && !confirmed(Page::default(), &format!("write this to message {id}, under {key} idempotency key?"))? {
         bail!("nothing was changed");
     }
     let edited = by_hand.edit(id, revision, &revised, author).await?;
@@ -133,6 +139,10 @@ async fn one(
 }
 
 impl Change {
+    pub(super) fn keeps_keys(&self) -> bool {
+        self.keep_key
+    }
+
     /// The plan for a dead letter.
     pub(super) fn plan(&self, before: &MessageRecord) -> anyhow::Result<Planned> {
         if before.status != "DEAD" {
@@ -145,7 +155,7 @@ impl Change {
             &shown(&before.target, &before.payload, &all_headers(before)),
             &shown(&target, payload, &headers),
         );
-        let revised = Revised::new(&before.channel, &target, payload.trim(), headers)?;
+        let revised = Revised::new(&before.channel, &target, payload.trim(), headers)?.keeping_key(self.keep_key);
         Ok(Planned { id: MessageId(before.id), revision: before.revision, revised, difference })
     }
 
@@ -160,6 +170,10 @@ impl Change {
 
 fn in_words(edited: &Edited) -> String {
     match edited {
+        Edited::Done { id, old_key, new_key } if old_key == new_key => format!(
+            "message {id} is changed, and keeps its idempotency key {new_key}\n\
+             send it again:   outbox dead-letters redrive {id}"
+        ),
         Edited::Done { id, old_key, new_key } => format!(
             "message {id} is changed; its idempotency key was {old_key} and is {new_key}\n\
              send it again:   outbox dead-letters redrive {id}"

@@ -27,6 +27,8 @@ struct Done {
     /// The messages that the change would not have altered.
     unchanged: u64,
     left: Vec<Unchanged>,
+    #[serde(skip)]
+    keeps_keys: bool,
 }
 
 /// A message that was left as it is.
@@ -69,7 +71,7 @@ pub(super) async fn edit(
     (yes, json): (bool, bool),
     author: &Author,
 ) -> anyhow::Result<ExitCode> {
-    let mut done = Done::default();
+    let mut done = Done { keeps_keys: change.keeps_keys(), ..Done::default() };
     let mut asked = yes && json;
     for id in ids.iter().copied() {
         let planned = match planned(desk, change, id).await? {
@@ -111,7 +113,8 @@ async fn planned(desk: &dyn Desk, change: &Change, id: MessageId) -> anyhow::Res
 }
 
 fn in_words(done: &Done) -> String {
-    let mut text = format!("{} edited, each under a new idempotency key", done.edited);
+    let key = if done.keeps_keys { "its own" } else { "a new" };
+    let mut text = format!("{} edited, each under {key} idempotency key", done.edited);
     if done.unchanged > 0 {
         let _ = write!(text, "\n{} are like that already", done.unchanged);
     }

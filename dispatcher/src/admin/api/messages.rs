@@ -77,7 +77,8 @@ pub(super) async fn cancel(
     }
 }
 
-/// Gives a dead letter another payload, target and headers, and a new idempotency key. It stays a dead letter.
+/// Gives a dead letter another payload, target and headers, and a new idempotency key unless it is to be kept. It stays a
+/// dead letter.
 #[utoipa::path(post, path = "/api/v1/messages/{id}/edit", operation_id = "edit_dead_letter", tag = "messages", params(("id" = i64, Path), ByClient),
     request_body = EditBody, responses(
     (status = 200, description = "The edit is written", body = Edited),
@@ -86,7 +87,8 @@ pub(super) async fn cancel(
 pub(super) async fn edit(State(office): State<Office>, Id(id): Id, Body(body): Body<EditBody>) -> Answer<Edited> {
     let id = MessageId(id);
     let message = office.database.message(id).await?.ok_or_else(|| Problem::no_message(id))?;
-    let revised = Revised::new(&message.channel, &body.target, body.payload.get(), body.headers)?;
+    let revised =
+        Revised::new(&message.channel, &body.target, body.payload.get(), body.headers)?.keeping_key(body.keep_key);
     match office.database.edit(id, body.revision, &revised, &body.author.into_author()).await? {
         done @ Edited::Done { .. } => Ok(Json(done)),
         Edited::Refused(refused) => Err(Problem::refused(refused)),

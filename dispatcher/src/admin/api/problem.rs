@@ -122,7 +122,11 @@ impl Problem {
         let Skipped { id: MessageId(id), because } = refused;
         let kind = match because {
             Refusal::NotThere => Kind::NotThere,
-            Refusal::NotDead | Refusal::NotPending | Refusal::InFlight | Refusal::Changed => Kind::Refused,
+            Refusal::NotDead
+            | Refusal::NotPending
+            | Refusal::InFlight
+            | Refusal::Changed
+            | Refusal::PayloadUnderOldKey => Kind::Refused,
         };
         Self { refused: Some(refused), ..Self::new(kind, format!("message {id}: {because}")) }
     }

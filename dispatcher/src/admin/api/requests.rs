@@ -84,6 +84,9 @@ pub struct EditBody {
     /// All headers of the edited message. Headers that are left out are removed.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Whether the message keeps its idempotency key. The payload must then be the same as before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_key: bool,
     /// The author of the edit.
     #[serde(default)]
     pub author: Authored,
