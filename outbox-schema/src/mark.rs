@@ -18,11 +18,13 @@ pub enum Outcome {
         /// The earliest time of the next try, from now: from a `Retry-After`, or the floor of the channel.
         not_before: Option<Duration>,
     },
-    /// The receiver refused the credential, or this target to it. Worth another try, unless the credential of the whole
-    /// channel is refused.
+    /// The receiver refused the message, or by what the channel shows who it is. Worth another try, unless the message is
+    /// known to be at fault.
     Refused {
         /// The earliest time of the next try, from now: from a `Retry-After`.
         not_before: Option<Duration>,
+        /// What the receiver may have refused in place of the message.
+        identity: Identity,
     },
     /// The message will never be accepted.
     Dead {
@@ -59,6 +61,15 @@ impl Outcome {
             Self::Unsent => "unsent",
         }
     }
+}
+
+/// How a channel shows a receiver who it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identity {
+    /// By a credential, or a certificate.
+    Credential,
+    /// By a signature.
+    Signature,
 }
 
 /// The scope of an [`Outcome::Defer`].

@@ -9,6 +9,7 @@ mod request;
 mod response;
 mod settings;
 mod signing;
+mod statuses;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub use self::headers::{CLIENT_HEADER, check_header, check_headers, check_row_he
 pub use self::settings::{
     Auth, AuthTo, Body, CloudEvents, IdempotencyKey, Method, Secret, SecretPlace, Settings, Targets,
 };
+pub use self::statuses::{STATUSES, Statuses, check_statuses};
 use crate::adapter::{Adapter, Answer, Delivery};
 use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, connect_patience, origin};
@@ -38,6 +40,7 @@ pub struct HttpChannel {
     connections: Connections,
     guard: Arc<Guard>,
     composer: request::Composer,
+    rules: statuses::Rules,
     timeout: Duration,
     at_most_once: bool,
 }
@@ -73,7 +76,8 @@ impl HttpChannel {
         };
         let connections =
             Connections::new(HeadAlone::MayBeActedUpon, Arc::clone(&guard), tls, connect_patience(timeout));
-        Ok(Self { connections, guard, composer, timeout, at_most_once })
+        let rules = statuses::Rules::new(settings);
+        Ok(Self { connections, guard, composer, rules, timeout, at_most_once })
     }
 }
 
@@ -95,8 +99,15 @@ impl Adapter for HttpChannel {
             return Answer::delivered(status.as_u16(), None);
         }
         let read = answered.read(deadline).await;
-        let to = origin(&composed.request.url);
-        let (outcome, error) = response::judge(&read, to, composed.authorized, self.at_most_once);
+        let asked = response::Asked {
+            to: origin(&composed.request.url),
+            authorized: composed.authorized,
+            signed: self.composer.signs(),
+            at_most_once: self.at_most_once,
+            rules: &self.rules,
+            channel: self.composer.channel(),
+        };
+        let (outcome, error) = response::judge(&read, asked);
         Answer {
             busy_for: busy_for(&outcome, &read.headers),
             outcome,

@@ -106,6 +106,16 @@ impl Composer {
         self.base.as_ref()
     }
 
+    /// Whether the channel signs its requests.
+    pub(super) fn signs(&self) -> bool {
+        self.signer.is_some()
+    }
+
+    /// `channels.NAME`, for errors that name a setting.
+    pub(super) fn channel(&self) -> &str {
+        &self.channel
+    }
+
     /// Texts that no excerpt may show.
     pub(super) fn secrets(&self) -> Vec<&str> {
         self.credential.iter().flat_map(|credential| &credential.secrets).map(String::as_str).collect()

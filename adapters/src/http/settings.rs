@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 
+use super::statuses::Statuses;
 use crate::setup::TlsRoots;
 
 /// `[channels.NAME]` of kind `http`. Every value comes from the settings file or the embedded default file.
@@ -33,6 +34,10 @@ pub struct Settings {
     pub body: Body,
     /// Whether messages are sent as events.
     pub cloudevents: CloudEvents,
+    /// Statuses of failures to which a message is sent again.
+    pub retry_statuses: Vec<Statuses>,
+    /// Statuses of failures that make a message a dead letter.
+    pub dead_statuses: Vec<Statuses>,
     /// Networks that are not public and that this channel may reach.
     pub allow_networks: Vec<IpNet>,
     /// Networks that this channel may not reach, whatever is allowed.
@@ -67,6 +72,8 @@ impl fmt::Debug for Settings {
             idempotency_key,
             body,
             cloudevents,
+            retry_statuses,
+            dead_statuses,
             allow_networks,
             deny_networks,
             https_only,
@@ -88,6 +95,8 @@ impl fmt::Debug for Settings {
             .field("idempotency_key", idempotency_key)
             .field("body", body)
             .field("cloudevents", cloudevents)
+            .field("retry_statuses", retry_statuses)
+            .field("dead_statuses", dead_statuses)
             .field("allow_networks", allow_networks)
             .field("deny_networks", deny_networks)
             .field("https_only", https_only)

@@ -34,6 +34,8 @@ pub(crate) fn loopback() -> Settings {
         idempotency_key: IdempotencyKey::Quoted,
         body: Body::Json,
         cloudevents: CloudEvents::Off,
+        retry_statuses: vec![],
+        dead_statuses: vec![],
         allow_networks: networks(&["127.0.0.0/8", "::1/128"]),
         deny_networks: Vec::new(),
         https_only: false,

@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
-use outbox_adapters::http::{Auth, AuthTo, Settings};
-use outbox_schema::{DeadReason, Outcome};
+use outbox_adapters::http::{Auth, AuthTo, Settings, Statuses};
+use outbox_schema::{DeadReason, Identity, Outcome};
 
 use crate::http::{channel, delivery, literal, loopback};
 use crate::stand_in::{StandIn, reply};
@@ -19,7 +19,7 @@ fn later(seconds: u64) -> Outcome {
 }
 
 fn refused(seconds: Option<u64>) -> Outcome {
-    Outcome::Refused { not_before: seconds.map(Duration::from_secs) }
+    Outcome::Refused { not_before: seconds.map(Duration::from_secs), identity: Identity::Credential }
 }
 
 #[derive(Clone, Copy)]
@@ -27,6 +27,22 @@ enum Kind {
     Plain,
     WithAuth,
     AtMostOnce,
+    Signed,
+    SignedWithAuth,
+    Ruled,
+    RuledAtMostOnce,
+}
+
+const KEY: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+
+/// Settings with statuses of their own.
+fn ruled() -> Settings {
+    let statuses = |texts: &[&str]| texts.iter().map(|text| Statuses::parse(text).unwrap()).collect();
+    Settings {
+        retry_statuses: statuses(&["4xx", "302", "502"]),
+        dead_statuses: statuses(&["418", "5xx", "410"]),
+        ..loopback()
+    }
 }
 
 /// Status, further headers, the outcome and what the error says.
@@ -39,11 +55,16 @@ async fn rows_hold(kind: Kind, rows: Vec<Row>) {
         reply(status.parse().unwrap(), &headers.replace(';', "\r\n"), "why\0not")
     })
     .await;
+    let with_auth = || Settings { auth: Some(Auth::Bearer(literal("s3cret"))), auth_to: AuthTo::Any, ..loopback() };
     let settings = match kind {
         Kind::Plain | Kind::AtMostOnce => loopback(),
-        Kind::WithAuth => Settings { auth: Some(Auth::Bearer(literal("s3cret"))), auth_to: AuthTo::Any, ..loopback() },
+        Kind::WithAuth => with_auth(),
+        Kind::Signed => Settings { signing_keys: vec![literal(KEY)], ..loopback() },
+        Kind::SignedWithAuth => Settings { signing_keys: vec![literal(KEY)], ..with_auth() },
+        Kind::Ruled | Kind::RuledAtMostOnce => ruled(),
     };
-    let adapter = channel(&settings, Duration::from_secs(20), matches!(kind, Kind::AtMostOnce));
+    let at_most_once = matches!(kind, Kind::AtMostOnce | Kind::RuledAtMostOnce);
+    let adapter = channel(&settings, Duration::from_secs(20), at_most_once);
     for (status, headers, outcome, said) in rows {
         let mut delivery = delivery(&server.url("/hook"));
         let row = format!("{status}|{headers}");
@@ -103,6 +124,57 @@ async fn a_redirect_is_not_followed() {
         assert_eq!(server.seen().len(), 1);
     }
     assert_eq!(elsewhere.connections(), 0);
+}
+
+#[tokio::test]
+async fn answers_400_and_401_to_a_signed_channel_refuse_its_signature_or_the_message() {
+    let unverified = |seconds: Option<u64>| Outcome::Refused {
+        not_before: seconds.map(Duration::from_secs),
+        identity: Identity::Signature,
+    };
+    let rows = vec![
+        (400, "", unverified(None), "check its target, headers and payload, or channels.hooks.signing_keys"),
+        (401, "Retry-After: 7;", unverified(Some(7)), "channels.hooks.signing_keys"),
+        (403, "", DEAD, "set auth, or tls_cert with base_url; or check signing_keys"),
+        (404, "", DEAD, "check its target"),
+        (422, "", DEAD, "cannot use this body"),
+    ];
+    rows_hold(Kind::Signed, rows).await;
+    let rows = vec![
+        (400, "", unverified(None), "channels.hooks.signing_keys"),
+        (401, "", refused(None), "check the credential of the channel, and the target, or signing_keys"),
+        (403, "", refused(None), "check the credential of the channel, and the target, or signing_keys"),
+    ];
+    rows_hold(Kind::SignedWithAuth, rows).await;
+}
+
+#[tokio::test]
+async fn the_settings_of_a_channel_go_before_the_table_and_a_status_before_its_class() {
+    let mut rows = all(400..=499, &[410, 418], &SOON, "channels.hooks.retry_statuses says to send it again");
+    rows.extend(all(500..=599, &[502], &DEAD, "channels.hooks.dead_statuses says that it will not take this message"));
+    rows.extend([
+        (302, "", SOON, "retry_statuses"),
+        (301, "", DEAD, "redirects are not followed"),
+        (404, "Retry-After: 7;", later(7), "retry_statuses"),
+        (410, "", Outcome::DeadTarget, "gone for good"),
+        (418, "", DEAD, "dead_statuses"),
+        (502, "", SOON, "retry_statuses"),
+        (600, "", DEAD, "no status of a final answer"),
+        (200, "", DELIVERED, ""),
+    ]);
+    rows_hold(Kind::Ruled, rows).await;
+}
+
+#[tokio::test]
+async fn at_most_once_no_setting_makes_a_status_a_proof_of_non_acceptance() {
+    let rows = vec![
+        (404, "", SOON, "retry_statuses"),
+        (408, "", Outcome::InDoubt, "gave up waiting"),
+        (409, "", Outcome::InDoubt, "still works on an earlier request"),
+        (502, "", Outcome::InDoubt, "it failed"),
+        (500, "", DEAD, "dead_statuses"),
+    ];
+    rows_hold(Kind::RuledAtMostOnce, rows).await;
 }
 
 #[tokio::test]

@@ -172,9 +172,19 @@ impl<'a> Reader<'a> {
         allowed: &str,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Option<Vec<T>> {
+        self.list_of(name, allowed, |value| parse(text_of(value)?))
+    }
+
+    /// Reads a list of values that `parse` accepts, or a single one.
+    pub(super) fn list_of<T>(
+        &mut self,
+        name: &str,
+        allowed: &str,
+        parse: impl Fn(&Value) -> Result<T, String>,
+    ) -> Option<Vec<T>> {
         self.read(name, allowed, |value| match value {
-            Value::Array(items) => items.iter().map(|item| parse(text_of(item)?)).collect(),
-            other => Ok(vec![parse(text_of(other)?)?]),
+            Value::Array(items) => items.iter().map(&parse).collect(),
+            one => Ok(vec![parse(one)?]),
         })
     }
 

@@ -70,6 +70,11 @@ fn shape(default: &toml::Value, key: &Described) -> Value {
             let port = json!({ "type": "integer", "minimum": 1, "maximum": u16::MAX });
             json!({ "anyOf": [port, { "type": "array", "items": port }] })
         }
+        (_, _, "retry_statuses" | "dead_statuses") => {
+            let status = json!({ "type": "integer", "minimum": 300, "maximum": 599 });
+            let status = json!({ "anyOf": [status, { "type": "string", "pattern": "^[345](xx|[0-9][0-9])$" }] });
+            json!({ "anyOf": [status, { "type": "array", "items": status }] })
+        }
         (Toml::Integer(_), Some((low, high)), _) => json!({ "type": "integer", "minimum": low, "maximum": high }),
         (Toml::Float(_), Some((low, high)), _) => json!({ "type": "number", "minimum": low, "maximum": high }),
         (Toml::Integer(_), None, _) => json!({ "type": "integer" }),

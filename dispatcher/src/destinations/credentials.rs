@@ -1,18 +1,27 @@
-//! Whether receivers refuse the credential of a channel, or some of its targets only.
+//! Whether receivers refuse how a channel shows who it is, or some of its messages only. No answer says which.
 //!
-//! An answer 401 or 403 does not say which. The credential is taken to be refused once [`TARGETS`] different targets were
-//! refused and nothing was delivered between: the whole channel then waits, and no attempt is counted. Until then the
-//! messages are at fault. A refusal says nothing where the message was first tried before the last delivery.
+//! An answer 401 or 403 to a credential: it is taken to be refused once [`TARGETS`] different targets were refused and
+//! nothing was delivered between. The whole channel then waits, and no attempt is counted. Until then the messages are at
+//! fault. A refusal says nothing where the message was first tried before the last delivery.
+//!
+//! An answer 400 or 401 to a signature: a message that was first tried before the last delivery is itself at fault. Once
+//! [`MESSAGES`] different messages were refused and nothing was delivered between, each refused message waits, and counts
+//! no attempt. The channel goes on meanwhile: receivers have different keys, and one of them must not stop the others.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use outbox_adapters::Answer;
-use outbox_schema::{Message, Outcome};
+use outbox_schema::{Identity, Message, Outcome};
 use tokio::time::Instant;
+
+use super::FAR;
 
 /// How many different targets must be refused.
 const TARGETS: usize = 5;
+
+/// How many different signed messages must be refused.
+const MESSAGES: usize = 5;
 
 /// How long a channel waits whose credential is refused, where the answer does not say how long.
 const WAIT: Duration = Duration::from_mins(1);
@@ -20,7 +29,10 @@ const WAIT: Duration = Duration::from_mins(1);
 /// The least wait: it counts no attempt, so nothing else would stop it from repeating at once.
 const LEAST_WAIT: Duration = Duration::from_secs(1);
 
-/// What an attempt says about the credential of its channel.
+/// The first wait of a message whose signature is refused. Each further wait is as long as all before it.
+const FIRST_WAIT: Duration = Duration::from_secs(5);
+
+/// What an attempt says about how its channel shows who it is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// The attempt says nothing, or not enough.
@@ -29,9 +41,15 @@ pub(super) enum Turn {
     Refused(Duration),
     /// The credential that was taken to be refused works.
     Works,
+    /// The signature may be refused: the message waits for this long.
+    Waits(Duration),
+    /// The signature is accepted, and this message was refused.
+    AtFault,
+    /// The signature that was taken to be refused is accepted.
+    Verified,
 }
 
-/// The credentials of the channels.
+/// What receivers made of the channels.
 #[derive(Debug, Default)]
 pub(super) struct Credentials {
     channels: HashMap<String, Credential>,
@@ -41,7 +59,9 @@ pub(super) struct Credentials {
 struct Credential {
     /// Targets that were refused since the last delivery, [`TARGETS`] at most.
     refused: HashSet<String>,
-    /// The last delivery since a target was refused.
+    /// Signed messages that were refused since the last delivery, [`MESSAGES`] at most.
+    unverified: HashSet<i64>,
+    /// The last delivery since something was refused.
     worked: Option<Instant>,
 }
 
@@ -50,10 +70,15 @@ impl Credentials {
     pub(super) fn learn(&mut self, message: &Message, answer: &Answer, now: Instant) -> Turn {
         match answer.outcome {
             Outcome::Delivered { .. } => self.channels.get_mut(&message.channel).map_or(Turn::Stay, |it| it.works(now)),
-            Outcome::Refused { not_before } => {
+            Outcome::Refused { not_before, identity } => {
                 let it = self.channels.entry(message.channel.clone()).or_default();
-                let wait = not_before.unwrap_or(WAIT).max(LEAST_WAIT);
-                if it.is_refused(message, now) { Turn::Refused(wait) } else { Turn::Stay }
+                match identity {
+                    Identity::Credential if it.is_refused(message, now) => {
+                        Turn::Refused(not_before.unwrap_or(WAIT).max(LEAST_WAIT))
+                    }
+                    Identity::Credential => Turn::Stay,
+                    Identity::Signature => it.is_unverified(message, now),
+                }
             }
             Outcome::Retry { .. }
             | Outcome::Dead { .. }
@@ -69,7 +94,7 @@ impl Credential {
     /// Whether the credential is refused, now that `message` was.
     fn is_refused(&mut self, message: &Message, now: Instant) -> bool {
         let was_tried = message.attempts > 0;
-        if was_tried && self.worked.is_some_and(|worked| now - worked < message.retrying_for()) {
+        if was_tried && self.worked_since_first_try(message, now) {
             return false;
         }
         if self.refused.len() < TARGETS {
@@ -78,10 +103,39 @@ impl Credential {
         self.refused.len() >= TARGETS
     }
 
+    /// What it means that the signed `message` was refused.
+    fn is_unverified(&mut self, message: &Message, now: Instant) -> Turn {
+        if self.worked_since_first_try(message, now) {
+            return Turn::AtFault;
+        }
+        if self.unverified.len() < MESSAGES && self.unverified.insert(message.id) && self.unverified.len() == MESSAGES {
+            tracing::warn!(
+                channel = message.channel,
+                messages = MESSAGES,
+                "signature.refused: nothing was delivered between, so signing_keys may be wrong; what is refused waits"
+            );
+        }
+        if self.unverified.len() < MESSAGES {
+            return Turn::Stay;
+        }
+        let jitter = 1.0 + rand::random::<f64>() / 5.0;
+        Turn::Waits(message.retrying_for().clamp(FIRST_WAIT, FAR).mul_f64(jitter).min(FAR))
+    }
+
+    fn worked_since_first_try(&self, message: &Message, now: Instant) -> bool {
+        self.worked.is_some_and(|worked| now - worked < message.retrying_for())
+    }
+
     fn works(&mut self, now: Instant) -> Turn {
         self.worked = Some(now);
         let was_refused = self.refused.len() >= TARGETS;
+        let was_unverified = self.unverified.len() >= MESSAGES;
         self.refused.clear();
-        if was_refused { Turn::Works } else { Turn::Stay }
+        self.unverified.clear();
+        match (was_refused, was_unverified) {
+            (true, _) => Turn::Works,
+            (false, true) => Turn::Verified,
+            (false, false) => Turn::Stay,
+        }
     }
 }

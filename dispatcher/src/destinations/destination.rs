@@ -200,6 +200,11 @@ impl Destination {
         self.paused.begin(kind, remaining, now);
     }
 
+    /// Notes that the reason is gone for which rows of the destination wait.
+    pub(super) fn brings_back(&mut self) {
+        self.comes_back = true;
+    }
+
     /// Notes that the credential of the channel works, of which this bears the name.
     pub(super) fn no_longer_barred(&mut self) {
         self.paused.end_barred();
@@ -248,11 +253,11 @@ impl Destination {
         self.used = now;
         match self.breaker.learn(sign, self.window.in_flight, now) {
             Turn::Stay => Ruling::default(),
-            Turn::StillOpen(remaining) => Ruling { deferred: Some(remaining), pause: None },
+            Turn::StillOpen(remaining) => Ruling { deferred: Some(remaining), ..Ruling::default() },
             Turn::Open(remaining) => {
                 tracing::warn!(destination = name, pauses = self.breaker.failures, ?remaining, "breaker.opened");
                 let pause = Pause { destination: name.to_owned(), remaining, kind: PauseKind::Breaker };
-                Ruling { deferred: Some(remaining), pause: Some(pause) }
+                Ruling { deferred: Some(remaining), pause: Some(pause), at_fault: false }
             }
             Turn::Close => {
                 tracing::info!(destination = name, "breaker.closed");

@@ -92,6 +92,8 @@ pub struct Ruling {
     pub deferred: Option<Duration>,
     /// The pause that begins.
     pub pause: Option<Pause>,
+    /// Whether the message was refused for what is in it: receivers accept the signature of its channel.
+    pub at_fault: bool,
 }
 
 impl Destinations {
@@ -192,6 +194,12 @@ impl Destinations {
                 let remaining = wait.min(longest);
                 ruling.deferred = Some(remaining);
                 asked = Some(Pause { destination: message.channel.clone(), remaining, kind: PauseKind::Barred });
+            }
+            credentials::Turn::AtFault => ruling.at_fault = true,
+            credentials::Turn::Waits(wait) => ruling.deferred = Some(wait.min(longest)),
+            credentials::Turn::Verified => {
+                state.destination(&message.destination, now).brings_back();
+                self.recovery.notify_one();
             }
             credentials::Turn::Works => {
                 state.destination(&message.channel, now).no_longer_barred();

@@ -1,7 +1,7 @@
 //! What holds a destination up, by the clock of a test.
 
-use outbox_schema::DeadReason;
 use outbox_schema::destination::Ramp;
+use outbox_schema::{DeadReason, Identity};
 
 use super::window::FIRST;
 use super::*;
@@ -238,7 +238,58 @@ async fn a_credential_that_is_refused_closes_the_channel() {
 }
 
 fn refused() -> Answer {
-    Answer { status_code: Some(403), ..answer(Outcome::Refused { not_before: None }) }
+    Answer { status_code: Some(403), ..answer(Outcome::Refused { not_before: None, identity: Identity::Credential }) }
+}
+
+impl Destinations {
+    /// An attempt at a signed message, which its receiver refused. It was first tried so long ago.
+    fn refuse_signed(&self, id: i64, tried: Duration) -> Ruling {
+        let retrying_for_ms = i64::try_from(tried.as_millis()).ok();
+        let message = Message { id, retrying_for_ms, ..to("hook") };
+        self.admitted(std::slice::from_ref(&message));
+        let refused = Outcome::Refused { not_before: None, identity: Identity::Signature };
+        self.answered(&message, &Answer { status_code: Some(400), ..answer(refused) }, QUICK, LONGEST)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_signed_message_that_is_refused_again_and_again_counts_its_attempts() {
+    let destinations = destinations(Limits::default());
+    for tried in 0..100 {
+        assert_eq!(destinations.refuse_signed(1, Duration::from_secs(tried)), Ruling::default());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn signed_messages_wait_each_for_itself_once_five_were_refused_and_nothing_was_delivered() {
+    let destinations = destinations(Limits::default());
+    for id in 1..5 {
+        assert_eq!(destinations.refuse_signed(id, Duration::ZERO), Ruling::default());
+    }
+    for (id, tried, wait) in [(5, 0, 5), (1, 7, 7), (6, 100, 100)] {
+        let ruling = destinations.refuse_signed(id, Duration::from_secs(tried));
+        let waits = ruling.deferred.expect("it waits").as_secs_f64();
+        assert!((f64::from(wait)..=f64::from(wait) * 1.2).contains(&waits), "{waits} s");
+        assert!(ruling.pause.is_none() && !ruling.at_fault);
+    }
+    assert_eq!(destinations.refuse_signed(7, Duration::from_hours(50)).deferred, Some(FAR), "however old it is");
+    assert!(!destinations.is_closed("hook") && destinations.admission(1 << 20).closed_channels.is_empty());
+
+    destinations.send_to("/ok", &delivered());
+    assert_eq!(destinations.recovered(), ["hook"], "what waits comes back at once");
+    assert_eq!(destinations.refuse_signed(8, Duration::ZERO), Ruling::default(), "the key works");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signed_message_is_at_fault_where_another_was_delivered_since_it_was_first_tried() {
+    let destinations = destinations(Limits::default());
+    destinations.refuse_signed(1, Duration::ZERO);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    destinations.send_to("/ok", &delivered());
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(destinations.refuse_signed(2, Duration::ZERO), Ruling::default(), "it was never tried before");
+    assert_eq!(destinations.refuse_signed(3, Duration::from_millis(900)), Ruling::default(), "nor so long ago");
+    assert!(destinations.refuse_signed(1, Duration::from_secs(2)).at_fault);
 }
 
 impl Destinations {

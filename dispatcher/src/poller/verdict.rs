@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::{DeadReason, InDoubtPolicy, Message, Outcome, Verdict};
+use outbox_schema::{DeadReason, Identity, InDoubtPolicy, Message, Outcome, Verdict};
 
 use crate::poller::channels::{Channel, Retry};
 
@@ -20,7 +20,16 @@ pub(crate) fn decide(
             let at_least = asked(channel, *not_before).max(channel.retry.floor);
             Verdict::Spared { after: wait.max(at_least), at_least }
         }
-        (Outcome::Refused { .. }, Some(wait)) => Verdict::Deferred { after: asked(channel, Some(wait)) },
+        (Outcome::Refused { identity: Identity::Credential, .. }, Some(wait)) => {
+            Verdict::Deferred { after: asked(channel, Some(wait)) }
+        }
+        // Unlike a deferral of the whole channel, this lets the message grow too old.
+        (Outcome::Refused { identity: Identity::Signature, not_before }, Some(wait))
+            if !is_too_old(channel, message) =>
+        {
+            let at_least = asked(channel, *not_before);
+            Verdict::Spared { after: asked(channel, Some(wait)).max(at_least), at_least }
+        }
         (outcome, _) => of_itself(outcome, channel, message, number),
     }
 }
@@ -28,7 +37,7 @@ pub(crate) fn decide(
 fn of_itself(outcome: &Outcome, channel: &Channel, message: &Message, number: u32) -> Verdict {
     match outcome {
         Outcome::Delivered { receipt } => Verdict::Success { receipt: receipt.clone() },
-        Outcome::Retry { not_before } | Outcome::Refused { not_before } => {
+        Outcome::Retry { not_before } | Outcome::Refused { not_before, .. } => {
             try_again(channel, message, number, asked(channel, *not_before))
         }
         Outcome::InDoubt => match channel.in_doubt {
@@ -199,12 +208,22 @@ mod tests {
 
     #[test]
     fn a_refused_message_counts_its_attempts_but_while_the_credential_of_its_channel_is_refused() {
-        let refused = Outcome::Refused { not_before: None };
+        let refused = Outcome::Refused { not_before: None, identity: Identity::Credential };
         assert!(is_retry(&of(&refused, InDoubtPolicy::Resend, 2)));
         assert_eq!(of(&refused, InDoubtPolicy::Resend, 3), EXHAUSTED);
         let after = Duration::from_secs(30);
         let while_it_waits = decide(&refused, &channel(InDoubtPolicy::Resend), &message(None, None), 99, Some(after));
         assert_eq!(while_it_waits, Verdict::Deferred { after });
+    }
+
+    #[test]
+    fn a_message_waits_while_the_signature_of_its_channel_is_refused_but_not_for_ever() {
+        let refused = Outcome::Refused { not_before: None, identity: Identity::Signature };
+        assert!(is_retry(&of(&refused, InDoubtPolicy::Resend, 2)));
+        let after = Duration::from_secs(30);
+        let decided = |age| decide(&refused, &channel(InDoubtPolicy::Resend), &message(None, age), 99, Some(after));
+        assert_eq!(decided(None), Verdict::Spared { after, at_least: Duration::ZERO });
+        assert_eq!(decided(Some(600_000)), EXHAUSTED);
     }
 
     #[test]

@@ -80,6 +80,80 @@ async fn a_channel_whose_credential_is_refused_by_all_its_targets_waits_and_coun
     }
 }
 
+/// A key that no receiver knows. They answer as the receivers of docs/http.md do.
+const SIGNED: &str = "signing_keys = [\"whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"]";
+
+#[tokio::test]
+async fn a_signed_channel_whose_every_message_is_refused_waits_and_says_that_its_key_may_be_wrong() {
+    for outbox in outboxes::each().await {
+        let receiver = Receiver::start(Duration::ZERO);
+        receiver.behave("/hook", Manner::Answer(vec![400]));
+        enqueue(&outbox, 40, &format!("{}/hook", receiver.url())).await;
+        let program = program(&outbox, SIGNED);
+        let mut replica = program.start();
+        let said = replica.says("signature.refused").await;
+        assert!(said.contains("signing_keys may be wrong") && said.contains("http"), "{said}");
+        let tried = async || {
+            let tried = "SELECT count(*) FROM outbox WHERE status = 'PENDING' AND last_status_code = 400 \
+                         AND last_error LIKE '%or channels.http.signing_keys%'";
+            (outbox.number(tried).await == 40).then_some(())
+        };
+        eventually("all were refused, and wait", PATIENCE, tried).await;
+        let counted = "SELECT count(*) FROM outbox WHERE attempts > 0";
+        assert!(outbox.number(counted).await <= 4, "attempts count before five messages were refused, and not after");
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox_destination WHERE pause_kind IS NOT NULL").await, 0);
+
+        receiver.behave("/hook", Manner::Answer(vec![200]));
+        enqueue(&outbox, 1, &format!("{}/hook", receiver.url())).await;
+        delivered(&outbox, 41).await;
+        replica.stop(Signal::TERM).await;
+    }
+}
+
+/// Receivers of one channel are strangers to each other.
+#[tokio::test]
+async fn messages_that_receivers_of_a_signed_channel_refuse_hold_up_no_others_and_die_once_others_are_delivered() {
+    for outbox in outboxes::each().await {
+        let (hostile, good) = (Receiver::start(Duration::ZERO), Receiver::start(Duration::ZERO));
+        for number in 0..64 {
+            hostile.behave(&format!("/{number}"), Manner::Answer(vec![if number % 2 == 0 { 400 } else { 401 }]));
+        }
+        let refused = |number| NewMessage::http(format!("{}/{number}", hostile.url())).priority(3);
+        outbox.enqueue(&(0..64).map(refused).collect::<Vec<_>>()).await;
+        let program = program(&outbox, SIGNED);
+        let mut replica = program.start();
+        replica.says("signature.refused").await;
+        let began = Instant::now();
+        enqueue(&outbox, 50, &format!("{}/ok", good.url())).await;
+        delivered(&outbox, 50).await;
+        assert!(began.elapsed() < Duration::from_secs(30), "a channel that waits does so for a minute");
+        let dead = async || {
+            let dead = "SELECT count(*) FROM outbox WHERE status = 'DEAD' AND dead_reason = 'permanent'";
+            (outbox.number(dead).await == 64).then_some(())
+        };
+        eventually("the others are dead letters", PATIENCE, dead).await;
+        replica.stop(Signal::TERM).await;
+    }
+}
+
+#[tokio::test]
+async fn a_receiver_that_does_not_know_its_own_path_for_a_while_is_waited_for_where_the_settings_say_so() {
+    for outbox in outboxes::each().await {
+        let receiver = Receiver::start(Duration::ZERO);
+        receiver.behave("/hook", Manner::Answer(vec![404, 404, 200]));
+        receiver.behave("/never", Manner::Answer(vec![501]));
+        enqueue(&outbox, 3, &format!("{}/hook", receiver.url())).await;
+        enqueue(&outbox, 1, &format!("{}/never", receiver.url())).await;
+        let program = program(&outbox, "retry_statuses = [404]\ndead_statuses = [\"5xx\"]");
+        let replica = program.start();
+        delivered(&outbox, 3).await;
+        let dead = "SELECT count(*) FROM outbox WHERE status = 'DEAD' AND attempts = 1 AND last_status_code = 501";
+        let died = async || (outbox.number(dead).await == 1).then_some(());
+        eventually("what dead_statuses names is dead", PATIENCE, died).await;
+        replica.stop(Signal::TERM).await;
+    }
+}
+
 /// The failures that open the breaker count; after them only a few messages are sent to see whether it is up again.
 #[tokio::test]
 async fn a_destination_that_is_down_burns_no_attempt_of_its_messages() {

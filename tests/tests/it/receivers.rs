@@ -91,7 +91,7 @@ async fn verifies_processes_once_and_answers_rightly(receiver: Receiver) {
     assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await, 3);
 
     // Signed by nobody whom the receiver knows.
-    outbox.enqueue(&[message("d")]).await;
+    outbox.enqueue(&[message("d").max_attempts(1)]).await;
     Program::new(&outbox.test.url, &settings(STRANGER)).deliver().await;
     let refused = "SELECT count(*) FROM outbox WHERE status = 'DEAD' AND last_status_code = 400";
     assert_eq!(outbox.number(refused).await, 1);

@@ -142,6 +142,13 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
     if body == Some(Body::Text) && cloudevents == Some(CloudEvents::Structured) {
         read.refuse("body", "a structured event holds JSON: use cloudevents = \"binary\", or body = \"json\"");
     }
+    let retry_statuses = read.list_of("retry_statuses", http::STATUSES, status);
+    let dead_statuses = read.list_of("dead_statuses", http::STATUSES, status);
+    if let (Some(retry), Some(dead)) = (&retry_statuses, &dead_statuses)
+        && let Err(both) = http::check_statuses(retry, dead)
+    {
+        read.refuse("dead_statuses", &format!("{both} stands in retry_statuses too: take it out of one of them"));
+    }
     let allow_networks = read.list("allow_networks", NETWORKS, network);
     let deny_networks = read.list("deny_networks", NETWORKS, network);
     let https_only = read.flag("https_only");
@@ -174,6 +181,8 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
         idempotency_key: idempotency_key?,
         body: body?,
         cloudevents: cloudevents?,
+        retry_statuses: retry_statuses?,
+        dead_statuses: dead_statuses?,
         allow_networks: allow_networks?,
         deny_networks: deny_networks?,
         https_only: https_only?,
@@ -257,6 +266,14 @@ fn headers(read: &mut Reader<'_>, idempotency_key: IdempotencyKey) -> Option<BTr
 fn header<'v>(name: &str, value: Option<&'v str>, idempotency_key: IdempotencyKey) -> Result<&'v str, String> {
     let value = value.ok_or("the value of a header is a text in quotes")?;
     http::check_header(name, value, idempotency_key).map(|()| value)
+}
+
+/// Reads a status, which is a number in a file and a text in the environment, or a class of statuses.
+fn status(value: &toml::Value) -> Result<http::Statuses, String> {
+    match value.as_integer() {
+        Some(number) => http::Statuses::parse(&number.to_string()),
+        None => http::Statuses::parse(text_of(value)?),
+    }
 }
 
 /// Reads a network, or a single address.

@@ -187,6 +187,16 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[channels.hook]\nkind = \"http\"\ntargets = \"paths\"", &["channels.hook.targets", "base_url is missing"]),
     ("[channels.hook]\nkind = \"http\"\ntargets = \"urls\"", &["\"any\" or \"paths\""]),
     ("[channels.hook]\nkind = \"http\"\nhttps_only = \"yes\"", &["channels.hook.https_only", "true or false"]),
+    (
+        "[channels.hook]\nkind = \"http\"\nretry_statuses = [404, 204]",
+        &["channels.hook.retry_statuses", "always means that the message is delivered"],
+    ),
+    ("[channels.hook]\nkind = \"http\"\ndead_statuses = \"1xx\"", &["channels.hook.dead_statuses", "from 300 to 599"]),
+    (
+        "[channels.hook]\nkind = \"http\"\nretry_statuses = [404, \"5xx\"]\ndead_statuses = [501, \"404\"]",
+        &["channels.hook.dead_statuses", "404 stands in retry_statuses too"],
+    ),
+    ("[channels.push]\nkind = \"fcm\"\nproject_id = \"x\"\nretry_statuses = [404]", &["channels.push.retry_statuses"]),
     ("[channels.hook]\nkind = \"http\"\nports = [0]", &["channels.hook.ports", "from 1 to 65535"]),
     ("[channels.hook]\nkind = \"http\"\nports = [443, 70000]", &["channels.hook.ports", "from 1 to 65535"]),
     ("[channels.hook]\nkind = \"http\"\ndeny_networks = [\"10.0.0.0/64\"]", &["channels.hook.deny_networks"]),

@@ -50,8 +50,11 @@ impl Sender {
                 if channel.sends_json && is_encoded_twice(&message.payload) {
                     self.metrics.encoded_twice(&message.channel);
                 }
-                let answer = self.deliver(&term, channel, &mut message, number).await;
-                let Ruling { deferred, pause } = self.ruling(channel, &message, &answer, started.elapsed());
+                let mut answer = self.deliver(&term, channel, &mut message, number).await;
+                let Ruling { deferred, pause, at_fault } = self.ruling(channel, &message, &answer, started.elapsed());
+                if at_fault {
+                    answer.outcome = Outcome::Dead { reason: DeadReason::Permanent };
+                }
                 let verdict = decide(&answer.outcome, channel, &message, number, deferred);
                 if answer.misconfigured {
                     self.metrics.misconfigured(&message.channel);
