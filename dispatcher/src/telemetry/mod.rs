@@ -2,6 +2,7 @@
 //! `telemetry.otlp_endpoint` is set.
 
 mod otlp;
+mod repeats;
 pub mod spans;
 
 use std::env;
@@ -21,6 +22,7 @@ use tracing_subscriber::{Layer, Registry};
 
 use crate::metrics::Metrics;
 use otlp::Otlp;
+use repeats::Repeats;
 
 /// The log level where none is set.
 const DEFAULT_LEVEL: &str = "info";
@@ -89,6 +91,7 @@ pub struct Telemetry {
     resource: Resource,
     otlp: Option<Otlp>,
     tracer: Option<SdkTracerProvider>,
+    repeats: Repeats,
 }
 
 /// Sets up logs, and traces where an endpoint is set, for the whole process. Call it within the tokio runtime that is
@@ -99,6 +102,7 @@ pub struct Telemetry {
 pub fn start(settings: &Settings<'_>) -> Result<Telemetry, TelemetryError> {
     let (telemetry, dispatch) = prepare(settings)?;
     tracing::dispatcher::set_global_default(dispatch).map_err(|_| TelemetryError::Started)?;
+    tokio::spawn(telemetry.repeats.clone().tell());
     Ok(telemetry)
 }
 
@@ -111,9 +115,10 @@ pub fn prepare(settings: &Settings<'_>) -> Result<(Telemetry, Dispatch), Telemet
     let otlp = settings.otlp_endpoint.map(Otlp::new).transpose()?;
     let tracer = otlp.as_ref().map(|otlp| tracer(otlp, &resource)).transpose()?;
     // This is a list, because an absent layer (`None`) counts as one that wants every span.
-    let mut layers = vec![log_layer(settings)?];
+    let repeats = Repeats::default();
+    let mut layers = vec![log_layer(settings, repeats.clone())?];
     layers.extend(tracer.as_ref().map(traces_layer));
-    Ok((Telemetry { resource, otlp, tracer }, Dispatch::new(Registry::default().with(layers))))
+    Ok((Telemetry { resource, otlp, tracer, repeats }, Dispatch::new(Registry::default().with(layers))))
 }
 
 impl Telemetry {
@@ -127,8 +132,9 @@ impl Telemetry {
         Metrics::new(channels, shards, self.resource.clone(), exporter).map_err(TelemetryError::Metrics)
     }
 
-    /// Sends what is left, for at most two seconds.
+    /// Tells how many lines were left out of the log, and sends what is left, for at most two seconds.
     pub async fn shutdown(self, metrics: &Metrics) {
+        self.repeats.tell_the_rest();
         let Some(tracer) = self.tracer else { return };
         let meter = metrics.provider();
         let (done, flushed) = tokio::sync::oneshot::channel();
@@ -165,14 +171,17 @@ fn traces_layer(tracer: &SdkTracerProvider) -> BoxedLayer {
         .boxed()
 }
 
-fn log_layer(settings: &Settings<'_>) -> Result<BoxedLayer, TelemetryError> {
+fn log_layer(settings: &Settings<'_>, repeats: Repeats) -> Result<BoxedLayer, TelemetryError> {
     let wanted = filter_fn(is_for_logs).with_max_level_hint(LevelFilter::TRACE);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let lines = match settings.log_format {
         LogFormat::Text => lines.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
-    Ok(lines.with_filter(level(env::var("RUST_LOG").ok(), settings.log_level)?.and(wanted)).boxed())
+    let level = level(env::var("RUST_LOG").ok(), settings.log_level)?;
+    // Whoever wants details wants each line.
+    let counted = level.max_level_hint().is_some_and(|level| level < LevelFilter::DEBUG).then_some(repeats);
+    Ok(lines.with_filter(level.and(wanted).and(counted)).boxed())
 }
 
 /// Whether logs want this. They leave out the spans of attempts, which are for traces: without traces nothing wants

@@ -1,6 +1,9 @@
 //! What a log holds: a line for each attempt that was not a plain success, and nothing that is none of its reader's business.
 
+use std::time::Duration;
+
 use outbox_schema::{Dialect, NewMessage};
+use outbox_tests::receiver::{Manner, Receiver};
 use serde_json::{Value, json};
 
 use crate::outboxes::{self, Outbox};
@@ -59,6 +62,38 @@ fn attempts(log: &[Value]) -> Vec<Value> {
         lines.map(|line| json!([line["message_id"], line["channel"], line["attempt"], line["outcome"]])).collect();
     attempts.sort_by_key(|attempt| (attempt[0].as_i64(), attempt[2].as_i64()));
     attempts
+}
+
+/// The log of a replica that meets a mass failure and one failure of another kind.
+#[tokio::test]
+async fn messages_that_are_refused_alike_are_counted_and_another_error_is_written() {
+    const REFUSED: i64 = 2_000;
+    let outbox = Outbox::open(outbox_tests::servers::sqlite()).await;
+    outbox.database.migrate("default").await.unwrap();
+    let receiver = Receiver::start(Duration::ZERO);
+    receiver.behave("/gone-wrong", Manner::Answer(vec![404]));
+    receiver.behave("/other", Manner::Answer(vec![422]));
+    let url = receiver.url();
+    let refused = NewMessage::http(format!("{url}/gone-wrong"));
+    outbox.enqueue(&vec![refused; usize::try_from(REFUSED).unwrap()]).await;
+    outbox.enqueue(&[NewMessage::http(format!("{url}/other"))]).await;
+    let settings =
+        "[telemetry]\nlog_format = \"json\"\n[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\n";
+    let log = Program::new(&outbox.test.url, settings).deliver().await;
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'DEAD'").await, REFUSED + 1);
+
+    let of = |status: u16| {
+        let attempts = lines.iter().filter(|line| line["message"] == "attempt");
+        attempts.filter(|line| line["status_code"] == status).count()
+    };
+    assert_eq!((of(404), of(422)), (3, 1), "{log}");
+    let counted: i64 = lines.iter().filter_map(|line| line["count"].as_i64()).sum();
+    assert_eq!(counted, REFUSED - 3, "{log}");
+    let told = lines.iter().find(|line| line["count"].is_i64()).unwrap();
+    assert_eq!((&told["event"], &told["channel"]), (&"attempt".into(), &"http".into()));
+    assert!(told["error"].as_str().unwrap().contains("it will not take this message"), "{told}");
+    assert!(lines.len() < 40, "{} lines", lines.len());
 }
 
 #[tokio::test]
