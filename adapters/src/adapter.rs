@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use outbox_schema::Outcome;
 
+use crate::witness::Witness;
+
 /// The code of one kind of channel, set up for one configured channel.
 #[async_trait]
 pub trait Adapter: Send + Sync + fmt::Debug {
@@ -14,6 +16,12 @@ pub trait Adapter: Send + Sync + fmt::Debug {
     /// `timeout`, whatever the receiver does. A fault in the row (its target, its headers, its payload) is an
     /// [`Outcome::Dead`] that says what to fix, never a panic.
     async fn deliver(&self, delivery: Delivery) -> Answer;
+
+    /// Makes the request for a message as [`deliver`](Self::deliver) does, and sends nothing.
+    ///
+    /// # Errors
+    /// Why the message would be a dead letter before anything is sent, and what to do about it.
+    fn examine(&self, delivery: Delivery) -> Result<(), String>;
 
     /// Checks the channel for `outbox check`. Returns a sentence when the channel can be used, or else what to mend.
     /// Sends no message.
@@ -55,6 +63,8 @@ pub struct Delivery {
     pub tracestate: Option<String>,
     /// Where the permit ends before a request is written, the outcome is [`Outcome::Unsent`].
     pub permit: Arc<dyn Permit>,
+    /// Whoever wants to see what is sent and answered.
+    pub witness: Option<Arc<dyn Witness>>,
 }
 
 /// Names the message. Bodies, headers and targets stay out of logs.
@@ -133,6 +143,7 @@ mod tests {
             traceparent: None,
             tracestate: None,
             permit: Arc::new(|| true),
+            witness: None,
         };
         let shown = format!("{delivery:?}");
         assert!(shown.contains("order-4711") && !shown.contains("s3cret"), "{shown}");

@@ -8,6 +8,7 @@ mod lease;
 mod retry_after;
 mod setup;
 mod transport;
+mod witness;
 
 pub use adapter::{Adapter, Answer, Delivery, Permit};
 pub use hints::Hints;
@@ -16,3 +17,4 @@ pub use lease::{
     check_redis_url,
 };
 pub use setup::{BASE_URL, SetupError, TlsRoots, base_url, ensure_crypto_provider};
+pub use witness::{HIDDEN, SeenAnswer, SeenRequest, Witness};

@@ -78,8 +78,13 @@ pub fn destination_named(name: &str, configured: &Configured) -> Result<String, 
         return Ok(name.to_owned());
     }
     let known: Vec<_> = configured.channels.keys().cloned().collect();
-    let alike = known.iter().map(|known| (strsim::normalized_damerau_levenshtein(name, known), known));
-    let nearest = alike.filter(|(alike, _)| *alike >= ALIKE).max_by(|one, other| one.0.total_cmp(&other.0));
-    let nearest = nearest.map(|(_, name)| name.clone());
+    let nearest = nearest_channel(name, &known).cloned();
     Err(UnknownDestination { name: name.to_owned(), known, nearest })
+}
+
+/// The channel of `known` whose name is most like `name`. None where none is like it.
+pub fn nearest_channel<'a>(name: &str, known: impl IntoIterator<Item = &'a String>) -> Option<&'a String> {
+    let alike = known.into_iter().map(|known| (strsim::normalized_damerau_levenshtein(name, known), known));
+    let nearest = alike.filter(|(alike, _)| *alike >= ALIKE).max_by(|one, other| one.0.total_cmp(&other.0));
+    nearest.map(|(_, name)| name)
 }

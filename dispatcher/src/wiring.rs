@@ -93,7 +93,8 @@ pub fn channels(config: &Config, own: SocketAddr) -> Result<Vec<Channel>, SetupE
     config.channels.values().map(|config| channel(config, own)).collect()
 }
 
-fn channel(config: &ChannelConfig, own: SocketAddr) -> Result<Channel, SetupError> {
+/// One channel of the settings, by itself. No message reaches `own`, the address of the listener.
+pub fn channel(config: &ChannelConfig, own: SocketAddr) -> Result<Channel, SetupError> {
     let retry = &config.retry;
     Ok(Channel {
         name: config.name.clone(),

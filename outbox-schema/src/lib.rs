@@ -70,7 +70,7 @@ pub use desk::{ByHand, DeadLetterFilter, Desk, DeskError, Selection};
 #[cfg(feature = "dispatcher")]
 pub use destination::{DestinationStore, Pause, PauseKind};
 pub use enqueue::fcm::{FcmMessage, FcmTarget};
-pub use enqueue::new_message::{InvalidMessage, NewMessage};
+pub use enqueue::new_message::{Content, InvalidMessage, NewMessage};
 pub use enqueue::trace::TraceContext;
 pub use enqueue::{EnqueueError, Enqueued, OutboxConnection, enqueue, enqueue_all};
 #[cfg(feature = "dispatcher")]

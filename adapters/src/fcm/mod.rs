@@ -4,6 +4,7 @@
 //! `request` makes the body, `token` keeps the access token, `response` decides what an answer means. FCM has no
 //! idempotency key. So a repeated request carries ids that make it replace the first one on the device.
 
+mod refusals;
 mod request;
 mod response;
 mod settings;
@@ -32,6 +33,7 @@ use crate::transport::connections::{Connections, Request};
 use crate::transport::exchange::{HeadAlone, NoAnswer, Read};
 use crate::transport::network::Guard;
 use crate::transport::network::tls::Tls;
+use crate::witness::Witness;
 
 /// How long the rate takes to rise from zero after a rest
 /// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
@@ -80,8 +82,8 @@ impl FcmChannel {
         bearer.set_sensitive(true);
         let json = HeaderValue::from_static("application/json");
         let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer), (CONTENT_TYPE, json)]);
-        let Call { body, permit } = call.clone();
-        let request = Request { method: Method::POST, url: self.send_url.clone(), headers, body, permit };
+        let Call { body, permit, witness } = call.clone();
+        let request = Request { method: Method::POST, url: self.send_url.clone(), headers, body, permit, witness };
         Ok(self.connections.send(&request, deadline).await?.read(deadline).await)
     }
 
@@ -133,6 +135,7 @@ impl FcmChannel {
 struct Call {
     body: Bytes,
     permit: Arc<dyn Permit>,
+    witness: Option<Arc<dyn Witness>>,
 }
 
 #[async_trait]
@@ -143,11 +146,16 @@ impl Adapter for FcmChannel {
             Ok(composed) => composed,
             Err(refused) => return Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, refused),
         };
-        let call = Call { body: Bytes::from(composed.body), permit: delivery.permit };
+        let Delivery { permit, witness, .. } = delivery;
+        let call = Call { body: Bytes::from(composed.body), permit, witness };
         match self.send_with_token(&call, deadline).await {
             Ok((read, token)) => self.answer(&read, &token, &composed.target),
             Err(answer) => answer,
         }
+    }
+
+    fn examine(&self, delivery: Delivery) -> Result<(), String> {
+        request::compose(&delivery, &self.targets).map(drop)
     }
 
     async fn check(&self) -> Result<String, String> {

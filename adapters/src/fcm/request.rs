@@ -126,6 +126,7 @@ mod tests {
             traceparent: None,
             tracestate: None,
             permit: std::sync::Arc::new(|| true),
+            witness: None,
         };
         Ok(serde_json::from_slice(&compose(&delivery, &Targets::new("push", &FcmTarget::FIELDS))?.body).unwrap())
     }

@@ -10,7 +10,10 @@ use std::time::{Duration, SystemTime};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
-use url::{Host, Url};
+use tracing::instrument::WithSubscriber;
+use url::{Host, Position, Url};
+
+use super::refusals::Refusals;
 
 /// How long before its end a token is replaced. The metadata server gives out a new one 5 minutes before the end
 /// (<https://cloud.google.com/compute/docs/access/authenticate-workloads>).
@@ -169,23 +172,23 @@ impl TokenCache {
 impl Source {
     /// Fetches a new token. The provider is made anew each time, since it would give out the token that it keeps.
     async fn fetch(&self, base: &Url) -> Result<Token, String> {
-        let token = match self.key_file() {
-            Some(path) => {
-                let base = base.clone();
-                // This reads the key and the system's root certificates from disk.
-                let account = tokio::task::spawn_blocking(move || {
-                    let json = KeyFile::read(&path, &base)?.json;
-                    gcp_auth::CustomServiceAccount::from_json(&json).map_err(|error| explain(&error))
-                });
-                let account = account.await.map_err(|error| error.to_string())??;
-                gcp_auth::TokenProvider::token(&account, &[SCOPE]).await
-            }
-            None => match gcp_auth::provider().await {
-                Ok(provider) => provider.token(&[SCOPE]).await,
-                Err(error) => Err(error),
-            },
+        let refusals = Refusals::default();
+        let (fetched, endpoint) = if let Some(path) = self.key_file() {
+            let base = base.clone();
+            // This reads the key and the system's root certificates from disk.
+            let account = tokio::task::spawn_blocking(move || {
+                let KeyFile { json, token_uri, .. } = KeyFile::read(&path, &base)?;
+                let account = gcp_auth::CustomServiceAccount::from_json(&json).map_err(|error| explain(&error))?;
+                Ok::<_, String>((account, token_uri))
+            });
+            let (account, token_uri) = account.await.map_err(|error| error.to_string())??;
+            let fetching = gcp_auth::TokenProvider::token(&account, &[SCOPE]);
+            (fetching.with_subscriber(refusals.clone()).await, token_uri)
+        } else {
+            let fetching = async { gcp_auth::provider().await?.token(&[SCOPE]).await };
+            (fetching.with_subscriber(refusals.clone()).await, "the token server".to_owned())
         };
-        let token = token.map_err(|error| explain(&error))?;
+        let token = fetched.map_err(|error| refusals.last(&endpoint).unwrap_or_else(|| explain(&error)))?;
         let lifetime = SystemTime::from(token.expires_at()).duration_since(SystemTime::now()).unwrap_or_default();
         Ok(Token::new(token.as_str().to_owned(), lifetime))
     }
@@ -215,6 +218,8 @@ fn explain(error: &gcp_auth::Error) -> String {
 pub(super) struct KeyFile {
     /// The text of the file, which holds the private key.
     json: String,
+    /// The URL of the token endpoint, for errors.
+    token_uri: String,
     pub(super) project_id: Option<String>,
 }
 
@@ -243,17 +248,22 @@ impl KeyFile {
             return Err(format!("the file {shown} is of type {:?}: a service account's key is needed", fields.r#type));
         }
         let token_uri = fields.token_uri.as_deref().and_then(|uri| Url::parse(uri).ok()).filter(Url::has_host);
-        match token_uri {
-            Some(uri) if uri.scheme() == "https" => {}
-            Some(uri) if uri.scheme() == "http" && (is_loopback(&uri) || uri.host() == base.host()) => {}
+        let token_uri = match token_uri {
+            Some(uri) if uri.scheme() == "https" => uri,
+            Some(uri) if uri.scheme() == "http" && (is_loopback(&uri) || uri.host() == base.host()) => uri,
             _ => {
                 return Err(format!(
                     "the token_uri of the file {shown} is not an https URL: what is sent there fetches tokens, so plain http \
                      is for this machine and for a stand-in at the host of base_url"
                 ));
             }
-        }
-        Ok(Self { json, project_id: fields.project_id })
+        };
+        let shown = format!(
+            "{}{}",
+            token_uri.origin().ascii_serialization(),
+            &token_uri[Position::BeforePath..Position::AfterPath]
+        );
+        Ok(Self { json, token_uri: shown, project_id: fields.project_id })
     }
 }
 

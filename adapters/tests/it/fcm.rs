@@ -113,6 +113,7 @@ pub(crate) fn delivery(target: &str) -> Delivery {
         traceparent: None,
         tracestate: None,
         permit: Arc::new(|| true),
+        witness: None,
     }
 }
 
@@ -228,7 +229,8 @@ async fn a_token_near_its_end_is_renewed_before_it_ends() {
 
 #[tokio::test]
 async fn without_a_token_the_channel_waits_and_nothing_is_sent() {
-    let server = StandIn::start(|_| reply(400, "", r#"{"error": "invalid_grant"}"#)).await;
+    let refusal = r#"{"error": "invalid_grant", "error_description": "Invalid JWT Signature."}"#;
+    let server = StandIn::start(move |_| reply(400, "", refusal)).await;
     let key = KeyFile::for_token_uri(&server.url("/token"));
     let adapter = Arc::new(FcmChannel::new("push", &settings(key.path(), &server.url("")), LONG, false).unwrap());
     let deliveries: Vec<_> = (0..8)
@@ -241,7 +243,10 @@ async fn without_a_token_the_channel_waits_and_nothing_is_sent() {
         let answer = delivery.await.unwrap();
         let wait = Outcome::Defer { scope: Scope::Channel, until: Duration::from_secs(30) };
         assert_eq!(answer.outcome, wait, "{answer:?}");
-        assert!(answer.error.unwrap().starts_with("cannot get an access token"));
+        let error = answer.error.unwrap();
+        let said =
+            format!("{} answered 400: invalid_grant: Invalid JWT Signature.; is the service", server.url("/token"));
+        assert!(error.starts_with("cannot get an access token") && error.contains(&said), "{error}");
     }
     // gcp_auth asks up to five times; eight deliveries share that.
     assert!(server.seen().len() <= 5, "{} requests", server.seen().len());

@@ -166,7 +166,11 @@ async fn a_certificate_without_rights_is_a_refused_credential_where_that_has_one
     let server = Server::start(&identity.authority, true, 403, &[]).await;
     let target = format!("{}/hook", server.url());
     let answer = channel(&settings(&server.url(), Some(&identity)), LONG, false).deliver(delivery(&target)).await;
-    assert_eq!(answer.outcome, Outcome::Refused { not_before: None, identity: outbox_schema::Identity::Credential }, "{answer:?}");
+    assert_eq!(
+        answer.outcome,
+        Outcome::Refused { not_before: None, identity: outbox_schema::Identity::Credential },
+        "{answer:?}"
+    );
     let answer = channel(&settings("", Some(&identity)), LONG, false).deliver(delivery(&target)).await;
     assert_eq!(answer.outcome, Outcome::Dead { reason: DeadReason::Permanent }, "{answer:?}");
 }

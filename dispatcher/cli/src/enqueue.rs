@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::Instrument;
 
+use super::examine::examine;
 use super::session;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::telemetry::spans;
@@ -62,6 +63,9 @@ pub(super) struct EnqueueArgs {
     /// and `expires_in` ("10m"). All or none.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["channel", "target", "payload", "idempotency_key", "headers", "ordering_key", "tenant", "priority", "delay", "expires_in", "max_attempts"])]
     lines: Option<PathBuf>,
+    /// Insert also what would be a dead letter by the settings here, such as a target that its channel may not reach.
+    #[arg(long)]
+    force: bool,
     /// As JSON.
     #[arg(long)]
     json: bool,
@@ -98,12 +102,19 @@ struct Optional {
 }
 
 pub(super) async fn enqueue(config: Config, args: EnqueueArgs) -> anyhow::Result<ExitCode> {
-    let json = args.json;
+    let (json, force) = (args.json, args.force);
     let from_lines = args.lines.is_some();
     let messages = match &args.lines {
         Some(file) => from_text(&session::read(file)?)?,
         None => vec![from_args(args)],
     };
+    let examined = examine(&config, &messages);
+    for doubt in &examined.doubts {
+        warning(doubt);
+    }
+    if let Some(refusal) = examined.refusal(&messages).filter(|_| !force) {
+        bail!(refusal);
+    }
     let (database, outbox) = session::open(&config).await?;
     let enqueued = traced(&config, &database, &messages).await?.map_err(|error| in_lines(error, from_lines))?;
     if enqueued.iter().any(Enqueued::is_inserted) {
@@ -270,7 +281,7 @@ fn from_line(line: &str) -> anyhow::Result<NewMessage> {
     Ok(complete(message, line.headers, optional))
 }
 
-fn header(text: &str) -> Result<(String, String), String> {
+pub(super) fn header(text: &str) -> Result<(String, String), String> {
     match text.split_once(':') {
         Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
         None => Err("write it as `Name: value`".to_owned()),

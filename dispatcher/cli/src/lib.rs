@@ -1,6 +1,7 @@
 //! The command line. Exit status: 0 done, 1 failed, 2 wrong usage or settings.
 
 mod bench;
+mod channels;
 mod check;
 mod client;
 mod completions;
@@ -9,6 +10,7 @@ mod dead_letters;
 mod destinations;
 mod diff;
 mod enqueue;
+mod examine;
 mod health;
 mod invalid_targets;
 mod messages;
@@ -82,6 +84,9 @@ enum Command {
     InvalidTargets(invalid_targets::InvalidTargetsCommand),
     /// Remove what is past its retention, as the poller does by itself.
     Prune(prune::PruneArgs),
+    /// The channels of the settings; try one out.
+    #[command(subcommand)]
+    Channels(channels::ChannelsCommand),
     /// The settings as this program understands them.
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -114,6 +119,7 @@ impl Command {
             Self::Run(_)
             | Self::Migrate(_)
             | Self::Enqueue(_)
+            | Self::Channels(_)
             | Self::Config(_)
             | Self::Check(_)
             | Self::Bench(_)
@@ -169,6 +175,7 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
                 invalid_targets::invalid_targets(settings(&global)?, url, command).await
             }
             Command::Prune(args) => prune::prune(settings(&global)?, url, args).await.map(|()| ExitCode::SUCCESS),
+            Command::Channels(command) => channels::channels(&settings(&global)?, command).await,
             Command::Config(command) => config::config(|| settings(&global), &command),
             Command::Check(args) => check::check(settings(&global)?, &args).await,
             Command::Health(args) => health::health(&settings(&global)?, url, &args).await,

@@ -49,7 +49,7 @@ pub struct RetryConfig {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChannelKind {
     /// Requests to URLs.
-    Http(http::Settings),
+    Http(Box<http::Settings>),
     /// Firebase Cloud Messaging.
     Fcm(fcm::Settings),
 }

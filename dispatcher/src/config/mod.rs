@@ -36,7 +36,7 @@ pub use known::DEFAULTS;
 pub use outbox_schema::Dialect;
 pub use problem::{ConfigError, Problem};
 pub use schema::schema;
-pub use secret::{SecretText, SecretUrl};
+pub use secret::{SecretText, SecretUrl, is_secret_header};
 
 pub use crate::telemetry::LogFormat;
 pub use source::{DEFAULT_FILE, Sources, parse_assignment};

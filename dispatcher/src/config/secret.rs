@@ -64,15 +64,18 @@ pub(super) fn is_secret(key: &Key) -> bool {
         ["channels", _, "auth" | "signing_keys", .., "env" | "file"]
         | ["channels", _, "auth", "basic", "user"]
         | ["channels", _, "auth", "header", "name"] => false,
-        // Credentials belong in `auth`, but people will put them here.
-        ["channels", _, "headers", name] => {
-            let name = name.to_lowercase();
-            ["auth", "key", "token", "secret", "cookie", "signature", "password"].iter().any(|word| name.contains(word))
-        }
+        ["channels", _, "headers", name] => is_secret_header(name),
         ["admin", "token" | "read_token" | "metrics_token", ..]
         | ["channels", _, "auth" | "headers" | "signing_keys", ..] => true,
         _ => false,
     }
+}
+
+/// Whether the value of a header may be a secret, by its name. Credentials belong in `auth`, but people will put them among
+/// other headers.
+pub fn is_secret_header(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["auth", "key", "token", "secret", "cookie", "signature", "password"].iter().any(|word| name.contains(word))
 }
 
 /// Whether a text may be a key, in plain or in base64. People will put one where the path of its file belongs.

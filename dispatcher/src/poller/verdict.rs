@@ -109,6 +109,10 @@ mod tests {
             Answer::failed(Outcome::Unsent, "no adapter")
         }
 
+        fn examine(&self, _: Delivery) -> Result<(), String> {
+            Ok(())
+        }
+
         async fn check(&self) -> Result<String, String> {
             Ok(String::new())
         }

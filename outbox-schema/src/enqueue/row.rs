@@ -2,14 +2,13 @@
 //! takes columns, since to unfold a text would take as long as to insert the rows.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::trace;
-use crate::enqueue::new_message::SendTime;
+use crate::enqueue::new_message::{SendTime, headers_text};
 use crate::{InvalidMessage, NewMessage};
 
 /// Whole milliseconds of a duration; more than a century is a century.
@@ -73,7 +72,7 @@ impl<'a> Row<'a> {
             channel: &message.channel,
             target: &message.target,
             payload: message.payload_text()?,
-            headers: object(&message.headers)?,
+            headers: headers_text(&message.headers)?,
             ordering_key: message.ordering_key.as_deref(),
             tenant: message.tenant.as_deref(),
             priority: message.priority,
@@ -114,11 +113,4 @@ fn millis_of(moment: Option<SendTime>) -> (Option<u64>, Option<i64>) {
         }
         None => (None, None),
     }
-}
-
-fn object(headers: &BTreeMap<String, String>) -> Result<Option<String>, InvalidMessage> {
-    if headers.is_empty() {
-        return Ok(None);
-    }
-    serde_json::to_string(headers).map(Some).map_err(|error| InvalidMessage::new("headers", error.to_string()))
 }

@@ -8,6 +8,7 @@ mod bad_input;
 mod bench;
 mod by_hand;
 mod cancel_by_key;
+mod channels;
 mod cloudevents;
 mod coming_from;
 mod command_line;

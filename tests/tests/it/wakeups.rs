@@ -314,13 +314,14 @@ async fn what_the_command_line_enqueues_wakes_the_poller() {
         let before = stage.receiver.count();
         tokio::time::sleep(FAST_ASLEEP).await;
         let enqueued = Instant::now();
-        program.run(&["enqueue", "--channel", "http", "--target", "/hook", "--payload", "{}"]).await.done();
+        program.run(&["enqueue", "--channel", "http", "--target", "/hook", "--payload", "{}", "--force"]).await.done();
         arrived(&stage, before + 1).await;
         assert!(enqueued.elapsed() < BY_A_HINT, "it took {:?}", enqueued.elapsed());
 
         // Without that Redis it says so, and the message is committed all the same.
         let program = Program::new(&stage.database.url, "[lease]\nurl = \"redis://127.0.0.1:1\"\n");
-        let ran = program.run(&["enqueue", "--channel", "http", "--target", "/hook", "--payload", "{}"]).await;
+        let ran =
+            program.run(&["enqueue", "--channel", "http", "--target", "/hook", "--payload", "{}", "--force"]).await;
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(ran.stderr.contains("the poller was not woken"), "{ran:?}");
     })

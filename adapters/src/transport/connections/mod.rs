@@ -27,6 +27,7 @@ use crate::transport::exchange::{self, HeadAlone, NoAnswer, Read};
 use crate::transport::network::Guard;
 use crate::transport::network::dial::Dialer;
 use crate::transport::network::tls::Tls;
+use crate::witness::Witness;
 
 /// How often long idle connections are closed.
 const SWEEP: Duration = Duration::from_secs(30);
@@ -42,6 +43,7 @@ pub(crate) struct Request {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) permit: Arc<dyn Permit>,
+    pub(crate) witness: Option<Arc<dyn Witness>>,
 }
 
 impl std::fmt::Debug for Request {
@@ -221,6 +223,7 @@ mod tests {
             headers: HeaderMap::new(),
             body: Bytes::from_static(b"{}"),
             permit: Arc::new(|| true),
+            witness: None,
         };
         let answered = connections.send(&request, deadline()).await.unwrap();
         assert!(answered.response.body().is_end_stream());

@@ -27,6 +27,7 @@ use super::pool::{First, Opened, Opening, Pool, Way};
 use crate::setup;
 use crate::transport::exchange::{HeadAlone, NoAnswer, timed_out, unanswered};
 use crate::transport::network::dial::Dialer;
+use crate::witness::{SeenAnswer, SeenRequest, seen_headers};
 
 /// Requests that a connection takes before the server has said how many it takes at a time. The server says so in its
 /// greeting (RFC 9113, 3.4), and refuses requests beyond that number.
@@ -107,6 +108,9 @@ impl Origin {
         if !request.permit.holds() {
             return Err(NoAnswer::NotPermitted);
         }
+        if let Some(witness) = &request.witness {
+            witness.sent(sender.seen(request, &outgoing));
+        }
         let sent = Instant::now();
         let mut answer = pin!(sender.send(outgoing));
         let mut answered = timeout_at(take_by, &mut answer).await;
@@ -123,7 +127,13 @@ impl Origin {
             answered = timeout_at(deadline, answer).await;
         }
         match answered {
-            Ok(Ok(response)) => Ok(response),
+            Ok(Ok(response)) => {
+                if let Some(witness) = &request.witness {
+                    let status = response.status().as_u16();
+                    witness.answered(SeenAnswer::new(status, response.headers(), sent.elapsed()));
+                }
+                Ok(response)
+            }
             Ok(Err(error)) => Err(unanswered(&error, origin, offer.take_back(), head_alone)),
             Err(_) => Err(timed_out(origin, sent)),
         }
@@ -260,6 +270,20 @@ impl Sender {
         };
         *outgoing.uri_mut() = uri.parse::<Uri>().map_err(|error| error.to_string())?;
         Ok(outgoing)
+    }
+
+    /// The request as a witness sees it.
+    fn seen(&self, request: &Request, outgoing: &hyper::Request<Body>) -> SeenRequest {
+        SeenRequest {
+            method: request.method.to_string(),
+            url: request.url[..Position::AfterQuery].to_owned(),
+            protocol: match self {
+                Self::Http1(_) => "HTTP/1.1",
+                Self::Http2(..) => "HTTP/2",
+            },
+            headers: seen_headers(outgoing.headers(), request.body.len()),
+            body: String::from_utf8_lossy(&request.body).into_owned(),
+        }
     }
 
     /// Waits until the connection takes a request. False where it does not, and has taken none.

@@ -60,7 +60,7 @@ fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
         Kind::Http => (
             read.time("timeout", Duration::from_millis(100)..=HOUR),
             retry(read, SHORTEST_BASE, LONGEST_AGE),
-            http_settings(read).map(ChannelKind::Http),
+            http_settings(read).map(|settings| ChannelKind::Http(Box::new(settings))),
         ),
         Kind::Fcm => (
             read.time("timeout", FCM_SHORTEST..=HOUR),

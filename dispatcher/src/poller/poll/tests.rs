@@ -26,6 +26,10 @@ impl Adapter for Telling {
         Answer::delivered(204, None)
     }
 
+    fn examine(&self, _: Delivery) -> Result<(), String> {
+        unreachable!("nobody asks")
+    }
+
     async fn check(&self) -> Result<String, String> {
         unreachable!("nobody asks")
     }

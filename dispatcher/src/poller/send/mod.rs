@@ -115,6 +115,7 @@ impl Sender {
             traceparent,
             tracestate,
             permit: term.clone(),
+            witness: None,
         };
         fault_point::reach(Point::BeforeGate).await;
         if !term.gate.is_open() {

@@ -20,6 +20,10 @@ impl Adapter for Refusing {
         Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, "no URL")
     }
 
+    fn examine(&self, _: Delivery) -> Result<(), String> {
+        unreachable!("nobody asks")
+    }
+
     async fn check(&self) -> Result<String, String> {
         unreachable!("nobody asks")
     }
@@ -113,6 +117,10 @@ impl Adapter for Asking {
         let before = delivery.permit.holds();
         self.term.end(outbox_schema::TermEnd::Lost);
         Answer::failed(Outcome::Unsent, format!("{before}, then {}", delivery.permit.holds()))
+    }
+
+    fn examine(&self, _: Delivery) -> Result<(), String> {
+        unreachable!("nobody asks")
     }
 
     async fn check(&self) -> Result<String, String> {

@@ -249,6 +249,21 @@ impl NewMessage {
         self
     }
 
+    /// What a poller reads of the message to make its request.
+    ///
+    /// # Errors
+    /// What is wrong with the message in itself, as [`validate`](Self::validate) says.
+    pub fn content(&self) -> Result<Content<'_>, InvalidMessage> {
+        self.validate()?;
+        Ok(Content {
+            channel: &self.channel,
+            target: &self.target,
+            payload: self.payload_text()?,
+            headers: headers_text(&self.headers)?,
+            idempotency_key: self.idempotency_key.as_deref(),
+        })
+    }
+
     /// The payload as JSON text.
     pub(crate) fn payload_text(&self) -> Result<Cow<'_, str>, InvalidMessage> {
         match &self.payload {
@@ -259,6 +274,47 @@ impl NewMessage {
             Payload::Broken(problem) => Err(InvalidMessage::new("payload", problem.clone())),
         }
     }
+}
+
+/// The parts of a message of which its request is made.
+#[derive(Clone)]
+pub struct Content<'a> {
+    /// The channel.
+    pub channel: &'a str,
+    /// The target.
+    pub target: &'a str,
+    /// The payload: JSON text. A database may write it in another way.
+    pub payload: Cow<'a, str>,
+    /// The headers: a JSON object as text. None where there is none.
+    pub headers: Option<String>,
+    /// The idempotency key. None: it is minted when the message is enqueued.
+    pub idempotency_key: Option<&'a str>,
+}
+
+impl Content<'_> {
+    /// The bytes that count towards the `max_message_bytes` of a channel.
+    pub fn bytes(&self) -> u64 {
+        let bytes = self.payload.len() + self.target.len() + self.headers.as_ref().map_or(0, String::len);
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+}
+
+/// Names the message, as [`NewMessage`] does.
+impl fmt::Debug for Content<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Content")
+            .field("channel", &self.channel)
+            .field("idempotency_key", &self.idempotency_key)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Headers as the column holds them.
+pub(super) fn headers_text(headers: &BTreeMap<String, String>) -> Result<Option<String>, InvalidMessage> {
+    if headers.is_empty() {
+        return Ok(None);
+    }
+    serde_json::to_string(headers).map(Some).map_err(|error| InvalidMessage::new("headers", error.to_string()))
 }
 
 /// Names the message. Bodies, headers and targets stay out of logs.
