@@ -76,8 +76,14 @@ pub enum NotSent {
         waiting: i64,
         reason: Option<String>,
     },
-    /// The message is deferred. The pause behind that has ended, or the channel is configured by now.
-    PutOff { since: String, until: String },
+    /// The message is deferred, by itself. Or the pause behind that has ended, or the channel is configured by now.
+    PutOff {
+        since: String,
+        until: String,
+        /// The error of the last attempt. It was not counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
     /// An attempt failed, and the next one is scheduled.
     NextAttempt {
         at: String,
@@ -175,7 +181,7 @@ impl fmt::Display for NotSent {
             Self::PutAside { destination, until, in_ms, since, waiting, reason } => {
                 sentences::put_aside(destination, until, *in_ms, since, *waiting, reason.as_ref())
             }
-            Self::PutOff { since, until } => sentences::put_off(since, until),
+            Self::PutOff { since, until, error } => sentences::put_off(since, until, error.as_deref()),
             Self::NextAttempt { at, in_ms, attempt, of, status_code, error } => {
                 let (code, error) = (said(" with status ", status_code.as_ref()), said(": ", error.as_ref()));
                 let at = sentences::later(at, *in_ms);

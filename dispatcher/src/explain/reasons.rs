@@ -135,7 +135,8 @@ fn not_due(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {
     match &message.deferred_from {
         // The cause of a pause or of a missing channel says as much.
         Some(since) if unexplained => {
-            put_aside(facts, since).or_else(|| Some(NotSent::PutOff { since: since.clone(), until: at }))
+            let error = message.last_error.clone();
+            put_aside(facts, since).or_else(|| Some(NotSent::PutOff { since: since.clone(), until: at, error }))
         }
         Some(_) => None,
         None if message.attempts > 0 => Some(NotSent::NextAttempt {

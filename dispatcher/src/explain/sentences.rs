@@ -185,12 +185,19 @@ pub(super) fn put_aside(
     )
 }
 
-pub(super) fn put_off(since: &str, until: &str) -> String {
-    format!(
-        "Due from {} on, it was put off until {}; the pause that did it is over, or its channel is configured by now.",
-        to_the_second(since),
-        to_the_second(until)
-    )
+pub(super) fn put_off(since: &str, until: &str, error: Option<&str>) -> String {
+    let (since, until) = (to_the_second(since), to_the_second(until));
+    match error {
+        Some(error) => {
+            format!(
+                "Due from {since} on, it was put off until {until}. Its last attempt was not counted, and failed: {error}."
+            )
+        }
+        None => format!(
+            "Due from {since} on, it was put off until {until}; the pause that did it is over, or its channel is configured \
+             by now."
+        ),
+    }
 }
 
 /// A future time, and how far off it is.

@@ -102,6 +102,9 @@ async fn a_signed_channel_whose_every_message_is_refused_waits_and_says_that_its
         let counted = "SELECT count(*) FROM outbox WHERE attempts > 0";
         assert!(outbox.number(counted).await <= 4, "attempts count before five messages were refused, and not after");
         assert_eq!(outbox.number("SELECT count(*) FROM outbox_destination WHERE pause_kind IS NOT NULL").await, 0);
+        let spared = outbox.number("SELECT max(id) FROM outbox WHERE deferred_from IS NOT NULL").await.to_string();
+        let explained = program.run(&["messages", "explain", &spared, "--json"]).await.json().to_string();
+        assert!(explained.contains("or channels.http.signing_keys"), "{explained}");
 
         receiver.behave("/hook", Manner::Answer(vec![200]));
         enqueue(&outbox, 1, &format!("{}/hook", receiver.url())).await;
