@@ -100,7 +100,7 @@ async fn a_test_message_that_is_not_delivered_ends_with_1_and_says_what_a_poller
 
 #[tokio::test]
 async fn a_test_push_is_shown_with_fcms_name_of_it_and_without_its_token() {
-    let stand_in = StandIn::start(&Options { latency: Duration::ZERO, ..Options::default() });
+    let stand_in = StandIn::start(&Options { latency: Duration::ZERO, ..Options::default() }).unwrap();
     let program = program(&stand_in.channel("push"));
     let test = ["channels", "test", "push", "--target", "token:my-phone"];
     let words = program.run(&test).await.done();
