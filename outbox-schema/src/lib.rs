@@ -47,6 +47,8 @@ pub mod plain_name;
 #[cfg(feature = "dispatcher")]
 pub mod retention;
 #[cfg(feature = "dispatcher")]
+mod rights;
+#[cfg(feature = "dispatcher")]
 mod session;
 #[cfg(feature = "dispatcher")]
 mod sql;

@@ -34,6 +34,12 @@ pub trait Lease: Send + Sync + std::fmt::Debug {
     /// Safe to drop: a release that is published between two calls is not missed.
     async fn released(&self, shard: Shard);
 
+    /// What gives the user of the store the rights that it lacks, as a command for whoever may. None where it has all. The rights to
+    /// the tables of a database are compared with its grants.
+    async fn missing_rights(&self) -> Result<Option<String>, LeaseError> {
+        Ok(None)
+    }
+
     /// The holder of the lease and its remaining time, for `outbox status` and `outbox check`.
     async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError>;
 }

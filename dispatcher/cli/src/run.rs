@@ -98,12 +98,14 @@ async fn dispatch(
         tracing::warn!("run.newer_tables: {}", of_newer_tables(found));
     }
     let instance = Uuid::new_v4().simple().to_string()[..12].to_owned();
+    session::warn_of_missing_rights(&database).await;
     session::require_work(&database).await?;
     let outbox_id = outbox.outbox_id.to_string();
     let lease = Arc::new(LeaseHealth::new(wiring::lease(&config, &outbox_id).await?));
     if let Some(warning) = wiring::lease_link(&config).and_then(|link| link.warning()) {
         tracing::warn!("lease.password_in_the_clear: {warning}");
     }
+    tokio::spawn(session::warn_of_missing_rights_of_the_lease(lease.clone()));
     let hints = wiring::hints(&config, &outbox_id)?;
     let tokens = InForce::new(wiring::tokens(&config));
     let listener = Listener::bind(config.admin.listen, tokens.clone()).await?;
@@ -111,7 +113,6 @@ async fn dispatch(
     let channels = wiring::channels(&config, listening_on)?;
     let metrics = Arc::new(telemetry.metrics(config.channels.keys().map(String::as_str), &[Shard::default()])?);
     let store = Arc::new(StoreHealth::new(database.store()));
-    let replica = Arc::new(Health::new(&database, store.clone(), lease.clone(), &config));
     let configured = InForce::new(Configured::of(&config));
     let retention = InForce::new(wiring::retention(&config));
     let source = match config.dispatch.wakeup {
@@ -121,7 +122,7 @@ async fn dispatch(
     };
     let mut dispatcher = Dispatcher::assemble(Parts {
         instance: instance.clone(),
-        store,
+        store: store.clone(),
         destinations: Arc::new(database.clone()),
         lease: lease.clone(),
         channels,
@@ -133,6 +134,7 @@ async fn dispatch(
         settings: numbers(&config, args),
     });
     let handle = dispatcher.handle();
+    let replica = Arc::new(Health::new(&database, store, lease.clone(), handle.marking(), &config));
     let office = Office {
         database: database.clone(),
         lease,

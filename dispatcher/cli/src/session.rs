@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
+use outbox_adapters::Lease;
 use outbox_schema::desk::Author;
 use outbox_schema::migrate::{Meta, SchemaState};
 use outbox_schema::{ByHand, Database, Desk, DeskError, MessageId};
@@ -96,6 +97,26 @@ pub(super) async fn require_or_create(config: &Config, database: &Database) -> a
         return Ok(made.meta);
     }
     database.require(environment).await.with_context(|| wiring::which_database(config))
+}
+
+/// Names each right of the shipped grants that the role lacks. Those that the poller's work needs are refused by
+/// [`require_work`]; without the others the replica runs.
+pub(super) async fn warn_of_missing_rights(database: &Database) {
+    match database.missing_rights().await {
+        Ok(missing) => {
+            for grant in missing {
+                tracing::warn!("run.right_missing: whoever owns the tables gives this role what it lacks: {grant}");
+            }
+        }
+        Err(error) => tracing::warn!(%error, "run.rights_unseen"),
+    }
+}
+
+/// The same of the user of the lease store. A store that does not answer is told of elsewhere.
+pub(super) async fn warn_of_missing_rights_of_the_lease(lease: Arc<dyn Lease>) {
+    if let Ok(Some(command)) = lease.missing_rights().await {
+        tracing::warn!("run.right_missing: the user of the lease store lacks rights: {command}");
+    }
 }
 
 /// Tries the poller's statements before the poller sends anything. A fleet that sends and cannot mark would send each

@@ -15,7 +15,7 @@ use crate::text::{span, to_the_second};
 pub enum Again {
     /// The poller died, or was cut off, between claim and mark.
     Killed { attempt: i32, epoch: i64, holder: String, claimed_at: Option<String>, ended_because: Option<String> },
-    /// The poller handed over in order, and stopped before the answer came.
+    /// The poller handed over in order, and stopped before it had an answer, or could record it.
     HandedOver { attempt: i32, epoch: i64, holder: String, claimed_at: Option<String>, ended_because: Option<String> },
     /// A request was written, or may have been, and no answer came.
     NoAnswer {
@@ -28,6 +28,8 @@ pub enum Again {
     },
     /// The message was delivered, and the mark was refused: a later term had decided about the message by then.
     DeliveredFenced { attempt: i32, epoch: i64, holder: String, at: Option<String> },
+    /// The message was delivered, and the database refused for a while to record that.
+    DeliveredUnmarked { attempt: i32, epoch: i64, holder: String, at: Option<String>, error: Option<String> },
     /// The receiver answered, and did not accept.
     Refused { attempt: i32, epoch: i64, holder: String, at: Option<String>, status_code: i32, error: Option<String> },
     /// An operator made the message due again.
@@ -56,13 +58,18 @@ impl fmt::Display for Again {
         match self {
             Self::Killed { attempt, epoch, holder, claimed_at, ended_because } => {
                 write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, claimed at {}: ", known(claimed_at.as_ref()))?;
-                write!(f, "killed, frozen or cut off before its mark{}, ", term_end(ended_because.as_ref()))?;
+                write!(
+                    f,
+                    "killed, frozen or cut off before its mark{}, or unable to write it, ",
+                    term_end(ended_because.as_ref())
+                )?;
                 write!(f, "so that nobody knows whether it was delivered.")
             }
             Self::HandedOver { attempt, epoch, holder, claimed_at, ended_because } => {
                 write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, claimed at {}: ", known(claimed_at.as_ref()))?;
                 write!(f, "its poller handed over{} and ended ", term_end(ended_because.as_ref()))?;
-                write!(f, "before the answer came, so that nobody knows whether it was delivered.")
+                write!(f, "without a mark of it: the answer had not come, or could not be recorded. So nobody knows ")?;
+                write!(f, "whether it was delivered.")
             }
             Self::NoAnswer { attempt, epoch, holder, at, duration_ms, error } => {
                 write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, at {}: ", known(at.as_ref()))?;
@@ -73,6 +80,10 @@ impl fmt::Display for Again {
                 write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, at {}: ", known(at.as_ref()))?;
                 write!(f, "delivered, but its mark came too late and was refused (fenced): a later term, or ")?;
                 write!(f, "somebody by hand, had decided about the message by then.")
+            }
+            Self::DeliveredUnmarked { attempt, epoch, holder, at, error } => {
+                write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, at {}: ", known(at.as_ref()))?;
+                write!(f, "the receiver accepted it, and that could not be recorded{}.", said(": ", error.as_ref()))
             }
             Self::Refused { attempt, epoch, holder, at, status_code, error } => {
                 write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, at {}: ", known(at.as_ref()))?;

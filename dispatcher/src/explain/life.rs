@@ -3,7 +3,7 @@
 use outbox_schema::Status;
 use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageRecord, NamingClaim};
 
-use super::sent_twice::{is_in_doubt, was_fenced};
+use super::sent_twice::{is_in_doubt, was_fenced, was_unmarked};
 use super::words::said;
 use crate::text::span;
 
@@ -57,6 +57,8 @@ fn attempted(attempt: &AttemptEntry) -> Event {
     let took = said(" took ", attempt.duration_ms.map(span).as_ref());
     let outcome = if was_fenced(attempt) {
         "delivered, and its mark refused (fenced)".to_owned()
+    } else if was_unmarked(attempt) {
+        "delivered, which could not be recorded".to_owned()
     } else if is_in_doubt(attempt) {
         "in doubt".to_owned()
     } else {

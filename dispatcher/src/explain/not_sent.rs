@@ -32,6 +32,8 @@ pub enum NotSent {
     },
     /// The status in the row is unknown.
     UnknownStatus { status: String },
+    /// The receiver accepted the message, and that could not be recorded so far.
+    AcceptedUnmarked { at: Option<String>, holder: String, epoch: i64, error: Option<String> },
     /// A claim of the present term names the message.
     InFlight { since: String, holder: String, epoch: i64, gate_closed_at: Option<String> },
     /// A claim of an earlier term names the message.
@@ -153,6 +155,9 @@ impl fmt::Display for NotSent {
                 format!("It is a dead letter since {}, {because}. {remedy}", known(at.as_ref()))
             }
             Self::UnknownStatus { status } => sentences::unknown_status(status),
+            Self::AcceptedUnmarked { at, holder, epoch, error } => {
+                sentences::accepted_unmarked(at.as_ref(), holder, *epoch, error.as_ref())
+            }
             Self::InFlight { since, holder, epoch, gate_closed_at } => {
                 sentences::in_flight(since, holder, *epoch, gate_closed_at.as_ref())
             }

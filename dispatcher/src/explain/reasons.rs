@@ -1,8 +1,11 @@
 //! From the facts to the causes for which a message has not been sent.
 
-use outbox_schema::desk::{Backlog, DestinationEntry, InvalidTarget, MessageFacts, MessageRecord, PausedDestination};
+use outbox_schema::desk::{
+    AttemptEntry, Backlog, DestinationEntry, InvalidTarget, MessageFacts, MessageRecord, PausedDestination,
+};
 use outbox_schema::{MessageId, PauseKind, Status};
 
+use super::sent_twice::was_unmarked;
 use super::{NotSent, Said};
 use crate::configured::Configured;
 
@@ -52,7 +55,7 @@ fn invalid_target(facts: &MessageFacts) -> Option<NotSent> {
 fn pending(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured) -> Vec<NotSent> {
     let poller = no_poller(facts, configured);
     if let Some(out) = claimed(&facts.message) {
-        return [Some(out), poller].into_iter().flatten().collect();
+        return [accepted(&facts.message), Some(out), poller].into_iter().flatten().collect();
     }
     let mut causes = kept(facts, first, configured);
     let kept = !causes.is_empty();
@@ -69,6 +72,15 @@ fn pending(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Conf
     }
     causes.extend(expires(facts));
     causes
+}
+
+/// The delivery under the claim that names the message, where it could not be marked.
+fn accepted(message: &MessageRecord) -> Option<NotSent> {
+    let claim = message.claim.as_ref()?;
+    let of_claim = |attempt: &&AttemptEntry| was_unmarked(attempt) && attempt.epoch == claim.epoch;
+    let attempt = message.attempt_log.iter().rfind(of_claim)?;
+    let (at, error) = (attempt.started_at.clone(), attempt.error.clone());
+    Some(NotSent::AcceptedUnmarked { at, holder: attempt.holder.clone(), epoch: attempt.epoch, error })
 }
 
 fn claimed(message: &MessageRecord) -> Option<NotSent> {

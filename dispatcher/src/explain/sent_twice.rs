@@ -1,5 +1,7 @@
 //! Why a message was sent more than once, as far as the database shows it.
 
+use std::collections::BTreeSet;
+
 use outbox_schema::Status;
 use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageFacts, MessageRecord};
 use serde::{Deserialize, Serialize};
@@ -59,15 +61,14 @@ impl Repetition {
 
 fn verdict(message: &MessageRecord, accepted: bool) -> Verdict {
     let log = &message.attempt_log;
-    let fenced: Vec<_> = log.iter().filter(|attempt| was_fenced(attempt)).collect();
-    let same = |one: &AttemptEntry, other: &AttemptEntry| {
-        (one.number, one.epoch, &one.holder) == (other.number, other.epoch, &other.holder)
-    };
+    // A delivery that could not be marked, and then was fenced, has two entries. One that was marked in the end is that of the
+    // message.
+    let delivered: BTreeSet<_> = log.iter().filter(|attempt| is_a_delivery(attempt, message)).map(of_attempt).collect();
     // For an attempt in doubt that turns out to be delivered, both are recorded.
-    let in_doubt = |attempt: &&AttemptEntry| is_in_doubt(attempt) && !fenced.iter().any(|other| same(attempt, other));
+    let in_doubt = |attempt: &&AttemptEntry| is_in_doubt(attempt) && !delivered.contains(&of_attempt(attempt));
     let doubts = log.iter().filter(in_doubt).count();
     let answered = log.iter().filter(|attempt| was_refused(attempt)).count();
-    let delivered = fenced.len() + usize::from(accepted);
+    let delivered = delivered.len() + usize::from(accepted);
     match (delivered, doubts) {
         (2.., _) => Verdict::Twice,
         (1, 1..) | (0, 2..) => Verdict::PerhapsTwice,
@@ -76,6 +77,23 @@ fn verdict(message: &MessageRecord, accepted: bool) -> Verdict {
         (0 | 1, 0) if delivered + answered > 1 => Verdict::SeveralRequests,
         (0 | 1, 0) => Verdict::Once,
     }
+}
+
+/// What tells an attempt from others.
+fn of_attempt(attempt: &AttemptEntry) -> (i32, i64, &str) {
+    (attempt.number, attempt.epoch, &attempt.holder)
+}
+
+/// Whether the entry is of a delivery beside that which made the message `SUCCESS`.
+fn is_a_delivery(attempt: &AttemptEntry, message: &MessageRecord) -> bool {
+    was_fenced(attempt) || was_unmarked(attempt) && !was_marked_later(attempt, message)
+}
+
+/// Whether the delivery could be marked in the end. Otherwise a later term has settled its attempt, and the entry says so.
+fn was_marked_later(attempt: &AttemptEntry, message: &MessageRecord) -> bool {
+    let settled =
+        message.attempt_log.iter().any(|other| is_in_doubt(other) && of_attempt(other) == of_attempt(attempt));
+    message.status == Status::Success.as_str() && message.attempts == attempt.number && !settled
 }
 
 fn sentence(verdict: Verdict, message: &MessageRecord) -> String {
@@ -110,7 +128,7 @@ fn causes(facts: &MessageFacts, accepted: bool) -> Vec<Again> {
         match entry {
             Entry::Attempt(attempt) => {
                 let again = accepted || pending || last_attempt.is_some_and(|last| place < last);
-                let cause = if is_in_doubt(attempt) || was_fenced(attempt) {
+                let cause = if is_in_doubt(attempt) || was_fenced(attempt) || was_unmarked(attempt) {
                     doubtful = true;
                     Some(doubt(attempt, facts))
                 } else {
@@ -165,15 +183,22 @@ pub(super) fn was_fenced(attempt: &AttemptEntry) -> bool {
     attempt.outcome == "delivered_fenced"
 }
 
+pub(super) fn was_unmarked(attempt: &AttemptEntry) -> bool {
+    attempt.outcome == "delivered_unmarked"
+}
+
 /// Whether the receiver answered, and did not accept.
 fn was_refused(attempt: &AttemptEntry) -> bool {
-    attempt.status_code.is_some() && !is_in_doubt(attempt) && !was_fenced(attempt)
+    attempt.status_code.is_some() && !is_in_doubt(attempt) && !was_fenced(attempt) && !was_unmarked(attempt)
 }
 
 fn doubt(attempt: &AttemptEntry, facts: &MessageFacts) -> Again {
     let AttemptEntry { number, epoch, holder, claimed_at, started_at, duration_ms, error, .. } = attempt.clone();
     if was_fenced(attempt) {
         return Again::DeliveredFenced { attempt: number, epoch, holder, at: started_at };
+    }
+    if was_unmarked(attempt) {
+        return Again::DeliveredUnmarked { attempt: number, epoch, holder, at: started_at, error };
     }
     if !attempt.was_settled() {
         return Again::NoAnswer { attempt: number, epoch, holder, at: started_at, duration_ms, error };

@@ -50,6 +50,15 @@ pub(super) fn unknown_status(status: &str) -> String {
     )
 }
 
+pub(super) fn accepted_unmarked(at: Option<&String>, holder: &str, epoch: i64, error: Option<&String>) -> String {
+    format!(
+        "It was sent: the receiver accepted it at {}, and {holder} (epoch {epoch}) could not record that{}. Give the right, and it is \
+         recorded; where that process has ended, its channel's in_doubt decides.",
+        known(at),
+        said(": ", error)
+    )
+}
+
 pub(super) fn in_flight(since: &str, holder: &str, epoch: i64, gate_closed_at: Option<&String>) -> String {
     let ended = gate_closed_at.map_or_else(String::new, |at| {
         format!(", whose term ended at {}; what it had sent by then may still be answered", to_the_second(at))

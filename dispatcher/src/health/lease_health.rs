@@ -46,6 +46,10 @@ impl Lease for LeaseHealth {
         self.lease.released(shard).await;
     }
 
+    async fn missing_rights(&self) -> Result<Option<String>, LeaseError> {
+        self.lease.missing_rights().await
+    }
+
     async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
         self.lease.current(shard).await
     }

@@ -25,6 +25,7 @@ use crate::health::readiness::{LeaseTimes, NewestTerm, Observations, Readiness, 
 use crate::health::store_health::StoreHealth;
 use crate::health::vitals::{Vitals, VitalsCache, VitalsSource};
 use crate::metrics::Metrics;
+use crate::poller::marking::Marking;
 use crate::term::leadership::campaign_interval;
 
 /// How often each replica refreshes the metrics that it sends over OTLP.
@@ -45,6 +46,7 @@ pub struct Health {
     environment: String,
     store: Arc<StoreHealth>,
     lease: Arc<LeaseHealth>,
+    marking: Arc<Marking>,
     times: LeaseTimes,
     locks: Cached<Vec<String>>,
     /// What the log was told last of the locks of others.
@@ -62,7 +64,13 @@ impl VitalsSource for DeskVitals {
 
 impl Health {
     /// The health of a replica with these settings.
-    pub fn new(database: &Database, store: Arc<StoreHealth>, lease: Arc<LeaseHealth>, config: &Config) -> Self {
+    pub fn new(
+        database: &Database,
+        store: Arc<StoreHealth>,
+        lease: Arc<LeaseHealth>,
+        marking: Arc<Marking>,
+        config: &Config,
+    ) -> Self {
         let ttl = config.lease.ttl;
         Self {
             vitals: Arc::new(VitalsCache::new(Arc::new(DeskVitals(database.desk())))),
@@ -70,6 +78,7 @@ impl Health {
             environment: config.database.environment.clone(),
             store,
             lease,
+            marking,
             times: LeaseTimes { ttl, term: config.lease.term, campaign_interval: campaign_interval(ttl) },
             locks: Cached::new(LOCKS_FRESH),
             logged: Mutex::default(),
@@ -162,12 +171,13 @@ impl Readiness for Health {
             Ok(_) | Err(_) => None,
         };
         let newest_term = vitals.as_ref().ok().and_then(|vitals| newest_term(vitals));
-        let (store, lease) = (self.store.trouble(), self.lease.trouble());
+        let (store, lease, marks) = (self.store.trouble(), self.lease.trouble(), self.marking.stuck());
         let mut causes = causes(&Observations {
             database: vitals.as_ref().map(AsRef::as_ref).map_err(String::as_str),
             schema: schema.as_deref(),
             newest_term,
             store: store.as_ref(),
+            marks: marks.as_ref(),
             held_back: held_back.as_ref(),
             lease_store: lease.as_ref(),
             lease: self.times,

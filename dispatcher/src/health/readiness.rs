@@ -9,6 +9,7 @@ use outbox_schema::desk::HeldBack;
 
 use crate::health::answering::Silence;
 use crate::health::vitals::Vitals;
+use crate::poller::marking::Stuck;
 
 /// A lag below this is never a cause, however short the lease.
 const LAG_FLOOR: Duration = Duration::from_secs(30);
@@ -43,6 +44,8 @@ pub struct Observations<'a> {
     pub newest_term: Option<NewestTerm>,
     /// Since when this replica could not write to the database. None when it can, or need not.
     pub store: Option<&'a Silence>,
+    /// Since when this replica could not record what came of messages. None while it can.
+    pub marks: Option<&'a Stuck>,
     /// Dead rows that the database keeps for a snapshot. None where no operator need know.
     pub held_back: Option<&'a HeldBack>,
     /// Since when the lease store has not answered. None when it answers.
@@ -90,7 +93,7 @@ impl LeaseTimes {
 
 /// One sentence for each fault. Empty when the replica is ready.
 pub fn causes(seen: &Observations<'_>) -> Vec<String> {
-    [database(seen), schema(seen), writes(seen), lease_store(seen), poller(seen), snapshot(seen)]
+    [database(seen), schema(seen), marks(seen), writes(seen), lease_store(seen), poller(seen), snapshot(seen)]
         .into_iter()
         .flatten()
         .collect()
@@ -103,12 +106,21 @@ fn database(seen: &Observations<'_>) -> Option<String> {
 /// A database that answers questions and takes no writes: it is read-only, full or slow. It is no cause where another
 /// replica has begun a term since this replica last tried: its trouble is over then, or does not matter.
 fn writes(seen: &Observations<'_>) -> Option<String> {
-    let silence = seen.store.filter(|_| seen.database.is_ok())?;
+    let silence = seen.store.filter(|_| seen.database.is_ok() && seen.marks.is_none())?;
     let age = seen.newest_term.map_or(Duration::MAX, |term| term.age);
     // Trouble from before the newest term is over.
     let lasts = silence.lasts.min(age);
     (age > silence.latest && lasts > seen.lease.ttl)
         .then(|| format!("database: nothing could be written for {}: {}", seconds(lasts), silence.why))
+}
+
+/// Messages go out, and what comes of them is not recorded: each may go out again. So no more are claimed.
+fn marks(seen: &Observations<'_>) -> Option<String> {
+    let Stuck { lasts, why } = seen.marks?;
+    let lasts = seconds(*lasts);
+    Some(format!(
+        "marks: what came of messages could not be recorded for {lasts}, and none is claimed meanwhile: {why}"
+    ))
 }
 
 fn schema(seen: &Observations<'_>) -> Option<String> {
@@ -195,6 +207,7 @@ mod tests {
             schema: None,
             newest_term: Some(began(3)),
             store: None,
+            marks: None,
             held_back: None,
             lease_store: None,
             lease: LEASE,
@@ -285,6 +298,16 @@ mod tests {
         assert_eq!(told(silence(60, 1), 20), ["database: nothing could be written for 20s: refused"]);
         // It was refused, and has not tried since another began.
         assert_eq!(told(silence(60, 30), 20), Vec::<String>::new());
+    }
+
+    #[test]
+    fn marks_that_cannot_be_written_are_a_cause_and_told_once() {
+        let vitals = Vitals::default();
+        let stuck = Stuck { lasts: Duration::from_secs(11), why: "permission denied for table outbox".to_owned() };
+        let seen = Observations { marks: Some(&stuck), store: Some(&silence(60, 1)), ..healthy(&vitals) };
+        let told = "marks: what came of messages could not be recorded for 11s, and none is claimed meanwhile: permission denied \
+                    for table outbox";
+        assert_eq!(causes(&seen), [told]);
     }
 
     fn held(age_s: Option<i64>, dead_rows: i64) -> HeldBack {

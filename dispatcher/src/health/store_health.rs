@@ -64,6 +64,10 @@ impl Store for StoreHealth {
         self.answering.watch(self.store.mark(marks, finished), is_trouble).await
     }
 
+    async fn record_unmarked(&self, marks: &[Mark], why: &str) -> Result<(), StoreError> {
+        self.store.record_unmarked(marks, why).await
+    }
+
     async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
         self.store.settle(term, channels).await
     }

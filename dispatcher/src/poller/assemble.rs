@@ -18,6 +18,7 @@ use crate::poller::claim::Intake;
 use crate::poller::handle::Handle;
 use crate::poller::hints::{HintListener, HintSource};
 use crate::poller::mark::Marker;
+use crate::poller::marking::Marking;
 use crate::poller::ordering_keys::OrderingKeys;
 use crate::poller::poll::{Dispatcher, LoopSettings};
 use crate::poller::send::Sender;
@@ -96,6 +97,7 @@ impl Dispatcher {
         let destinations = Arc::new(Destinations::new(slots, settings.max_bytes, channels.limits()));
         let channels = InForce::new(channels);
         let listener = Arc::new(HintListener::new(wakeup.clone()));
+        let marking = Arc::new(Marking::new(settings.lease_ttl));
         let handle = Handle {
             channels: channels.clone(),
             destinations: destinations.clone(),
@@ -104,6 +106,7 @@ impl Dispatcher {
             slots,
             listener: listener.clone(),
             pulse: Arc::default(),
+            marking: marking.clone(),
         };
         let suspects = Arc::new(Suspects::new(in_flight.clone(), wakeup.clone()));
         let (marks, sent) = mpsc::unbounded_channel();
@@ -112,6 +115,7 @@ impl Dispatcher {
             in_flight: in_flight.clone(),
             suspects: suspects.clone(),
             wakeup: wakeup.clone(),
+            marking: marking.clone(),
             metrics: metrics.clone(),
         };
         tokio::spawn(marker.run(sent));
@@ -136,6 +140,7 @@ impl Dispatcher {
                 suspects: suspects.clone(),
                 channels: channels.clone(),
                 wakeup: wakeup.clone(),
+                marking: marking.clone(),
                 metrics: metrics.clone(),
             }),
             intake: Intake {
@@ -151,6 +156,7 @@ impl Dispatcher {
                 took_all: false,
                 turns: TurnTaking::default(),
                 closed: std::collections::HashSet::new(),
+                marking,
                 poll_interval: settings.poll_interval,
                 lease_ttl: settings.lease_ttl,
                 metrics: metrics.clone(),

@@ -18,6 +18,7 @@ use crate::in_time::in_time;
 use crate::metrics::Metrics;
 use crate::poller::attention::Attention;
 use crate::poller::channels::Channels;
+use crate::poller::marking::Marking;
 use crate::poller::ordering_keys::OrderingKeys;
 use crate::poller::suspects::Suspects;
 use crate::poller::turns::TurnTaking;
@@ -66,6 +67,8 @@ pub struct Intake {
     pub turns: TurnTaking,
     /// The destinations that took nothing at the last claim: its walk passed over their rows.
     pub closed: HashSet<String>,
+    /// Whether marks can be written. Nothing is claimed while they cannot.
+    pub marking: Arc<Marking>,
     /// Longest wait between two polls.
     pub poll_interval: Duration,
     /// Time to live of the lease: part of the settling time.
@@ -249,7 +252,7 @@ impl Intake {
         }
     }
 
-    /// Waits until there is room. None once the term is over.
+    /// Waits until there is room, and what comes of messages can be recorded. None once the term is over.
     async fn room(&self, term: &Term) -> Option<Room> {
         let full = self.destinations.is_full();
         loop {
@@ -257,7 +260,7 @@ impl Intake {
             tokio::select! {
                 biased;
                 () = term.ended() => return None,
-                room = self.in_flight.room(full) => return Some(room),
+                room = self.in_flight.room(full), if self.marking.stuck().is_none() => return Some(room),
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {}
             }
         }
@@ -352,6 +355,7 @@ mod tests {
             took_all: false,
             turns: TurnTaking::default(),
             closed: HashSet::new(),
+            marking: Arc::new(Marking::new(Duration::from_secs(10))),
             poll_interval: Duration::from_secs(1),
             lease_ttl: Duration::from_secs(10),
             metrics: metrics(),

@@ -9,6 +9,7 @@ use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
 use crate::poller::hints::HintListener;
+use crate::poller::marking::Marking;
 use crate::term::pulse::Pulse;
 
 /// A way to a dispatcher whose loop runs. All copies lead to the same one.
@@ -22,6 +23,7 @@ pub struct Handle {
     pub(super) slots: usize,
     pub(super) listener: Arc<HintListener>,
     pub(super) pulse: Arc<Pulse>,
+    pub(super) marking: Arc<Marking>,
 }
 
 impl Handle {
@@ -37,6 +39,11 @@ impl Handle {
     /// Takes the hints that the process itself is given.
     pub fn listener(&self) -> Arc<HintListener> {
         self.listener.clone()
+    }
+
+    /// Whether marks can be written.
+    pub fn marking(&self) -> Arc<Marking> {
+        self.marking.clone()
     }
 
     /// Whether the loop is alive.

@@ -1,10 +1,11 @@
 //! Marks: the results of attempts, written in groups. While one group is being written the next collects.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_schema::mark::MarkReport;
-use outbox_schema::{InDoubtPolicy, Mark, Outcome, Store, StoreError, TermEnd, Verdict};
+use outbox_schema::{InDoubtPolicy, Mark, MessageId, Outcome, Store, StoreError, TermEnd, Verdict};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -12,6 +13,7 @@ use crate::backoff::Backoff;
 use crate::in_flight::InFlight;
 use crate::in_time::in_time;
 use crate::metrics::Metrics;
+use crate::poller::marking::Marking;
 use crate::poller::suspects::Suspects;
 use crate::term::Term;
 
@@ -54,6 +56,8 @@ pub(crate) struct Marker {
     pub suspects: Arc<Suspects>,
     /// Notified when the next message of an ordering key may have become due.
     pub wakeup: Arc<Notify>,
+    /// Knows whether marks can be written.
+    pub marking: Arc<Marking>,
     /// Where refused marks are counted.
     pub metrics: Arc<Metrics>,
 }
@@ -69,7 +73,7 @@ impl Marker {
             let received = tokio::select! {
                 received = sent.recv_many(&mut group, GROUP) => received,
                 _ = again.tick(), if !refused.is_empty() => {
-                    refused = self.write(refused).await;
+                    refused = self.write(refused, &mut sent).await;
                     continue;
                 }
             };
@@ -79,12 +83,12 @@ impl Marker {
             self.gather(&mut sent, &mut group).await;
             let ordered = group.iter().any(|sent| sent.ordered);
             let marks = group.drain(..).map(|sent| (sent.mark, sent.term)).unzip();
-            refused.extend(self.write(vec![marks]).await);
+            refused.extend(self.write(vec![marks], &mut sent).await);
             if ordered {
                 self.wakeup.notify_one();
             }
         }
-        self.write(refused).await;
+        self.write(refused, &mut sent).await;
     }
 
     /// Adds to a group until it is worth a round trip. Only the slots and the next message of an ordering key wait for
@@ -111,13 +115,15 @@ impl Marker {
     /// is alone. That row then loses the texts that came from outside. A mark that is still refused, as by a trigger
     /// that the application added, is given back: it must not keep the others waiting. Its slot stays taken, so that
     /// the row is not sent again.
-    async fn write(&self, mut groups: Vec<Group>) -> Vec<Group> {
+    async fn write(&self, mut groups: Vec<Group>, sent: &mut mpsc::UnboundedReceiver<Sent>) -> Vec<Group> {
         let mut refused = Vec::new();
+        let mut recorded = HashSet::new();
         let mut backoff = Backoff::new();
         while let Some((mut marks, mut terms)) = groups.pop() {
             let finished = self.in_flight.finished_by(&marks);
             let error = match in_time("marking messages", self.store.mark(&marks, &finished)).await {
                 Ok(report) => {
+                    self.marking.worked();
                     self.landed(&marks, &terms, &report);
                     continue;
                 }
@@ -144,10 +150,50 @@ impl Marker {
                 %error,
                 "mark.failed"
             );
+            self.marking.failed(error.to_string());
             tokio::time::sleep(backoff.next()).await;
+            // What has come meanwhile is written too, and until then recorded. The group that failed is tried first.
+            while let Some(group) = self.waiting(sent) {
+                groups.insert(0, group);
+            }
             groups.push((marks, terms));
+            self.record_unmarked(&groups, &error, &mut recorded).await;
         }
         refused
+    }
+
+    /// The next group of those results that wait already.
+    fn waiting(&self, sent: &mut mpsc::UnboundedReceiver<Sent>) -> Option<Group> {
+        let results: Vec<Sent> = std::iter::from_fn(|| sent.try_recv().ok()).take(GROUP).collect();
+        if results.iter().any(|sent| sent.ordered) {
+            self.wakeup.notify_one();
+        }
+        (!results.is_empty()).then(|| results.into_iter().map(|sent| (sent.mark, sent.term)).unzip())
+    }
+
+    /// Once marks have failed for longer than `lease.ttl`, records the deliveries among them beside the messages: this process may
+    /// end before it can mark them, and then nothing else would know.
+    async fn record_unmarked(&self, groups: &[Group], why: &StoreError, recorded: &mut HashSet<MessageId>) {
+        if self.marking.stuck().is_none() || !why.is_an_answer() {
+            return;
+        }
+        for (marks, _) in groups {
+            let is_new = |mark: &&Mark| matches!(mark.verdict, Verdict::Success { .. }) && !recorded.contains(&mark.id);
+            let deliveries: Vec<Mark> = marks.iter().filter(is_new).cloned().collect();
+            if deliveries.is_empty() {
+                continue;
+            }
+            let why = why.to_string();
+            match in_time("recording what cannot be marked", self.store.record_unmarked(&deliveries, &why)).await {
+                Ok(()) => recorded.extend(deliveries.iter().map(|mark| mark.id)),
+                Err(error) => tracing::warn!(
+                    messages = deliveries.len(),
+                    first_message_id = deliveries.first().map(|mark| mark.id.0),
+                    %error,
+                    "mark.unrecorded: these were delivered, and the database takes no word of it"
+                ),
+            }
+        }
     }
 
     fn landed(&self, marks: &[Mark], terms: &[Arc<Term>], report: &MarkReport) {
@@ -206,7 +252,7 @@ mod tests {
     use super::*;
     use crate::fixtures::{KeyedStore, SteppedClock, mark, message, metrics, term_of};
     use crate::term::clock::Clock;
-    use outbox_schema::{ClaimId, MessageId};
+    use outbox_schema::ClaimId;
 
     const SLOTS: i64 = 64;
 
@@ -221,6 +267,7 @@ mod tests {
             suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),
             in_flight,
             wakeup,
+            marking: Arc::new(Marking::new(Duration::from_secs(10))),
             metrics: metrics(),
         };
         let clock = SteppedClock::new();

@@ -8,6 +8,7 @@ pub mod claim;
 pub mod handle;
 pub mod hints;
 pub(crate) mod mark;
+pub mod marking;
 pub(crate) mod ordering_keys;
 pub mod poll;
 pub(crate) mod send;

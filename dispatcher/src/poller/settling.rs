@@ -12,6 +12,7 @@ use crate::in_force::InForce;
 use crate::in_time::in_time;
 use crate::metrics::Metrics;
 use crate::poller::channels::Channels;
+use crate::poller::marking::Marking;
 use crate::poller::suspects::Suspects;
 use crate::term::Term;
 
@@ -34,6 +35,8 @@ pub(crate) struct Settling {
     pub channels: InForce<Channels>,
     /// Notified when rows have become due.
     pub wakeup: Arc<Notify>,
+    /// Whether marks can be written.
+    pub marking: Arc<Marking>,
     /// Where rows in doubt are counted.
     pub metrics: Arc<Metrics>,
 }
@@ -53,6 +56,11 @@ impl Settling {
 
     async fn settle(&self, term: &Term) {
         loop {
+            // This process may have the outcome of a row that it would settle, and not have written it yet.
+            if self.marking.fails() {
+                tokio::time::sleep(LOOK_AGAIN).await;
+                continue;
+            }
             let channels = self.channels.current();
             let settling = self.store.settle(&term.id, channels.terms());
             let error = match in_time("settling what earlier terms left", settling).await {

@@ -54,7 +54,7 @@ BEGIN
         INSERT INTO outbox_attempt (message_id, number, epoch, holder, claimed_at, outcome, error)
         SELECT d.id, d.number, d.epoch, d.holder, d.claimed_at, 'in_doubt',
                'claimed and never marked: its poller '
-               || CASE WHEN d.crashed THEN 'died or was cut off' ELSE 'ended before the answer came' END
+               || CASE WHEN d.crashed THEN 'died or was cut off' ELSE 'ended before it could mark it' END
         FROM doubt d ORDER BY d.id
     )
     SELECT decided.id, decided.destination, decided.crashed, decided.due FROM decided;

@@ -229,7 +229,7 @@ pub struct AttemptEntry {
     pub started_at: Option<String>,
     /// The time from the gate to the last byte of the answer.
     pub duration_ms: Option<i64>,
-    /// The outcome: `retry`, `dead`, `dead_target`, `deferred`, `in_doubt` or `delivered_fenced`.
+    /// The outcome: `retry`, `dead`, `dead_target`, `deferred`, `in_doubt`, `delivered_fenced` or `delivered_unmarked`.
     pub outcome: String,
     /// The status code of the answer.
     pub status_code: Option<i32>,

@@ -13,6 +13,7 @@ pub(crate) mod steps;
 pub(crate) mod term;
 pub mod trial;
 pub(crate) mod turns;
+pub(crate) mod unmarked;
 pub(crate) mod wire;
 
 use std::time::Duration;
@@ -59,6 +60,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// [`StoreError::Refused`] where the database does not take some value of the group: split it.
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError>;
+
+    /// Records the deliveries among `marks`, which could not be written for `why`, beside the messages: with the rights that are
+    /// left. Repeated, it records each once.
+    async fn record_unmarked(&self, marks: &[Mark], why: &str) -> Result<(), StoreError>;
 
     /// Decides the rows of superseded claims whose settling time is over. Returns what it decided, and what still
     /// waits.
@@ -165,6 +170,16 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the database answered, and said that it would not.
+    pub fn is_an_answer(&self) -> bool {
+        match self {
+            Self::Fenced { .. } => true,
+            Self::Unavailable { source, .. } | Self::Refused { source, .. } => {
+                matches!(source.downcast_ref(), Some(sqlx::Error::Database(_)))
+            }
+        }
+    }
+
     /// The error that the database's client reports for a statement. Each dialect says whether an error of the database
     /// is about the statement's values, and so would come again.
     pub(crate) fn of(

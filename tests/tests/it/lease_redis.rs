@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use outbox_adapters::{Hints, Lease, RedisHints, RedisLease};
+use outbox_adapters::{Hints, Lease, REDIS_RIGHTS, RedisHints, RedisLease};
 use outbox_tests::conformance::lease::{LONG, SHARD, holder};
 use outbox_tests::eventually;
 use outbox_tests::servers::{self, Redis};
@@ -59,6 +59,50 @@ async fn a_refused_release_wakes_nobody() {
     timeout(SOON, candidate.released(SHARD)).await.expect("the real release wakes");
     let woken_again = timeout(Duration::from_millis(1), candidate.released(SHARD)).await;
     assert!(woken_again.is_err(), "the refused release woke the candidate too");
+}
+
+/// A lease as a user of a Redis of its own with these rights, and the server.
+async fn as_user(rights: &str) -> (RedisLease, Redis) {
+    let server = Redis::start().await;
+    let words: Vec<&str> = ["ACL", "SETUSER", "lease", "on", ">secret"].into_iter().chain(rights.split(' ')).collect();
+    server.command(&words).await;
+    let url = server.url().replace("redis://", "redis://lease:secret@");
+    (RedisLease::new(&url, "", &Uuid::new_v4().to_string()).unwrap(), server)
+}
+
+#[tokio::test]
+async fn each_rule_that_a_user_lacks_is_named_by_the_command_that_gives_it() {
+    let (lease, _server) = as_user(REDIS_RIGHTS).await;
+    assert_eq!(lease.missing_rights().await.unwrap(), None);
+    for (rights, lacks) in [
+        (
+            "~outbox:* &outbox:* +get +multi +exec +pttl",
+            &["+set", "+pexpire", "+script|load", "+evalsha", "+publish", "+del"][..],
+        ),
+        ("~other:* &outbox:* +@all", &["~outbox:*"]),
+        ("~outbox:* resetchannels +@all", &["&outbox:*"]),
+        ("~outbox:* &outbox:* +@all -subscribe", &["+subscribe"]),
+    ] {
+        let (lease, server) = as_user(rights).await;
+        let command = lease.missing_rights().await.unwrap().expect(rights);
+        let words: Vec<_> = command.split(' ').collect();
+        assert_eq!(words[..3], ["ACL", "SETUSER", "lease"], "{command}");
+        assert!(lacks.iter().all(|rule| words.contains(rule)), "{rights}: {command}");
+        server.command(&words).await;
+        assert_eq!(lease.missing_rights().await.unwrap(), None, "{rights}, then {command}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_no_silence_and_is_told_once_in_the_words_of_redis() {
+    let (lease, server) = as_user("~outbox:* &outbox:* +set +multi +exec +pttl").await;
+    let refused = lease.current(SHARD).await.unwrap_err().to_string();
+    assert!(refused.contains("answered with an error") && refused.contains("NOPERM"), "{refused}");
+    assert!(!refused.contains("Index") && refused.matches("NOPERM").count() <= 2, "{refused}");
+    server.command(&["ACL", "SETUSER", "lease", "resetpass", ">other"]).await;
+    // The connection was given up with the refusal.
+    let refused = lease.current(SHARD).await.unwrap_err().to_string();
+    assert!(refused.contains("answered with an error") && refused.contains("password is wrong"), "{refused}");
 }
 
 #[tokio::test]

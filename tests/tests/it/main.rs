@@ -64,6 +64,7 @@ mod store;
 mod terminal;
 mod traces;
 mod trial;
+mod unmarkable;
 mod wakeups;
 mod webhooks;
 mod writers;

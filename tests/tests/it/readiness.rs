@@ -28,7 +28,7 @@ pub(crate) async fn get(address: &str, path: &str) -> (u16, String) {
 }
 
 /// Waits until the replica is not ready for a cause that has all these words; gives the cause.
-async fn cause(address: &str, words: &[&str]) -> String {
+pub(crate) async fn cause(address: &str, words: &[&str]) -> String {
     let named = async || {
         let (status, body) = get(address, "/readyz").await;
         let answer: Value = serde_json::from_str(&body).unwrap();
@@ -39,7 +39,7 @@ async fn cause(address: &str, words: &[&str]) -> String {
     eventually(&format!("it is not ready, because of {words:?}"), PATIENCE, named).await
 }
 
-async fn ready(address: &str) {
+pub(crate) async fn ready(address: &str) {
     let is = async || (get(address, "/readyz").await.0 == 200).then_some(());
     eventually("it is ready", PATIENCE, is).await;
     let shown = async || get(address, "/metrics").await.1.contains("\noutbox_ready 1\n").then_some(());

@@ -52,6 +52,62 @@ async fn a_role_that_may_not_mark_is_told_before_it_sends() {
     }
 }
 
+/// What `check` says to give, until it says no more.
+async fn give_what_is_missing(granted: &Granted, program: &Program) -> String {
+    for _ in 0..3 {
+        let checked = program.run(&["check"]).await;
+        let missing: Vec<_> = ["missing: GRANT ", "gives the right: GRANT "]
+            .iter()
+            .flat_map(|words| checked.stdout.match_indices(words))
+            .filter_map(|(at, _)| checked.stdout[at..].split_once(": "))
+            .collect();
+        let missing: Vec<_> =
+            missing.iter().filter_map(|(_, rest)| Some(format!("{};", rest.split_once(';')?.0))).collect();
+        if missing.is_empty() {
+            return checked.done();
+        }
+        granted.owner.run_client(&missing.join("\n"));
+    }
+    panic!("the rights that are named do not suffice: {}", program.run(&["check"]).await.stdout);
+}
+
+#[tokio::test]
+async fn each_missing_right_is_named_by_the_statement_that_gives_it() {
+    for granted in granted().await {
+        let role = &granted.dispatcher_role;
+        let postgres = granted.owner.dialect() == Dialect::Postgres;
+        let all = if postgres {
+            format!(
+                "REVOKE ALL ON ALL TABLES IN SCHEMA {SCHEMA} FROM {role};
+                 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {SCHEMA} FROM {role};"
+            )
+        } else {
+            // What is left lets it connect.
+            format!("REVOKE ALL PRIVILEGES, GRANT OPTION FROM {role}; GRANT SELECT ON outbox_lease TO {role};")
+        };
+        granted.owner.run_client(&all);
+        let program = Program::new(&granted.dispatcher, &settings(&granted));
+        let checked = give_what_is_missing(&granted, &program).await;
+        assert!(checked.lines().any(|line| line.starts_with("rights") && line.contains("ok")), "{checked}");
+        // Whoever has more than that lacks nothing.
+        let owner = Program::new(&granted.owner.test.url, &settings(&granted)).run(&["check"]).await.done();
+        assert!(owner.contains("all that the shipped grants give"), "{owner}");
+    }
+}
+
+#[tokio::test]
+async fn a_right_that_no_delivery_needs_is_warned_of_at_the_start() {
+    for granted in granted().await {
+        let table =
+            if granted.owner.dialect() == Dialect::Postgres { "dispatcher.outbox_audit" } else { "outbox_audit" };
+        granted.owner.run_client(&format!("REVOKE INSERT ON {table} FROM {};", granted.dispatcher_role));
+        let program = Program::new(&granted.dispatcher, &settings(&granted));
+        let log = program.deliver().await;
+        let warned = log.lines().find(|line| line.contains("run.right_missing")).unwrap_or_else(|| panic!("{log}"));
+        assert!(warned.contains("GRANT INSERT ON ") && warned.contains("outbox_audit"), "{warned}");
+    }
+}
+
 #[tokio::test]
 async fn row_level_security_that_hides_the_rows_from_the_dispatcher_is_named() {
     let [granted, _] = granted().await;

@@ -10,6 +10,7 @@ mod connections;
 mod hints;
 mod primary;
 mod releases;
+mod rights;
 mod turned_away;
 
 use std::collections::HashMap;
@@ -73,6 +74,10 @@ pub struct RedisLease {
     /// Connections for renewals, so that a renewal waits for nothing, not even for a campaign that is connecting.
     renewals: Connections,
     releases: Releases,
+    primary: Arc<Primary>,
+    /// The user of the ACL, and whether sentinels name the server.
+    user: String,
+    has_sentinels: bool,
     renew: Script,
     release: Script,
     /// For each shard, the holder whose last [`Lease::acquire`] was not answered "no": it may hold the lease.
@@ -85,7 +90,11 @@ impl RedisLease {
     /// several outboxes in one Redis apart.
     pub fn new(url: &str, tls_ca: &str, outbox_id: &str) -> Result<Self, RedisSetupError> {
         let (primary, at) = primary_of(url, tls_ca)?;
+        let (user, has_sentinels) = primary.user();
         Ok(Self {
+            primary: Arc::clone(&primary),
+            user,
+            has_sentinels,
             outbox_id: outbox_id.to_owned(),
             at,
             commands: Connections::new(Arc::clone(&primary)),
@@ -158,6 +167,12 @@ impl Lease for RedisLease {
     /// Also wakes when the subscription has been made, at first or anew: a release before that was not heard.
     async fn released(&self, shard: Shard) {
         self.releases.next(self.channel(shard)).await;
+    }
+
+    async fn missing_rights(&self) -> Result<Option<String>, LeaseError> {
+        let missing = rights::missing(&self.primary, &self.outbox_id, self.has_sentinels).await;
+        let missing = missing.map_err(self.failed("trying the commands of the lease"))?;
+        Ok((!missing.is_empty()).then(|| format!("ACL SETUSER {} {}", self.user, missing.join(" "))))
     }
 
     async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {

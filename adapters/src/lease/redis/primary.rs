@@ -41,6 +41,15 @@ impl Primary {
         Ok(primary)
     }
 
+    /// The user on that server, and whether sentinels name it.
+    pub(super) fn user(&self) -> (String, bool) {
+        let (login, has_sentinels) = match &self.address {
+            Address::Server(info) => (info.redis_settings(), false),
+            Address::Sentinels(known) => (&known.server, true),
+        };
+        (login.username().unwrap_or("default").to_owned(), has_sentinels)
+    }
+
     /// A connection for commands.
     pub(super) async fn connect(&self) -> RedisResult<MultiplexedConnection> {
         match &self.address {

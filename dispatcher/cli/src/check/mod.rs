@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use outbox_schema::mistakes::Mistakes;
 use outbox_schema::tls::Tls;
-use outbox_schema::{Database, Shard};
+use outbox_schema::{Database, Dialect, Shard};
 use serde::Serialize;
 
 use outbox_dispatcher::config::Config;
@@ -101,6 +101,19 @@ async fn of_database(config: &Config, database: &Database, strict: bool, finding
         "schema",
         &format!("version {}, environment `{}`", outbox.schema_version, outbox.environment),
     ));
+    match database.missing_rights().await {
+        Ok(missing) if missing.is_empty() => {
+            let has = match database.dialect() {
+                Dialect::Postgres | Dialect::MySql => "this role has all that the shipped grants give the dispatcher",
+                Dialect::Sqlite => "SQLite has no roles: whoever may write the file and its folder may do all",
+            };
+            findings.push(Finding::ok("rights", &has));
+        }
+        Ok(missing) => {
+            findings.extend(missing.iter().map(|grant| Finding::failed("rights", &format!("missing: {grant}"))));
+        }
+        Err(error) => findings.push(Finding::failed("rights", &error)),
+    }
     findings.push(match database.trial().await {
         Ok(()) => {
             Finding::ok("work", &"a message was claimed, marked, settled and removed in a trial that was rolled back")
@@ -159,6 +172,11 @@ async fn of_lease(config: &Config, outbox_id: &str) -> Finding {
         None => "the lease store answers: a table of the database".to_owned(),
         Some(link) => format!("the lease store answers; {}", protection(link.tls, link.is_near)),
     };
+    match lease.missing_rights().await {
+        Ok(None) => {}
+        Ok(Some(command)) => return Finding::failed("lease", &format!("{answers}; the user lacks rights: {command}")),
+        Err(error) => return Finding::failed("lease", &error),
+    }
     match lease.current(Shard::default()).await {
         Ok(Some(held)) => Finding::ok("lease", &format!("{answers}; {} polls", held.holder)),
         Ok(None) => Finding::ok("lease", &format!("{answers}; nobody polls")),

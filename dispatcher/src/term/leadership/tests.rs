@@ -215,6 +215,7 @@ async fn a_term_that_the_database_refuses_is_fenced() {
         in_flight,
         channels: InForce::new(Channels::default()),
         wakeup,
+        marking: Arc::new(crate::poller::marking::Marking::new(Duration::from_secs(10))),
         metrics: metrics(),
     });
     settling.begin(&term);

@@ -20,10 +20,10 @@ use crate::mark::MarkReport;
 use crate::store::rows::{DecidedRow, DestinationRow, UnsettledRow};
 use crate::store::steps::DIVIDING;
 use crate::store::wire::millis_i64;
-use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, unmarked};
 use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, InDoubtPolicy, Mark, MessageId, OnDeadOrdered,
-    OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Epoch, Holder, InDoubtPolicy, Mark, MessageId,
+    OnDeadOrdered, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
 };
 
 /// The outbox in a PostgreSQL database.
@@ -237,6 +237,10 @@ impl Store for PostgresStore {
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         self.mark_group(marks, finished).await
+    }
+
+    async fn record_unmarked(&self, marks: &[Mark], why: &str) -> Result<(), StoreError> {
+        unmarked::record(&Database::Postgres(self.pool.clone()), marks, why).await
     }
 
     async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {

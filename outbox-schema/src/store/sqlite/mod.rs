@@ -12,7 +12,7 @@ use sqlx::{SqlitePool, SqliteTransaction};
 
 use crate::mark::MarkReport;
 use crate::store::steps::DIVIDING;
-use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term};
+use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term, unmarked};
 use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, OrderingKey, Shard, Store, StoreError,
     TermEnd, TermId,
@@ -75,6 +75,10 @@ impl Store for SqliteStore {
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         self.mark_in_steps(marks, finished).await
+    }
+
+    async fn record_unmarked(&self, marks: &[Mark], why: &str) -> Result<(), StoreError> {
+        unmarked::record(&self.database(), marks, why).await
     }
 
     async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {

@@ -1,0 +1,86 @@
+//! Whether marks can be written. Without them each delivery is one that may be made again, so after a while nothing more is claimed.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Since when no mark could be written.
+#[derive(Debug)]
+pub struct Marking {
+    /// How long marks may fail before claims stop: `lease.ttl`.
+    patience: Duration,
+    trouble: Mutex<Option<Trouble>>,
+}
+
+#[derive(Debug)]
+struct Trouble {
+    since: Instant,
+    why: String,
+}
+
+/// Marks have failed for longer than `lease.ttl`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stuck {
+    /// How long they have failed.
+    pub lasts: Duration,
+    /// The words of the last failure.
+    pub why: String,
+}
+
+impl Marking {
+    /// No mark has failed so far.
+    pub fn new(patience: Duration) -> Self {
+        Self { patience, trouble: Mutex::default() }
+    }
+
+    /// A group of marks could not be written.
+    pub(crate) fn failed(&self, why: String) {
+        let mut trouble = self.trouble();
+        let since = trouble.as_ref().map_or_else(Instant::now, |known| known.since);
+        *trouble = Some(Trouble { since, why });
+    }
+
+    /// A group of marks was written.
+    pub(crate) fn worked(&self) {
+        *self.trouble() = None;
+    }
+
+    /// Whether the last group of marks could not be written.
+    pub(crate) fn fails(&self) -> bool {
+        self.trouble().is_some()
+    }
+
+    /// The trouble, where it has lasted for longer than `lease.ttl`: nothing is claimed meanwhile.
+    pub fn stuck(&self) -> Option<Stuck> {
+        let trouble = self.trouble();
+        let trouble = trouble.as_ref().filter(|trouble| trouble.since.elapsed() > self.patience)?;
+        Some(Stuck { lasts: trouble.since.elapsed(), why: trouble.why.clone() })
+    }
+
+    fn trouble(&self) -> std::sync::MutexGuard<'_, Option<Trouble>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(10);
+
+    #[tokio::test(start_paused = true)]
+    async fn marks_are_stuck_once_they_have_failed_for_longer_than_the_lease_lasts() {
+        let marking = Marking::new(TTL);
+        assert!(!marking.fails());
+        marking.failed("denied".to_owned());
+        assert!(marking.fails() && marking.stuck().is_none());
+        tokio::time::advance(TTL).await;
+        marking.failed("still denied".to_owned());
+        assert!(marking.stuck().is_none());
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert!(marking.stuck().is_some_and(|stuck| stuck.why == "still denied" && stuck.lasts > TTL));
+        marking.worked();
+        assert!(!marking.fails() && marking.stuck().is_none());
+    }
+}

@@ -1,0 +1,141 @@
+//! The rights of the dispatcher's role, read from the files that grant them (`grants/*.sql`).
+
+use std::collections::BTreeSet;
+
+use crate::Dialect;
+
+const POSTGRES: &str = include_str!("../../grants/postgres.sql");
+const MYSQL: &str = include_str!("../../grants/mysql.sql");
+
+/// A right to something of the outbox.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Right {
+    /// What it is a right to do: `SELECT`, `EXECUTE`.
+    pub(super) privilege: String,
+    /// Of which kind `object` is. PostgreSQL grants rights to more than tables.
+    pub(super) kind: Kind,
+    /// The name of a table or a function. Of the schema itself it is empty.
+    pub(super) object: String,
+}
+
+/// What a right is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Table,
+    Function,
+    Schema,
+}
+
+impl Kind {
+    /// The word in a query.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Function => "function",
+            Self::Schema => "schema",
+        }
+    }
+}
+
+impl Right {
+    /// The statement that gives it, where the tables are in `place`.
+    pub(super) fn grant(&self, place: &str, role: &str) -> String {
+        let Self { privilege, object, .. } = self;
+        match self.kind {
+            Kind::Table => format!("GRANT {privilege} ON {place}.{object} TO {role};"),
+            Kind::Function => format!("GRANT {privilege} ON FUNCTION {place}.{object} TO {role};"),
+            Kind::Schema => format!("GRANT {privilege} ON SCHEMA {place} TO {role};"),
+        }
+    }
+}
+
+/// What the dispatcher's role is granted.
+pub(super) fn of_dispatcher(dialect: Dialect) -> BTreeSet<Right> {
+    match dialect {
+        Dialect::Postgres => granted(POSTGRES, ":\"dispatcher\""),
+        Dialect::MySql => granted(MYSQL, "DISPATCHER"),
+        Dialect::Sqlite => BTreeSet::new(),
+    }
+}
+
+/// What a script grants to a role, in the forms that our files have.
+fn granted(script: &str, role: &str) -> BTreeSet<Right> {
+    // Comments, and psql's own commands.
+    let is_sql = |line: &&str| !line.starts_with("--") && !line.starts_with('\\');
+    let sql = script.lines().filter(is_sql).collect::<Vec<_>>().join(" ");
+    let mut rights = BTreeSet::new();
+    for statement in sql.split(';').map(str::trim) {
+        let Some(grant) = statement.strip_prefix("GRANT ") else { continue };
+        let Some((grant, to)) = grant.rsplit_once(" TO ") else { continue };
+        let Some((privileges, objects)) = grant.split_once(" ON ") else { continue };
+        if to.trim() != role {
+            continue;
+        }
+        let objects = objects.trim();
+        let (kind, objects) = if let Some(functions) = objects.strip_prefix("FUNCTION ") {
+            (Kind::Function, functions)
+        } else if objects.starts_with("SCHEMA ") {
+            (Kind::Schema, "")
+        } else {
+            (Kind::Table, objects)
+        };
+        for object in objects.split(',') {
+            let object = object.trim().trim_start_matches(":\"schema\".").to_owned();
+            rights.extend(privileges.split(',').map(|privilege| Right {
+                privilege: privilege.trim().to_owned(),
+                kind,
+                object: object.clone(),
+            }));
+        }
+    }
+    rights
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(dialect: Dialect) -> Vec<String> {
+        of_dispatcher(dialect).iter().map(|right| right.grant("shop", "runs")).collect()
+    }
+
+    #[test]
+    fn each_right_of_the_shipped_files_is_read() {
+        for dialect in [Dialect::Postgres, Dialect::MySql] {
+            let words = words(dialect);
+            for right in [
+                "GRANT UPDATE ON shop.outbox TO runs;",
+                "GRANT INSERT ON shop.outbox_audit TO runs;",
+                "GRANT SELECT ON shop.outbox_meta TO runs;",
+                "GRANT DELETE ON shop.outbox_lease TO runs;",
+            ] {
+                assert!(words.iter().any(|word| word == right), "{right} is not in {words:?}");
+            }
+            assert!(words.iter().all(|word| !word.contains(['"', ':', '(', '\\'])), "{words:?}");
+            assert!(!words.iter().any(|word| word.contains("UPDATE ON shop.outbox_audit")), "{words:?}");
+        }
+        assert!(words(Dialect::Postgres).contains(&"GRANT EXECUTE ON FUNCTION shop.outbox_mark TO runs;".to_owned()));
+        assert!(words(Dialect::Postgres).contains(&"GRANT USAGE ON SCHEMA shop TO runs;".to_owned()));
+        assert_eq!(words(Dialect::Sqlite), Vec::<String>::new());
+    }
+
+    /// A form that is not read would be a right that nobody misses.
+    #[test]
+    fn no_grant_to_the_dispatcher_is_passed_over() {
+        for (script, role, dialect) in
+            [(POSTGRES, ":\"dispatcher\"", Dialect::Postgres), (MYSQL, "DISPATCHER", Dialect::MySql)]
+        {
+            let statements =
+                script.split(';').filter(|statement| statement.trim_end().ends_with(&format!("TO {role}")));
+            let objects: usize = statements
+                .map(|statement| {
+                    let sql: Vec<_> = statement.lines().filter(|line| !line.starts_with("--")).collect();
+                    let sql = sql.join(" ");
+                    let (privileges, objects) = sql.split_once(" ON ").expect("a grant");
+                    privileges.split(',').count() * objects.split(',').count()
+                })
+                .sum();
+            assert_eq!(of_dispatcher(dialect).len(), objects, "{dialect:?}");
+        }
+    }
+}
