@@ -214,14 +214,13 @@ impl Intake {
         Some(ClaimResult::Due(Batch { claim, channels, messages: claimed.messages }))
     }
 
-    /// What the next claim may take. Where a destination takes messages again, walks begin at the beginning: its rows may lie
-    /// before their start.
+    /// What the next claim may take. Where a destination takes messages again, its rows may lie before the start of walks.
     fn admission(&mut self, channels: &Channels) -> Admission {
         let largest = channels.terms().iter().map(|terms| terms.max_message_bytes).max();
         let admission = self.destinations.admission(largest.unwrap_or_default());
         let closed: HashSet<String> = admission.closed.iter().cloned().collect();
         if !self.closed.is_subset(&closed) {
-            self.start.forget();
+            self.start.opened();
         }
         self.closed = closed;
         admission

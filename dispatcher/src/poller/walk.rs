@@ -23,6 +23,8 @@ pub struct Start {
     behind: WalkStart,
     /// Whether the last claim took as many rows as it could.
     backlog: bool,
+    /// Whether rows before the start may be claimed again.
+    opened: bool,
     /// When the last walk from the beginning ended, and how long it took.
     looked: Instant,
     took: Duration,
@@ -30,7 +32,14 @@ pub struct Start {
 
 impl Default for Start {
     fn default() -> Self {
-        Self { epoch: None, behind: WalkStart::default(), backlog: false, looked: Instant::now(), took: Duration::ZERO }
+        Self {
+            epoch: None,
+            behind: WalkStart::default(),
+            backlog: false,
+            opened: false,
+            looked: Instant::now(),
+            took: Duration::ZERO,
+        }
     }
 }
 
@@ -49,7 +58,8 @@ impl Start {
     /// The start for the next walk in the term of `epoch`. A new term walks from the beginning once.
     pub fn next(&self, epoch: Epoch) -> WalkStart {
         let since = self.looked.elapsed();
-        let look = self.epoch != Some(epoch) || since >= self.rest() && (!self.backlog || since >= LOOK_AGAIN);
+        let soon = self.opened || !self.backlog || since >= LOOK_AGAIN;
+        let look = self.epoch != Some(epoch) || since >= self.rest() && soon;
         if look { WalkStart::default() } else { self.behind }
     }
 
@@ -59,13 +69,19 @@ impl Start {
         self.behind = claimed.reached.map_or(from, |reached| reached.or(earlier));
         self.backlog = claimed.messages.len() >= limit;
         if from.is_beginning() {
-            (self.epoch, self.looked, self.took) = (Some(epoch), Instant::now(), took);
+            (self.epoch, self.opened, self.looked, self.took) = (Some(epoch), false, Instant::now(), took);
         }
     }
 
     /// Rows that were left out of the walks may be claimed again: the next one begins at the beginning.
     pub fn forget(&mut self) {
         self.epoch = None;
+    }
+
+    /// A destination takes messages again, whose rows walks passed over. The next walk begins at the beginning, but no sooner than
+    /// those rest: where very many destinations fail, one opens all the time.
+    pub fn opened(&mut self) {
+        self.opened = true;
     }
 
     /// Whether walks that found nothing prove it, of which one, or none, began at the beginning.
@@ -121,6 +137,17 @@ mod tests {
         assert_eq!(start.next(EPOCH), behind());
         tokio::time::advance(Duration::from_millis(1)).await;
         assert!(start.next(EPOCH).is_beginning());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_a_destination_opens_a_walk_looks_back_as_soon_as_those_have_rested() {
+        let mut start = amid_a_backlog(Duration::from_millis(10));
+        start.opened();
+        assert_eq!(start.next(EPOCH), behind());
+        tokio::time::advance(Duration::from_millis(200)).await;
+        assert!(start.next(EPOCH).is_beginning());
+        start.learn(EPOCH, WalkStart::default(), &claimed(2, Some(behind())), 2, Duration::ZERO);
+        assert_eq!(start.next(EPOCH), behind());
     }
 
     #[tokio::test(start_paused = true)]
