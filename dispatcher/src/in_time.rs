@@ -1,28 +1,180 @@
-//! A time limit for the loop's calls to the database: a connection may be dead without a sign.
+//! A time limit for each answer of the database: a connection may be dead without a sign.
 
-use outbox_schema::StoreError;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
 use outbox_schema::database::STATEMENT_LIMIT;
+use outbox_schema::destination::{Aside, ByHandChange};
+use outbox_schema::mark::MarkReport;
+use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use outbox_schema::{
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, DestinationStore, Holder, Mark, MessageId, OrderingKey, Shard, Store,
+    StoreError, TermEnd, TermId,
+};
 
-/// The answer of the store, or an error where it takes longer than any statement may.
-pub(crate) async fn in_time<T>(
-    doing: &'static str,
-    answer: impl Future<Output = Result<T, StoreError>>,
-) -> Result<T, StoreError> {
-    let too_late = || format!("nothing came within {STATEMENT_LIMIT:?}");
-    tokio::time::timeout(STATEMENT_LIMIT, answer)
+/// How much longer than a lease an answer may take. A fleet should be at work again about as soon after the loss of its
+/// database as after that of its poller, and a database that is only slow should be heard out.
+const BEYOND_THE_LEASE: Duration = Duration::from_secs(3);
+
+/// A call that was given up after less than this says nothing of the database: its term may just have ended.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// How long the database has for each answer: no longer than any statement may take.
+pub(crate) fn answer_limit(ttl: Duration) -> Duration {
+    (ttl + BEYOND_THE_LEASE).min(STATEMENT_LIMIT)
+}
+
+/// A port to the database whose every call ends in time.
+#[derive(Debug)]
+pub(crate) struct InTime<S: ?Sized> {
+    port: Arc<S>,
+    limit: Duration,
+}
+
+impl<S: ?Sized> InTime<S> {
+    /// The port, for a poller whose lease has this time to live.
+    pub(crate) fn new(port: Arc<S>, ttl: Duration) -> Self {
+        Self { port, limit: answer_limit(ttl) }
+    }
+
+    /// The answer, or an error where it takes too long.
+    async fn answer<T>(
+        &self,
+        doing: &'static str,
+        answer: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let too_late = || format!("nothing came within {:?}", self.limit);
+        tokio::time::timeout(self.limit, answer)
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Unavailable { doing, source: too_late().into() }))
+    }
+}
+
+impl InTime<dyn Store> {
+    async fn asked<T>(
+        &self,
+        doing: &'static str,
+        answer: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let mut asked = Asked { store: &*self.port, since: Instant::now(), answered: false };
+        self.answer(doing, async {
+            let answer = answer.await;
+            asked.answered = true;
+            answer
+        })
         .await
-        .unwrap_or_else(|_| Err(StoreError::Unavailable { doing, source: too_late().into() }))
+    }
+}
+
+/// A call that is under way. Where it goes out of scope unanswered, also since its caller gave up, the connections that were
+/// idle meanwhile are not trusted.
+struct Asked<'a> {
+    store: &'a dyn Store,
+    since: Instant,
+    answered: bool,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if !self.answered && self.since.elapsed() >= SILENCE {
+            self.store.distrust();
+        }
+    }
+}
+
+#[async_trait]
+impl Store for InTime<dyn Store> {
+    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
+        self.asked("beginning a term", self.port.begin_term(shard, holder)).await
+    }
+
+    async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
+        self.asked("ending a term", self.port.end_term(term, end, counts)).await
+    }
+
+    async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
+        self.asked("claiming messages", self.port.claim(term, request)).await
+    }
+
+    async fn key_behind(
+        &self,
+        shard: Shard,
+        from: Option<&OrderingKey>,
+        keys: u32,
+    ) -> Result<Option<OrderingKey>, StoreError> {
+        self.asked("dividing ordering keys", self.port.key_behind(shard, from, keys)).await
+    }
+
+    async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
+        self.asked("marking messages", self.port.mark(marks, finished)).await
+    }
+
+    async fn record_unmarked(&self, marks: &[Mark], why: &str) -> Result<(), StoreError> {
+        self.asked("recording unmarked deliveries", self.port.record_unmarked(marks, why)).await
+    }
+
+    async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
+        self.asked("settling what earlier terms left", self.port.settle(term, channels)).await
+    }
+
+    async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {
+        self.asked("listening for new messages", self.port.wakeups()).await
+    }
+
+    fn distrust(&self) {
+        self.port.distrust();
+    }
+}
+
+#[async_trait]
+impl DestinationStore for InTime<dyn DestinationStore> {
+    async fn put_aside(
+        &self,
+        term: &TermId,
+        aside: &[Aside],
+        excluded: &[MessageId],
+        limit: u32,
+    ) -> Result<Vec<u64>, StoreError> {
+        self.answer("putting messages aside", self.port.put_aside(term, aside, excluded, limit)).await
+    }
+
+    async fn bring_back(&self, term: &TermId, destination: &str, limit: u32) -> Result<u64, StoreError> {
+        self.answer("bringing messages back", self.port.bring_back(term, destination, limit)).await
+    }
+
+    async fn bring_back_configured(&self, term: &TermId, channels: &[&str], limit: u32) -> Result<u64, StoreError> {
+        self.answer("bringing messages back", self.port.bring_back_configured(term, channels, limit)).await
+    }
+
+    async fn changes_by_hand(&self) -> Result<Vec<ByHandChange>, StoreError> {
+        self.answer("reading what was paused", self.port.changes_by_hand()).await
+    }
+
+    async fn remember_ramp(&self, destination: &str, rising_for: Duration) -> Result<(), StoreError> {
+        self.answer("recording a rate", self.port.remember_ramp(destination, rising_for)).await
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::{SteppedClock, TermStore};
+
+    #[test]
+    fn an_answer_may_take_some_seconds_longer_than_a_lease_and_no_longer_than_a_statement() {
+        for (ttl, limit) in [(1, 4), (10, 13), (12, 15), (60, 15)] {
+            assert_eq!(answer_limit(Duration::from_secs(ttl)), Duration::from_secs(limit));
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_store_that_says_nothing_is_unavailable_after_a_while() {
-        let silence = std::future::pending::<Result<(), StoreError>>();
-        let error = in_time("claiming messages", silence).await.map_err(|error| error.to_string());
-        let said = "the outbox database did not answer (claiming messages): nothing came within 15s";
-        assert_eq!(error, Err(said.to_owned()));
+        let never = Duration::from_hours(1);
+        let store: Arc<dyn Store> = TermStore::new(&SteppedClock::new(), vec![never]);
+        let store = InTime::new(store, Duration::from_secs(10));
+        let begun = store.begin_term(Shard::default(), &Holder::new("a", "1")).await;
+        let said = "the outbox database did not answer (beginning a term): nothing came within 13s";
+        assert_eq!(begun.map_err(|error| error.to_string()).err().as_deref(), Some(said));
     }
 }

@@ -23,6 +23,9 @@ const PAUSES: u32 = 3;
 /// The same while more than half of the slots are taken: deliveries go first.
 const PAUSES_WHEN_BUSY: u32 = 9;
 
+/// The longest time for one batch. What is removed is small, so a longer wait means that the database is gone.
+const LIMIT: Duration = Duration::from_mins(1);
+
 /// How long to wait after a failure.
 const TROUBLE: Duration = Duration::from_mins(1);
 
@@ -105,7 +108,12 @@ impl Pruner {
             return rest;
         }
         walk.rests_until = None;
-        let through = match self.batch(walk).await {
+        let failed = match tokio::time::timeout(LIMIT, self.batch(walk)).await {
+            Ok(Ok(through)) => Ok(through),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err(format!("nothing came within {LIMIT:?}")),
+        };
+        let through = match failed {
             Ok(through) => through,
             Err(error) => {
                 tracing::warn!(%error, "retention.failed: what is past its retention stays for now");

@@ -20,7 +20,9 @@ const TABLE_LEASE_CONNECTIONS: u32 = 2;
 /// not wait behind claims and marks.
 pub async fn lease(config: &Config, outbox_id: &str) -> anyhow::Result<Arc<dyn Lease>> {
     Ok(match &config.lease.provider {
-        LeaseProvider::Redis { url, tls_ca } => Arc::new(RedisLease::new(url.expose(), tls_ca, outbox_id)?),
+        LeaseProvider::Redis { url, tls_ca } => {
+            Arc::new(RedisLease::new(url.expose(), tls_ca, outbox_id, config.lease.ttl)?)
+        }
         LeaseProvider::Table => Arc::new(match database(config, TABLE_LEASE_CONNECTIONS).await? {
             Database::Postgres(pool) => TableLease::Postgres(pool),
             Database::MySql(pool) => TableLease::MySql(pool),
@@ -41,7 +43,7 @@ pub fn lease_link(config: &Config) -> Option<RedisLink> {
 pub fn hints(config: &Config, outbox_id: &str) -> anyhow::Result<Option<Arc<dyn Hints>>> {
     Ok(match (config.dispatch.wakeup, &config.lease.provider) {
         (Wakeup::Redis, LeaseProvider::Redis { url, tls_ca }) => {
-            Some(Arc::new(RedisHints::new(url.expose(), tls_ca, outbox_id)?))
+            Some(Arc::new(RedisHints::new(url.expose(), tls_ca, outbox_id, config.lease.ttl)?))
         }
         (Wakeup::Redis, LeaseProvider::Table) | (Wakeup::Notify | Wakeup::Off, _) => None,
     })

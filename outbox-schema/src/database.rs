@@ -9,8 +9,9 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Connection as _, Executor, MySqlPool, PgPool, SqlitePool};
+use sqlx::{ConnectOptions as _, Executor, MySqlPool, PgPool, SqlitePool};
 
+use crate::silence::{Silence, distrust};
 use crate::store::mysql::MySqlStore;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
@@ -25,9 +26,10 @@ pub const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
 /// of MariaDB and MySQL are in `queries/mysql/poller/session.sql`.
 const PAUSE_LIMIT: &str = "2s";
 
-/// The longest wait for a connection to a server. It also bounds how late the pool notices that a server is back. The
-/// pool asks again after up to a fifth of this, and the marks that wait should not be written too late.
-pub(crate) const CONNECTION_LIMIT: Duration = Duration::from_secs(5);
+/// The longest wait for a connection to a server. It also bounds how late the pool notices that a server is back, or that
+/// another one has its address. The pool asks again after up to a fifth of this, and the marks that wait should not be
+/// written too late.
+pub(crate) const CONNECTION_LIMIT: Duration = Duration::from_secs(4);
 
 /// A connection that was used within this time is taken to work. To ask the server first would cost one more round trip
 /// for each claim and each group of marks. Where the connection does not work, the call fails and is repeated: a claim
@@ -179,6 +181,16 @@ impl Database {
         Arc::new(self.clone())
     }
 
+    /// Closes the idle connections, since one of their age got no answer. A connection to a server that is gone without a
+    /// word does not know it, and whoever used it next would wait in vain.
+    pub fn distrust(&self) {
+        match self {
+            Self::Postgres(pool) => distrust(pool),
+            Self::MySql(pool) => distrust(pool),
+            Self::Sqlite(_) => {}
+        }
+    }
+
     /// Closes every connection, after the statements that are under way.
     pub async fn close(&self) {
         match self {
@@ -197,6 +209,12 @@ async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, ConnectError> 
         ("statement_timeout", limit.as_str()),
         ("lock_timeout", "5s"),
         ("idle_in_transaction_session_timeout", PAUSE_LIMIT),
+        // How the server finds out that a replica's host is gone: it must not wait for long to be rid of an answer, nor keep
+        // the session for ever.
+        ("tcp_user_timeout", limit.as_str()),
+        ("tcp_keepalives_idle", "15"),
+        ("tcp_keepalives_interval", "5"),
+        ("tcp_keepalives_count", "3"),
         // With a million due rows the server would expect a claim to be costly, and compile it each time. That takes
         // 100 ms for a claim of 2 ms.
         ("jit", "off"),
@@ -219,13 +237,10 @@ async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, ConnectError> 
 
 /// A pool that asks whether a connection still works only after the connection was idle for a while.
 fn asked_after_a_while<DB: sqlx::Database>(options: PoolOptions<DB>) -> PoolOptions<DB> {
-    options.test_before_acquire(false).before_acquire(|connection, meta| {
-        Box::pin(async move {
-            if meta.idle_for > HOLDS_STILL {
-                connection.ping().await?;
-            }
-            Ok(true)
-        })
+    let silence = Arc::new(Silence::default());
+    options.test_before_acquire(false).before_acquire(move |connection, meta| {
+        let silence = silence.clone();
+        Box::pin(async move { silence.holds(connection, meta.idle_for).await })
     })
 }
 

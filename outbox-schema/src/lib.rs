@@ -42,6 +42,8 @@ pub mod migrate;
 pub mod mistakes;
 pub mod origin;
 #[cfg(feature = "dispatcher")]
+mod passing;
+#[cfg(feature = "dispatcher")]
 pub mod payload;
 pub mod plain_name;
 #[cfg(feature = "dispatcher")]
@@ -49,7 +51,9 @@ pub mod retention;
 #[cfg(feature = "dispatcher")]
 mod rights;
 #[cfg(feature = "dispatcher")]
-mod session;
+pub mod session;
+#[cfg(feature = "dispatcher")]
+mod silence;
 #[cfg(feature = "dispatcher")]
 mod sql;
 #[cfg(feature = "dispatcher")]

@@ -14,24 +14,26 @@ use sqlx::{Database, Executor, Pool};
 /// - On MySQL a call that is given up can leave a part of its answer unread (<https://github.com/transact-rs/sqlx/issues/563>).
 ///   Where it was preparing a statement, that part is taken for the answer to the ping with which the pool takes the connection
 ///   back. The pool then waits for the rest for ever, and has lost a place.
+/// - On PostgreSQL the pool takes a connection back by a ping that has no time limit. Where the server is gone without a
+///   word, the pool has lost a place.
 /// - On PostgreSQL a transaction that is given up while it begins stays open (<https://github.com/transact-rs/sqlx/issues/4393>).
 ///   The pool does not know of it, and what the next caller writes there is never committed.
 ///
 /// SQLite has no server, and needs no session: sqlx rolls back there what was begun and given up.
 #[derive(Debug)]
-pub(crate) struct Session<DB: Database> {
+pub struct Session<DB: Database> {
     connection: PoolConnection<DB>,
     finished: bool,
 }
 
 impl<DB: Database> Session<DB> {
     /// A session in which each statement commits by itself. It ends with [`Self::finish`].
-    pub(crate) async fn open(pool: &Pool<DB>) -> sqlx::Result<Self> {
+    pub async fn open(pool: &Pool<DB>) -> sqlx::Result<Self> {
         Ok(Self { connection: pool.acquire().await?, finished: false })
     }
 
     /// Returns the connection to the pool. Not before the end of its transaction, where there is one.
-    pub(crate) fn finish(mut self) {
+    pub fn finish(mut self) {
         self.finished = true;
     }
 }
@@ -41,21 +43,21 @@ where
     for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
 {
     /// A session in a transaction that `statement` begins. It ends with [`Self::commit`] or [`Self::roll_back`].
-    pub(crate) async fn begin(pool: &Pool<DB>, statement: &'static str) -> sqlx::Result<Self> {
+    pub async fn begin(pool: &Pool<DB>, statement: &'static str) -> sqlx::Result<Self> {
         let mut session = Self::open(pool).await?;
         session.execute(statement).await?;
         Ok(session)
     }
 
     /// Commits the transaction, and returns the connection to the pool.
-    pub(crate) async fn commit(mut self) -> sqlx::Result<()> {
+    pub async fn commit(mut self) -> sqlx::Result<()> {
         self.execute("COMMIT").await?;
         self.finish();
         Ok(())
     }
 
     /// Rolls the transaction back, and returns the connection to the pool.
-    pub(crate) async fn roll_back(mut self) -> sqlx::Result<()> {
+    pub async fn roll_back(mut self) -> sqlx::Result<()> {
         self.execute("ROLLBACK").await?;
         self.finish();
         Ok(())

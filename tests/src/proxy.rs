@@ -43,6 +43,8 @@ pub struct Proxy {
 struct Shared {
     upstream: AtomicU16,
     passage: watch::Sender<Passage>,
+    /// How often the other side has vanished, and whether it is gone now.
+    gone: watch::Sender<(u64, bool)>,
     /// Raised to close every connection there is.
     cuts: watch::Sender<u64>,
     accepted: AtomicUsize,
@@ -62,6 +64,7 @@ impl Proxy {
         let shared = Arc::new(Shared {
             upstream: AtomicU16::new(upstream),
             passage: watch::Sender::new(Passage::Open),
+            gone: watch::Sender::new((0, false)),
             cuts: watch::Sender::new(0),
             accepted: AtomicUsize::new(0),
             asked: AtomicBool::new(false),
@@ -92,6 +95,17 @@ impl Proxy {
     /// Closes every connection. New ones are made as the passage says.
     pub fn cut(&self) {
         self.shared.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// The other side is gone without a word, as a host that lost its power. Nothing passes on the connections there are, in
+    /// either direction, and neither side hears that the other closes one. New connections are made and get no answer.
+    pub fn vanish(&self) {
+        self.shared.gone.send_modify(|(times, gone)| (*times, *gone) = (*times + 1, true));
+    }
+
+    /// Somebody answers again at this address. Connections from before stay as dead as they are.
+    pub fn come_back(&self) {
+        self.shared.gone.send_modify(|(_, gone)| *gone = false);
     }
 
     /// New connections lead to another port.
@@ -129,22 +143,33 @@ async fn listen(listener: std::net::TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// Until either side closes, or somebody cuts it.
+/// Until either side closes, or somebody cuts it. A connection that is dead stays until somebody cuts it.
 async fn pass(client: TcpStream, shared: Arc<Shared>) {
     let mut cuts = shared.cuts.subscribe();
+    let (born, gone) = *shared.gone.borrow();
+    if gone {
+        let _ = cuts.changed().await;
+        return;
+    }
+    let mut gone = shared.gone.subscribe();
+    let buried = async { drop(gone.wait_for(|(times, _)| *times > born).await) };
     let upstream = SocketAddr::from((Ipv4Addr::LOCALHOST, shared.upstream.load(Ordering::SeqCst)));
     let Ok(server) = TcpStream::connect(upstream).await else { return };
     client.set_nodelay(true).unwrap();
     server.set_nodelay(true).unwrap();
-    let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
+    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+        (client.into_split(), server.into_split());
     tokio::select! {
-        () = pump(from_client, to_server, &shared, false) => {}
-        () = pump(from_server, to_client, &shared, true) => {}
+        () = pump(&mut from_client, &mut to_server, &shared, false) => {}
+        () = pump(&mut from_server, &mut to_client, &shared, true) => {}
         _ = cuts.changed() => {}
+        () = buried => {
+            let _ = cuts.changed().await;
+        }
     }
 }
 
-async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Shared, answers: bool) {
+async fn pump(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf, shared: &Shared, answers: bool) {
     let mut some = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut some).await {
         if !shared.asked.swap(!answers, Ordering::SeqCst) && !answers {
@@ -156,7 +181,7 @@ async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Shared, 
             Passage::Swallow if answers => continue,
             Passage::Late(delay) if answers => tokio::time::sleep(delay).await,
             Passage::Trickle if answers => {
-                if trickle(&some[..read], &mut to, shared).await.is_err() {
+                if trickle(&some[..read], to, shared).await.is_err() {
                     return;
                 }
                 continue;

@@ -7,13 +7,20 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outbox_schema::{Holder, Shard};
-use sqlx::{MySqlPool, PgPool, SqlitePool};
+use outbox_schema::session::Session;
+use outbox_schema::{Database, Holder, Shard};
+use sqlx::{MySqlConnection, MySqlPool, PgPool, Pool, SqlitePool};
 
 use super::{Held, Lease, LeaseError};
 
 /// How often a candidate checks whether the lease has been released.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// How long the database has for each answer at least, and what part of the time to live where that is more. A caller waits
+/// less long (see [`to_its_end`]). Without a limit, a database that is gone without a word would take the few connections of
+/// the lease away for ever.
+const LIMIT: Duration = Duration::from_secs(2);
+const LIMIT_OF_TTL: u32 = 3;
 
 /// The lease of one outbox in its own database. It needs no other server.
 #[derive(Debug, Clone)]
@@ -30,17 +37,20 @@ pub enum TableLease {
 impl Lease for TableLease {
     async fn acquire(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
         let (lease, holder) = (self.clone(), holder.clone());
-        to_its_end(async move { lease.take(shard, &holder, ttl).await }).await
+        let acquired = self.to_its_end(limit(ttl), async move { lease.take(shard, &holder, ttl).await });
+        acquired.await.map_err(failed("campaigning for the lease"))
     }
 
     async fn renew(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
         let (lease, holder) = (self.clone(), holder.clone());
-        to_its_end(async move { lease.prolong(shard, &holder, ttl).await }).await
+        let renewed = self.to_its_end(limit(ttl), async move { lease.prolong(shard, &holder, ttl).await });
+        renewed.await.map_err(failed("renewing the lease"))
     }
 
     async fn release(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {
         let (lease, holder) = (self.clone(), holder.clone());
-        to_its_end(async move { lease.give_up(shard, &holder).await }).await
+        let released = self.to_its_end(LIMIT, async move { lease.give_up(shard, &holder).await });
+        released.await.map_err(failed("releasing the lease"))
     }
 
     /// Reads the row ten times a second: none of these databases tells a candidate of a release.
@@ -58,91 +68,8 @@ impl Lease for TableLease {
 
     async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
         let lease = self.clone();
-        to_its_end(async move { lease.read(shard).await }).await
-    }
-}
-
-/// Lets a call come to its end also where its caller gives it up. What was given up has its effect all the same, and its
-/// connection stays: closed, as a connection is that was given up in the middle, it would leave a handshake to the next renewal,
-/// which has a sixth of the time to live for its answer.
-async fn to_its_end<T: Send + 'static>(
-    call: impl Future<Output = Result<T, LeaseError>> + Send + 'static,
-) -> Result<T, LeaseError> {
-    match tokio::spawn(call).await {
-        Ok(answer) => answer,
-        Err(_) => Err(failed("asking the lease table")(sqlx::Error::WorkerCrashed)),
-    }
-}
-
-impl TableLease {
-    async fn take(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
-        let ttl = milliseconds(ttl);
-        let acquired = match self {
-            Self::Postgres(pool) => {
-                let acquire = sqlx::query(include_str!("sql/postgres/lease_acquire.sql"));
-                let row = acquire.bind(shard.0).bind(holder.as_str()).bind(ttl).fetch_optional(pool).await;
-                row.map(|row| row.is_some())
-            }
-            Self::MySql(pool) => acquire_on_mysql(pool, shard, holder, ttl).await,
-            Self::Sqlite(pool) => {
-                let acquire = sqlx::query(include_str!("sql/sqlite/lease_acquire.sql"));
-                let row = acquire.bind(shard.0).bind(holder.as_str()).bind(ttl).fetch_optional(pool).await;
-                row.map(|row| row.is_some())
-            }
-        };
-        acquired.map_err(failed("campaigning for the lease"))
-    }
-
-    async fn prolong(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
-        let ttl = milliseconds(ttl);
-        let found = match self {
-            Self::Postgres(pool) => {
-                let renew = sqlx::query(include_str!("sql/postgres/lease_renew.sql"));
-                renew.bind(shard.0).bind(holder.as_str()).bind(ttl).execute(pool).await.map(|done| done.rows_affected())
-            }
-            Self::MySql(pool) => {
-                let renew = sqlx::query(include_str!("sql/mysql/lease_renew.sql")).bind(microseconds(ttl));
-                renew.bind(shard.0).bind(holder.as_str()).execute(pool).await.map(|done| done.rows_affected())
-            }
-            Self::Sqlite(pool) => {
-                let renew = sqlx::query(include_str!("sql/sqlite/lease_renew.sql"));
-                renew.bind(shard.0).bind(holder.as_str()).bind(ttl).execute(pool).await.map(|done| done.rows_affected())
-            }
-        };
-        found.map(|rows| rows == 1).map_err(failed("renewing the lease"))
-    }
-
-    async fn give_up(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {
-        let found = match self {
-            Self::Postgres(pool) => {
-                let release = sqlx::query(include_str!("sql/postgres/lease_release.sql"));
-                release.bind(shard.0).bind(holder.as_str()).execute(pool).await.map(|done| done.rows_affected())
-            }
-            Self::MySql(pool) => {
-                let release = sqlx::query(include_str!("sql/mysql/lease_release.sql"));
-                release.bind(shard.0).bind(holder.as_str()).execute(pool).await.map(|done| done.rows_affected())
-            }
-            Self::Sqlite(pool) => {
-                let release = sqlx::query(include_str!("sql/sqlite/lease_release.sql"));
-                release.bind(shard.0).bind(holder.as_str()).execute(pool).await.map(|done| done.rows_affected())
-            }
-        };
-        found.map(|rows| rows == 1).map_err(failed("releasing the lease"))
-    }
-
-    async fn read(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
-        let found: sqlx::Result<Option<(String, i64)>> = match self {
-            Self::Postgres(pool) => {
-                sqlx::query_as(include_str!("sql/postgres/lease_current.sql")).bind(shard.0).fetch_optional(pool).await
-            }
-            Self::MySql(pool) => {
-                sqlx::query_as(include_str!("sql/mysql/lease_current.sql")).bind(shard.0).fetch_optional(pool).await
-            }
-            Self::Sqlite(pool) => {
-                sqlx::query_as(include_str!("sql/sqlite/lease_current.sql")).bind(shard.0).fetch_optional(pool).await
-            }
-        };
-        let found = found.map_err(failed("asking who holds the lease"))?;
+        let found = self.to_its_end(LIMIT, async move { lease.read(shard).await });
+        let found = found.await.map_err(failed("asking who holds the lease"))?;
         Ok(found.map(|(holder, remaining)| Held {
             holder,
             remaining: Duration::from_millis(remaining.try_into().unwrap_or_default()),
@@ -151,14 +78,140 @@ impl TableLease {
     }
 }
 
+fn limit(ttl: Duration) -> Duration {
+    LIMIT.max(ttl / LIMIT_OF_TTL)
+}
+
+/// Does some work on a connection of a pool. Where the work is given up, or fails, the connection is closed.
+async fn on<DB: sqlx::Database, T>(
+    pool: &Pool<DB>,
+    work: impl AsyncFnOnce(&mut DB::Connection) -> sqlx::Result<T>,
+) -> sqlx::Result<T> {
+    let mut session = Session::open(pool).await?;
+    let done = work(&mut session).await?;
+    session.finish();
+    Ok(done)
+}
+
+impl TableLease {
+    /// Lets a call come to its end also where its caller gives it up, within a limit. What was given up has its effect all
+    /// the same, and its connection stays: closed, as a connection is that was given up in the middle, it would leave a
+    /// handshake to the next renewal, which has a sixth of the time to live for its answer.
+    async fn to_its_end<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        call: impl Future<Output = sqlx::Result<T>> + Send + 'static,
+    ) -> sqlx::Result<T> {
+        let lease = self.clone();
+        let call = tokio::spawn(async move {
+            let answer = tokio::time::timeout(limit, call).await;
+            answer.unwrap_or_else(|_| {
+                lease.distrust();
+                Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))
+            })
+        });
+        call.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
+    }
+
+    /// Closes the idle connections, since a call got no answer.
+    fn distrust(self) {
+        match self {
+            Self::Postgres(pool) => Database::Postgres(pool).distrust(),
+            Self::MySql(pool) => Database::MySql(pool).distrust(),
+            Self::Sqlite(pool) => Database::Sqlite(pool).distrust(),
+        }
+    }
+
+    async fn take(&self, shard: Shard, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
+        let ttl = milliseconds(ttl);
+        match self {
+            Self::Postgres(pool) => {
+                let acquire = sqlx::query(include_str!("sql/postgres/lease_acquire.sql"));
+                let acquire = acquire.bind(shard.0).bind(holder.as_str()).bind(ttl);
+                Ok(on(pool, async |connection| acquire.fetch_optional(connection).await).await?.is_some())
+            }
+            Self::MySql(pool) => {
+                on(pool, async |connection| acquire_on_mysql(connection, shard, holder, ttl).await).await
+            }
+            Self::Sqlite(pool) => {
+                let acquire = sqlx::query(include_str!("sql/sqlite/lease_acquire.sql"));
+                let row = acquire.bind(shard.0).bind(holder.as_str()).bind(ttl).fetch_optional(pool).await;
+                row.map(|row| row.is_some())
+            }
+        }
+    }
+
+    async fn prolong(&self, shard: Shard, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
+        let ttl = milliseconds(ttl);
+        let rows = match self {
+            Self::Postgres(pool) => {
+                let renew = sqlx::query(include_str!("sql/postgres/lease_renew.sql"));
+                let renew = renew.bind(shard.0).bind(holder.as_str()).bind(ttl);
+                on(pool, async |connection| renew.execute(connection).await).await?.rows_affected()
+            }
+            Self::MySql(pool) => {
+                let renew = sqlx::query(include_str!("sql/mysql/lease_renew.sql")).bind(microseconds(ttl));
+                let renew = renew.bind(shard.0).bind(holder.as_str());
+                on(pool, async |connection| renew.execute(connection).await).await?.rows_affected()
+            }
+            Self::Sqlite(pool) => {
+                let renew = sqlx::query(include_str!("sql/sqlite/lease_renew.sql"));
+                renew.bind(shard.0).bind(holder.as_str()).bind(ttl).execute(pool).await?.rows_affected()
+            }
+        };
+        Ok(rows == 1)
+    }
+
+    async fn give_up(&self, shard: Shard, holder: &Holder) -> sqlx::Result<bool> {
+        let rows = match self {
+            Self::Postgres(pool) => {
+                let release = sqlx::query(include_str!("sql/postgres/lease_release.sql"));
+                let release = release.bind(shard.0).bind(holder.as_str());
+                on(pool, async |connection| release.execute(connection).await).await?.rows_affected()
+            }
+            Self::MySql(pool) => {
+                let release = sqlx::query(include_str!("sql/mysql/lease_release.sql"));
+                let release = release.bind(shard.0).bind(holder.as_str());
+                on(pool, async |connection| release.execute(connection).await).await?.rows_affected()
+            }
+            Self::Sqlite(pool) => {
+                let release = sqlx::query(include_str!("sql/sqlite/lease_release.sql"));
+                release.bind(shard.0).bind(holder.as_str()).execute(pool).await?.rows_affected()
+            }
+        };
+        Ok(rows == 1)
+    }
+
+    async fn read(&self, shard: Shard) -> sqlx::Result<Option<(String, i64)>> {
+        match self {
+            Self::Postgres(pool) => {
+                let current = sqlx::query_as(include_str!("sql/postgres/lease_current.sql")).bind(shard.0);
+                on(pool, async |connection| current.fetch_optional(connection).await).await
+            }
+            Self::MySql(pool) => {
+                let current = sqlx::query_as(include_str!("sql/mysql/lease_current.sql")).bind(shard.0);
+                on(pool, async |connection| current.fetch_optional(connection).await).await
+            }
+            Self::Sqlite(pool) => {
+                sqlx::query_as(include_str!("sql/sqlite/lease_current.sql")).bind(shard.0).fetch_optional(pool).await
+            }
+        }
+    }
+}
+
 /// Takes two statements. MySQL and MariaDB share no `RETURNING`, and the count of changed rows does not tell a new row
 /// from one that stays with another holder.
-async fn acquire_on_mysql(pool: &MySqlPool, shard: Shard, holder: &Holder, ttl: i64) -> sqlx::Result<bool> {
+async fn acquire_on_mysql(
+    connection: &mut MySqlConnection,
+    shard: Shard,
+    holder: &Holder,
+    ttl: i64,
+) -> sqlx::Result<bool> {
     let (holder, ttl) = (holder.as_str(), microseconds(ttl));
     let acquire = sqlx::query(include_str!("sql/mysql/lease_acquire.sql")).bind(shard.0).bind(holder).bind(ttl);
-    acquire.bind(holder).bind(ttl).execute(pool).await?;
+    acquire.bind(holder).bind(ttl).execute(&mut *connection).await?;
     let holds = sqlx::query(include_str!("sql/mysql/lease_holds.sql"));
-    Ok(holds.bind(shard.0).bind(holder).fetch_optional(pool).await?.is_some())
+    Ok(holds.bind(shard.0).bind(holder).fetch_optional(connection).await?.is_some())
 }
 
 /// The milliseconds, at most a year, which is far within the times of the databases.

@@ -19,6 +19,7 @@ mod prune;
 mod reload;
 mod run;
 mod session;
+mod start;
 mod status;
 
 use std::path::PathBuf;

@@ -10,11 +10,13 @@ use outbox_schema::desk::Replica;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Handle};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::reload::{ReadSettings, Reload};
 use super::session;
+use super::start::{self, Connections, Opened};
 use outbox_dispatcher::admin::api::Office;
 use outbox_dispatcher::admin::listener::{CHANGES_AT_ONCE, Listener, ListenerSources, QUESTIONS_AT_ONCE};
 use outbox_dispatcher::config::{Config, Dialect, Wakeup};
@@ -32,14 +34,16 @@ use outbox_dispatcher::telemetry::Telemetry;
 use outbox_dispatcher::term::clock::BootClock;
 use outbox_dispatcher::wiring;
 
-/// The connections of the pool.
+/// The connections of the pools.
 ///
 /// The loop (terms and claims), marks and settling have one each. So have the keeper of the destinations, the division
-/// of the ordering keys, and the removal of old rows. So have the report of the database on itself, the causes of
-/// `/readyz`, and the same causes for OTLP. The admin API has its own. The replica's row uses any of them, twice a
-/// minute. On PostgreSQL the loop and the hints have connections of their own beside the pool, so one in the pool is to
-/// spare. docs/settings.md gives the total.
-const CONNECTIONS: u32 = 9 + QUESTIONS_AT_ONCE + CHANGES_AT_ONCE;
+/// of the ordering keys, and the removal of old rows. The replica's row uses any of them, twice a minute. On PostgreSQL
+/// the loop and the hints have connections of their own beside the pool, so one in the pool is to spare.
+///
+/// Of the other pool, the report of the database on itself, the causes of `/readyz`, and the same causes for OTLP have one
+/// each. The admin API has the rest. docs/settings.md gives the total.
+const CONNECTIONS: Connections =
+    Connections { of_the_loop: 6, of_the_listener: 3 + QUESTIONS_AT_ONCE + CHANGES_AT_ONCE };
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -54,7 +58,8 @@ const CLOSING_LIMIT: Duration = Duration::from_secs(2);
 
 /// Runs a replica. The loop has its own thread, and attempts use the threads of this runtime. Otherwise the loop's own
 /// work would queue behind the answers of hundreds of receivers: the answers of the database, the renewals of the
-/// lease.
+/// lease. The listener answers on those threads too, from a pool of its own: probes are answered whatever the loop does,
+/// and the loop waits for no large answer.
 pub(super) async fn run(read: ReadSettings, args: RunArgs) -> anyhow::Result<ExitCode> {
     let config = read()?;
     let telemetry = session::telemetry(&config)?;
@@ -84,22 +89,26 @@ async fn dispatch(
 ) -> anyhow::Result<Arc<Metrics>> {
     // A SIGHUP that comes before the replica is ready is answered once the replica is ready.
     let hang_ups = signal(SignalKind::hangup())?;
-    let database = wiring::database_or_new_file(&config, CONNECTIONS).await?;
-    if config.uses_default_database() {
-        let folder = std::env::current_dir().unwrap_or_default();
-        tracing::warn!(
-            database = %config.database.url,
-            folder = %folder.display(),
-            "run.default_database: database.url is not set, so messages are kept in a file of this folder: for a first try only"
-        );
-    }
-    let outbox = session::require_or_create(&config, &database).await?;
+    tell_of_default_database(&config);
+    let (shutdown, at_once) = (CancellationToken::new(), CancellationToken::new());
+    tokio::spawn(stop_on_signals(shutdown.clone(), at_once.clone()));
+    let tokens = InForce::new(wiring::tokens(&config));
+    let listener = wire.spawn(Listener::bind(config.admin.listen, tokens.clone())).await??;
+    let listening_on = listener.address();
+    let metrics = Arc::new(telemetry.metrics(config.channels.keys().map(String::as_str), &[Shard::default()])?);
+    let (opened, listener) = if args.until_empty {
+        (Some(start::try_once(&config, CONNECTIONS, &wire).await?), listener)
+    } else {
+        open(&config, &wire, listener, metrics.clone(), &shutdown).await?
+    };
+    let Some(Opened { database, asked, outbox }) = opened else {
+        tracing::info!("run.stopped");
+        return Ok(metrics);
+    };
     if let Some(found) = outbox.newer() {
         tracing::warn!("run.newer_tables: {}", of_newer_tables(found));
     }
     let instance = Uuid::new_v4().simple().to_string()[..12].to_owned();
-    session::warn_of_missing_rights(&database).await;
-    session::require_work(&database).await?;
     let outbox_id = outbox.outbox_id.to_string();
     let lease = Arc::new(LeaseHealth::new(wiring::lease(&config, &outbox_id).await?));
     if let Some(warning) = wiring::lease_link(&config).and_then(|link| link.warning()) {
@@ -107,11 +116,7 @@ async fn dispatch(
     }
     tokio::spawn(session::warn_of_missing_rights_of_the_lease(lease.clone()));
     let hints = wiring::hints(&config, &outbox_id)?;
-    let tokens = InForce::new(wiring::tokens(&config));
-    let listener = Listener::bind(config.admin.listen, tokens.clone()).await?;
-    let listening_on = listener.address();
     let channels = wiring::channels(&config, listening_on)?;
-    let metrics = Arc::new(telemetry.metrics(config.channels.keys().map(String::as_str), &[Shard::default()])?);
     let store = Arc::new(StoreHealth::new(database.store()));
     let configured = InForce::new(Configured::of(&config));
     let retention = InForce::new(wiring::retention(&config));
@@ -130,13 +135,13 @@ async fn dispatch(
         metrics: metrics.clone(),
         retention: Some((database.pruning(), retention.clone())),
         hints: source,
-        wire,
+        wire: wire.clone(),
         settings: numbers(&config, args),
     });
     let handle = dispatcher.handle();
-    let replica = Arc::new(Health::new(&database, store, lease.clone(), handle.marking(), &config));
+    let replica = Arc::new(Health::new(&asked, store, lease.clone(), handle.marking(), &config));
     let office = Office {
-        database: database.clone(),
+        database: asked.clone(),
         lease,
         configured: configured.clone(),
         retention: retention.clone(),
@@ -149,16 +154,14 @@ async fn dispatch(
         readiness: replica.clone(),
     };
 
-    let (shutdown, at_once) = (CancellationToken::new(), CancellationToken::new());
-    tokio::spawn(stop_on_signals(shutdown.clone(), at_once.clone()));
     let stop_listening = CancellationToken::new();
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let row = Replica { id: instance, name: host, version };
     let present = tokio::spawn(presence::show(database.clone(), row, stop_listening.clone()));
-    let listening = tokio::spawn(listener.serve(shown, office, stop_listening.clone()));
+    let listening = wire.spawn(listener.serve(shown, office, stop_listening.clone()));
     if config.telemetry.otlp_endpoint.is_some() {
-        tokio::spawn(replica.refresh_vitals(metrics.clone()));
+        wire.spawn(replica.refresh_vitals(metrics.clone()));
     }
     let reload = Reload { read, started: config, listening_on, dispatcher: handle, configured, retention, tokens };
     tokio::spawn(reload.at_each(hang_ups));
@@ -173,10 +176,46 @@ async fn dispatch(
     stop_listening.cancel();
     let closing = async {
         let _ = tokio::join!(listening, present);
-        database.close().await;
+        tokio::join!(database.close(), asked.close());
     };
     let _ = tokio::time::timeout(CLOSING_LIMIT, closing).await;
     Ok(metrics)
+}
+
+fn tell_of_default_database(config: &Config) {
+    if config.uses_default_database() {
+        let folder = std::env::current_dir().unwrap_or_default();
+        tracing::warn!(
+            database = %config.database.url,
+            folder = %folder.display(),
+            "run.default_database: database.url is not set, so messages are kept in a file of this folder: for a first try only"
+        );
+    }
+}
+
+/// How long a start may take before the listener answers that the replica is not ready. Who asks sooner waits.
+const USUAL_START: Duration = Duration::from_secs(5);
+
+/// Opens the database, however long it is away. Meanwhile the listener answers probes.
+async fn open(
+    config: &Config,
+    wire: &Handle,
+    listener: Listener,
+    metrics: Arc<Metrics>,
+    stop: &CancellationToken,
+) -> anyhow::Result<(Option<Opened>, Listener)> {
+    let (cause, mut causes) = watch::channel(start::FIRST.to_owned());
+    let mut opening = std::pin::pin!(start::open(config, CONNECTIONS, wire, &cause, stop));
+    tokio::select! {
+        opened = &mut opening => return Ok((opened?, listener)),
+        _ = causes.changed() => {}
+        () = tokio::time::sleep(USUAL_START) => {}
+    }
+    let over = CancellationToken::new();
+    let waiting = wire.spawn(listener.wait(metrics, causes, over.clone()));
+    let opened = opening.await?;
+    over.cancel();
+    Ok((opened, waiting.await?))
 }
 
 fn numbers(config: &Config, args: &RunArgs) -> Settings {

@@ -1,21 +1,26 @@
 //! An answer that is kept for a while. Only one caller at a time asks for a new one.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Mutex;
 use tokio::time::Instant;
+
+/// An answer that is so many times older than a fresh one may be says nothing any more.
+const OLD: u32 = 6;
 
 /// The newest answer, for as long as it is fresh.
 #[derive(Debug)]
 pub(crate) struct Cached<T> {
     max_age: Duration,
+    /// Held while a caller asks, so that only one question is under way.
+    asking: tokio::sync::Mutex<()>,
     newest: Mutex<Option<(Instant, T)>>,
 }
 
 impl<T: Clone> Cached<T> {
     /// Answers stay fresh for `max_age`.
     pub(crate) fn new(max_age: Duration) -> Self {
-        Self { max_age, newest: Mutex::new(None) }
+        Self { max_age, asking: tokio::sync::Mutex::new(()), newest: Mutex::new(None) }
     }
 
     /// The kept answer if it is fresh, else a new one. While one caller asks, the others wait for its answer.
@@ -23,16 +28,40 @@ impl<T: Clone> Cached<T> {
     /// # Cancel safety
     /// Safe: where the caller that asks goes away, the next one asks.
     pub(crate) async fn get<A: Future<Output = T>>(&self, ask: impl FnOnce() -> A) -> T {
-        // The lock is held while asking, so that only one question is under way.
-        let mut newest = self.newest.lock().await;
-        if let Some((at, answer)) = &*newest
+        let _turn = self.asking.lock().await;
+        if let Some((at, answer)) = self.newest()
             && at.elapsed() < self.max_age
         {
-            return answer.clone();
+            return answer;
         }
         let answer = ask().await;
-        *newest = Some((Instant::now(), answer.clone()));
+        *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), answer.clone()));
         answer
+    }
+
+    fn newest(&self) -> Option<(Instant, T)> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl<T: Clone + Send + 'static> Cached<T> {
+    /// The same, within `limit`: where the answer takes longer, the newest that there is. The question goes on, and its answer
+    /// is kept. None where there is no answer, or only one that says nothing of the present.
+    pub(crate) async fn get_within<A>(
+        self: &Arc<Self>,
+        limit: Duration,
+        ask: impl FnOnce() -> A + Send + 'static,
+    ) -> Option<T>
+    where
+        A: Future<Output = T> + Send,
+    {
+        let cached = self.clone();
+        let asking = tokio::spawn(async move { cached.get(ask).await });
+        if let Ok(Ok(answer)) = tokio::time::timeout(limit, asking).await {
+            return Some(answer);
+        }
+        let (at, answer) = self.newest()?;
+        (at.elapsed() < self.max_age * OLD).then_some(answer)
     }
 }
 
@@ -79,5 +108,23 @@ mod tests {
         let gone = tokio::time::timeout(Duration::from_millis(1), cached.get(|| question.ask())).await;
         assert!(gone.is_err());
         assert_eq!(cached.get(|| question.ask()).await, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_cannot_wait_gets_the_newest_answer_and_the_question_goes_on() {
+        let (cached, question) = (Arc::new(Cached::new(MAX_AGE)), Arc::new(Question::default()));
+        let soon = async || {
+            let question = question.clone();
+            cached.get_within(Duration::from_millis(10), move || async move { question.ask().await }).await
+        };
+        assert_eq!(soon().await, None);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert_eq!(soon().await, Some(1));
+        tokio::time::sleep(MAX_AGE).await;
+        assert_eq!(soon().await, Some(1), "the next answer is not there yet");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert_eq!(soon().await, Some(2));
+        tokio::time::sleep(MAX_AGE * OLD).await;
+        assert_eq!(soon().await, None, "the last answer is too old");
     }
 }

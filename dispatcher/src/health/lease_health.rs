@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outbox_adapters::{Held, Lease, LeaseError};
 use outbox_schema::{Holder, Shard};
+use tokio::runtime::Handle;
 
 use crate::health::answering::{Answering, Silence};
 
@@ -13,13 +14,19 @@ use crate::health::answering::{Answering, Silence};
 #[derive(Debug)]
 pub struct LeaseHealth {
     lease: Arc<dyn Lease>,
+    /// The threads of the loop. The connections of the lease are made there and nowhere else, so that no renewal depends on
+    /// other threads.
+    home: Handle,
     answering: Answering,
 }
 
 impl LeaseHealth {
-    /// Watches `lease`.
+    /// Watches `lease`, which is asked on the runtime of the caller.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
     pub fn new(lease: Arc<dyn Lease>) -> Self {
-        Self { lease, answering: Answering::new("the lease store did not answer in time") }
+        Self { lease, home: Handle::current(), answering: Answering::new("the lease store did not answer in time") }
     }
 
     /// Since when the store has not answered. None where it answered the last call.
@@ -51,6 +58,14 @@ impl Lease for LeaseHealth {
     }
 
     async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
-        self.lease.current(shard).await
+        let lease = self.lease.clone();
+        match self.home.spawn(async move { lease.current(shard).await }).await {
+            Ok(current) => current,
+            Err(error) => Err(LeaseError {
+                at: "this replica".to_owned(),
+                doing: "asking who holds the lease",
+                source: error.into(),
+            }),
+        }
     }
 }

@@ -93,6 +93,14 @@ impl Health {
         }
     }
 
+    /// The tables, or what is wrong with them.
+    async fn schema(&self) -> Result<Meta, String> {
+        match tokio::time::timeout(REFUSAL_LIMIT, self.database.require(&self.environment)).await {
+            Ok(meta) => meta.map_err(|error| error.to_string()),
+            Err(_) => Err(format!("the outbox database did not answer within {REFUSAL_LIMIT:?}")),
+        }
+    }
+
     /// Asks only while messages age. A fact that cannot be found out in time is no cause.
     async fn held_back(&self) -> Option<HeldBack> {
         match tokio::time::timeout(REFUSAL_LIMIT, self.database.held_back()).await {
@@ -158,14 +166,18 @@ impl Readiness for Health {
     async fn look(&self) -> Standing {
         let vitals = match self.vitals.get().await {
             Ok(vitals) => Ok(vitals),
-            Err(why) => Err(self.in_its_own_words(why).await),
+            Err(why) => {
+                // The next question should not wait on another connection that is dead.
+                self.database.distrust();
+                Err(self.in_its_own_words(why).await)
+            }
         };
         let schema = match &vitals {
-            Ok(_) => Some(self.database.require(&self.environment).await),
+            Ok(_) => Some(self.schema().await),
             Err(_) => None,
         };
         let newer = schema.as_ref().and_then(|schema| schema.as_ref().ok()).and_then(Meta::newer);
-        let schema = schema.and_then(Result::err).map(|error| error.to_string());
+        let schema = schema.and_then(Result::err);
         let held_back = match &vitals {
             Ok(vitals) if vitals.lag() > self.times.patience() => self.held_back().await,
             Ok(_) | Err(_) => None,

@@ -75,4 +75,8 @@ impl Store for StoreHealth {
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {
         self.store.wakeups().await
     }
+
+    fn distrust(&self) {
+        self.store.distrust();
+    }
 }

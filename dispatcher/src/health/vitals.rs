@@ -28,13 +28,13 @@ pub trait VitalsSource: Send + Sync {
 /// A [`VitalsSource`] that is asked at most once per [`VITALS_MAX_AGE`], however many clients ask at once.
 pub struct VitalsCache {
     source: Arc<dyn VitalsSource>,
-    answer: Cached<Result<Arc<Vitals>, String>>,
+    answer: Arc<Cached<Result<Arc<Vitals>, String>>>,
 }
 
 impl VitalsCache {
     /// Wraps `source`.
     pub fn new(source: Arc<dyn VitalsSource>) -> Self {
-        Self { source, answer: Cached::new(VITALS_MAX_AGE) }
+        Self { source, answer: Arc::new(Cached::new(VITALS_MAX_AGE)) }
     }
 
     /// The state, at most [`VITALS_MAX_AGE`] old. A failure is an answer too, and is reused as long.
@@ -42,14 +42,20 @@ impl VitalsCache {
     /// # Errors
     /// For people: why the database could not be asked.
     pub async fn get(&self) -> Result<Arc<Vitals>, String> {
-        self.answer.get(|| self.ask()).await
+        self.answer.get(|| ask(self.source.clone())).await
     }
 
-    async fn ask(&self) -> Result<Arc<Vitals>, String> {
-        match tokio::time::timeout(PATIENCE, self.source.vitals()).await {
-            Ok(answer) => answer.map(Arc::new),
-            Err(_) => Err(format!("the outbox database did not answer within {} s", PATIENCE.as_secs())),
-        }
+    /// The same, within `limit`, or the newest that there is. None where there is none.
+    pub async fn get_within(&self, limit: Duration) -> Option<Arc<Vitals>> {
+        let source = self.source.clone();
+        self.answer.get_within(limit, move || ask(source)).await?.ok()
+    }
+}
+
+async fn ask(source: Arc<dyn VitalsSource>) -> Result<Arc<Vitals>, String> {
+    match tokio::time::timeout(PATIENCE, source.vitals()).await {
+        Ok(answer) => answer.map(Arc::new),
+        Err(_) => Err(format!("the outbox database did not answer within {} s", PATIENCE.as_secs())),
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::destinations::{Destinations, Keeper};
 use crate::in_flight::InFlight;
 use crate::in_force::InForce;
+use crate::in_time::InTime;
 use crate::metrics::Metrics;
 use crate::poller::attention::Attention;
 use crate::poller::channels::{Channel, Channels};
@@ -90,6 +91,8 @@ impl Dispatcher {
             wire,
             settings,
         } = parts;
+        let store: Arc<dyn Store> = Arc::new(InTime::new(store, settings.lease_ttl));
+        let destination_store: Arc<dyn DestinationStore> = Arc::new(InTime::new(destination_store, settings.lease_ttl));
         let slots = settings.max_in_flight;
         let channels = Channels::new(channels, slots);
         let wakeup = Arc::new(Notify::new());

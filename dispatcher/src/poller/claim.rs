@@ -14,7 +14,6 @@ use crate::backoff::Backoff;
 use crate::destinations::{Admission, Destinations};
 use crate::in_flight::{InFlight, Room};
 use crate::in_force::InForce;
-use crate::in_time::in_time;
 use crate::metrics::Metrics;
 use crate::poller::attention::Attention;
 use crate::poller::channels::Channels;
@@ -299,7 +298,7 @@ impl Intake {
                 lease_ttl: self.lease_ttl,
                 margin: SETTLING_MARGIN,
             };
-            let error = match in_time("claiming messages", self.store.claim(&term.id, &request)).await {
+            let error = match self.store.claim(&term.id, &request).await {
                 Ok(claimed) if !claimed.asked.is_empty() => {
                     self.destinations.introduce(&mut admission, claimed.asked);
                     continue;

@@ -11,7 +11,6 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::backoff::Backoff;
 use crate::in_flight::InFlight;
-use crate::in_time::in_time;
 use crate::metrics::Metrics;
 use crate::poller::marking::Marking;
 use crate::poller::suspects::Suspects;
@@ -121,7 +120,7 @@ impl Marker {
         let mut backoff = Backoff::new();
         while let Some((mut marks, mut terms)) = groups.pop() {
             let finished = self.in_flight.finished_by(&marks);
-            let error = match in_time("marking messages", self.store.mark(&marks, &finished)).await {
+            let error = match self.store.mark(&marks, &finished).await {
                 Ok(report) => {
                     self.marking.worked();
                     self.landed(&marks, &terms, &report);
@@ -184,7 +183,7 @@ impl Marker {
                 continue;
             }
             let why = why.to_string();
-            match in_time("recording what cannot be marked", self.store.record_unmarked(&deliveries, &why)).await {
+            match self.store.record_unmarked(&deliveries, &why).await {
                 Ok(()) => recorded.extend(deliveries.iter().map(|mark| mark.id)),
                 Err(error) => tracing::warn!(
                     messages = deliveries.len(),

@@ -11,7 +11,6 @@ use outbox_schema::{KeyStretch, OrderingKey, Shard, Store, StoreError};
 use tokio::time::Instant;
 
 use crate::in_force::InForce;
-use crate::in_time::in_time;
 use crate::term::Term;
 
 /// Keys of a stretch. Where there are no more keys, each claim looks at all of them.
@@ -95,10 +94,7 @@ impl Divider {
     /// Steps from stretch to stretch. Each step is a short query, so a claim beside it does not wait.
     async fn divide(&self, shard: Shard, term: &Term) -> Result<Division, StoreError> {
         let mut division = Division::default();
-        let behind = async |last: Option<&OrderingKey>| {
-            in_time("dividing ordering keys", self.store.key_behind(shard, last, STRETCH)).await
-        };
-        while let Some(first) = behind(division.0.last()).await? {
+        while let Some(first) = self.store.key_behind(shard, division.0.last(), STRETCH).await? {
             division.0.push(first);
             if !term.is_on() {
                 break;

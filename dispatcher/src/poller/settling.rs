@@ -9,7 +9,6 @@ use tokio::sync::Notify;
 
 use crate::in_flight::InFlight;
 use crate::in_force::InForce;
-use crate::in_time::in_time;
 use crate::metrics::Metrics;
 use crate::poller::channels::Channels;
 use crate::poller::marking::Marking;
@@ -62,8 +61,7 @@ impl Settling {
                 continue;
             }
             let channels = self.channels.current();
-            let settling = self.store.settle(&term.id, channels.terms());
-            let error = match in_time("settling what earlier terms left", settling).await {
+            let error = match self.store.settle(&term.id, channels.terms()).await {
                 Ok(settlement) => {
                     self.take(term, &settlement);
                     let Some(next) = settlement.next else { return };

@@ -74,6 +74,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// A connection that hears of newly committed rows. None where the database has no such thing.
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError>;
+
+    /// Says that a call got no answer. Connections that were idle meanwhile may be dead too: they are closed, and so is what
+    /// hears of new rows.
+    fn distrust(&self) {}
 }
 
 /// Hints that there may be rows to poll, once they are wanted. Polling alone always suffices. After an error the

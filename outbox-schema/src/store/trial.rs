@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use crate::database::Database;
+use crate::passing::passes;
 use crate::retention::{PRUNE_LOCK, PURGE, PURGE_ATTEMPTS};
 use crate::sql::AnyConnection;
 use crate::store::StoreError;
@@ -59,27 +60,6 @@ impl TrialError {
             None => false,
         }
     }
-}
-
-/// PostgreSQL's SQLSTATE classes: connection, transaction state (read-only), transaction rollback, resources, object state (a
-/// lock), operator intervention, system error.
-const PASSING_ON_POSTGRES: [&str; 7] = ["08", "25", "40", "53", "55", "57", "58"];
-
-/// MySQL and MariaDB: too many connections, out of memory, disk full, table full, lock wait, deadlock, read-only (by option,
-/// by transaction, by mode), statement time, connection killed.
-const PASSING_ON_MYSQL: [u16; 14] =
-    [1021, 1038, 1040, 1053, 1114, 1205, 1213, 1290, 1792, 1836, 1927, 1969, 3024, 4031];
-
-fn passes(error: &dyn sqlx::error::DatabaseError) -> bool {
-    if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
-        return PASSING_ON_MYSQL.contains(&error.number());
-    }
-    let code = error.code().unwrap_or_default();
-    if error.try_downcast_ref::<sqlx::postgres::PgDatabaseError>().is_some() {
-        return PASSING_ON_POSTGRES.iter().any(|class| code.starts_with(class));
-    }
-    // SQLite: busy, locked, read-only, input or output, full; the first byte of an extended code.
-    matches!(code.parse::<u32>().map(|code| code & 0xff), Ok(5 | 6 | 8 | 10 | 13))
 }
 
 pub(crate) fn tried<T>(step: &'static str, outcome: Result<T, StoreError>) -> Result<T, TrialError> {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use outbox_adapters::{Hints, Lease, REDIS_RIGHTS, RedisHints, RedisLease};
 use outbox_tests::conformance::lease::{LONG, SHARD, holder};
 use outbox_tests::eventually;
+use outbox_tests::proxy::Proxy;
 use outbox_tests::servers::{self, Redis};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -16,7 +17,7 @@ const SOON: Duration = Duration::from_secs(10);
 /// Two replicas of one outbox.
 fn replicas(server: &Redis) -> (RedisLease, RedisLease) {
     let outbox = Uuid::new_v4().to_string();
-    let replica = || RedisLease::new(&server.url(), "", &outbox).unwrap();
+    let replica = || RedisLease::new(&server.url(), "", &outbox, Duration::from_secs(10)).unwrap();
     (replica(), replica())
 }
 
@@ -67,7 +68,7 @@ async fn as_user(rights: &str) -> (RedisLease, Redis) {
     let words: Vec<&str> = ["ACL", "SETUSER", "lease", "on", ">secret"].into_iter().chain(rights.split(' ')).collect();
     server.command(&words).await;
     let url = server.url().replace("redis://", "redis://lease:secret@");
-    (RedisLease::new(&url, "", &Uuid::new_v4().to_string()).unwrap(), server)
+    (RedisLease::new(&url, "", &Uuid::new_v4().to_string(), Duration::from_secs(10)).unwrap(), server)
 }
 
 #[tokio::test]
@@ -194,9 +195,32 @@ async fn a_redis_restarted_empty_is_led_and_listened_to_again() {
 }
 
 #[tokio::test]
+async fn a_redis_that_vanishes_without_a_word_is_listened_to_again() {
+    let server = servers::redis().await;
+    let proxy = Proxy::to(server.port());
+    let outbox = Uuid::new_v4().to_string();
+    let replica = |url: &str| RedisLease::new(url, "", &outbox, Duration::from_secs(10)).unwrap();
+    let (lease, candidate) = (replica(&server.url()), replica(&proxy.before(&server.url())));
+    let leader = holder();
+    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+    subscribed(&candidate).await;
+    assert!(!candidate.acquire(SHARD, &holder(), LONG).await.unwrap());
+
+    proxy.vanish();
+    let unheard = timeout(Duration::from_millis(100), candidate.acquire(SHARD, &holder(), LONG)).await;
+    assert!(unheard.is_err(), "it answered: {unheard:?}");
+    proxy.come_back();
+
+    subscribed(&candidate).await;
+    assert!(!candidate.acquire(SHARD, &holder(), LONG).await.unwrap());
+    assert!(lease.release(SHARD, &leader).await.unwrap());
+    timeout(SOON, candidate.released(SHARD)).await.expect("a release is heard on a new connection");
+}
+
+#[tokio::test]
 async fn a_hint_reaches_the_listeners_of_its_outbox_alone_until_their_server_is_gone() {
     let server = Redis::start().await;
-    let of = |outbox: &str| RedisHints::new(&server.url(), "", outbox).unwrap();
+    let of = |outbox: &str| RedisHints::new(&server.url(), "", outbox, Duration::from_secs(10)).unwrap();
     let (shop, other) = (of("shop"), of("other"));
     assert_eq!(shop.give().await.unwrap(), 0, "nobody listens");
     let mut listener = shop.listen().await.unwrap();
@@ -216,7 +240,7 @@ async fn a_hint_reaches_the_listeners_of_its_outbox_alone_until_their_server_is_
 #[tokio::test]
 async fn who_asks_for_the_holder_hears_why_the_server_turned_them_away() {
     let server = Redis::start().await;
-    let lease = RedisLease::new(&server.url(), "", &Uuid::new_v4().to_string()).unwrap();
+    let lease = RedisLease::new(&server.url(), "", &Uuid::new_v4().to_string(), Duration::from_secs(10)).unwrap();
     // This one takes the only place.
     let client = redis::Client::open(server.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();

@@ -17,7 +17,7 @@ const BOUND: Duration = Duration::from_secs(1);
 
 fn replicas(servers: &Sentinels) -> (RedisLease, RedisLease) {
     let outbox = Uuid::new_v4().to_string();
-    let replica = || RedisLease::new(&servers.url(), "", &outbox).unwrap();
+    let replica = || RedisLease::new(&servers.url(), "", &outbox, Duration::from_secs(10)).unwrap();
     (replica(), replica())
 }
 

@@ -26,6 +26,7 @@ impl Connections {
         &self,
         call: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
     ) -> RedisResult<T> {
+        let mut asked = Asked { connections: self, answered: false };
         let idle = self.idle().pop();
         let is_new = idle.is_none();
         let mut connection = match idle {
@@ -34,12 +35,14 @@ impl Connections {
         };
         match call(&mut connection).await {
             Ok(answer) => {
+                asked.answered = true;
                 self.idle().push(connection);
                 Ok(answer)
             }
             Err(error) => {
                 // The other idle connections lead to the same server.
                 self.idle().clear();
+                asked.answered = !error.is_io_error();
                 if is_new { Err(self.primary.explained(error).await) } else { Err(error) }
             }
         }
@@ -47,5 +50,21 @@ impl Connections {
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<MultiplexedConnection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call that is under way. Where it goes out of scope unanswered, also since its caller gave up, Redis may be gone without
+/// a word. Then neither the other idle connections are trusted nor the subscription.
+struct Asked<'a> {
+    connections: &'a Connections,
+    answered: bool,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.connections.idle().clear();
+            self.connections.primary.distrust();
+        }
     }
 }

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
@@ -30,8 +31,8 @@ pub struct RedisHints {
 
 impl RedisHints {
     /// Sets the hints up without connecting, on the server of a [`super::RedisLease`] of the same settings.
-    pub fn new(url: &str, tls_ca: &str, outbox_id: &str) -> Result<Self, RedisSetupError> {
-        let (primary, at) = primary_of(url, tls_ca)?;
+    pub fn new(url: &str, tls_ca: &str, outbox_id: &str, ttl: Duration) -> Result<Self, RedisSetupError> {
+        let (primary, at) = primary_of(url, tls_ca, ttl)?;
         let channel = format!("outbox:{{{outbox_id}}}:wake");
         Ok(Self { channel, at, commands: Connections::new(Arc::clone(&primary)), primary })
     }

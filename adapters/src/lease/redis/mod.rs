@@ -87,9 +87,9 @@ pub struct RedisLease {
 impl RedisLease {
     /// Sets the lease up without connecting. `tls_ca` is the path of a PEM file with the authorities to trust instead
     /// of the system's; empty means the system's. `outbox_id` is the UUID of the outbox, which keeps the leases of
-    /// several outboxes in one Redis apart.
-    pub fn new(url: &str, tls_ca: &str, outbox_id: &str) -> Result<Self, RedisSetupError> {
-        let (primary, at) = primary_of(url, tls_ca)?;
+    /// several outboxes in one Redis apart. A server that falls silent is found out within `ttl`.
+    pub fn new(url: &str, tls_ca: &str, outbox_id: &str, ttl: Duration) -> Result<Self, RedisSetupError> {
+        let (primary, at) = primary_of(url, tls_ca, ttl)?;
         let (user, has_sentinels) = primary.user();
         Ok(Self {
             primary: Arc::clone(&primary),
@@ -195,12 +195,12 @@ impl fmt::Debug for RedisLease {
 }
 
 /// The server of these settings, without a connection yet, and its address for errors.
-fn primary_of(url: &str, tls_ca: &str) -> Result<(Arc<Primary>, String), RedisSetupError> {
+fn primary_of(url: &str, tls_ca: &str, ttl: Duration) -> Result<(Arc<Primary>, String), RedisSetupError> {
     let address = Address::parse(url).map_err(RedisSetupError::Url)?;
     let at = address.shown();
     let authorities = authorities(tls_ca).map_err(RedisSetupError::TlsCa)?;
     // The address has been read, so only the certificates can be refused.
-    let primary = Primary::new(address, authorities).map_err(|why| RedisSetupError::TlsCa(why.to_string()))?;
+    let primary = Primary::new(address, authorities, ttl).map_err(|why| RedisSetupError::TlsCa(why.to_string()))?;
     Ok((Arc::new(primary), at))
 }
 
@@ -228,10 +228,12 @@ mod tests {
 
     use super::*;
 
+    const TTL: Duration = Duration::from_secs(10);
+
     #[test]
     fn a_wrong_url_names_the_setting_and_keeps_its_password_to_itself() {
         for url in ["http://me:secret@localhost", "localhost:6379 secret", "redis://me:secret@localhost/first"] {
-            let error = RedisLease::new(url, "", "id").unwrap_err().to_string();
+            let error = RedisLease::new(url, "", "id", TTL).unwrap_err().to_string();
             assert!(error.starts_with("lease.url is not the address of a Redis server"), "{error}");
             assert!(!error.contains("secret"), "{error}");
         }
@@ -240,18 +242,18 @@ mod tests {
     #[test]
     fn authorities_that_cannot_be_read_name_the_setting() {
         for path in ["/nonexistent/ca.pem", "/dev/null", "Cargo.toml"] {
-            let error = RedisLease::new("rediss://localhost", path, "id").unwrap_err().to_string();
+            let error = RedisLease::new("rediss://localhost", path, "id", TTL).unwrap_err().to_string();
             assert!(error.starts_with("lease.tls_ca: the file") && error.contains(path), "{error}");
         }
     }
 
     #[test]
     fn neither_an_address_nor_a_debug_text_shows_a_password() {
-        let lease = RedisLease::new("rediss://me:secret@redis.example:6380/1", "", "id").unwrap();
+        let lease = RedisLease::new("rediss://me:secret@redis.example:6380/1", "", "id", TTL).unwrap();
         assert_eq!(lease.at, "redis.example:6380");
         assert!(!format!("{lease:?}").contains("secret"));
         let url = "redis+sentinel://me:secret@one,two/shop?sentinel_password=secret";
-        let lease = RedisLease::new(url, "", "id").unwrap();
+        let lease = RedisLease::new(url, "", "id", TTL).unwrap();
         assert_eq!(lease.at, "shop (sentinels one:26379, two:26379)");
     }
 }

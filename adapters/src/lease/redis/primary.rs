@@ -2,7 +2,8 @@
 //! (<https://redis.io/docs/latest/develop/reference/sentinel-clients/>).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::io::tcp::socket2::TcpKeepalive;
@@ -11,19 +12,36 @@ use redis::{
     TlsCertificates,
 };
 
+use tokio::sync::watch;
+
 use super::address::{Address, Sentinels};
 use super::turned_away;
 
 /// Bounds the making of a connection, and the wait for an answer. Callers set tighter bounds where they need them.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The time before a silent peer is first probed, and between probes.
+/// The longest time before a silent peer is first probed, and between probes.
 const KEEPALIVE: Duration = Duration::from_secs(5);
+
+/// How often a server is asked why it takes no connection.
+const WHY_AGAIN: Duration = Duration::from_secs(10);
+
+/// So many probes without an answer end a connection.
+const PROBES: u32 = 2;
+
+/// The shortest time for either: systems count it in seconds.
+const SHORTEST: Duration = Duration::from_secs(1);
 
 /// The server that has the lease.
 pub(super) struct Primary {
     address: Address,
     certificates: Option<TlsCertificates>,
+    /// `lease.ttl`, within which a silent peer is found out.
+    ttl: Duration,
+    /// Raised where a call got no answer.
+    silences: watch::Sender<()>,
+    /// When the server was last asked why it takes no connection.
+    asked_why: Mutex<Option<Instant>>,
     /// The index of the sentinel that is asked first: the last one that was right, or else the one after the last that
     /// was asked.
     turn: AtomicUsize,
@@ -31,9 +49,11 @@ pub(super) struct Primary {
 
 impl Primary {
     /// `tls_ca` is PEM text whose authorities are trusted instead of the system's.
-    pub(super) fn new(address: Address, tls_ca: Option<Vec<u8>>) -> RedisResult<Self> {
+    pub(super) fn new(address: Address, tls_ca: Option<Vec<u8>>, ttl: Duration) -> RedisResult<Self> {
         let certificates = tls_ca.map(|root_cert| TlsCertificates { client_tls: None, root_cert: Some(root_cert) });
-        let primary = Self { address, certificates, turn: AtomicUsize::new(0) };
+        let silences = watch::Sender::default();
+        let primary =
+            Self { address, certificates, ttl, silences, asked_why: Mutex::default(), turn: AtomicUsize::new(0) };
         match &primary.address {
             Address::Server(info) => primary.client(info.clone())?,
             Address::Sentinels(Sentinels { asked, .. }) => primary.client(asked[0].clone())?,
@@ -58,14 +78,24 @@ impl Primary {
         }
     }
 
-    /// The error of a call on a new connection, in the server's own words where it takes no connection of this client.
+    /// The error of a call on a new connection, in the server's own words where it takes no connection of this client. To hear
+    /// them takes one more connection, so that is not done for each of many calls.
     pub(super) async fn explained(&self, error: RedisError) -> RedisError {
         match &self.address {
-            Address::Server(info) if error.is_connection_dropped() => {
+            Address::Server(info) if error.is_connection_dropped() && self.may_ask_why() => {
                 turned_away::why(info.addr()).await.unwrap_or(error)
             }
             Address::Server(_) | Address::Sentinels(_) => error,
         }
+    }
+
+    fn may_ask_why(&self) -> bool {
+        let mut asked = self.asked_why.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = asked.is_none_or(|asked| asked.elapsed() >= WHY_AGAIN);
+        if may {
+            *asked = Some(Instant::now());
+        }
+        may
     }
 
     /// A connection for a subscription.
@@ -127,8 +157,18 @@ impl Primary {
         }
     }
 
+    /// Says that a call got no answer.
+    pub(super) fn distrust(&self) {
+        self.silences.send_replace(());
+    }
+
+    /// Changes where a call gets no answer. A subscription asks nothing, so it is not found out by itself.
+    pub(super) fn silences(&self) -> watch::Receiver<()> {
+        self.silences.subscribe()
+    }
+
     fn client(&self, info: ConnectionInfo) -> RedisResult<Client> {
-        let info = tuned(info);
+        let info = tuned(info, self.ttl);
         match &self.certificates {
             Some(certificates) => Client::build_with_tls(info, certificates.clone()),
             None => Client::open(info),
@@ -136,10 +176,13 @@ impl Primary {
     }
 }
 
-/// Finds dead subscriptions by the network's own means, without a command. Sends no more than needed when connecting.
-fn tuned(info: ConnectionInfo) -> ConnectionInfo {
-    let tcp = info.tcp_settings().clone();
-    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE).with_retries(3);
+/// Finds dead connections by the network's own means, without a command: within the time to live of the lease, where that is
+/// 3 s and more. A proxy between takes what is sent, so calls have time limits too. Sends no more than needed when
+/// connecting.
+fn tuned(info: ConnectionInfo, ttl: Duration) -> ConnectionInfo {
+    let each = (ttl / (PROBES + 1)).clamp(SHORTEST, KEEPALIVE);
+    let keepalive = TcpKeepalive::new().with_time(each).with_interval(each).with_retries(PROBES);
+    let tcp = info.tcp_settings().clone().set_user_timeout(each * (PROBES + 1));
     let redis = info.redis_settings().clone().set_skip_set_lib_name();
     info.set_redis_settings(redis).set_tcp_settings(tcp.set_nodelay(true).set_keepalive(keepalive))
 }

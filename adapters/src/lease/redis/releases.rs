@@ -8,7 +8,7 @@ use backon::{ExponentialBuilder, Retryable};
 use futures_util::StreamExt;
 use redis::RedisResult;
 use redis::aio::PubSubStream;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tracing::debug;
 
@@ -61,6 +61,7 @@ impl Drop for Subscription {
 /// Listens for ever. Subscribes anew when the connection is lost.
 async fn listen(primary: Arc<Primary>, channel: String, released: Arc<Notify>) {
     loop {
+        let mut silences = primary.silences();
         let (first, most) = RETRY;
         let backoff =
             ExponentialBuilder::default().with_min_delay(first).with_max_delay(most).with_jitter().without_max_times();
@@ -71,12 +72,20 @@ async fn listen(primary: Arc<Primary>, channel: String, released: Arc<Notify>) {
         // The retries end only with success.
         if let Ok(mut messages) = subscribed.await {
             released.notify_one();
-            while messages.next().await.is_some() {
+            while let Some(()) = next(&mut messages, &mut silences).await {
                 released.notify_one();
             }
         }
         // Waits, so that a server that accepts and hangs up is not dialled in a circle.
         tokio::time::sleep(first).await;
+    }
+}
+
+/// The next message. None where the connection is lost, or may be: a call got no answer.
+async fn next(messages: &mut PubSubStream, silences: &mut watch::Receiver<()>) -> Option<()> {
+    tokio::select! {
+        message = messages.next() => message.map(drop),
+        _ = silences.changed() => None,
     }
 }
 

@@ -54,6 +54,9 @@ pub(crate) struct Hints {
     pub(crate) outbox_id: String,
 }
 
+/// When a Redis that falls silent is given up.
+const SILENCE: Duration = Duration::from_secs(10);
+
 /// The result.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Committed {
@@ -67,7 +70,8 @@ pub(super) async fn commit(orders: Orders) -> anyhow::Result<Committed> {
     let Orders { url, schema, target, commits, every, tenants, connections, bare, hints } = orders;
     let database = Database::connect(&ConnectOptions { url: &url, schema: schema.as_deref(), connections }).await?;
     open_all(&database, connections).await?;
-    let hints = hints.map(|Hints { url, tls_ca, outbox_id }| RedisHints::new(&url, &tls_ca, &outbox_id)).transpose()?;
+    let of = |Hints { url, tls_ca, outbox_id }: Hints| RedisHints::new(&url, &tls_ca, &outbox_id, SILENCE);
+    let hints = hints.map(of).transpose()?;
     let application = Application::new(database, connections, target, bare, hints).await?;
     let mut tick = tokio::time::interval(every);
     tick.set_missed_tick_behavior(MissedTickBehavior::Burst);

@@ -38,16 +38,26 @@ const STOP_PATIENCE: Duration = Duration::from_secs(2);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 pub(super) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
+    let open = serve_until(&listener, router, &stop).await;
+    drop(listener);
+    finish(open).await;
+}
+
+/// Answers the requests that are there, for a while. A request without an answer by then ends with the process.
+pub(super) async fn finish(open: GracefulShutdown) {
+    let _ = time::timeout(STOP_PATIENCE, open.shutdown()).await;
+}
+
+/// Takes connections until `stop`. Returns those that are open then.
+pub(super) async fn serve_until(listener: &TcpListener, router: Router, stop: &CancellationToken) -> GracefulShutdown {
     let open = GracefulShutdown::new();
     let queue = Arc::new(Queue::new());
-    while let Some(stream) = stop.run_until_cancelled(accept(&listener)).await {
+    while let Some(stream) = stop.run_until_cancelled(accept(listener)).await {
         tokio::spawn(answer(stream, Arc::new(Place::new(&queue)), router.clone(), open.watcher()));
         // A connection whose head is there leaves the queue before the next one joins it.
         tokio::task::yield_now().await;
     }
-    drop(listener);
-    // A request without an answer by then ends with the process.
-    let _ = time::timeout(STOP_PATIENCE, open.shutdown()).await;
+    open
 }
 
 async fn accept(listener: &TcpListener) -> TcpStream {

@@ -3,12 +3,14 @@
 mod connections;
 mod guard;
 mod routes;
+mod waiting;
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::api::Office;
@@ -45,6 +47,8 @@ pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
     tokens: InForce<Tokens>,
+    /// Whether the log says where it listens.
+    announced: bool,
 }
 
 /// The listener cannot start.
@@ -79,8 +83,7 @@ impl Listener {
         tokens.current().guard(listen)?;
         let bound = TcpListener::bind(listen).await.and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) = bound.map_err(|source| ListenError::Bind { listen, source })?;
-        tracing::info!(%address, "listening");
-        Ok(Self { socket, address, tokens })
+        Ok(Self { socket, address, tokens, announced: false })
     }
 
     /// The address of the listener.
@@ -88,8 +91,30 @@ impl Listener {
         self.address
     }
 
+    /// Says once that it answers, and where.
+    fn announce(&mut self) {
+        if !std::mem::replace(&mut self.announced, true) {
+            tracing::info!(address = %self.address, "listening");
+        }
+    }
+
+    /// Answers probes and scrapes while the replica cannot begin, until `stop`: it is alive, and not ready for this cause.
+    #[must_use]
+    pub async fn wait(
+        mut self,
+        metrics: Arc<Metrics>,
+        cause: watch::Receiver<String>,
+        stop: CancellationToken,
+    ) -> Self {
+        self.announce();
+        let open = connections::serve_until(&self.socket, waiting::router(metrics, cause, &self.tokens), &stop).await;
+        tokio::spawn(connections::finish(open));
+        self
+    }
+
     /// Answers requests until `stop`, and then those that came before it.
-    pub async fn serve(self, shown: ListenerSources, office: Office, stop: CancellationToken) {
+    pub async fn serve(mut self, shown: ListenerSources, office: Office, stop: CancellationToken) {
+        self.announce();
         connections::serve(self.socket, routes::router(shown, office, &self.tokens), stop).await;
     }
 }

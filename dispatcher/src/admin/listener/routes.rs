@@ -16,9 +16,14 @@ use crate::admin::api::{self, Kind, Office, Problem};
 use crate::health::cached::Cached;
 use crate::health::readiness::Standing;
 use crate::in_force::InForce;
+use crate::metrics::Metrics;
 
 /// How long the answer of a readiness check is reused: probes of many kinds may ask at once.
 const STANDING_MAX_AGE: Duration = Duration::from_secs(5);
+
+/// How long a probe or a scrape waits for what the database or the lease store says. Orchestrators wait for a second or a few,
+/// and must hear the cause from a replica whose database says nothing at all.
+const SOON: Duration = Duration::from_millis(1500);
 
 /// How long a probe or a scrape may take, and how many are answered at once.
 const PROBES: (Duration, u32) = (Duration::from_secs(10), 64);
@@ -95,7 +100,12 @@ struct Readiness {
 
 impl Routes {
     async fn standing(&self) -> Standing {
-        self.standing.get(|| self.shown.readiness.look()).await
+        let readiness = self.shown.readiness.clone();
+        let standing = self.standing.get_within(SOON, move || async move { readiness.look().await }).await;
+        standing.unwrap_or_else(|| Standing {
+            causes: vec![format!("nothing is known: the database or the lease store has not answered within {SOON:?}")],
+            notes: Vec::new(),
+        })
     }
 
     fn tells(&self, headers: &HeaderMap) -> bool {
@@ -104,9 +114,14 @@ impl Routes {
 }
 
 async fn readyz(State(routes): State<Routes>, headers: HeaderMap) -> Response {
-    let Standing { mut causes, mut notes } = routes.standing().await;
+    readiness(routes.standing().await, routes.tells(&headers))
+}
+
+/// The answer of `/readyz`. What is wrong is said to those who may be told.
+pub(super) fn readiness(standing: Standing, tells: bool) -> Response {
+    let Standing { mut causes, mut notes } = standing;
     let ready = causes.is_empty();
-    if !routes.tells(&headers) {
+    if !tells {
         causes = if ready { Vec::new() } else { vec![UNTOLD.to_owned()] };
         notes.clear();
     }
@@ -117,9 +132,13 @@ async fn readyz(State(routes): State<Routes>, headers: HeaderMap) -> Response {
 async fn metrics(State(routes): State<Routes>) -> Response {
     let ListenerSources { metrics, vitals, .. } = &routes.shown;
     // Without the database its numbers are left out. The numbers of the process are still shown, and /readyz says why.
-    let (vitals, standing) = tokio::join!(vitals.get(), routes.standing());
-    metrics.vitals(vitals.ok());
+    let (vitals, standing) = tokio::join!(vitals.get_within(SOON), routes.standing());
+    metrics.vitals(vitals);
     metrics.ready(standing.causes.is_empty());
+    scraped(metrics)
+}
+
+pub(super) fn scraped(metrics: &Metrics) -> Response {
     match metrics.render() {
         Ok(text) => ([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),

@@ -13,6 +13,7 @@ use sqlx::{FromRow, MySql, MySqlPool};
 
 use crate::mark::MarkReport;
 use crate::session::Session;
+use crate::silence::distrust;
 use crate::store::steps::DIVIDING;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term, unmarked};
 use crate::{
@@ -92,5 +93,9 @@ impl Store for MySqlStore {
     /// Neither server tells one connection what another one has committed.
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {
         Ok(None)
+    }
+
+    fn distrust(&self) {
+        distrust(&self.pool);
     }
 }

@@ -4,21 +4,25 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use sqlx::{Connection, PgConnection, PgPool};
+use sqlx::{PgConnection, PgPool};
+use tokio::sync::watch;
 
-use crate::database::{CONNECTION_LIMIT, HOLDS_STILL};
+use crate::database::HOLDS_STILL;
+use crate::silence::{answers, distrust};
 
 /// A connection that is kept from one call to the next, for a caller that makes one call at a time.
 #[derive(Debug, Clone)]
 pub(super) struct LoopConnection {
     pool: PgPool,
+    /// Raised where the connection was asked in vain.
+    silences: watch::Sender<()>,
     connection: Arc<Mutex<Option<(PgConnection, Instant)>>>,
 }
 
 impl LoopConnection {
     /// No connection yet. The first one is made as `pool` makes its own.
-    pub(super) fn new(pool: PgPool) -> Self {
-        Self { pool, connection: Arc::default() }
+    pub(super) fn new(pool: PgPool, silences: watch::Sender<()>) -> Self {
+        Self { pool, silences, connection: Arc::default() }
     }
 
     /// The kept connection, if it still works, or a new one. The caller returns it with [`Self::keep`]. After an error,
@@ -35,10 +39,13 @@ impl LoopConnection {
 
     async fn take_if(&self, holds: impl FnOnce(Instant) -> bool) -> sqlx::Result<PgConnection> {
         let kept = self.connection().take();
-        if let Some((mut connection, used)) = kept
-            && (holds(used) || answers(&mut connection).await)
-        {
-            return Ok(connection);
+        if let Some((mut connection, used)) = kept {
+            if holds(used) || answers(&mut connection).await {
+                return Ok(connection);
+            }
+            // Those of the pool were as idle as this one was.
+            distrust(&self.pool);
+            self.silences.send_replace(());
         }
         self.make().await
     }
@@ -62,8 +69,4 @@ impl LoopConnection {
     fn connection(&self) -> MutexGuard<'_, Option<(PgConnection, Instant)>> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-async fn answers(connection: &mut PgConnection) -> bool {
-    matches!(tokio::time::timeout(CONNECTION_LIMIT, connection.ping()).await, Ok(Ok(())))
 }

@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::errors::failed;
 use crate::mark::MarkReport;
+use crate::session::Session;
 use crate::store::wire::{MarkRow, as_json};
 use crate::{ClaimId, Mark, MessageId, StoreError};
 
@@ -19,10 +20,15 @@ impl PostgresStore {
         let rows = MarkRow::all(marks);
         let finished: Vec<Uuid> = finished.iter().map(|claim| claim.0).collect();
         let claims = claims_of(&rows);
-        if rows.iter().all(MarkRow::is_delivery) && deliver(&self.pool, &rows, &claims, &finished).await? {
-            return Ok(MarkReport::default());
-        }
-        mark(&self.pool, &rows, &claims, &finished).await
+        let mut session = Session::open(&self.pool).await.map_err(|error| failed(DOING, error))?;
+        let plain = rows.iter().all(MarkRow::is_delivery);
+        let report = if plain && deliver(&mut *session, &rows, &claims, &finished).await? {
+            MarkReport::default()
+        } else {
+            mark(&mut *session, &rows, &claims, &finished).await?
+        };
+        session.finish();
+        Ok(report)
     }
 }
 

@@ -12,11 +12,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sqlx::{PgConnection, PgExecutor, PgPool};
+use tokio::sync::watch;
 
 use self::claimed::ClaimedRow;
 use self::errors::{failed, fenced, is_lost};
 use self::loop_connection::LoopConnection;
 use crate::mark::MarkReport;
+use crate::session::Session;
+use crate::silence::distrust;
 use crate::store::rows::{DecidedRow, DestinationRow, UnsettledRow};
 use crate::store::steps::DIVIDING;
 use crate::store::wire::millis_i64;
@@ -32,12 +35,15 @@ pub struct PostgresStore {
     pool: PgPool,
     /// The connection for the loop's calls, one at a time: terms and claims.
     of_the_loop: LoopConnection,
+    /// Raised where a call got no answer.
+    silences: watch::Sender<()>,
 }
 
 impl PostgresStore {
     /// The store behind `pool`, whose connections were made by [`crate::Database::connect`].
     pub fn new(pool: PgPool) -> Self {
-        Self { of_the_loop: LoopConnection::new(pool.clone()), pool }
+        let silences = watch::Sender::default();
+        Self { of_the_loop: LoopConnection::new(pool.clone(), silences.clone()), pool, silences }
     }
 }
 
@@ -225,14 +231,17 @@ impl Store for PostgresStore {
         from: Option<&OrderingKey>,
         keys: u32,
     ) -> Result<Option<OrderingKey>, StoreError> {
-        sqlx::query_as(query!("postgres/poller/key_behind"))
+        let mut session = Session::open(&self.pool).await.map_err(|error| failed(DIVIDING, error))?;
+        let key = sqlx::query_as(query!("postgres/poller/key_behind"))
             .bind(shard.0)
             .bind(from.map(|key| &key.channel))
             .bind(from.map(|key| &key.ordering_key))
             .bind(i64::from(keys))
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *session)
             .await
-            .map_err(|error| failed(DIVIDING, error))
+            .map_err(|error| failed(DIVIDING, error))?;
+        session.finish();
+        Ok(key)
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
@@ -244,14 +253,21 @@ impl Store for PostgresStore {
     }
 
     async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
-        let decided = settled(&self.pool, term, channels).await?;
-        let mut connection = self.pool.acquire().await.map_err(|error| failed("reading unsettled claims", error))?;
-        let (unsettled, next) = unsettled(&mut connection, term.shard).await?;
+        let mut session = Session::open(&self.pool).await.map_err(|error| failed("settling claims", error))?;
+        let decided = settled(&mut *session, term, channels).await?;
+        let (unsettled, next) = unsettled(&mut session, term.shard).await?;
+        session.finish();
         Ok(Settlement { decided: decided.into_iter().map(Into::into).collect(), unsettled, next })
     }
 
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {
-        Ok(Some(Box::new(wakeup::PostgresWakeups::listen(&self.pool).await?)))
+        let listening = wakeup::PostgresWakeups::listen(&self.pool, self.silences.subscribe());
+        Ok(Some(Box::new(wakeup::in_time(listening).await?)))
+    }
+
+    fn distrust(&self) {
+        distrust(&self.pool);
+        self.silences.send_replace(());
     }
 }
 

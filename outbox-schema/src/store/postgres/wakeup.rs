@@ -8,10 +8,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::PgPool;
 use sqlx::postgres::{PgListener, PgPoolOptions};
+use tokio::sync::watch;
 
 use super::errors::failed;
 use crate::StoreError;
 use crate::database::CONNECTION_LIMIT;
+use crate::session::Session;
 use crate::store::{HintsLost, Wakeups};
 
 const DOING: &str = "listening for new messages";
@@ -25,14 +27,19 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(super) struct PostgresWakeups {
     listener: PgListener,
+    /// Raised where a call of the store got no answer. Nothing is asked on this connection while the poller is awake, so it
+    /// would not be found out by itself.
+    silences: watch::Receiver<()>,
 }
 
 impl PostgresWakeups {
-    pub(super) async fn listen(pool: &PgPool) -> Result<Self, StoreError> {
+    pub(super) async fn listen(pool: &PgPool, silences: watch::Receiver<()>) -> Result<Self, StoreError> {
+        let mut session = Session::open(pool).await.map_err(|error| failed(DOING, error))?;
         let hints: String = sqlx::query_scalar(query!("postgres/poller/wakeup_channel"))
-            .fetch_one(pool)
+            .fetch_one(&mut *session)
             .await
             .map_err(|error| failed(DOING, error))?;
+        session.finish();
         // The listener has a pool of its own: a connection that went back to the other pool would keep its lock.
         let own = PgPoolOptions::new()
             .max_connections(1)
@@ -42,13 +49,10 @@ impl PostgresWakeups {
         // A connection that was remade is of no use: it is unknown whether it has asked for hints.
         listener.eager_reconnect(false);
         listener.listen(&hints).await.map_err(|error| failed(DOING, error))?;
-        Ok(Self { listener })
+        Ok(Self { listener, silences })
     }
-}
 
-#[async_trait]
-impl Wakeups for PostgresWakeups {
-    async fn want(&mut self, wanted: bool) -> Result<(), HintsLost> {
+    async fn ask(&mut self, wanted: bool) -> Result<(), StoreError> {
         if !wanted {
             let all = query!("postgres/poller/want_no_wakeups");
             sqlx::raw_sql(all).execute(&mut self.listener).await.map_err(|error| failed(DOING, error))?;
@@ -65,11 +69,35 @@ impl Wakeups for PostgresWakeups {
         // Whoever holds it makes every commit notify.
         Ok(())
     }
+}
+
+/// The answer, or an error where the server says nothing for as long as two connections may take.
+pub(super) async fn in_time<T, E: From<StoreError>>(
+    answer: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, E> {
+    match tokio::time::timeout(2 * CONNECTION_LIMIT, answer).await {
+        Ok(answer) => answer.map_err(E::from),
+        Err(_) => Err(lost("nothing came in time").into()),
+    }
+}
+
+fn lost(why: &'static str) -> StoreError {
+    StoreError::Unavailable { doing: DOING, source: why.into() }
+}
+
+#[async_trait]
+impl Wakeups for PostgresWakeups {
+    async fn want(&mut self, wanted: bool) -> Result<(), HintsLost> {
+        in_time(self.ask(wanted)).await
+    }
 
     async fn wait(&mut self) -> Result<(), HintsLost> {
-        match self.listener.try_recv().await.map_err(|error| failed(DOING, error))? {
-            Some(_) => Ok(()),
-            None => Err(StoreError::Unavailable { doing: DOING, source: "the connection was lost".into() }.into()),
+        tokio::select! {
+            heard = self.listener.try_recv() => match heard.map_err(|error| failed(DOING, error))? {
+                Some(_) => Ok(()),
+                None => Err(lost("the connection was lost").into()),
+            },
+            Ok(()) = self.silences.changed() => Err(lost("another call got no answer, so this connection may be dead too").into()),
         }
     }
 }

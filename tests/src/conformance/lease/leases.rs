@@ -1,6 +1,7 @@
 //! The lease of one outbox, wherever it is kept.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use outbox_adapters::{Lease, REDIS_RIGHTS, RedisLease, TableLease};
 use outbox_schema::{ConnectOptions, Database};
@@ -98,7 +99,7 @@ impl Leases {
     pub async fn replica(&self) -> Arc<dyn Lease> {
         match &self.place {
             Place::Redis { url, authority, outbox } => {
-                let lease = RedisLease::new(url, authority, outbox).unwrap();
+                let lease = RedisLease::new(url, authority, outbox, Duration::from_secs(10)).unwrap();
                 eventually("a replica is connected", SOON, async || lease.current(SHARD).await.ok()).await;
                 Arc::new(lease)
             }

@@ -84,6 +84,8 @@ enum Silence {
     Unreachable,
     Refused,
     Late,
+    /// Connections from before stay dead also when new ones are answered again.
+    Vanished,
 }
 
 #[tokio::test]
@@ -94,7 +96,7 @@ async fn without_redis_sends_stop_before_trust_ends_and_work_resumes_when_it_ret
             let proxy = Proxy::to(redis.port());
             let setup = on_postgres(proxy.before(&redis.url()), in_flight).await;
             let mut run = Run::begin(setup, |settings| settings).await;
-            let ways = [Silence::Hung, Silence::Unreachable, Silence::Refused, Silence::Late];
+            let ways = [Silence::Hung, Silence::Unreachable, Silence::Refused, Silence::Late, Silence::Vanished];
             for nth in 0..MEASURED {
                 let poller = run.poller_at_work().await;
                 let struck = run.strikes(&poller);
@@ -143,6 +145,7 @@ fn silence(way: Silence, redis: &Redis, proxy: &Proxy) {
         }
         // Later than any call waits for.
         Silence::Late => proxy.set(Passage::Late(Duration::from_millis(800))),
+        Silence::Vanished => proxy.vanish(),
     }
 }
 
@@ -150,6 +153,7 @@ fn end_silence(way: Silence, redis: &Redis, proxy: &Proxy) {
     match way {
         Silence::Hung => redis.thaw(),
         Silence::Unreachable | Silence::Refused | Silence::Late => proxy.set(Passage::Open),
+        Silence::Vanished => proxy.come_back(),
     }
 }
 

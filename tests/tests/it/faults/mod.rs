@@ -9,6 +9,7 @@ mod naive;
 mod poller;
 mod receivers;
 mod shutdown;
+mod vanished;
 
 use outbox_tests::faults::Setup;
 use outbox_tests::servers;

@@ -1,0 +1,49 @@
+//! The routes of a replica that waits for its database: the listener answers from the first moment on.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use axum::{Router, middleware};
+use tokio::sync::watch;
+
+use super::guard::{self, Tokens};
+use super::routes::{readiness, scraped};
+use crate::admin::api::{Kind, Problem};
+use crate::health::readiness::Standing;
+use crate::in_force::InForce;
+use crate::metrics::Metrics;
+
+#[derive(Clone)]
+struct Waiting {
+    metrics: Arc<Metrics>,
+    cause: watch::Receiver<String>,
+    tokens: InForce<Tokens>,
+}
+
+pub(super) fn router(metrics: Arc<Metrics>, cause: watch::Receiver<String>, tokens: &InForce<Tokens>) -> Router {
+    let scrapes = middleware::from_fn_with_state(tokens.clone(), guard::require_metrics);
+    let reads = middleware::from_fn_with_state(tokens.clone(), guard::require_read);
+    Router::new()
+        .route("/metrics", get(metrics_without_database).route_layer(scrapes))
+        .route("/healthz", get(async || "ok"))
+        .route("/readyz", get(readyz))
+        .fallback(any(not_yet).layer(reads))
+        .with_state(Waiting { metrics, cause, tokens: tokens.clone() })
+}
+
+async fn readyz(State(waiting): State<Waiting>, headers: HeaderMap) -> Response {
+    let standing = Standing { causes: vec![waiting.cause.borrow().clone()], notes: Vec::new() };
+    readiness(standing, guard::may_be_told(&waiting.tokens.current(), &headers))
+}
+
+async fn metrics_without_database(State(waiting): State<Waiting>) -> Response {
+    waiting.metrics.ready(false);
+    scraped(&waiting.metrics)
+}
+
+async fn not_yet(State(waiting): State<Waiting>) -> Response {
+    Problem::new(Kind::Database, waiting.cause.borrow().clone()).into_response()
+}

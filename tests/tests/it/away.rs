@@ -1,0 +1,148 @@
+//! The database or Redis is away: when a replica starts, or without a word.
+
+use std::time::{Duration, Instant};
+
+use outbox_tests::eventually;
+use outbox_tests::faults::Machine;
+use outbox_tests::proxy::Proxy;
+use outbox_tests::servers::{self, Kind, MariaDb, Postgres, Redis, Server, TestDatabase};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::outboxes;
+use crate::program::{HTTP, PATIENCE, Program};
+use crate::readiness::get;
+
+/// A lease that is missed soon.
+const SHORT: &str = "[lease]\nttl = \"1s\"\nterm = \"1s\"\n";
+
+/// Within this a probe is answered, whatever hangs.
+const PROBED: Duration = Duration::from_secs(2);
+
+/// Waits until `/readyz` is as it should be: not ready for a cause with these words, or ready where there are none. Each probe
+/// and scrape is answered in time meanwhile.
+async fn probed_until(address: &str, words: Option<&str>) {
+    let machine = Machine::watch();
+    let in_time = async |path: &str| {
+        let asked = Instant::now();
+        let answer = get(address, path).await;
+        let (took, allowed) = (asked.elapsed(), PROBED + machine.lateness());
+        assert!(took <= allowed, "{path} took {took:?}; {allowed:?} is allowed");
+        answer
+    };
+    let is_so = async || {
+        assert_eq!(in_time("/healthz").await, (200, "ok".to_owned()), "a restart would not help");
+        let (_, metrics) = in_time("/metrics").await;
+        assert!(metrics.contains("\noutbox_ready "), "{metrics}");
+        let (status, body) = in_time("/readyz").await;
+        match words {
+            None => (status == 200).then_some(()),
+            Some(words) => {
+                let answer: Value = serde_json::from_str(&body).unwrap();
+                let named =
+                    answer["causes"].as_array().unwrap().iter().any(|cause| cause.as_str().unwrap().contains(words));
+                (status == 503 && named).then_some(())
+            }
+        }
+    };
+    eventually(&format!("/readyz names {words:?}"), PATIENCE, is_so).await;
+}
+
+async fn waits_for_its_database<K: Kind>(server: &Server<K>, test: TestDatabase) {
+    outboxes::connect(&test.url, None).await.migrate("default").await.unwrap();
+    let program = Program::new(&test.url, &format!("{HTTP}{SHORT}"));
+    server.stop().await;
+    let mut replica = program.start();
+    let address = replica.listener().await;
+    replica.says("run.waits").await;
+    probed_until(&address, Some("database: the replica waits for it, and has not begun")).await;
+    let (status, body) = get(&address, "/api/v1/status").await;
+    assert_eq!(status, 503, "{body}");
+    // A command that is run by hand, or by a job, has no use for waiting.
+    for command in [&["check"][..], &["migrate"], &["run", "--until-empty"]] {
+        let ran = program.run(command).await;
+        assert_eq!(ran.code, Some(1), "{command:?}: {ran:?}");
+        assert!(format!("{}{}", ran.stdout, ran.stderr).contains("cannot connect"), "{command:?}: {ran:?}");
+    }
+
+    server.restart().await;
+    probed_until(&address, None).await;
+    replica.says("term.began").await;
+    assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
+}
+
+#[tokio::test]
+async fn a_replica_waits_for_a_database_that_is_down_at_its_start_and_says_so() {
+    let server = Postgres::start().await;
+    waits_for_its_database(&server, server.database().await).await;
+}
+
+#[tokio::test]
+async fn a_replica_waits_for_a_database_that_is_down_at_its_start_and_says_so_on_mariadb() {
+    let server = MariaDb::start().await;
+    waits_for_its_database(&server, server.database().await).await;
+}
+
+#[tokio::test]
+async fn a_replica_that_waits_for_a_silent_database_answers_and_stops_when_asked_to() {
+    let test = servers::postgres().await.database().await;
+    outboxes::connect(&test.url, None).await.migrate("default").await.unwrap();
+    let proxy = Proxy::to(url::Url::parse(&test.url).unwrap().port().unwrap());
+    proxy.vanish();
+    let program = Program::new(&proxy.before(&test.url), &format!("{HTTP}{SHORT}"));
+    let mut replica = program.start();
+    let address = replica.listener().await;
+    replica.says("run.waits").await;
+    probed_until(&address, Some("database: the replica waits for it")).await;
+    let (code, log) = replica.stop(Signal::TERM).await;
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("run.stopped"), "{log}");
+}
+
+#[tokio::test]
+async fn what_waiting_does_not_mend_ends_a_replica_at_once() {
+    let nowhere = |url: &str| {
+        let mut url = url::Url::parse(url).unwrap();
+        url.set_path("nowhere");
+        url.to_string()
+    };
+    let nobody = |url: &str| {
+        let mut url = url::Url::parse(url).unwrap();
+        url.set_username("nobody").unwrap();
+        url.set_password(Some("wrong")).unwrap();
+        url.to_string()
+    };
+    for url in [servers::postgres().await.database().await.url, servers::mariadb().await.database().await.url] {
+        for wrong in [nowhere(&url), nobody(&url)] {
+            let said = Program::new(&wrong, HTTP).run(&["run"]).await.failed();
+            assert!(said.contains("cannot connect to the outbox database") && !said.contains("run.waits"), "{said}");
+        }
+    }
+}
+
+async fn answers_probes_whatever_is_silent(test: TestDatabase) {
+    outboxes::connect(&test.url, None).await.migrate("default").await.unwrap();
+    let redis = Redis::start().await;
+    let (database, lease) = (Proxy::to(url::Url::parse(&test.url).unwrap().port().unwrap()), Proxy::to(redis.port()));
+    let settings = format!("{HTTP}{SHORT}url = \"{}\"\n", lease.before(&redis.url()));
+    let program = Program::new(&database.before(&test.url), &settings);
+    let mut replica = program.start();
+    let address = replica.listener().await;
+    probed_until(&address, None).await;
+    for (gone, cause) in [(&database, "database: "), (&lease, "lease store: no answer for")] {
+        gone.vanish();
+        probed_until(&address, Some(cause)).await;
+        gone.come_back();
+        probed_until(&address, None).await;
+    }
+}
+
+#[tokio::test]
+async fn probes_are_answered_in_two_seconds_and_name_what_is_silent() {
+    answers_probes_whatever_is_silent(servers::postgres().await.database().await).await;
+}
+
+#[tokio::test]
+async fn probes_are_answered_in_two_seconds_and_name_what_is_silent_on_mariadb() {
+    answers_probes_whatever_is_silent(servers::mariadb().await.database().await).await;
+}
