@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outbox_schema::OnDeadOrdered;
+use outbox_schema::desk::{ChannelRunsBy, RunsBy};
 use outbox_schema::origin::origin;
 
 use crate::config::{ChannelConfig, Config};
@@ -45,6 +46,40 @@ impl Configured {
         Self {
             channels: config.channels.iter().map(|(name, its)| (name.clone(), channel(its))).collect(),
             lease: LeaseTimes { ttl, term, campaign_interval: campaign_interval(ttl) },
+        }
+    }
+
+    /// What a replica says that it runs by.
+    pub fn by(runs_by: &RunsBy) -> Self {
+        let ttl = Duration::from_millis(runs_by.lease_ttl_ms);
+        let channel = |its: &ChannelRunsBy| ConfiguredChannel {
+            max_attempts: its.max_attempts,
+            max_age: Duration::from_millis(its.max_age_ms),
+            halts: its.halts,
+            fair: its.fair,
+        };
+        let term = Duration::from_millis(runs_by.lease_term_ms);
+        Self {
+            channels: runs_by.channels.iter().map(|(name, its)| (name.clone(), channel(its))).collect(),
+            lease: LeaseTimes { ttl, term, campaign_interval: campaign_interval(ttl) },
+        }
+    }
+
+    /// What a replica runs by that has these settings, and had `started` at its start. Its row says so.
+    pub fn runs_by(config: &Config, started: &Config) -> RunsBy {
+        let ms = |time: Duration| time.as_millis().try_into().unwrap_or(u64::MAX);
+        let channel = |its: ConfiguredChannel| ChannelRunsBy {
+            max_attempts: its.max_attempts,
+            max_age_ms: ms(its.max_age),
+            halts: its.halts,
+            fair: its.fair,
+        };
+        RunsBy {
+            lease_store: started.lease.provider.shown(),
+            lease_ttl_ms: ms(started.lease.ttl),
+            lease_term_ms: ms(started.lease.term),
+            channels: Self::of(config).channels.into_iter().map(|(name, its)| (name, channel(its))).collect(),
+            settings: config.shared(started),
         }
     }
 

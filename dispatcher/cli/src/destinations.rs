@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use outbox_schema::desk::{DestinationEntry, HeldUp, Paused, Resumed};
 
-use super::session::{AuthorArgs, Misuse, OutboxAccess};
+use super::session::{AuthorArgs, Misuse, OutboxAccess, Purpose};
 use outbox_dispatcher::admin::api::pause_length;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::{Cell, Page, print_as, shortened, span, to_the_second};
@@ -61,7 +61,11 @@ pub(super) async fn destinations(
     url: Option<&str>,
     command: DestinationsCommand,
 ) -> anyhow::Result<ExitCode> {
-    let outbox = OutboxAccess::by(&config, url).await?;
+    let purpose = match command {
+        DestinationsCommand::List(_) => Purpose::Look,
+        DestinationsCommand::Pause(_) | DestinationsCommand::Resume(_) => Purpose::Change,
+    };
+    let outbox = OutboxAccess::by(&config, url, purpose).await?;
     match command {
         DestinationsCommand::List(ListArgs { all, json }) => {
             print_as(json, &outbox.desk().destinations(all).await?[..], list)?;

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use outbox_schema::desk::{Cleared, InvalidTargetPage, InvalidTargetSelection, Moment};
 use outbox_schema::{ByHand, Desk};
 
-use super::session::{AuthorArgs, Misuse, OutboxAccess, confirmed};
+use super::session::{AuthorArgs, Misuse, OutboxAccess, Purpose, confirmed};
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::{Cell, Page, print_as, shortened, to_the_second};
 
@@ -91,7 +91,11 @@ pub(super) async fn invalid_targets(
     url: Option<&str>,
     command: InvalidTargetsCommand,
 ) -> anyhow::Result<ExitCode> {
-    let outbox = OutboxAccess::by(&config, url).await?;
+    let purpose = match command {
+        InvalidTargetsCommand::List(_) => Purpose::Look,
+        InvalidTargetsCommand::Clear(_) => Purpose::Change,
+    };
+    let outbox = OutboxAccess::by(&config, url, purpose).await?;
     let (desk, by_hand) = (outbox.desk(), outbox.by_hand());
     match command {
         InvalidTargetsCommand::List(ListArgs { channel, target, limit, after, json }) => {

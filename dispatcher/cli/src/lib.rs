@@ -17,6 +17,7 @@ mod messages;
 mod migrate;
 mod prune;
 mod reload;
+mod replicas;
 mod run;
 mod session;
 mod start;
@@ -52,7 +53,7 @@ struct Global {
     /// Where the outbox is; the setting database.url.
     #[arg(long, global = true, value_name = "URL")]
     database: Option<String>,
-    /// Ask a running replica instead, at its admin.listen, with admin.token of these settings: for `status`, `messages`,
+    /// Ask a running replica instead, at its admin.listen, with admin.token of these settings: for `status`, `replicas`, `messages`,
     /// `dead-letters`, `destinations`, `invalid-targets`, `prune` and `health`.
     #[arg(long, global = true, value_name = "URL")]
     url: Option<String>,
@@ -71,6 +72,8 @@ enum Command {
     Enqueue(enqueue::EnqueueArgs),
     /// Who polls, what is due, what is dead.
     Status(status::StatusArgs),
+    /// Which replicas run, who polls, and whose settings differ.
+    Replicas(replicas::ReplicasArgs),
     /// List, show, explain and cancel messages.
     #[command(subcommand)]
     Messages(messages::MessagesCommand),
@@ -111,6 +114,7 @@ impl Command {
     fn asks_replicas(&self) -> bool {
         match self {
             Self::Status(_)
+            | Self::Replicas(_)
             | Self::Messages(_)
             | Self::DeadLetters(_)
             | Self::Destinations(_)
@@ -155,7 +159,7 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
     let url = global.url.as_deref();
     if url.is_some() && !command.asks_replicas() {
         return Err(session::Misuse::new(
-            "--url is for status, messages, dead-letters, destinations, invalid-targets, prune and health: the rest needs \
+            "--url is for status, replicas, messages, dead-letters, destinations, invalid-targets, prune and health: the rest needs \
              no replica",
         )
         .into());
@@ -169,6 +173,7 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Migrate(args) => migrate::migrate(settings(&global)?, &args).await,
             Command::Enqueue(args) => enqueue::enqueue(settings(&global)?, args).await,
             Command::Status(args) => status::status(settings(&global)?, url, &args).await,
+            Command::Replicas(args) => replicas::replicas(settings(&global)?, url, &args).await,
             Command::Messages(command) => messages::messages(settings(&global)?, url, command).await,
             Command::DeadLetters(command) => dead_letters::dead_letters(settings(&global)?, url, command).await,
             Command::Destinations(command) => destinations::destinations(settings(&global)?, url, command).await,

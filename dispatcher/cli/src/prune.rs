@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use outbox_schema::retention::{Pruned, Retention};
 
-use super::session::{AuthorArgs, OutboxAccess};
+use super::session::{AuthorArgs, OutboxAccess, Purpose};
 use outbox_dispatcher::admin::api::kept_for;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::print_as;
@@ -39,7 +39,7 @@ pub(super) struct PruneArgs {
 struct Age(Option<Duration>);
 
 pub(super) async fn prune(config: Config, url: Option<&str>, args: PruneArgs) -> anyhow::Result<()> {
-    let outbox = OutboxAccess::by(&config, url).await?;
+    let outbox = OutboxAccess::by(&config, url, Purpose::Change).await?;
     let settings = wiring::retention(&config);
     let retention = Retention {
         success: args.success.map_or(settings.success, |Age(age)| age),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use outbox_schema::Retention;
+use outbox_schema::desk::RunsBy;
 use tokio::signal::unix::Signal;
 
 use outbox_dispatcher::admin::listener::Tokens;
@@ -33,6 +34,7 @@ pub(super) struct Reload {
     pub(super) listening_on: SocketAddr,
     pub(super) dispatcher: Handle,
     pub(super) configured: InForce<Configured>,
+    pub(super) runs_by: InForce<RunsBy>,
     pub(super) retention: InForce<Retention>,
     pub(super) tokens: InForce<Tokens>,
 }
@@ -67,6 +69,7 @@ impl Reload {
 
         let lease = self.configured.current().lease;
         self.configured.replace(Configured { lease, ..Configured::of(&config) });
+        self.runs_by.replace(Configured::runs_by(&config, &self.started));
         self.retention.replace(wiring::retention(&config));
         self.tokens.replace(tokens);
         self.dispatcher.reconfigure(channels);

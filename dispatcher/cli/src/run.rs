@@ -1,12 +1,13 @@
 //! `outbox run`: one replica of the fleet.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use outbox_schema::Shard;
-use outbox_schema::desk::Replica;
+use outbox_schema::desk::{Replica, RunsBy};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Handle};
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,9 +23,11 @@ use outbox_dispatcher::admin::listener::{CHANGES_AT_ONCE, Listener, ListenerSour
 use outbox_dispatcher::config::{Config, Dialect, Wakeup};
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::doorbell::Doorbell;
+use outbox_dispatcher::health::fleet::Fleet;
 use outbox_dispatcher::health::lease_health::LeaseHealth;
+use outbox_dispatcher::health::presence::Presence;
 use outbox_dispatcher::health::store_health::StoreHealth;
-use outbox_dispatcher::health::{Health, of_newer_tables, presence};
+use outbox_dispatcher::health::{Health, of_newer_tables};
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::poller::assemble::{Parts, Settings};
@@ -118,7 +121,10 @@ async fn dispatch(
     let hints = wiring::hints(&config, &outbox_id)?;
     let channels = wiring::channels(&config, listening_on)?;
     let store = Arc::new(StoreHealth::new(database.store()));
+    let fleet = Arc::new(Fleet::default());
     let configured = InForce::new(Configured::of(&config));
+    let runs_by = InForce::new(Configured::runs_by(&config, &config));
+    let this = started(&instance, listening_on, &config, &runs_by.current());
     let retention = InForce::new(wiring::retention(&config));
     let source = match config.dispatch.wakeup {
         Wakeup::Notify => Some(HintSource::Database(store.clone())),
@@ -126,7 +132,7 @@ async fn dispatch(
         Wakeup::Off => None,
     };
     let mut dispatcher = Dispatcher::assemble(Parts {
-        instance: instance.clone(),
+        instance,
         store: store.clone(),
         destinations: Arc::new(database.clone()),
         lease: lease.clone(),
@@ -139,10 +145,10 @@ async fn dispatch(
         settings: numbers(&config, args),
     });
     let handle = dispatcher.handle();
-    let replica = Arc::new(Health::new(&asked, store, lease.clone(), handle.marking(), &config));
+    let replica = Arc::new(Health::new(&asked, store.clone(), lease.clone(), handle.marking(), fleet.clone(), &config));
     let office = Office {
         database: asked.clone(),
-        lease,
+        lease: lease.clone(),
         configured: configured.clone(),
         retention: retention.clone(),
         doorbell: Doorbell::new(handle.listener(), hints),
@@ -155,24 +161,26 @@ async fn dispatch(
     };
 
     let stop_listening = CancellationToken::new();
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let version = env!("CARGO_PKG_VERSION").to_owned();
-    let row = Replica { id: instance, name: host, version };
-    let present = tokio::spawn(presence::show(database.clone(), row, stop_listening.clone()));
+    let presence = Presence {
+        database: database.clone(),
+        replica: this,
+        runs_by: runs_by.clone(),
+        terms: handle.terms(),
+        metrics: metrics.clone(),
+        store,
+        lease,
+        fleet,
+    };
+    let present = tokio::spawn(presence.show(stop_listening.clone()));
     let listening = wire.spawn(listener.serve(shown, office, stop_listening.clone()));
     if config.telemetry.otlp_endpoint.is_some() {
         wire.spawn(replica.refresh_vitals(metrics.clone()));
     }
-    let reload = Reload { read, started: config, listening_on, dispatcher: handle, configured, retention, tokens };
+    let reload =
+        Reload { read, started: config, listening_on, dispatcher: handle, configured, runs_by, retention, tokens };
     tokio::spawn(reload.at_each(hang_ups));
     let drained = at_once.run_until_cancelled(dispatcher.run(shutdown)).await;
-    match drained {
-        Some(Drained { left_in_doubt: 0 }) => tracing::info!("run.stopped"),
-        Some(Drained { left_in_doubt }) => {
-            tracing::warn!(messages = left_in_doubt, "run.stopped_with_messages_on_the_wire");
-        }
-        None => tracing::warn!("run.stopped_at_once: what is on the wire is in doubt"),
-    }
+    stopped(drained);
     stop_listening.cancel();
     let closing = async {
         let _ = tokio::join!(listening, present);
@@ -216,6 +224,35 @@ async fn open(
     let opened = opening.await?;
     over.cancel();
     Ok((opened, waiting.await?))
+}
+
+/// Says in the log how the loop ended. None: it was stopped at once.
+fn stopped(drained: Option<Drained>) {
+    match drained {
+        Some(Drained { left_in_doubt: 0 }) => tracing::info!("run.stopped"),
+        Some(Drained { left_in_doubt }) => {
+            tracing::warn!(messages = left_in_doubt, "run.stopped_with_messages_on_the_wire");
+        }
+        None => tracing::warn!("run.stopped_at_once: what is on the wire is in doubt"),
+    }
+}
+
+/// Says in the log which replica this is, and what it runs by.
+fn started(id: &str, listening_on: SocketAddr, config: &Config, runs_by: &RunsBy) -> Replica {
+    let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let replica = Replica {
+        id: id.to_owned(),
+        name: config.admin.instance.clone().unwrap_or_else(host),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        address: listening_on.to_string(),
+    };
+    let channels: Vec<_> = config.channels.keys().collect();
+    tracing::info!(
+        instance = replica.name, id = replica.id, version = replica.version, environment = config.database.environment,
+        database = %config.database.url, lease_store = runs_by.lease_store, ?channels, address = replica.address,
+        settings = runs_by.settings_hash(), "run.started"
+    );
+    replica
 }
 
 fn numbers(config: &Config, args: &RunArgs) -> Settings {

@@ -10,7 +10,7 @@ use clap::Args;
 use outbox_adapters::Lease;
 use outbox_schema::desk::Author;
 use outbox_schema::migrate::{Meta, SchemaState};
-use outbox_schema::{ByHand, Database, Desk, DeskError, MessageId};
+use outbox_schema::{ByHand, DEFAULT_ENVIRONMENT, Database, Desk, DeskError, MessageId};
 use uuid::Uuid;
 
 use crate::client::Replica;
@@ -18,6 +18,7 @@ use outbox_dispatcher::config::{Config, Dialect, SecretText, SecretUrl};
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::configured::destination_named;
 use outbox_dispatcher::explain::{Explanation, explain};
+use outbox_dispatcher::health::replicas::Replicas;
 use outbox_dispatcher::telemetry::{self, Telemetry, TelemetryError};
 use outbox_dispatcher::text::{self, Page, Screen};
 use outbox_dispatcher::wiring;
@@ -33,9 +34,38 @@ pub(super) async fn open(config: &Config) -> anyhow::Result<(Database, Meta)> {
     Ok((database, outbox))
 }
 
+/// Opens the outbox of the settings for a command that changes nothing. It may be of any environment: who looks does no harm.
+async fn look(config: &Config) -> anyhow::Result<Database> {
+    let database = wiring::database(config, FEW).await?;
+    let found = database.require_tables().await.with_context(|| wiring::which_database(config))?.environment;
+    let asked = &config.database.environment;
+    if *asked != found && asked != DEFAULT_ENVIRONMENT {
+        text::warning(&format!(
+            "this outbox is of the environment `{found}`, and database.environment is `{asked}`. It is shown all the same"
+        ));
+    }
+    Ok(database)
+}
+
+/// What the fleet runs by, as its replicas say it. These settings, where no replica does: those of release 0.1.0 do not, and
+/// a role may lack the right to read their rows.
+async fn configured(config: &Config, database: &Database) -> Configured {
+    let replicas = Replicas::of(database).await.unwrap_or_default();
+    replicas.runs_by().map_or_else(|| Configured::of(config), Configured::by)
+}
+
+/// What a command does with an outbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// It changes nothing.
+    Look,
+    /// It changes something. The outbox must be of the environment of the settings.
+    Change,
+}
+
 /// The way to an outbox: its database, or a replica that answers for it.
 pub(super) enum OutboxAccess {
-    /// The database, and what the settings say of channels.
+    /// The database, and what the fleet runs by. Where no replica says that: what the settings say.
     Database(Database, Configured),
     /// A replica, which has its own settings.
     Replica(Replica),
@@ -43,8 +73,15 @@ pub(super) enum OutboxAccess {
 
 impl OutboxAccess {
     /// The access by `url` where the operator gives one, else by the database of the settings.
-    pub(super) async fn by(config: &Config, url: Option<&str>) -> anyhow::Result<Self> {
-        let Some(url) = url else { return Ok(Self::Database(open(config).await?.0, Configured::of(config))) };
+    pub(super) async fn by(config: &Config, url: Option<&str>, purpose: Purpose) -> anyhow::Result<Self> {
+        let Some(url) = url else {
+            let database = match purpose {
+                Purpose::Look => look(config).await?,
+                Purpose::Change => open(config).await?.0,
+            };
+            let configured = configured(config, &database).await;
+            return Ok(Self::Database(database, configured));
+        };
         let token = config.admin.token.as_ref().or(config.admin.read_token.as_ref());
         let replica = Replica::new(url, token.map(SecretText::expose))?;
         if replica.sends_token_in_the_open() {

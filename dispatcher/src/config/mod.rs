@@ -15,6 +15,7 @@ mod problem;
 mod read;
 mod schema;
 mod secret;
+mod shared;
 mod show;
 mod source;
 mod units;
@@ -150,6 +151,16 @@ pub enum LeaseProvider {
     },
 }
 
+impl LeaseProvider {
+    /// The lease store without secrets: `table`, or a URL.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Table => "table".to_owned(),
+            Self::Redis { url, .. } => url.to_string(),
+        }
+    }
+}
+
 /// The settings of `[dispatch]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DispatchConfig {
@@ -201,6 +212,8 @@ pub struct RetentionConfig {
 pub struct AdminConfig {
     /// The address of the listener. It is on loopback where there is no `token`.
     pub listen: SocketAddr,
+    /// The name of the replica for people. None: the name of its host.
+    pub instance: Option<String>,
     /// The token of clients that may ask and change.
     pub token: Option<SecretText>,
     /// The token of clients that may ask.

@@ -2,9 +2,11 @@
 
 pub(crate) mod answering;
 pub(crate) mod cached;
+pub mod fleet;
 pub mod lease_health;
 pub mod presence;
 pub mod readiness;
+pub mod replicas;
 pub mod status;
 pub mod store_health;
 pub mod vitals;
@@ -20,6 +22,7 @@ use outbox_schema::{Database, Desk, Dialect, Epoch, Meta, SCHEMA_VERSION, Shard}
 
 use crate::config::Config;
 use crate::health::cached::Cached;
+use crate::health::fleet::Fleet;
 use crate::health::lease_health::LeaseHealth;
 use crate::health::readiness::{LeaseTimes, NewestTerm, Observations, Readiness, Standing, causes};
 use crate::health::store_health::StoreHealth;
@@ -48,6 +51,7 @@ pub struct Health {
     lease: Arc<LeaseHealth>,
     marking: Arc<Marking>,
     times: LeaseTimes,
+    fleet: Arc<Fleet>,
     locks: Cached<Vec<String>>,
     /// What the log was told last of the locks of others.
     logged: Mutex<Vec<String>>,
@@ -69,6 +73,7 @@ impl Health {
         store: Arc<StoreHealth>,
         lease: Arc<LeaseHealth>,
         marking: Arc<Marking>,
+        fleet: Arc<Fleet>,
         config: &Config,
     ) -> Self {
         let ttl = config.lease.ttl;
@@ -80,6 +85,7 @@ impl Health {
             lease,
             marking,
             times: LeaseTimes { ttl, term: config.lease.term, campaign_interval: campaign_interval(ttl) },
+            fleet,
             locks: Cached::new(LOCKS_FRESH),
             logged: Mutex::default(),
         }
@@ -195,6 +201,7 @@ impl Readiness for Health {
             lease: self.times,
         });
         let mut notes: Vec<_> = newer.map(of_newer_tables).into_iter().collect();
+        notes.extend(self.fleet.differing().into_iter().map(|sentence| format!("settings: {sentence}")));
         if let Ok(vitals) = &vitals {
             causes.extend(self.endless_lease(newest_term).await);
             notes.extend(self.locks(vitals).await);

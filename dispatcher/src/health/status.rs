@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use outbox_adapters::{Held, Lease, LeaseError};
-use outbox_schema::desk::{TermEntry, Vitals};
-use outbox_schema::{Desk, DeskError, Shard};
+use outbox_schema::desk::{CurrentTerm, TermEntry, Vitals};
+use outbox_schema::{Database, Desk, DeskError, Shard};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::configured::Configured;
+use crate::health::replicas::{PerMinute, ReplicaStatus, Replicas};
 
 /// The number of terms that are shown.
 const LAST_TERMS: u32 = 10;
@@ -17,12 +20,21 @@ pub struct Status {
     /// The counts of the database.
     #[serde(flatten)]
     pub vitals: Vitals,
-    /// Channels with pending messages that the settings of the answering replica do not have.
+    /// Channels with pending messages that the settings of the fleet do not have.
     pub not_configured: Vec<String>,
     /// The poller of each shard, as the lease store and the database together show it.
     pub shards: Vec<ShardStatus>,
     /// The last ten terms, the newest first.
     pub last_terms: Vec<TermEntry>,
+    /// The replicas that run, and those that were killed within a day. Those of release 0.1.0 say nothing of themselves.
+    #[serde(default)]
+    pub replicas: Vec<ReplicaStatus>,
+    /// What the replicas did in the last minute, by their own counts. None where none of them counts.
+    #[serde(default)]
+    pub per_minute: Option<PerMinute>,
+    /// What could not be found out, and why.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// The poller of a shard.
@@ -34,13 +46,16 @@ pub struct ShardStatus {
     pub state: State,
     /// The holder of the lease. None where no replica holds it.
     pub holder: Option<String>,
+    /// The name of the replica that holds the lease. None where it does not say it.
+    #[serde(default)]
+    pub instance: Option<String>,
     /// The epoch of the holder's term. None until that term has begun; so are the next two fields.
     pub epoch: Option<i64>,
     /// When the term began.
     pub since: Option<String>,
     /// Milliseconds since the term began.
     pub since_ms: Option<i64>,
-    /// Milliseconds until the lease expires unless it is renewed.
+    /// Milliseconds until the lease expires unless it is renewed. None where the lease store was not asked.
     pub trusted_ms: Option<i64>,
     /// Why the lease store did not answer.
     pub error: Option<String>,
@@ -61,19 +76,42 @@ pub enum State {
 }
 
 impl Status {
-    /// Asks the database and the lease store, which may be away. `known` tells whether the settings have a channel.
-    pub async fn of(desk: &dyn Desk, lease: &dyn Lease, known: impl Fn(&str) -> bool) -> Result<Self, DeskError> {
+    /// Asks the database and the lease store, which may be away. Without a lease store the database says who polls, as
+    /// far as it shows. `configured` is what the fleet runs by.
+    pub async fn of(
+        database: &Database,
+        lease: Option<&dyn Lease>,
+        configured: &Configured,
+    ) -> Result<Self, DeskError> {
         let mut leases = BTreeMap::new();
-        for shard in shards(&desk.vitals().await?) {
-            leases.insert(shard, lease.current(shard).await);
+        for shard in shards(&database.vitals().await?) {
+            let held = match lease {
+                Some(lease) => Some(lease.current(shard).await),
+                None => None,
+            };
+            leases.insert(shard, held);
         }
         // The database is asked again, so that the leases are no newer than its answer.
-        let vitals = desk.vitals().await?;
+        let vitals = database.vitals().await?;
+        let last_terms = database.terms(LAST_TERMS).await?;
+        let (replicas, notes) = match Replicas::of(database).await {
+            Ok(replicas) => (replicas, Vec::new()),
+            // As where the role has the rights of a release before.
+            Err(error) => (Replicas::default(), vec![format!("which replicas run is not known: {error}")]),
+        };
+        let open = if lease.is_none() { database.open_terms().await? } else { Vec::new() };
+        let shard = |(shard, held)| match held {
+            Some(held) => ShardStatus::of(shard, held, &vitals, &replicas),
+            None => ShardStatus::by_database(shard, &open, &replicas, configured),
+        };
         Ok(Self {
-            not_configured: not_configured(&vitals, known),
-            shards: leases.into_iter().map(|(shard, held)| ShardStatus::of(shard, held, &vitals)).collect(),
+            not_configured: not_configured(&vitals, |name| configured.channels.contains_key(name)),
+            shards: leases.into_iter().map(shard).collect(),
             vitals,
-            last_terms: desk.terms(LAST_TERMS).await?,
+            last_terms,
+            per_minute: replicas.per_minute(),
+            replicas: replicas.into_all(),
+            notes,
         })
     }
 }
@@ -85,24 +123,48 @@ fn shards(vitals: &Vitals) -> BTreeSet<Shard> {
 }
 
 impl ShardStatus {
-    fn of(shard: Shard, held: Result<Option<Held>, LeaseError>, vitals: &Vitals) -> Self {
-        let nothing = Self {
+    /// A shard that no replica polls.
+    fn idle(shard: Shard) -> Self {
+        Self {
             shard: shard.0,
             state: State::Idle,
             holder: None,
+            instance: None,
             epoch: None,
             since: None,
             since_ms: None,
             trusted_ms: None,
             error: None,
+        }
+    }
+
+    fn by_database(shard: Shard, open: &[CurrentTerm], replicas: &Replicas, configured: &Configured) -> Self {
+        let idle = Self::idle(shard);
+        let open = open.iter().find(|term| term.shard == i32::from(shard.0));
+        let Some(term) = open.filter(|term| replicas.goes_on(term, configured.lease.longest_term())) else {
+            return idle;
         };
+        Self {
+            state: State::Polled,
+            holder: Some(term.holder.clone()),
+            instance: replicas.holder(&term.holder).map(|replica| replica.replica.row.name.clone()),
+            epoch: Some(term.epoch),
+            since: Some(term.started_at.clone()),
+            since_ms: Some(term.age_ms),
+            ..idle
+        }
+    }
+
+    fn of(shard: Shard, held: Result<Option<Held>, LeaseError>, vitals: &Vitals, replicas: &Replicas) -> Self {
+        let nothing = Self::idle(shard);
         let held = match held {
             Ok(Some(held)) => held,
             Ok(None) => return nothing,
             Err(error) => return Self { state: State::Unknown, error: Some(error.to_string()), ..nothing },
         };
-        let term = vitals.terms.iter().find(|term| term.shard == i32::from(shard.0) && term.holder == held.holder);
+        let term = term_of(shard, vitals).filter(|term| term.holder == held.holder);
         Self {
+            instance: replicas.holder(&held.holder).map(|replica| replica.replica.row.name.clone()),
             state: if term.is_some() { State::Polled } else { State::Beginning },
             holder: Some(held.holder),
             epoch: term.map(|term| term.epoch),
@@ -112,6 +174,10 @@ impl ShardStatus {
             ..nothing
         }
     }
+}
+
+fn term_of(shard: Shard, vitals: &Vitals) -> Option<&CurrentTerm> {
+    vitals.terms.iter().find(|term| term.shard == i32::from(shard.0))
 }
 
 fn not_configured(vitals: &Vitals, known: impl Fn(&str) -> bool) -> Vec<String> {

@@ -24,6 +24,7 @@ pub use names::Name;
 
 use crate::health::vitals::Vitals;
 use crate::term::Term;
+use crate::term::tally::Tally;
 use labels::Channels;
 use observed::Observed;
 
@@ -52,6 +53,8 @@ pub struct Metrics {
     in_doubt: Counter<u64>,
     poll_duration: Histogram<f64>,
     pruned: Counter<u64>,
+    /// Attempts of this process that ended, whatever their channel.
+    pub tally: Tally,
 }
 
 impl Metrics {
@@ -94,6 +97,7 @@ impl Metrics {
             in_doubt: counter(&meter, Name::InDoubt),
             poll_duration: histogram(&meter, Name::PollDuration, &SECONDS),
             pruned: counter(&meter, Name::Pruned),
+            tally: Tally::default(),
             provider,
         };
         metrics.begin_at_zero(shards);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use outbox_adapters::Lease;
 use outbox_schema::{DestinationStore, Pruning, Retention, Shard, Store};
 use tokio::runtime;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 
 use crate::destinations::{Destinations, Keeper};
 use crate::in_flight::InFlight;
@@ -110,6 +110,7 @@ impl Dispatcher {
             listener: listener.clone(),
             pulse: Arc::default(),
             marking: marking.clone(),
+            led: watch::Sender::default(),
         };
         let suspects = Arc::new(Suspects::new(in_flight.clone(), wakeup.clone()));
         let (marks, sent) = mpsc::unbounded_channel();

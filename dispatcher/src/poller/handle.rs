@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::destinations::Destinations;
 use crate::in_force::InForce;
@@ -10,6 +10,7 @@ use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
 use crate::poller::hints::HintListener;
 use crate::poller::marking::Marking;
+use crate::term::Term;
 use crate::term::pulse::Pulse;
 
 /// A way to a dispatcher whose loop runs. All copies lead to the same one.
@@ -24,6 +25,7 @@ pub struct Handle {
     pub(super) listener: Arc<HintListener>,
     pub(super) pulse: Arc<Pulse>,
     pub(super) marking: Arc<Marking>,
+    pub(super) led: watch::Sender<Option<Arc<Term>>>,
 }
 
 impl Handle {
@@ -44,6 +46,11 @@ impl Handle {
     /// Whether marks can be written.
     pub fn marking(&self) -> Arc<Marking> {
         self.marking.clone()
+    }
+
+    /// The last term that this process led, which may have ended. None before the first one.
+    pub fn terms(&self) -> watch::Receiver<Option<Arc<Term>>> {
+        self.led.subscribe()
     }
 
     /// Whether the loop is alive.

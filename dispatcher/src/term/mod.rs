@@ -4,6 +4,7 @@ pub mod clock;
 pub(crate) mod gate;
 pub mod leadership;
 pub(crate) mod pulse;
+pub mod tally;
 pub mod watchdog;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::clock::{Clock, Moment};
 use self::gate::Gate;
+use self::tally::{Counts, Tally};
 
 /// One unbroken leadership of one shard by this process.
 #[derive(Debug)]
@@ -30,8 +32,7 @@ pub struct Term {
     why: OnceLock<TermEnd>,
     signs_of_life: AtomicU64,
     claimed: AtomicU64,
-    delivered: AtomicU64,
-    failed: AtomicU64,
+    tally: Tally,
 }
 
 impl Term {
@@ -51,8 +52,7 @@ impl Term {
             ended: CancellationToken::new(),
             why: OnceLock::new(),
             claimed: AtomicU64::new(0),
-            delivered: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
+            tally: Tally::default(),
         })
     }
 
@@ -101,24 +101,13 @@ impl Term {
 
     /// Counts an attempt by its outcome.
     pub fn count_attempt(&self, outcome: &Outcome) {
-        match outcome {
-            Outcome::Delivered { .. } => self.delivered.fetch_add(1, Ordering::Relaxed),
-            Outcome::Retry { .. }
-            | Outcome::Refused { .. }
-            | Outcome::Dead { .. }
-            | Outcome::DeadTarget
-            | Outcome::InDoubt => self.failed.fetch_add(1, Ordering::Relaxed),
-            Outcome::Defer { .. } | Outcome::Unsent => 0,
-        };
+        self.tally.count(outcome);
     }
 
     /// The counts for the term log.
     pub fn counts(&self) -> TermCounts {
-        TermCounts {
-            claimed: self.claimed.load(Ordering::Relaxed),
-            delivered: self.delivered.load(Ordering::Relaxed),
-            failed: self.failed.load(Ordering::Relaxed),
-        }
+        let Counts { delivered, failed } = self.tally.counts();
+        TermCounts { claimed: self.claimed.load(Ordering::Relaxed), delivered, failed }
     }
 }
 

@@ -40,7 +40,7 @@ pub use facts::{Backlog, COUNTED, Earlier, EarlierDead, MessageClock, MessageFac
 pub use held_back::{HeldBack, Snapshot};
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
 pub use messages::{MessageFilter, MessagePage, MessageSummary};
-pub use replicas::{Replica, ReplicaRow};
+pub use replicas::{ChannelRunsBy, Counted, Heartbeat, Replica, ReplicaEntry, ReplicaRow, RunsBy};
 pub use report::{
     AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, MessageRecord,
     NamingClaim, PausedDestination, TenantVitals, TermEntry, Vitals,

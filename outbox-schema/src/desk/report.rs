@@ -154,6 +154,12 @@ pub struct TermEntry {
     pub delivered: Option<i64>,
     /// Rows whose attempt failed before the term ended.
     pub failed: Option<i64>,
+    /// The name of the replica that led the term. None where it wrote none, as replicas of earlier releases.
+    #[serde(default)]
+    pub instance: Option<String>,
+    /// The version of that replica's program.
+    #[serde(default)]
+    pub version: Option<String>,
 }
 
 /// A message with its attempts, its audit and the claim that names it.

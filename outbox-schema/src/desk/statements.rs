@@ -59,3 +59,6 @@ pub(super) const REPLICA_SEEN: Statement = statement!("desk/replica_seen");
 pub(super) const REPLICA_GONE: Statement = statement!("desk/replica_gone");
 pub(super) const REPLICA_FORGET: Statement = statement!("desk/replica_forget");
 pub(super) const REPLICAS: Statement = statement!("desk/replicas");
+pub(super) const OPEN_TERMS: Statement = statement!("desk/open_terms");
+pub(super) const FLEET: Statement = statement!("desk/fleet");
+pub(super) const TERM_RUNS_BY: Statement = statement!("desk/term_runs_by");

@@ -80,8 +80,9 @@ pub enum SchemaError {
     /// The messages belong to another environment: most often this is a restored copy.
     #[error(
         "this outbox belongs to the environment `{found}`, and database.environment is `{asked}`. If this is the wrong \
-         database, mend database.url. If it is a copy that is to be `{asked}`'s from now on, see to its PENDING rows \
-         first, since they would be sent again, and then run `outbox migrate --adopt-environment`"
+         database, mend database.url. If it is the right one, these settings lack database.environment = \"{found}\" \
+         (OUTBOX_DATABASE__ENVIRONMENT). A restored copy that is to be `{asked}`'s is a case of its own: docs/runbook.md, \
+         \"After a restore\""
     )]
     Environment {
         /// The stored environment.

@@ -22,7 +22,7 @@ pub use functions::FUNCTIONS_VERSION;
 pub use print::{migration_statements, migrations_sql};
 
 /// The version of the tables that this program works with.
-pub const SCHEMA_VERSION: i32 = 4;
+pub const SCHEMA_VERSION: i32 = 5;
 
 /// Programs made for this version of the tables, or a later one, run on tables of [`SCHEMA_VERSION`]: a rolling upgrade
 /// begins with the tables. The newest migration writes this version into `outbox_meta`.
@@ -86,11 +86,12 @@ struct Migration {
     script: Statement,
 }
 
-const MIGRATIONS: [Migration; 4] = [
+const MIGRATIONS: [Migration; 5] = [
     Migration { version: 1, script: dialects!("migrations", "0001_outbox") },
     Migration { version: 2, script: dialects!("migrations", "0002_writers") },
     Migration { version: 3, script: dialects!("migrations", "0003_replicas") },
     Migration { version: 4, script: dialects!("migrations", "0004_turns") },
+    Migration { version: 5, script: dialects!("migrations", "0005_fleet") },
 ];
 
 const TABLES: Statement = statement!("migrate/tables");
@@ -156,6 +157,11 @@ impl Database {
     /// tables exist between the first and the last step of a rolling upgrade: [`Meta::newer`].
     pub async fn require(&self, environment: &str) -> Result<Meta, SchemaError> {
         check_name(environment)?;
+        of_environment(self.require_tables().await?, environment)
+    }
+
+    /// The same for whoever only looks: tables of any environment.
+    pub async fn require_tables(&self) -> Result<Meta, SchemaError> {
         self.require_utf8().await?;
         let mut transaction = AnyTransaction::to_read(self).await?;
         let mut connection = transaction.connection();
@@ -173,7 +179,7 @@ impl Database {
         if self.dialect() == Dialect::Postgres && serves.functions < FUNCTIONS_VERSION {
             return Err(SchemaError::OlderFunctions { found: serves.functions });
         }
-        of_environment(meta, environment)
+        Ok(meta)
     }
 
     async fn require_utf8(&self) -> Result<(), SchemaError> {

@@ -91,9 +91,12 @@ async fn a_printed_migration_makes_what_the_program_runs_on() {
         outbox.run_client(&script);
         let refused = program.run(&["run", "--until-empty"]).await.failed();
         assert!(refused.contains("belongs to the environment `shop`"), "{refused}");
-        assert!(refused.contains("outbox migrate --adopt-environment"), "{refused}");
+        assert!(refused.contains("these settings lack database.environment = \"shop\""), "{refused}");
+        assert!(!refused.contains("--adopt-environment"), "{refused}");
 
-        program.run(&["migrate", "--adopt-environment"]).await.done();
+        let asked = program.run(&["migrate", "--adopt-environment"]).await.misused();
+        assert!(asked.contains("say --yes"), "{asked}");
+        program.run(&["migrate", "--adopt-environment", "--yes"]).await.done();
         enqueue(&program, "one", &sink.url("/"), &[]).await.done();
         program.deliver().await;
         assert_eq!(sink.keys().into_keys().collect::<Vec<_>>(), ["one"]);

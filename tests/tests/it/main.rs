@@ -54,6 +54,7 @@ mod random_rows;
 mod readiness;
 mod receivers;
 mod reload;
+mod replicas;
 mod retention;
 mod round_trips;
 mod servers;

@@ -1,6 +1,5 @@
 //! Making the tables, on each database.
 
-use outbox_schema::desk::Replica;
 use outbox_schema::{
     Dialect, MigrateError, NewMessage, SCHEMA_VERSION, SERVES_FROM, SchemaError, SchemaState, migrations_sql,
 };
@@ -148,8 +147,7 @@ async fn replicas_that_are_too_old_for_the_new_tables_are_named() {
         let too_old = SERVES_FROM - 1;
         let rows = [("old", too_old), ("gone", too_old), ("silent", too_old), ("present", SCHEMA_VERSION)];
         for (id, of_version) in rows {
-            let row = Replica { id: id.to_owned(), name: format!("host-{id}"), version: "0.0.1".to_owned() };
-            outbox.database.replica_runs(&row).await.unwrap();
+            outbox.beat(id, &format!("host-{id}")).await;
             outbox.sql(&format!("UPDATE outbox_replica SET schema_version = {of_version} WHERE id = '{id}'")).await;
         }
         outbox.database.replica_ended("gone").await.unwrap();
@@ -174,8 +172,7 @@ async fn replicas_that_are_too_old_for_the_new_tables_are_named() {
 #[tokio::test]
 async fn a_replica_has_a_row_while_it_runs_and_forgets_those_that_were_killed_long_ago() {
     for outbox in outboxes::each().await {
-        let killed = Replica { id: "killed".to_owned(), name: "x".to_owned(), version: "0.0.1".to_owned() };
-        outbox.database.replica_runs(&killed).await.unwrap();
+        outbox.beat("killed", "x").await;
         let long_ago = match outbox.dialect() {
             Dialect::Postgres => "now() - interval '25 hours'",
             Dialect::MySql => "UTC_TIMESTAMP(6) - INTERVAL 25 HOUR",
@@ -215,7 +212,7 @@ async fn a_copy_is_refused_by_another_environment_until_somebody_confirms_it() {
         assert!(
             matches!(&told, SchemaError::Environment { found, asked } if found == "production" && asked == "staging")
         );
-        assert!(told.to_string().contains("--adopt-environment"), "{told}");
+        assert!(told.to_string().contains("After a restore"), "{told}");
         let told = outbox.database.migrate("staging").await.unwrap_err();
         assert!(matches!(told, MigrateError::Schema(SchemaError::Environment { .. })), "{told}");
 

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use outbox_schema::desk::{Counted, Heartbeat, Replica, RunsBy};
 use outbox_schema::{
     ConnectOptions, Database, Dialect, EnqueueError, Enqueued, NewMessage, OutboxConnection, enqueue_all,
 };
@@ -74,6 +75,24 @@ impl Outbox {
     /// Whether the server behind the dialect of both is MySQL, and not MariaDB.
     pub(crate) async fn is_mysql(&self) -> bool {
         self.dialect() == Dialect::MySql && !self.text("SELECT VERSION()").await.contains("MariaDB")
+    }
+
+    /// Writes the row of a replica that runs.
+    pub(crate) async fn beat(&self, id: &str, name: &str) {
+        self.beat_in(id, name, None).await;
+    }
+
+    /// The same of one that something keeps from its work.
+    pub(crate) async fn beat_troubled(&self, id: &str, name: &str, trouble: &str) {
+        self.beat_in(id, name, Some(trouble)).await;
+    }
+
+    async fn beat_in(&self, id: &str, name: &str, trouble: Option<&str>) {
+        let version = "0.0.1".to_owned();
+        let replica = Replica { id: id.to_owned(), name: name.to_owned(), version, address: String::new() };
+        let (runs_by, counted) = (&RunsBy::default(), Counted::default());
+        let beat = Heartbeat { replica: &replica, runs_by, counted, trouble, began: None };
+        self.database.heartbeat(&beat).await.unwrap();
     }
 
     /// Runs SQL that the database may refuse.

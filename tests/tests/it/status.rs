@@ -27,7 +27,8 @@ async fn the_status_says_who_polls_each_shard_and_how_terms_ended() {
         let parts: Vec<_> = holder.split('.').map(|id| (id.len(), hexadecimal(id))).collect();
         assert_eq!(parts, [(12, true), (8, true)], "{holder}");
         let text = program.run(&["status"]).await.done();
-        assert!(text.contains(&format!("0      {holder}  1 ")) && text.contains("  polls  "), "{text}");
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        assert!(text.contains(&format!("\n0      {host:<6}  {holder}  1 ")) && text.contains("  polls  "), "{text}");
         let status = program.run(&["status", "--json"]).await.json();
         let shard = &status["shards"][0];
         assert_eq!((&shard["state"], &shard["holder"], &shard["epoch"]), (&json!("polled"), &json!(holder), &json!(1)));

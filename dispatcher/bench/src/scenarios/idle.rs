@@ -12,6 +12,7 @@ use crate::say;
 use crate::scenario::Measure;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::destinations::LISTEN;
+use outbox_dispatcher::health::presence::EACH;
 use outbox_dispatcher::term::leadership::campaign_interval;
 
 /// The number of replicas.
@@ -103,9 +104,9 @@ fn implied_commands(config: &Config, replicas: usize) -> f64 {
 }
 
 /// The commits a second that the settings imply. The poller polls, and reads the pauses that operators set. A term
-/// takes ten transactions to begin, to settle the claims of earlier terms, and to end. Its first polls follow each
-/// other closely.
+/// takes eleven transactions to begin, to say what it runs by, to settle the claims of earlier terms, and to end. Its first
+/// polls follow each other closely. A replica writes its row twice a minute.
 fn implied_commits(config: &Config) -> f64 {
     let polls_and_looks = 1.0 / config.dispatch.poll_interval.as_secs_f64() + 1.0 / LISTEN.as_secs_f64();
-    polls_and_looks + 15.0 / config.lease.term.as_secs_f64()
+    polls_and_looks + 16.0 / config.lease.term.as_secs_f64() + 1.0 / EACH.as_secs_f64()
 }

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 use outbox_dispatcher::admin::api::{Kind, PREFIX, Problem};
 use outbox_dispatcher::explain::Explanation;
+use outbox_dispatcher::health::replicas::ReplicaStatus;
 use outbox_dispatcher::health::status::Status;
 
 /// The longest time to connect to a replica.
@@ -142,6 +143,11 @@ impl Replica {
     /// The status of the outbox.
     pub(crate) async fn status(&self) -> Result<Status, DeskError> {
         Ok(self.ask("status", &()).await?)
+    }
+
+    /// The replicas of the outbox.
+    pub(crate) async fn replicas(&self) -> Result<Vec<ReplicaStatus>, DeskError> {
+        Ok(self.ask("replicas", &()).await?)
     }
 
     /// Explains why a message has not been sent and why it was sent twice, by the replica's settings.

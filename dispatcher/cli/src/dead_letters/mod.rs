@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::messages::show;
-use super::session::OutboxAccess;
+use super::session::{OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
 
 #[derive(Debug, Subcommand)]
@@ -41,7 +41,14 @@ pub(super) async fn dead_letters(
     url: Option<&str>,
     command: DeadLettersCommand,
 ) -> anyhow::Result<ExitCode> {
-    let outbox = OutboxAccess::by(&config, url).await?;
+    let purpose = match command {
+        DeadLettersCommand::List(_) | DeadLettersCommand::Show { .. } => Purpose::Look,
+        DeadLettersCommand::Edit(_)
+        | DeadLettersCommand::Redrive(_)
+        | DeadLettersCommand::Undo(_)
+        | DeadLettersCommand::Purge(_) => Purpose::Change,
+    };
+    let outbox = OutboxAccess::by(&config, url, purpose).await?;
     let (desk, by_hand) = (outbox.desk(), outbox.by_hand());
     match command {
         DeadLettersCommand::List(args) => list::list(desk.as_ref(), args).await?,

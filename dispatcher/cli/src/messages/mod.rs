@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use outbox_schema::desk::{Cancelled, MessageRecord};
 use outbox_schema::{ByHand, Desk, MessageId};
 
-use super::session::{AuthorArgs, OutboxAccess};
+use super::session::{AuthorArgs, OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::print_as;
 
@@ -57,7 +57,11 @@ pub(super) struct CancelArgs {
 }
 
 pub(super) async fn messages(config: Config, url: Option<&str>, command: MessagesCommand) -> anyhow::Result<ExitCode> {
-    let outbox = OutboxAccess::by(&config, url).await?;
+    let purpose = match command {
+        MessagesCommand::List(_) | MessagesCommand::Show { .. } | MessagesCommand::Explain { .. } => Purpose::Look,
+        MessagesCommand::Cancel(_) => Purpose::Change,
+    };
+    let outbox = OutboxAccess::by(&config, url, purpose).await?;
     let desk = outbox.desk();
     match command {
         MessagesCommand::List(args) => list::list(desk.as_ref(), args).await?,

@@ -6,16 +6,18 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use outbox_schema::desk::ReplicaRow;
 use outbox_schema::migrate::{Migrated, SCHEMA_VERSION, SERVES_FROM, migration_statements, migrations_sql};
 use outbox_schema::{Database, Meta, SchemaState};
 
-use crate::session::Misuse;
+use crate::session::{Misuse, confirmed};
 use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{print, print_as_it_is, visible, warning};
+use outbox_dispatcher::configured::Configured;
+use outbox_dispatcher::text::{print, print_as_it_is, span, visible, warning};
 use outbox_dispatcher::wiring;
 
 use form::{Migration, Tool};
@@ -53,6 +55,9 @@ pub(super) struct MigrateArgs {
     /// Make this copy of an outbox (after a restore, say) one of the environment in the settings.
     #[arg(long)]
     adopt_environment: bool,
+    /// Do not ask.
+    #[arg(long, requires = "adopt_environment")]
+    yes: bool,
 }
 
 pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Result<ExitCode> {
@@ -64,7 +69,8 @@ pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Resul
     let settings = &config.database;
     let database = wiring::database_or_new_file(&config, 1).await?;
     let (done, meta) = if args.adopt_environment {
-        (String::new(), database.confirm_environment(&settings.environment).await?)
+        let Some(meta) = adopt(&config, &database, args.yes).await? else { return Ok(ExitCode::FAILURE) };
+        (String::new(), meta)
     } else {
         let before = running(&database).await;
         let too_old: Vec<_> = before.iter().filter(|replica| replica.schema_version < SERVES_FROM).collect();
@@ -99,13 +105,58 @@ pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
+/// Gives the outbox the environment of the settings, where nobody works on it and the operator says yes. None where the operator
+/// says no.
+async fn adopt(config: &Config, database: &Database, yes: bool) -> anyhow::Result<Option<Meta>> {
+    let asked = &config.database.environment;
+    if let SchemaState::Ours(Meta { environment: found, .. }) = database.schema_state().await?
+        && found != *asked
+    {
+        let users = users(config, database).await?;
+        if !users.is_empty() {
+            bail!(
+                "this outbox of the environment `{found}` is in use, and its replicas would stand still: {}. Stop them first. In a                  restored copy they are those of the original: wait until they are old",
+                users.join("; ")
+            );
+        }
+        let about = format!(
+            "The outbox at {} is of the environment `{found}`. It becomes an outbox of `{asked}`, with a new id. Replicas and \
+             commands of `{found}` are refused from then on.",
+            config.database.url
+        );
+        if !yes && !confirmed(about.into(), "Go on?")? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(database.confirm_environment(asked).await?))
+}
+
+/// Who works on the outbox now, as far as its tables show it: replicas, and terms that nobody ended.
+async fn users(config: &Config, database: &Database) -> anyhow::Result<Vec<String>> {
+    let rows = rows(database).await;
+    let replica = |row: &ReplicaRow| format!("the replica {} {} was seen {} ago", row.name, row.id, span(row.seen_ms));
+    let mut users: Vec<_> = rows.iter().filter(|row| row.runs()).map(replica).collect();
+    let longest = Configured::of(config).lease.longest_term();
+    for term in database.open_terms().await? {
+        let has_row = rows.iter().any(|row| row.holds(&term.holder));
+        if !has_row && Duration::from_millis(term.age_ms.try_into().unwrap_or(0)) <= longest {
+            users.push(format!("the term {} of shard {} began {} ago", term.epoch, term.shard, span(term.age_ms)));
+        }
+    }
+    Ok(users)
+}
+
 /// The replicas that run, as far as they say so: those of release 0.1.0 do not, and tables of before have no room for it.
 async fn running(database: &Database) -> Vec<ReplicaRow> {
+    rows(database).await.into_iter().filter(ReplicaRow::runs).collect()
+}
+
+async fn rows(database: &Database) -> Vec<ReplicaRow> {
     let Ok(SchemaState::Ours(Meta { schema_version: REPLICAS_FROM.., .. })) = database.schema_state().await else {
         return Vec::new();
     };
     match database.replicas().await {
-        Ok(replicas) => replicas.into_iter().filter(ReplicaRow::runs).collect(),
+        Ok(replicas) => replicas,
         Err(error) => {
             warning(&format!("which replicas run cannot be read: {error}"));
             Vec::new()

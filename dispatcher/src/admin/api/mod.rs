@@ -61,7 +61,7 @@ type Answer<T> = Result<Json<T>, Problem>;
                        pages: pass the `next` of a page as `after` to get the following page. Every change is audited."
     ),
     paths(
-        overview::status, overview::terms, wake::wake,
+        overview::status, overview::replicas, overview::terms, wake::wake,
         messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::edit, messages::redrive,
         dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive,
         dead_letters::purge, dead_letters::undo, prune::count, prune::prune,
@@ -88,6 +88,7 @@ impl Modify for Bearer {
 pub(crate) fn questions() -> Router<Office> {
     Router::new()
         .route("/status", get(overview::status))
+        .route("/replicas", get(overview::replicas))
         .route("/terms", get(overview::terms))
         .route("/messages", get(messages::list))
         .route("/messages/{id}/explain", get(messages::explain))

@@ -9,6 +9,7 @@ use utoipa::IntoParams;
 
 use super::requests::Params;
 use super::{Answer, Office, Problem};
+use crate::health::replicas::{ReplicaStatus, Replicas};
 use crate::health::status::Status;
 
 /// The most terms that a request shows, and the number without a limit.
@@ -29,8 +30,16 @@ pub(super) struct Limit {
 ))]
 pub(super) async fn status(State(office): State<Office>) -> Answer<Status> {
     let configured = office.configured.current();
-    let known = |name: &str| configured.channels.contains_key(name);
-    Ok(Json(Status::of(&office.database, office.lease.as_ref(), known).await?))
+    Ok(Json(Status::of(&office.database, Some(office.lease.as_ref()), &configured).await?))
+}
+
+/// Lists the replicas: those that run, and those that were killed within a day.
+#[utoipa::path(get, path = "/api/v1/replicas", operation_id = "replicas", tag = "status", responses(
+    (status = 200, description = "The replicas, by name", body = [ReplicaStatus]),
+    Problem,
+))]
+pub(super) async fn replicas(State(office): State<Office>) -> Answer<Vec<ReplicaStatus>> {
+    Ok(Json(Replicas::of(&office.database).await?.into_all()))
 }
 
 /// Lists the last terms of all shards, the newest first.

@@ -149,9 +149,11 @@ fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
     let listen = read.read("listen", "an IP address and a port, such as \"127.0.0.1:8640\"", |value| {
         text_of(value)?.parse::<SocketAddr>().map_err(|_| String::new())
     });
+    let instance = read.checked("instance", INSTANCE, instance_name);
     let (token, read_token, metrics_token) =
         (read.secret("token"), read.secret("read_token"), read.secret("metrics_token"));
     let (listen, token, read_token, metrics_token) = (listen?, token?, read_token?, metrics_token?);
+    let instance = Some(instance?).filter(|name| !name.is_empty());
     if [&token, &read_token, &metrics_token].iter().all(|token| token.is_none()) && !is_on_loopback(listen) {
         read.refuse(
             "listen",
@@ -167,7 +169,17 @@ fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
             read.refuse("metrics_token", &advice);
         }
     }
-    Some(AdminConfig { listen, token, read_token, metrics_token })
+    Some(AdminConfig { listen, instance, token, read_token, metrics_token })
+}
+
+/// The names that a replica can have.
+const INSTANCE: &str = "a text of up to 255 characters without control characters";
+
+fn instance_name(text: &str) -> Result<(), String> {
+    match text.chars().count() {
+        ..=255 if !text.contains(char::is_control) => Ok(()),
+        _ => Err(String::new()),
+    }
 }
 
 /// Whether only this machine can reach a listener at this address. The address may be one of IPv4 that is written as

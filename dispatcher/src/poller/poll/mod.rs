@@ -85,6 +85,7 @@ impl Dispatcher {
     async fn poll_in_terms(&mut self, shutdown: &CancellationToken) {
         while let Some(term) = self.leadership.next_term(shutdown).await {
             let in_term = self.handle.pulse.enter(&term, self.leadership.ttl);
+            self.handle.led.send_replace(Some(term.clone()));
             self.settling.begin(&term);
             self.keeper.begin(&term);
             self.prune_during(&term);

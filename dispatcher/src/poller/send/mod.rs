@@ -131,6 +131,7 @@ impl Sender {
         // A message that was dead before its turn says nothing about its destination, nor about how long that takes.
         if !matches!(mark.verdict, Verdict::Dead { attempted: false, .. }) {
             term.count_attempt(outcome);
+            self.metrics.tally.count(outcome);
             let took = (mark.verdict != Verdict::Unsent).then_some(attempt.duration);
             self.metrics.attempt(&message.channel, attempt.outcome, took);
         }

@@ -1,6 +1,6 @@
 -- The terms that a message has to do with: those of its attempts, the one that led when it was finished, the newest.
 SELECT l.shard, l.epoch, l.holder, DATE_FORMAT(l.started_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS started_at,
-       DATE_FORMAT(l.ended_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS ended_at, l.ended_because, l.claimed, l.delivered, l.failed
+       DATE_FORMAT(l.ended_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS ended_at, l.ended_because, l.claimed, l.delivered, l.failed, l.instance, l.version
 FROM (
     SELECT a.epoch FROM outbox_attempt a WHERE a.message_id = ?1
     UNION

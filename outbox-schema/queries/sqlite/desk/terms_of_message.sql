@@ -2,7 +2,7 @@
 SELECT l.shard, l.epoch, l.holder,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', l.started_at / 1000.0, 'unixepoch'), CAST(l.started_at AS TEXT)) AS started_at,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', l.ended_at / 1000.0, 'unixepoch'), CAST(l.ended_at AS TEXT)) AS ended_at,
-       l.ended_because, l.claimed, l.delivered, l.failed
+       l.ended_because, l.claimed, l.delivered, l.failed, l.instance, l.version
 FROM outbox o JOIN outbox_term_log l ON l.shard = o.shard
 WHERE o.id = ?1 AND l.epoch IN (
     SELECT a.epoch FROM outbox_attempt a WHERE a.message_id = ?1

@@ -1,42 +1,71 @@
 //! `outbox status`: who polls, what is due, what is dead.
 
+mod source;
+
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
+use outbox_schema::channel_name;
 use outbox_schema::desk::{COUNTED, TenantVitals, TermEntry, Vitals};
-use outbox_schema::{Database, channel_name};
 
-use super::session::OutboxAccess;
+use super::session::{OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
+use outbox_dispatcher::health::replicas::{PerMinute, ReplicaStatus};
 use outbox_dispatcher::health::status::{ShardStatus, State, Status};
-use outbox_dispatcher::text::{Cell, Page, in_one_line, print_as, shortened, span, to_the_second};
-use outbox_dispatcher::wiring;
+use outbox_dispatcher::text::{
+    Cell, Page, in_one_line, print, print_as, print_as_it_is, shortened, span, to_the_second,
+};
+use source::Source;
+
+/// The shortest interval of `--watch`: each look asks the database for all counts.
+const SHORTEST: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
     /// As JSON.
     #[arg(long)]
     json: bool,
+    /// Show it again and again, until Ctrl-C [default: every 2s].
+    #[arg(long, value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "2s", value_parser = interval)]
+    watch: Option<Duration>,
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = humantime::parse_duration(text).map_err(|why| format!("{why}; write it like 2s"))?;
+    if interval < SHORTEST { Err("it must be 1s or longer".to_owned()) } else { Ok(interval) }
 }
 
 pub(super) async fn status(config: Config, url: Option<&str>, args: &StatusArgs) -> anyhow::Result<ExitCode> {
-    let status = match OutboxAccess::by(&config, url).await? {
-        OutboxAccess::Replica(replica) => replica.status().await?,
-        OutboxAccess::Database(database, _) => by_database(&config, &database).await?,
+    let outbox = OutboxAccess::by(&config, url, Purpose::Look).await?;
+    let source = Source::of(&config, outbox).await?;
+    let Some(each) = args.watch else {
+        print_as(args.json, &source.status().await?, in_words)?;
+        return Ok(ExitCode::SUCCESS);
     };
-    print_as(args.json, &status, in_words)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-async fn by_database(config: &Config, database: &Database) -> anyhow::Result<Status> {
-    let outbox = database.require(&config.database.environment).await?;
-    let lease = wiring::lease(config, &outbox.outbox_id.to_string()).await?;
-    let known = |name: &str| config.channels.contains_key(name);
-    Ok(Status::of(database.desk().as_ref(), lease.as_ref(), known).await?)
+    loop {
+        let status = source.status().await;
+        if args.json {
+            // One line for each look. A look that fails says so elsewhere, and the next one may succeed.
+            match status {
+                Ok(status) => print_as_it_is(&serde_json::to_string(&status)?)?,
+                Err(error) => outbox_dispatcher::text::error_line(&error),
+            }
+        } else {
+            if io::stdout().is_terminal() {
+                // Clears the screen, as `watch` does: ECMA-48, CUP and ED.
+                print_as_it_is("\u{1b}[H\u{1b}[2J")?;
+            }
+            print(status.map_or_else(|error| Page::from(format!("{error:#}")), |status| in_words(&status)))?;
+        }
+        tokio::time::sleep(each).await;
+    }
 }
 
 fn in_words(status: &Status) -> Page {
-    let mut page = pollers(&status.shards);
+    let mut page = pollers(status);
+    page.append(fleet(status));
     page.blank();
     page.append(channels(&status.vitals));
     for tenant in &status.vitals.tenants {
@@ -81,32 +110,83 @@ fn what_it_waits_for(channel: &str) -> String {
     }
 }
 
-fn pollers(shards: &[ShardStatus]) -> Page {
+/// How many replicas run and what they did lately, those with other settings, and what could not be found out.
+fn fleet(status: &Status) -> Page {
+    let running: Vec<_> = status.replicas.iter().filter(|replica| replica.runs).collect();
     let mut page = Page::default();
-    let rows = shards.iter().map(|shard| {
+    if !running.is_empty() {
+        let names: Vec<_> = running.iter().map(|replica| replica.replica.row.name.as_str()).collect();
+        page.line(format!("replicas: {} ({})", running.len(), in_one_line(&names.join(", "))));
+    }
+    if let Some(PerMinute { delivered, failed, seen_ms }) = status.per_minute {
+        let seen = span(seen_ms);
+        page.line(format!("a minute: {delivered} delivered, {failed} attempts failed (counted until {seen} ago)"));
+    }
+    for replica in running.iter().filter(|replica| !replica.differs.is_empty()) {
+        let name = &replica.replica.row.name;
+        let line = format!("{name} runs by other settings than the poller: {}", replica.differs.join("; "));
+        page.line(in_one_line(&line));
+    }
+    for note in &status.notes {
+        page.line(format!("note: {}", in_one_line(note)));
+    }
+    page
+}
+
+/// What there is to say of a shard that no replica polls.
+fn nobody(replicas: &[ReplicaStatus]) -> String {
+    let running: Vec<_> = replicas.iter().filter(|replica| replica.runs).collect();
+    let troubles: Vec<_> = running
+        .iter()
+        .filter_map(|replica| Some(format!("{}: {}", replica.replica.row.name, replica.replica.trouble.as_ref()?)))
+        .collect();
+    let last = replicas.iter().min_by_key(|replica| replica.replica.row.seen_ms);
+    match (running.len(), last) {
+        (0, None) => "nobody holds the lease. Is a replica running (outbox run)?".to_owned(),
+        (0, Some(last)) => {
+            let row = &last.replica.row;
+            format!(
+                "nobody holds the lease. No replica runs: the last, {}, was seen {} ago",
+                row.name,
+                span(row.seen_ms)
+            )
+        }
+        (count, _) if troubles.is_empty() => {
+            let run = if count == 1 { "a replica runs" } else { "replicas run" };
+            format!("nobody holds the lease just now, and {run}. Where it stays so, see their /readyz and their logs")
+        }
+        _ => format!("nobody holds the lease, and the replicas that run cannot poll: {}", troubles.join("; ")),
+    }
+}
+
+fn pollers(status: &Status) -> Page {
+    let mut page = Page::default();
+    let rows = status.shards.iter().map(|shard| {
         let word = |word: &str| word.to_owned();
         let said = |text: Option<String>| text.unwrap_or_else(|| word("-"));
-        let poller = match (shard.state, &shard.holder) {
+        let name = shard.instance.as_ref().or(shard.holder.as_ref());
+        let poller = match (shard.state, name) {
             (State::Unknown, _) => word("unknown"),
-            (State::Beginning, Some(holder)) => format!("{holder} (begins)"),
-            (State::Polled, Some(holder)) => holder.clone(),
+            (State::Beginning, Some(name)) => format!("{name} (begins)"),
+            (State::Polled, Some(name)) => name.clone(),
             (State::Idle | State::Beginning | State::Polled, _) => word("nobody"),
         };
         [
             Cell::whole(shard.shard),
             Cell::state(poller),
+            Cell::whole(said(shard.holder.clone())),
             Cell::whole(said(shard.epoch.map(|epoch| epoch.to_string()))),
             Cell::time(said(shard.since.as_deref().map(to_the_second))),
             Cell::whole(said(shard.since_ms.map(span))),
             Cell::whole(said(shard.trusted_ms.map(span))),
         ]
     });
-    page.table(["SHARD", "POLLER", "EPOCH", "SINCE", "FOR", "TRUSTED FOR"], rows);
-    for shard in shards {
+    page.table(["SHARD", "POLLER", "HOLDER", "EPOCH", "SINCE", "FOR", "TRUSTED FOR"], rows);
+    for shard in &status.shards {
         match (shard.state, &shard.error) {
             (State::Unknown, Some(error)) => page.line(format!("shard {}: {}", shard.shard, in_one_line(error))),
             (State::Idle, _) => {
-                page.line(format!("shard {}: nobody holds the lease. Is a replica running (outbox run)?", shard.shard));
+                page.line(format!("shard {}: {}", shard.shard, in_one_line(&nobody(&status.replicas))));
             }
             (State::Polled | State::Beginning | State::Unknown, _) => {}
         }
@@ -145,7 +225,7 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> Page {
         [
             Cell::whole(term.shard),
             Cell::whole(term.epoch),
-            shortened(&term.holder, 32).into(),
+            shortened(term.instance.as_ref().unwrap_or(&term.holder), 32).into(),
             Cell::time(to_the_second(&term.started_at)),
             Cell::time(term.ended_at.as_deref().map_or_else(|| "-".to_owned(), to_the_second)),
             end.into(),
@@ -155,7 +235,7 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> Page {
         ]
     });
     let mut page = Page::default();
-    page.table(["SHARD", "EPOCH", "HOLDER", "BEGAN", "ENDED", "BECAUSE", "CLAIMED", "DELIVERED", "FAILED"], rows);
+    page.table(["SHARD", "EPOCH", "POLLER", "BEGAN", "ENDED", "BECAUSE", "CLAIMED", "DELIVERED", "FAILED"], rows);
     page
 }
 

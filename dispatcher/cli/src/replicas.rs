@@ -1,0 +1,74 @@
+//! `outbox replicas`: which replicas run, who polls, and whose settings differ.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::session::{OutboxAccess, Purpose};
+use outbox_dispatcher::config::Config;
+use outbox_dispatcher::health::replicas::{ReplicaStatus, Replicas};
+use outbox_dispatcher::text::{Cell, Page, in_one_line, print_as, span, to_the_second};
+
+#[derive(Debug, Args)]
+pub(super) struct ReplicasArgs {
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn replicas(config: Config, url: Option<&str>, args: &ReplicasArgs) -> anyhow::Result<ExitCode> {
+    let replicas = match OutboxAccess::by(&config, url, Purpose::Look).await? {
+        OutboxAccess::Replica(replica) => replica.replicas().await?,
+        OutboxAccess::Database(database, _) => Replicas::of(&database).await?.into_all(),
+    };
+    print_as(args.json, &replicas[..], in_words)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn in_words(replicas: &[ReplicaStatus]) -> Page {
+    if replicas.is_empty() {
+        return "no replica has been seen within a day (those of release 0.1.0 say nothing of themselves)".into();
+    }
+    let mut page = Page::default();
+    let heading = ["INSTANCE", "ID", "ROLE", "VERSION", "SINCE", "SEEN", "LEASE STORE", "SETTINGS"];
+    page.table(heading, replicas.iter().map(row));
+    for replica in replicas.iter().filter(|replica| replica.runs) {
+        let name = &replica.replica.row.name;
+        if !replica.differs.is_empty() {
+            let line = format!("{name} runs by other settings than the poller: {}", replica.differs.join("; "));
+            page.line(in_one_line(&line));
+        }
+        if let Some(trouble) = &replica.replica.trouble {
+            page.line(in_one_line(&format!("{name}: {trouble}")));
+        }
+    }
+    page
+}
+
+fn row(replica: &ReplicaStatus) -> [Cell; 8] {
+    let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    let row = &replica.replica.row;
+    let hash = said(&replica.replica.settings_hash);
+    [
+        row.name.clone().into(),
+        Cell::whole(&row.id),
+        Cell::state(role(replica)),
+        Cell::whole(&row.version),
+        Cell::time(to_the_second(&row.started_at)),
+        Cell::whole(format!("{} ago", span(row.seen_ms))),
+        said(&replica.replica.lease_store).into(),
+        Cell::whole(if replica.differs.is_empty() { hash } else { format!("{hash} (differs)") }),
+    ]
+}
+
+/// What the replica does, in a word or two.
+fn role(replica: &ReplicaStatus) -> String {
+    match (replica.runs, &replica.polls[..]) {
+        (false, _) => "gone".to_owned(),
+        (true, []) => "follows".to_owned(),
+        (true, shards) => {
+            let shards: Vec<_> = shards.iter().map(ToString::to_string).collect();
+            format!("polls {}", shards.join(", "))
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What this replica has seen of the others, and who of them runs by other settings.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use outbox_schema::desk::{ReplicaEntry, RunsBy};
+
+/// The most settings that one sentence names.
+const NAMED: usize = 4;
+
+/// The replicas whose settings differ from those of this one, each in a sentence.
+#[derive(Debug, Default)]
+pub struct Fleet(Mutex<Vec<String>>);
+
+impl Fleet {
+    /// The sentences, as of the last row that this replica wrote.
+    pub fn differing(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the sentences.
+    pub(crate) fn replace(&self, differing: Vec<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = differing;
+    }
+}
+
+/// A sentence for each replica that runs by other settings than the replica `id`, which runs by `mine`.
+pub fn differing(id: &str, mine: &RunsBy, replicas: &[ReplicaEntry]) -> Vec<String> {
+    let hash = mine.settings_hash();
+    let others = replicas.iter().filter(|other| other.row.runs() && other.row.id != id);
+    let differing = others.filter(|other| other.settings_hash.as_ref().is_some_and(|its| *its != hash));
+    differing.map(|other| sentence(mine, other)).collect()
+}
+
+fn sentence(mine: &RunsBy, other: &ReplicaEntry) -> String {
+    let name = format!("the replica {} ({})", other.row.name, other.row.id);
+    let Some(its) = &other.runs_by else { return format!("{name} runs by other settings than this one") };
+    let differences = differences(its, mine);
+    let more = match differences.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let named: Vec<_> = differences.into_iter().take(NAMED).collect();
+    format!("{name} runs by other settings than this one: {}{more}", named.join("; "))
+}
+
+/// What of `its` is not so in `mine`, setting by setting. The lease store comes first, since it decides who polls.
+pub fn differences(its: &RunsBy, mine: &RunsBy) -> Vec<String> {
+    let mut differences = Vec::new();
+    let stores_differ = its.lease_store != mine.lease_store;
+    if stores_differ {
+        differences.push(format!("lease store {}, not {}", its.lease_store, mine.lease_store));
+    }
+    let keys: BTreeSet<_> = its.settings.keys().chain(mine.settings.keys()).collect();
+    for key in keys {
+        let value = |by: &RunsBy| by.settings.get(key).cloned().unwrap_or_else(|| "at its default".to_owned());
+        let (its, mine) = (value(its), value(mine));
+        let follows = stores_differ && matches!(key.as_str(), "lease.url" | "lease.provider");
+        if its != mine && !follows {
+            differences.push(format!("{key} {its}, not {mine}"));
+        }
+    }
+    differences
+}
+
+#[cfg(test)]
+mod tests {
+    use outbox_schema::desk::ReplicaRow;
+
+    use super::*;
+
+    fn by(lease_store: &str, settings: &[(&str, &str)]) -> RunsBy {
+        let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        RunsBy { lease_store: lease_store.to_owned(), settings, ..RunsBy::default() }
+    }
+
+    fn replica(id: &str, runs_by: RunsBy, seen_ms: i64) -> ReplicaEntry {
+        let row = ReplicaRow {
+            id: id.to_owned(),
+            name: format!("host-{id}"),
+            version: "1".to_owned(),
+            schema_version: 5,
+            started_at: String::new(),
+            seen_ms,
+        };
+        ReplicaEntry {
+            row,
+            address: None,
+            lease_store: None,
+            settings_hash: Some(runs_by.settings_hash()),
+            runs_by: Some(runs_by),
+            counted_ms: 0,
+            delivered: 0,
+            failed: 0,
+            trouble: None,
+        }
+    }
+
+    #[test]
+    fn a_replica_with_another_lease_store_is_named_with_both_stores() {
+        let mine = by("redis://cache", &[("lease.provider", "\"redis\""), ("lease.url", "\"redis://cache\"")]);
+        let other = replica("b", by("table", &[("lease.provider", "\"table\"")]), 10);
+        assert_eq!(
+            differing("a", &mine, &[replica("a", mine.clone(), 0), other]),
+            ["the replica host-b (b) runs by other settings than this one: lease store table, not redis://cache"]
+        );
+    }
+
+    #[test]
+    fn few_settings_are_named_and_the_others_counted() {
+        let many = [("a", "1"), ("b", "1"), ("c", "1"), ("d", "1"), ("e", "1")];
+        let told = differing("a", &by("table", &[]), &[replica("b", by("table", &many), 10)]).join("\n");
+        assert!(told.contains("a 1, not at its default; b 1, not at its default"), "{told}");
+        assert!(told.ends_with("d 1, not at its default; and 1 more"), "{told}");
+    }
+
+    #[test]
+    fn a_replica_that_is_gone_or_says_nothing_of_its_settings_does_not_differ() {
+        let gone = replica("b", by("table", &[("a", "1")]), 3_600_000);
+        let old = ReplicaEntry { settings_hash: None, ..replica("c", by("table", &[("a", "1")]), 10) };
+        assert_eq!(differing("a", &by("table", &[]), &[gone, old]), Vec::<String>::new());
+    }
+}

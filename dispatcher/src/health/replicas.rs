@@ -1,0 +1,194 @@
+//! The replicas of an outbox, for `outbox replicas`, `outbox status` and the admin API: who polls, by what, and whose settings
+//! differ.
+
+use std::time::Duration;
+
+use outbox_schema::desk::{CurrentTerm, ReplicaEntry, RunsBy};
+use outbox_schema::{Database, DeskError};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::health::fleet::differences;
+
+/// A window that is shorter says nothing of a minute.
+const SHORTEST_MS: i64 = 1_000;
+
+/// A replica, and what it does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReplicaStatus {
+    /// The replica, as it describes itself.
+    #[serde(flatten)]
+    pub replica: ReplicaEntry,
+    /// Whether it was seen in the last 90 seconds. A replica writes its row twice a minute.
+    pub runs: bool,
+    /// The shards that it polls, as the database shows it. A follower polls none.
+    pub polls: Vec<i32>,
+    /// What it runs by that the poller does not run by. Empty where all is the same, or nothing is known.
+    pub differs: Vec<String>,
+}
+
+/// The replicas of an outbox: those that run, and those that were killed within a day.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Replicas(Vec<ReplicaStatus>);
+
+/// Attempts that ended, by the counts of the replicas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PerMinute {
+    /// Messages that receivers accepted in a minute.
+    pub delivered: i64,
+    /// Attempts that failed in a minute.
+    pub failed: i64,
+    /// The age of the oldest count, in milliseconds.
+    pub seen_ms: i64,
+}
+
+impl Replicas {
+    /// Reads the rows of all replicas, and the terms that go on.
+    pub async fn of(database: &Database) -> Result<Self, DeskError> {
+        Ok(Self::from(database.fleet().await?, &database.open_terms().await?))
+    }
+
+    fn from(entries: Vec<ReplicaEntry>, open: &[CurrentTerm]) -> Self {
+        let status = |replica: ReplicaEntry| {
+            let runs = replica.row.runs();
+            let its = open.iter().filter(|term| runs && replica.row.holds(&term.holder));
+            ReplicaStatus { runs, polls: its.map(|term| term.shard).collect(), differs: Vec::new(), replica }
+        };
+        let mut replicas = Self(entries.into_iter().map(status).collect());
+        if let Some((hash, by)) = replicas.measure() {
+            for other in replicas
+                .0
+                .iter_mut()
+                .filter(|replica| replica.replica.settings_hash.as_ref().is_some_and(|its| *its != hash))
+            {
+                other.differs = match &other.replica.runs_by {
+                    Some(its) => differences(its, &by),
+                    None => vec!["other settings".to_owned()],
+                };
+            }
+        }
+        replicas
+    }
+
+    /// All of them, by name.
+    pub fn all(&self) -> &[ReplicaStatus] {
+        &self.0
+    }
+
+    /// All of them.
+    pub fn into_all(self) -> Vec<ReplicaStatus> {
+        self.0
+    }
+
+    /// Those that run.
+    pub fn running(&self) -> impl Iterator<Item = &ReplicaStatus> {
+        self.0.iter().filter(|replica| replica.runs)
+    }
+
+    /// The replica of a holder.
+    pub fn holder(&self, holder: &str) -> Option<&ReplicaStatus> {
+        self.0.iter().find(|replica| replica.replica.row.holds(holder))
+    }
+
+    /// What the fleet runs by: the poller, else a replica that runs, else the one that was seen last. None where no
+    /// replica says it.
+    pub fn runs_by(&self) -> Option<&RunsBy> {
+        let told = self.0.iter().filter_map(|replica| Some((replica, replica.replica.runs_by.as_ref()?)));
+        let last = |(replica, _): &(&ReplicaStatus, &RunsBy)| (replica.polls.is_empty(), replica.replica.row.seen_ms);
+        told.min_by_key(last).map(|(_, by)| by)
+    }
+
+    /// The settings that the others are compared with.
+    fn measure(&self) -> Option<(String, RunsBy)> {
+        self.runs_by().map(|by| (by.settings_hash(), by.clone()))
+    }
+
+    /// How much the replicas did in the last minute, by their own counts. None where none of them counts.
+    pub fn per_minute(&self) -> Option<PerMinute> {
+        let counting: Vec<_> = self
+            .running()
+            .map(|replica| &replica.replica)
+            .filter(|replica| replica.counted_ms >= SHORTEST_MS)
+            .collect();
+        let sum = |count: fn(&ReplicaEntry) -> i64| {
+            counting.iter().map(|replica| count(replica).saturating_mul(60_000) / replica.counted_ms).sum()
+        };
+        let seen_ms = counting.iter().map(|replica| replica.row.seen_ms).max()?;
+        Some(PerMinute { delivered: sum(|its| its.delivered), failed: sum(|its| its.failed), seen_ms })
+    }
+
+    /// Whether an open term goes on, as far as the database shows it: for those who cannot ask the lease store. It does
+    /// while its replica runs or, where that has no row, for `longest`.
+    pub fn goes_on(&self, open: &CurrentTerm, longest: Duration) -> bool {
+        match self.holder(&open.holder) {
+            Some(replica) => replica.runs,
+            None => Duration::from_millis(open.age_ms.try_into().unwrap_or(0)) <= longest,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use outbox_schema::desk::ReplicaRow;
+
+    use super::*;
+
+    fn replica(id: &str, lease_store: &str, seen_ms: i64) -> ReplicaEntry {
+        let by = RunsBy { lease_store: lease_store.to_owned(), ..RunsBy::default() };
+        let row = ReplicaRow {
+            id: id.to_owned(),
+            name: format!("host-{id}"),
+            version: "1".to_owned(),
+            schema_version: 5,
+            started_at: String::new(),
+            seen_ms,
+        };
+        ReplicaEntry {
+            row,
+            address: None,
+            lease_store: Some(lease_store.to_owned()),
+            settings_hash: Some(if lease_store == "table" { by.settings_hash() } else { "another".to_owned() }),
+            runs_by: Some(by),
+            counted_ms: 30_000,
+            delivered: 50,
+            failed: 1,
+            trouble: None,
+        }
+    }
+
+    fn term(holder: &str, age: Duration) -> CurrentTerm {
+        let age_ms = age.as_millis().try_into().unwrap_or(0);
+        CurrentTerm { shard: 0, epoch: 7, holder: holder.to_owned(), started_at: String::new(), age_ms }
+    }
+
+    #[test]
+    fn the_poller_is_the_replica_whose_term_goes_on_and_the_others_are_compared_with_it() {
+        let rows = vec![replica("a", "redis://x", 10), replica("b", "table", 20), replica("c", "table", 30)];
+        let replicas = Replicas::from(rows, &[term("b.1", Duration::ZERO)]);
+        let polls: Vec<_> = replicas.all().iter().map(|replica| replica.polls.as_slice()).collect();
+        assert_eq!(polls, [&[][..], &[0], &[]]);
+        assert_eq!(replicas.runs_by().map(|by| by.lease_store.as_str()), Some("table"));
+        let differs: Vec<_> = replicas.all().iter().map(|replica| replica.differs.join("; ")).collect();
+        assert_eq!(differs, ["lease store redis://x, not table", "", ""]);
+    }
+
+    #[test]
+    fn a_replica_that_was_killed_polls_nothing_and_is_not_counted() {
+        let rows = vec![replica("a", "table", 600_000), replica("b", "table", 1_000)];
+        let replicas = Replicas::from(rows, &[term("a.1", Duration::ZERO)]);
+        assert!(replicas.all().iter().all(|replica| replica.polls.is_empty()), "{replicas:?}");
+        assert_eq!(replicas.per_minute(), Some(PerMinute { delivered: 100, failed: 2, seen_ms: 1_000 }));
+        assert_eq!(Replicas::default().per_minute(), None);
+    }
+
+    #[test]
+    fn a_term_lasts_while_its_replica_is_seen_and_without_a_row_as_long_as_a_term_can() {
+        let replicas = Replicas::from(vec![replica("a", "table", 10)], &[]);
+        let [minute, hour] = [Duration::from_mins(1), Duration::from_hours(1)];
+        assert!(replicas.goes_on(&term("a.1", hour), minute));
+        assert!(replicas.goes_on(&term("old.1", minute), minute));
+        assert!(!replicas.goes_on(&term("old.1", hour), minute));
+        let killed = Replicas::from(vec![replica("a", "table", 600_000)], &[]);
+        assert!(!killed.goes_on(&term("a.1", minute), minute));
+    }
+}

@@ -1,0 +1,41 @@
+//! How many attempts ended, and how.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use outbox_schema::Outcome;
+
+/// Counts attempts that ended. Reading takes nothing away.
+#[derive(Debug, Default)]
+pub struct Tally {
+    delivered: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// The counts of a [`Tally`] at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Messages that receivers accepted.
+    pub delivered: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+}
+
+impl Tally {
+    /// Counts an attempt by its outcome.
+    pub fn count(&self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Delivered { .. } => self.delivered.fetch_add(1, Ordering::Relaxed),
+            Outcome::Retry { .. }
+            | Outcome::Refused { .. }
+            | Outcome::Dead { .. }
+            | Outcome::DeadTarget
+            | Outcome::InDoubt => self.failed.fetch_add(1, Ordering::Relaxed),
+            Outcome::Defer { .. } | Outcome::Unsent => 0,
+        };
+    }
+
+    /// The counts so far.
+    pub fn counts(&self) -> Counts {
+        Counts { delivered: self.delivered.load(Ordering::Relaxed), failed: self.failed.load(Ordering::Relaxed) }
+    }
+}
