@@ -1,7 +1,7 @@
 -- How many letters one fingerprint has: of all destinations, or of one. Read from an index alone.
 SELECT sum(letters)::bigint AS letters,
-       to_json(min(first_at)) #>> '{}' AS first_seen,
-       to_json(max(last_at)) #>> '{}' AS last_seen, max(example) AS example
+       coalesce(to_char(min(first_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(min(first_at)) #>> '{}') AS first_seen,
+       coalesce(to_char(max(last_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(max(last_at)) #>> '{}') AS last_seen, max(example) AS example
 FROM (
     SELECT count(*) AS letters, min(dead_at) AS first_at, max(dead_at) AS last_at, max(id) AS example
     FROM outbox

@@ -1,7 +1,7 @@
 -- How many letters of one fingerprint contain a text: of all destinations, or of one. Looked for in the rows themselves.
 SELECT sum(letters)::bigint AS letters,
-       to_json(min(first_at)) #>> '{}' AS first_seen,
-       to_json(max(last_at)) #>> '{}' AS last_seen, max(example) AS example
+       coalesce(to_char(min(first_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(min(first_at)) #>> '{}') AS first_seen,
+       coalesce(to_char(max(last_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(max(last_at)) #>> '{}') AS last_seen, max(example) AS example
 FROM (
     SELECT count(*) AS letters, min(dead_at) AS first_at, max(dead_at) AS last_at, max(id) AS example
     FROM outbox

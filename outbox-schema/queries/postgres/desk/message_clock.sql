@@ -1,5 +1,5 @@
 -- How a message stands by the database's clock.
-SELECT to_json(now()) #>> '{}' AS now, available_at <= now() AS due,
+SELECT coalesce(to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(now()) #>> '{}') AS now, available_at <= now() AS due,
        CASE WHEN isfinite(available_at)
             THEN (extract(epoch FROM available_at - now()) * 1000)::bigint END AS due_in_ms,
        coalesce(expires_at <= now(), false) AS expired,

@@ -1,6 +1,6 @@
 -- The terms that a message has to do with: those of its attempts, the one that led when it was finished, the newest.
-SELECT l.shard::integer AS shard, l.epoch, l.holder, to_json(l.started_at) #>> '{}' AS started_at,
-       to_json(l.ended_at) #>> '{}' AS ended_at, l.ended_because, l.claimed, l.delivered, l.failed, l.instance, l.version
+SELECT l.shard::integer AS shard, l.epoch, l.holder, coalesce(to_char(l.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(l.started_at) #>> '{}') AS started_at,
+       coalesce(to_char(l.ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(l.ended_at) #>> '{}') AS ended_at, l.ended_because, l.claimed, l.delivered, l.failed, l.instance, l.version
 FROM outbox o
 CROSS JOIN LATERAL (
     SELECT a.epoch FROM outbox_attempt a WHERE a.message_id = o.id
