@@ -182,7 +182,12 @@ async fn finish(fleet: &mut Fleet, tables: &Tables, messages: usize, progress: &
         }
         if said.elapsed() >= SAY {
             said = Instant::now();
-            progress.say(&format!("{pending} of {messages} messages are pending"))?;
+            let retried = tables.retried().await?;
+            progress.say(&format!(
+                "{pending} of {messages} messages pending: {retried} wait for their next attempt, {} are in flight, or in doubt since \
+                 the crash until they are settled",
+                pending - retried
+            ))?;
         }
         tokio::time::sleep(LOOK).await;
     }

@@ -65,6 +65,13 @@ impl Tables {
         sqlx::query_scalar("SELECT count(*) FROM outbox WHERE status = 'PENDING'").fetch_one(&self.0).await
     }
 
+    /// The number of pending messages that wait for a later time, as for a retry.
+    pub(super) async fn retried(&self) -> sqlx::Result<i64> {
+        let statement = "SELECT count(*) FROM outbox
+                         WHERE status = 'PENDING' AND available_at > (julianday('now') - 2440587.5) * 86400000";
+        sqlx::query_scalar(statement).fetch_one(&self.0).await
+    }
+
     /// Whether the poller has not yet tried some push message.
     pub(super) async fn has_untried_pushes(&self) -> sqlx::Result<bool> {
         let statement =

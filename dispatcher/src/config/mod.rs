@@ -109,6 +109,7 @@ impl Config {
         let file = sources.file.as_ref().map(|(path, _)| path.as_path());
         let no_default_database = first_try::refusal(&settings, file);
         let config = check::config(settings, no_default_database, &mut problems);
+        problem::in_order(&mut problems);
         config.filter(|_| problems.is_empty()).ok_or(ConfigError { problems })
     }
 }

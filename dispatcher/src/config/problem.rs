@@ -23,6 +23,17 @@ impl fmt::Display for ConfigError {
     }
 }
 
+/// Puts problems in the order in which a person meets the settings: files by line, then what is not in a file.
+pub(super) fn in_order(problems: &mut [Problem]) {
+    problems.sort_by_cached_key(|problem| {
+        let origin = problem.origin.clone().unwrap_or_default();
+        match origin.rsplit_once(':').and_then(|(file, line)| Some((file.to_owned(), line.parse::<usize>().ok()?))) {
+            Some((file, line)) => (0, file, line),
+            None => (1, origin, 0),
+        }
+    });
+}
+
 /// One wrong setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
