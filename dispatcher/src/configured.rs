@@ -91,6 +91,13 @@ impl Configured {
 /// How similar a configured name must be to be suggested.
 const ALIKE: f64 = 0.6;
 
+/// The known name that is most like `name`, where one is alike.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let alike = known.map(|known| (strsim::normalized_damerau_levenshtein(name, known), known));
+    let nearest = alike.filter(|(alike, _)| *alike >= ALIKE).max_by(|one, other| one.0.total_cmp(&other.0));
+    nearest.map(|(_, name)| name)
+}
+
 /// The error of a name that is neither a channel nor the URL of a destination.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -113,13 +120,6 @@ pub fn destination_named(name: &str, configured: &Configured) -> Result<String, 
         return Ok(name.to_owned());
     }
     let known: Vec<_> = configured.channels.keys().cloned().collect();
-    let nearest = nearest_channel(name, &known).cloned();
+    let nearest = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
     Err(UnknownDestination { name: name.to_owned(), known, nearest })
-}
-
-/// The channel of `known` whose name is most like `name`. None where none is like it.
-pub fn nearest_channel<'a>(name: &str, known: impl IntoIterator<Item = &'a String>) -> Option<&'a String> {
-    let alike = known.into_iter().map(|known| (strsim::normalized_damerau_levenshtein(name, known), known));
-    let nearest = alike.filter(|(alike, _)| *alike >= ALIKE).max_by(|one, other| one.0.total_cmp(&other.0));
-    nearest.map(|(_, name)| name)
 }

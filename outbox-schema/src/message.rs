@@ -25,14 +25,20 @@ pub struct Revision(pub i32);
 #[serde(rename_all = "UPPERCASE")]
 pub enum Status {
     /// The message waits for its time or its turn, or is in flight.
+    #[serde(alias = "pending")]
     Pending,
     /// The receiver accepted the message.
+    #[serde(alias = "success")]
     Success,
     /// The message is a dead letter, kept with its reason until it is redriven or its retention ends.
+    #[serde(alias = "dead")]
     Dead,
 }
 
 impl Status {
+    /// All states.
+    pub const ALL: [Self; 3] = [Self::Pending, Self::Success, Self::Dead];
+
     /// The value of the `status` column.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -15,11 +15,13 @@
     reason = "a bench prints, and stops where it cannot go on"
 )]
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::ops::ControlFlow;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use outbox_schema::desk::{Author, Moment, Pace};
+use outbox_schema::desk::{Author, Change, Moment, Pace};
 use outbox_schema::{ConnectOptions, Database, DeadLetterFilter, DeadReason, Selection};
 use outbox_tests::receiver::Receiver;
 use outbox_tests::{outbox_binary, servers};
@@ -59,6 +61,7 @@ async fn main() {
     }
     println!("{which}: {rows} dead letters of 5 causes and 101 destinations, median and longest of {TIMES}");
     lists(&database).await;
+    changes(&database).await;
     deliveries(&database, &url, rows).await;
 }
 
@@ -94,6 +97,25 @@ async fn lists(database: &Database) {
         let [grouped, plain] = [grouped, plain].map(in_words);
         println!("{name:<28} 100 letters {plain:>16}   groups {grouped:>16}");
     }
+}
+
+/// How fast the letters of one cause are edited, and then redriven and taken back.
+async fn changes(database: &Database) {
+    let by_hand = database.by_hand();
+    let refused = DeadLetterFilter { status_code: Some(400), ..DeadLetterFilter::default() };
+    let (refused, author) = (Selection::Filter(refused), Author { who: "bench".to_owned(), why: String::new() });
+    let headers = BTreeMap::from([("X-Tenant".to_owned(), "7".to_owned())]);
+    let change = Change { headers, ..Change::default() };
+    let began = Instant::now();
+    let edited = by_hand.edit_all(&refused, &change, &author, &|_| ControlFlow::Continue(())).await.unwrap().edited;
+    println!("edited {edited} in {:.1} s", began.elapsed().as_secs_f64());
+    let began = Instant::now();
+    let pace = Pace { canary: None, rate: NonZeroU32::new(1) };
+    let done = by_hand.redrive(&refused, pace, &author).await.unwrap();
+    println!("redrove {} in {:.1} s", done.redriven, began.elapsed().as_secs_f64());
+    let began = Instant::now();
+    let undone = by_hand.undo(done.audit_id.unwrap(), &author).await.unwrap().unwrap();
+    println!("took {} back in {:.1} s", undone.returned, began.elapsed().as_secs_f64());
 }
 
 fn in_words(mut times: Vec<Duration>) -> String {

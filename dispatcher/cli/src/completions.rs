@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
 use outbox_dispatcher::text::print_as_it_is;
@@ -25,8 +25,8 @@ fn shown(whole: &Command) -> Command {
         .subcommands(shown)
 }
 
-pub(super) fn completions<C: CommandFactory>(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
-    let (mut command, mut script) = (shown(&C::command()), Vec::new());
+pub(super) fn completions(whole: &Command, args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
+    let (mut command, mut script) = (shown(whole), Vec::new());
     generate(args.shell, &mut command, PROGRAM, &mut script);
     print_as_it_is(&String::from_utf8(script)?)?;
     Ok(ExitCode::SUCCESS)

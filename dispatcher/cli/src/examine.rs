@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use outbox_adapters::Delivery;
 use outbox_dispatcher::config::Config;
-use outbox_dispatcher::configured::nearest_channel;
+use outbox_dispatcher::configured::nearest;
 use outbox_dispatcher::poller::channels::Channel;
 use outbox_dispatcher::wiring;
 use outbox_schema::{Content, NewMessage, origin};
@@ -78,7 +78,7 @@ fn doubt(config: &Config, name: &str, found: &Found, count: usize) -> Option<Str
     match found {
         Found::Ready(_) => None,
         Found::Unknown => {
-            let nearest = nearest_channel(name, config.channels.keys());
+            let nearest = nearest(name, config.channels.keys().map(String::as_str));
             let nearest = nearest.map_or_else(String::new, |nearest| format!(" (did you mean {nearest}?)"));
             Some(format!(
                 "the settings here have no channel {name}{nearest}: {messages} until those of the replicas have it"

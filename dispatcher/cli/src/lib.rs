@@ -1,4 +1,4 @@
-//! The command line. Exit status: 0 done, 1 failed, 2 wrong usage or settings.
+//! The command line. Exit status: 0 done, 1 failed, 2 wrong usage or settings, 3 a change whose filter found nothing.
 
 mod bench;
 mod channels;
@@ -9,12 +9,15 @@ mod config;
 mod dead_letters;
 mod destinations;
 mod diff;
+mod emptied;
 mod enqueue;
 mod examine;
 mod health;
 mod invalid_targets;
 mod messages;
 mod migrate;
+mod nearest;
+mod progress;
 mod prune;
 mod reload;
 mod replicas;
@@ -27,7 +30,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::client::ReplicaSetupError;
 use outbox_dispatcher::config::{Config, ConfigError, Sources, parse_assignment};
@@ -45,21 +48,31 @@ struct Cli {
     command: Command,
 }
 
+/// The heading of the options that every command has.
+const GLOBAL: &str = "Global options";
+
+/// Behind all options of a command's own.
+const LAST: usize = 1_000;
+
+/// The commands that can ask a replica instead of the database. The others neither show `--url` nor take it.
+const ASK_REPLICAS: [&str; 8] =
+    ["status", "replicas", "messages", "dead-letters", "destinations", "invalid-targets", "prune", "health"];
+
 #[derive(Debug, Clone, Args)]
 struct Global {
-    /// Settings file [default: outbox.toml, if there is one].
-    #[arg(long, global = true, value_name = "FILE", env = "OUTBOX_CONFIG")]
+    /// Settings file [default: what `OUTBOX_CONFIG` names, or outbox.toml, if there is one].
+    // Not `env` of clap: its usage would then show the option as one that must be given.
+    #[arg(long, global = true, value_name = "FILE", help_heading = GLOBAL, display_order = LAST)]
     config: Option<PathBuf>,
     /// Where the outbox is; the setting database.url.
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, value_name = "URL", help_heading = GLOBAL, display_order = LAST)]
     database: Option<String>,
-    /// Ask a running replica instead, at its admin.listen, with admin.token of these settings: for `status`, `replicas`, `messages`,
-    /// `dead-letters`, `destinations`, `invalid-targets`, `prune` and `health`.
-    #[arg(long, global = true, value_name = "URL")]
-    url: Option<String>,
     /// Any setting, for example --set lease.ttl=5s. May be repeated.
-    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = parse_assignment)]
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = parse_assignment, help_heading = GLOBAL, display_order = LAST)]
     assignments: Vec<(String, String)>,
+    /// Ask a running replica instead, at its admin.listen, with admin.token of these settings.
+    #[arg(long, global = true, value_name = "URL", help_heading = GLOBAL, display_order = LAST)]
+    url: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -109,36 +122,20 @@ enum Command {
     Demo(outbox_demo::DemoArgs),
 }
 
-impl Command {
-    /// Whether a replica can be asked instead of the database.
-    fn asks_replicas(&self) -> bool {
-        match self {
-            Self::Status(_)
-            | Self::Replicas(_)
-            | Self::Messages(_)
-            | Self::DeadLetters(_)
-            | Self::Destinations(_)
-            | Self::InvalidTargets(_)
-            | Self::Prune(_)
-            | Self::Health(_) => true,
-            Self::Run(_)
-            | Self::Migrate(_)
-            | Self::Enqueue(_)
-            | Self::Channels(_)
-            | Self::Config(_)
-            | Self::Check(_)
-            | Self::Bench(_)
-            | Self::Completions(_)
-            | Self::BenchPart
-            | Self::Demo(_) => false,
-        }
-    }
+/// The command line. A command that cannot ask a replica hides `--url`.
+fn command_line() -> clap::Command {
+    let whole = Cli::command();
+    let names: Vec<_> = whole.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    names.iter().filter(|name| !ASK_REPLICAS.contains(&name.as_str())).fold(whole, |whole, name| {
+        whole.mut_subcommand(name, |command| command.arg(Arg::new("url").long("url").global(true).hide(true)))
+    })
 }
 
 /// Runs the command of this process's arguments.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match execute(cli) {
+    let matches = command_line().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match execute(cli, matches.subcommand_name().unwrap_or_default()) {
         Ok(code) => code,
         Err(error) => {
             text::error_line(&error);
@@ -153,16 +150,14 @@ fn is_misuse(error: &anyhow::Error) -> bool {
     error.is::<ConfigError>() || error.is::<session::Misuse>() || of_replica.is_some_and(ReplicaSetupError::is_misuse)
 }
 
-fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
+fn execute(cli: Cli, name: &str) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new()?;
     let Cli { global, command } = cli;
     let url = global.url.as_deref();
-    if url.is_some() && !command.asks_replicas() {
-        return Err(session::Misuse::new(
-            "--url is for status, replicas, messages, dead-letters, destinations, invalid-targets, prune and health: the rest needs \
-             no replica",
-        )
-        .into());
+    if url.is_some() && !ASK_REPLICAS.contains(&name) {
+        let problem =
+            format!("{name} takes no --url: it is for {}, and the rest needs no replica", ASK_REPLICAS.join(", "));
+        return Err(session::Misuse::new(problem).into());
     }
     let outcome = runtime.block_on(async {
         match command {
@@ -186,7 +181,7 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Check(args) => check::check(settings(&global)?, &args).await,
             Command::Health(args) => health::health(&settings(&global)?, url, &args).await,
             Command::Bench(args) => bench::bench(settings(&global)?, args).await,
-            Command::Completions(args) => completions::completions::<Cli>(&args),
+            Command::Completions(args) => completions::completions(&command_line(), &args),
             Command::BenchPart => outbox_bench::be_a_part().await,
             Command::Demo(args) => outbox_demo::demo(args).await,
         }
@@ -199,7 +194,9 @@ fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
 fn settings(global: &Global) -> Result<Config, ConfigError> {
     let mut flags = global.assignments.clone();
     flags.extend(global.database.iter().map(|url| ("database.url".to_owned(), url.clone())));
-    Config::load(&Sources::of_process(global.config.as_deref(), flags)?)
+    let named = std::env::var_os("OUTBOX_CONFIG").filter(|file| !file.is_empty()).map(PathBuf::from);
+    let file = global.config.clone().or(named);
+    Config::load(&Sources::of_process(file.as_deref(), flags)?)
 }
 
 #[cfg(test)]

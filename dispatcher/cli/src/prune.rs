@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use clap::Args;
 use outbox_schema::retention::{Pruned, Retention};
 
@@ -50,17 +51,26 @@ pub(super) async fn prune(config: Config, url: Option<&str>, args: PruneArgs) ->
         let found = outbox.desk().past_retention(&retention).await?;
         return print_as(args.json, &found, |found| in_words(found, "would be removed; nothing was changed"));
     }
-    let said = Mutex::new(Instant::now());
+    let (began, told) = (Instant::now(), Mutex::new((Instant::now(), Pruned::default())));
     let progress = |so_far: Pruned| {
-        if let Ok(mut said) = said.lock()
-            && said.elapsed() >= PROGRESS
-        {
-            *said = Instant::now();
-            // A failure to report progress does not matter.
-            let _ = writeln!(io::stderr().lock(), "{} so far", in_words(&so_far, "removed"));
+        if let Ok(mut told) = told.lock() {
+            told.1 = so_far;
+            if told.0.elapsed() >= PROGRESS {
+                told.0 = Instant::now();
+                let rate = u128::from(so_far.total()) * 1_000 / began.elapsed().as_millis().max(1);
+                // A failure to report progress does not matter.
+                let _ = writeln!(io::stderr().lock(), "{} so far, {rate}/s", in_words(&so_far, "removed"));
+            }
         }
     };
-    let done = outbox.by_hand().prune(&retention, &args.author.into_author(), &progress).await?;
+    let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
+    let done = tokio::select! {
+        done = by_hand.prune(&retention, &author, &progress) => done?,
+        _ = tokio::signal::ctrl_c() => {
+            let so_far = told.lock().map(|told| told.1).unwrap_or_default();
+            bail!("stopped: at least {}; nothing takes this back", in_words(&so_far, "removed"));
+        }
+    };
     print_as(args.json, &done, |done| in_words(done, "removed"))
 }
 

@@ -2,19 +2,20 @@
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use outbox_schema::Shard;
 use outbox_schema::desk::{Replica, RunsBy};
+use outbox_schema::{Database, Shard};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::{self, Builder};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::emptied::Emptied;
 use super::reload::{ReadSettings, Reload};
 use super::session;
 use super::start::{self, Connections, Opened};
@@ -31,6 +32,7 @@ use outbox_dispatcher::health::{Health, of_newer_tables};
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::poller::assemble::{Parts, Settings};
+use outbox_dispatcher::poller::handle::Handle;
 use outbox_dispatcher::poller::hints::HintSource;
 use outbox_dispatcher::poller::poll::{Dispatcher, Drained, LoopSettings};
 use outbox_dispatcher::telemetry::Telemetry;
@@ -54,6 +56,9 @@ pub(super) struct RunArgs {
     /// also for a retry, are left.
     #[arg(long)]
     until_empty: bool,
+    /// With --until-empty, end with 1 where a message became a dead letter meanwhile.
+    #[arg(long, requires = "until_empty")]
+    fail_on_dead: bool,
 }
 
 /// The longest wait for the database to close, at the end.
@@ -70,17 +75,17 @@ pub(super) async fn run(read: ReadSettings, args: RunArgs) -> anyhow::Result<Exi
     // Each connection is a file. The lower limit that shells give is for programs that cannot use high numbers. Where it cannot be
     // raised, it is as high as it can be.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
-    let wire = Handle::current();
+    let wire = runtime::Handle::current();
     let the_loop = Builder::new_current_thread().enable_all().build()?;
     let dispatching = tokio::task::spawn_blocking(move || {
         let dispatched = the_loop.block_on(dispatch(config, read, &args, &telemetry, wire));
         // A thread that waits for a file that never comes must not keep the process alive.
         the_loop.shutdown_background();
-        dispatched.map(|metrics| (telemetry, metrics))
+        dispatched.map(|(metrics, code)| (telemetry, metrics, code))
     });
-    let (telemetry, metrics) = dispatching.await??;
+    let (telemetry, metrics, code) = dispatching.await??;
     telemetry.shutdown(&metrics).await;
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 async fn dispatch(
@@ -88,13 +93,16 @@ async fn dispatch(
     read: ReadSettings,
     args: &RunArgs,
     telemetry: &Telemetry,
-    wire: Handle,
-) -> anyhow::Result<Arc<Metrics>> {
+    wire: runtime::Handle,
+) -> anyhow::Result<(Arc<Metrics>, ExitCode)> {
+    let began = Instant::now();
     // A SIGHUP that comes before the replica is ready is answered once the replica is ready.
     let hang_ups = signal(SignalKind::hangup())?;
     tell_of_default_database(&config);
     let (shutdown, at_once) = (CancellationToken::new(), CancellationToken::new());
-    tokio::spawn(stop_on_signals(shutdown.clone(), at_once.clone()));
+    let at_work = Arc::<OnceLock<Handle>>::default();
+    let drain_timeout = config.dispatch.drain_timeout;
+    tokio::spawn(stop_on_signals(shutdown.clone(), at_once.clone(), at_work.clone(), drain_timeout));
     let tokens = InForce::new(wiring::tokens(&config));
     let listener = wire.spawn(Listener::bind(config.admin.listen, tokens.clone())).await??;
     let listening_on = listener.address();
@@ -106,7 +114,7 @@ async fn dispatch(
     };
     let Some(Opened { database, asked, outbox }) = opened else {
         tracing::info!("run.stopped");
-        return Ok(metrics);
+        return Ok((metrics, ExitCode::SUCCESS));
     };
     if let Some(found) = outbox.newer() {
         tracing::warn!("run.newer_tables: {}", of_newer_tables(found));
@@ -132,7 +140,7 @@ async fn dispatch(
         Wakeup::Off => None,
     };
     let mut dispatcher = Dispatcher::assemble(Parts {
-        instance,
+        instance: instance.clone(),
         store: store.clone(),
         destinations: Arc::new(database.clone()),
         lease: lease.clone(),
@@ -145,6 +153,7 @@ async fn dispatch(
         settings: numbers(&config, args),
     });
     let handle = dispatcher.handle();
+    let _ = at_work.set(handle.clone());
     let replica = Arc::new(Health::new(&asked, store.clone(), lease.clone(), handle.marking(), fleet.clone(), &config));
     let office = Office {
         database: asked.clone(),
@@ -181,13 +190,32 @@ async fn dispatch(
     tokio::spawn(reload.at_each(hang_ups));
     let drained = at_once.run_until_cancelled(dispatcher.run(shutdown)).await;
     stopped(drained);
+    let code = if args.until_empty {
+        emptied(&database, &instance, began, args.fail_on_dead).await
+    } else {
+        ExitCode::SUCCESS
+    };
     stop_listening.cancel();
     let closing = async {
         let _ = tokio::join!(listening, present);
         tokio::join!(database.close(), asked.close());
     };
     let _ = tokio::time::timeout(CLOSING_LIMIT, closing).await;
-    Ok(metrics)
+    Ok((metrics, code))
+}
+
+/// Says what became of the messages. Gives the exit status.
+async fn emptied(database: &Database, instance: &str, began: Instant, fail_on_dead: bool) -> ExitCode {
+    match Emptied::since(database, instance, began).await {
+        Ok(emptied) => {
+            tracing::info!("run.emptied: {}", emptied.sentence());
+            if fail_on_dead && emptied.dead > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        }
+        Err(error) => {
+            tracing::warn!(%error, "run.emptied: what became of the messages cannot be read");
+            if fail_on_dead { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        }
+    }
 }
 
 fn tell_of_default_database(config: &Config) {
@@ -207,7 +235,7 @@ const USUAL_START: Duration = Duration::from_secs(5);
 /// Opens the database, however long it is away. Meanwhile the listener answers probes.
 async fn open(
     config: &Config,
-    wire: &Handle,
+    wire: &runtime::Handle,
     listener: Listener,
     metrics: Arc<Metrics>,
     stop: &CancellationToken,
@@ -274,16 +302,28 @@ fn numbers(config: &Config, args: &RunArgs) -> Settings {
 }
 
 /// Stops the replica on signals. The first SIGTERM or SIGINT asks for a hand-over, a second one for an end at once.
-async fn stop_on_signals(shutdown: CancellationToken, at_once: CancellationToken) {
+async fn stop_on_signals(
+    shutdown: CancellationToken,
+    at_once: CancellationToken,
+    at_work: Arc<OnceLock<Handle>>,
+    drain_timeout: Duration,
+) {
     let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
         tracing::error!("run.no_signal_handlers: this process can only be killed");
         return;
     };
-    for token in [shutdown, at_once] {
-        tokio::select! {
-            _ = terminate.recv() => tracing::info!(signal = "SIGTERM", "run.stopping"),
-            _ = interrupt.recv() => tracing::info!(signal = "SIGINT", "run.stopping"),
+    for (token, first) in [(shutdown, true), (at_once, false)] {
+        let signal = tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        };
+        if first {
+            let in_flight = at_work.get().map_or(0, Handle::in_flight);
+            let limit = humantime::format_duration(drain_timeout);
+            tracing::info!(signal, "run.stopping: {in_flight} in flight, up to {limit}; again to stop at once");
+        } else {
+            tracing::info!(signal, "run.stopping: at once");
         }
         token.cancel();
     }

@@ -115,6 +115,14 @@ impl OutboxAccess {
         }
     }
 
+    /// The channels of the settings. A replica has settings of its own, which nobody can ask for.
+    pub(super) fn channels(&self) -> Vec<String> {
+        match self {
+            Self::Database(_, configured) => configured.channels.keys().cloned().collect(),
+            Self::Replica(_) => Vec::new(),
+        }
+    }
+
     pub(super) fn by_hand(&self) -> Arc<dyn ByHand> {
         match self {
             Self::Database(database, _) => database.by_hand(),

@@ -39,7 +39,7 @@ pub fn life(message: &MessageRecord) -> Vec<Event> {
             ),
         )
     }));
-    events.extend(message.attempt_log.iter().map(attempted));
+    events.extend(message.attempt_log.iter().map(|attempt| attempted(attempt, message)));
     for (place, entry) in message.audit.iter().enumerate() {
         let undone = message.audit.get(place + 1).is_some_and(|next| next.action == "undo");
         events.extend(earlier_death(entry).filter(|_| !undone));
@@ -52,7 +52,7 @@ pub fn life(message: &MessageRecord) -> Vec<Event> {
     events
 }
 
-fn attempted(attempt: &AttemptEntry) -> Event {
+fn attempted(attempt: &AttemptEntry, message: &MessageRecord) -> Event {
     let AttemptEntry { number, epoch, holder, .. } = attempt;
     let took = said(" took ", attempt.duration_ms.map(span).as_ref());
     let outcome = if was_fenced(attempt) {
@@ -67,7 +67,8 @@ fn attempted(attempt: &AttemptEntry) -> Event {
     let code = said(" with status ", attempt.status_code.as_ref());
     let error = said(": ", attempt.error.as_ref());
     // A settled attempt has no beginning: its poller died before it could write that.
-    let at = attempt.started_at.clone().or_else(|| attempt.claimed_at.clone());
+    let began = attempt.started_at.as_ref().filter(|began| !is_after_end(began, message));
+    let at = began.or(attempt.claimed_at.as_ref()).cloned();
     let place = in_time(attempt).map(str::to_owned);
     let what = if attempt.was_settled() {
         format!("attempt {number} claimed by {holder}, epoch {epoch}, and {outcome}{error}")
@@ -76,6 +77,12 @@ fn attempted(attempt: &AttemptEntry) -> Event {
     };
     let more = attempt.excerpt.as_deref().map(|excerpt| format!("answer: {}", excerpt.trim()));
     Event { more, place, ..Event::new(at, what) }
+}
+
+/// Whether a time is after the end of the message. The replica's clock says when an attempt began, and the database's when the
+/// message ended: a cause must not seem to come after its effect.
+fn is_after_end(began: &str, message: &MessageRecord) -> bool {
+    message.finished_at.as_deref().is_some_and(|end| began > end)
 }
 
 /// The claim time of the attempt, which is never after its mark. The beginning is rounded to the millisecond, so a very

@@ -69,7 +69,8 @@ pub(super) fn in_flight(since: &str, holder: &str, epoch: i64, gate_closed_at: O
 pub(super) fn being_settled(since: &str, holder: &str, epoch: i64, until: Option<&String>) -> String {
     format!(
         "It is being settled until {}: {holder} claimed it at {} in epoch {epoch}, an earlier term, and it was not \
-         marked since. Unmarked then, it is in doubt, and goes by `in_doubt` of its channel.",
+         marked since. Its answer may still come until then: the replica that sent it goes on after the hand-over, and marks \
+         what comes. Unmarked then, it is in doubt, and goes by `in_doubt` of its channel.",
         known(until),
         to_the_second(since)
     )

@@ -111,6 +111,7 @@ impl Dispatcher {
             pulse: Arc::default(),
             marking: marking.clone(),
             led: watch::Sender::default(),
+            in_flight: in_flight.clone(),
         };
         let suspects = Arc::new(Suspects::new(in_flight.clone(), wakeup.clone()));
         let (marks, sent) = mpsc::unbounded_channel();

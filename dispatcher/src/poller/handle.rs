@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 
 use crate::destinations::Destinations;
+use crate::in_flight::InFlight;
 use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
@@ -26,6 +27,7 @@ pub struct Handle {
     pub(super) pulse: Arc<Pulse>,
     pub(super) marking: Arc<Marking>,
     pub(super) led: watch::Sender<Option<Arc<Term>>>,
+    pub(super) in_flight: Arc<InFlight>,
 }
 
 impl Handle {
@@ -51,6 +53,11 @@ impl Handle {
     /// The last term that this process led, which may have ended. None before the first one.
     pub fn terms(&self) -> watch::Receiver<Option<Arc<Term>>> {
         self.led.subscribe()
+    }
+
+    /// How many messages are in flight now.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.count()
     }
 
     /// Whether the loop is alive.

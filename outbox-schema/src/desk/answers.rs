@@ -73,6 +73,41 @@ pub enum Edited {
     Refused(Skipped),
 }
 
+/// The result of the same edit of many dead letters.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EditedAll {
+    /// The id of the entry in `outbox_audit`. None where there was nothing to do.
+    pub audit_id: Option<i64>,
+    /// Dead letters that were selected.
+    pub meant: u64,
+    /// Dead letters that are changed, each under a new idempotency key unless the change keeps it.
+    pub edited: u64,
+    /// Dead letters that the change would not have altered.
+    pub unchanged: u64,
+    /// Dead letters that were left as they are.
+    pub left: Vec<Left>,
+}
+
+impl EditedAll {
+    /// Adds what became of a batch.
+    pub(super) fn add(&mut self, batch: Self) {
+        self.edited += batch.edited;
+        self.unchanged += batch.unchanged;
+        self.left.extend(batch.left);
+    }
+}
+
+/// A message that an edit left as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Left {
+    /// The message.
+    pub id: MessageId,
+    /// Why it was left.
+    pub because: String,
+}
+
 /// The result of a redrive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

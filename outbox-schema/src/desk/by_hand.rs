@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use super::operation::{Standing, audit, lock_terms};
 use super::statements::{CANCEL, MESSAGE};
 use super::{
-    Author, ByHand, Cancelled, Cleared, DeskError, Edited, InvalidTargetSelection, MessageRecord, Pace, Paused, Purged,
-    Redriven, Refusal, Resumed, Revised, Selection, Skipped, Undone, destinations, edit, invalid_targets, prune,
-    redrive, undo,
+    Author, ByHand, Cancelled, Change, Cleared, DeskError, Edited, EditedAll, InvalidTargetSelection, MessageRecord,
+    Pace, Paused, Purged, Redriven, Refusal, Resumed, Revised, Selection, Skipped, Undone, Watch, destinations, edit,
+    invalid_targets, prune, redrive, undo,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyTransaction, while_doing};
@@ -31,16 +31,44 @@ impl ByHand for Database {
         edit::edit(self, id, revision, revised, author).await.map_err(while_doing("editing a dead letter"))
     }
 
-    async fn redrive(&self, selection: &Selection, pace: Pace, author: &Author) -> Result<Redriven, DeskError> {
-        redrive::redrive(self, selection, pace, author).await.map_err(while_doing("redriving dead letters"))
+    async fn redrive_watched(
+        &self,
+        selection: &Selection,
+        pace: Pace,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Redriven, DeskError> {
+        let redriven = redrive::redrive(self, selection, pace, author, watch).await;
+        redriven.map_err(while_doing("redriving dead letters"))
     }
 
-    async fn undo(&self, operation: i64, author: &Author) -> Result<Option<Undone>, DeskError> {
-        undo::undo(self, operation, author).await.map_err(while_doing("undoing a redrive"))
+    async fn edit_all(
+        &self,
+        selection: &Selection,
+        change: &Change,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<EditedAll, DeskError> {
+        let edited = edit::edit_all(self, selection, change, author, watch).await;
+        edited.map_err(while_doing("editing dead letters"))
     }
 
-    async fn purge(&self, selection: &Selection, author: &Author) -> Result<Purged, DeskError> {
-        redrive::purge(self, selection, author).await.map_err(while_doing("purging dead letters"))
+    async fn undo_watched(
+        &self,
+        operation: i64,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Option<Undone>, DeskError> {
+        undo::undo(self, operation, author, watch).await.map_err(while_doing("undoing a redrive"))
+    }
+
+    async fn purge_watched(
+        &self,
+        selection: &Selection,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Purged, DeskError> {
+        redrive::purge(self, selection, author, watch).await.map_err(while_doing("purging dead letters"))
     }
 
     async fn prune(

@@ -4,6 +4,7 @@
 
 mod answers;
 mod by_hand;
+mod change;
 mod database;
 mod dead;
 mod destinations;
@@ -14,6 +15,7 @@ mod invalid_targets;
 mod lock_holders;
 mod messages;
 mod operation;
+mod progress;
 mod prune;
 mod redrive;
 mod replicas;
@@ -32,7 +34,8 @@ use crate::retention::{Pruned, Retention};
 use crate::sql::lacks_rights;
 use crate::words::{said, words};
 
-pub use answers::{Cancelled, Edited, Purged, Redriven, Refusal, Skipped, Undone};
+pub use answers::{Cancelled, Edited, EditedAll, Left, Purged, Redriven, Refusal, Skipped, Undone};
+pub use change::{Change, HeadersBefore, MoveTarget, Unfit};
 pub use dead::GROUPS;
 pub use destinations::{DestinationEntry, HeldUp, Paused, Resumed};
 pub use edit::Revised;
@@ -40,6 +43,7 @@ pub use facts::{Backlog, COUNTED, Earlier, EarlierDead, MessageClock, MessageFac
 pub use held_back::{HeldBack, Snapshot};
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
 pub use messages::{MessageFilter, MessagePage, MessageSummary};
+pub use progress::{Progress, Watch};
 pub use replicas::{ChannelRunsBy, Counted, Heartbeat, Replica, ReplicaEntry, ReplicaRow, RunsBy};
 pub use report::{
     AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, MessageRecord,
@@ -122,14 +126,54 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
 
     /// Makes dead letters due again, in the order of their ids, under the same idempotency keys. Their attempts and
     /// their age start anew, and so does an expiry that has passed.
-    async fn redrive(&self, selection: &Selection, pace: Pace, author: &Author) -> Result<Redriven, DeskError>;
+    async fn redrive(&self, selection: &Selection, pace: Pace, author: &Author) -> Result<Redriven, DeskError> {
+        self.redrive_watched(selection, pace, author, progress::UNWATCHED).await
+    }
+
+    /// The same, and `watch` follows it.
+    async fn redrive_watched(
+        &self,
+        selection: &Selection,
+        pace: Pace,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Redriven, DeskError>;
+
+    /// Makes the same change to each dead letter of a selection, each under a new idempotency key. `watch` follows it.
+    async fn edit_all(
+        &self,
+        selection: &Selection,
+        change: &Change,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<EditedAll, DeskError>;
 
     /// Undoes a redrive, for the messages that have not been claimed or attempted since: they are dead letters as
     /// before. `operation` is [`Redriven::audit_id`]. Gives none where no redrive has that id.
-    async fn undo(&self, operation: i64, author: &Author) -> Result<Option<Undone>, DeskError>;
+    async fn undo(&self, operation: i64, author: &Author) -> Result<Option<Undone>, DeskError> {
+        self.undo_watched(operation, author, progress::UNWATCHED).await
+    }
+
+    /// The same, and `watch` follows it.
+    async fn undo_watched(
+        &self,
+        operation: i64,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Option<Undone>, DeskError>;
 
     /// Deletes dead letters and their attempts. Only the audit remembers them.
-    async fn purge(&self, selection: &Selection, author: &Author) -> Result<Purged, DeskError>;
+    async fn purge(&self, selection: &Selection, author: &Author) -> Result<Purged, DeskError> {
+        self.purge_watched(selection, author, progress::UNWATCHED).await
+    }
+
+    /// The same, and `watch` follows it.
+    async fn purge_watched(
+        &self,
+        selection: &Selection,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Purged, DeskError>;
 
     /// Removes the messages that are past their retention, and their attempts. After each batch it tells `progress` how
     /// much it has removed so far. The audit keeps that number, not the messages.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use super::statements::{AUDIT, AUDIT_EACH, LOCK_TERMS, NAMED, STANDING};
+use super::statements::{AUDIT, AUDIT_EACH, AUDIT_PART, LOCK_TERMS, NAMED, STANDING};
 use super::{Author, Refusal, Selection, Skipped};
 use crate::sql::{AnyConnection, AnyTransaction, Value};
 use crate::store::wire::{ids_as_json, storable};
@@ -41,6 +41,12 @@ impl Operation {
         let audit_id = audit(&mut connection, action, None, &details.to_string(), author).await?;
         transaction.commit().await?;
         Ok(Self { audit_id, action, who: who(author) })
+    }
+
+    /// Writes an entry for each of `parts`, a JSON array of objects with an `id` and `details`.
+    pub(super) async fn audit_parts(&self, connection: &mut AnyConnection<'_>, parts: &str) -> sqlx::Result<()> {
+        let values = [Value::from(&self.who), self.action.into(), self.audit_id.into(), parts.into()];
+        connection.rows::<()>(&AUDIT_PART, &values).await.map(drop)
     }
 
     /// Writes the entries of `ids`, before they are changed.

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::dead::{meant, now_us};
 use super::operation::{BATCH, Operation, Standing, lock_terms, pause, said_of};
+use super::progress::{Progress, Watch};
 use super::statements::REDRIVE;
 use super::{Author, Pace, Purged, Redriven, Selection, Skipped};
 use crate::retention::{PURGE, PURGE_ATTEMPTS};
@@ -17,6 +18,7 @@ pub(super) async fn redrive(
     selection: &Selection,
     pace: Pace,
     author: &Author,
+    watch: Watch<'_>,
 ) -> sqlx::Result<Redriven> {
     let mut ids = meant(database, selection).await?;
     let mut done =
@@ -32,8 +34,12 @@ pub(super) async fn redrive(
     let operation = Operation::begin(database, "redrive", &details, author).await?;
     done.audit_id = Some(operation.audit_id);
 
+    let mut progress = Progress { audit_id: operation.audit_id, of: Some(ids.len() as u64), done: 0, changed: 0 };
     let mut schedule = None;
-    for (place, batch) in ids.chunks(BATCH).enumerate() {
+    for batch in ids.chunks(BATCH) {
+        if watch(progress).is_break() {
+            return Ok(done);
+        }
         let began = Instant::now();
         let mut transaction = AnyTransaction::to_write(database).await?;
         let mut connection = transaction.connection();
@@ -46,10 +52,13 @@ pub(super) async fn redrive(
         done.redriven += redriven.len() as u64;
         done.messages.extend(redriven.into_iter().take(Redriven::SHOWN.saturating_sub(done.messages.len())));
         done.skipped.extend(skipped);
-        if (place + 1) * BATCH < ids.len() {
+        progress = Progress { done: progress.done + batch.len() as u64, changed: done.redriven, ..progress };
+        if progress.done < ids.len() as u64 {
             pause(began).await;
         }
     }
+    // The change is done, whether it was to go on or not.
+    let _ = watch(progress);
     Ok(done)
 }
 
@@ -91,7 +100,12 @@ impl Schedule {
     }
 }
 
-pub(super) async fn purge(database: &Database, selection: &Selection, author: &Author) -> sqlx::Result<Purged> {
+pub(super) async fn purge(
+    database: &Database,
+    selection: &Selection,
+    author: &Author,
+    watch: Watch<'_>,
+) -> sqlx::Result<Purged> {
     let ids = meant(database, selection).await?;
     let mut done = Purged { audit_id: None, meant: ids.len() as u64, purged: 0, skipped: Vec::new() };
     if ids.is_empty() {
@@ -102,7 +116,11 @@ pub(super) async fn purge(database: &Database, selection: &Selection, author: &A
     let operation = Operation::begin(database, "purge", &details, author).await?;
     done.audit_id = Some(operation.audit_id);
 
-    for (place, batch) in ids.chunks(BATCH).enumerate() {
+    let mut progress = Progress { audit_id: operation.audit_id, of: Some(done.meant), done: 0, changed: 0 };
+    for batch in ids.chunks(BATCH) {
+        if watch(progress).is_break() {
+            return Ok(done);
+        }
         let began = Instant::now();
         let mut transaction = AnyTransaction::to_write(database).await?;
         let mut connection = transaction.connection();
@@ -114,9 +132,11 @@ pub(super) async fn purge(database: &Database, selection: &Selection, author: &A
         transaction.commit().await?;
         done.purged += fit.len() as u64;
         done.skipped.extend(skipped);
-        if (place + 1) * BATCH < ids.len() {
+        progress = Progress { done: progress.done + batch.len() as u64, changed: done.purged, ..progress };
+        if progress.done < done.meant {
             pause(began).await;
         }
     }
+    let _ = watch(progress);
     Ok(done)
 }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::operation::{BATCH, Operation, Standing, lock_terms, pause};
+use super::progress::{Progress, Watch};
 use super::statements::{OPERATION, OPERATION_PAGE, UNDO, UNDOABLE};
 use super::{AuditEntry, Author, Undone};
 use crate::sql::{AnyConnection, AnyTransaction, read};
@@ -13,15 +14,24 @@ use crate::{Database, MessageId, Status};
 type Entry = (i64, i64);
 
 /// Undoes a redrive. None where `redrive` is not the entry of a redrive.
-pub(super) async fn undo(database: &Database, redrive: i64, author: &Author) -> sqlx::Result<Option<Undone>> {
+pub(super) async fn undo(
+    database: &Database,
+    redrive: i64,
+    author: &Author,
+    watch: Watch<'_>,
+) -> sqlx::Result<Option<Undone>> {
     let asked: Option<AuditEntry> = read(database, &OPERATION, &[redrive.into()]).await?.pop();
-    if asked.is_none_or(|entry| entry.action != "redrive" || entry.part_of.is_some()) {
+    let Some(asked) = asked.filter(|entry| entry.action == "redrive" && entry.part_of.is_none()) else {
         return Ok(None);
-    }
+    };
     let operation = Operation::begin(database, "undo", &serde_json::json!({ "redrive": redrive }), author).await?;
     let mut done = Undone { audit_id: Some(operation.audit_id), ..Undone::default() };
+    let mut progress = Progress { audit_id: operation.audit_id, of: redriven_at_most(&asked), done: 0, changed: 0 };
     let mut after = 0;
     loop {
+        if watch(progress).is_break() {
+            break;
+        }
         let began = Instant::now();
         let batch = i64::try_from(BATCH).unwrap_or(i64::MAX);
         let entries: Vec<Entry> =
@@ -32,9 +42,17 @@ pub(super) async fn undo(database: &Database, redrive: i64, author: &Author) -> 
         let mut transaction = AnyTransaction::to_write(database).await?;
         undo_batch(&mut transaction.connection(), &operation, &entries, &mut done).await?;
         transaction.commit().await?;
+        progress = Progress { done: progress.done + entries.len() as u64, changed: done.returned, ..progress };
         pause(began).await;
     }
     Ok(Some(done))
+}
+
+/// How many messages a redrive was about, as its entry says.
+fn redriven_at_most(entry: &AuditEntry) -> Option<u64> {
+    let details: serde_json::Value = serde_json::from_str(entry.details.as_deref()?).ok()?;
+    let meant = details["meant"].as_u64()?;
+    Some(details["canary"].as_u64().map_or(meant, |canary| canary.min(meant)))
 }
 
 /// Undoes a batch. The pending rows among it stay locked, so no poller may claim them until the transaction ends.

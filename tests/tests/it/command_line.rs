@@ -539,3 +539,107 @@ async fn until_empty_leaves_what_waits_for_a_retry_or_for_its_time() {
         assert_eq!(state("SELECT status FROM outbox WHERE idempotency_key = 'later'").await, "PENDING");
     }
 }
+
+#[tokio::test]
+async fn a_filter_that_finds_nothing_names_what_it_may_have_meant_and_a_change_ends_with_3() {
+    let program = small().await;
+    enqueue(&program, "a", "http://127.0.0.1:9/", &[]).await.done();
+    program.run(&["messages", "cancel", "a"]).await.done();
+    let groups = program.run(&["dead-letters", "list", "--json"]).await.json();
+    let fingerprint = groups[0]["fingerprint"].as_str().unwrap();
+    let misspelt = format!("{fingerprint}x");
+    for (arguments, meant) in [
+        (&["--channel", "htp"], "http"),
+        (&["--destination", "http://127.0.0.1:90/x"], "http://127.0.0.1:9"),
+        (&["--fingerprint", &misspelt], fingerprint),
+    ] {
+        let change = program.run(&[&["dead-letters", "redrive"], &arguments[..]].concat()).await;
+        assert_eq!((change.code, change.stdout.as_str()), (Some(3), "0 redriven\n"), "{change:?}");
+        assert!(change.stderr.contains(&format!("did you mean {meant}?")), "{}", change.stderr);
+        let list = program.run(&[&["dead-letters", "list"], &arguments[..]].concat()).await;
+        assert!(list.stderr.contains(&format!("did you mean {meant}?")), "{}", list.stderr);
+        assert_eq!((list.code, list.stdout.as_str()), (Some(0), "no dead letters\n"));
+    }
+    let list = program.run(&["messages", "list", "--channel", "htp"]).await;
+    assert!(list.stderr.contains("did you mean http?"), "{}", list.stderr);
+    // A URL of a destination stands for its origin, as where it is paused.
+    let found = program.run(&["messages", "list", "--destination", "http://127.0.0.1:9/x"]).await.done();
+    assert!(found.contains("cancelled"), "{found}");
+    let edit = ["dead-letters", "edit", "--status-code", "499", "--header", "X-A=1", "--yes"];
+    assert_eq!(program.run(&edit).await.code, Some(3));
+    assert_eq!(program.run(&["dead-letters", "redrive", "--all"]).await.code, Some(0));
+    assert_eq!(program.run(&["dead-letters", "redrive", "--all"]).await.code, Some(0));
+}
+
+#[tokio::test]
+async fn a_message_is_named_by_its_id_or_its_key_everywhere() {
+    let program = small().await;
+    for key in ["a", "b", "4711"] {
+        enqueue(&program, key, "http://127.0.0.1:9/", &[]).await.done();
+        program.run(&["messages", "cancel", key]).await.done();
+    }
+    assert!(program.run(&["dead-letters", "redrive", "a", "2"]).await.done().starts_with("2 redriven"));
+    assert!(program.run(&["dead-letters", "purge", "4711", "--yes"]).await.done().starts_with("1 deleted"));
+    let nobody = program.run(&["dead-letters", "redrive", "nobody"]).await.failed();
+    assert!(nobody.contains("no message has the id or the idempotency key `nobody`"), "{nobody}");
+    // The highest id that is left is 2.
+    enqueue(&program, "c", "http://127.0.0.1:9/", &[]).await.done();
+    let pruned = program.run(&["messages", "explain", "3"]).await.failed();
+    assert!(pruned.contains("ids up to 4 were given, so it was removed"), "{pruned}");
+}
+
+#[tokio::test]
+async fn options_of_every_command_come_last_and_a_command_shows_those_that_it_takes() {
+    let program = Program::new(&servers::sqlite().url, "");
+    let prune = program.run(&["prune", "--help"]).await.done();
+    let place = |option: &str| prune.find(option).unwrap();
+    let global = place("Global options:");
+    assert!(["--success", "--dead", "--dry-run", "--why"].iter().all(|option| place(option) < global), "{prune}");
+    assert!(["--config", "--database", "--url", "--set"].iter().all(|option| place(option) > global), "{prune}");
+    for command in [&["migrate"] as &[&str], &["config", "show"], &["completions"], &["demo"], &["run"]] {
+        let help = program.run(&[command, &["--help"]].concat()).await.done();
+        assert!(!help.contains("--url"), "{command:?}: {help}");
+    }
+    for arguments in [["--url", "http://127.0.0.1:1", "migrate"], ["migrate", "--url", "http://127.0.0.1:1"]] {
+        let refused = program.run(&arguments).await.misused();
+        assert!(refused.contains("takes no --url: it is for status, messages"), "{refused}");
+    }
+    let mut named = program.command(&["completions"]);
+    let output = named.env("OUTBOX_CONFIG", "outbox.toml").output().await.unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("Usage: outbox completions <SHELL>"), "{error}");
+    let zero = program.run(&["prune", "--success", "0"]).await.misused();
+    assert!(zero.contains("a time with its unit"), "{zero}");
+}
+
+#[tokio::test]
+async fn a_dead_letter_is_shown_with_its_error_once() {
+    let (program, sink) = (small().await, Sink::start().await);
+    enqueue(&program, "a", &sink.url("/garbage"), &[]).await.done();
+    program.deliver().await;
+    let record = program.run(&["dead-letters", "show", "a", "--json"]).await.json();
+    let shown = program.run(&["dead-letters", "show", "a"]).await.done();
+    assert_eq!(shown.matches(record["last_error"].as_str().unwrap()).count(), 1, "{shown}");
+    let delivered = sink.url("/");
+    enqueue(&program, "b", &delivered, &[]).await.done();
+    program.deliver().await;
+    let explained = program.run(&["messages", "explain", "b"]).await.done();
+    assert!(explained.contains("\nWas it sent?\n"), "{explained}");
+}
+
+#[tokio::test]
+async fn until_empty_ends_with_what_became_of_what() {
+    for outbox in outboxes::each().await {
+        let sink = Sink::start().await;
+        let program = Program::new(&outbox.test.url, &format!("{HTTP}[retry]\nbase = \"1h\"\n"));
+        enqueue(&program, "busy", &sink.url("/busy"), &[]).await.done();
+        enqueue(&program, "bad", &sink.url("/garbage"), &[]).await.done();
+        enqueue(&program, "fine", &sink.url("/"), &[]).await.done();
+        let ran = program.run(&["run", "--until-empty", "--fail-on-dead"]).await;
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("3 claimed: 1 delivered, 1 dead, 1 waits until 20"), "{}", ran.stderr);
+        let again = program.run(&["run", "--until-empty", "--fail-on-dead"]).await;
+        assert_eq!(again.code, Some(0), "{}", again.stderr);
+        assert!(again.stderr.contains("0 claimed: 0 delivered, 0 dead, 1 waits until 20"), "{}", again.stderr);
+    }
+}

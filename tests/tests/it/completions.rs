@@ -25,6 +25,9 @@ async fn a_shell_completes_commands_options_and_nothing_that_is_hidden() {
     assert_eq!(offered(&script, &["outbox", "ben"]), ["bench"]);
     assert_eq!(offered(&script, &["outbox", "dead-letters", "red"]), ["redrive"]);
     assert_eq!(offered(&script, &["outbox", "run", "--until"]), ["--until-empty"]);
+    assert_eq!(offered(&script, &["outbox", "messages", "list", "--status", "''"]), ["pending", "success", "dead"]);
+    let reasons = offered(&script, &["outbox", "dead-letters", "redrive", "--reason", "''"]);
+    assert_eq!(reasons, ["permanent", "exhausted", "expired", "in_doubt", "cancelled"]);
     for shell in ["zsh", "fish", "elvish", "powershell"] {
         let script = program.run(&["completions", shell]).await.done();
         assert!(script.contains("redrive") && !script.contains("bench-part"), "{shell}");

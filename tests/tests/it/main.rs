@@ -41,6 +41,7 @@ mod lease;
 mod lease_redis;
 mod lease_sentinel;
 mod log_lines;
+mod long_changes;
 mod memory;
 mod messages;
 mod migrate;

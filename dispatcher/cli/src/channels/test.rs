@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime};
 use clap::Args;
 use outbox_adapters::{Answer, Delivery, HIDDEN, SeenAnswer, SeenRequest, Witness, http};
 use outbox_dispatcher::config::{ChannelConfig, ChannelKind, Config, is_secret_header};
-use outbox_dispatcher::configured::nearest_channel;
+use outbox_dispatcher::configured::nearest;
 use outbox_dispatcher::text::{Page, in_one_line, print_as};
 use outbox_dispatcher::wiring;
 use outbox_schema::{NewMessage, Outcome, origin};
@@ -91,7 +91,7 @@ pub(super) async fn test(config: &Config, args: TestArgs) -> anyhow::Result<Exit
     let TestArgs { name, target, payload, headers, json } = args;
     let Some(settings) = config.channels.get(&name) else {
         let known: Vec<_> = config.channels.keys().map(String::as_str).collect();
-        let nearest = nearest_channel(&name, config.channels.keys());
+        let nearest = nearest(&name, config.channels.keys().map(String::as_str));
         let nearest = nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"));
         return Err(Misuse::new(format!("the settings have no channel {name} ({}){nearest}", known.join(", "))).into());
     };

@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::desk::{
-    Author, Cancelled, Cleared, Edited, InvalidTargetSelection, Pace, Paused, Purged, Redriven, Resumed, Revised,
-    Selection, Skipped, Undone,
+    Author, Cancelled, Change, Cleared, Edited, EditedAll, InvalidTargetSelection, Pace, Paused, Purged, Redriven,
+    Resumed, Revised, Selection, Skipped, Undone, Watch,
 };
 use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{ByHand, DeskError, MessageId};
 use serde_json::value::RawValue;
 
 use super::{Replica, ReplicaError, if_there};
-use outbox_dispatcher::admin::api::{Authored, ClearBody, EditBody, PauseBody, PruneBody, PurgeBody, RedriveBody};
+use outbox_dispatcher::admin::api::{
+    Authored, ClearBody, EditAllBody, EditBody, PauseBody, PruneBody, PurgeBody, RedriveBody,
+};
 
 #[async_trait]
 impl ByHand for Replica {
@@ -42,19 +44,46 @@ impl ByHand for Replica {
         unless_refused(self.change(&format!("messages/{id}/edit"), &body).await, Edited::Refused)
     }
 
-    async fn redrive(&self, selection: &Selection, pace: Pace, author: &Author) -> Result<Redriven, DeskError> {
+    async fn redrive_watched(
+        &self,
+        selection: &Selection,
+        pace: Pace,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Redriven, DeskError> {
         let Pace { canary, rate } = pace;
         let body = RedriveBody { selection: selection.clone(), canary, rate, author: author.into() };
-        Ok(self.change("dead-letters/redrive", &body).await?)
+        Ok(self.follow("dead-letters/redrive", &body, watch).await?)
     }
 
-    async fn undo(&self, operation: i64, author: &Author) -> Result<Option<Undone>, DeskError> {
-        if_there(self.change(&format!("redrives/{operation}/undo"), &Authored::from(author)).await)
+    async fn edit_all(
+        &self,
+        selection: &Selection,
+        change: &Change,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<EditedAll, DeskError> {
+        let body = EditAllBody { selection: selection.clone(), change: change.clone(), author: author.into() };
+        Ok(self.follow("dead-letters/edit", &body, watch).await?)
     }
 
-    async fn purge(&self, selection: &Selection, author: &Author) -> Result<Purged, DeskError> {
+    async fn undo_watched(
+        &self,
+        operation: i64,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Option<Undone>, DeskError> {
+        if_there(self.follow(&format!("redrives/{operation}/undo"), &Authored::from(author), watch).await)
+    }
+
+    async fn purge_watched(
+        &self,
+        selection: &Selection,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Purged, DeskError> {
         let body = PurgeBody { selection: selection.clone(), author: author.into() };
-        Ok(self.change("dead-letters/purge", &body).await?)
+        Ok(self.follow("dead-letters/purge", &body, watch).await?)
     }
 
     async fn prune(

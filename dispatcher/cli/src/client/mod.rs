@@ -2,13 +2,14 @@
 
 mod by_hand;
 mod desk;
+mod follow;
 
 use std::time::Duration;
 
 use outbox_adapters::http::CLIENT_HEADER;
 use outbox_schema::{DeskError, MessageId};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use reqwest::{Client, Method, StatusCode, Url, redirect};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -56,6 +57,9 @@ pub enum ReplicaError {
         /// The problem that the replica names.
         problem: Box<Problem>,
     },
+    /// The operator stopped a change: the replica ends it after its present batch.
+    #[error("the replica was told to stop after its present batch")]
+    Left,
     /// The server at the URL is no replica, or a replica of another release.
     #[error("{url} answers {status}, but not as an outbox replica of this release does: is it admin.listen of one?")]
     Foreign {
@@ -187,19 +191,31 @@ impl Replica {
         body: Option<Vec<u8>>,
         limit: Duration,
     ) -> Result<T, ReplicaError> {
+        let request = self.request(method, &url, body, limit).header(ACCEPT, "application/json");
+        let answer = request.send().await.map_err(|source| self.unreachable(source))?;
+        self.whole(&url, answer).await
+    }
+
+    fn request(&self, method: Method, url: &Url, body: Option<Vec<u8>>, limit: Duration) -> RequestBuilder {
         let mut request = self.client.request(method, url.clone()).timeout(limit);
-        request = request.header(ACCEPT, "application/json").header(CLIENT_HEADER, "1");
+        request = request.header(CLIENT_HEADER, "1");
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, token.clone());
         }
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
-        let unreachable =
-            |source: reqwest::Error| ReplicaError::Unreachable { url: self.base.clone(), source: source.without_url() };
-        let answer = request.send().await.map_err(unreachable)?;
+        request
+    }
+
+    fn unreachable(&self, source: reqwest::Error) -> ReplicaError {
+        ReplicaError::Unreachable { url: self.base.clone(), source: source.without_url() }
+    }
+
+    /// Reads an answer that is one JSON text.
+    async fn whole<T: DeserializeOwned>(&self, url: &Url, answer: Response) -> Result<T, ReplicaError> {
         let status = answer.status();
-        let text = answer.bytes().await.map_err(unreachable)?;
+        let text = answer.bytes().await.map_err(|source| self.unreachable(source))?;
         let foreign = || ReplicaError::Foreign { url: url.clone(), status };
         if status.is_success() {
             return serde_json::from_slice(&text).map_err(|_| foreign());

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use clap::Args;
 use outbox_schema::desk::{DeadGroup, GROUPS, Pace, Purged, Redriven, Selection, Skipped, Undone};
-use outbox_schema::{ByHand, Desk};
 
 use super::filter::SelectionArgs;
-use super::list::groups;
-use crate::session::{AuthorArgs, Misuse, confirmed};
+use super::list::{groups, hint};
+use crate::nearest;
+use crate::progress::LongChange;
+use crate::session::{AuthorArgs, Misuse, OutboxAccess, confirmed};
 use outbox_dispatcher::text::print_as;
 
 /// The most messages that are named where many were left as they are.
@@ -65,48 +66,84 @@ pub(crate) struct PurgeArgs {
     json: bool,
 }
 
-pub(super) async fn redrive(desk: &dyn Desk, by_hand: &dyn ByHand, args: RedriveArgs) -> anyhow::Result<ExitCode> {
-    let selection = args.selection.into_selection()?;
+pub(super) async fn redrive(outbox: &OutboxAccess, args: RedriveArgs) -> anyhow::Result<ExitCode> {
+    let selection = args.selection.into_selection(outbox).await?;
     let pace = Pace { canary: args.canary, rate: args.rate };
     if args.dry_run {
-        return would(desk, &selection, |meant| would_redrive(meant, pace), args.json).await;
+        return would(outbox, &selection, |meant| would_redrive(meant, pace), args.json).await;
     }
-    let done = by_hand.redrive(&selection, pace, &args.author.into_author()).await?;
-    print_as(args.json, &done, redriven)?;
-    Ok(ended(done.redriven, &done.skipped))
+    let follow = LongChange::new("redrive", "redriven", |id| format!("take back: outbox dead-letters undo {id}"));
+    let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
+    let tell = |progress| follow.tell(progress);
+    let (done, stopped) = match follow.through(by_hand.redrive_watched(&selection, pace, &author, &tell)).await? {
+        Ok(done) => done,
+        Err(code) => return Ok(code),
+    };
+    print_as(args.json, &done, |done| redriven(done, stopped.is_some()))?;
+    over(outbox, &selection, stopped, (done.meant, done.redriven, &done.skipped)).await
 }
 
-pub(super) async fn undo(by_hand: &dyn ByHand, args: UndoArgs) -> anyhow::Result<()> {
-    let Some(done) = by_hand.undo(args.audit_id, &args.author.into_author()).await? else {
+pub(super) async fn undo(outbox: &OutboxAccess, args: UndoArgs) -> anyhow::Result<ExitCode> {
+    let follow = LongChange::new("undo", "looked at", |_| "the same command again goes on".to_owned());
+    let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
+    let tell = |progress| follow.tell(progress);
+    let (done, stopped) = match follow.through(by_hand.undo_watched(args.audit_id, &author, &tell)).await? {
+        Ok(done) => done,
+        Err(code) => return Ok(code),
+    };
+    let Some(done) = done else {
         anyhow::bail!("no redrive has the audit entry {}", args.audit_id);
     };
-    print_as(args.json, &done, undone)
+    print_as(args.json, &done, undone)?;
+    Ok(stopped.unwrap_or(ExitCode::SUCCESS))
 }
 
-pub(super) async fn purge(desk: &dyn Desk, by_hand: &dyn ByHand, args: PurgeArgs) -> anyhow::Result<ExitCode> {
-    let selection = args.selection.into_selection()?;
+pub(super) async fn purge(outbox: &OutboxAccess, args: PurgeArgs) -> anyhow::Result<ExitCode> {
+    let selection = args.selection.into_selection(outbox).await?;
     if args.dry_run {
-        return would(desk, &selection, |meant| format!("{meant} would be deleted"), args.json).await;
+        return would(outbox, &selection, |meant| format!("{meant} would be deleted"), args.json).await;
     }
     if !args.yes {
-        let found = desk.dead_groups(&selection).await?;
+        let found = outbox.desk().dead_groups(&selection).await?;
         let question = format!("delete these {} dead letters for good?", DeadLetterCount::by(&found));
         if !confirmed(groups(&found), &question)? {
             anyhow::bail!("nothing was deleted");
         }
     }
-    let done = by_hand.purge(&selection, &args.author.into_author()).await?;
+    let follow = LongChange::new("purge", "deleted", |_| "nothing takes this back".to_owned());
+    let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
+    let tell = |progress| follow.tell(progress);
+    let (done, stopped) = match follow.through(by_hand.purge_watched(&selection, &author, &tell)).await? {
+        Ok(done) => done,
+        Err(code) => return Ok(code),
+    };
     print_as(args.json, &done, purged)?;
-    Ok(ended(done.purged, &done.skipped))
+    over(outbox, &selection, stopped, (done.meant, done.purged, &done.skipped)).await
+}
+
+/// The exit status of a change of `meant` messages. Where a filter found none, says which of its names are unknown.
+async fn over(
+    outbox: &OutboxAccess,
+    selection: &Selection,
+    stopped: Option<ExitCode>,
+    (meant, changed, skipped): (u64, u64, &[Skipped]),
+) -> anyhow::Result<ExitCode> {
+    if meant == 0 {
+        hint(outbox, selection).await?;
+    }
+    Ok(stopped.unwrap_or_else(|| nearest::ended(selection, meant, ended(changed, skipped))))
 }
 
 async fn would(
-    desk: &dyn Desk,
+    outbox: &OutboxAccess,
     selection: &Selection,
     what: impl FnOnce(DeadLetterCount) -> String,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let found = desk.dead_groups(selection).await?;
+    let found = outbox.desk().dead_groups(selection).await?;
+    if found.is_empty() && !json {
+        hint(outbox, selection).await?;
+    }
     print_as(json, &found[..], |found| {
         let mut page = groups(found);
         if !found.is_empty() {
@@ -160,7 +197,7 @@ fn ended(changed: u64, skipped: &[Skipped]) -> ExitCode {
     if changed == 0 && !skipped.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-fn redriven(done: &Redriven) -> String {
+fn redriven(done: &Redriven, stopped: bool) -> String {
     let mut text = match done.meant {
         meant if meant > done.redriven => format!("{} of {meant} redriven", done.redriven),
         _ => format!("{} redriven", done.redriven),
@@ -169,7 +206,8 @@ fn redriven(done: &Redriven) -> String {
         let _ = write!(text, "\nlook at one:     outbox messages show {example}");
     }
     if done.meant > done.redriven + done.skipped.len() as u64 {
-        text.push_str("\ngo on:           the same command without --canary");
+        let again = if stopped { "the same command" } else { "the same command without --canary" };
+        let _ = write!(text, "\ngo on:           {again}");
     }
     if let (Some(id), 1..) = (done.audit_id, done.redriven) {
         let _ = write!(text, "\ntake back:       outbox dead-letters undo {id}");

@@ -1,6 +1,5 @@
 //! `outbox dead-letters edit`: shows the difference, asks the operator, and writes the change.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,15 +7,14 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use outbox_schema::desk::{Author, Edited, MessageRecord, Revised};
-use outbox_schema::{ByHand, DeadLetterFilter, Desk, MessageId};
-use serde_json::Value;
+use outbox_schema::desk::{self, Author, Edited, HeadersBefore, MessageRecord, MoveTarget, Revised, Selection};
+use outbox_schema::{ByHand, DeadLetterFilter, MessageId};
 
 use super::edit_many;
-use super::filter::FilterArgs;
+use super::filter::{FilterArgs, ids};
 use crate::diff::{difference, indented};
 use crate::messages::find;
-use crate::session::{AuthorArgs, Misuse, confirmed, read};
+use crate::session::{AuthorArgs, Misuse, OutboxAccess, confirmed, read};
 use outbox_dispatcher::text::{Page, print, print_as};
 
 /// The error for a --move-target that can be split in several places.
@@ -66,11 +64,7 @@ pub(crate) struct EditArgs {
 /// The change that the operator asks for.
 pub(super) struct Change {
     payload: Option<String>,
-    target: Option<String>,
-    move_target: Option<(String, String)>,
-    headers: Vec<(String, String)>,
-    drop_headers: Vec<String>,
-    keep_key: bool,
+    pub(super) of_any: desk::Change,
 }
 
 /// A message as it would be after the change.
@@ -82,7 +76,7 @@ pub(super) struct Planned {
     pub(super) difference: String,
 }
 
-pub(super) async fn edit(desk: &dyn Desk, by_hand: &dyn ByHand, args: EditArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn edit(outbox: &OutboxAccess, args: EditArgs) -> anyhow::Result<ExitCode> {
     let EditArgs { messages, filter, payload, target, move_target, headers, drop_headers, .. } = args;
     let EditArgs { keep_key, yes, author, json, .. } = args;
     if !yes && payload.as_deref() == Some(Path::new("-")) {
@@ -90,7 +84,7 @@ pub(super) async fn edit(desk: &dyn Desk, by_hand: &dyn ByHand, args: EditArgs) 
             Misuse::new("the payload comes from standard input, so nobody can be asked there: say --yes").into()
         );
     }
-    let filter = filter.into_filter();
+    let filter = filter.into_filter(outbox);
     let filtered = filter != DeadLetterFilter::default();
     if messages.is_empty() != filtered {
         return Err(Misuse::new("name the messages, or a filter such as --fingerprint: one of the two").into());
@@ -99,16 +93,22 @@ pub(super) async fn edit(desk: &dyn Desk, by_hand: &dyn ByHand, args: EditArgs) 
         return Err(Misuse::new("a payload is that of one message: edit them one by one").into());
     }
     let payload = payload.as_deref().map(read).transpose()?;
-    let change = Change { payload, target, move_target, headers, drop_headers, keep_key };
+    let move_target = move_target.map(|(from, to)| MoveTarget { from, to });
+    let of_any = desk::Change { target, move_target, headers: headers.into_iter().collect(), drop_headers, keep_key };
+    let change = Change { payload, of_any };
+    let author = author.into_author();
     match &messages[..] {
         [message] => {
-            let planned = change.plan(&find(desk, message).await?)?;
-            one(by_hand, planned, yes, json, &author.into_author()).await
+            let planned = change.plan(&find(outbox.desk().as_ref(), message).await?)?;
+            one(outbox.by_hand().as_ref(), planned, yes, json, &author).await
         }
         named => {
-            let ids =
-                if filtered { edit_many::found(desk, &filter).await? } else { edit_many::named(desk, named).await? };
-            edit_many::edit(desk, by_hand, &change, &ids, (yes, json), &author.into_author()).await
+            let selection = if filtered {
+                Selection::Filter(filter)
+            } else {
+                Selection::Ids(ids(outbox.desk().as_ref(), named).await?)
+            };
+            edit_many::edit(outbox, &change, &selection, (yes, json), &author).await
         }
     }
 }
@@ -139,32 +139,19 @@ async fn one(
 }
 
 impl Change {
-    pub(super) fn keeps_keys(&self) -> bool {
-        self.keep_key
-    }
-
     /// The plan for a dead letter.
     pub(super) fn plan(&self, before: &MessageRecord) -> anyhow::Result<Planned> {
         if before.status != "DEAD" {
             bail!("message {} is {}: only dead letters are edited", before.id, before.status);
         }
-        let target = self.target(&before.target);
         let payload = self.payload.as_deref().unwrap_or(&before.payload);
-        let headers = headers(before, &self.headers, &self.drop_headers)?;
+        let headers = before.headers.as_deref();
+        let revised = self.of_any.revised(&before.channel, &before.target, payload.trim(), headers)?;
         let difference = difference(
             &shown(&before.target, &before.payload, &all_headers(before)),
-            &shown(&target, payload, &headers),
+            &shown(revised.target(), payload, revised.headers()),
         );
-        let revised = Revised::new(&before.channel, &target, payload.trim(), headers)?.keeping_key(self.keep_key);
         Ok(Planned { id: MessageId(before.id), revision: before.revision, revised, difference })
-    }
-
-    fn target<'a>(&'a self, before: &'a str) -> Cow<'a, str> {
-        let moved = self
-            .move_target
-            .as_ref()
-            .and_then(|(from, to)| before.strip_prefix(from.as_str()).map(|rest| Cow::from(format!("{to}{rest}"))));
-        moved.unwrap_or_else(|| Cow::from(self.target.as_deref().unwrap_or(before)))
     }
 }
 
@@ -182,49 +169,9 @@ fn in_words(edited: &Edited) -> String {
     }
 }
 
-/// The headers of a row: the texts, and all other values. No request can carry the other values, and an edit leaves
-/// them out.
-fn headers_of(message: &MessageRecord) -> (BTreeMap<String, String>, BTreeMap<String, Value>) {
-    let (mut texts, mut others) = (BTreeMap::new(), BTreeMap::new());
-    match message.headers.as_deref().map(serde_json::from_str) {
-        None | Some(Ok(Value::Null) | Err(_)) => {}
-        Some(Ok(Value::Object(headers))) => {
-            for (name, value) in headers {
-                match value {
-                    Value::String(text) => drop(texts.insert(name, text)),
-                    other => drop(others.insert(name, other)),
-                }
-            }
-        }
-        Some(Ok(no_object)) => drop(others.insert("(no name)".to_owned(), no_object)),
-    }
-    (texts, others)
-}
-
-fn headers(
-    before: &MessageRecord,
-    set: &[(String, String)],
-    dropped: &[String],
-) -> anyhow::Result<BTreeMap<String, String>> {
-    let (mut headers, others) = headers_of(before);
-    for name in dropped {
-        let length = headers.len();
-        headers.retain(|header, _| !header.eq_ignore_ascii_case(name));
-        if headers.len() == length && !others.keys().any(|header| header.eq_ignore_ascii_case(name)) {
-            bail!("the message has no header {name}");
-        }
-    }
-    for (name, value) in set {
-        // Header names are equal whatever the case of their letters.
-        headers.retain(|header, _| !header.eq_ignore_ascii_case(name));
-        headers.insert(name.clone(), value.clone());
-    }
-    Ok(headers)
-}
-
 /// The headers of a row, for people.
 fn all_headers(message: &MessageRecord) -> BTreeMap<String, String> {
-    let (texts, others) = headers_of(message);
+    let HeadersBefore { texts, others } = HeadersBefore::of(message.headers.as_deref());
     let others = others.into_iter().map(|(name, value)| (name, format!("{value} (not a text)")));
     texts.into_iter().chain(others).collect()
 }

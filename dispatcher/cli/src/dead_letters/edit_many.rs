@@ -1,119 +1,92 @@
-//! `outbox dead-letters edit` of many messages: each gets the same change, and the operator sees the difference of the
-//! first.
+//! The same change to many dead letters. The operator is asked once, after seeing the difference in one of them.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use outbox_schema::desk::{Author, Edited};
-use outbox_schema::{ByHand, DeadLetterFilter, Desk, MessageId};
-use serde::Serialize;
+use outbox_schema::desk::{Author, DeadGroup, EditedAll, Selection};
+use outbox_schema::{Desk, MessageId};
 
 use super::edit::{Change, Planned};
-use crate::messages::find;
-use crate::session::confirmed;
+use super::list::hint;
+use crate::nearest;
+use crate::progress::{LongChange, grouped};
+use crate::session::{OutboxAccess, confirmed};
 use outbox_dispatcher::text::{Page, print, print_as};
 
-/// The dead letters of one page.
-const PAGE: u32 = 1_000;
+/// The dead letters among which the first that changes is looked for.
+const LOOKED_AT: u32 = 100;
 
 /// The most messages that are named where many were left as they are.
 const NAMED: usize = 20;
 
-/// The result for all messages.
-#[derive(Debug, Default, Serialize)]
-struct Done {
-    edited: u64,
-    /// The messages that the change would not have altered.
-    unchanged: u64,
-    left: Vec<Unchanged>,
-    #[serde(skip)]
-    keeps_keys: bool,
-}
-
-/// A message that was left as it is.
-#[derive(Debug, Serialize)]
-struct Unchanged {
-    id: MessageId,
-    because: String,
-}
-
-/// The ids of the dead letters that a filter finds. They are collected before the first edit, since an edit must not
-/// change what the filter finds.
-pub(super) async fn found(desk: &dyn Desk, filter: &DeadLetterFilter) -> anyhow::Result<Vec<MessageId>> {
-    let (mut ids, mut after) = (Vec::new(), None);
-    loop {
-        let page = desk.dead_letters(filter, after, PAGE).await?;
-        ids.extend(page.letters.iter().map(|letter| MessageId(letter.id)));
-        after = page.next;
-        if after.is_none() {
-            ids.sort_unstable();
-            return Ok(ids);
-        }
-    }
-}
-
-/// The ids of the messages that the operator names, each by its id or its key.
-pub(super) async fn named(desk: &dyn Desk, messages: &[String]) -> anyhow::Result<Vec<MessageId>> {
-    let mut ids = Vec::new();
-    for message in messages {
-        ids.push(MessageId(find(desk, message).await?.id));
-    }
-    Ok(ids)
-}
-
-/// Makes the change to each of `ids`. A message that cannot be changed is left as it is, and the result names it.
+/// Makes the change to each dead letter of the selection. A message that cannot be changed is left as it is, and the result
+/// names it.
 pub(super) async fn edit(
-    desk: &dyn Desk,
-    by_hand: &dyn ByHand,
+    outbox: &OutboxAccess,
     change: &Change,
-    ids: &[MessageId],
+    selection: &Selection,
     (yes, json): (bool, bool),
     author: &Author,
 ) -> anyhow::Result<ExitCode> {
-    let mut done = Done { keeps_keys: change.keeps_keys(), ..Done::default() };
-    let mut asked = yes && json;
-    for id in ids.iter().copied() {
-        let planned = match planned(desk, change, id).await? {
-            Ok(Planned { difference, .. }) if difference.is_empty() => {
-                done.unchanged += 1;
-                continue;
-            }
-            Ok(planned) => planned,
-            Err(because) => {
-                done.left.push(Unchanged { id, because });
-                continue;
-            }
-        };
-        if !asked {
+    let desk = outbox.desk();
+    if !(yes && json) {
+        let groups = desk.dead_groups(selection).await?;
+        if let Some(Planned { id, difference, .. }) = first(desk.as_ref(), change, selection, &groups).await? {
             if !json {
-                print(planned.difference.as_str())?;
+                print(difference)?;
             }
-            let question = format!("write this to message {id}, and the like to the others of {}?", ids.len());
+            let found = grouped(groups.iter().map(|group| group.count).sum());
+            let question = format!("write this to message {id}, and the like to the others of {found}?");
             if !yes && !confirmed(Page::default(), &question)? {
                 bail!("nothing was changed");
             }
-            asked = true;
-        }
-        match by_hand.edit(id, planned.revision, &planned.revised, author).await? {
-            Edited::Done { .. } => done.edited += 1,
-            Edited::Refused(refused) => done.left.push(Unchanged { id, because: refused.because.to_string() }),
         }
     }
-    print_as(json, &done, in_words)?;
-    Ok(if done.edited == 0 && !done.left.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let follow = LongChange::new("edit", "looked at", |_| "the audit keeps what is overwritten".to_owned());
+    let by_hand = outbox.by_hand();
+    let tell = |progress| follow.tell(progress);
+    let (done, stopped) = match follow.through(by_hand.edit_all(selection, &change.of_any, author, &tell)).await? {
+        Ok(done) => done,
+        Err(code) => return Ok(code),
+    };
+    print_as(json, &done, |done| in_words(done, change.of_any.keep_key))?;
+    if done.meant == 0 {
+        hint(outbox, selection).await?;
+    }
+    let ended = if done.edited == 0 && !done.left.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+    Ok(stopped.unwrap_or_else(|| nearest::ended(selection, done.meant, ended)))
 }
 
-/// The plan for a message, or the reason why it cannot be changed.
-async fn planned(desk: &dyn Desk, change: &Change, id: MessageId) -> anyhow::Result<Result<Planned, String>> {
-    Ok(match desk.message(id).await? {
-        Some(before) => change.plan(&before).map_err(|error| error.to_string()),
-        None => Err("there is no such message".to_owned()),
-    })
+/// The plan for a dead letter that the change alters: the example of a group, else one of those that died last.
+async fn first(
+    desk: &dyn Desk,
+    change: &Change,
+    selection: &Selection,
+    groups: &[DeadGroup],
+) -> anyhow::Result<Option<Planned>> {
+    let mut ids: Vec<_> = groups.iter().take(LOOKED_AT as usize).map(|group| group.example).collect();
+    match selection {
+        Selection::Ids(named) => ids.extend(named.iter().take(LOOKED_AT as usize)),
+        Selection::Filter(filter) => {
+            let page = desk.dead_letters(filter, None, LOOKED_AT).await?;
+            ids.extend(page.letters.iter().map(|letter| MessageId(letter.id)));
+        }
+    }
+    for id in ids {
+        let Some(before) = desk.message(id).await? else { continue };
+        // One that cannot be changed is left as it is, and named at the end.
+        if let Ok(planned) = change.plan(&before)
+            && !planned.difference.is_empty()
+        {
+            return Ok(Some(planned));
+        }
+    }
+    Ok(None)
 }
 
-fn in_words(done: &Done) -> String {
-    let key = if done.keeps_keys { "its own" } else { "a new" };
+fn in_words(done: &EditedAll, keeps_keys: bool) -> String {
+    let key = if keeps_keys { "its own" } else { "a new" };
     let mut text = format!("{} edited, each under {key} idempotency key", done.edited);
     if done.unchanged > 0 {
         let _ = write!(text, "\n{} are like that already", done.unchanged);

@@ -1,10 +1,12 @@
 //! The flags that select dead letters.
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use outbox_schema::desk::{DeadLetterFilter, Moment, Selection};
-use outbox_schema::{DeadReason, MessageId};
+use outbox_schema::{DeadReason, Desk, MessageId};
 
-use crate::session::Misuse;
+use crate::messages::id_of;
+use crate::session::{Misuse, OutboxAccess};
 
 #[derive(Debug, Args)]
 pub(super) struct FilterArgs {
@@ -15,7 +17,7 @@ pub(super) struct FilterArgs {
     #[arg(long)]
     channel: Option<String>,
     /// Only dead for this reason: `permanent`, `exhausted`, `expired`, `in_doubt` or `cancelled`.
-    #[arg(long, value_parser = reason)]
+    #[arg(long, value_parser = reasons())]
     reason: Option<DeadReason>,
     /// Only whose last answer had this status code.
     #[arg(long, value_name = "CODE")]
@@ -37,8 +39,9 @@ pub(super) struct FilterArgs {
 /// Ids, or a filter, or all.
 #[derive(Debug, Args)]
 pub(super) struct SelectionArgs {
-    /// The ids of the messages.
-    ids: Vec<i64>,
+    /// The ids of the rows, or their idempotency keys.
+    #[arg(value_name = "MESSAGE")]
+    messages: Vec<String>,
     #[command(flatten)]
     filter: FilterArgs,
     /// All dead letters, where there is neither an id nor a filter.
@@ -47,32 +50,45 @@ pub(super) struct SelectionArgs {
 }
 
 impl FilterArgs {
-    pub(super) fn into_filter(self) -> DeadLetterFilter {
+    /// The filter. A URL of a destination stands for its origin, as in messages.
+    pub(super) fn into_filter(self, outbox: &OutboxAccess) -> DeadLetterFilter {
         let Self { fingerprint, channel, reason, status_code, destination, since, until, error_contains } = self;
+        let destination = destination.map(|name| outbox.destination(&name).unwrap_or(name));
         DeadLetterFilter { channel, reason, status_code, fingerprint, destination, since, until, error_contains }
     }
 }
 
 impl SelectionArgs {
-    pub(super) fn into_selection(self) -> Result<Selection, Misuse> {
-        let Self { ids, filter, all } = self;
-        let filter = filter.into_filter();
+    /// The selection. A name that is no message's is an error before anything is changed.
+    pub(super) async fn into_selection(self, outbox: &OutboxAccess) -> anyhow::Result<Selection> {
+        let Self { messages, filter, all } = self;
+        let filter = filter.into_filter(outbox);
         let filtered = filter != DeadLetterFilter::default();
-        match (ids.is_empty(), filtered, all) {
-            (false, false, false) => Ok(Selection::Ids(ids.into_iter().map(MessageId).collect())),
+        match (messages.is_empty(), filtered, all) {
+            (false, false, false) => Ok(Selection::Ids(ids(outbox.desk().as_ref(), &messages).await?)),
             (true, true, false) | (true, false, true) => Ok(Selection::Filter(filter)),
             (true, false, false) => {
-                Err(Misuse::new("name the ids of dead letters, a filter such as --fingerprint, or --all"))
+                Err(Misuse::new("name dead letters, a filter such as --fingerprint, or --all").into())
             }
-            (false, ..) | (true, true, true) => Err(Misuse::new("name either ids, or a filter, or --all")),
+            (false, ..) | (true, true, true) => Err(Misuse::new("name either messages, or a filter, or --all").into()),
         }
     }
 }
 
-fn reason(word: &str) -> Result<DeadReason, String> {
-    let named = DeadReason::ALL.into_iter().find(|reason| reason.as_str() == word);
-    named.ok_or_else(|| {
-        let known: Vec<_> = DeadReason::ALL.iter().map(|reason| reason.as_str()).collect();
-        format!("it must be one of {}", known.join(", "))
+/// The ids of the messages that the operator names.
+pub(super) async fn ids(desk: &dyn Desk, messages: &[String]) -> anyhow::Result<Vec<MessageId>> {
+    let mut ids = Vec::new();
+    for message in messages {
+        ids.push(id_of(desk, message).await?);
+    }
+    Ok(ids)
+}
+
+/// The reasons by name, so that a shell can complete them.
+fn reasons() -> impl TypedValueParser<Value = DeadReason> {
+    let names = DeadReason::ALL.map(DeadReason::as_str);
+    PossibleValuesParser::new(names).try_map(|word| {
+        let found = DeadReason::ALL.into_iter().find(|reason| reason.as_str() == word);
+        found.ok_or("no reason is called so")
     })
 }

@@ -1,11 +1,12 @@
 //! `outbox dead-letters list`.
 
 use clap::Args;
-use outbox_schema::Desk;
 use outbox_schema::desk::{Cursor, DeadGroup, DeadLetterPage, Selection};
 
 use super::filter::FilterArgs;
-use outbox_dispatcher::text::{Cell, Page, print_as, shortened};
+use crate::nearest;
+use crate::session::OutboxAccess;
+use outbox_dispatcher::text::{Cell, Page, print_as, shortened, warning};
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
@@ -25,14 +26,28 @@ pub(crate) struct ListArgs {
     json: bool,
 }
 
-pub(super) async fn list(desk: &dyn Desk, args: ListArgs) -> anyhow::Result<()> {
-    let filter = args.filter.into_filter();
+pub(super) async fn list(outbox: &OutboxAccess, args: ListArgs) -> anyhow::Result<()> {
+    let desk = outbox.desk();
+    let filter = args.filter.into_filter(outbox);
     if args.ungrouped {
         let page = desk.dead_letters(&filter, args.after, args.limit).await?;
+        if page.letters.is_empty() && !args.json {
+            hint(outbox, &Selection::Filter(filter)).await?;
+        }
         return print_as(args.json, &page, letters);
     }
-    let found = desk.dead_groups(&Selection::Filter(filter)).await?;
+    let selection = Selection::Filter(filter);
+    let found = desk.dead_groups(&selection).await?;
+    if found.is_empty() && !args.json {
+        hint(outbox, &selection).await?;
+    }
     print_as(args.json, &found[..], groups)
+}
+
+/// Says which names of a selection that found nothing are unknown.
+pub(super) async fn hint(outbox: &OutboxAccess, selection: &Selection) -> anyhow::Result<()> {
+    nearest::of_dead_letters(outbox, selection).await?.iter().for_each(|unknown| warning(unknown));
+    Ok(())
 }
 
 /// A table of groups.

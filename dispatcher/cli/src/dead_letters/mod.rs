@@ -49,14 +49,13 @@ pub(super) async fn dead_letters(
         | DeadLettersCommand::Purge(_) => Purpose::Change,
     };
     let outbox = OutboxAccess::by(&config, url, purpose).await?;
-    let (desk, by_hand) = (outbox.desk(), outbox.by_hand());
     match command {
-        DeadLettersCommand::List(args) => list::list(desk.as_ref(), args).await?,
+        DeadLettersCommand::List(args) => list::list(&outbox, args).await?,
         DeadLettersCommand::Show { message, json } => show(&outbox, &message, json).await?,
-        DeadLettersCommand::Edit(args) => return edit::edit(desk.as_ref(), by_hand.as_ref(), args).await,
-        DeadLettersCommand::Redrive(args) => return change::redrive(desk.as_ref(), by_hand.as_ref(), args).await,
-        DeadLettersCommand::Undo(args) => change::undo(by_hand.as_ref(), args).await?,
-        DeadLettersCommand::Purge(args) => return change::purge(desk.as_ref(), by_hand.as_ref(), args).await,
+        DeadLettersCommand::Edit(args) => return edit::edit(&outbox, args).await,
+        DeadLettersCommand::Redrive(args) => return change::redrive(&outbox, args).await,
+        DeadLettersCommand::Undo(args) => return change::undo(&outbox, args).await,
+        DeadLettersCommand::Purge(args) => return change::purge(&outbox, args).await,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,7 @@
 //! `outbox messages explain`: why a message has not been sent, and why it was sent twice.
 
 use anyhow::Context;
-use outbox_schema::MessageId;
+use outbox_schema::{MessageId, Status};
 
 use super::find;
 use crate::session::OutboxAccess;
@@ -20,7 +20,8 @@ fn in_words(explanation: &Explanation) -> Page {
     let mut page = Page::default();
     page.line(in_one_line(&head));
     page.blank();
-    page.line("Why has it not been sent?");
+    let sent = explanation.status == Status::Success.as_str();
+    page.line(if sent { "Was it sent?" } else { "Why has it not been sent?" });
     listed(&mut page, &explanation.not_sent);
     page.blank();
     page.line("Why was it sent twice?");

@@ -1,15 +1,18 @@
 //! `outbox messages list`.
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use outbox_schema::desk::{MessageFilter, MessagePage, MessageSummary, Moment};
-use outbox_schema::{Desk, MessageId, Status};
+use outbox_schema::{MessageId, Status};
 
-use outbox_dispatcher::text::{Cell, Page, print_as, shortened, to_the_second};
+use crate::nearest;
+use crate::session::OutboxAccess;
+use outbox_dispatcher::text::{Cell, Page, print_as, shortened, to_the_second, warning};
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// Only in this state: `pending`, `success` or `dead`.
-    #[arg(long, value_parser = status)]
+    #[arg(long, ignore_case = true, value_parser = statuses())]
     status: Option<Status>,
     /// Only of this channel.
     #[arg(long)]
@@ -40,10 +43,16 @@ pub(crate) struct ListArgs {
     json: bool,
 }
 
-pub(super) async fn list(desk: &dyn Desk, args: ListArgs) -> anyhow::Result<()> {
+pub(super) async fn list(outbox: &OutboxAccess, args: ListArgs) -> anyhow::Result<()> {
     let ListArgs { status, channel, destination, ordering_key, priority, since, until, limit, after, json } = args;
+    let destination = destination.map(|name| outbox.destination(&name).unwrap_or(name));
     let filter = MessageFilter { status, channel, destination, ordering_key, priority, since, until };
-    let page = desk.messages(&filter, after.map(MessageId), limit).await?;
+    let page = outbox.desk().messages(&filter, after.map(MessageId), limit).await?;
+    if page.messages.is_empty() && !json {
+        for unknown in nearest::of_messages(outbox, &filter).await? {
+            warning(&unknown);
+        }
+    }
     print_as(json, &page, in_words)
 }
 
@@ -78,8 +87,10 @@ fn row(message: &MessageSummary) -> [Cell; 8] {
     ]
 }
 
-fn status(word: &str) -> Result<Status, String> {
-    let known = [Status::Pending, Status::Success, Status::Dead];
-    let named = known.into_iter().find(|status| status.as_str().eq_ignore_ascii_case(word));
-    named.ok_or_else(|| "it must be one of pending, success, dead".to_owned())
+/// The states by name, in letters large or small. Named so that a shell can complete them.
+fn statuses() -> impl TypedValueParser<Value = Status> {
+    PossibleValuesParser::new(["pending", "success", "dead"]).try_map(|word| {
+        let found = Status::ALL.into_iter().find(|status| status.as_str().eq_ignore_ascii_case(&word));
+        found.ok_or("no state is called so")
+    })
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use outbox_schema::desk::{Cancelled, MessageRecord};
+use outbox_schema::desk::{Cancelled, MessageFilter, MessageRecord};
 use outbox_schema::{ByHand, Desk, MessageId};
 
 use super::session::{AuthorArgs, OutboxAccess, Purpose};
@@ -43,11 +43,11 @@ pub(super) enum MessagesCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct CancelArgs {
-    /// The id of the row.
+    /// The id of the row, or its idempotency key.
     #[arg(required_unless_present = "key")]
-    id: Option<i64>,
-    /// Its idempotency key instead.
-    #[arg(long, conflicts_with = "id")]
+    message: Option<String>,
+    /// Its idempotency key alone, also where that is a number.
+    #[arg(long, conflicts_with = "message")]
     key: Option<String>,
     #[command(flatten)]
     author: AuthorArgs,
@@ -64,7 +64,7 @@ pub(super) async fn messages(config: Config, url: Option<&str>, command: Message
     let outbox = OutboxAccess::by(&config, url, purpose).await?;
     let desk = outbox.desk();
     match command {
-        MessagesCommand::List(args) => list::list(desk.as_ref(), args).await?,
+        MessagesCommand::List(args) => list::list(&outbox, args).await?,
         MessagesCommand::Show { message, json } => show(&outbox, &message, json).await?,
         MessagesCommand::Explain { message, json } => {
             explain::explain(&outbox, &message, json).await?;
@@ -75,8 +75,8 @@ pub(super) async fn messages(config: Config, url: Option<&str>, command: Message
 }
 
 async fn cancel(desk: &dyn Desk, by_hand: &dyn ByHand, args: CancelArgs) -> anyhow::Result<()> {
-    let id = match (args.id, args.key) {
-        (Some(id), _) => MessageId(id),
+    let id = match (args.message, args.key) {
+        (Some(message), _) => id_of(desk, &message).await?,
         (None, key) => {
             let key = key.unwrap_or_default();
             let found = desk.message_by_key(&key).await?;
@@ -100,5 +100,31 @@ pub(super) async fn find(desk: &dyn Desk, message: &str) -> anyhow::Result<Messa
         Some(found) => Some(found),
         None => desk.message_by_key(message).await?,
     };
-    found.with_context(|| format!("no message has the id or the idempotency key `{message}`"))
+    match found {
+        Some(found) => Ok(found),
+        None => bail!("no message has the id or the idempotency key `{message}`{}", was_there(desk, message).await?),
+    }
+}
+
+/// The id of the message that an operator names for a change. A number that no message has stays: the change says what came of it.
+pub(super) async fn id_of(desk: &dyn Desk, message: &str) -> anyhow::Result<MessageId> {
+    match (find(desk, message).await, message.parse()) {
+        (Ok(found), _) => Ok(MessageId(found.id)),
+        (Err(_), Ok(id)) => Ok(MessageId(id)),
+        (Err(error), Err(_)) => Err(error),
+    }
+}
+
+/// What can be said of an id that no message has: whether it was given.
+async fn was_there(desk: &dyn Desk, message: &str) -> anyhow::Result<String> {
+    let newest = desk.messages(&MessageFilter::default(), None, 1).await?.messages;
+    Ok(match (message.parse::<i64>(), newest.first()) {
+        (Ok(id), Some(newest)) if id > 0 && id < newest.id => format!(
+            ": ids up to {} were given, so it was removed (delivered messages are kept for retention.success, dead letters for \
+             retention.dead), or never committed",
+            newest.id
+        ),
+        (Ok(_), Some(newest)) => format!(": ids up to {} were given", newest.id),
+        (Ok(_), None) | (Err(_), _) => String::new(),
+    })
 }

@@ -70,13 +70,18 @@ fn head(message: &MessageRecord) -> Page {
 fn time_line(message: &MessageRecord, now: &str) -> Page {
     let events = life(message);
     let width = events.iter().filter_map(|event| event.at.as_ref()).map(String::len).max().unwrap_or_default();
+    // The head has the last error already.
+    let once = |text: &str| match &message.last_error {
+        Some(error) => text.replace(&format!(": {error}"), ""),
+        None => text.to_owned(),
+    };
     let mut page = Page::default();
     for event in events {
-        page.fact(event.at.as_deref().unwrap_or("-"), width + 1, event.what);
+        page.fact(event.at.as_deref().unwrap_or("-"), width + 1, once(&event.what));
         if let Some(more) = event.more {
             page.fact("", width + 1, more);
         }
     }
-    page.fact("now", width + 1, now);
+    page.fact("now", width + 1, once(now));
     page
 }

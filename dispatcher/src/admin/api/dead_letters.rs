@@ -3,12 +3,16 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
-use outbox_schema::desk::{DeadGroup, DeadLetterFilter, DeadLetterPage, Purged, Redriven, Selection, Undone};
+use axum::response::Response;
+use outbox_schema::desk::{
+    DeadGroup, DeadLetterFilter, DeadLetterPage, EditedAll, Purged, Redriven, Selection, Undone,
+};
 
 use outbox_schema::{ByHand, Desk};
 
+use super::followed::{Wish, answer};
 use super::problem::Kind;
-use super::requests::{Authored, Body, ByClient, Filtered, Id, Page, Params, PurgeBody, RedriveBody};
+use super::requests::{Authored, Body, ByClient, EditAllBody, Filtered, Id, Page, Params, PurgeBody, RedriveBody};
 use super::{Answer, Office, Problem};
 
 /// Lists dead letters in pages, the most recently dead first.
@@ -54,35 +58,93 @@ pub(super) async fn groups_of(
 }
 
 /// Makes dead letters due again. Their attempts and their age start anew.
+///
+/// With `Accept: application/x-ndjson` the answer is lines while the redrive goes on: `{"progress": …}`, and at last
+/// `{"done": …}` or `{"problem": …}`.
 #[utoipa::path(post, path = "/api/v1/dead-letters/redrive", operation_id = "redrive_dead_letters", tag = "dead letters", params(ByClient), request_body = RedriveBody, responses(
     (status = 200, description = "What the redrive did. Its `audit_id` names it for an undo", body = Redriven),
     Problem,
 ))]
-pub(super) async fn redrive(State(office): State<Office>, Body(body): Body<RedriveBody>) -> Answer<Redriven> {
-    let pace = body.pace();
-    Ok(Json(office.database.redrive(&body.selection, pace, &body.author.into_author()).await?))
+pub(super) async fn redrive(
+    State(office): State<Office>,
+    wish: Wish,
+    Body(body): Body<RedriveBody>,
+) -> Result<Response, Problem> {
+    answer(wish, |follower| {
+        Box::pin(async move {
+            let (pace, author) = (body.pace(), body.author.into_author());
+            Ok(office.database.redrive_watched(&body.selection, pace, &author, &follower).await?)
+        })
+    })
+    .await
+}
+
+/// Makes the same change to dead letters: another target, other headers. Each gets a new idempotency key.
+///
+/// With `Accept: application/x-ndjson` the answer is lines while the edit goes on: `{"progress": …}`, and at last
+/// `{"done": …}` or `{"problem": …}`.
+#[utoipa::path(post, path = "/api/v1/dead-letters/edit", operation_id = "edit_dead_letters", tag = "dead letters", params(ByClient), request_body = EditAllBody, responses(
+    (status = 200, description = "What the edit did", body = EditedAll),
+    Problem,
+))]
+pub(super) async fn edit(
+    State(office): State<Office>,
+    wish: Wish,
+    Body(body): Body<EditAllBody>,
+) -> Result<Response, Problem> {
+    answer(wish, |follower| {
+        Box::pin(async move {
+            let author = body.author.into_author();
+            Ok(office.database.edit_all(&body.selection, &body.change, &author, &follower).await?)
+        })
+    })
+    .await
 }
 
 /// Deletes dead letters and their attempts. Only the audit remembers them.
+///
+/// With `Accept: application/x-ndjson` the answer is lines while the purge goes on: `{"progress": …}`, and at last
+/// `{"done": …}` or `{"problem": …}`.
 #[utoipa::path(post, path = "/api/v1/dead-letters/purge", operation_id = "purge_dead_letters", tag = "dead letters", params(ByClient), request_body = PurgeBody, responses(
     (status = 200, description = "What the purge did", body = Purged),
     Problem,
 ))]
-pub(super) async fn purge(State(office): State<Office>, Body(body): Body<PurgeBody>) -> Answer<Purged> {
-    Ok(Json(office.database.purge(&body.selection, &body.author.into_author()).await?))
+pub(super) async fn purge(
+    State(office): State<Office>,
+    wish: Wish,
+    Body(body): Body<PurgeBody>,
+) -> Result<Response, Problem> {
+    answer(wish, |follower| {
+        Box::pin(async move {
+            let author = body.author.into_author();
+            Ok(office.database.purge_watched(&body.selection, &author, &follower).await?)
+        })
+    })
+    .await
 }
 
 /// Undoes a redrive, for the messages that have not been claimed or attempted since.
 ///
-/// `id` is the `audit_id` of the redrive.
+/// `id` is the `audit_id` of the redrive. With `Accept: application/x-ndjson` the answer is lines while the undo goes on:
+/// `{"progress": …}`, and at last `{"done": …}` or `{"problem": …}`.
 #[utoipa::path(post, path = "/api/v1/redrives/{id}/undo", operation_id = "undo_redrive", tag = "dead letters", params(("id" = i64, Path), ByClient),
     request_body = Authored, responses(
     (status = 200, description = "What the undo did", body = Undone),
     Problem,
 ))]
-pub(super) async fn undo(State(office): State<Office>, Id(id): Id, Body(author): Body<Authored>) -> Answer<Undone> {
-    let done = office.database.undo(id, &author.into_author()).await?;
-    done.map(Json).ok_or_else(|| Problem::new(Kind::NotThere, format!("no redrive has the audit entry {id}")))
+pub(super) async fn undo(
+    State(office): State<Office>,
+    Id(id): Id,
+    wish: Wish,
+    Body(author): Body<Authored>,
+) -> Result<Response, Problem> {
+    answer(wish, move |follower| {
+        Box::pin(async move {
+            let done = office.database.undo_watched(id, &author.into_author(), &follower).await?;
+            done.ok_or_else(|| Problem::new(Kind::NotThere, format!("no redrive has the audit entry {id}")))
+        })
+    })
+    .await
 }
 
 /// The header that leads to the next page, <https://www.rfc-editor.org/rfc/rfc8288>. The address in it is relative,

@@ -3,6 +3,7 @@
 
 mod dead_letters;
 mod destinations;
+mod followed;
 mod invalid_targets;
 mod messages;
 mod overview;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use outbox_adapters::Lease;
+use outbox_schema::desk::Progress;
 use outbox_schema::{Database, Retention};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
@@ -25,11 +27,13 @@ use crate::doorbell::Doorbell;
 use crate::in_force::InForce;
 
 pub use destinations::DestinationQuery;
+pub(crate) use followed::Turn;
+pub use followed::{LINES, Line};
 pub use invalid_targets::InvalidTargetFilter;
 pub use problem::{Kind, Problem};
 pub use requests::{
-    Authored, ByKey, ClearBody, CountBody, EditBody, Page, PauseBody, PruneBody, PurgeBody, RedriveBody, kept_for,
-    pause_length,
+    Authored, ByKey, ClearBody, CountBody, EditAllBody, EditBody, Page, PauseBody, PruneBody, PurgeBody, RedriveBody,
+    kept_for, pause_length,
 };
 
 /// The path under which the whole API lies.
@@ -63,12 +67,12 @@ type Answer<T> = Result<Json<T>, Problem>;
     paths(
         overview::status, overview::replicas, overview::terms, wake::wake,
         messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::edit, messages::redrive,
-        dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive,
+        dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive, dead_letters::edit,
         dead_letters::purge, dead_letters::undo, prune::count, prune::prune,
         destinations::list, destinations::pause, destinations::resume,
         invalid_targets::list, invalid_targets::count, invalid_targets::clear,
     ),
-    components(schemas(Problem)),
+    components(schemas(Problem, Progress)),
     modifiers(&Bearer),
     security(("token" = []))
 )]
@@ -110,6 +114,7 @@ pub(crate) fn changes() -> Router<Office> {
         .route("/messages/{id}/edit", post(messages::edit))
         .route("/messages/{id}/redrive", post(messages::redrive))
         .route("/dead-letters/redrive", post(dead_letters::redrive))
+        .route("/dead-letters/edit", post(dead_letters::edit))
         .route("/dead-letters/purge", post(dead_letters::purge))
         .route("/prune", post(prune::prune))
         .route("/redrives/{id}/undo", post(dead_letters::undo))

@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use outbox_schema::Retention;
-use outbox_schema::desk::{Author, InvalidTargetSelection, Pace, Selection};
+use outbox_schema::desk::{Author, Change, InvalidTargetSelection, Pace, Selection};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -107,6 +107,19 @@ pub struct RedriveBody {
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub rate: Option<NonZeroU32>,
     /// The author of the redrive.
+    #[serde(default)]
+    pub author: Authored,
+}
+
+/// The dead letters to edit, and the change, the same for each.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditAllBody {
+    /// The dead letters to edit.
+    pub selection: Selection,
+    /// What changes in each. Payloads stay.
+    pub change: Change,
+    /// The author of the edit.
     #[serde(default)]
     pub author: Authored,
 }
@@ -225,7 +238,8 @@ pub fn kept_for(text: &str) -> Result<Option<Duration>, &'static str> {
     if text == NEVER {
         return Ok(None);
     }
-    humantime::parse_duration(text).map(Some).map_err(|_| "it must be a time with its unit, as 7d, or never")
+    let age = humantime::parse_duration(text).ok().filter(|_| text.contains(|c: char| c.is_alphabetic()));
+    age.map(Some).ok_or("it must be a time with its unit, as 7d, or never; 0s removes all, however young")
 }
 
 impl Page {
@@ -272,8 +286,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Path(id) = Path::<i64>::from_request_parts(parts, state).await?;
-        Ok(Self(id))
+        let Path(id) = Path::<String>::from_request_parts(parts, state).await?;
+        let wrong = |_| Problem::new(Kind::BadRequest, format!("{id:?} is not the id of a row, which is a number"));
+        id.parse().map(Self).map_err(wrong)
     }
 }
 

@@ -15,7 +15,7 @@ use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 
 use super::ListenError;
-use crate::admin::api::{Kind, Problem};
+use crate::admin::api::{Kind, Problem, Turn};
 use crate::config::is_on_loopback;
 use crate::in_force::InForce;
 
@@ -168,12 +168,15 @@ impl Patience {
     }
 }
 
-pub(super) async fn be_patient(State(patience): State<Patience>, request: Request, next: Next) -> Response {
+pub(super) async fn be_patient(State(patience): State<Patience>, mut request: Request, next: Next) -> Response {
     let Patience { limit, at_once } = patience;
     let changes = request.method() != Method::GET;
     let answer = async move {
         // The semaphore is never closed.
-        let _turn = at_once.acquire_owned().await;
+        let turn = at_once.acquire_owned().await.ok().map(|turn| Turn(Arc::new(turn)));
+        if let Some(turn) = &turn {
+            request.extensions_mut().insert(turn.clone());
+        }
         next.run(request).await
     };
     if changes {

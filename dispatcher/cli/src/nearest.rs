@@ -1,0 +1,90 @@
+//! What a filter that finds nothing may have meant: the nearest channel, destination or fingerprint that there is.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use outbox_dispatcher::configured::nearest;
+use outbox_schema::desk::{DeadLetterFilter, MessageFilter, Selection};
+use outbox_schema::{Desk, DeskError};
+
+use crate::session::OutboxAccess;
+
+/// The exit status of a change whose filter found nothing.
+pub(super) const NOTHING_MATCHED: u8 = 3;
+
+/// The end of a change by a selection that found `meant` dead letters.
+pub(super) fn ended(selection: &Selection, meant: u64, otherwise: ExitCode) -> ExitCode {
+    if meant == 0 && is_filtered(selection) { ExitCode::from(NOTHING_MATCHED) } else { otherwise }
+}
+
+fn is_filtered(selection: &Selection) -> bool {
+    match selection {
+        Selection::Ids(_) => false,
+        Selection::Filter(filter) => *filter != DeadLetterFilter::default(),
+    }
+}
+
+/// Says about a filter of messages that found nothing which of its names are unknown.
+pub(super) async fn of_messages(outbox: &OutboxAccess, filter: &MessageFilter) -> Result<Vec<String>, DeskError> {
+    let names =
+        Names { channel: filter.channel.as_deref(), destination: filter.destination.as_deref(), fingerprint: None };
+    names.unknown(outbox).await
+}
+
+/// The same about a selection of dead letters.
+pub(super) async fn of_dead_letters(outbox: &OutboxAccess, selection: &Selection) -> Result<Vec<String>, DeskError> {
+    let Selection::Filter(filter) = selection else { return Ok(Vec::new()) };
+    let names = Names {
+        channel: filter.channel.as_deref(),
+        destination: filter.destination.as_deref(),
+        fingerprint: filter.fingerprint.as_deref(),
+    };
+    names.unknown(outbox).await
+}
+
+/// The names in a filter that somebody may have misspelt.
+struct Names<'a> {
+    channel: Option<&'a str>,
+    destination: Option<&'a str>,
+    fingerprint: Option<&'a str>,
+}
+
+impl Names<'_> {
+    async fn unknown(&self, outbox: &OutboxAccess) -> Result<Vec<String>, DeskError> {
+        let mut said = Vec::new();
+        let desk = outbox.desk();
+        if self.channel.is_some() || self.fingerprint.is_some() {
+            let groups = desk.dead_groups(&Selection::Filter(DeadLetterFilter::default())).await?;
+            if let Some(name) = self.channel {
+                let mut known: BTreeSet<_> = outbox.channels().into_iter().collect();
+                known.extend(desk.vitals().await?.channels.into_iter().map(|channel| channel.channel));
+                known.extend(groups.iter().map(|group| group.channel.clone()));
+                said.extend(unknown("channel", name, &known));
+            }
+            if let Some(name) = self.fingerprint {
+                said.extend(unknown("fingerprint", name, &groups.into_iter().map(|group| group.fingerprint).collect()));
+            }
+        }
+        if let Some(name) = self.destination {
+            said.extend(unknown("destination", name, &destinations(desk.as_ref()).await?));
+        }
+        Ok(said)
+    }
+}
+
+/// The destinations that the outbox remembers, and those of its last dead letters.
+async fn destinations(desk: &dyn Desk) -> Result<BTreeSet<String>, DeskError> {
+    const LAST: u32 = 1_000;
+    let remembered = desk.destinations(true).await?.into_iter().map(|entry| entry.destination);
+    let dead = desk.dead_letters(&DeadLetterFilter::default(), None, LAST).await?.letters;
+    Ok(remembered.chain(dead.into_iter().map(|letter| letter.destination)).collect())
+}
+
+fn unknown(what: &str, name: &str, known: &BTreeSet<String>) -> Option<String> {
+    if known.contains(name) {
+        return None;
+    }
+    let meant = nearest(name, known.iter().map(String::as_str));
+    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+    Some(format!("no {what} {name:?} is known here{meant}"))
+}

@@ -1,0 +1,183 @@
+//! What a long change says on standard error while it goes on: first its number and what takes it back, then how far it is. Ctrl-C
+//! ends it after the present batch, and a second one at once.
+
+use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use outbox_dispatcher::text::{error_line, span};
+use outbox_schema::DeskError;
+use outbox_schema::desk::Progress;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// How often a change says how far it is.
+const EACH: Duration = Duration::from_secs(2);
+
+/// A change of no more messages than this is over before anybody asks.
+const SHORT: u64 = 200;
+
+/// The exit status of a program that SIGINT ended, as shells have it.
+const INTERRUPTED: u8 = 130;
+
+/// A long change, as its operator follows it.
+#[derive(Debug)]
+pub(super) struct LongChange {
+    /// `redrive`, for the first line.
+    name: &'static str,
+    /// `redriven`, for the lines after it.
+    done: &'static str,
+    /// What takes a change with this number back.
+    take_back: fn(i64) -> String,
+    state: Mutex<State>,
+    stopped: Arc<AtomicBool>,
+    at_once: CancellationToken,
+    rewrites: bool,
+}
+
+#[derive(Debug)]
+struct State {
+    began: Instant,
+    said: Instant,
+    last: Option<Progress>,
+    /// Whether the last line stands on the terminal, and is written over.
+    shown: bool,
+}
+
+impl LongChange {
+    /// Begins to follow a change. From here on Ctrl-C ends the change.
+    pub(super) fn new(name: &'static str, done: &'static str, take_back: fn(i64) -> String) -> Self {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let at_once = CancellationToken::new();
+        // Without a handler Ctrl-C ends the process, as it ever does.
+        if let Ok(interrupts) = signal(SignalKind::interrupt()) {
+            tokio::spawn(stop_on_interrupt(interrupts, stopped.clone(), at_once.clone()));
+        }
+        let now = Instant::now();
+        let state = Mutex::new(State { began: now, said: now, last: None, shown: false });
+        Self { name, done, take_back, state, stopped, at_once, rewrites: io::stderr().is_terminal() }
+    }
+
+    /// Tells the operator how far the change is, and the change whether to go on.
+    pub(super) fn tell(&self, progress: Progress) -> ControlFlow<()> {
+        if let Ok(mut state) = self.state.lock() {
+            let first = state.last.is_none();
+            state.last = Some(progress);
+            let long = progress.of.is_none_or(|of| of > SHORT);
+            if first && long {
+                let of = progress.of.map_or_else(String::new, |of| format!(" of {}", grouped(of)));
+                let back = (self.take_back)(progress.audit_id);
+                // A failure to report progress does not matter.
+                let _ = writeln!(io::stderr(), "{} {}{of}; {back}", self.name, progress.audit_id);
+            } else if !first && long && state.said.elapsed() >= EACH {
+                state.said = Instant::now();
+                self.say(&mut state, progress);
+            }
+        }
+        if self.stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn say(&self, state: &mut State, progress: Progress) {
+        let line = how_far(progress, self.done, state.began.elapsed());
+        let _ = if self.rewrites {
+            state.shown = true;
+            write!(io::stderr(), "\r\u{1b}[K{line}")
+        } else {
+            writeln!(io::stderr(), "{line}")
+        };
+    }
+
+    /// Waits for the change, and gives its result, with an exit status where it was stopped before its end. The status alone
+    /// where the change has no result: a replica that is left tells none.
+    pub(super) async fn through<T>(
+        &self,
+        change: impl Future<Output = Result<T, DeskError>>,
+    ) -> anyhow::Result<Result<(T, Option<ExitCode>), ExitCode>> {
+        let done = self.at_once.run_until_cancelled(change).await;
+        let stopped = self.end();
+        match (done, stopped) {
+            (None, code) => Ok(Err(code.unwrap_or(ExitCode::from(INTERRUPTED)))),
+            (Some(Err(error)), Some(code)) => {
+                error_line(&error.into());
+                Ok(Err(code))
+            }
+            (Some(done), stopped) => Ok(Ok((done?, stopped))),
+        }
+    }
+
+    /// Ends the report: nothing of it stays on the line that the result begins on. Gives the exit status of a change that was
+    /// stopped before it had come to all its messages.
+    fn end(&self) -> Option<ExitCode> {
+        let Ok(state) = self.state.lock() else { return None };
+        if state.shown {
+            let _ = write!(io::stderr(), "\r\u{1b}[K");
+        }
+        let last = state.last?;
+        let stopped = self.stopped.load(Ordering::Relaxed) && last.of.is_none_or(|of| last.done < of);
+        if !stopped {
+            return None;
+        }
+        let of = last.of.map_or_else(String::new, |of| format!(" of {}", grouped(of)));
+        let back = (self.take_back)(last.audit_id);
+        let _ = writeln!(io::stderr(), "stopped: {}{of} {}; {back}", grouped(last.changed), self.done);
+        Some(ExitCode::from(INTERRUPTED))
+    }
+}
+
+/// Asks the change to stop at the first Ctrl-C. The second one ends it where it is: its present batch is undone.
+async fn stop_on_interrupt(mut interrupts: Signal, stopped: Arc<AtomicBool>, at_once: CancellationToken) {
+    while interrupts.recv().await.is_some() {
+        if stopped.swap(true, Ordering::Relaxed) {
+            at_once.cancel();
+            return;
+        }
+        let _ = writeln!(io::stderr(), "\nstopping after this batch; again to stop at once");
+    }
+}
+
+fn how_far(progress: Progress, done: &str, since: Duration) -> String {
+    let Progress { of, done: come_to, .. } = progress;
+    let millis = since.as_millis().max(1);
+    let rate = u128::from(come_to) * 1_000 / millis;
+    let mut text = grouped(come_to);
+    if let Some(of) = of {
+        text = format!("{text} of {}", grouped(of));
+    }
+    text = format!("{text} {done}, {rate}/s");
+    if let Some(left) = of.map(|of| u128::from(of.saturating_sub(come_to)) * millis / u128::from(come_to.max(1))) {
+        text = format!("{text}, {} left", span(i64::try_from(left).unwrap_or(i64::MAX)));
+    }
+    text
+}
+
+/// A number with a comma after each three digits from the right.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_far_a_change_is_comes_with_its_rate_and_the_time_left() {
+        let progress = Progress { audit_id: 7, of: Some(20_000), done: 5_000, changed: 5_000 };
+        assert_eq!(
+            how_far(progress, "redriven", Duration::from_secs(10)),
+            "5,000 of 20,000 redriven, 500/s, 30.0s left"
+        );
+        let unknown = Progress { of: None, ..progress };
+        assert_eq!(how_far(unknown, "removed", Duration::from_secs(10)), "5,000 removed, 500/s");
+    }
+}

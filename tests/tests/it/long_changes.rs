@@ -1,0 +1,114 @@
+//! Changes of many dead letters: what is said while they go on, how they are stopped, and that an edit goes in batches.
+
+use std::process::Stdio;
+
+use outbox_schema::Dialect;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::time::timeout;
+
+use crate::outboxes::{self, Outbox};
+use crate::program::{HTTP, PATIENCE, Program};
+
+/// Rows of one statement: no database lets a statement count much further by itself.
+const ROWS: u32 = 900;
+
+/// Makes this many times [`ROWS`] dead letters of one cause.
+async fn dead_letters(outbox: &Outbox, times: u32) {
+    let now = match outbox.dialect() {
+        Dialect::Postgres => "now()",
+        Dialect::MySql => "UTC_TIMESTAMP(6)",
+        Dialect::Sqlite => "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)",
+    };
+    let numbers = format!("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {ROWS})");
+    let into = "INSERT INTO outbox (channel, target, payload, status, dead_reason, revision, attempts, last_status_code, \
+                error_hash, first_attempt_at, finished_at)";
+    let select = format!(
+        "SELECT 'http', 'https://shop.example/hook', '{{}}', 'DEAD', 'permanent', 1, 1, 404, 'aaaaaaaaaaaa', {now}, {now} FROM n"
+    );
+    let insert = match outbox.dialect() {
+        Dialect::MySql => format!("{into} {numbers} {select}"),
+        Dialect::Postgres | Dialect::Sqlite => format!("{numbers} {into} {select}"),
+    };
+    for _ in 0..times {
+        outbox.sql(&insert).await;
+    }
+}
+
+async fn count(outbox: &Outbox, what: &str) -> i64 {
+    outbox.number(&format!("SELECT count(*) FROM {what}")).await
+}
+
+#[tokio::test]
+async fn an_edit_of_many_goes_in_batches_under_one_number_and_a_second_one_changes_nothing() {
+    for outbox in outboxes::each().await {
+        dead_letters(&outbox, 1).await;
+        let program = Program::new(&outbox.test.url, HTTP);
+        let change = ["dead-letters", "edit", "--reason", "permanent", "--move-target"];
+        let moved = [&change[..], &["https://shop.example/=https://new.example/", "--yes", "--json"]].concat();
+        let ran = program.run(&moved).await;
+        assert!(ran.stderr.contains(" of 900; the audit keeps what is overwritten"), "{}", ran.stderr);
+        let done = ran.json();
+        assert_eq!((&done["edited"], &done["unchanged"], &done["meant"]), (&900.into(), &0.into(), &900.into()));
+        let part = format!("outbox_audit WHERE action = 'edit' AND part_of = {}", done["audit_id"]);
+        assert_eq!(count(&outbox, &part).await, 900);
+        assert_eq!(count(&outbox, "outbox WHERE target = 'https://new.example/hook' AND revision = 2").await, 900);
+        let keys = outbox.number("SELECT count(DISTINCT idempotency_key) FROM outbox").await;
+        assert_eq!(keys, 900);
+        let again = [&change[..], &["https://shop.example/=https://old.example/", "--yes", "--json"]].concat();
+        let done = program.run(&again).await.json();
+        assert_eq!((&done["edited"], &done["unchanged"]), (&0.into(), &900.into()));
+    }
+}
+
+/// Runs a command, stops it with Ctrl-C once its first line is there, and gives its exit status and what it said.
+async fn stopped(program: &Program, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut child = program.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut first = String::new();
+    timeout(PATIENCE, said.read_line(&mut first)).await.unwrap().unwrap();
+    let pid = Pid::from_raw(child.id().unwrap().cast_signed()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    let mut rest = String::new();
+    timeout(PATIENCE, said.read_to_string(&mut rest)).await.unwrap().unwrap();
+    (child.wait().await.unwrap().code(), first, rest)
+}
+
+#[tokio::test]
+async fn a_redrive_begins_with_its_number_and_ctrl_c_says_what_was_done() {
+    for outbox in outboxes::each().await {
+        dead_letters(&outbox, 5).await;
+        let program = Program::new(&outbox.test.url, HTTP);
+        let redrive = ["dead-letters", "redrive", "--all", "--rate", "1/s"];
+        let (code, first, rest) = stopped(&program, &redrive).await;
+        assert!(first.contains(" of 4,500; take back: outbox dead-letters undo "), "{first}");
+        assert_eq!(code, Some(130), "{rest}");
+        assert!(rest.contains("stopping after this batch") && rest.contains("stopped: "), "{rest}");
+        let redriven = count(&outbox, "outbox WHERE status = 'PENDING'").await;
+        assert!(redriven < 4_500, "{redriven} were redriven");
+        let number = first.trim().rsplit(' ').next().unwrap();
+        let undone = program.run(&["dead-letters", "undo", number]).await.done();
+        assert!(undone.starts_with(&format!("{redriven} returned")), "{undone}");
+        assert_eq!(count(&outbox, "outbox WHERE status = 'DEAD'").await, 4_500);
+    }
+}
+
+#[tokio::test]
+async fn a_replica_tells_how_far_a_change_is_and_ends_it_for_a_client_that_goes() {
+    for outbox in outboxes::each().await {
+        dead_letters(&outbox, 5).await;
+        let program = Program::new(&outbox.test.url, HTTP);
+        let mut replica = program.start();
+        let url = replica.listener().await;
+        let redrive = ["--url", &url, "dead-letters", "redrive", "--all", "--rate", "1/s"];
+        let (code, first, rest) = stopped(&program, &redrive).await;
+        assert!(first.contains(" of 4,500; take back: outbox dead-letters undo "), "{first}");
+        assert_eq!(code, Some(130), "{rest}");
+        let purge = ["--url", &url, "dead-letters", "purge", "--reason", "permanent", "--yes", "--json"];
+        let ran = program.run(&purge).await;
+        assert!(ran.stderr.contains("; nothing takes this back"), "{}", ran.stderr);
+        let left = ran.json()["purged"].as_i64().unwrap();
+        let redriven = count(&outbox, "outbox_audit WHERE action = 'redrive' AND part_of IS NOT NULL").await;
+        assert!(redriven < 4_500 && redriven + left >= 4_500, "{redriven} redriven, {left} deleted");
+    }
+}
