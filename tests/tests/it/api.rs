@@ -306,7 +306,7 @@ async fn who_may_not_is_told_what_is_missing() {
         assert!(error.contains(said) && !error.contains("s3cret"), "{error}");
     }
     let misused = stage.program.run(&["--url", &stage.url, "migrate"]).await.misused();
-    assert!(misused.contains("--url is for status"), "{misused}");
+    assert!(misused.contains("takes no --url: it is for status"), "{misused}");
     let (code, log) = stage.replica.stop(Signal::TERM).await;
     assert_eq!(code, Some(0));
     assert!(!log.contains("s3cret"), "{log}");
