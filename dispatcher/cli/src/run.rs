@@ -99,10 +99,7 @@ async fn dispatch(
     // A SIGHUP that comes before the replica is ready is answered once the replica is ready.
     let hang_ups = signal(SignalKind::hangup())?;
     tell_of_default_database(&config);
-    let (shutdown, at_once) = (CancellationToken::new(), CancellationToken::new());
-    let at_work = Arc::<OnceLock<Handle>>::default();
-    let drain_timeout = config.dispatch.drain_timeout;
-    tokio::spawn(stop_on_signals(shutdown.clone(), at_once.clone(), at_work.clone(), drain_timeout));
+    let Signals { shutdown, at_once, at_work } = Signals::heeded(config.dispatch.drain_timeout);
     let tokens = InForce::new(wiring::tokens(&config));
     let listener = wire.spawn(Listener::bind(config.admin.listen, tokens.clone())).await??;
     let listening_on = listener.address();
@@ -190,11 +187,7 @@ async fn dispatch(
     tokio::spawn(reload.at_each(hang_ups));
     let drained = at_once.run_until_cancelled(dispatcher.run(shutdown)).await;
     stopped(drained);
-    let code = if args.until_empty {
-        emptied(&database, &instance, began, args.fail_on_dead).await
-    } else {
-        ExitCode::SUCCESS
-    };
+    let code = emptied(&database, &instance, began, args).await;
     stop_listening.cancel();
     let closing = async {
         let _ = tokio::join!(listening, present);
@@ -204,8 +197,12 @@ async fn dispatch(
     Ok((metrics, code))
 }
 
-/// Says what became of the messages. Gives the exit status.
-async fn emptied(database: &Database, instance: &str, began: Instant, fail_on_dead: bool) -> ExitCode {
+/// Says what became of the messages, where the replica was to end once there are none. Gives the exit status.
+async fn emptied(database: &Database, instance: &str, began: Instant, args: &RunArgs) -> ExitCode {
+    let RunArgs { until_empty, fail_on_dead, .. } = *args;
+    if !until_empty {
+        return ExitCode::SUCCESS;
+    }
     match Emptied::since(database, instance, began).await {
         Ok(emptied) => {
             tracing::info!("run.emptied: {}", emptied.sentence());
@@ -298,6 +295,27 @@ fn numbers(config: &Config, args: &RunArgs) -> Settings {
             hinted: dispatch.wakeup != Wakeup::Off && config.database.dialect != Dialect::Sqlite,
             until_empty: args.until_empty,
         },
+    }
+}
+
+/// What signals ask of a replica.
+#[derive(Default)]
+struct Signals {
+    /// To claim no more, and to finish what is in flight.
+    shutdown: CancellationToken,
+    /// To end without waiting for that.
+    at_once: CancellationToken,
+    /// The dispatcher, once there is one.
+    at_work: Arc<OnceLock<Handle>>,
+}
+
+impl Signals {
+    /// Signals are heeded from now on.
+    fn heeded(drain_timeout: Duration) -> Self {
+        let signals = Self::default();
+        let Self { shutdown, at_once, at_work } = &signals;
+        tokio::spawn(stop_on_signals(shutdown.clone(), at_once.clone(), at_work.clone(), drain_timeout));
+        signals
     }
 }
 
