@@ -62,6 +62,7 @@ impl Presence {
         // A term that does not yet say what it runs by.
         let mut began: Option<TermId> = None;
         loop {
+            self.metrics.runs_by(&self.runs_by.current());
             let counted = counts.until(Instant::now(), self.metrics.tally.counts());
             match self.write(counted, began.as_ref()).await {
                 Ok(replicas) => {

@@ -16,6 +16,7 @@ use opentelemetry_otlp::MetricExporter;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkError;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
+use outbox_schema::desk::RunsBy;
 use outbox_schema::retention::Pruned;
 use outbox_schema::{InDoubtPolicy, Shard, Status, TermEnd};
 use prometheus::TextEncoder;
@@ -181,6 +182,12 @@ impl Metrics {
     /// Shows the answer of `/readyz`.
     pub fn ready(&self, ready: bool) {
         self.observed.ready(ready);
+    }
+
+    /// Shows what this process runs by.
+    pub fn runs_by(&self, runs_by: &RunsBy) {
+        let lease = if runs_by.lease_store == "table" { "table" } else { "redis" };
+        self.observed.settings(runs_by.settings_hash(), lease);
     }
 
     /// The database's last answer. None where it could not be asked: its numbers are then left out, and no old ones are

@@ -45,11 +45,15 @@ pub enum Name {
     RetentionLag,
     /// Whether the fleet does its work, as this process sees it.
     Ready,
+    /// The version of this program.
+    BuildInfo,
+    /// The settings that all replicas must share.
+    SettingsInfo,
 }
 
 impl Name {
     /// All metrics.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Attempts,
         Self::AttemptDuration,
         Self::DeliveryLatency,
@@ -71,6 +75,8 @@ impl Name {
         Self::Pruned,
         Self::RetentionLag,
         Self::Ready,
+        Self::BuildInfo,
+        Self::SettingsInfo,
     ];
 
     /// The name in Prometheus and OTLP.
@@ -97,6 +103,8 @@ impl Name {
             Self::Pruned => "outbox_pruned_total",
             Self::RetentionLag => "outbox_retention_lag_seconds",
             Self::Ready => "outbox_ready",
+            Self::BuildInfo => "outbox_build_info",
+            Self::SettingsInfo => "outbox_settings_info",
         }
     }
 
@@ -128,6 +136,8 @@ impl Name {
                 "While this process leads: for how long at most a message has been past its retention and not removed."
             }
             Self::Ready => "1 while /readyz of this process says that the fleet does its work, else 0.",
+            Self::BuildInfo => "1; the label says which version this process is of.",
+            Self::SettingsInfo => "1; the labels have the hash of the settings that all replicas must share, and the kind of lease store.",
         }
     }
 }

@@ -29,6 +29,8 @@ struct State {
     vitals: Option<(Instant, Arc<Vitals>)>,
     retention_behind: Option<(Instant, Duration)>,
     ready: Option<(Instant, bool)>,
+    /// The hash of the shared settings, and the kind of the lease store.
+    settings: Option<(String, &'static str)>,
 }
 
 impl Observed {
@@ -40,6 +42,8 @@ impl Observed {
         observed.gauge(meter, Name::DestinationPaused, Self::show_paused);
         observed.gauge(meter, Name::Messages, Self::show_messages);
         observed.gauge(meter, Name::Ready, Self::show_ready);
+        observed.gauge(meter, Name::BuildInfo, Self::show_build);
+        observed.gauge(meter, Name::SettingsInfo, Self::show_settings);
         observed.seconds(meter, Name::RetentionLag, Self::show_retention_behind);
         observed.seconds(meter, Name::Trusted, Self::show_trusted);
         observed.seconds(meter, Name::Lag, Self::show_lag);
@@ -78,6 +82,20 @@ impl Observed {
 
     pub(super) fn ready(&self, ready: bool) {
         self.state().ready = Some((Instant::now(), ready));
+    }
+
+    pub(super) fn settings(&self, hash: String, lease: &'static str) {
+        self.state().settings = Some((hash, lease));
+    }
+
+    fn show_build(&self, build: &dyn AsyncInstrument<i64>) {
+        build.observe(1, &[KeyValue::new("version", env!("CARGO_PKG_VERSION"))]);
+    }
+
+    fn show_settings(&self, settings: &dyn AsyncInstrument<i64>) {
+        if let Some((hash, lease)) = &self.state().settings {
+            settings.observe(1, &[KeyValue::new("hash", hash.clone()), KeyValue::new("lease", *lease)]);
+        }
     }
 
     // Only the poller removes messages, so only it can be behind. Its last number may have grown since.

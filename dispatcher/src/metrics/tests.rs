@@ -35,6 +35,7 @@ fn touch_everything(metrics: &Metrics) {
     metrics.pruned(Pruned { success: 3, dead: 0 });
     metrics.retention_behind(Duration::from_hours(2));
     metrics.ready(true);
+    metrics.runs_by(&RunsBy { lease_store: "redis://cache".to_owned(), ..RunsBy::default() });
     let rows =
         ChannelVitals { channel: "http".to_owned(), pending: 9, due: 4, deferred: 0, dead: 1, lag_ms: Some(2000) };
     let loaded = TenantVitals { channel: "http".to_owned(), tenant: "acme".to_owned(), due: 300, lag_ms: Some(1000) };
@@ -189,4 +190,16 @@ fn every_metric_is_on_its_page_in_the_words_of_its_help() {
         let line = page.lines().find(|line| line.starts_with(&format!("| `{}` |", name.as_str())));
         assert!(line.is_some_and(|line| line.ends_with(&format!("| {} |", name.help()))), "{name:?}: {line:?}");
     }
+}
+
+#[test]
+fn a_process_shows_its_version_and_the_hash_of_its_settings() {
+    let metrics = metrics();
+    let by = RunsBy { lease_store: "redis://cache".to_owned(), ..RunsBy::default() };
+    metrics.runs_by(&by);
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(lines(&metrics, "outbox_build_info"), [format!("outbox_build_info{{version=\"{version}\"}} 1")]);
+    let hash = by.settings_hash();
+    let shown = format!("outbox_settings_info{{hash=\"{hash}\",lease=\"redis\"}} 1");
+    assert_eq!(lines(&metrics, "outbox_settings_info"), [shown]);
 }

@@ -138,6 +138,7 @@ impl Dispatcher {
                 metrics: metrics.clone(),
                 campaigned: false,
                 stands_back: false,
+                fenced: 0,
             },
             settling: Arc::new(Settling {
                 store: store.clone(),

@@ -49,6 +49,8 @@ pub struct Leadership {
     pub campaigned: bool,
     /// Whether its last term ended by a failure of its own: then the others go first.
     pub stands_back: bool,
+    /// How many of its last terms in a row were fenced.
+    pub fenced: u32,
 }
 
 /// How often a candidate asks for the lease, before jitter: a crash costs at most the ttl and this.
@@ -94,8 +96,21 @@ impl Leadership {
             None => tracing::warn!(epoch = %term.id.epoch, limit = ?FAREWELL_LIMIT, "term.end_not_recorded"),
         }
         self.stands_back = is_own_failure(why);
+        self.note_fenced(term, why);
         self.give_up_lease(&term.id.holder).await;
         self.metrics.term_ended(term.id.shard, why);
+    }
+
+    /// Two pollers at once for a moment can be. Twice in a row, the lease does not keep them apart.
+    fn note_fenced(&mut self, term: &Term, why: TermEnd) {
+        self.fenced = if why == TermEnd::Fenced { self.fenced + 1 } else { 0 };
+        if self.fenced >= 2 {
+            tracing::warn!(
+                shard = %term.id.shard, epoch = %term.id.epoch, in_a_row = self.fenced,
+                "term.fenced_again: another replica begins terms while this one holds the lease; has every replica the same \
+                 lease.url? `outbox replicas` says"
+            );
+        }
     }
 
     /// Asks for the lease until it is won: at once, at each release, and every campaign interval. Gives the

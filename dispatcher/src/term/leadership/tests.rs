@@ -57,6 +57,7 @@ pub(super) fn leadership(
         metrics: metrics(),
         campaigned: false,
         stands_back: false,
+        fenced: 0,
     }
 }
 
@@ -221,4 +222,17 @@ async fn a_term_that_the_database_refuses_is_fenced() {
     settling.begin(&term);
     term.ended().await;
     assert_eq!((term.end_reason(), term.gate.is_open()), (Some(TermEnd::Fenced), false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_that_is_fenced_once_is_an_accident_and_twice_in_a_row_a_fault_of_the_lease() {
+    let mut stage = stage(Duration::from_hours(1), vec![AT_ONCE], Duration::ZERO);
+    for (end, in_a_row) in
+        [(TermEnd::Fenced, 1), (TermEnd::Interval, 0), (TermEnd::Fenced, 1), (TermEnd::Fenced, 2), (TermEnd::Lost, 0)]
+    {
+        let term = stage.term().await;
+        term.end(end);
+        stage.leadership.hand_over(&term).await;
+        assert_eq!(stage.leadership.fenced, in_a_row, "{end:?}");
+    }
 }
