@@ -1,5 +1,6 @@
 //! The command line. Exit status: 0 done, 1 failed, 2 wrong usage or settings, 3 a change whose filter found nothing.
 
+mod audit;
 mod bench;
 mod channels;
 mod check;
@@ -55,8 +56,8 @@ const GLOBAL: &str = "Global options";
 const LAST: usize = 1_000;
 
 /// The commands that can ask a replica instead of the database. The others neither show `--url` nor take it.
-const ASK_REPLICAS: [&str; 8] =
-    ["status", "replicas", "messages", "dead-letters", "destinations", "invalid-targets", "prune", "health"];
+const ASK_REPLICAS: [&str; 9] =
+    ["status", "replicas", "audit", "messages", "dead-letters", "destinations", "invalid-targets", "prune", "health"];
 
 #[derive(Debug, Clone, Args)]
 struct Global {
@@ -87,6 +88,9 @@ enum Command {
     Status(status::StatusArgs),
     /// Which replicas run, who polls, and whose settings differ.
     Replicas(replicas::ReplicasArgs),
+    /// What people did by hand: who, what and why.
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
     /// List, show, explain and cancel messages.
     #[command(subcommand)]
     Messages(messages::MessagesCommand),
@@ -169,6 +173,7 @@ fn execute(cli: Cli, name: &str) -> anyhow::Result<ExitCode> {
             Command::Enqueue(args) => enqueue::enqueue(settings(&global)?, args).await,
             Command::Status(args) => status::status(settings(&global)?, url, &args).await,
             Command::Replicas(args) => replicas::replicas(settings(&global)?, url, &args).await,
+            Command::Audit(command) => audit::audit(settings(&global)?, url, command).await,
             Command::Messages(command) => messages::messages(settings(&global)?, url, command).await,
             Command::DeadLetters(command) => dead_letters::dead_letters(settings(&global)?, url, command).await,
             Command::Destinations(command) => destinations::destinations(settings(&global)?, url, command).await,

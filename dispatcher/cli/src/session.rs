@@ -214,8 +214,14 @@ pub(super) struct AuthorArgs {
 impl AuthorArgs {
     pub(super) fn into_author(self) -> Author {
         let of_system = || ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-        let who = self.by.or_else(of_system).filter(|name| !name.is_empty());
-        let who = who.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()));
+        let named = self.by.or_else(of_system).filter(|name| !name.is_empty());
+        let who = named.unwrap_or_else(|| {
+            let who = format!("uid {}", rustix::process::getuid().as_raw());
+            text::warning(&format!(
+                "the audit will say `{who}`, which is everybody in this container: say --by NAME, or set USER"
+            ));
+            who
+        });
         Author { who, why: self.why }
     }
 }

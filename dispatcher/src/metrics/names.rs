@@ -137,7 +137,9 @@ impl Name {
             }
             Self::Ready => "1 while /readyz of this process says that the fleet does its work, else 0.",
             Self::BuildInfo => "1; the label says which version this process is of.",
-            Self::SettingsInfo => "1; the labels have the hash of the settings that all replicas must share, and the kind of lease store.",
+            Self::SettingsInfo => {
+                "1; the labels have the hash of the settings that all replicas must share, and the kind of lease store."
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! `sql.rs`, `wire.rs`, `destination/` and `retention/`.
 
 mod answers;
+mod audits;
 mod by_hand;
 mod change;
 mod database;
@@ -35,6 +36,7 @@ use crate::sql::lacks_rights;
 use crate::words::{said, words};
 
 pub use answers::{Cancelled, Edited, EditedAll, Left, Purged, Redriven, Refusal, Skipped, Undone};
+pub use audits::{AuditFilter, AuditPage, ListedAudit};
 pub use change::{Change, HeadersBefore, MoveTarget, Unfit};
 pub use dead::GROUPS;
 pub use destinations::{DestinationEntry, HeldUp, Paused, Resumed};

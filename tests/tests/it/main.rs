@@ -4,6 +4,7 @@
 
 mod alerts;
 mod api;
+mod audit;
 mod away;
 mod bad_input;
 mod bench;

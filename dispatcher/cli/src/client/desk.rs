@@ -14,11 +14,11 @@ use outbox_dispatcher::admin::api::{ByKey, CountBody, DestinationQuery, InvalidT
 
 /// A filter, and the page of the findings to return.
 #[derive(Serialize)]
-struct Filtered<'a, F> {
+pub(super) struct Filtered<'a, F> {
     #[serde(flatten)]
-    filter: &'a F,
+    pub(super) filter: &'a F,
     #[serde(flatten)]
-    page: Page,
+    pub(super) page: Page,
 }
 
 #[async_trait]

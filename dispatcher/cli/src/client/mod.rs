@@ -7,13 +7,15 @@ mod follow;
 use std::time::Duration;
 
 use outbox_adapters::http::CLIENT_HEADER;
+use outbox_schema::desk::{AuditFilter, AuditPage};
 use outbox_schema::{DeskError, MessageId};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use outbox_dispatcher::admin::api::{Kind, PREFIX, Problem};
+use desk::Filtered;
+use outbox_dispatcher::admin::api::{Kind, PREFIX, Page, Problem};
 use outbox_dispatcher::explain::Explanation;
 use outbox_dispatcher::health::replicas::ReplicaStatus;
 use outbox_dispatcher::health::status::Status;
@@ -152,6 +154,17 @@ impl Replica {
     /// The replicas of the outbox.
     pub(crate) async fn replicas(&self) -> Result<Vec<ReplicaStatus>, DeskError> {
         Ok(self.ask("replicas", &()).await?)
+    }
+
+    /// A page of the audit.
+    pub(crate) async fn audits(
+        &self,
+        filter: AuditFilter,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<AuditPage, DeskError> {
+        let page = Page { after: after.map(|id| id.to_string()), limit: Some(limit) };
+        Ok(self.ask("audit", &Filtered { filter: &filter, page }).await?)
     }
 
     /// Explains why a message has not been sent and why it was sent twice, by the replica's settings.

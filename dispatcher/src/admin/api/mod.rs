@@ -1,6 +1,7 @@
 //! The admin API, `/api/v1` on `admin.listen`: the questions and changes of the command line, over HTTP. OpenAPI
 //! describes it at `/api/v1/openapi.json`. Problems have the form of RFC 9457.
 
+mod audit;
 mod dead_letters;
 mod destinations;
 mod followed;
@@ -65,7 +66,7 @@ type Answer<T> = Result<Json<T>, Problem>;
                        pages: pass the `next` of a page as `after` to get the following page. Every change is audited."
     ),
     paths(
-        overview::status, overview::replicas, overview::terms, wake::wake,
+        overview::status, overview::replicas, overview::terms, audit::list, wake::wake,
         messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::edit, messages::redrive,
         dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive, dead_letters::edit,
         dead_letters::purge, dead_letters::undo, prune::count, prune::prune,
@@ -94,6 +95,7 @@ pub(crate) fn questions() -> Router<Office> {
         .route("/status", get(overview::status))
         .route("/replicas", get(overview::replicas))
         .route("/terms", get(overview::terms))
+        .route("/audit", get(audit::list))
         .route("/messages", get(messages::list))
         .route("/messages/{id}/explain", get(messages::explain))
         .route("/messages/by-key", get(messages::by_key))

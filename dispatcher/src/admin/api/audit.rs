@@ -1,0 +1,27 @@
+//! The audit: what people did by hand.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri};
+use outbox_schema::desk::{AuditFilter, AuditPage};
+
+use super::dead_letters::link;
+use super::requests::{Filtered, Page};
+use super::{Office, Problem};
+
+/// Lists what people did by hand in pages, the newest first.
+///
+/// Without a message, one page looks at 100,000 entries at most.
+#[utoipa::path(get, path = "/api/v1/audit", operation_id = "list_audit", tag = "status", params(AuditFilter, Page), responses(
+    (status = 200, description = "A page. `Link` with `rel=\"next\"` leads to the next page", body = AuditPage,
+     headers(("link" = String, description = "RFC 8288"))),
+    Problem,
+))]
+pub(super) async fn list(
+    State(office): State<Office>,
+    uri: Uri,
+    Filtered { filter, page }: Filtered<AuditFilter>,
+) -> Result<(HeaderMap, Json<AuditPage>), Problem> {
+    let audit = office.database.audits(filter, page.cursor()?, page.size()?).await?;
+    Ok((link(&uri, audit.next.as_ref()), Json(audit)))
+}

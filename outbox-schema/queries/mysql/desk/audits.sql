@@ -1,0 +1,10 @@
+-- Of the newest entries below an id, those that are meant, the newest first. Entries of one message of an operation are left out
+-- unless the message is named.
+SELECT a.id, DATE_FORMAT(a.at, '%Y-%m-%dT%H:%i:%s.%fZ') AS at, a.who, a.action,
+       coalesce(a.why, whole.why) AS why, CAST(a.details AS CHAR) AS details, a.part_of, a.message_id
+FROM (SELECT * FROM outbox_audit l WHERE (?1 IS NULL OR l.message_id = ?1) AND (?2 IS NULL OR l.id < ?2)
+      ORDER BY l.id DESC LIMIT ?3) a
+LEFT JOIN outbox_audit whole ON whole.id = a.part_of
+WHERE (?1 IS NOT NULL OR a.part_of IS NULL)
+  AND (?4 IS NULL OR a.at >= TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?4 MICROSECOND)
+ORDER BY a.id DESC LIMIT ?5

@@ -1,0 +1,92 @@
+//! The audit as a list: what people did by hand, the newest first.
+
+use serde::{Deserialize, Serialize};
+use sqlx::FromRow;
+
+use super::dead::now_us;
+use super::statements::{AUDITS, AUDITS_END};
+use super::{AuditEntry, DeskError, Moment};
+use crate::sql::{AnyTransaction, Value, while_doing};
+use crate::{Database, MessageId};
+
+/// The most entries that one page looks at. An operation on many messages has an entry for each.
+const LOOKED_AT: i64 = 100_000;
+
+/// A filter of the audit. An entry must meet all conditions that are given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[serde(deny_unknown_fields)]
+pub struct AuditFilter {
+    /// The id of a message: all that was done to it, as a part of an operation too. Without it, operations are listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<i64>,
+    /// Only entries made at this moment or later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "2h"))]
+    pub since: Option<Moment>,
+}
+
+/// An entry of the audit, and the message that it is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, FromRow)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ListedAudit {
+    /// The entry.
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub entry: AuditEntry,
+    /// The message. None for an operation on many, and for a destination.
+    pub message_id: Option<i64>,
+}
+
+/// A page of the audit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AuditPage {
+    /// The entries, the newest first.
+    pub entries: Vec<ListedAudit>,
+    /// The `after` of the next page, which has lower ids. None on the last page.
+    pub next: Option<i64>,
+}
+
+impl Database {
+    /// What people did by hand, the newest first: at most `limit` entries, with ids below `after`. Without a message one
+    /// page looks at 100,000 entries at most, and says where it stopped.
+    pub async fn audits(&self, filter: AuditFilter, after: Option<i64>, limit: u32) -> Result<AuditPage, DeskError> {
+        page(self, filter, after, limit).await.map_err(while_doing("reading the audit"))
+    }
+}
+
+async fn page(database: &Database, filter: AuditFilter, after: Option<i64>, limit: u32) -> sqlx::Result<AuditPage> {
+    let mut transaction = AnyTransaction::to_read(database).await?;
+    let mut connection = transaction.connection();
+    let since = match filter.since {
+        Some(moment) => Some(moment.in_us(now_us(&mut connection).await?)),
+        None => None,
+    };
+    let after = Value::Number(after);
+    // One more than the limit tells whether there is a next page.
+    let most = i64::from(limit) + 1;
+    let values = [Value::Number(filter.message), after, LOOKED_AT.into(), Value::Number(since), most.into()];
+    let mut entries: Vec<ListedAudit> = connection.rows(&AUDITS, &values).await?;
+    let more = entries.len() > limit as usize;
+    entries.truncate(limit as usize);
+    let next = if more {
+        entries.last().map(|last| last.entry.id)
+    } else if filter.message.is_none() {
+        // None where fewer entries were there to be looked at.
+        let end: Vec<(i64,)> = connection.rows(&AUDITS_END, &[after, (LOOKED_AT - 1).into()]).await?;
+        end.first().map(|(id,)| *id)
+    } else {
+        None
+    };
+    transaction.commit().await?;
+    Ok(AuditPage { entries, next })
+}
+
+impl AuditFilter {
+    /// The filter for what was done to one message.
+    pub fn of(message: MessageId) -> Self {
+        Self { message: Some(message.0), ..Self::default() }
+    }
+}
