@@ -42,7 +42,7 @@ impl Observed {
         observed.gauge(meter, Name::DestinationPaused, Self::show_paused);
         observed.gauge(meter, Name::Messages, Self::show_messages);
         observed.gauge(meter, Name::Ready, Self::show_ready);
-        observed.gauge(meter, Name::BuildInfo, Self::show_build);
+        observed.gauge(meter, Name::BuildInfo, |_, build| Self::show_build(build));
         observed.gauge(meter, Name::SettingsInfo, Self::show_settings);
         observed.seconds(meter, Name::RetentionLag, Self::show_retention_behind);
         observed.seconds(meter, Name::Trusted, Self::show_trusted);
@@ -88,7 +88,7 @@ impl Observed {
         self.state().settings = Some((hash, lease));
     }
 
-    fn show_build(&self, build: &dyn AsyncInstrument<i64>) {
+    fn show_build(build: &dyn AsyncInstrument<i64>) {
         build.observe(1, &[KeyValue::new("version", env!("CARGO_PKG_VERSION"))]);
     }
 

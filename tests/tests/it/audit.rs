@@ -19,9 +19,11 @@ async fn the_audit_lists_operations_and_of_a_message_all_that_was_done_to_it() {
 
         let text = program.run(&["audit", "list"]).await.done();
         let [pause, redrive, cancel] = &text.lines().skip(1).collect::<Vec<_>>()[..] else { panic!("{text}") };
-        for (line, who, what, why) in
-            [(pause, "eve", "pause", "a deploy"), (redrive, "bob", "redrive", "it was right"), (cancel, "ada", "cancel", "by mistake")]
-        {
+        for (line, who, what, why) in [
+            (pause, "eve", "pause", "a deploy"),
+            (redrive, "bob", "redrive", "it was right"),
+            (cancel, "ada", "cancel", "by mistake"),
+        ] {
             assert!([who, what, why].iter().all(|word| line.contains(&format!("  {word}"))), "{text}");
         }
         let operation = redrive.split(' ').next().unwrap();
