@@ -210,6 +210,7 @@ async fn what_waits_is_sent_also_while_nobody_leads() {
         .env("OUTBOX_TELEMETRY__OTLP_ENDPOINT", collector.start().await)
         .env("OTEL_METRIC_EXPORT_INTERVAL", "100")
         .env("OUTBOX_ADMIN__LISTEN", "127.0.0.1:0")
+        .env("OUTBOX_DATABASE__URL", "sqlite://outbox.db")
         // Nobody is there, and so nobody gets the lease.
         .env("OUTBOX_LEASE__URL", "redis://127.0.0.1:1")
         .stderr(std::process::Stdio::null())

@@ -229,7 +229,8 @@ fn edited(entry: &AuditEntry) -> Option<Again> {
 fn last(facts: &MessageFacts) -> Again {
     let message = &facts.message;
     let finished = message.finished_at.as_deref();
-    let led = facts.terms.iter().rfind(|term| finished.is_some_and(|at| term.started_at.as_str() <= at));
+    // A term that began in the same moment had nothing to finish yet.
+    let led = facts.terms.iter().rfind(|term| finished.is_some_and(|at| term.started_at.as_str() < at));
     Again::Accepted {
         attempt: message.attempts,
         at: message.finished_at.clone(),
