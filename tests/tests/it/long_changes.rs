@@ -63,7 +63,10 @@ async fn an_edit_of_many_goes_in_batches_under_one_number_and_a_second_one_chang
 
 /// Runs a command, stops it with Ctrl-C once its first line is there, and gives its exit status and what it said.
 async fn stopped(program: &Program, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut child = program.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut command = program.command(arguments);
+    // Without it, a warning comes first that nobody in particular makes the change.
+    command.env("USER", "operator");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap());
     let mut first = String::new();
     timeout(PATIENCE, said.read_line(&mut first)).await.unwrap().unwrap();
