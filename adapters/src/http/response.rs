@@ -18,7 +18,7 @@ pub(super) struct Asked<'a> {
     pub(super) to: &'a str,
     /// Whether the request carried the channel's credential, or went to the server that its certificate is for.
     pub(super) authorized: bool,
-    /// Whether the request was signed.
+    /// Whether the channel signed the request.
     pub(super) signed: bool,
     /// Whether the channel sends at most once. An answer is then retried only where it proves that the message was not
     /// accepted. An answer that leaves this open makes the message in doubt.

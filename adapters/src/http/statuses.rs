@@ -12,7 +12,7 @@ pub const STATUSES: &str = "a list of statuses from 300 to 599, or of \"3xx\", \
 /// One status of a failure, or all of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Statuses {
-    /// This status alone.
+    /// A single status.
     One(u16),
     /// The statuses whose hundreds are this digit.
     Class(u16),
@@ -77,7 +77,7 @@ impl fmt::Display for Statuses {
 /// Checks that no status is to be retried and dead at once. A single status goes before its class.
 ///
 /// # Errors
-/// What stands in both lists.
+/// The statuses that stand in both lists.
 pub fn check_statuses(retry: &[Statuses], dead: &[Statuses]) -> Result<(), Statuses> {
     retry.iter().find(|one| dead.contains(one)).map_or(Ok(()), |both| Err(*both))
 }

@@ -13,7 +13,7 @@ const TERMS: u32 = 1_000;
 /// The most pending messages among which the one that is due first is looked for.
 const LOOKED_AT: u32 = 10_000;
 
-/// What became of the messages.
+/// The counts of what became of the messages since `run --until-empty` began.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Emptied {
     claimed: i64,

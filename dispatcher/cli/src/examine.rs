@@ -14,7 +14,7 @@ use outbox_schema::{Content, NewMessage, origin};
 /// The most messages that are named.
 const NAMED: usize = 10;
 
-/// What is wrong with messages.
+/// The mistakes that were found in messages before their insert.
 #[derive(Debug, Default)]
 pub(super) struct Examined {
     /// The messages that would be dead letters before anything is sent, by their place, and why.

@@ -57,9 +57,9 @@ async fn configured(config: &Config, database: &Database) -> Configured {
 /// What a command does with an outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// It changes nothing.
+    /// A command that changes nothing.
     Look,
-    /// It changes something. The outbox must be of the environment of the settings.
+    /// A command that changes something. The outbox must be of the environment of the settings.
     Change,
 }
 

@@ -38,7 +38,7 @@ pub struct Presence {
     pub database: Database,
     /// The replica.
     pub replica: Replica,
-    /// What it runs by.
+    /// The settings that the replica runs by.
     pub runs_by: InForce<RunsBy>,
     /// The terms that it leads, one after the other.
     pub terms: watch::Receiver<Option<Arc<Term>>>,

@@ -91,7 +91,7 @@ pub struct Counted {
 pub struct Heartbeat<'a> {
     /// The replica.
     pub replica: &'a Replica,
-    /// What it runs by.
+    /// The settings that the replica runs by.
     pub runs_by: &'a RunsBy,
     /// Its attempts of the last minute.
     pub counted: Counted,

@@ -79,7 +79,8 @@ pub(super) async fn redrive(
     .await
 }
 
-/// Makes the same change to dead letters: another target, other headers. Each gets a new idempotency key.
+/// Makes the same change to dead letters: another target, other headers. Each gets a new idempotency key, or keeps its own
+/// with `keep_key`.
 ///
 /// With `Accept: application/x-ndjson` the answer is lines while the edit goes on: `{"progress": …}`, and at last
 /// `{"done": …}` or `{"problem": …}`.

@@ -25,7 +25,7 @@ pub const LINES: &str = "application/x-ndjson";
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line<T> {
-    /// How far the change is.
+    /// The progress of the change.
     Progress(Progress),
     /// The result, which is the last line.
     Done(T),
