@@ -2,7 +2,8 @@
 //!
 //! An answer 401 or 403 to a credential: it is taken to be refused once [`TARGETS`] different targets were refused and
 //! nothing was delivered between. The whole channel then waits, and no attempt is counted. Until then the messages are at
-//! fault. A refusal says nothing where the message was first tried before the last delivery.
+//! fault. A refusal says nothing where the message was first tried before the last delivery. The first waits of a channel
+//! are short, and a refused message waits for longer than its channel: others go first, and one of them may be delivered.
 //!
 //! An answer 400 or 401 to a signature: a message that was first tried before the last delivery is itself at fault. Once
 //! [`MESSAGES`] different messages were refused and nothing was delivered between, each refused message waits, and counts
@@ -23,13 +24,17 @@ const TARGETS: usize = 5;
 /// How many different signed messages must be refused.
 const MESSAGES: usize = 5;
 
-/// How long a channel waits whose credential is refused, where the answer does not say how long.
-const WAIT: Duration = Duration::from_mins(1);
+/// How long a channel waits at first whose credential is refused, where the answer does not say how long. Each further wait
+/// is as long as all before it.
+const FIRST_BAR: Duration = Duration::from_secs(2);
+
+/// How long it waits at last.
+const LONGEST_BAR: Duration = Duration::from_mins(1);
 
 /// The least wait: it counts no attempt, so nothing else would stop it from repeating at once.
 const LEAST_WAIT: Duration = Duration::from_secs(1);
 
-/// The first wait of a message whose signature is refused. Each further wait is as long as all before it.
+/// The first wait of a message that is refused for its channel. Each further wait is as long as all before it.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 
 /// What an attempt says about how its channel shows who it is.
@@ -37,8 +42,13 @@ const FIRST_WAIT: Duration = Duration::from_secs(5);
 pub(super) enum Turn {
     /// The attempt says nothing, or not enough.
     Stay,
-    /// The credential is refused: the channel waits for this long.
-    Refused(Duration),
+    /// The credential is refused: the channel waits, and the message waits for longer.
+    Refused {
+        /// How long the channel waits.
+        bar: Duration,
+        /// How long the message waits.
+        wait: Duration,
+    },
     /// The credential that was taken to be refused works.
     Works,
     /// The signature may be refused: the message waits for this long.
@@ -59,6 +69,8 @@ pub(super) struct Credentials {
 struct Credential {
     /// Targets that were refused since the last delivery, [`TARGETS`] at most.
     refused: HashSet<String>,
+    /// When the credential was first taken to be refused, since the last delivery.
+    barred_since: Option<Instant>,
     /// Signed messages that were refused since the last delivery, [`MESSAGES`] at most.
     unverified: HashSet<i64>,
     /// The last delivery since something was refused.
@@ -74,7 +86,8 @@ impl Credentials {
                 let it = self.channels.entry(message.channel.clone()).or_default();
                 match identity {
                     Identity::Credential if it.is_refused(message, now) => {
-                        Turn::Refused(not_before.unwrap_or(WAIT).max(LEAST_WAIT))
+                        let bar = not_before.unwrap_or_else(|| it.bar(now)).max(LEAST_WAIT);
+                        Turn::Refused { bar, wait: bar.max(wait(message)) }
                     }
                     Identity::Credential => Turn::Stay,
                     Identity::Signature => it.is_unverified(message, now),
@@ -103,6 +116,12 @@ impl Credential {
         self.refused.len() >= TARGETS
     }
 
+    /// How long the channel waits now.
+    fn bar(&mut self, now: Instant) -> Duration {
+        let since = *self.barred_since.get_or_insert(now);
+        (now - since).clamp(FIRST_BAR, LONGEST_BAR)
+    }
+
     /// What it means that the signed `message` was refused.
     fn is_unverified(&mut self, message: &Message, now: Instant) -> Turn {
         if self.worked_since_first_try(message, now) {
@@ -118,8 +137,7 @@ impl Credential {
         if self.unverified.len() < MESSAGES {
             return Turn::Stay;
         }
-        let jitter = 1.0 + rand::random::<f64>() / 5.0;
-        Turn::Waits(message.retrying_for().clamp(FIRST_WAIT, FAR).mul_f64(jitter).min(FAR))
+        Turn::Waits(wait(message))
     }
 
     fn worked_since_first_try(&self, message: &Message, now: Instant) -> bool {
@@ -131,6 +149,7 @@ impl Credential {
         let was_refused = self.refused.len() >= TARGETS;
         let was_unverified = self.unverified.len() >= MESSAGES;
         self.refused.clear();
+        self.barred_since = None;
         self.unverified.clear();
         match (was_refused, was_unverified) {
             (true, _) => Turn::Works,
@@ -138,4 +157,10 @@ impl Credential {
             (false, false) => Turn::Stay,
         }
     }
+}
+
+/// How long a message waits that is refused for its channel.
+fn wait(message: &Message) -> Duration {
+    let jitter = 1.0 + rand::random::<f64>() / 5.0;
+    message.retrying_for().clamp(FIRST_WAIT, FAR).mul_f64(jitter).min(FAR)
 }

@@ -190,9 +190,9 @@ impl Destinations {
         let mut asked = asked(message, answer, longest);
         match state.credentials.learn(message, answer, now) {
             credentials::Turn::Stay => {}
-            credentials::Turn::Refused(wait) => {
-                let remaining = wait.min(longest);
-                ruling.deferred = Some(remaining);
+            credentials::Turn::Refused { bar, wait } => {
+                ruling.deferred = Some(wait.min(longest));
+                let remaining = bar.min(longest);
                 asked = Some(Pause { destination: message.channel.clone(), remaining, kind: PauseKind::Barred });
             }
             credentials::Turn::AtFault => ruling.at_fault = true,

@@ -334,22 +334,33 @@ async fn a_credential_that_five_targets_refuse_closes_the_channel_until_somethin
     for number in 0..4 {
         assert_eq!(destinations.send_to(&format!("/{number}"), &refused()), Ruling::default());
     }
-    let minute = Duration::from_mins(1);
+    let first = Duration::from_secs(2);
     let ruling = destinations.send_to("/4", &refused());
     let pause = ruling.pause.expect("it is paused");
-    assert_eq!((pause.destination.as_str(), pause.kind, pause.remaining), ("hook", PauseKind::Barred, minute));
-    assert_eq!(ruling.deferred, Some(minute), "no attempt is counted");
+    assert_eq!((pause.destination.as_str(), pause.kind, pause.remaining), ("hook", PauseKind::Barred, first));
+    assert!(ruling.deferred.is_some_and(|wait| wait > first), "no attempt is counted, and others go first");
     assert_eq!(destinations.admission(1 << 20).closed_channels, ["hook"]);
 
-    tokio::time::advance(minute).await;
-    assert!(!destinations.is_closed("hook"));
-    assert!(destinations.send_to("/0", &refused()).deferred.is_some(), "nothing was delivered since");
-    assert!(destinations.is_closed("hook"));
+    let mut waits = Vec::new();
+    let mut bar = first;
+    while waits.len() < 8 {
+        tokio::time::advance(bar).await;
+        assert!(!destinations.is_closed("hook"));
+        bar = destinations.send_to("/0", &refused()).pause.expect("nothing was delivered since").remaining;
+        assert!(destinations.is_closed("hook"));
+        waits.push(bar.as_secs());
+    }
+    assert_eq!(waits, [2, 4, 8, 16, 32, 60, 60, 60], "each is as long as all before it, and no longer than a minute");
 
     destinations.send_to("/ok", &delivered());
     assert!(!destinations.is_closed("hook"));
     assert_eq!(destinations.recovered(), ["hook"], "what was deferred comes back at once");
     assert_eq!(destinations.send_to("/0", &refused()), Ruling::default());
+    for number in 1..4 {
+        assert_eq!(destinations.send_to(&format!("/{number}"), &refused()), Ruling::default());
+    }
+    let again = destinations.send_to("/4", &refused()).pause.expect("it is paused");
+    assert_eq!(again.remaining, first, "it begins anew");
 }
 
 /// Targets that are a path under the channel's `base_url` go there.

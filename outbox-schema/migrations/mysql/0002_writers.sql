@@ -40,7 +40,7 @@ DROP PROCEDURE IF EXISTS outbox_enqueue;
 DELIMITER //
 -- One message, in the caller's transaction: p_id is its id, or NULL where the key is known already. p_options is NULL, or a
 -- JSON object of any of headers, ordering_key, priority, delay_seconds, expires_seconds, max_attempts, traceparent,
--- tracestate. Delay and expiry are seconds from now, so no time zone matters. It acts with the rights of whoever made it.
+-- tracestate, tenant (a column of 0004). Delay and expiry are seconds from now, so no time zone matters. It acts with the rights of whoever made it.
 CREATE PROCEDURE outbox_enqueue(
     IN p_channel varchar(64) CHARACTER SET utf8mb4, IN p_target text CHARACTER SET utf8mb4,
     IN p_payload longtext CHARACTER SET utf8mb4, IN p_idempotency_key varchar(255) CHARACTER SET utf8mb4,
@@ -65,7 +65,7 @@ BEGIN
             FROM JSON_TABLE(COALESCE(JSON_KEYS(options), '["(not an object)"]'), '$[*]' COLUMNS (
                 name varchar(255) CHARACTER SET utf8mb4 PATH '$')) asked
             WHERE asked.name NOT IN ('headers', 'ordering_key', 'priority', 'delay_seconds', 'expires_seconds', 'max_attempts',
-                                     'traceparent', 'tracestate'));
+                                     'traceparent', 'tracestate', 'tenant'));
     END IF;
     -- MySQL keeps numbers of JSON in 64 bits and rounds the rest; MariaDB keeps their text. Strings are left out of the look.
     /*!80000 IF REGEXP_REPLACE(p_payload, '"([^"\\\\]++|\\\\.)*+"', '') REGEXP
@@ -80,16 +80,16 @@ BEGIN
     -- The column has no default that an expression could name.
     IF p_idempotency_key IS NULL THEN
         INSERT INTO outbox (channel, target, payload, headers, ordering_key, priority, available_at, expires_at,
-                            max_attempts, traceparent, tracestate)
+                            max_attempts, traceparent, tracestate, tenant)
         VALUES (p_channel, p_target, p_payload, headers, JSON_VALUE(options, '$.ordering_key'), priority, available_at,
                 expires_at, JSON_VALUE(options, '$.max_attempts'), JSON_VALUE(options, '$.traceparent'),
-                JSON_VALUE(options, '$.tracestate'));
+                JSON_VALUE(options, '$.tracestate'), JSON_VALUE(options, '$.tenant'));
     ELSE
         INSERT INTO outbox (channel, target, payload, idempotency_key, headers, ordering_key, priority, available_at,
-                            expires_at, max_attempts, traceparent, tracestate)
+                            expires_at, max_attempts, traceparent, tracestate, tenant)
         VALUES (p_channel, p_target, p_payload, p_idempotency_key, headers, JSON_VALUE(options, '$.ordering_key'), priority,
                 available_at, expires_at, JSON_VALUE(options, '$.max_attempts'), JSON_VALUE(options, '$.traceparent'),
-                JSON_VALUE(options, '$.tracestate'));
+                JSON_VALUE(options, '$.tracestate'), JSON_VALUE(options, '$.tenant'));
     END IF;
     SET p_id = IF(known, NULL, LAST_INSERT_ID());
 END//

@@ -7,7 +7,7 @@
 use crate::Dialect;
 
 /// The version of the set. Each change of a file raises it, which a test checks.
-pub const FUNCTIONS_VERSION: i32 = 4;
+pub const FUNCTIONS_VERSION: i32 = 5;
 
 /// The files of the set. Each function comes after those that it names.
 const FUNCTIONS: [&str; 17] = [
@@ -47,7 +47,7 @@ mod tests {
     use crate::fingerprint::fnv;
 
     /// The set that has this version.
-    const DIGEST: u64 = 0xfea9_12a6_7f0a_c390;
+    const DIGEST: u64 = 0x2f7b_ae6c_d6f2_87fb;
 
     #[test]
     fn a_changed_set_has_another_version() {

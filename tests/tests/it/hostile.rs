@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use outbox_schema::{Dialect, NewMessage};
 use outbox_tests::eventually;
-use outbox_tests::receiver::Receiver;
+use outbox_tests::receiver::{Manner, Receiver};
 use rustix::process::Signal;
 use tokio::net::TcpListener;
 
@@ -39,8 +39,11 @@ impl Stage {
 
     /// Enqueues good messages.
     async fn good(&self, count: i64) {
-        let url = format!("{}/good", self.receiver.url());
-        let messages: Vec<_> = (0..count).map(|_| NewMessage::http(&url).tenant("good")).collect();
+        self.good_in(&format!("{}/good", self.receiver.url()), count).await;
+    }
+
+    async fn good_in(&self, target: &str, count: i64) {
+        let messages: Vec<_> = (0..count).map(|_| NewMessage::http(target).tenant("good")).collect();
         self.outbox.enqueue(&messages).await;
     }
 
@@ -120,6 +123,33 @@ async fn s1_a_payload_that_prints_a_hundred_times_its_size_is_dead_unread() {
     let refused = stage.outbox.try_sql(refused).await.unwrap_err().to_string();
     assert!(refused.contains("outbox_headers_of_64_kib"), "{refused}");
     stage.good_messages_go().await;
+}
+
+/// Nobody can tell whether the credential of the channel is wrong or the targets are, until one of them takes a message.
+#[tokio::test]
+async fn s4_as_many_forbidden_targets_as_are_sent_at_once_bar_their_channel_for_seconds_only() {
+    for outbox in outboxes::each().await {
+        let receiver = Receiver::start(Duration::ZERO);
+        let forbidden: Vec<_> = (0..64).map(|number| format!("/forbidden/{number}")).collect();
+        for target in &forbidden {
+            receiver.behave(target, Manner::Answer(vec![403]));
+        }
+        let messages: Vec<_> = forbidden.into_iter().map(|target| NewMessage::http(target).priority(3)).collect();
+        outbox.enqueue(&messages).await;
+        let channel = format!(
+            "[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\nauth = {{ bearer = \"key\" }}\nbase_url = \"{}\"",
+            receiver.url()
+        );
+        let replica = Program::new(&outbox.test.url, &channel).start_for_good();
+        let stage = Stage { outbox, receiver, replica };
+        let barred = "SELECT count(*) FROM outbox_destination WHERE pause_kind = 'barred'";
+        stage.until("the channel is barred", barred, 1).await;
+        stage.good_in("/ok", 1).await;
+        stage.delivered(1, SOON).await;
+        stage.good_in("/ok", GOOD).await;
+        stage.delivered(1 + GOOD, PATIENCE).await;
+        assert_eq!(stage.replica.stop(Signal::KILL).await.0, None);
+    }
 }
 
 #[tokio::test]
