@@ -5,6 +5,8 @@ use std::ops::{Deref, DerefMut};
 use sqlx::pool::PoolConnection;
 use sqlx::{Database, Executor, Pool};
 
+use crate::silence::acquire;
+
 /// A connection to a database server for one piece of work. It goes back to its pool only where that work came to its end. After
 /// an error, or where the caller gives the work up, it is closed, and the server rolls back what was not committed.
 ///
@@ -29,7 +31,7 @@ pub struct Session<DB: Database> {
 impl<DB: Database> Session<DB> {
     /// A session in which each statement commits by itself. It ends with [`Self::finish`].
     pub async fn open(pool: &Pool<DB>) -> sqlx::Result<Self> {
-        Ok(Self { connection: pool.acquire().await?, finished: false })
+        Ok(Self { connection: acquire(pool).await?, finished: false })
     }
 
     /// Returns the connection to the pool. Not before the end of its transaction, where there is one.

@@ -7,12 +7,29 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use sqlx::pool::PoolConnection;
 use sqlx::{Connection, Database, Pool};
 
 use crate::database::HOLDS_STILL;
 
 /// How long a server has to say that a connection works. The answer takes a round trip, and no work.
 pub(crate) const PING_LIMIT: Duration = Duration::from_secs(1);
+
+/// How long a connection may take to be made before another one is begun beside it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A connection of a pool. One that is begun to a server that is gone does not end, also where another server takes the
+/// place of that one in the next moment. So after a while a second one is begun, and the first that works is taken.
+pub(crate) async fn acquire<DB: Database>(pool: &Pool<DB>) -> sqlx::Result<PoolConnection<DB>> {
+    let mut first = std::pin::pin!(pool.acquire());
+    if let Ok(acquired) = tokio::time::timeout(PATIENCE, &mut first).await {
+        return acquired;
+    }
+    tokio::select! {
+        acquired = first => acquired,
+        acquired = pool.acquire() => acquired,
+    }
+}
 
 /// When a connection of a pool was last asked in vain.
 #[derive(Debug, Default)]

@@ -48,9 +48,17 @@ struct Shared {
     /// Raised to close every connection there is.
     cuts: watch::Sender<u64>,
     accepted: AtomicUsize,
+    /// At which connection the other side vanishes.
+    vanishes_at: AtomicUsize,
     /// Whether the last that passed was a question.
     asked: AtomicBool,
     round_trips: AtomicUsize,
+}
+
+impl Shared {
+    fn vanish(&self) {
+        self.gone.send_modify(|(times, gone)| (*times, *gone) = (*times + 1, true));
+    }
 }
 
 impl Proxy {
@@ -67,6 +75,7 @@ impl Proxy {
             gone: watch::Sender::new((0, false)),
             cuts: watch::Sender::new(0),
             accepted: AtomicUsize::new(0),
+            vanishes_at: AtomicUsize::new(usize::MAX),
             asked: AtomicBool::new(false),
             round_trips: AtomicUsize::new(0),
         });
@@ -100,7 +109,12 @@ impl Proxy {
     /// The other side is gone without a word, as a host that lost its power. Nothing passes on the connections there are, in
     /// either direction, and neither side hears that the other closes one. New connections are made and get no answer.
     pub fn vanish(&self) {
-        self.shared.gone.send_modify(|(times, gone)| (*times, *gone) = (*times + 1, true));
+        self.shared.vanish();
+    }
+
+    /// The same, when the `nth` connection is made, which is already one to nobody.
+    pub fn vanish_at(&self, nth: usize) {
+        self.shared.vanishes_at.store(nth, Ordering::SeqCst);
     }
 
     /// Somebody answers again at this address. Connections from before stay as dead as they are.
@@ -136,17 +150,21 @@ async fn listen(listener: std::net::TcpListener, shared: Arc<Shared>) {
     let listener = TcpListener::from_std(listener).unwrap();
     loop {
         let (client, _) = listener.accept().await.unwrap();
+        if shared.accepted.load(Ordering::SeqCst) + 1 == shared.vanishes_at.load(Ordering::SeqCst) {
+            shared.vanish();
+        }
+        let born = *shared.gone.borrow();
         shared.accepted.fetch_add(1, Ordering::SeqCst);
         if *shared.passage.borrow() != Passage::Refuse {
-            tokio::spawn(pass(client, shared.clone()));
+            tokio::spawn(pass(client, born, shared.clone()));
         }
     }
 }
 
-/// Until either side closes, or somebody cuts it. A connection that is dead stays until somebody cuts it.
-async fn pass(client: TcpStream, shared: Arc<Shared>) {
+/// Until either side closes, or somebody cuts it. A connection that is dead stays until somebody cuts it, and so does one that
+/// was made while the other side was gone.
+async fn pass(client: TcpStream, (born, gone): (u64, bool), shared: Arc<Shared>) {
     let mut cuts = shared.cuts.subscribe();
-    let (born, gone) = *shared.gone.borrow();
     if gone {
         let _ = cuts.changed().await;
         return;

@@ -109,7 +109,7 @@ async fn dispatch(
     } else {
         open(&config, &wire, listener, metrics.clone(), &shutdown).await?
     };
-    let Some(Opened { database, asked, outbox }) = opened else {
+    let Some(Opened { database, asked, outbox, lease }) = opened else {
         tracing::info!("run.stopped");
         return Ok((metrics, ExitCode::SUCCESS));
     };
@@ -118,7 +118,7 @@ async fn dispatch(
     }
     let instance = Uuid::new_v4().simple().to_string()[..12].to_owned();
     let outbox_id = outbox.outbox_id.to_string();
-    let lease = Arc::new(LeaseHealth::new(wiring::lease(&config, &outbox_id).await?));
+    let lease = Arc::new(LeaseHealth::new(lease));
     if let Some(warning) = wiring::lease_link(&config).and_then(|link| link.warning()) {
         tracing::warn!("lease.password_in_the_clear: {warning}");
     }

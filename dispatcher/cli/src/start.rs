@@ -1,7 +1,9 @@
 //! The start of a replica whose database may be away: it waits, and says so.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use outbox_adapters::Lease;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::wiring;
 use outbox_schema::{ConnectError, Database, Meta, SchemaError};
@@ -31,6 +33,8 @@ pub(super) struct Opened {
     /// The connections of the listener, on the threads of the attempts.
     pub(super) asked: Database,
     pub(super) outbox: Meta,
+    /// The lease store, which may be the same database. Redis is asked later: a replica begins without it, and waits there.
+    pub(super) lease: Arc<dyn Lease>,
 }
 
 /// The connections of a replica.
@@ -82,7 +86,9 @@ pub(super) async fn try_once(config: &Config, connections: Connections, wire: &H
     let settings = config.clone();
     // A connection belongs to the threads that made it.
     let asked = wire.spawn(async move { wiring::database(&settings, connections.of_the_listener).await });
-    Ok(Opened { database, asked: asked.await??, outbox })
+    let asked = asked.await??;
+    let lease = wiring::lease(config, &outbox.outbox_id.to_string()).await?;
+    Ok(Opened { database, asked, outbox, lease })
 }
 
 fn may_pass(error: &anyhow::Error) -> bool {

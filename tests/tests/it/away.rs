@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use outbox_schema::{Holder, Shard};
 use outbox_tests::eventually;
 use outbox_tests::faults::Machine;
 use outbox_tests::proxy::Proxy;
@@ -18,6 +19,9 @@ const SHORT: &str = "[lease]\nttl = \"1s\"\nterm = \"1s\"\n";
 
 /// Within this a probe is answered, whatever hangs.
 const PROBED: Duration = Duration::from_secs(2);
+
+/// How long a caller waits. A connection that cannot be made fails before.
+const ASKED: Duration = Duration::from_secs(10);
 
 /// Waits until `/readyz` is as it should be: not ready for a cause with these words, or ready where there are none. Each probe
 /// and scrape is answered in time meanwhile.
@@ -99,6 +103,22 @@ async fn a_replica_that_waits_for_a_silent_database_answers_and_stops_when_asked
     assert!(log.contains("run.stopped"), "{log}");
 }
 
+/// A replica makes three connections at its start: for its loop, its listener, and the lease in the database.
+#[tokio::test]
+async fn whichever_of_its_first_connections_a_silent_database_meets_a_replica_waits_for_it() {
+    let test = servers::postgres().await.database().await;
+    outboxes::connect(&test.url, None).await.migrate("default").await.unwrap();
+    for nth in 1..=3 {
+        let proxy = Proxy::to(url::Url::parse(&test.url).unwrap().port().unwrap());
+        proxy.vanish_at(nth);
+        let mut replica = Program::new(&proxy.before(&test.url), &format!("{HTTP}{SHORT}")).start();
+        replica.says("run.waits").await;
+        proxy.come_back();
+        replica.says("term.began").await;
+        assert_eq!(replica.stop(Signal::TERM).await.0, Some(0), "connection {nth}");
+    }
+}
+
 #[tokio::test]
 async fn what_waiting_does_not_mend_ends_a_replica_at_once() {
     let nowhere = |url: &str| {
@@ -145,4 +165,37 @@ async fn probes_are_answered_in_two_seconds_and_name_what_is_silent() {
 #[tokio::test]
 async fn probes_are_answered_in_two_seconds_and_name_what_is_silent_on_mariadb() {
     answers_probes_whatever_is_silent(servers::mariadb().await.database().await).await;
+}
+
+/// A call finds that its connection is dead, and begins another one. While that one is being made, another server takes the place
+/// of the one that is gone.
+async fn is_not_kept_waiting_by_a_connection_that_was_begun_too_early(test: TestDatabase) {
+    outboxes::connect(&test.url, None).await.migrate("default").await.unwrap();
+    let proxy = Proxy::to(url::Url::parse(&test.url).unwrap().port().unwrap());
+    let store = outboxes::connect(&proxy.before(&test.url), None).await.store();
+    proxy.vanish();
+    let before = proxy.connections();
+    let begins = async || (proxy.connections() > before).then_some(());
+    let comes_back = async {
+        eventually("another connection is begun", PATIENCE, begins).await;
+        proxy.come_back();
+    };
+    let holder = Holder::new("a", "1");
+    let asks = async {
+        loop {
+            // What is asked at the moment of the fault may be answered, or get no answer for ever.
+            let term = tokio::time::timeout(ASKED, store.begin_term(Shard(0), &holder)).await;
+            if begins().await.is_some() {
+                return term;
+            }
+        }
+    };
+    let (term, ()) = tokio::join!(asks, comes_back);
+    term.expect("it ends").expect("the next server answers");
+}
+
+#[tokio::test]
+async fn a_connection_that_was_begun_to_a_server_that_is_gone_keeps_nobody_from_the_next_server() {
+    is_not_kept_waiting_by_a_connection_that_was_begun_too_early(servers::postgres().await.database().await).await;
+    is_not_kept_waiting_by_a_connection_that_was_begun_too_early(servers::mariadb().await.database().await).await;
 }

@@ -8,7 +8,7 @@ use sqlx::{PgConnection, PgPool};
 use tokio::sync::watch;
 
 use crate::database::HOLDS_STILL;
-use crate::silence::{answers, distrust};
+use crate::silence::{acquire, answers, distrust};
 
 /// A connection that is kept from one call to the next, for a caller that makes one call at a time.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl LoopConnection {
     /// may have been lost with it.
     pub(super) async fn make(&self) -> sqlx::Result<PgConnection> {
         loop {
-            let mut connection = self.pool.acquire().await?.detach();
+            let mut connection = acquire(&self.pool).await?.detach();
             if answers(&mut connection).await {
                 return Ok(connection);
             }
