@@ -1,26 +1,33 @@
 //! What is in force until it is replaced as a whole, as the settings are when they are read anew.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use tokio::sync::watch;
 
 /// A value that many tasks read, and that is replaced as a whole. A task that begins something takes the value along,
 /// and finishes under that value.
 #[derive(Debug)]
-pub struct InForce<T>(Arc<RwLock<Arc<T>>>);
+pub struct InForce<T>(watch::Sender<Arc<T>>);
 
 impl<T> InForce<T> {
     /// Puts `value` in force.
     pub fn new(value: T) -> Self {
-        Self(Arc::new(RwLock::new(Arc::new(value))))
+        Self(watch::Sender::new(Arc::new(value)))
     }
 
     /// The value in force at this moment.
     pub fn current(&self) -> Arc<T> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.borrow().clone()
     }
 
     /// Replaces the value, for all that share it.
     pub fn replace(&self, value: T) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(value);
+        self.0.send_replace(Arc::new(value));
+    }
+
+    /// Tells of each replacement from now on.
+    pub fn replacements(&self) -> watch::Receiver<Arc<T>> {
+        self.0.subscribe()
     }
 }
 

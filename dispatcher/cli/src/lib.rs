@@ -36,6 +36,7 @@ use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 use crate::client::ReplicaSetupError;
 use outbox_dispatcher::config::{Config, ConfigError, Sources, parse_assignment};
 use outbox_dispatcher::text;
+use outbox_schema::DeskError;
 
 /// Delivers what applications commit to their outbox.
 ///
@@ -143,6 +144,12 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             text::error_line(&error);
+            if error.downcast_ref().is_some_and(DeskError::lacks_rights) {
+                text::warning(
+                    "a right is missing: people who look and change by hand have a role with those of \
+                     grants/postgres_operator.sql or grants/mysql_operator.sql",
+                );
+            }
             ExitCode::from(if is_misuse(&error) { 2 } else { 1 })
         }
     }

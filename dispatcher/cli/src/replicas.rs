@@ -1,5 +1,6 @@
 //! `outbox replicas`: which replicas run, who polls, and whose settings differ.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -30,8 +31,10 @@ fn in_words(replicas: &[ReplicaStatus]) -> Page {
         return "no replica has been seen within a day (those of release 0.1.0 say nothing of themselves)".into();
     }
     let mut page = Page::default();
-    let heading = ["INSTANCE", "ID", "ROLE", "VERSION", "SINCE", "SEEN", "LEASE STORE", "SETTINGS"];
-    page.table(heading, replicas.iter().map(row));
+    page.table(["INSTANCE", "ID", "ROLE", "VERSION", "SINCE", "SEEN", "SETTINGS"], replicas.iter().map(row));
+    for (store, names) in lease_stores(replicas) {
+        page.line(in_one_line(&format!("lease store: {store} ({})", names.join(", "))));
+    }
     for replica in replicas.iter().filter(|replica| replica.runs) {
         let name = &replica.replica.row.name;
         if !replica.differs.is_empty() {
@@ -45,19 +48,28 @@ fn in_words(replicas: &[ReplicaStatus]) -> Page {
     page
 }
 
-fn row(replica: &ReplicaStatus) -> [Cell; 8] {
-    let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+/// The lease store of the replicas that run, and where they have several, whose each is.
+fn lease_stores(replicas: &[ReplicaStatus]) -> BTreeMap<&str, Vec<&str>> {
+    let mut stores = BTreeMap::<_, Vec<_>>::new();
+    for replica in replicas.iter().filter(|replica| replica.runs) {
+        if let Some(store) = &replica.replica.lease_store {
+            stores.entry(store.as_str()).or_default().push(replica.replica.row.name.as_str());
+        }
+    }
+    stores
+}
+
+fn row(replica: &ReplicaStatus) -> [Cell; 7] {
     let row = &replica.replica.row;
-    let hash = said(&replica.replica.settings_hash);
+    let hash = replica.replica.settings_hash.as_deref().unwrap_or("-");
     [
-        row.name.clone().into(),
+        Cell::name(row.name.clone()),
         Cell::whole(&row.id),
         Cell::state(role(replica)),
         Cell::whole(&row.version),
         Cell::time(to_the_second(&row.started_at)),
         Cell::whole(format!("{} ago", span(row.seen_ms))),
-        said(&replica.replica.lease_store).into(),
-        Cell::whole(if replica.differs.is_empty() { hash } else { format!("{hash} (differs)") }),
+        Cell::whole(if replica.differs.is_empty() { hash.to_owned() } else { format!("{hash} ≠") }),
     ]
 }
 
@@ -65,6 +77,7 @@ fn row(replica: &ReplicaStatus) -> [Cell; 8] {
 fn role(replica: &ReplicaStatus) -> String {
     match (replica.runs, &replica.polls[..]) {
         (false, _) => "gone".to_owned(),
+        (true, _) if replica.is_silent() => "silent".to_owned(),
         (true, []) => "follows".to_owned(),
         (true, shards) => {
             let shards: Vec<_> = shards.iter().map(ToString::to_string).collect();

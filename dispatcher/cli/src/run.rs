@@ -70,6 +70,7 @@ const CLOSING_LIMIT: Duration = Duration::from_secs(2);
 /// and the loop waits for no large answer.
 pub(super) async fn run(read: ReadSettings, args: RunArgs) -> anyhow::Result<ExitCode> {
     let config = read()?;
+    config.require_database()?;
     let telemetry = session::telemetry(&config)?;
     let files = getrlimit(Resource::Nofile);
     // Each connection is a file. The lower limit that shells give is for programs that cannot use high numbers. Where it cannot be

@@ -51,8 +51,14 @@ pub fn differences(its: &RunsBy, mine: &RunsBy) -> Vec<String> {
     if stores_differ {
         differences.push(format!("lease store {}, not {}", its.lease_store, mine.lease_store));
     }
+    let (own, others) = (&its.channels, &mine.channels);
+    let more = own.keys().filter(|name| !others.contains_key(*name));
+    let fewer = others.keys().filter(|name| !own.contains_key(*name));
+    let whole: Vec<_> = more.clone().chain(fewer.clone()).map(|name| format!("channels.{name}.")).collect();
+    differences.extend(more.map(|name| format!("it has a channel {name}")));
+    differences.extend(fewer.map(|name| format!("it has no channel {name}")));
     let keys: BTreeSet<_> = its.settings.keys().chain(mine.settings.keys()).collect();
-    for key in keys {
+    for key in keys.into_iter().filter(|key| !whole.iter().any(|channel| key.starts_with(channel))) {
         let value = |by: &RunsBy| by.settings.get(key).cloned().unwrap_or_else(|| "at its default".to_owned());
         let (its, mine) = (value(its), value(mine));
         let follows = stores_differ && matches!(key.as_str(), "lease.url" | "lease.provider");
@@ -65,7 +71,7 @@ pub fn differences(its: &RunsBy, mine: &RunsBy) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use outbox_schema::desk::ReplicaRow;
+    use outbox_schema::desk::{ChannelRunsBy, ReplicaRow};
 
     use super::*;
 
@@ -104,6 +110,24 @@ mod tests {
             differing("a", &mine, &[replica("a", mine.clone(), 0), other]),
             ["the replica host-b (b) runs by other settings than this one: lease store table, not redis://cache"]
         );
+    }
+
+    #[test]
+    fn a_channel_that_one_of_two_replicas_lacks_is_named_whole() {
+        let with = |channels: &[&str], settings: &[(&str, &str)]| {
+            let channels = channels.iter().map(|name| ((*name).to_owned(), ChannelRunsBy::default())).collect();
+            RunsBy { channels, ..by("table", settings) }
+        };
+        let push = [
+            ("channels.push.kind", "\"fcm\""),
+            ("channels.push.timeout", "\"9s\""),
+            ("channels.pushy.timeout", "\"9s\""),
+        ];
+        let (one, other) = (with(&["push", "pushy"], &push), with(&["http", "pushy"], &[]));
+        let timeout = "channels.pushy.timeout \"9s\", not at its default";
+        assert_eq!(differences(&one, &other), ["it has a channel push", "it has no channel http", timeout]);
+        let differing = differences(&other, &one);
+        assert_eq!(differing[..2], ["it has a channel http", "it has no channel push"]);
     }
 
     #[test]

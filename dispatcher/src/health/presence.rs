@@ -1,5 +1,5 @@
 //! The row of a replica in `outbox_replica`. From these rows operators and `outbox migrate` know which replicas run, and by
-//! what. A replica writes its row twice a minute, and whenever it begins a term.
+//! what. A replica writes its row twice a minute, whenever it begins a term, and when it has read its settings anew.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,6 +22,9 @@ use crate::term::tally::Counts;
 
 /// How often a replica writes its row.
 pub const EACH: Duration = Duration::from_secs(30);
+
+/// How long a replica that has read its settings anew waits for the others to do so, before it compares theirs.
+const GATHERED: Duration = Duration::from_secs(2);
 
 /// How long the database has to take the row.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -58,7 +61,7 @@ impl Presence {
         // Where this fails, so does the next, which is told.
         let _ = in_time(self.database.forget_silent_replicas()).await;
         let (mut counts, mut told) = (Recent::new(Instant::now(), self.metrics.tally.counts()), None);
-        let mut logged = Vec::new();
+        let (mut logged, mut reloads) = (Vec::new(), self.runs_by.replacements());
         // A term that does not yet say what it runs by.
         let mut began: Option<TermId> = None;
         loop {
@@ -83,6 +86,10 @@ impl Presence {
             tokio::select! {
                 () = ended.cancelled() => break,
                 () = tokio::time::sleep(EACH) => {}
+                Ok(()) = reloads.changed() => tokio::select! {
+                    () = ended.cancelled() => break,
+                    () = tokio::time::sleep(GATHERED) => {}
+                },
                 Ok(()) = self.terms.changed() => {
                     began = self.terms.borrow_and_update().as_ref().map(|term| term.id.clone());
                 }

@@ -10,6 +10,9 @@ use utoipa::ToSchema;
 
 use crate::health::fleet::differences;
 
+/// A replica writes its row each 30 s, and the database has 5 s to take it.
+const SILENT: Duration = Duration::from_secs(40);
+
 /// A window that is shorter says nothing of a minute.
 const SHORTEST_MS: i64 = 1_000;
 
@@ -40,6 +43,13 @@ pub struct PerMinute {
     pub failed: i64,
     /// The age of the oldest count, in milliseconds.
     pub seen_ms: i64,
+}
+
+impl ReplicaStatus {
+    /// Whether the replica has not written its row when it should have, and may have been killed.
+    pub fn is_silent(&self) -> bool {
+        self.runs && self.replica.row.seen() > SILENT
+    }
 }
 
 impl Replicas {
@@ -179,6 +189,14 @@ mod tests {
         assert!(replicas.all().iter().all(|replica| replica.polls.is_empty()), "{replicas:?}");
         assert_eq!(replicas.per_minute(), Some(PerMinute { delivered: 100, failed: 2, seen_ms: 1_000 }));
         assert_eq!(Replicas::default().per_minute(), None);
+    }
+
+    #[test]
+    fn a_replica_that_misses_a_row_is_silent_until_it_is_gone() {
+        let rows = [35_000, 41_000, 600_000].map(|seen_ms| replica("a", "table", seen_ms)).into();
+        let replicas = Replicas::from(rows, &[]);
+        let silent: Vec<_> = replicas.all().iter().map(|replica| (replica.runs, replica.is_silent())).collect();
+        assert_eq!(silent, [(true, false), (true, true), (false, false)]);
     }
 
     #[test]

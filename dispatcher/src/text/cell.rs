@@ -16,6 +16,8 @@ pub struct Cell {
 enum Kind {
     /// A text, which may be clipped.
     Text,
+    /// A name, which may be clipped at its beginning: those of the pods of a Deployment begin alike.
+    Name,
     /// A number or a name that people copy: never clipped.
     Whole,
     /// A time. A terminal says how long ago it was.
@@ -51,6 +53,11 @@ impl Cell {
         Self { text: text.to_string(), kind: Kind::Whole }
     }
 
+    /// The name of a replica.
+    pub fn name(text: impl Into<String>) -> Self {
+        Self { text: text.into(), kind: Kind::Name }
+    }
+
     /// A time of RFC 3339. A pipe gets it as it is given.
     pub fn time(text: impl Into<String>) -> Self {
         Self { text: text.into(), kind: Kind::Time }
@@ -65,22 +72,27 @@ impl Cell {
     pub(super) fn shown(&self, screen: &Screen) -> Cow<'_, str> {
         match self.kind {
             Kind::Time if screen.columns.is_some() => Cow::Owned(relative(&self.text, screen.now)),
-            Kind::Text | Kind::Whole | Kind::Time | Kind::State => in_one_line(&self.text),
+            Kind::Text | Kind::Name | Kind::Whole | Kind::Time | Kind::State => in_one_line(&self.text),
         }
     }
 
     pub(super) fn may_be_clipped(&self) -> bool {
         match self.kind {
-            Kind::Text | Kind::State => true,
+            Kind::Text | Kind::Name | Kind::State => true,
             Kind::Whole | Kind::Time => false,
         }
+    }
+
+    /// Whether its end is more telling than its beginning.
+    pub(super) fn keeps_its_end(&self) -> bool {
+        self.kind == Kind::Name
     }
 
     /// `shown` with the colour of the state, where the screen has colours.
     pub(super) fn coloured(&self, shown: &str, screen: &Screen) -> String {
         match (self.kind, screen.coloured) {
             (Kind::State, true) => in_colour(shown, colour(&self.text)),
-            (Kind::State | Kind::Text | Kind::Whole | Kind::Time, _) => shown.to_owned(),
+            (Kind::State | Kind::Text | Kind::Name | Kind::Whole | Kind::Time, _) => shown.to_owned(),
         }
     }
 }
@@ -90,7 +102,7 @@ fn colour(state: &str) -> Option<Colour> {
     let word = state.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     match word.to_ascii_lowercase().as_str() {
         "dead" | "failed" | "nobody" | "broken" | "refused" | "permanent" | "exhausted" => Some(Colour::Red),
-        "warning" | "open" | "paused" | "unknown" | "asked" | "rows" | "expired" | "in" | "cancelled" => {
+        "warning" | "open" | "silent" | "paused" | "unknown" | "asked" | "rows" | "expired" | "in" | "cancelled" => {
             Some(Colour::Yellow)
         }
         "ok" | "success" | "delivered" => Some(Colour::Green),

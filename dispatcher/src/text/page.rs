@@ -12,8 +12,11 @@ use super::{Cell, Screen, in_one_line, visible};
 /// The space between two columns.
 const GAP: usize = 2;
 
-/// The narrowest that a column of text becomes.
-const NARROWEST: usize = 4;
+/// The room that a last column of text needs beside the others. With less it gets lines of its own.
+const READABLE: usize = 32;
+
+/// How far these lines are in.
+const BELOW: usize = 4;
 
 /// What a command prints.
 #[derive(Debug, Default)]
@@ -47,6 +50,8 @@ enum Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     Clipped,
+    /// In lines of its own, below the row.
+    Below,
     Wrapped,
 }
 
@@ -84,7 +89,8 @@ impl Page {
         self.parts.push(Part::Fact { name: name.into(), column, value: value.into() });
     }
 
-    /// Adds rows with aligned columns, under a heading. A terminal clips columns that are too wide for it.
+    /// Adds rows with aligned columns, under a heading. A terminal clips columns that are too wide for it. Where its last column, such
+    /// as the error, has no room to be read, it follows below each row.
     pub fn table<const N: usize>(&mut self, heading: [&str; N], rows: impl IntoIterator<Item = [Cell; N]>) {
         self.any_table(heading, rows, Last::Clipped);
     }
@@ -165,15 +171,34 @@ fn table(into: &mut String, heading: &[String], rows: &[Vec<Cell>], last: Last, 
     }
     let prose = widths.len().saturating_sub(1);
     let before = widths[..prose].iter().map(|width| width + GAP).sum::<usize>();
+    let mut last = last;
     if let Some(columns) = screen.columns.filter(|_| last == Last::Clipped) {
-        let rigid: Vec<_> = (0..heading.len()).map(|at| rows.iter().any(|row| !row[at].may_be_clipped())).collect();
-        fit(&mut widths, &rigid, columns);
+        // The narrowest that each column becomes.
+        let least = |at: usize| {
+            let may_be_clipped = rows.iter().all(|row| row[at].may_be_clipped());
+            if may_be_clipped { width(&heading[at], screen) } else { widths[at] }
+        };
+        let least: Vec<_> = (0..heading.len()).map(least).collect();
+        let natural = widths.clone();
+        fit(&mut widths, &least, columns);
+        if prose > 0 && widths[prose] < natural[prose].min(READABLE) {
+            last = Last::Below;
+            widths = natural;
+            fit(&mut widths[..prose], &least[..prose], columns);
+        }
     }
     let heading: Vec<_> = heading.iter().map(|word| in_one_line(word)).collect();
-    into.push_str(&row(&heading, None, &widths, screen));
+    let beside = if last == Last::Below { prose } else { heading.len() };
+    into.push_str(&row(&heading[..beside], None, &widths, screen));
     for (cells, shown) in rows.iter().zip(&shown) {
         match last {
             Last::Clipped => into.push_str(&row(shown, Some(cells), &widths, screen)),
+            Last::Below => {
+                into.push_str(&row(&shown[..prose], Some(cells), &widths, screen));
+                if !matches!(&*shown[prose], "" | "-") {
+                    wrapped(into, &format!("{:BELOW$}{}", "", shown[prose]), BELOW, screen);
+                }
+            }
             Last::Wrapped => {
                 let coloured = row(&shown[..prose], Some(cells), &widths, screen);
                 let plain = row(&shown[..prose], None, &widths, screen);
@@ -191,7 +216,12 @@ fn row(shown: &[Cow<'_, str>], cells: Option<&[Cell]>, widths: &[usize], screen:
     for (at, (text, column)) in shown.iter().zip(widths).enumerate() {
         // Columns that cannot be clipped may be wider than a very narrow screen.
         let room = screen.columns.map_or(usize::MAX, |columns| columns.saturating_sub(used + pending));
-        let text = if screen.columns.is_some() { clipped(text, (*column).min(room)) } else { Cow::Borrowed(&**text) };
+        let keep = match cells {
+            Some(cells) if cells[at].keeps_its_end() => Keep::End,
+            _ => Keep::Beginning,
+        };
+        let text =
+            if screen.columns.is_some() { clipped(text, (*column).min(room), keep) } else { Cow::Borrowed(&**text) };
         let taken = width(&text, screen);
         if taken > 0 {
             line.extend(std::iter::repeat_n(' ', pending));
@@ -206,10 +236,10 @@ fn row(shown: &[Cow<'_, str>], cells: Option<&[Cell]>, widths: &[usize], screen:
     line
 }
 
-/// Takes width from the widest column of text, the last of several, until all columns fit.
-fn fit(widths: &mut [usize], rigid: &[bool], columns: usize) {
+/// Takes width from the widest column that has more than the least, the last of several, until all columns fit.
+fn fit(widths: &mut [usize], least: &[usize], columns: usize) {
     while widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1) > columns {
-        let widest = (0..widths.len()).filter(|at| !rigid[*at] && widths[*at] > NARROWEST).max_by_key(|at| widths[*at]);
+        let widest = (0..widths.len()).filter(|at| widths[*at] > least[*at]).max_by_key(|at| widths[*at]);
         let Some(widest) = widest else { return };
         widths[widest] -= 1;
     }
@@ -220,24 +250,33 @@ fn width(text: &str, screen: &Screen) -> usize {
     if screen.columns.is_some() { text.width() } else { text.chars().count() }
 }
 
-/// The beginning of a text that fits into `width` columns, with a mark where something was left out.
-fn clipped(text: &str, width: usize) -> Cow<'_, str> {
+/// What stays of a text that is too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Beginning,
+    End,
+}
+
+/// What of a text fits into `width` columns, with a mark where something was left out.
+fn clipped(text: &str, width: usize, keep: Keep) -> Cow<'_, str> {
     if text.width() <= width {
         return Cow::Borrowed(text);
     }
-    let mut kept = String::new();
+    if width == 0 {
+        return Cow::Borrowed("");
+    }
     let mut taken = 1;
-    for c in text.chars() {
+    let mut fits = |c: &char| {
         taken += c.width().unwrap_or_default();
-        if taken > width {
-            break;
+        taken <= width
+    };
+    Cow::Owned(match keep {
+        Keep::Beginning => format!("{}…", text.chars().take_while(&mut fits).collect::<String>()),
+        Keep::End => {
+            let bytes: usize = text.chars().rev().take_while(&mut fits).map(char::len_utf8).sum();
+            format!("…{}", &text[text.len() - bytes..])
         }
-        kept.push(c);
-    }
-    if width > 0 {
-        kept.push('…');
-    }
-    Cow::Owned(kept)
+    })
 }
 
 #[cfg(test)]
@@ -272,12 +311,40 @@ mod tests {
 
     #[test]
     fn a_terminal_gets_the_widest_texts_clipped_and_numbers_whole() {
-        let row = [Cell::whole("123456789012"), "http://shop.example/hooks/orders".into(), "it said 日本語 no".into()];
-        let page = of_rows(["ID", "TARGET", "ERROR"], [row]);
-        let text = page.on(&terminal(40));
-        assert_eq!(text, "ID            TARGET        ERROR\n123456789012  http://shop…  it said 日…\n");
-        assert!(text.lines().all(|line| line.width() <= 40));
+        let row = [Cell::whole("123456789012"), "it said 日本語 no".into(), Cell::whole("17"), "-".into()];
+        let page = of_rows(["ID", "TARGET", "N", "ERROR"], [row]);
+        let text = page.on(&terminal(35));
+        assert_eq!(text, "ID            TARGET       N   ERROR\n123456789012  it said 日…  17  -\n");
+        assert!(text.lines().all(|line| line.width() <= 35));
         assert!(page.on(&terminal(20)).lines().all(|line| line.width() <= 20));
+    }
+
+    #[test]
+    fn an_error_that_has_no_room_beside_its_row_follows_below_it_whole() {
+        let row = |id: u8, error: &str| {
+            [Cell::whole(id), "http://shop.example/hooks/orders".into(), Cell::state("PENDING"), error.into()]
+        };
+        let error = "the name of https://shop.example cannot be resolved";
+        let page = of_rows(["ID", "TARGET", "STATUS", "ERROR"], [row(1, error), row(2, ""), row(3, "-")]);
+        let narrow = "ID  TARGET                       STATUS\n\
+                      1   http://shop.example/hooks/…  PENDING\n    the name of https://shop.example\n    cannot be \
+                      resolved\n\
+                      2   http://shop.example/hooks/…  PENDING\n\
+                      3   http://shop.example/hooks/…  PENDING\n";
+        assert_eq!(page.on(&terminal(40)), narrow);
+        assert!(page.on(&terminal(120)).contains(&format!("PENDING  {error}\n")), "there is room");
+        assert!(
+            page.on(&terminal(90)).contains("PENDING  the name of https://shop.example cannot…\n"),
+            "enough to be read"
+        );
+    }
+
+    #[test]
+    fn the_name_of_a_pod_is_clipped_at_its_beginning_which_others_share() {
+        let pods =
+            ["outbox-7d9c6bf5b4-x2x7k", "outbox-7d9c6bf5b4-日w9q"].map(|pod| [Cell::name(pod), Cell::whole("follows")]);
+        let page = of_rows(["INSTANCE", "ROLE"], pods);
+        assert_eq!(page.on(&terminal(20)), "INSTANCE     ROLE\n…5b4-x2x7k   follows\n…f5b4-日w9q  follows\n");
     }
 
     #[test]

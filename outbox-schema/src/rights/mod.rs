@@ -15,7 +15,7 @@ const WHO: Statement = statement!("migrate/who");
 const DOING: &str = "comparing the rights of the role with the shipped grants";
 
 impl Database {
-    /// The statement that gives each right of the dispatcher's which this role lacks, for whoever owns the tables. Rights of
+    /// The statements that give the rights of the dispatcher's which this role lacks, for whoever owns the tables. Rights of
     /// groups and roles count, whatever way the role has them. SQLite has no roles.
     pub async fn missing_rights(&self) -> Result<Vec<String>, DeskError> {
         let wanted: Vec<_> = shipped::of_dispatcher(self.dialect()).into_iter().collect();
@@ -48,7 +48,7 @@ impl Database {
             }
             Self::Sqlite(_) => Vec::new(),
         };
-        Ok(missing.into_iter().map(|right| right.grant(&place, &role)).collect())
+        Ok(shipped::grants(missing, &place, &role))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The rights of the dispatcher's role, read from the files that grant them (`grants/*.sql`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Dialect;
 
@@ -37,16 +37,26 @@ impl Kind {
     }
 }
 
-impl Right {
-    /// The statement that gives it, where the tables are in `place`.
-    pub(super) fn grant(&self, place: &str, role: &str) -> String {
-        let Self { privilege, object, .. } = self;
-        match self.kind {
-            Kind::Table => format!("GRANT {privilege} ON {place}.{object} TO {role};"),
-            Kind::Function => format!("GRANT {privilege} ON FUNCTION {place}.{object} TO {role};"),
-            Kind::Schema => format!("GRANT {privilege} ON SCHEMA {place} TO {role};"),
-        }
+/// The statements that give rights, where the tables are in `place`: one for each table, and one for all functions.
+pub(super) fn grants<'a>(rights: impl IntoIterator<Item = &'a Right>, place: &str, role: &str) -> Vec<String> {
+    let mut grouped = BTreeMap::<_, (BTreeSet<&str>, BTreeSet<&str>)>::new();
+    for Right { privilege, kind, object } in rights {
+        let one = if *kind == Kind::Table { object } else { "" };
+        let (privileges, objects) = grouped.entry((*kind, one)).or_default();
+        privileges.insert(privilege);
+        objects.insert(object);
     }
+    let listed = |words: &mut dyn Iterator<Item = String>| words.collect::<Vec<_>>().join(", ");
+    let statement = |((kind, _), (privileges, objects)): ((Kind, &str), (BTreeSet<&str>, BTreeSet<&str>))| {
+        let privileges = listed(&mut privileges.into_iter().map(str::to_owned));
+        let objects = listed(&mut objects.into_iter().map(|object| format!("{place}.{object}")));
+        match kind {
+            Kind::Table => format!("GRANT {privileges} ON {objects} TO {role};"),
+            Kind::Function => format!("GRANT {privileges} ON FUNCTION {objects} TO {role};"),
+            Kind::Schema => format!("GRANT {privileges} ON SCHEMA {place} TO {role};"),
+        }
+    };
+    grouped.into_iter().map(statement).collect()
 }
 
 /// What the dispatcher's role is granted.
@@ -96,7 +106,31 @@ mod tests {
     use super::*;
 
     fn words(dialect: Dialect) -> Vec<String> {
-        of_dispatcher(dialect).iter().map(|right| right.grant("shop", "runs")).collect()
+        of_dispatcher(dialect).iter().flat_map(|right| grants([right], "shop", "runs")).collect()
+    }
+
+    #[test]
+    fn what_is_missing_is_given_by_a_statement_for_each_table_and_one_for_all_functions() {
+        let right = |privilege: &str, kind, object: &str| {
+            let [privilege, object] = [privilege, object].map(str::to_owned);
+            Right { privilege, kind, object }
+        };
+        let missing = [
+            right("EXECUTE", Kind::Function, "outbox_mark()"),
+            right("UPDATE", Kind::Table, "outbox"),
+            right("USAGE", Kind::Schema, ""),
+            right("INSERT", Kind::Table, "outbox"),
+            right("EXECUTE", Kind::Function, "outbox_claim"),
+            right("INSERT", Kind::Table, "outbox_claim"),
+        ];
+        let statements = [
+            "GRANT INSERT, UPDATE ON shop.outbox TO runs;",
+            "GRANT INSERT ON shop.outbox_claim TO runs;",
+            "GRANT EXECUTE ON FUNCTION shop.outbox_claim, shop.outbox_mark() TO runs;",
+            "GRANT USAGE ON SCHEMA shop TO runs;",
+        ];
+        assert_eq!(grants(&missing, "shop", "runs"), statements);
+        assert_eq!(grants([], "shop", "runs"), Vec::<String>::new());
     }
 
     #[test]

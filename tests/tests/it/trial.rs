@@ -96,6 +96,20 @@ async fn each_missing_right_is_named_by_the_statement_that_gives_it() {
 }
 
 #[tokio::test]
+async fn whoever_looks_with_the_rights_of_an_application_is_told_which_file_gives_those_of_an_operator() {
+    for granted in granted().await {
+        let program = Program::new(&granted.application, &settings(&granted));
+        let looked = program.run(&["status"]).await;
+        assert_eq!(looked.code, Some(1), "{looked:?}");
+        assert!(looked.stderr.contains("denied") && looked.stderr.contains("_operator.sql"), "{looked:?}");
+        let checked = program.run(&["check"]).await;
+        assert!(checked.stdout.contains("Is it the role of the replicas?"), "{}", checked.stdout);
+        let statements = checked.stdout.matches("missing: GRANT").count();
+        assert!(statements < 20, "{statements} statements for as many tables: {}", checked.stdout);
+    }
+}
+
+#[tokio::test]
 async fn a_right_that_no_delivery_needs_is_warned_of_at_the_start() {
     for granted in granted().await {
         let table =

@@ -110,6 +110,9 @@ async fn of_database(config: &Config, database: &Database, strict: bool, finding
             findings.push(Finding::ok("rights", &has));
         }
         Ok(missing) => {
+            if missing.len() >= MOST {
+                findings.push(Finding::failed("rights", &of_another_role(database.dialect())));
+            }
             findings.extend(missing.iter().map(|grant| Finding::failed("rights", &format!("missing: {grant}"))));
         }
         Err(error) => findings.push(Finding::failed("rights", &error)),
@@ -138,6 +141,18 @@ async fn of_database(config: &Config, database: &Database, strict: bool, finding
     }
     findings.push(of_lease(config, &outbox.outbox_id.to_string()).await);
     findings.extend(wiring::lease_link(config).and_then(|link| Some(Finding::warning("lease", &link.warning()?))));
+}
+
+/// So many statements are missing where the role is not that of the replicas.
+const MOST: usize = 5;
+
+/// Whoever checks as the application or as a person does not want the rights of the dispatcher.
+fn of_another_role(dialect: Dialect) -> String {
+    let file = if dialect == Dialect::Postgres { "postgres.sql" } else { "mysql.sql" };
+    format!(
+        "this role lacks most of what the dispatcher needs. Is it the role of the replicas? If so, the owner of the tables \
+         runs grants/{file}, which gives all of it"
+    )
 }
 
 /// Each mistake that the newest messages show. `outbox messages explain` shows the same for one message.
@@ -249,7 +264,7 @@ fn in_words(report: &Report) -> Page {
         [Cell::whole(&finding.subject), Cell::state(verdict), finding.text.as_str().into()]
     });
     let mut page = Page::default();
-    page.findings(["WHAT", "", ""], rows);
+    page.findings(["WHAT", "VERDICT", ""], rows);
     page.blank();
     let crash = &report.crash;
     page.line(format!(

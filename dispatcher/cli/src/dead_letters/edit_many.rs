@@ -86,8 +86,12 @@ async fn first(
 }
 
 fn in_words(done: &EditedAll, keeps_keys: bool) -> String {
-    let key = if keeps_keys { "its own" } else { "a new" };
-    let mut text = format!("{} edited, each under {key} idempotency key", done.edited);
+    let key = match (done.edited, keeps_keys) {
+        (0, _) => "",
+        (_, true) => ", each under its own idempotency key",
+        (_, false) => ", each under a new idempotency key",
+    };
+    let mut text = format!("{} edited{key}", done.edited);
     if done.unchanged > 0 {
         let _ = write!(text, "\n{} are like that already", done.unchanged);
     }

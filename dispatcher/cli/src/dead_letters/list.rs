@@ -62,7 +62,7 @@ pub(super) fn groups(groups: &[DeadGroup]) -> Page {
             Cell::time(&group.first_seen),
             Cell::time(&group.last_seen),
             Cell::whole(group.example),
-            shortened(group.error.as_deref().unwrap_or("-"), 100).into(),
+            shortened(group.error.as_deref().unwrap_or("-"), 200).into(),
         ]
     });
     let mut page = Page::default();
@@ -82,7 +82,7 @@ fn letters(found: &DeadLetterPage) -> Page {
             Cell::whole(letter.attempts),
             Cell::time(&letter.dead_at),
             shortened(&letter.target, 40).into(),
-            shortened(letter.last_error.as_deref().unwrap_or(""), 80).into(),
+            shortened(letter.last_error.as_deref().unwrap_or(""), 200).into(),
         ]
     });
     let mut page = Page::default();

@@ -83,7 +83,7 @@ fn row(message: &MessageSummary) -> [Cell; 8] {
         Cell::whole(message.attempts),
         Cell::time(to_the_second(&message.created_at)),
         Cell::time(to_the_second(message.finished_at.as_ref().unwrap_or(&message.available_at))),
-        shortened(message.last_error.as_deref().unwrap_or(""), 80).into(),
+        shortened(message.last_error.as_deref().unwrap_or(""), 200).into(),
     ]
 }
 

@@ -115,7 +115,8 @@ async fn adopt(config: &Config, database: &Database, yes: bool) -> anyhow::Resul
         let users = users(config, database).await?;
         if !users.is_empty() {
             bail!(
-                "this outbox of the environment `{found}` is in use, and its replicas would stand still: {}. Stop them first. In a                  restored copy they are those of the original: wait until they are old",
+                "this outbox of the environment `{found}` is in use, and its replicas would stand still: {}. Stop them first. In a \
+                 restored copy they are those of the original: wait until they are old",
                 users.join("; ")
             );
         }

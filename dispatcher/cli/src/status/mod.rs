@@ -77,8 +77,8 @@ fn in_words(status: &Status) -> Page {
     }
     for pause in &status.vitals.paused {
         let until = match pause.remaining_ms {
-            Some(_) => &pause.paused_until,
-            None => "somebody resumes it",
+            Some(ms) => format!("{} (in {})", to_the_second(&pause.paused_until), span(ms)),
+            None => "somebody resumes it".to_owned(),
         };
         let reason = pause.reason.as_deref().unwrap_or("no reason given");
         page.line(in_one_line(&format!("paused: {} until {until}: {reason}", pause.destination)));
@@ -115,7 +115,7 @@ fn fleet(status: &Status) -> Page {
     let running: Vec<_> = status.replicas.iter().filter(|replica| replica.runs).collect();
     let mut page = Page::default();
     if !running.is_empty() {
-        let names: Vec<_> = running.iter().map(|replica| replica.replica.row.name.as_str()).collect();
+        let names: Vec<_> = running.iter().map(|replica| named(replica)).collect();
         page.line(format!("replicas: {} ({})", running.len(), in_one_line(&names.join(", "))));
     }
     if let Some(PerMinute { delivered, failed, seen_ms }) = status.per_minute {
@@ -131,6 +131,11 @@ fn fleet(status: &Status) -> Page {
         page.line(format!("note: {}", in_one_line(note)));
     }
     page
+}
+
+fn named(replica: &ReplicaStatus) -> String {
+    let row = &replica.replica.row;
+    if replica.is_silent() { format!("{}, silent for {}", row.name, span(row.seen_ms)) } else { row.name.clone() }
 }
 
 /// What there is to say of a shard that no replica polls.
@@ -171,9 +176,13 @@ fn pollers(status: &Status) -> Page {
             (State::Polled, Some(name)) => name.clone(),
             (State::Idle | State::Beginning | State::Polled, _) => word("nobody"),
         };
+        let poller = match shard.state {
+            State::Polled | State::Beginning => Cell::name(poller),
+            State::Idle | State::Unknown => Cell::state(poller),
+        };
         [
             Cell::whole(shard.shard),
-            Cell::state(poller),
+            poller,
             Cell::whole(said(shard.holder.clone())),
             Cell::whole(said(shard.epoch.map(|epoch| epoch.to_string()))),
             Cell::time(said(shard.since.as_deref().map(to_the_second))),
@@ -225,7 +234,7 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> Page {
         [
             Cell::whole(term.shard),
             Cell::whole(term.epoch),
-            shortened(term.instance.as_ref().unwrap_or(&term.holder), 32).into(),
+            Cell::name(shortened(term.instance.as_ref().unwrap_or(&term.holder), 32)),
             Cell::time(to_the_second(&term.started_at)),
             Cell::time(term.ended_at.as_deref().map_or_else(|| "-".to_owned(), to_the_second)),
             end.into(),

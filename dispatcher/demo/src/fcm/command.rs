@@ -1,13 +1,13 @@
 //! The command `outbox demo fcm`.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use outbox_dispatcher::text::print_as_it_is;
 
-use super::{Options, StandIn};
+use super::{Options, Places, StandIn};
 
 /// The options of the command.
 #[derive(Debug, Args)]
@@ -45,13 +45,21 @@ pub(crate) fn serve(args: FcmArgs) -> anyhow::Result<StandIn> {
     if json {
         print_as_it_is(&serde_json::to_string(places)?)?;
     } else {
+        let set = |name: &str| std::env::var_os(name).is_some();
+        let has_database = set("OUTBOX_CONFIG") || set("OUTBOX_DATABASE__URL") || Path::new("outbox.toml").exists();
         print_as_it_is(&format!(
             "# {}/received shows what it took. In outbox.toml:\n\n{}",
             places.control,
-            places.channel("push")
+            settings(places, has_database)
         ))?;
     }
     Ok(stand_in)
+}
+
+/// The settings that use the stand-in. Beside a channel of its own an outbox names its database.
+fn settings(places: &Places, has_database: bool) -> String {
+    let database = if has_database { "" } else { "[database]\nurl = \"sqlite://outbox.db\"\n\n" };
+    format!("{database}{}", places.channel("push"))
 }
 
 #[cfg(test)]
@@ -60,7 +68,7 @@ mod tests {
 
     use clap::Parser;
 
-    use super::super::{PROJECT, Places};
+    use super::super::PROJECT;
     use super::*;
 
     #[derive(Parser)]
@@ -70,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_about_fcm_has_the_channel_that_the_command_prints_without_options() {
+    fn the_page_about_fcm_has_the_settings_that_the_command_prints_in_an_empty_folder() {
         let FcmArgs { port, control_port, host, directory, .. } = Command::try_parse_from(["fcm"]).unwrap().args;
         let places = Places {
             base_url: format!("https://{host}:{port}"),
@@ -80,7 +88,9 @@ mod tests {
             control: format!("http://{host}:{control_port}/control"),
         };
         let page = include_str!("../../../../docs/fcm.md");
-        assert!(page.contains(&places.channel("push")), "{}", places.channel("push"));
+        let printed = settings(&places, false);
+        assert!(page.contains(&format!("```toml\n{printed}```")), "{printed}");
+        assert!(settings(&places, true).starts_with("[channels.push]"));
         assert!(page.contains(&format!("{}/shown", places.control)));
     }
 }
