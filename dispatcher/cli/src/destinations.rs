@@ -95,7 +95,7 @@ fn list(entries: &[DestinationEntry]) -> Page {
             Cell::state(held(&entry.held)),
             Cell::whole(entry.failures),
             Cell::whole(entry.waiting),
-            shortened(entry.reason.as_deref().unwrap_or("-"), 100).into(),
+            shortened(entry.reason.as_deref().unwrap_or("-"), 200).into(),
         ]
     });
     let mut page = Page::default();

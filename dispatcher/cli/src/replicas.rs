@@ -8,7 +8,7 @@ use clap::Args;
 use super::session::{OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::health::replicas::{ReplicaStatus, Replicas};
-use outbox_dispatcher::text::{Cell, Page, in_one_line, print_as, span, to_the_second};
+use outbox_dispatcher::text::{Cell, Page, in_one_line, print_as, to_the_second};
 
 #[derive(Debug, Args)]
 pub(super) struct ReplicasArgs {
@@ -65,12 +65,22 @@ fn row(replica: &ReplicaStatus) -> [Cell; 7] {
     [
         Cell::name(row.name.clone()),
         Cell::whole(&row.id),
-        Cell::state(role(replica)),
+        // Whoever looks for a silent one sees a colour; the column is never clipped, so that names are.
+        if replica.is_silent() { Cell::state(role(replica)) } else { Cell::whole(role(replica)) },
         Cell::whole(&row.version),
         Cell::time(to_the_second(&row.started_at)),
-        Cell::whole(format!("{} ago", span(row.seen_ms))),
-        Cell::whole(if replica.differs.is_empty() { hash.to_owned() } else { format!("{hash} ≠") }),
+        Cell::whole(seen(row.seen_ms)),
+        Cell::whole(if replica.differs.is_empty() || !replica.runs { hash.to_owned() } else { format!("{hash} ≠") }),
     ]
+}
+
+/// How long ago the replica was seen, in one unit.
+fn seen(ms: i64) -> String {
+    match ms / 1_000 {
+        seconds @ i64::MIN..120 => format!("{seconds} s ago"),
+        seconds @ 120..7_200 => format!("{} min ago", seconds / 60),
+        seconds @ 7_200.. => format!("{} h ago", seconds / 3_600),
+    }
 }
 
 /// What the replica does, in a word or two.

@@ -92,8 +92,7 @@ async fn a_narrow_terminal_shows_the_errors_of_a_list_whole() {
     let dead = program.run(&["messages", "show", "dead-2", "--json"]).await.json();
     let error = dead["last_error"].as_str().unwrap();
     assert!(error.len() > 40, "{error}");
-    for list in [&["messages", "list"] as &[&str], &["dead-letters", "list"], &["dead-letters", "list", "--ungrouped"]]
-    {
+    for list in [&["messages", "list"] as &[&str], &["dead-letters", "list", "--ungrouped"]] {
         let shown = fitting(&program, 80, list).await;
         let flowing = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flowing.contains(error), "{list:?}: {error} is not in {shown}");

@@ -244,7 +244,7 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> Page {
         ]
     });
     let mut page = Page::default();
-    page.table(["SHARD", "EPOCH", "POLLER", "BEGAN", "ENDED", "BECAUSE", "CLAIMED", "DELIVERED", "FAILED"], rows);
+    page.table(["SHARD", "EPOCH", "POLLER", "BEGAN", "ENDED", "WHY", "CLAIMED", "DELIVERED", "FAILED"], rows);
     page
 }
 
