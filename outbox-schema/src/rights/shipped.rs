@@ -46,17 +46,18 @@ pub(super) fn grants<'a>(rights: impl IntoIterator<Item = &'a Right>, place: &st
         privileges.insert(privilege);
         objects.insert(object);
     }
-    let listed = |words: &mut dyn Iterator<Item = String>| words.collect::<Vec<_>>().join(", ");
-    let statement = |((kind, _), (privileges, objects)): ((Kind, &str), (BTreeSet<&str>, BTreeSet<&str>))| {
-        let privileges = listed(&mut privileges.into_iter().map(str::to_owned));
-        let objects = listed(&mut objects.into_iter().map(|object| format!("{place}.{object}")));
-        match kind {
+    let mut statements = Vec::new();
+    for ((kind, _), (privileges, objects)) in grouped {
+        let privileges = privileges.into_iter().collect::<Vec<_>>().join(", ");
+        let objects: Vec<_> = objects.into_iter().map(|object| format!("{place}.{object}")).collect();
+        let objects = objects.join(", ");
+        statements.push(match kind {
             Kind::Table => format!("GRANT {privileges} ON {objects} TO {role};"),
             Kind::Function => format!("GRANT {privileges} ON FUNCTION {objects} TO {role};"),
             Kind::Schema => format!("GRANT {privileges} ON SCHEMA {place} TO {role};"),
-        }
-    };
-    grouped.into_iter().map(statement).collect()
+        });
+    }
+    statements
 }
 
 /// What the dispatcher's role is granted.
