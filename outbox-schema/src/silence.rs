@@ -21,13 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A connection of a pool. One that is begun to a server that is gone does not end, also where another server takes the
 /// place of that one in the next moment. So after a while a second one is begun, and the first that works is taken.
 pub(crate) async fn acquire<DB: Database>(pool: &Pool<DB>) -> sqlx::Result<PoolConnection<DB>> {
-    let mut first = std::pin::pin!(pool.acquire());
+    // On the heap: the futures of their callers stay small.
+    let mut first = Box::pin(pool.acquire());
     if let Ok(acquired) = tokio::time::timeout(PATIENCE, &mut first).await {
         return acquired;
     }
     tokio::select! {
         acquired = first => acquired,
-        acquired = pool.acquire() => acquired,
+        acquired = Box::pin(pool.acquire()) => acquired,
     }
 }
 
