@@ -174,17 +174,17 @@ fn table(into: &mut String, heading: &[String], rows: &[Vec<Cell>], last: Last, 
     let mut last = last;
     if let Some(columns) = screen.columns.filter(|_| last == Last::Clipped) {
         // The narrowest that each column becomes.
-        let least = |at: usize| {
+        let narrowest = |at: usize| {
             let may_be_clipped = rows.iter().all(|row| row[at].may_be_clipped());
             if may_be_clipped { width(&heading[at], screen) } else { widths[at] }
         };
-        let least: Vec<_> = (0..heading.len()).map(least).collect();
+        let floors: Vec<_> = (0..heading.len()).map(narrowest).collect();
         let natural = widths.clone();
-        fit(&mut widths, &least, columns);
+        fit(&mut widths, &floors, columns);
         if prose > 0 && widths[prose] < natural[prose].min(READABLE) {
             last = Last::Below;
             widths = natural;
-            fit(&mut widths[..prose], &least[..prose], columns);
+            fit(&mut widths[..prose], &floors[..prose], columns);
         }
     }
     let heading: Vec<_> = heading.iter().map(|word| in_one_line(word)).collect();
@@ -236,10 +236,10 @@ fn row(shown: &[Cow<'_, str>], cells: Option<&[Cell]>, widths: &[usize], screen:
     line
 }
 
-/// Takes width from the widest column that has more than the least, the last of several, until all columns fit.
-fn fit(widths: &mut [usize], least: &[usize], columns: usize) {
+/// Takes width from the widest column that is above its floor, the last of several, until all columns fit.
+fn fit(widths: &mut [usize], floors: &[usize], columns: usize) {
     while widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1) > columns {
-        let widest = (0..widths.len()).filter(|at| widths[*at] > least[*at]).max_by_key(|at| widths[*at]);
+        let widest = (0..widths.len()).filter(|at| widths[*at] > floors[*at]).max_by_key(|at| widths[*at]);
         let Some(widest) = widest else { return };
         widths[widest] -= 1;
     }
