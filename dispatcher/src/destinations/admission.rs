@@ -111,11 +111,12 @@ impl Destinations {
         limits
     }
 
-    /// Those of these messages that are for a destination which has answered.
-    pub fn answering<'a>(&self, messages: &'a [Message]) -> Vec<&'a Message> {
+    /// Those of these messages that are for a destination which has answered. None where no destination has.
+    pub fn answering<'a>(&self, messages: &'a [Message]) -> Option<Vec<&'a Message>> {
         let state = self.state();
+        state.known.values().chain(state.at_rest.values()).find(|destination| !destination.is_stranger())?;
         let known = |name: &String| state.known.get(name).or_else(|| state.at_rest.get(name));
         let answers = |message: &&Message| known(&message.destination).is_some_and(|known| !known.is_stranger());
-        messages.iter().filter(answers).collect()
+        Some(messages.iter().filter(answers).collect())
     }
 }

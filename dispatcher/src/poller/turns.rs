@@ -8,8 +8,8 @@ use std::collections::HashSet;
 
 use outbox_schema::{Claimed, Message, Tenant, Turns};
 
-/// How many tenants of each channel a claim looks at. A claim that brought nothing for a destination which has answered is followed
-/// by one that looks at more: tens of thousands of tenants may wait for receivers that are not there.
+/// How many tenants of each channel a claim looks at. Where some destination has answered, a claim that brought nothing for such a
+/// one is followed by one that looks at more: tens of thousands of tenants may wait for receivers that are not there.
 const TENANTS: u32 = 256;
 
 /// The most tenants that a claim looks at.
@@ -34,7 +34,7 @@ pub struct TurnTaking {
 
 impl Default for TurnTaking {
     fn default() -> Self {
-        Self { backlog: true, from: 0, tenants: TENANTS, served: Vec::new() }
+        Self { backlog: true, from: STEP, tenants: TENANTS, served: Vec::new() }
     }
 }
 
@@ -45,14 +45,15 @@ impl TurnTaking {
     }
 
     /// Learns from a claim. `limited` says, where the claim brought nothing, whether some destination has what it may have in
-    /// flight. `answering` are
-    /// the messages for destinations that have answered.
-    pub fn learn(&mut self, claimed: &Claimed, limited: bool, answering: &[&Message]) {
+    /// flight. `answering` are the messages for destinations that have answered, where there is such a destination. Where there is
+    /// none, to look at more tenants would be in vain: no more strangers could be tried.
+    pub fn learn(&mut self, claimed: &Claimed, limited: bool, answering: Option<&[&Message]>) {
         let brought = !claimed.messages.is_empty();
         self.backlog = if brought { !claimed.took_all } else { limited };
         self.from = (self.from + STEP) & Turns::LAST;
-        self.tenants = if answering.is_empty() { (self.tenants * 2).min(MOST_TENANTS) } else { TENANTS };
-        self.served(answering);
+        let missed = answering.is_some_and(<[_]>::is_empty);
+        self.tenants = if missed { (self.tenants * 2).min(MOST_TENANTS) } else { TENANTS };
+        self.served(answering.unwrap_or_default());
     }
 
     /// Puts the tenants of these messages before those served earlier.
@@ -82,15 +83,15 @@ mod tests {
     #[test]
     fn tenants_take_turns_only_while_claims_leave_something() {
         let mut turns = TurnTaking::default();
-        turns.learn(&claimed(3, true), false, &[&message(1)]);
+        turns.learn(&claimed(3, true), false, Some(&[&message(1)]));
         assert_eq!(turns.next(), None);
-        turns.learn(&claimed(3, false), false, &[&message(1)]);
+        turns.learn(&claimed(3, false), false, Some(&[&message(1)]));
         assert!(turns.next().is_some());
-        turns.learn(&claimed(0, true), true, &[&message(1)]);
+        turns.learn(&claimed(0, true), true, Some(&[&message(1)]));
         assert!(turns.next().is_some(), "what is left has no room");
-        turns.learn(&claimed(0, true), false, &[&message(1)]);
+        turns.learn(&claimed(0, true), false, Some(&[&message(1)]));
         assert_eq!(turns.next(), None);
-        turns.learn(&claimed(0, true), true, &[]);
+        turns.learn(&claimed(0, true), true, Some(&[]));
         assert!(turns.next().is_some(), "what came since has no room");
     }
 
@@ -99,11 +100,11 @@ mod tests {
         let mut turns = TurnTaking::default();
         let mut looked_at = Vec::new();
         let good = message(1);
-        for answering in [&[][..], &[], &[&good], &[]] {
+        for answering in [Some(&[][..]), Some(&[]), Some(&[&good]), Some(&[]), None] {
             turns.learn(&claimed(3, false), false, answering);
             looked_at.extend(turns.next().map(|turns| turns.tenants / TENANTS));
         }
-        assert_eq!(looked_at, [2, 4, 1, 2]);
+        assert_eq!(looked_at, [2, 4, 1, 2, 1], "none has answered in the end");
     }
 
     #[test]
@@ -112,14 +113,14 @@ mod tests {
         let mut turns = TurnTaking::default();
         for tenants in [[1, 2], [3, 2]] {
             let messages = tenants.map(of);
-            turns.learn(&claimed(2, false), false, &messages.each_ref());
+            turns.learn(&claimed(2, false), false, Some(&messages.each_ref()));
         }
         let served = |turns: &TurnTaking| -> Vec<String> {
             turns.next().expect("there is a backlog").served.iter().map(|tenant| tenant.name.clone()).collect()
         };
         assert_eq!(served(&turns), ["3", "2", "1"]);
         let many: Vec<_> = (100..100 + MOST_SERVED).map(of).collect();
-        turns.learn(&claimed(2, false), false, &many.iter().collect::<Vec<_>>());
+        turns.learn(&claimed(2, false), false, Some(&many.iter().collect::<Vec<_>>()));
         assert_eq!(served(&turns).len(), MOST_SERVED);
         assert_eq!(served(&turns)[0], "100");
     }
@@ -131,7 +132,7 @@ mod tests {
         let mut met = std::collections::HashSet::new();
         for _ in 0..2 * PARTS {
             met.extend(turns.next().map(|turns| turns.from * PARTS / (Turns::LAST + 1)));
-            turns.learn(&claimed(1, false), false, &[&message(1)]);
+            turns.learn(&claimed(1, false), false, Some(&[&message(1)]));
         }
         assert_eq!(met.len() as u64, PARTS);
     }

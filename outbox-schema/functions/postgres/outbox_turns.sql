@@ -5,8 +5,9 @@
 -- The walk brings the oldest. Of each of p_tenants tenants, found by stepping from one to the next in the index, come a few
 -- more; the steps begin at the number p_turn in the stretch of each channel and go round. So it is for each of p_served, to whom
 -- something was sent lately. Where not all of them send to p_open, the destinations that have answered and have room, those who do
--- have the shares of the others too. And the newest come: whoever seldom writes is among them, however many tenants there are. They go first in every other claim, the newest of all before the
--- others.
+-- have the shares of the others too. And the newest come that were never tried: whoever seldom writes is among them, however many
+-- tenants there are, and however many messages of others come due again. They go first in every other claim, the newest of all
+-- before the others.
 --
 -- Which of two tenants goes first in a round is a matter of p_turn, and so another one each time: not of their priorities, since there
 -- may be room for one row only, whenever this is asked.
@@ -103,11 +104,14 @@ BEGIN
             SELECT o.id, o.revision, o.priority, o.channel, o.destination, o.available_at,
                    o.payload_bytes::bigint + octet_length(o.target) + coalesce(pg_column_size(o.headers), 0) AS bytes,
                    hashtextextended(coalesce(o.tenant, o.destination), 0) AS tenant
-            FROM outbox o
-            WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
-              AND o.priority = start.priority AND o.available_at <= now() AND (o.available_at, o.id) > (start.at, start.id)
-              AND o.id NOT IN (SELECT unnest(p_excluded))
-              AND o.destination NOT IN (SELECT unnest(p_closed)) AND o.channel NOT IN (SELECT unnest(p_closed_channels))
+            FROM (
+                SELECT o.* FROM outbox o
+                WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
+                  AND o.priority = start.priority AND o.available_at <= now() AND (o.available_at, o.id) > (start.at, start.id)
+                  AND o.id NOT IN (SELECT unnest(p_excluded))
+                  AND o.destination NOT IN (SELECT unnest(p_closed)) AND o.channel NOT IN (SELECT unnest(p_closed_channels))
+                ORDER BY o.available_at DESC, o.id DESC LIMIT 512) o
+            WHERE o.first_attempt_at IS NULL
             ORDER BY o.available_at DESC, o.id DESC LIMIT 64) late
         ORDER BY late.available_at DESC, late.id DESC LIMIT 64
     ), beside AS (

@@ -199,6 +199,26 @@ pub async fn whoever_was_served_lately_is_looked_at_in_each_claim(outbox: &Outbo
     assert!(of_tenants(&claimed).contains_key("served"), "{:?}", of_tenants(&claimed));
 }
 
+/// Thousands that failed come due again each second, and each later than what was written meanwhile.
+pub async fn the_newest_that_was_never_tried_goes_before_those_that_come_again(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let begun = outbox.moment(-60_000);
+    for host in 0..200 {
+        if host == 100 {
+            write(outbox, 1, &[("target", &to("good"))]).await;
+        }
+        let target = to(&format!("h{host}"));
+        let again = [("target", target.as_str()), ("attempts", "1"), ("first_attempt_at", &begun)];
+        write(outbox, 1, if host < 100 { &again[..1] } else { &again }).await;
+    }
+    let strangers = Strangers { rows: 2, bytes: 1_000, ask: false };
+    let turns = Some(Turns { tenants: 1, ..TURNS[1] });
+    let ask = ClaimRequest { limit: 20, strangers, turns, ..request(&channels) };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    assert!(of_tenants(&claimed).contains_key("https://good.example:443"), "{:?}", of_tenants(&claimed));
+}
+
 /// A claim takes of all strangers together as much as it is told to. Where it meets more of them it asks.
 pub async fn strangers_share_their_room(outbox: &Outbox) {
     let channels = [ChannelTerms { room: 1, ..http() }];
