@@ -83,7 +83,8 @@ impl Configured {
         }
     }
 
-    pub(crate) fn halting(&self) -> Vec<String> {
+    /// The channels whose ordering keys halt at a dead letter.
+    pub fn halting(&self) -> Vec<String> {
         self.channels.iter().filter(|(_, channel)| channel.halts).map(|(name, _)| name.clone()).collect()
     }
 }

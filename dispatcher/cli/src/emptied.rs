@@ -37,7 +37,7 @@ impl Emptied {
         let ago = began.elapsed() + Duration::from_millis(1);
         let died = DeadLetterFilter { since: Some(Moment::Ago(ago)), ..DeadLetterFilter::default() };
         let dead = database.dead_groups(&Selection::Filter(died)).await?.iter().map(|group| group.count).sum();
-        let pending = database.vitals().await?.channels.iter().map(|channel| channel.pending).sum();
+        let pending = database.vitals(&[]).await?.channels.iter().map(|channel| channel.pending).sum();
         let waiting = MessageFilter { status: Some(Status::Pending), ..MessageFilter::default() };
         let waiting = database.messages(&waiting, None, LOOKED_AT).await?.messages;
         let due = waiting.into_iter().map(|message| message.available_at).min();

@@ -18,6 +18,7 @@ mod invalid_targets;
 mod messages;
 mod migrate;
 mod nearest;
+mod ordering_keys;
 mod progress;
 mod prune;
 mod reload;
@@ -57,8 +58,18 @@ const GLOBAL: &str = "Global options";
 const LAST: usize = 1_000;
 
 /// The commands that can ask a replica instead of the database. The others neither show `--url` nor take it.
-const ASK_REPLICAS: [&str; 9] =
-    ["status", "replicas", "audit", "messages", "dead-letters", "destinations", "invalid-targets", "prune", "health"];
+const ASK_REPLICAS: [&str; 10] = [
+    "status",
+    "replicas",
+    "audit",
+    "messages",
+    "dead-letters",
+    "ordering-keys",
+    "destinations",
+    "invalid-targets",
+    "prune",
+    "health",
+];
 
 #[derive(Debug, Clone, Args)]
 struct Global {
@@ -98,6 +109,9 @@ enum Command {
     /// Look at what could not be delivered, mend it, and redrive it.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLettersCommand),
+    /// Ordering keys that a dead letter halts.
+    #[command(subcommand)]
+    OrderingKeys(ordering_keys::OrderingKeysCommand),
     /// What holds destinations up, and pausing and resuming them.
     #[command(subcommand)]
     Destinations(destinations::DestinationsCommand),
@@ -183,6 +197,7 @@ fn execute(cli: Cli, name: &str) -> anyhow::Result<ExitCode> {
             Command::Audit(command) => audit::audit(settings(&global)?, url, command).await,
             Command::Messages(command) => messages::messages(settings(&global)?, url, command).await,
             Command::DeadLetters(command) => dead_letters::dead_letters(settings(&global)?, url, command).await,
+            Command::OrderingKeys(command) => ordering_keys::ordering_keys(settings(&global)?, url, command).await,
             Command::Destinations(command) => destinations::destinations(settings(&global)?, url, command).await,
             Command::InvalidTargets(command) => {
                 invalid_targets::invalid_targets(settings(&global)?, url, command).await

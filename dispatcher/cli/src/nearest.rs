@@ -42,6 +42,11 @@ pub(super) async fn of_dead_letters(outbox: &OutboxAccess, selection: &Selection
     names.unknown(outbox).await
 }
 
+/// The same about the name of a channel.
+pub(super) async fn of_channel(outbox: &OutboxAccess, name: &str) -> Result<Vec<String>, DeskError> {
+    Names { channel: Some(name), destination: None, fingerprint: None }.unknown(outbox).await
+}
+
 /// The names in a filter that somebody may have misspelt.
 struct Names<'a> {
     channel: Option<&'a str>,
@@ -57,7 +62,7 @@ impl Names<'_> {
             let groups = desk.dead_groups(&Selection::Filter(DeadLetterFilter::default())).await?;
             if let Some(name) = self.channel {
                 let mut known: BTreeSet<_> = outbox.channels().into_iter().collect();
-                known.extend(desk.vitals().await?.channels.into_iter().map(|channel| channel.channel));
+                known.extend(desk.vitals(&[]).await?.channels.into_iter().map(|channel| channel.channel));
                 known.extend(groups.iter().map(|group| group.channel.clone()));
                 said.extend(unknown("channel", name, &known));
             }
@@ -76,7 +81,7 @@ impl Names<'_> {
 async fn destinations(desk: &dyn Desk) -> Result<BTreeSet<String>, DeskError> {
     const LAST: u32 = 1_000;
     let remembered = desk.destinations(true).await?.into_iter().map(|entry| entry.destination);
-    let dead = desk.dead_letters(&DeadLetterFilter::default(), None, LAST).await?.letters;
+    let dead = desk.dead_letters(&DeadLetterFilter::default(), &[], None, LAST).await?.letters;
     Ok(remembered.chain(dead.into_iter().map(|letter| letter.destination)).collect())
 }
 

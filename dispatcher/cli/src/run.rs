@@ -120,9 +120,7 @@ async fn dispatch(
     let instance = Uuid::new_v4().simple().to_string()[..12].to_owned();
     let outbox_id = outbox.outbox_id.to_string();
     let lease = Arc::new(LeaseHealth::new(lease));
-    if let Some(warning) = wiring::lease_link(&config).and_then(|link| link.warning()) {
-        tracing::warn!("lease.password_in_the_clear: {warning}");
-    }
+    warn_of_a_password_in_the_clear(&config);
     tokio::spawn(session::warn_of_missing_rights_of_the_lease(lease.clone()));
     let hints = wiring::hints(&config, &outbox_id)?;
     let channels = wiring::channels(&config, listening_on)?;
@@ -152,7 +150,8 @@ async fn dispatch(
     });
     let handle = dispatcher.handle();
     let _ = at_work.set(handle.clone());
-    let replica = Arc::new(Health::new(&asked, store.clone(), lease.clone(), handle.marking(), fleet.clone(), &config));
+    let replica = Health::new(&asked, store.clone(), lease.clone(), handle.marking(), fleet.clone(), &config);
+    let replica = Arc::new(replica.judging_by(configured.clone()));
     let office = Office {
         database: asked.clone(),
         lease: lease.clone(),
@@ -196,6 +195,12 @@ async fn dispatch(
     };
     let _ = tokio::time::timeout(CLOSING_LIMIT, closing).await;
     Ok((metrics, code))
+}
+
+fn warn_of_a_password_in_the_clear(config: &Config) {
+    if let Some(warning) = wiring::lease_link(config).and_then(|link| link.warning()) {
+        tracing::warn!("lease.password_in_the_clear: {warning}");
+    }
 }
 
 /// Says what became of the messages, where the replica was to end once there are none. Gives the exit status.

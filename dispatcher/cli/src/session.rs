@@ -115,6 +115,14 @@ impl OutboxAccess {
         }
     }
 
+    /// The channels whose ordering keys halt at a dead letter. A replica knows them itself.
+    pub(super) fn halting(&self) -> Vec<String> {
+        match self {
+            Self::Database(_, configured) => configured.halting(),
+            Self::Replica(_) => Vec::new(),
+        }
+    }
+
     /// The channels of the settings. A replica has settings of its own, which nobody can ask for.
     pub(super) fn channels(&self) -> Vec<String> {
         match self {

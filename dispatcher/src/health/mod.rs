@@ -21,12 +21,14 @@ use outbox_schema::words::words;
 use outbox_schema::{Database, Desk, Dialect, Epoch, Meta, SCHEMA_VERSION, Shard};
 
 use crate::config::Config;
+use crate::configured::Configured;
 use crate::health::cached::Cached;
 use crate::health::fleet::Fleet;
 use crate::health::lease_health::LeaseHealth;
 use crate::health::readiness::{LeaseTimes, NewestTerm, Observations, Readiness, Standing, causes};
 use crate::health::store_health::StoreHealth;
 use crate::health::vitals::{Vitals, VitalsCache, VitalsSource};
+use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::poller::marking::Marking;
 use crate::term::leadership::campaign_interval;
@@ -57,12 +59,15 @@ pub struct Health {
     logged: Mutex<Vec<String>>,
 }
 
-struct DeskVitals(Arc<dyn Desk>);
+struct DeskVitals {
+    desk: Arc<dyn Desk>,
+    configured: InForce<Configured>,
+}
 
 #[async_trait]
 impl VitalsSource for DeskVitals {
     async fn vitals(&self) -> Result<Vitals, String> {
-        self.0.vitals().await.map_err(|error| error.to_string())
+        self.desk.vitals(&self.configured.current().halting()).await.map_err(|error| error.to_string())
     }
 }
 
@@ -76,9 +81,10 @@ impl Health {
         fleet: Arc<Fleet>,
         config: &Config,
     ) -> Self {
+        let configured = InForce::new(Configured::of(config));
         let ttl = config.lease.ttl;
         Self {
-            vitals: Arc::new(VitalsCache::new(Arc::new(DeskVitals(database.desk())))),
+            vitals: Arc::new(VitalsCache::new(Arc::new(DeskVitals { desk: database.desk(), configured }))),
             database: database.clone(),
             environment: config.database.environment.clone(),
             store,
@@ -89,6 +95,13 @@ impl Health {
             locks: Cached::new(LOCKS_FRESH),
             logged: Mutex::default(),
         }
+    }
+
+    /// The same, by settings that a reload replaces.
+    #[must_use]
+    pub fn judging_by(self, configured: InForce<Configured>) -> Self {
+        let asked = DeskVitals { desk: self.database.desk(), configured };
+        Self { vitals: Arc::new(VitalsCache::new(Arc::new(asked))), ..self }
     }
 
     /// The error, and the database's own words where it refuses connections.

@@ -84,7 +84,7 @@ impl Status {
         configured: &Configured,
     ) -> Result<Self, DeskError> {
         let mut leases = BTreeMap::new();
-        for shard in shards(&database.vitals().await?) {
+        for shard in shards(&database.vitals(&[]).await?) {
             let held = match lease {
                 Some(lease) => Some(lease.current(shard).await),
                 None => None,
@@ -92,7 +92,7 @@ impl Status {
             leases.insert(shard, held);
         }
         // The database is asked again, so that the leases are no newer than its answer.
-        let vitals = database.vitals().await?;
+        let vitals = database.vitals(&configured.halting()).await?;
         let last_terms = database.terms(LAST_TERMS).await?;
         let (replicas, notes) = match Replicas::of(database).await {
             Ok(replicas) => (replicas, Vec::new()),

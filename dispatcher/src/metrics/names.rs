@@ -21,6 +21,8 @@ pub enum Name {
     TenantDue,
     /// Age of their oldest due message.
     TenantLag,
+    /// Ordering keys that a dead letter halts, by channel.
+    HaltedKeys,
     /// Messages claimed here and not yet marked.
     InFlight,
     /// Whether this process holds a shard's lease.
@@ -53,7 +55,7 @@ pub enum Name {
 
 impl Name {
     /// All metrics.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Attempts,
         Self::AttemptDuration,
         Self::DeliveryLatency,
@@ -63,6 +65,7 @@ impl Name {
         Self::Lag,
         Self::TenantDue,
         Self::TenantLag,
+        Self::HaltedKeys,
         Self::InFlight,
         Self::LeaseHeld,
         Self::Terms,
@@ -91,6 +94,7 @@ impl Name {
             Self::Lag => "outbox_lag_seconds",
             Self::TenantDue => "outbox_tenant_due",
             Self::TenantLag => "outbox_tenant_lag_seconds",
+            Self::HaltedKeys => "outbox_halted_keys",
             Self::InFlight => "outbox_in_flight",
             Self::LeaseHeld => "outbox_lease_held",
             Self::Terms => "outbox_terms_total",
@@ -122,6 +126,9 @@ impl Name {
             Self::Lag => "Age of the oldest due message.",
             Self::TenantDue => "Due messages of the five tenants with most of what has been due for longest.",
             Self::TenantLag => "Age of the oldest due message of each of these tenants.",
+            Self::HaltedKeys => {
+                "Ordering keys that a dead letter halts, up to 1,000, of the channels that halt at dead letters."
+            }
             Self::InFlight => "Messages claimed by this process and not yet marked.",
             Self::LeaseHeld => "1 while this process holds the shard's lease, else 0.",
             Self::Terms => "Terms of this process that have ended, by reason.",

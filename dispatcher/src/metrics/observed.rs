@@ -48,6 +48,7 @@ impl Observed {
         observed.seconds(meter, Name::Trusted, Self::show_trusted);
         observed.seconds(meter, Name::Lag, Self::show_lag);
         observed.gauge(meter, Name::TenantDue, Self::show_tenant_due);
+        observed.gauge(meter, Name::HaltedKeys, Self::show_halted_keys);
         observed.seconds(meter, Name::TenantLag, Self::show_tenant_lag);
         observed
     }
@@ -167,6 +168,12 @@ impl Observed {
     fn show_tenant_lag(&self, lag: &dyn AsyncInstrument<f64>) {
         for tenant in self.recent_vitals().iter().flat_map(|vitals| &vitals.tenants) {
             lag.observe(tenant.lag().as_secs_f64(), &tenant_labels(tenant));
+        }
+    }
+
+    fn show_halted_keys(&self, keys: &dyn AsyncInstrument<i64>) {
+        for halted in self.recent_vitals().iter().flat_map(|vitals| &vitals.halted) {
+            keys.observe(halted.keys, &[KeyValue::new("channel", halted.channel.clone())]);
         }
     }
 

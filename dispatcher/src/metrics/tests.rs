@@ -6,7 +6,7 @@ use super::*;
 use crate::fixtures::{SteppedClock, term_of};
 use crate::health::vitals::{ChannelVitals, TenantVitals};
 use crate::term::clock::Clock;
-use outbox_schema::desk::PausedDestination;
+use outbox_schema::desk::{HaltedVitals, PausedDestination};
 
 const SHARD: Shard = Shard(0);
 
@@ -43,6 +43,7 @@ fn touch_everything(metrics: &Metrics) {
         channels: vec![rows],
         tenants: vec![loaded],
         paused: vec![paused()],
+        halted: vec![HaltedVitals { channel: "http".to_owned(), keys: 2, ..HaltedVitals::default() }],
         ..Vitals::default()
     })));
 }
@@ -97,6 +98,7 @@ async fn the_labels_are_those_of_the_contract() {
         r#"outbox_lag_seconds{channel="http"} 2"#,
         r#"outbox_tenant_due{channel="http",tenant="acme"} 300"#,
         r#"outbox_tenant_lag_seconds{channel="http",tenant="acme"} 1"#,
+        r#"outbox_halted_keys{channel="http"} 2"#,
         "outbox_in_flight 7",
         r#"outbox_lease_held{shard="0"} 0"#,
         r#"outbox_terms_total{end="interval",shard="0"} 1"#,

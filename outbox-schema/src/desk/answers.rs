@@ -89,15 +89,6 @@ pub struct EditedAll {
     pub left: Vec<Left>,
 }
 
-impl EditedAll {
-    /// Adds what became of a batch.
-    pub(super) fn add(&mut self, batch: Self) {
-        self.edited += batch.edited;
-        self.unchanged += batch.unchanged;
-        self.left.extend(batch.left);
-    }
-}
-
 /// A message that an edit left as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

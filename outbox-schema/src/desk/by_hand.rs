@@ -9,7 +9,7 @@ use super::statements::{CANCEL, MESSAGE};
 use super::{
     Author, ByHand, Cancelled, Change, Cleared, DeskError, Edited, EditedAll, InvalidTargetSelection, MessageRecord,
     Pace, Paused, Purged, Redriven, Refusal, Resumed, Revised, Selection, Skipped, Undone, Watch, destinations, edit,
-    invalid_targets, prune, redrive, undo,
+    edit_all, invalid_targets, prune, redrive, undo,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyTransaction, while_doing};
@@ -49,7 +49,7 @@ impl ByHand for Database {
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<EditedAll, DeskError> {
-        let edited = edit::edit_all(self, selection, change, author, watch).await;
+        let edited = edit_all::edit_all(self, selection, change, author, watch).await;
         edited.map_err(while_doing("editing dead letters"))
     }
 

@@ -7,9 +7,10 @@ use super::statements::{
     PAUSED_DESTINATIONS, TENANTS, TERMS, UNSETTLED_CLAIMS,
 };
 use super::{
-    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, HeldBack,
-    InvalidTargetPage, InvalidTargetSelection, MessageFacts, MessageFilter, MessagePage, MessageRecord, Selection,
-    TermEntry, Vitals, dead, destinations, facts, held_back, invalid_targets, lock_holders, messages, prune,
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, HaltedKeyPage, HeldBack,
+    InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFacts, MessageFilter, MessagePage, MessageRecord,
+    Selection, TermEntry, Vitals, dead, destinations, facts, halted, held_back, invalid_targets, lock_holders,
+    messages, prune,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyTransaction, read, while_doing};
@@ -17,8 +18,8 @@ use crate::{Database, MessageId, Shard};
 
 #[async_trait]
 impl Desk for Database {
-    async fn vitals(&self) -> Result<Vitals, DeskError> {
-        vitals(self).await.map_err(while_doing("counting messages"))
+    async fn vitals(&self, halting: &[String]) -> Result<Vitals, DeskError> {
+        vitals(self, halting).await.map_err(while_doing("counting messages"))
     }
 
     async fn terms(&self, limit: u32) -> Result<Vec<TermEntry>, DeskError> {
@@ -51,10 +52,24 @@ impl Desk for Database {
     async fn dead_letters(
         &self,
         filter: &DeadLetterFilter,
+        halting: &[String],
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<DeadLetterPage, DeskError> {
-        dead::page(self, filter, after, limit).await.map_err(while_doing("reading dead letters"))
+        dead::page(self, filter, halting, after, limit).await.map_err(while_doing("reading dead letters"))
+    }
+
+    async fn halted_keys(
+        &self,
+        halting: &[String],
+        channel: Option<&str>,
+        after: Option<&KeyCursor>,
+        limit: u32,
+    ) -> Result<HaltedKeyPage, DeskError> {
+        let asked: Vec<_> =
+            halting.iter().filter(|name| channel.is_none_or(|channel| *name == channel)).cloned().collect();
+        let page = halted::page(self, &asked, after, limit).await;
+        page.map_err(while_doing("looking for halted ordering keys"))
     }
 
     async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError> {
@@ -124,7 +139,7 @@ impl Database {
     }
 }
 
-async fn vitals(database: &Database) -> sqlx::Result<Vitals> {
+async fn vitals(database: &Database, halting: &[String]) -> sqlx::Result<Vitals> {
     let mut transaction = AnyTransaction::to_read(database).await?;
     let mut connection = transaction.connection();
     let unsettled: Vec<(i64,)> = connection.rows(&UNSETTLED_CLAIMS, &[]).await?;
@@ -133,6 +148,7 @@ async fn vitals(database: &Database) -> sqlx::Result<Vitals> {
         tenants: connection.rows_from_index(&TENANTS, &[i64::from(Shard::default().0).into()]).await?,
         terms: connection.rows(&CURRENT_TERMS, &[]).await?,
         paused: connection.rows(&PAUSED_DESTINATIONS, &[]).await?,
+        halted: halted::vitals(&mut connection, halting).await?,
         unsettled_claims: unsettled.first().map_or(0, |(count,)| *count),
     };
     transaction.commit().await?;

@@ -8,7 +8,7 @@ use super::statements::{
     CLOCK, DEAD_FINGERPRINT, DEAD_GROUP, DEAD_GROUP_CONTAINING, DEAD_LAST, DEAD_LETTERS, DEAD_PAGE,
     DEAD_PAGE_CONTAINING,
 };
-use super::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Selection};
+use super::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Selection, halted};
 use crate::fingerprint::pattern;
 use crate::sql::{AnyConnection, AnyTransaction, Value, read};
 use crate::store::wire::ids_as_json;
@@ -137,6 +137,7 @@ pub(super) async fn now_us(connection: &mut AnyConnection<'_>) -> sqlx::Result<i
 pub(super) async fn page(
     database: &Database,
     filter: &DeadLetterFilter,
+    halting: &[String],
     after: Option<Cursor>,
     limit: u32,
 ) -> sqlx::Result<DeadLetterPage> {
@@ -146,7 +147,8 @@ pub(super) async fn page(
     let wanted = limit.saturating_add(1);
     let found = newest(&mut connection, filter, after, wanted).await?;
     let ids: Vec<_> = found.iter().take(limit as usize).map(|found| MessageId(found.id)).collect();
-    let letters = letters(&mut connection, &ids).await?;
+    let mut letters = letters(&mut connection, &ids).await?;
+    halted::mark(&mut connection, &mut letters, halting).await?;
     transaction.commit().await?;
     let more = found.len() == wanted as usize;
     Ok(DeadLetterPage { next: letters.last().filter(|_| more).map(DeadLetter::cursor), letters })

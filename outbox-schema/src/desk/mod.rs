@@ -4,13 +4,16 @@
 
 mod answers;
 mod audits;
+mod batches;
 mod by_hand;
 mod change;
 mod database;
 mod dead;
 mod destinations;
 mod edit;
+mod edit_all;
 mod facts;
+mod halted;
 mod held_back;
 mod invalid_targets;
 mod lock_holders;
@@ -42,6 +45,7 @@ pub use dead::GROUPS;
 pub use destinations::{DestinationEntry, HeldUp, Paused, Resumed};
 pub use edit::Revised;
 pub use facts::{Backlog, COUNTED, Earlier, EarlierDead, MessageClock, MessageFacts};
+pub use halted::{HaltedKey, HaltedKeyPage, HaltedVitals, KeyCursor};
 pub use held_back::{HeldBack, Snapshot};
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
 pub use messages::{MessageFilter, MessagePage, MessageSummary};
@@ -55,10 +59,13 @@ pub use selection::{Cursor, DeadLetterFilter, Moment, Selection};
 
 /// The questions that operators ask of an outbox. [`Database`](crate::Database) answers for each of the three dialects.
 /// No question writes anything.
+///
+/// `halting` are the channels whose ordering keys halt at a dead letter, as the settings of the fleet say. A replica that is asked
+/// knows them itself.
 #[async_trait]
 pub trait Desk: Send + Sync + std::fmt::Debug {
     /// The state of the outbox. Reads pending and dead rows, never the history.
-    async fn vitals(&self) -> Result<Vitals, DeskError>;
+    async fn vitals(&self, halting: &[String]) -> Result<Vitals, DeskError>;
 
     /// The last terms of all shards, the newest first.
     async fn terms(&self, limit: u32) -> Result<Vec<TermEntry>, DeskError>;
@@ -82,9 +89,20 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
     async fn dead_letters(
         &self,
         filter: &DeadLetterFilter,
+        halting: &[String],
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<DeadLetterPage, DeskError>;
+
+    /// Ordering keys that a dead letter halts, by channel and key: at most `limit`, from the place where an earlier page ended. Of
+    /// one channel, or of all that halt. Looks at 100,000 dead letters at most, and says where it stopped.
+    async fn halted_keys(
+        &self,
+        halting: &[String],
+        channel: Option<&str>,
+        after: Option<&KeyCursor>,
+        limit: u32,
+    ) -> Result<HaltedKeyPage, DeskError>;
 
     /// The dead letters of a selection, counted in groups, the largest group first. For a filter, only the [`GROUPS`]
     /// groups whose last letter died latest are counted.

@@ -1,15 +1,17 @@
 //! Redriving makes dead letters due again. Purging walks them in the same way.
 
 use std::num::NonZeroU32;
-use std::time::Instant;
 
+use async_trait::async_trait;
+
+use super::batches::{BatchedChange, in_batches};
 use super::dead::{meant, now_us};
-use super::operation::{BATCH, Operation, Standing, lock_terms, pause, said_of};
-use super::progress::{Progress, Watch};
+use super::operation::{Operation, Standing, lock_terms, said_of};
+use super::progress::Watch;
 use super::statements::REDRIVE;
-use super::{Author, Pace, Purged, Redriven, Selection, Skipped};
+use super::{Author, Pace, Purged, Redriven, Selection};
 use crate::retention::{PURGE, PURGE_ATTEMPTS};
-use crate::sql::{AnyConnection, AnyTransaction};
+use crate::sql::AnyConnection;
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 
@@ -34,50 +36,45 @@ pub(super) async fn redrive(
     let operation = Operation::begin(database, "redrive", &details, author).await?;
     done.audit_id = Some(operation.audit_id);
 
-    let mut progress = Progress { audit_id: operation.audit_id, of: Some(ids.len() as u64), done: 0, changed: 0 };
-    let mut schedule = None;
-    for batch in ids.chunks(BATCH) {
-        if watch(progress).is_break() {
-            return Ok(done);
-        }
-        let began = Instant::now();
-        let mut transaction = AnyTransaction::to_write(database).await?;
-        let mut connection = transaction.connection();
-        let schedule = match &mut schedule {
-            Some(schedule) => schedule,
-            None => schedule.insert(Schedule::from(&mut connection, pace).await?),
-        };
-        let (redriven, skipped) = redrive_batch(&mut connection, &operation, batch, schedule).await?;
-        transaction.commit().await?;
-        done.redriven += redriven.len() as u64;
-        done.messages.extend(redriven.into_iter().take(Redriven::SHOWN.saturating_sub(done.messages.len())));
-        done.skipped.extend(skipped);
-        progress = Progress { done: progress.done + batch.len() as u64, changed: done.redriven, ..progress };
-        if progress.done < ids.len() as u64 {
-            pause(began).await;
-        }
-    }
-    // The change is done, whether it was to go on or not.
-    let _ = watch(progress);
-    Ok(done)
+    let mut redriving = Redriving { pace, schedule: None, done };
+    in_batches(database, &operation, &ids, &mut redriving, watch).await?;
+    Ok(redriving.done)
 }
 
-async fn redrive_batch(
-    connection: &mut AnyConnection<'_>,
-    operation: &Operation,
-    batch: &[MessageId],
-    schedule: &mut Schedule,
-) -> sqlx::Result<(Vec<MessageId>, Vec<Skipped>)> {
-    // No claim is being made now. On MySQL a claim reads in one statement which message of a key is first, and in a
-    // second one whether a dead letter halts that key. A redrive between the two would let the next message of the key
-    // go first.
-    lock_terms(connection).await?;
-    let (fit, skipped) = Standing::lock(connection, batch).await?.split(batch, Status::Dead);
-    operation.audit_each(connection, &ids_as_json(&fit)).await?;
-    let due: serde_json::Value =
-        fit.iter().map(|id| serde_json::json!({ "id": id, "due_us": schedule.next_us() })).collect();
-    connection.rows::<()>(&REDRIVE, &[due.to_string().as_str().into()]).await?;
-    Ok((fit, skipped))
+struct Redriving {
+    pace: Pace,
+    /// None before the first batch.
+    schedule: Option<Schedule>,
+    done: Redriven,
+}
+
+#[async_trait]
+impl BatchedChange for Redriving {
+    async fn batch(
+        &mut self,
+        connection: &mut AnyConnection<'_>,
+        operation: &Operation,
+        batch: &[MessageId],
+    ) -> sqlx::Result<u64> {
+        let schedule = match &mut self.schedule {
+            Some(schedule) => schedule,
+            None => self.schedule.insert(Schedule::from(connection, self.pace).await?),
+        };
+        // No claim is being made now. On MySQL a claim reads in one statement which message of a key is first, and in a
+        // second one whether a dead letter halts that key. A redrive between the two would let the next message of the key
+        // go first.
+        lock_terms(connection).await?;
+        let (fit, skipped) = Standing::lock(connection, batch).await?.split(batch, Status::Dead);
+        operation.audit_each(connection, &ids_as_json(&fit)).await?;
+        let due: serde_json::Value =
+            fit.iter().map(|id| serde_json::json!({ "id": id, "due_us": schedule.next_us() })).collect();
+        connection.rows::<()>(&REDRIVE, &[due.to_string().as_str().into()]).await?;
+        self.done.redriven += fit.len() as u64;
+        let room = Redriven::SHOWN.saturating_sub(self.done.messages.len());
+        self.done.messages.extend(fit.into_iter().take(room));
+        self.done.skipped.extend(skipped);
+        Ok(self.done.redriven)
+    }
 }
 
 /// When the messages of a redrive come due, one after the other.
@@ -116,27 +113,29 @@ pub(super) async fn purge(
     let operation = Operation::begin(database, "purge", &details, author).await?;
     done.audit_id = Some(operation.audit_id);
 
-    let mut progress = Progress { audit_id: operation.audit_id, of: Some(done.meant), done: 0, changed: 0 };
-    for batch in ids.chunks(BATCH) {
-        if watch(progress).is_break() {
-            return Ok(done);
-        }
-        let began = Instant::now();
-        let mut transaction = AnyTransaction::to_write(database).await?;
-        let mut connection = transaction.connection();
-        let (fit, skipped) = Standing::lock(&mut connection, batch).await?.split(batch, Status::Dead);
+    let mut purging = Purging(done);
+    in_batches(database, &operation, &ids, &mut purging, watch).await?;
+    Ok(purging.0)
+}
+
+struct Purging(Purged);
+
+#[async_trait]
+impl BatchedChange for Purging {
+    async fn batch(
+        &mut self,
+        connection: &mut AnyConnection<'_>,
+        operation: &Operation,
+        batch: &[MessageId],
+    ) -> sqlx::Result<u64> {
+        let Self(done) = self;
+        let (fit, skipped) = Standing::lock(connection, batch).await?.split(batch, Status::Dead);
         let gone = ids_as_json(&fit);
-        operation.audit_each(&mut connection, &gone).await?;
+        operation.audit_each(connection, &gone).await?;
         connection.rows::<()>(&PURGE_ATTEMPTS, &[(&gone).into()]).await?;
         connection.rows::<()>(&PURGE, &[(&gone).into()]).await?;
-        transaction.commit().await?;
         done.purged += fit.len() as u64;
         done.skipped.extend(skipped);
-        progress = Progress { done: progress.done + batch.len() as u64, changed: done.purged, ..progress };
-        if progress.done < done.meant {
-            pause(began).await;
-        }
+        Ok(done.purged)
     }
-    let _ = watch(progress);
-    Ok(done)
 }

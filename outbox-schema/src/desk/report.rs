@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
-use super::Cursor;
+use super::{Cursor, HaltedVitals};
 use crate::store::lossy::Lossy;
 use crate::store::steps::CRASHED;
 use crate::{MessageId, Outcome, PauseKind};
@@ -24,6 +24,9 @@ pub struct Vitals {
     pub terms: Vec<CurrentTerm>,
     /// Destinations and channels that are paused.
     pub paused: Vec<PausedDestination>,
+    /// The halted ordering keys of each channel that halts at dead letters.
+    #[serde(default)]
+    pub halted: Vec<HaltedVitals>,
     /// Claims of earlier terms that wait for their settling time.
     pub unsettled_claims: i64,
 }
@@ -318,8 +321,15 @@ pub struct DeadLetter {
     pub last_error: Option<String>,
     pub last_status_code: Option<i32>,
     pub fingerprint: String,
+    #[serde(default)]
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    pub ordering_key: Option<String>,
     pub created_at: String,
     pub dead_at: String,
+    /// The first message that waits behind the letter, where the letter halts its ordering key.
+    #[serde(default)]
+    #[sqlx(skip)]
+    pub first_waiting: Option<i64>,
     /// When the letter died, in microseconds since 1970: for a cursor.
     #[serde(skip)]
     pub(super) dead_at_us: i64,

@@ -184,7 +184,9 @@ impl<'de> Deserialize<'de> for Moment {
     }
 }
 
-fn from_text<'de, D: Deserializer<'de>, T: FromStr<Err = &'static str>>(deserializer: D) -> Result<T, D::Error> {
+pub(super) fn from_text<'de, D: Deserializer<'de>, T: FromStr<Err = &'static str>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     let text = Cow::<str>::deserialize(deserializer)?;
     text.parse().map_err(serde::de::Error::custom)
 }

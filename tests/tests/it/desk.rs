@@ -41,7 +41,7 @@ async fn vitals_count_what_waits_and_what_failed_and_not_the_history() {
         let other = NewMessage::new("nobody-s", "x", "{}").idempotency_key("other");
         enqueue(&outbox, &[message("due"), message("ordered").ordering_key("o"), later, other]).await;
 
-        let vitals = outbox.database.vitals().await.unwrap();
+        let vitals = outbox.database.vitals(&[]).await.unwrap();
         let [http, unknown] = &vitals.channels[..] else { panic!("{:?}", vitals.channels) };
         assert_eq!((http.channel.as_str(), http.pending, http.due, http.deferred, http.dead), ("http", 3, 2, 0, 1));
         assert!(http.lag_ms.is_some_and(|lag| (0..60_000).contains(&lag)), "{http:?}");
@@ -63,7 +63,7 @@ async fn a_deferred_message_lags_since_it_was_due_and_its_pause_is_shown() {
         let pause = Verdict::Deferred { after: Duration::from_hours(1) };
         poller.mark(claim, &messages, &pause).await;
 
-        let vitals = outbox.database.vitals().await.unwrap();
+        let vitals = outbox.database.vitals(&[]).await.unwrap();
         let http = &vitals.channels[0];
         assert_eq!((http.pending, http.due, http.deferred), (1, 0, 1));
         assert!(http.lag_ms.is_some_and(|lag| lag >= 0), "{http:?}");
@@ -78,12 +78,12 @@ async fn a_deferred_message_lags_since_it_was_due_and_its_pause_is_shown() {
 async fn an_empty_outbox_has_empty_vitals() {
     for outbox in outboxes::each().await {
         let desk: Arc<dyn Desk> = Arc::new(outbox.database.clone());
-        let vitals = desk.vitals().await.unwrap();
+        let vitals = desk.vitals(&[]).await.unwrap();
         assert_eq!((vitals.channels.len(), vitals.terms.len(), vitals.unsettled_claims), (0, 0, 0));
         assert_eq!(desk.terms(10).await.unwrap(), []);
         assert_eq!(desk.message(MessageId(1)).await.unwrap(), None);
         assert_eq!(desk.message_by_key("nobody's").await.unwrap(), None);
-        assert_eq!(desk.dead_letters(&DeadLetterFilter::default(), None, 9).await.unwrap().letters, []);
+        assert_eq!(desk.dead_letters(&DeadLetterFilter::default(), &[], None, 9).await.unwrap().letters, []);
         assert_eq!(desk.dead_groups(&Selection::Filter(DeadLetterFilter::default())).await.unwrap(), []);
     }
 }
@@ -127,7 +127,7 @@ async fn a_message_is_shown_with_its_attempts_and_the_claim_that_names_it() {
         let record = outbox.database.message(id).await.unwrap().unwrap();
         let named = record.claim.unwrap();
         assert!(named.superseded_at.unwrap() < named.settles_at.unwrap());
-        assert_eq!(outbox.database.vitals().await.unwrap().unsettled_claims, 1);
+        assert_eq!(outbox.database.vitals(&[]).await.unwrap().unsettled_claims, 1);
 
         first.mark(claim, &messages, &Verdict::Retry { after: Duration::from_mins(1) }).await;
         let record = outbox.database.message(id).await.unwrap().unwrap();
@@ -150,18 +150,18 @@ async fn a_time_that_no_calendar_has_is_shown_and_disturbs_no_vitals() {
         let record = outbox.database.message(id).await.unwrap().unwrap();
         assert_eq!(record.available_at, endless.trim_matches('\''));
         assert_eq!(record.expires_at.as_deref(), Some(endless.trim_matches('\'')));
-        let vitals = outbox.database.vitals().await.unwrap();
+        let vitals = outbox.database.vitals(&[]).await.unwrap();
         assert_eq!((vitals.channels[0].pending, vitals.channels[0].due, vitals.channels[0].lag_ms), (1, 0, None));
     }
     enqueue(&postgres, &[message("b")]).await;
     postgres.sql("UPDATE outbox SET available_at = '-infinity'").await;
-    let vitals = postgres.database.vitals().await.unwrap();
+    let vitals = postgres.database.vitals(&[]).await.unwrap();
     assert_eq!(vitals.channels[0].due, 2);
     assert!(vitals.channels[0].lag_ms.is_some_and(|lag| (0..60_000).contains(&lag)));
     postgres.sql("UPDATE outbox SET created_at = 'infinity', available_at = 'infinity'").await;
-    postgres.database.vitals().await.unwrap();
+    postgres.database.vitals(&[]).await.unwrap();
     postgres.sql("INSERT INTO outbox_destination (destination, paused_until) VALUES ('http', 'infinity')").await;
-    let paused = postgres.database.vitals().await.unwrap().paused.remove(0);
+    let paused = postgres.database.vitals(&[]).await.unwrap().paused.remove(0);
     assert_eq!((paused.paused_until.as_str(), paused.remaining_ms), ("infinity", None));
 
     let id = enqueue(&mysql, &[message("a")]).await[0];

@@ -91,7 +91,7 @@ async fn each_thing_that_holds_a_destination_up_has_its_own_state() {
         assert_eq!(database.pause(SLOW, None, &ada("for good")).await.unwrap().until, None);
         let for_good = HeldUp::Paused { by: Some("ada".to_owned()), until: None, remaining_ms: None };
         assert_eq!(entry(&outbox, SLOW).await.unwrap().held, for_good);
-        let vitals = database.vitals().await.unwrap();
+        let vitals = database.vitals(&[]).await.unwrap();
         assert_eq!((vitals.paused[0].destination.as_str(), vitals.paused[0].remaining_ms), (SLOW, None));
 
         // What holds nothing up is told only where all are asked for.

@@ -75,6 +75,7 @@ async fn commands_that_look_make_no_database() {
         &["messages", "list"],
         &["messages", "show", "1"],
         &["dead-letters", "list"],
+        &["ordering-keys", "list", "--halted"],
         &["destinations", "list"],
         &["invalid-targets", "list"],
         &["prune", "--dry-run"],

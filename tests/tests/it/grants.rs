@@ -209,7 +209,7 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         let schema = (granted.owner.dialect() == Dialect::Postgres).then_some(SCHEMA);
         let operator = connect(&granted.operator, schema).await;
         operator.require("default").await.unwrap();
-        operator.vitals().await.unwrap();
+        operator.vitals(&[]).await.unwrap();
         let author = Author { who: "ada".to_owned(), why: String::new() };
         let dead = by_hand(&operator).await;
         let listed = operator.messages(&MessageFilter::default(), None, 99).await.unwrap();
@@ -300,7 +300,7 @@ async fn a_life_of_messages(outbox: &Outbox, owner: &Outbox) {
     second.mark(claim, deferred, &pause).await;
     store.wakeups().await.unwrap();
 
-    let vitals = outbox.database.vitals().await.unwrap();
+    let vitals = outbox.database.vitals(&[]).await.unwrap();
     assert_eq!(vitals.paused.len(), 1);
     assert_eq!(outbox.database.terms(9).await.unwrap().len(), 2);
     assert!(outbox.database.message(messages[0].id()).await.unwrap().is_some());
@@ -342,7 +342,7 @@ async fn pause_and_resume(database: &outbox_schema::Database, destination: &str,
 async fn by_hand(database: &outbox_schema::Database) -> Vec<MessageId> {
     let author = Author { who: "ada".to_owned(), why: "to see that it may".to_owned() };
     let filter = DeadLetterFilter { error_contains: Some("teapot".to_owned()), ..DeadLetterFilter::default() };
-    let letters = database.dead_letters(&filter, None, 1).await.unwrap().letters;
+    let letters = database.dead_letters(&filter, &[], None, 1).await.unwrap().letters;
     let (id, revision) =
         (MessageId(letters[0].id), database.message(MessageId(letters[0].id)).await.unwrap().unwrap().revision);
     let revised = Revised::new("http", "/other", "2", BTreeMap::new()).unwrap();

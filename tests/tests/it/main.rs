@@ -34,6 +34,7 @@ mod fleet;
 mod frozen_transactions;
 mod grants;
 mod guarantees;
+mod halted;
 mod hostile;
 mod idle;
 mod incident;

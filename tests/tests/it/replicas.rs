@@ -238,13 +238,14 @@ async fn who_looks_may_be_of_another_environment_and_who_changes_may_not() {
         outbox.database.migrate("production").await.unwrap();
         outbox.enqueue(&[NewMessage::http("https://shop.example/hook").json(&1)]).await;
         let id = outbox.number("SELECT max(id) FROM outbox").await.to_string();
-        let looks: [&[&str]; 8] = [
+        let looks: [&[&str]; 9] = [
             &["status"],
             &["replicas"],
             &["messages", "list"],
             &["messages", "show", &id],
             &["messages", "explain", &id],
             &["dead-letters", "list"],
+            &["ordering-keys", "list", "--halted"],
             &["destinations", "list"],
             &["invalid-targets", "list"],
         ];

@@ -73,6 +73,7 @@ async fn no_line_is_wider_than_the_terminal() {
             &["dead-letters", "list", "--ungrouped"],
             &["dead-letters", "show", "dead-2"],
             &["dead-letters", "redrive", "--all", "--dry-run"],
+            &["ordering-keys", "list", "--halted"],
             &["destinations", "list"],
             &["destinations", "list", "--all"],
             &["invalid-targets", "list"],

@@ -2,15 +2,17 @@
 
 use async_trait::async_trait;
 use outbox_schema::desk::{
-    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DestinationEntry, InvalidTargetPage, InvalidTargetSelection,
-    MessageFilter, MessagePage, MessageRecord, Selection, TermEntry, Vitals,
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DestinationEntry, HaltedKeyPage, InvalidTargetPage,
+    InvalidTargetSelection, KeyCursor, MessageFilter, MessagePage, MessageRecord, Selection, TermEntry, Vitals,
 };
 use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{Desk, DeskError, MessageId};
 use serde::Serialize;
 
 use super::{Replica, if_there};
-use outbox_dispatcher::admin::api::{ByKey, CountBody, DestinationQuery, InvalidTargetFilter, Page, PruneBody};
+use outbox_dispatcher::admin::api::{
+    ByKey, CountBody, DestinationQuery, InvalidTargetFilter, OrderingKeyFilter, Page, PruneBody,
+};
 
 /// A filter, and the page of the findings to return.
 #[derive(Serialize)]
@@ -23,7 +25,7 @@ pub(super) struct Filtered<'a, F> {
 
 #[async_trait]
 impl Desk for Replica {
-    async fn vitals(&self) -> Result<Vitals, DeskError> {
+    async fn vitals(&self, _: &[String]) -> Result<Vitals, DeskError> {
         Ok(self.status().await?.vitals)
     }
 
@@ -52,11 +54,24 @@ impl Desk for Replica {
     async fn dead_letters(
         &self,
         filter: &DeadLetterFilter,
+        _: &[String],
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<DeadLetterPage, DeskError> {
         let page = Page { after: after.map(|cursor| cursor.to_string()), limit: Some(limit) };
         Ok(self.ask("dead-letters", &Filtered { filter, page }).await?)
+    }
+
+    async fn halted_keys(
+        &self,
+        _: &[String],
+        channel: Option<&str>,
+        after: Option<&KeyCursor>,
+        limit: u32,
+    ) -> Result<HaltedKeyPage, DeskError> {
+        let filter = &OrderingKeyFilter { halted: true, channel: channel.map(str::to_owned) };
+        let page = Page { after: after.map(KeyCursor::to_string), limit: Some(limit) };
+        Ok(self.ask("ordering-keys", &Filtered { filter, page }).await?)
     }
 
     async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError> {

@@ -69,7 +69,7 @@ async fn first(
     match selection {
         Selection::Ids(named) => ids.extend(named.iter().take(LOOKED_AT as usize)),
         Selection::Filter(filter) => {
-            let page = desk.dead_letters(filter, None, LOOKED_AT).await?;
+            let page = desk.dead_letters(filter, &[], None, LOOKED_AT).await?;
             ids.extend(page.letters.iter().map(|letter| MessageId(letter.id)));
         }
     }

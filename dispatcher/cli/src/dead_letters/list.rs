@@ -1,7 +1,7 @@
 //! `outbox dead-letters list`.
 
 use clap::Args;
-use outbox_schema::desk::{Cursor, DeadGroup, DeadLetterPage, Selection};
+use outbox_schema::desk::{Cursor, DeadGroup, DeadLetter, DeadLetterPage, Selection};
 
 use super::filter::FilterArgs;
 use crate::nearest;
@@ -30,7 +30,7 @@ pub(super) async fn list(outbox: &OutboxAccess, args: ListArgs) -> anyhow::Resul
     let desk = outbox.desk();
     let filter = args.filter.into_filter(outbox);
     if args.ungrouped {
-        let page = desk.dead_letters(&filter, args.after, args.limit).await?;
+        let page = desk.dead_letters(&filter, &outbox.halting(), args.after, args.limit).await?;
         if page.letters.is_empty() && !args.json {
             hint(outbox, &Selection::Filter(filter)).await?;
         }
@@ -81,14 +81,21 @@ fn letters(found: &DeadLetterPage) -> Page {
             Cell::state(letter.dead_reason.clone().unwrap_or_default()),
             Cell::whole(letter.attempts),
             Cell::time(&letter.dead_at),
+            halted_key(letter).into(),
             shortened(&letter.target, 40).into(),
             shortened(letter.last_error.as_deref().unwrap_or(""), 200).into(),
         ]
     });
     let mut page = Page::default();
-    page.table(["ID", "CHANNEL", "REASON", "ATTEMPTS", "DEAD SINCE", "TARGET", "ERROR"], rows);
+    page.table(["ID", "CHANNEL", "REASON", "ATTEMPTS", "DEAD SINCE", "HALTS KEY", "TARGET", "ERROR"], rows);
     if let Some(next) = found.next {
         page.line(format!("more with --after {next}"));
     }
     page
+}
+
+/// The ordering key that the letter halts, or a dash.
+fn halted_key(letter: &DeadLetter) -> String {
+    let key = letter.ordering_key.as_deref().filter(|_| letter.first_waiting.is_some());
+    shortened(key.unwrap_or("-"), 32)
 }

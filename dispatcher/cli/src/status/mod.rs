@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use outbox_schema::channel_name;
-use outbox_schema::desk::{COUNTED, TenantVitals, TermEntry, Vitals};
+use outbox_schema::desk::{COUNTED, HaltedKey, HaltedVitals, TenantVitals, TermEntry, Vitals};
 
 use super::session::{OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
@@ -71,6 +71,9 @@ fn in_words(status: &Status) -> Page {
     for tenant in &status.vitals.tenants {
         page.line(in_one_line(&loaded(tenant)));
     }
+    if let Some(line) = halted(&status.vitals.halted) {
+        page.line(line);
+    }
     for channel in &status.not_configured {
         let (name, fate) = (in_one_line(channel), what_it_waits_for(channel));
         page.line(format!("not configured: channel \"{name}\": {fate}"));
@@ -96,6 +99,27 @@ fn loaded(tenant: &TenantVitals) -> String {
     let more = if tenant.due >= COUNTED { " or more" } else { "" };
     let since = tenant.lag_ms.map_or_else(String::new, |ms| format!(", the first of them for {}", span(ms)));
     format!("much is due: tenant {} of channel {} has {}{more}{since}", tenant.tenant, tenant.channel, tenant.due)
+}
+
+/// How many ordering keys dead letters halt, and behind which one the oldest message waits.
+fn halted(channels: &[HaltedVitals]) -> Option<String> {
+    let (keys, messages): (i64, i64) =
+        channels.iter().fold((0, 0), |(keys, messages), channel| (keys + channel.keys, messages + channel.messages));
+    let more = if channels.iter().any(|channel| channel.more) { " or more" } else { "" };
+    let plural = |count: i64| if count == 1 { "" } else { "s" };
+    match channels.iter().filter_map(|channel| channel.oldest.as_ref()).min_by_key(|key| key.first_waiting) {
+        Some(HaltedKey { dead_letter, first_waiting, .. }) => Some(format!(
+            "halted: {keys} ordering key{}{more}, {messages} message{}{more}; oldest behind {dead_letter} (outbox messages explain \
+             {first_waiting})",
+            plural(keys),
+            plural(messages)
+        )),
+        None if more.is_empty() => None,
+        None => Some(
+            "halted: no ordering key by the first 10,000 dead letters; outbox ordering-keys list --halted looks at all"
+                .to_owned(),
+        ),
+    }
 }
 
 /// What happens to the messages of a channel that is not configured.

@@ -26,7 +26,8 @@ pub(super) async fn list(
     uri: Uri,
     Filtered { filter, page }: Filtered<DeadLetterFilter>,
 ) -> Result<(HeaderMap, Json<DeadLetterPage>), Problem> {
-    let letters = office.database.dead_letters(&filter, page.cursor()?, page.size()?).await?;
+    let halting = office.configured.current().halting();
+    let letters = office.database.dead_letters(&filter, &halting, page.cursor()?, page.size()?).await?;
     Ok((link(&uri, letters.next.as_ref()), Json(letters)))
 }
 

@@ -7,6 +7,7 @@ mod destinations;
 mod followed;
 mod invalid_targets;
 mod messages;
+mod ordering_keys;
 mod overview;
 pub(crate) mod problem;
 mod prune;
@@ -31,6 +32,7 @@ pub use destinations::DestinationQuery;
 pub(crate) use followed::Turn;
 pub use followed::{LINES, Line};
 pub use invalid_targets::InvalidTargetFilter;
+pub use ordering_keys::OrderingKeyFilter;
 pub use problem::{Kind, Problem};
 pub use requests::{
     Authored, ByKey, ClearBody, CountBody, EditAllBody, EditBody, Page, PauseBody, PruneBody, PurgeBody, RedriveBody,
@@ -72,6 +74,7 @@ type Answer<T> = Result<Json<T>, Problem>;
         dead_letters::purge, dead_letters::undo, prune::count, prune::prune,
         destinations::list, destinations::pause, destinations::resume,
         invalid_targets::list, invalid_targets::count, invalid_targets::clear,
+        ordering_keys::list,
     ),
     components(schemas(Problem, Progress)),
     modifiers(&Bearer),
@@ -104,6 +107,7 @@ pub(crate) fn questions() -> Router<Office> {
         .route("/dead-letters/groups", get(dead_letters::groups).post(dead_letters::groups_of))
         .route("/prune/count", post(prune::count))
         .route("/destinations", get(destinations::list))
+        .route("/ordering-keys", get(ordering_keys::list))
         .route("/invalid-targets", get(invalid_targets::list))
         .route("/invalid-targets/count", post(invalid_targets::count))
         .route("/openapi.json", get(async || Json(description())))
