@@ -1,13 +1,28 @@
-//! `outbox completions`: the script that a shell needs to complete the command line.
+//! `outbox completions`: the script by which a shell asks this program what could come next, and the answers. A shell asks while
+//! somebody types: an answer takes a second at most, and where something is wrong it is empty.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Command};
-use clap_complete::{Shell, generate};
+use clap_complete::engine::CompletionCandidate;
+use clap_complete::env::Shells;
+use clap_complete::{CompleteEnv, Shell};
+use outbox_schema::desk::{DeadLetterFilter, Selection};
 
+use super::session::OutboxAccess;
+use super::{Global, settings};
+use outbox_dispatcher::config::{Config, parse_assignment};
 use outbox_dispatcher::text::print_as_it_is;
 
 const PROGRAM: &str = "outbox";
+
+/// The variable in which the script names its shell. No setting begins with an underscore.
+const ASKED_BY: &str = "_OUTBOX_COMPLETE";
+
+/// The longest time for an answer.
+const LIMIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(super) struct CompletionsArgs {
@@ -15,19 +30,106 @@ pub(super) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// The command without its hidden commands, which the scripts would otherwise offer.
-fn shown(whole: &Command) -> Command {
-    let shown = whole.get_subcommands().filter(|command| !command.is_hide_set());
-    Command::new(PROGRAM)
-        .version(env!("CARGO_PKG_VERSION"))
-        .propagate_version(true)
-        .args(whole.get_arguments())
-        .subcommands(shown)
-}
-
-pub(super) fn completions(whole: &Command, args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
-    let (mut command, mut script) = (shown(whole), Vec::new());
-    generate(args.shell, &mut command, PROGRAM, &mut script);
+/// Prints the script of a shell.
+pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
+    let (name, shells, mut script) = (args.shell.to_string(), Shells::builtins(), Vec::new());
+    if let Some(shell) = shells.completer(&name) {
+        shell.write_registration(ASKED_BY, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
+    }
     print_as_it_is(&String::from_utf8(script)?)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Answers a shell where one asks. A question that cannot be answered is answered with nothing: an error would stand in the middle of
+/// the line that somebody types.
+pub(super) fn answered(command_line: fn() -> Command) -> bool {
+    let folder = std::env::current_dir().ok();
+    let asked = CompleteEnv::with_factory(command_line).var(ASKED_BY);
+    asked.try_complete(std::env::args_os(), folder.as_deref()).unwrap_or(true)
+}
+
+/// The channels of the settings, of the fleet, and of messages.
+pub(super) fn channels() -> Vec<CompletionCandidate> {
+    let of_settings = settings(&global()).map(|config| config.channels.keys().cloned().collect()).unwrap_or_default();
+    let of_outbox = of_outbox(async |outbox| {
+        let mut channels = outbox.channels();
+        channels.extend(outbox.desk().vitals(&[]).await?.channels.into_iter().map(|channel| channel.channel));
+        Ok(channels)
+    });
+    candidates([of_settings, of_outbox].concat())
+}
+
+/// The fingerprints of the dead letters that there are.
+pub(super) fn fingerprints() -> Vec<CompletionCandidate> {
+    candidates(of_outbox(async |outbox| {
+        let groups = outbox.desk().dead_groups(&Selection::Filter(DeadLetterFilter::default())).await?;
+        Ok(groups.into_iter().map(|group| group.fingerprint).collect())
+    }))
+}
+
+/// The settings, each as it begins: `lease.ttl=`.
+pub(super) fn assignments() -> Vec<CompletionCandidate> {
+    let keys = settings(&global()).map_or_else(|_| Config::fixed_keys(), |config| config.keys());
+    candidates(keys.into_iter().map(|key| format!("{key}=")).collect())
+}
+
+fn candidates(mut names: Vec<String>) -> Vec<CompletionCandidate> {
+    names.sort();
+    names.dedup();
+    // Rows are written by strangers, and a shell writes the answer into a line that somebody runs.
+    names.retain(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=".contains(c)));
+    names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// What the outbox answers within the limit. Nothing where it does not.
+fn of_outbox(ask: impl AsyncFnOnce(OutboxAccess) -> anyhow::Result<Vec<String>>) -> Vec<String> {
+    let global = global();
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Vec::new() };
+    let answer = runtime.block_on(async {
+        let asked = async { ask(OutboxAccess::in_silence(&settings(&global)?, global.url.as_deref()).await?).await };
+        tokio::time::timeout(LIMIT, asked).await
+    });
+    // A name that is looked up for long must not keep the shell waiting.
+    runtime.shutdown_background();
+    answer.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+/// The global options among the words that were typed. The shell gives them behind `--`.
+fn global() -> Global {
+    read(std::env::args_os().skip_while(|word| word != "--").skip(1))
+}
+
+fn read(words: impl Iterator<Item = OsString>) -> Global {
+    let mut global = Global { config: None, database: None, assignments: Vec::new(), url: None };
+    let mut words = words.filter_map(|word| word.into_string().ok());
+    while let Some(word) = words.next() {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (word, None),
+        };
+        // A shell may give the sign by itself.
+        let mut value = || value.clone().or_else(|| words.find(|word| word != "="));
+        match name.as_str() {
+            "--config" => global.config = value().map(Into::into),
+            "--database" => global.database = value(),
+            "--url" => global.url = value(),
+            "--set" => global.assignments.extend(value().and_then(|text| parse_assignment(&text).ok())),
+            _ => {}
+        }
+    }
+    global
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_global_options_are_read_wherever_they_stand() {
+        let words = "outbox --config=a.toml messages list --database sqlite://b --set lease.ttl=5s --set x --url http://c --channel";
+        let global = read(words.split(' ').map(Into::into));
+        assert_eq!(global.config.as_deref(), Some(std::path::Path::new("a.toml")));
+        assert_eq!((global.database.as_deref(), global.url.as_deref()), (Some("sqlite://b"), Some("http://c")));
+        assert_eq!(global.assignments, [("lease.ttl".to_owned(), "5s".to_owned())]);
+    }
 }

@@ -4,9 +4,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 use outbox_schema::desk::{DestinationEntry, HeldUp, Paused, Resumed};
 
 use super::session::{AuthorArgs, Misuse, OutboxAccess, Purpose};
+use crate::completions;
 use outbox_dispatcher::admin::api::pause_length;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::{Cell, Page, print_as, shortened, span, to_the_second};
@@ -34,6 +36,7 @@ pub(super) struct ListArgs {
 #[derive(Debug, Args)]
 pub(super) struct PauseArgs {
     /// A channel, or a URL of the destination, as `https://shop.example`.
+    #[arg(add = ArgValueCandidates::new(completions::channels))]
     name: String,
     /// For how long, as 2h [default: until somebody resumes it].
     #[arg(long = "for", value_name = "TIME", value_parser = pause_length)]
@@ -48,6 +51,7 @@ pub(super) struct PauseArgs {
 #[derive(Debug, Args)]
 pub(super) struct ResumeArgs {
     /// A channel, or a URL of the destination, as `https://shop.example`.
+    #[arg(add = ArgValueCandidates::new(completions::channels))]
     name: String,
     #[command(flatten)]
     author: AuthorArgs,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use outbox_schema::migrate::Meta;
 use outbox_schema::{Database, EnqueueError, Enqueued, NewMessage, enqueue_all};
 use serde::Deserialize;
@@ -15,6 +16,7 @@ use tracing::Instrument;
 
 use super::examine::examine;
 use super::session;
+use crate::completions;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::telemetry::spans;
 use outbox_dispatcher::text::{print_as, warning, with_causes};
@@ -26,7 +28,7 @@ const HINT_LIMIT: Duration = Duration::from_secs(2);
 #[derive(Debug, Args)]
 pub(super) struct EnqueueArgs {
     /// The name of the channel.
-    #[arg(long, required_unless_present = "lines")]
+    #[arg(long, required_unless_present = "lines", add = ArgValueCandidates::new(completions::channels))]
     channel: Option<String>,
     /// A URL, or for FCM token:…, topic:…, condition:… or fid:….
     #[arg(long, required_unless_present = "lines")]

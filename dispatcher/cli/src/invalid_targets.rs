@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 use outbox_schema::desk::{Cleared, InvalidTargetPage, InvalidTargetSelection, Moment};
 use outbox_schema::{ByHand, Desk};
 
 use super::session::{AuthorArgs, Misuse, OutboxAccess, Purpose, confirmed};
+use crate::completions;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::{Cell, Page, print_as, shortened, to_the_second};
 
@@ -24,7 +26,7 @@ pub(super) enum InvalidTargetsCommand {
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     /// Only of this channel.
-    #[arg(long)]
+    #[arg(long, add = ArgValueCandidates::new(completions::channels))]
     channel: Option<String>,
     /// Only this one, as messages say it.
     #[arg(long)]
@@ -47,7 +49,7 @@ struct SelectionArgs {
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
     /// Only of this channel.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completions::channels))]
     channel: Option<String>,
     /// Only last found to be gone then or earlier: how long ago (90d), or a time (2026-05-01T14:00:00Z).
     #[arg(long, value_name = "TIME")]

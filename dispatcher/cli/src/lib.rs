@@ -33,6 +33,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap_complete::ArgValueCandidates;
 
 use crate::client::ReplicaSetupError;
 use outbox_dispatcher::config::{Config, ConfigError, Sources, parse_assignment};
@@ -81,7 +82,7 @@ struct Global {
     #[arg(long, global = true, value_name = "URL", help_heading = GLOBAL, display_order = LAST)]
     database: Option<String>,
     /// Any setting, for example --set lease.ttl=5s. May be repeated.
-    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = parse_assignment, help_heading = GLOBAL, display_order = LAST)]
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = parse_assignment, add = ArgValueCandidates::new(completions::assignments), help_heading = GLOBAL, display_order = LAST)]
     assignments: Vec<(String, String)>,
     /// Ask a running replica instead, at its admin.listen, with admin.token of these settings.
     #[arg(long, global = true, value_name = "URL", help_heading = GLOBAL, display_order = LAST)]
@@ -152,6 +153,9 @@ fn command_line() -> clap::Command {
 
 /// Runs the command of this process's arguments.
 pub fn main() -> ExitCode {
+    if completions::answered(command_line) {
+        return ExitCode::SUCCESS;
+    }
     let matches = command_line().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match execute(cli, matches.subcommand_name().unwrap_or_default()) {
@@ -202,13 +206,13 @@ fn execute(cli: Cli, name: &str) -> anyhow::Result<ExitCode> {
             Command::InvalidTargets(command) => {
                 invalid_targets::invalid_targets(settings(&global)?, url, command).await
             }
-            Command::Prune(args) => prune::prune(settings(&global)?, url, args).await.map(|()| ExitCode::SUCCESS),
+            Command::Prune(args) => prune::prune(settings(&global)?, url, args).await,
             Command::Channels(command) => channels::channels(&settings(&global)?, command).await,
             Command::Config(command) => config::config(|| settings(&global), &command),
             Command::Check(args) => check::check(settings(&global)?, &args).await,
             Command::Health(args) => health::health(&settings(&global)?, url, &args).await,
             Command::Bench(args) => bench::bench(settings(&global)?, args).await,
-            Command::Completions(args) => completions::completions(&command_line(), &args),
+            Command::Completions(args) => completions::completions(&args),
             Command::BenchPart => outbox_bench::be_a_part().await,
             Command::Demo(args) => outbox_demo::demo(args).await,
         }

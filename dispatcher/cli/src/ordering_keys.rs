@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 use outbox_schema::desk::{HaltedKeyPage, KeyCursor};
 
 use super::nearest;
 use super::session::{OutboxAccess, Purpose};
+use crate::completions;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::{Cell, Page, print_as, warning};
 
@@ -22,7 +24,7 @@ pub(super) struct ListArgs {
     #[arg(long, required = true)]
     halted: bool,
     /// Only of this channel.
-    #[arg(long)]
+    #[arg(long, add = ArgValueCandidates::new(completions::channels))]
     channel: Option<String>,
     /// At most this many.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]

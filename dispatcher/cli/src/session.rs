@@ -90,6 +90,17 @@ impl OutboxAccess {
         Ok(Self::Replica(replica))
     }
 
+    /// The same for a shell that completes a line: nothing is said, and nothing asked but the outbox.
+    pub(super) async fn in_silence(config: &Config, url: Option<&str>) -> anyhow::Result<Self> {
+        let Some(url) = url else {
+            let database = wiring::database(config, FEW).await?;
+            let configured = configured(config, &database).await;
+            return Ok(Self::Database(database, configured));
+        };
+        let token = config.admin.token.as_ref().or(config.admin.read_token.as_ref());
+        Ok(Self::Replica(Replica::new(url, token.map(SecretText::expose))?))
+    }
+
     pub(super) fn desk(&self) -> Arc<dyn Desk> {
         match self {
             Self::Database(database, _) => database.desk(),

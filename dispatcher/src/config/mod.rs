@@ -97,6 +97,23 @@ impl Config {
         first_try::is_default(&self.settings)
     }
 
+    /// The keys of all settings but those of channels, such as `lease.ttl`.
+    pub fn fixed_keys() -> Vec<String> {
+        known::KNOWN.fixed.iter().map(|(key, _)| key.to_string()).collect()
+    }
+
+    /// The keys of all settings, with those of the configured channels.
+    pub fn keys(&self) -> Vec<String> {
+        let of_channels = self.channels.iter().flat_map(|(name, channel)| {
+            let kind = match channel.kind {
+                ChannelKind::Http(_) => known::Kind::Http,
+                ChannelKind::Fcm(_) => known::Kind::Fcm,
+            };
+            known::KNOWN.of_channel(&key::Key::of_channel(name), kind)
+        });
+        Self::fixed_keys().into_iter().chain(of_channels.map(|key| key.to_string())).collect()
+    }
+
     /// Puts the sources over the defaults, and checks all settings.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use outbox_adapters::{Answer, Delivery, HIDDEN, SeenAnswer, SeenRequest, Witness, http};
 use outbox_dispatcher::config::{ChannelConfig, ChannelKind, Config, is_secret_header};
 use outbox_dispatcher::configured::nearest;
@@ -16,6 +17,7 @@ use outbox_schema::{NewMessage, Outcome, origin};
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::completions;
 use crate::enqueue::header;
 use crate::session::Misuse;
 
@@ -25,6 +27,7 @@ const MARK: &str = "outbox-test-";
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
     /// The name of the channel.
+    #[arg(add = ArgValueCandidates::new(completions::channels))]
     name: String,
     /// A URL, or a path below the channel's `base_url`; for FCM token:…, topic:…, condition:… or fid:….
     #[arg(long)]

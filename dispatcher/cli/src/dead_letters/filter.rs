@@ -2,19 +2,21 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap_complete::ArgValueCandidates;
 use outbox_schema::desk::{DeadLetterFilter, Moment, Selection};
 use outbox_schema::{DeadReason, Desk, MessageId};
 
+use crate::completions;
 use crate::messages::id_of;
 use crate::session::{Misuse, OutboxAccess};
 
 #[derive(Debug, Args)]
 pub(super) struct FilterArgs {
     /// Only of this group: `list` shows the fingerprints.
-    #[arg(long)]
+    #[arg(long, add = ArgValueCandidates::new(completions::fingerprints))]
     fingerprint: Option<String>,
     /// Only of this channel.
-    #[arg(long)]
+    #[arg(long, add = ArgValueCandidates::new(completions::channels))]
     channel: Option<String>,
     /// Only dead for this reason: `permanent`, `exhausted`, `expired`, `in_doubt` or `cancelled`.
     #[arg(long, value_parser = reasons())]

@@ -2,9 +2,11 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap_complete::ArgValueCandidates;
 use outbox_schema::desk::{MessageFilter, MessagePage, MessageSummary, Moment};
 use outbox_schema::{MessageId, Status};
 
+use crate::completions;
 use crate::nearest;
 use crate::session::OutboxAccess;
 use outbox_dispatcher::text::{Cell, Page, print_as, shortened, to_the_second, warning};
@@ -15,7 +17,7 @@ pub(crate) struct ListArgs {
     #[arg(long, ignore_case = true, value_parser = statuses())]
     status: Option<Status>,
     /// Only of this channel.
-    #[arg(long)]
+    #[arg(long, add = ArgValueCandidates::new(completions::channels))]
     channel: Option<String>,
     /// Only of this destination, for example `https://shop.example:443`.
     #[arg(long)]
