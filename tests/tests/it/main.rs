@@ -17,6 +17,7 @@ mod command_line;
 mod completions;
 mod compose;
 mod database_tls;
+mod dead_letter_commands;
 mod dead_letters;
 mod demo;
 mod desk;

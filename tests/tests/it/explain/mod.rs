@@ -1,6 +1,7 @@
 //! Both questions about a message, each cause brought about on a real outbox, on every database.
 
 mod attempts;
+mod held;
 mod killed;
 mod life;
 mod not_sent;
