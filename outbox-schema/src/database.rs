@@ -109,6 +109,19 @@ pub enum ConnectError {
         /// The file of SQLite.
         file: std::path::PathBuf,
     },
+    /// No file can be made where the file of the database is, or would be.
+    #[error(
+        "cannot open the database file {}: no file can be made in its folder, {} ({problem}), and SQLite makes files beside the \
+         database while it is used. Make the folder, or let this user write to it, or name another file in database.url",
+        file.display(),
+        file.parent().unwrap_or(file).display()
+    )]
+    Folder {
+        /// The file of SQLite.
+        file: std::path::PathBuf,
+        /// What the system says.
+        problem: std::io::Error,
+    },
     /// The URL cannot be read, or the database was not reached.
     #[error("cannot connect to the outbox database: {}", words(.0))]
     Connect(#[from] sqlx::Error),
@@ -283,7 +296,7 @@ async fn mysql(options: &ConnectOptions<'_>) -> Result<MySqlPool, ConnectError> 
     })
 }
 
-async fn sqlite(options: &ConnectOptions<'_>) -> Result<SqlitePool, sqlx::Error> {
+async fn sqlite(options: &ConnectOptions<'_>) -> Result<SqlitePool, ConnectError> {
     let connect = SqliteConnectOptions::from_str(options.url)?
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
@@ -291,12 +304,28 @@ async fn sqlite(options: &ConnectOptions<'_>) -> Result<SqlitePool, sqlx::Error>
         // In KiB. Each connection has a cache of its own, of 2 MB by default. The cache of the system is behind it.
         .pragma("cache_size", "-1024")
         .busy_timeout(STATEMENT_LIMIT);
-    for_its_owner(connect.get_filename());
-    SqlitePoolOptions::new()
+    let file = connect.get_filename().to_owned();
+    for_its_owner(&file);
+    let pool = SqlitePoolOptions::new()
         .max_connections(options.connections)
         .acquire_timeout(STATEMENT_LIMIT)
         .connect_with(connect)
-        .await
+        .await;
+    pool.map_err(|source| fault_of_the_folder(&file).unwrap_or_else(|| source.into()))
+}
+
+/// Why no file can be made beside the file of a database. SQLite says only that it could not open the file.
+fn fault_of_the_folder(file: &std::path::Path) -> Option<ConnectError> {
+    if !is_a_file(file) {
+        return None;
+    }
+    let file = std::path::absolute(file).ok()?;
+    let beside = file.with_file_name(format!(".outbox-{}", uuid::Uuid::new_v4()));
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&beside);
+    if made.is_ok() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    made.err().map(|problem| ConnectError::Folder { file, problem })
 }
 
 /// Makes a database file that is not there yet, so that only its owner may read it: it holds the bodies of messages. SQLite gives

@@ -41,7 +41,7 @@ impl ConnectError {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Connect(source) => of_a_connection(source),
-            Self::Scheme { .. } | Self::Unverified { .. } | Self::NoFile { .. } => false,
+            Self::Scheme { .. } | Self::Unverified { .. } | Self::NoFile { .. } | Self::Folder { .. } => false,
         }
     }
 }

@@ -60,7 +60,8 @@ async fn main() {
         old(&database, rows).await;
         look.push(walk(&database, &later).await);
         let began = Instant::now();
-        let removed = database.by_hand().prune(&by_age, &author, &|_| ()).await.unwrap();
+        let removed =
+            database.by_hand().prune(&by_age, &author, &|_| std::ops::ControlFlow::Continue(())).await.unwrap();
         assert_eq!(removed.success, rows as u64);
         by_hand.push(began.elapsed().as_secs_f64());
 

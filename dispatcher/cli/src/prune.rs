@@ -1,21 +1,17 @@
 //! `outbox prune`: removes by hand the rows that are past their retention, as the poller does by itself.
 
-use std::io::{self, Write};
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::bail;
 use clap::Args;
 use outbox_schema::retention::{Pruned, Retention};
 
+use super::progress::LongChange;
 use super::session::{AuthorArgs, OutboxAccess, Purpose};
 use outbox_dispatcher::admin::api::kept_for;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::print_as;
 use outbox_dispatcher::wiring;
-
-/// How often the command reports its progress.
-const PROGRESS: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(super) struct PruneArgs {
@@ -39,7 +35,7 @@ pub(super) struct PruneArgs {
 #[derive(Debug, Clone, Copy)]
 struct Age(Option<Duration>);
 
-pub(super) async fn prune(config: Config, url: Option<&str>, args: PruneArgs) -> anyhow::Result<()> {
+pub(super) async fn prune(config: Config, url: Option<&str>, args: PruneArgs) -> anyhow::Result<ExitCode> {
     let outbox = OutboxAccess::by(&config, url, Purpose::Change).await?;
     let settings = wiring::retention(&config);
     let retention = Retention {
@@ -49,29 +45,18 @@ pub(super) async fn prune(config: Config, url: Option<&str>, args: PruneArgs) ->
     };
     if args.dry_run {
         let found = outbox.desk().past_retention(&retention).await?;
-        return print_as(args.json, &found, |found| in_words(found, "would be removed; nothing was changed"));
+        print_as(args.json, &found, |found| in_words(found, "would be removed; nothing was changed"))?;
+        return Ok(ExitCode::SUCCESS);
     }
-    let (began, told) = (Instant::now(), Mutex::new((Instant::now(), Pruned::default())));
-    let progress = |so_far: Pruned| {
-        if let Ok(mut told) = told.lock() {
-            told.1 = so_far;
-            if told.0.elapsed() >= PROGRESS {
-                told.0 = Instant::now();
-                let rate = u128::from(so_far.total()) * 1_000 / began.elapsed().as_millis().max(1);
-                // A failure to report progress does not matter.
-                let _ = writeln!(io::stderr().lock(), "{} so far, {rate}/s", in_words(&so_far, "removed"));
-            }
-        }
-    };
+    let follow = LongChange::new("prune", "removed", |_| "nothing takes this back".to_owned());
     let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
-    let done = tokio::select! {
-        done = by_hand.prune(&retention, &author, &progress) => done?,
-        _ = tokio::signal::ctrl_c() => {
-            let so_far = told.lock().map(|told| told.1).unwrap_or_default();
-            bail!("stopped: at least {}; nothing takes this back", in_words(&so_far, "removed"));
-        }
+    let tell = |progress| follow.tell(progress);
+    let (done, stopped) = match follow.through(by_hand.prune(&retention, &author, &tell)).await? {
+        Ok(done) => done,
+        Err(code) => return Ok(code),
     };
-    print_as(args.json, &done, |done| in_words(done, "removed"))
+    print_as(args.json, &done, |done| in_words(done, "removed"))?;
+    Ok(stopped.unwrap_or(ExitCode::SUCCESS))
 }
 
 fn in_words(pruned: &Pruned, done: &str) -> String {

@@ -71,36 +71,10 @@ pub fn differences(its: &RunsBy, mine: &RunsBy) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use outbox_schema::desk::{ChannelRunsBy, ReplicaRow};
+    use outbox_schema::desk::ChannelRunsBy;
 
     use super::*;
-
-    fn by(lease_store: &str, settings: &[(&str, &str)]) -> RunsBy {
-        let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        RunsBy { lease_store: lease_store.to_owned(), settings, ..RunsBy::default() }
-    }
-
-    fn replica(id: &str, runs_by: RunsBy, seen_ms: i64) -> ReplicaEntry {
-        let row = ReplicaRow {
-            id: id.to_owned(),
-            name: format!("host-{id}"),
-            version: "1".to_owned(),
-            schema_version: 5,
-            started_at: String::new(),
-            seen_ms,
-        };
-        ReplicaEntry {
-            row,
-            address: None,
-            lease_store: None,
-            settings_hash: Some(runs_by.settings_hash()),
-            runs_by: Some(runs_by),
-            counted_ms: 0,
-            delivered: 0,
-            failed: 0,
-            trouble: None,
-        }
-    }
+    use crate::fixtures::replicas::{replica, runs_by as by};
 
     #[test]
     fn a_replica_with_another_lease_store_is_named_with_both_stores() {

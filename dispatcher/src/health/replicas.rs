@@ -139,31 +139,11 @@ impl Replicas {
 
 #[cfg(test)]
 mod tests {
-    use outbox_schema::desk::ReplicaRow;
-
     use super::*;
+    use crate::fixtures::replicas as fixtures;
 
     fn replica(id: &str, lease_store: &str, seen_ms: i64) -> ReplicaEntry {
-        let by = RunsBy { lease_store: lease_store.to_owned(), ..RunsBy::default() };
-        let row = ReplicaRow {
-            id: id.to_owned(),
-            name: format!("host-{id}"),
-            version: "1".to_owned(),
-            schema_version: 5,
-            started_at: String::new(),
-            seen_ms,
-        };
-        ReplicaEntry {
-            row,
-            address: None,
-            lease_store: Some(lease_store.to_owned()),
-            settings_hash: Some(if lease_store == "table" { by.settings_hash() } else { "another".to_owned() }),
-            runs_by: Some(by),
-            counted_ms: 30_000,
-            delivered: 50,
-            failed: 1,
-            trouble: None,
-        }
+        fixtures::replica(id, fixtures::runs_by(lease_store, &[("lease.provider", lease_store)]), seen_ms)
     }
 
     fn term(holder: &str, age: Duration) -> CurrentTerm {

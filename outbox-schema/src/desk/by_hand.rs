@@ -71,13 +71,8 @@ impl ByHand for Database {
         redrive::purge(self, selection, author, watch).await.map_err(while_doing("purging dead letters"))
     }
 
-    async fn prune(
-        &self,
-        retention: &Retention,
-        author: &Author,
-        progress: &(dyn Fn(Pruned) + Sync),
-    ) -> Result<Pruned, DeskError> {
-        prune::prune(self, retention, author, progress).await
+    async fn prune(&self, retention: &Retention, author: &Author, watch: Watch<'_>) -> Result<Pruned, DeskError> {
+        prune::prune(self, retention, author, watch).await
     }
 
     async fn pause(&self, destination: &str, lasting: Option<Duration>, author: &Author) -> Result<Paused, DeskError> {

@@ -195,14 +195,9 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
         watch: Watch<'_>,
     ) -> Result<Purged, DeskError>;
 
-    /// Removes the messages that are past their retention, and their attempts. After each batch it tells `progress` how
-    /// much it has removed so far. The audit keeps that number, not the messages.
-    async fn prune(
-        &self,
-        retention: &Retention,
-        author: &Author,
-        progress: &(dyn Fn(Pruned) + Sync),
-    ) -> Result<Pruned, DeskError>;
+    /// Removes the messages that are past their retention, and their attempts, after it has counted them. The audit keeps who did it,
+    /// not the messages. `watch` follows it.
+    async fn prune(&self, retention: &Retention, author: &Author, watch: Watch<'_>) -> Result<Pruned, DeskError>;
 
     /// Pauses a destination, or a whole channel, for a century at most. None: until an operator resumes it. Messages in
     /// flight go on. The poller learns of the pause within a second.

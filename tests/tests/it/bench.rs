@@ -4,13 +4,15 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use outbox_schema::{ConnectOptions, Database};
+use outbox_schema::{ConnectOptions, Database, Dialect};
 use outbox_tests::servers::{self, TestDatabase};
 use outbox_tests::{eventually, outbox_binary};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
+
+use crate::program::Program;
 
 /// Far more than it takes: the machine may be busy with other tests.
 const PATIENCE: Duration = Duration::from_mins(4);
@@ -222,4 +224,18 @@ async fn a_bench_says_how_to_remove_what_a_killed_one_left() {
     assert!(output.status.success(), "{said}");
     assert!(said.contains("DROP SCHEMA outbox_bench_0123456789ab CASCADE"), "{said}");
     assert_eq!(left(&database).await.iter().filter(|left| left.starts_with("outbox_")).count(), 1);
+}
+
+#[tokio::test]
+async fn a_bench_that_may_make_nothing_says_which_right_it_lacks_and_that_nothing_is_left() {
+    for granted in crate::grants::granted().await {
+        let (what, refused) = match granted.owner.dialect() {
+            Dialect::Postgres => ("CREATE SCHEMA outbox_bench_", "permission denied for database"),
+            Dialect::MySql | Dialect::Sqlite => ("CREATE DATABASE outbox_bench_", "Access denied for user"),
+        };
+        let program = Program::new(&granted.dispatcher, "");
+        let said = program.run(&["bench", "drain", "--rounds", "1", "--scale", "0.002"]).await.failed();
+        assert!(said.contains(what) && said.contains(refused), "{said}");
+        assert!(!said.contains("left behind") && !said.contains("DROP"), "nothing was made: {said}");
+    }
 }

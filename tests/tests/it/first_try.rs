@@ -111,3 +111,19 @@ async fn a_misspelt_parameter_of_a_url_is_refused_before_anything_connects() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_database_file_in_a_folder_where_no_file_can_be_made_is_named_with_its_folder_and_what_to_do() {
+    // Not even root makes a file in /sys.
+    for folder in ["/sys", "/sys/no-such-folder"] {
+        let program = Program::new(&format!("sqlite://{folder}/outbox.db"), HTTP);
+        for command in ["migrate", "run"] {
+            let error = program.run(&[command]).await;
+            let said = &error.stderr;
+            assert_eq!(error.code, Some(1), "{said}");
+            assert!(said.contains(&format!("cannot open the database file {folder}/outbox.db")), "{said}");
+            assert!(said.contains(&format!("no file can be made in its folder, {folder} (")), "{said}");
+            assert!(said.contains("let this user write to it, or name another file in database.url"), "{said}");
+        }
+    }
+}

@@ -229,7 +229,10 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         granted.owner.sql(delivered).await;
         let at_once = Retention { success: Some(Duration::ZERO), ..Retention::default() };
         assert_eq!(operator.past_retention(&at_once).await.unwrap().success, 1);
-        assert_eq!(operator.prune(&at_once, &author, &|_| ()).await.unwrap().success, 1);
+        assert_eq!(
+            operator.prune(&at_once, &author, &|_| std::ops::ControlFlow::Continue(())).await.unwrap().success,
+            1
+        );
 
         for sql in [
             "INSERT INTO outbox (channel, target, payload) VALUES ('http', '/hook', '{}')",

@@ -115,3 +115,35 @@ async fn a_replica_tells_how_far_a_change_is_and_ends_it_for_a_client_that_goes(
         assert!(redriven < 4_500 && redriven + left >= 4_500, "{redriven} redriven, {left} deleted");
     }
 }
+
+#[tokio::test]
+async fn an_edit_of_many_reads_no_payload_and_moves_one_that_could_not_be_enqueued() {
+    for outbox in outboxes::each().await {
+        dead_letters(&outbox, 1).await;
+        if outbox.dialect() != Dialect::Postgres {
+            // PostgreSQL would not take it.
+            let payload = if outbox.dialect() == Dialect::MySql { r#"{"a": "\\u0000"}"# } else { r#"{"a": "\u0000"}"# };
+            outbox.sql(&format!("UPDATE outbox SET payload = '{payload}'")).await;
+        }
+        let program = Program::new(&outbox.test.url, HTTP);
+        let edit =
+            ["dead-letters", "edit", "--reason", "permanent", "--target", "https://new.example/", "--yes", "--json"];
+        let done = program.run(&edit).await.json();
+        assert_eq!((&done["edited"], &done["left"]), (&900.into(), &serde_json::json!([])));
+    }
+}
+
+#[tokio::test]
+async fn a_removal_by_hand_says_how_much_there_is_to_remove_by_a_replica_too() {
+    for outbox in outboxes::each().await {
+        let program = Program::new(&outbox.test.url, HTTP);
+        let mut replica = program.start();
+        let url = replica.listener().await;
+        for arguments in [&["prune", "--dead", "0s"] as &[&str], &["--url", &url, "prune", "--dead", "0s"]] {
+            dead_letters(&outbox, 1).await;
+            let ran = program.run(arguments).await;
+            assert!(ran.stderr.contains(" of 900; nothing takes this back"), "{arguments:?}: {}", ran.stderr);
+            assert_eq!(ran.done(), "0 delivered messages and 900 dead letters removed\n");
+        }
+    }
+}

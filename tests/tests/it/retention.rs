@@ -1,8 +1,9 @@
 //! Retention: what is old goes, a stretch at a time, and nothing else does.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
-use outbox_schema::desk::Author;
+use outbox_schema::desk::{Author, Progress};
 use outbox_schema::retention::{BEGINNING, Pruned, STRETCH};
 use outbox_schema::{
     AttemptRecord, ByHand, ClaimId, Database, Desk, Dialect, Mark, MessageId, NewMessage, Pruning, Retention, Verdict,
@@ -329,9 +330,13 @@ async fn by_hand_it_is_counted_first_and_then_removed_and_the_audit_says_who_and
         assert_eq!(count(&outbox, "outbox_audit").await, 0);
         let author = Author { who: "ada".to_owned(), why: "the disk is full".to_owned() };
         let said = std::sync::Mutex::new(Vec::new());
-        let progress = |so_far: Pruned| said.lock().unwrap().push(so_far.total());
+        let progress = |progress: Progress| {
+            said.lock().unwrap().push((progress.done, progress.of));
+            ControlFlow::Continue(())
+        };
         assert_eq!(outbox.database.prune(&retention, &author, &progress).await.unwrap(), expected);
-        assert_eq!(said.into_inner().unwrap(), [u64::from(STRETCH), expected.total()]);
+        let of = Some(expected.total());
+        assert_eq!(said.into_inner().unwrap(), [(0, of), (u64::from(STRETCH), of), (expected.total(), of)]);
         assert_eq!(count(&outbox, "outbox").await, 0);
         let audited = "outbox_audit WHERE action = 'prune' AND who = 'ada' AND why = 'the disk is full'";
         assert_eq!(count(&outbox, audited).await, 1);

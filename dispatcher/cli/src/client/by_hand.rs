@@ -86,15 +86,9 @@ impl ByHand for Replica {
         Ok(self.follow("dead-letters/purge", &body, watch).await?)
     }
 
-    async fn prune(
-        &self,
-        retention: &Retention,
-        author: &Author,
-        progress: &(dyn Fn(Pruned) + Sync),
-    ) -> Result<Pruned, DeskError> {
-        let pruned = self.change("prune", &PruneBody { author: author.into(), ..PruneBody::from(retention) }).await?;
-        progress(pruned);
-        Ok(pruned)
+    async fn prune(&self, retention: &Retention, author: &Author, watch: Watch<'_>) -> Result<Pruned, DeskError> {
+        let body = PruneBody { author: author.into(), ..PruneBody::from(retention) };
+        Ok(self.follow("prune", &body, watch).await?)
     }
 
     async fn pause(&self, destination: &str, lasting: Option<Duration>, author: &Author) -> Result<Paused, DeskError> {

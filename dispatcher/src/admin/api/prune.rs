@@ -2,9 +2,11 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use outbox_schema::retention::Pruned;
 use outbox_schema::{ByHand, Desk};
 
+use super::followed::{Wish, answer};
 use super::requests::{Body, ByClient, PruneBody};
 use super::{Answer, Office, Problem};
 
@@ -21,13 +23,21 @@ pub(super) async fn count(State(office): State<Office>, Body(body): Body<PruneBo
 
 /// Removes the messages that are past their retention, and their attempts.
 ///
-/// A dead letter that halts its ordering key stays.
+/// A dead letter that halts its ordering key stays. With `Accept: application/x-ndjson` the answer is lines while the removal goes on:
+/// `{"progress": …}`, and at last `{"done": …}` or `{"problem": …}`.
 #[utoipa::path(post, path = "/api/v1/prune", operation_id = "prune", tag = "retention", params(ByClient), request_body = PruneBody,
     responses(
     (status = 200, description = "How many messages were removed", body = Pruned),
     Problem,
 ))]
-pub(super) async fn prune(State(office): State<Office>, Body(body): Body<PruneBody>) -> Answer<Pruned> {
+pub(super) async fn prune(
+    State(office): State<Office>,
+    wish: Wish,
+    Body(body): Body<PruneBody>,
+) -> Result<Response, Problem> {
     let retention = body.retention(&office.retention.current())?;
-    Ok(Json(office.database.prune(&retention, &body.author.into_author(), &|_| ()).await?))
+    answer(wish, |follower| {
+        Box::pin(async move { Ok(office.database.prune(&retention, &body.author.into_author(), &follower).await?) })
+    })
+    .await
 }
