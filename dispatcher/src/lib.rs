@@ -8,6 +8,7 @@ pub mod config;
 pub mod configured;
 pub mod destinations;
 pub mod doorbell;
+pub mod edit;
 pub mod explain;
 pub mod fault_point;
 #[cfg(test)]

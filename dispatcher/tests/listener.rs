@@ -12,6 +12,7 @@ use outbox_adapters::TableLease;
 use outbox_adapters::http::CLIENT_HEADER;
 use outbox_dispatcher::admin::api::Office;
 use outbox_dispatcher::admin::listener::{ListenError, Listener, ListenerSources, Tokens};
+use outbox_dispatcher::config::{Config, Sources};
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::doorbell::Doorbell;
 use outbox_dispatcher::health::readiness::{LeaseTimes, Readiness, Standing};
@@ -106,9 +107,12 @@ async fn office() -> Office {
     let outbox_schema::Database::Sqlite(pool) = database.clone() else { panic!("{url} is no SQLite") };
     let ttl = Duration::from_secs(10);
     let lease = LeaseTimes { ttl, term: ttl, campaign_interval: ttl };
+    let config = Config::load(&Sources::default()).unwrap();
     Office {
         database,
         lease: Arc::new(TableLease::Sqlite(pool)),
+        started: Arc::new(config.clone()),
+        config: InForce::new(config),
         configured: InForce::new(Configured { channels: BTreeMap::new(), lease }),
         retention: InForce::new(outbox_schema::Retention::default()),
         doorbell: Doorbell::new(Arc::new(HintListener::new(Arc::default())), None),

@@ -9,7 +9,6 @@ mod completions;
 mod config;
 mod dead_letters;
 mod destinations;
-mod diff;
 mod emptied;
 mod enqueue;
 mod examine;

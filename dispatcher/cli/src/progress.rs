@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use outbox_dispatcher::text::{error_line, span};
+use outbox_dispatcher::text::{error_line, grouped, span};
 use outbox_schema::DeskError;
 use outbox_schema::desk::Progress;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -149,19 +149,6 @@ fn how_far(progress: Progress, done: &str, since: Duration) -> String {
     text = format!("{text} {done}, {rate}/s");
     if let Some(left) = of.map(|of| u128::from(of.saturating_sub(come_to)) * millis / u128::from(come_to.max(1))) {
         text = format!("{text}, {} left", span(i64::try_from(left).unwrap_or(i64::MAX)));
-    }
-    text
-}
-
-/// A number with a comma after each three digits from the right.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
     }
     text
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use outbox_schema::Retention;
 use outbox_schema::desk::RunsBy;
 use tokio::signal::unix::Signal;
 
+use outbox_dispatcher::admin::api::Office;
 use outbox_dispatcher::admin::listener::Tokens;
 use outbox_dispatcher::config::{Config, ConfigError};
 use outbox_dispatcher::configured::Configured;
@@ -28,14 +28,12 @@ pub(super) type ReadSettings = Arc<dyn Fn() -> Result<Config, ConfigError> + Sen
 /// The settings in force that a reload replaces, and what it needs for that.
 pub(super) struct Reload {
     pub(super) read: ReadSettings,
-    /// The settings at the start of the process. All settings that a reload does not replace stay so.
-    pub(super) started: Config,
+    /// What the listener answers from. It holds the settings of the start, and those in force that a reload replaces.
+    pub(super) office: Office,
     /// The address of the listener, which no message may reach.
     pub(super) listening_on: SocketAddr,
     pub(super) dispatcher: Handle,
-    pub(super) configured: InForce<Configured>,
     pub(super) runs_by: InForce<RunsBy>,
-    pub(super) retention: InForce<Retention>,
     pub(super) tokens: InForce<Tokens>,
 }
 
@@ -61,25 +59,27 @@ impl Reload {
         let reading =
             reading.with_context(|| format!("a file of the settings was not read within {READING_LIMIT:?}"))?;
         let (config, channels) = reading.context("reading the settings failed")??;
-        if self.started.comes_from_a_file() && !config.comes_from_a_file() {
+        let Office { started, config: read_last, configured, retention, .. } = &self.office;
+        if started.comes_from_a_file() && !config.comes_from_a_file() {
             bail!("the settings file is gone or empty, and all of it would be back at its defaults");
         }
         let tokens = wiring::tokens(&config);
-        tokens.guard(self.started.admin.listen)?;
+        tokens.guard(started.admin.listen)?;
 
-        let lease = self.configured.current().lease;
-        self.configured.replace(Configured { lease, ..Configured::of(&config) });
-        self.runs_by.replace(Configured::runs_by(&config, &self.started));
-        self.retention.replace(wiring::retention(&config));
+        let lease = configured.current().lease;
+        configured.replace(Configured { lease, ..Configured::of(&config) });
+        self.runs_by.replace(Configured::runs_by(&config, started));
+        retention.replace(wiring::retention(&config));
         self.tokens.replace(tokens);
         self.dispatcher.reconfigure(channels);
 
         let channels: Vec<_> = config.channels.keys().collect();
         tracing::info!(signal = "SIGHUP", ?channels, "settings.reloaded");
-        let keys = self.started.needs_restart(&config);
+        let keys = started.needs_restart(&config);
         if !keys.is_empty() {
             tracing::warn!(?keys, "settings.restart_needed: these have changed, and are read at the start only");
         }
+        read_last.replace(config);
         Ok(())
     }
 }

@@ -155,15 +155,11 @@ async fn dispatch(
     let office = Office {
         database: asked.clone(),
         lease: lease.clone(),
-        configured: configured.clone(),
-        retention: retention.clone(),
+        config: InForce::new(config.clone()),
+        started: Arc::new(config),
+        configured,
+        retention,
         doorbell: Doorbell::new(handle.listener(), hints),
-    };
-    let shown = ListenerSources {
-        metrics: metrics.clone(),
-        vitals: replica.vitals.clone(),
-        pulse: handle.pulse(),
-        readiness: replica.clone(),
     };
 
     let stop_listening = CancellationToken::new();
@@ -178,12 +174,12 @@ async fn dispatch(
         fleet,
     };
     let present = tokio::spawn(presence.show(stop_listening.clone()));
-    let listening = wire.spawn(listener.serve(shown, office, stop_listening.clone()));
-    if config.telemetry.otlp_endpoint.is_some() {
+    let shown = sources(&metrics, &replica, &handle);
+    let listening = wire.spawn(listener.serve(shown, office.clone(), stop_listening.clone()));
+    if office.started.telemetry.otlp_endpoint.is_some() {
         wire.spawn(replica.refresh_vitals(metrics.clone()));
     }
-    let reload =
-        Reload { read, started: config, listening_on, dispatcher: handle, configured, runs_by, retention, tokens };
+    let reload = Reload { read, office, listening_on, dispatcher: handle, runs_by, tokens };
     tokio::spawn(reload.at_each(hang_ups));
     let drained = at_once.run_until_cancelled(dispatcher.run(shutdown)).await;
     stopped(drained);
@@ -200,6 +196,16 @@ async fn dispatch(
 fn warn_of_a_password_in_the_clear(config: &Config) {
     if let Some(warning) = wiring::lease_link(config).and_then(|link| link.warning()) {
         tracing::warn!("lease.password_in_the_clear: {warning}");
+    }
+}
+
+/// What the listener tells of the replica.
+fn sources(metrics: &Arc<Metrics>, replica: &Arc<Health>, handle: &Handle) -> ListenerSources {
+    ListenerSources {
+        metrics: metrics.clone(),
+        vitals: replica.vitals.clone(),
+        pulse: handle.pulse(),
+        readiness: replica.clone(),
     }
 }
 

@@ -1,4 +1,5 @@
-//! The listener of a replica: health, metrics and the admin API.
+//! The listener of a replica: health, metrics, the admin API and the page.
 
 pub mod api;
 pub mod listener;
+mod page;

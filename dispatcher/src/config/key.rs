@@ -64,7 +64,8 @@ impl Key {
         let parts: Vec<&str> = self.0.iter().map(String::as_str).collect();
         matches!(
             parts.as_slice(),
-            [CHANNELS | "retry" | "retention", ..] | ["admin", "token" | "read_token" | "metrics_token"]
+            [CHANNELS | "retry" | "retention", ..]
+                | ["admin", "token" | "read_token" | "metrics_token" | "read_payloads"]
         )
     }
 

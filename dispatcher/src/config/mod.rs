@@ -239,6 +239,8 @@ pub struct AdminConfig {
     /// The token of clients that may read the metrics. With any token, every request but those for health and readiness
     /// needs one.
     pub metrics_token: Option<SecretText>,
+    /// Whether clients that may only ask see payloads and headers of messages.
+    pub read_payloads: bool,
 }
 
 /// The settings of `[telemetry]`.

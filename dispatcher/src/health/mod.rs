@@ -7,6 +7,7 @@ pub mod lease_health;
 pub mod presence;
 pub mod readiness;
 pub mod replicas;
+pub(crate) mod standings;
 pub mod status;
 pub mod store_health;
 pub mod vitals;

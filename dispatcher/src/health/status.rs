@@ -83,8 +83,19 @@ impl Status {
         lease: Option<&dyn Lease>,
         configured: &Configured,
     ) -> Result<Self, DeskError> {
+        let led = database.vitals(&[]).await?;
+        Self::of_shards(&led, database, lease, configured).await
+    }
+
+    /// The same, where the shards are those in `led`, which may be some seconds old.
+    pub(crate) async fn of_shards(
+        led: &Vitals,
+        database: &Database,
+        lease: Option<&dyn Lease>,
+        configured: &Configured,
+    ) -> Result<Self, DeskError> {
         let mut leases = BTreeMap::new();
-        for shard in shards(&database.vitals(&[]).await?) {
+        for shard in shards(led) {
             let held = match lease {
                 Some(lease) => Some(lease.current(shard).await),
                 None => None,

@@ -11,6 +11,7 @@ use std::io::{self, Write as _};
 use serde::Serialize;
 
 pub use cell::Cell;
+pub(crate) use cell::relative;
 pub use page::Page;
 pub use screen::Screen;
 
@@ -41,18 +42,18 @@ pub fn print_as<T: Serialize + ?Sized, P: Into<Page>>(
 /// Text whose control characters are written as `\u{1b}`, except line breaks. An application that may insert a row
 /// decides what is shown here, and a terminal obeys control characters.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| deceives(c) && c != '\n')
+    escaped(text, |c| is_deceiving(c) && c != '\n')
 }
 
 /// The same in one line: a value with a line break must not look like two values.
 pub fn in_one_line(text: &str) -> Cow<'_, str> {
-    escaped(text, deceives)
+    escaped(text, is_deceiving)
 }
 
 /// Whether a terminal would obey this character, or show nothing in its place, or show its neighbours in another order: control
 /// characters, separators of lines and paragraphs, marks of direction, and characters without a width.
 /// <https://www.unicode.org/reports/tr36/#Bidirectional_Text_Spoofing>
-fn deceives(c: char) -> bool {
+pub(crate) fn is_deceiving(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
@@ -131,6 +132,19 @@ pub fn span(millis: i64) -> String {
         3_600_000..86_400_000 => format!("{}h {}m", seconds / 3600, seconds % 3600 / 60),
         86_400_000.. => format!("{}d {}h", seconds / 86_400, seconds % 86_400 / 3600),
     }
+}
+
+/// A number with a comma after each three digits from the right.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A time to the second. Fractions are of no use to people, and `--json` has them.

@@ -38,13 +38,13 @@ const APPLICATION: &str = "\
 
 /// Orders have moved, the warehouse comes back when it does, and invoices ask for a header.
 #[derive(Debug, Default)]
-struct Shop {
-    warehouse_is_up: AtomicBool,
-    accepted: AtomicUsize,
+pub(crate) struct Shop {
+    pub(crate) warehouse_is_up: AtomicBool,
+    pub(crate) accepted: AtomicUsize,
 }
 
 impl Shop {
-    async fn start() -> (Arc<Self>, u16) {
+    pub(crate) async fn start() -> (Arc<Self>, u16) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (shop, port) = (Arc::<Self>::default(), listener.local_addr().unwrap().port());
         let router = Router::new().fallback(answer).with_state(shop.clone());

@@ -52,6 +52,7 @@ mod model;
 mod no_proxy;
 mod order;
 mod outboxes;
+mod page;
 mod poller;
 mod program;
 mod random_rows;

@@ -1,20 +1,18 @@
 //! `outbox dead-letters edit`: shows the difference, asks the operator, and writes the change.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use outbox_schema::desk::{self, Author, Edited, HeadersBefore, MessageRecord, MoveTarget, Revised, Selection};
-use outbox_schema::{ByHand, DeadLetterFilter, MessageId};
+use outbox_schema::desk::{self, Author, Edited, MoveTarget, Selection};
+use outbox_schema::{ByHand, DeadLetterFilter};
 
 use super::edit_many;
 use super::filter::{FilterArgs, ids};
-use crate::diff::{difference, indented};
 use crate::messages::find;
 use crate::session::{AuthorArgs, Misuse, OutboxAccess, confirmed, read};
+use outbox_dispatcher::edit::{Planned, Wanted};
 use outbox_dispatcher::text::{Page, print, print_as};
 
 /// The error for a --move-target that can be split in several places.
@@ -61,21 +59,6 @@ pub(crate) struct EditArgs {
     json: bool,
 }
 
-/// The change that the operator asks for.
-pub(super) struct Change {
-    payload: Option<String>,
-    pub(super) of_any: desk::Change,
-}
-
-/// A message as it would be after the change.
-pub(super) struct Planned {
-    pub(super) id: MessageId,
-    pub(super) revision: i32,
-    pub(super) revised: Revised,
-    /// The difference in lines. Empty where nothing would be different.
-    pub(super) difference: String,
-}
-
 pub(super) async fn edit(outbox: &OutboxAccess, args: EditArgs) -> anyhow::Result<ExitCode> {
     let EditArgs { messages, filter, payload, target, move_target, headers, drop_headers, .. } = args;
     let EditArgs { keep_key, yes, author, json, .. } = args;
@@ -95,7 +78,7 @@ pub(super) async fn edit(outbox: &OutboxAccess, args: EditArgs) -> anyhow::Resul
     let payload = payload.as_deref().map(read).transpose()?;
     let move_target = move_target.map(|(from, to)| MoveTarget { from, to });
     let of_any = desk::Change { target, move_target, headers: headers.into_iter().collect(), drop_headers, keep_key };
-    let change = Change { payload, of_any };
+    let change = Wanted { payload, of_any };
     let author = author.into_author();
     match &messages[..] {
         [message] => {
@@ -138,23 +121,6 @@ async fn one(
     }
 }
 
-impl Change {
-    /// The plan for a dead letter.
-    pub(super) fn plan(&self, before: &MessageRecord) -> anyhow::Result<Planned> {
-        if before.status != "DEAD" {
-            bail!("message {} is {}: only dead letters are edited", before.id, before.status);
-        }
-        let payload = self.payload.as_deref().unwrap_or(&before.payload);
-        let headers = before.headers.as_deref();
-        let revised = self.of_any.revised(&before.channel, &before.target, payload.trim(), headers)?;
-        let difference = difference(
-            &shown(&before.target, &before.payload, &all_headers(before)),
-            &shown(revised.target(), payload, revised.headers()),
-        );
-        Ok(Planned { id: MessageId(before.id), revision: before.revision, revised, difference })
-    }
-}
-
 fn in_words(edited: &Edited) -> String {
     match edited {
         Edited::Done { id, old_key, new_key } if old_key == new_key => format!(
@@ -167,22 +133,6 @@ fn in_words(edited: &Edited) -> String {
         ),
         Edited::Refused(refused) => refused.because.to_string(),
     }
-}
-
-/// The headers of a row, for people.
-fn all_headers(message: &MessageRecord) -> BTreeMap<String, String> {
-    let HeadersBefore { texts, others } = HeadersBefore::of(message.headers.as_deref());
-    let others = others.into_iter().map(|(name, value)| (name, format!("{value} (not a text)")));
-    texts.into_iter().chain(others).collect()
-}
-
-/// The parts of a message that can be edited, as lines.
-fn shown(target: &str, payload: &str, headers: &BTreeMap<String, String>) -> String {
-    let mut text = format!("target {target}\n");
-    for (name, value) in headers {
-        let _ = writeln!(text, "header {name}: {value}");
-    }
-    text + "payload\n" + &indented(payload.trim()) + "\n"
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

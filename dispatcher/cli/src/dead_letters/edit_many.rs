@@ -4,18 +4,14 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use outbox_schema::desk::{Author, DeadGroup, EditedAll, Selection};
-use outbox_schema::{Desk, MessageId};
+use outbox_schema::desk::{Author, EditedAll, Selection};
 
-use super::edit::{Change, Planned};
 use super::list::hint;
 use crate::nearest;
-use crate::progress::{LongChange, grouped};
+use crate::progress::LongChange;
 use crate::session::{OutboxAccess, confirmed};
-use outbox_dispatcher::text::{Page, print, print_as};
-
-/// The dead letters among which the first that changes is looked for.
-const LOOKED_AT: u32 = 100;
+use outbox_dispatcher::edit::{Planned, Wanted};
+use outbox_dispatcher::text::{Page, grouped, print, print_as};
 
 /// The most messages that are named where many were left as they are.
 const NAMED: usize = 20;
@@ -24,7 +20,7 @@ const NAMED: usize = 20;
 /// names it.
 pub(super) async fn edit(
     outbox: &OutboxAccess,
-    change: &Change,
+    change: &Wanted,
     selection: &Selection,
     (yes, json): (bool, bool),
     author: &Author,
@@ -32,7 +28,7 @@ pub(super) async fn edit(
     let desk = outbox.desk();
     if !(yes && json) {
         let groups = desk.dead_groups(selection).await?;
-        if let Some(Planned { id, difference, .. }) = first(desk.as_ref(), change, selection, &groups).await? {
+        if let Some(Planned { id, difference, .. }) = change.first(desk.as_ref(), selection, &groups, 1).await?.pop() {
             if !json {
                 print(difference)?;
             }
@@ -56,33 +52,6 @@ pub(super) async fn edit(
     }
     let ended = if done.edited == 0 && !done.left.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     Ok(stopped.unwrap_or_else(|| nearest::ended(selection, done.meant, ended)))
-}
-
-/// The plan for a dead letter that the change alters: the example of a group, else one of those that died last.
-async fn first(
-    desk: &dyn Desk,
-    change: &Change,
-    selection: &Selection,
-    groups: &[DeadGroup],
-) -> anyhow::Result<Option<Planned>> {
-    let mut ids: Vec<_> = groups.iter().take(LOOKED_AT as usize).map(|group| group.example).collect();
-    match selection {
-        Selection::Ids(named) => ids.extend(named.iter().take(LOOKED_AT as usize)),
-        Selection::Filter(filter) => {
-            let page = desk.dead_letters(filter, &[], None, LOOKED_AT).await?;
-            ids.extend(page.letters.iter().map(|letter| MessageId(letter.id)));
-        }
-    }
-    for id in ids {
-        let Some(before) = desk.message(id).await? else { continue };
-        // One that cannot be changed is left as it is, and named at the end.
-        if let Ok(planned) = change.plan(&before)
-            && !planned.difference.is_empty()
-        {
-            return Ok(Some(planned));
-        }
-    }
-    Ok(None)
 }
 
 fn in_words(done: &EditedAll, keeps_keys: bool) -> String {

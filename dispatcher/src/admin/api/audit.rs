@@ -7,7 +7,7 @@ use outbox_schema::desk::{AuditFilter, AuditPage};
 
 use super::dead_letters::link;
 use super::requests::{Filtered, Page};
-use super::{Office, Problem};
+use super::{Office, Problem, Sight};
 
 /// Lists what people did by hand in pages, the newest first.
 ///
@@ -19,9 +19,10 @@ use super::{Office, Problem};
 ))]
 pub(super) async fn list(
     State(office): State<Office>,
+    sight: Sight,
     uri: Uri,
     Filtered { filter, page }: Filtered<AuditFilter>,
 ) -> Result<(HeaderMap, Json<AuditPage>), Problem> {
-    let audit = office.database.audits(filter, page.cursor()?, page.size()?).await?;
+    let audit = sight.of_audit(office.database.audits(filter, page.cursor()?, page.size()?).await?);
     Ok((link(&uri, audit.next.as_ref()), Json(audit)))
 }

@@ -43,7 +43,7 @@ pub(super) async fn list(
     (status = 200, description = "The destination is paused", body = Paused),
     Problem,
 ))]
-pub(super) async fn pause(
+pub(crate) async fn pause(
     State(office): State<Office>,
     Name(name): Name,
     Body(body): Body<PauseBody>,
@@ -65,7 +65,7 @@ pub(super) async fn pause(
     (status = 200, description = "The destination takes messages again", body = Resumed),
     Problem,
 ))]
-pub(super) async fn resume(
+pub(crate) async fn resume(
     State(office): State<Office>,
     Name(name): Name,
     Body(author): Body<Authored>,
@@ -80,7 +80,7 @@ fn named(office: &Office, name: &str) -> Result<String, Problem> {
 }
 
 /// The destination or channel in the path.
-pub(super) struct Name(String);
+pub(crate) struct Name(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Name {
     type Rejection = Problem;

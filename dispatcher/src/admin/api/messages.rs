@@ -10,7 +10,7 @@ use outbox_schema::{ByHand, Desk, MessageId};
 
 use super::dead_letters::link;
 use super::requests::{Authored, Body, ByClient, ByKey, EditBody, Filtered, Id, Page, Params};
-use super::{Answer, Office, Problem};
+use super::{Answer, Office, Problem, Sight};
 use crate::explain::{self, Explanation};
 
 /// Lists messages without their bodies in pages, the newest first.
@@ -47,8 +47,9 @@ pub(super) async fn explain(State(office): State<Office>, Id(id): Id) -> Answer<
     (status = 200, description = "The message", body = MessageRecord),
     Problem,
 ))]
-pub(super) async fn show(State(office): State<Office>, Id(id): Id) -> Answer<MessageRecord> {
-    office.database.message(MessageId(id)).await?.map(Json).ok_or_else(|| Problem::no_message(id))
+pub(super) async fn show(State(office): State<Office>, sight: Sight, Id(id): Id) -> Answer<MessageRecord> {
+    let message = office.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
+    Ok(Json(sight.of_message(message)))
 }
 
 /// Shows the message that has an idempotency key.
@@ -56,8 +57,13 @@ pub(super) async fn show(State(office): State<Office>, Id(id): Id) -> Answer<Mes
     (status = 200, description = "The message", body = MessageRecord),
     Problem,
 ))]
-pub(super) async fn by_key(State(office): State<Office>, Params(by): Params<ByKey>) -> Answer<MessageRecord> {
-    office.database.message_by_key(&by.key).await?.map(Json).ok_or_else(|| Problem::no_message(&by.key))
+pub(super) async fn by_key(
+    State(office): State<Office>,
+    sight: Sight,
+    Params(by): Params<ByKey>,
+) -> Answer<MessageRecord> {
+    let message = office.database.message_by_key(&by.key).await?.ok_or_else(|| Problem::no_message(&by.key))?;
+    Ok(Json(sight.of_message(message)))
 }
 
 /// Cancels a pending message: it becomes a dead letter with the reason `cancelled`.
@@ -66,7 +72,7 @@ pub(super) async fn by_key(State(office): State<Office>, Params(by): Params<ByKe
     (status = 200, description = "The message will not be sent", body = Cancelled),
     Problem,
 ))]
-pub(super) async fn cancel(
+pub(crate) async fn cancel(
     State(office): State<Office>,
     Id(id): Id,
     Body(author): Body<Authored>,
@@ -101,7 +107,7 @@ pub(super) async fn edit(State(office): State<Office>, Id(id): Id, Body(body): B
     (status = 200, description = "The message is due", body = Redriven),
     Problem,
 ))]
-pub(super) async fn redrive(
+pub(crate) async fn redrive(
     State(office): State<Office>,
     Id(id): Id,
     Body(author): Body<Authored>,

@@ -3,15 +3,16 @@
 
 mod audit;
 mod dead_letters;
-mod destinations;
+pub(crate) mod destinations;
 mod followed;
 mod invalid_targets;
-mod messages;
+pub(crate) mod messages;
 mod ordering_keys;
 mod overview;
 pub(crate) mod problem;
 mod prune;
 pub(crate) mod requests;
+mod sight;
 mod wake;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use outbox_schema::{Database, Retention};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
+use crate::config::Config;
 use crate::configured::Configured;
 use crate::doorbell::Doorbell;
 use crate::in_force::InForce;
@@ -38,6 +40,7 @@ pub use requests::{
     Authored, ByKey, ClearBody, CountBody, EditAllBody, EditBody, Page, PauseBody, PruneBody, PurgeBody, RedriveBody,
     kept_for, pause_length,
 };
+pub(crate) use sight::Sight;
 
 /// The path under which the whole API lies.
 pub const PREFIX: &str = "/api/v1";
@@ -49,6 +52,10 @@ pub struct Office {
     pub database: Database,
     /// The lease store: knows which replica polls.
     pub lease: Arc<dyn Lease>,
+    /// The settings at the start of the process.
+    pub started: Arc<Config>,
+    /// The settings that were read last. What needs a restart is in force as it was at the start.
+    pub config: InForce<Config>,
     /// The part of the settings that is about channels.
     pub configured: InForce<Configured>,
     /// How long the settings keep finished messages.

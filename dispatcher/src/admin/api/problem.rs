@@ -113,12 +113,12 @@ impl Problem {
     }
 
     /// The problem of a message that does not exist.
-    pub(super) fn no_message(message: impl std::fmt::Display) -> Self {
+    pub(crate) fn no_message(message: impl std::fmt::Display) -> Self {
         Self::new(Kind::NotThere, format!("no message has the id or the idempotency key `{message}`"))
     }
 
     /// The problem of a message that was left unchanged.
-    pub(super) fn refused(refused: Skipped) -> Self {
+    pub(crate) fn refused(refused: Skipped) -> Self {
         let Skipped { id: MessageId(id), because } = refused;
         let kind = match because {
             Refusal::NotThere => Kind::NotThere,
@@ -141,6 +141,8 @@ impl IntoResponse for Problem {
         if self.kind == Kind::NoToken {
             headers.insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
         }
+        // The page says it in its own form.
+        response.extensions_mut().insert(self);
         response
     }
 }

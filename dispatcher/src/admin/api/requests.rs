@@ -68,6 +68,29 @@ pub struct Authored {
     /// The reason for the change, in words.
     #[serde(default)]
     pub why: String,
+    /// The way by which the change came. No request says it.
+    #[serde(skip)]
+    pub through: Through,
+}
+
+/// The way by which a change came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Through {
+    /// A request to the API.
+    #[default]
+    Api,
+    /// A form of the page.
+    Page,
+}
+
+impl Through {
+    /// The word for it in the audit.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Api => "API",
+            Self::Page => "page",
+        }
+    }
 }
 
 /// Another payload, target and headers for a dead letter.
@@ -252,7 +275,7 @@ impl Page {
     }
 
     /// The place where the page before ended.
-    pub(super) fn cursor<C: std::str::FromStr<Err: std::fmt::Display>>(&self) -> Result<Option<C>, Problem> {
+    pub(crate) fn cursor<C: std::str::FromStr<Err: std::fmt::Display>>(&self) -> Result<Option<C>, Problem> {
         let Some(after) = &self.after else { return Ok(None) };
         let wrong = |error| Problem::new(Kind::BadRequest, format!("after = {after:?}: {error}"));
         after.parse().map(Some).map_err(wrong)
@@ -261,15 +284,16 @@ impl Page {
 
 impl Authored {
     /// The author as the audit names it. The name came over the network, and nobody checked it.
-    pub(super) fn into_author(self) -> Author {
-        let who = if self.by.is_empty() { "API".to_owned() } else { format!("{} (API)", self.by) };
+    pub(crate) fn into_author(self) -> Author {
+        let through = self.through.as_str();
+        let who = if self.by.is_empty() { through.to_owned() } else { format!("{} ({through})", self.by) };
         Author { who, why: self.why }
     }
 }
 
 impl From<&Author> for Authored {
     fn from(author: &Author) -> Self {
-        Self { by: author.who.clone(), why: author.why.clone() }
+        Self { by: author.who.clone(), why: author.why.clone(), through: Through::Api }
     }
 }
 
@@ -280,7 +304,7 @@ impl RedriveBody {
 }
 
 /// The id in the path.
-pub(super) struct Id(pub(super) i64);
+pub(crate) struct Id(pub(crate) i64);
 
 impl<S: Send + Sync> FromRequestParts<S> for Id {
     type Rejection = Problem;
@@ -294,7 +318,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 
 /// A JSON body. A request without one, or with another content type, is refused: a web page can make a browser send
 /// such requests to any address.
-pub(super) struct Body<T>(pub(super) T);
+pub(crate) struct Body<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Problem;
@@ -334,7 +358,7 @@ impl<F: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Filtered<F> {
 
 /// Reads those parameters of a query that are `meant`. An error names the parameter. A value with NUL is refused: no
 /// name has one, and PostgreSQL takes no such text.
-fn parameters<T: DeserializeOwned>(query: &str, meant: impl Fn(&str) -> bool) -> Result<T, Problem> {
+pub(crate) fn parameters<T: DeserializeOwned>(query: &str, meant: impl Fn(&str) -> bool) -> Result<T, Problem> {
     let pairs = || url::form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| meant(name));
     let wrong = |detail: String| Problem::new(Kind::BadRequest, detail);
     if let Some((name, value)) = pairs().find(|(_, value)| value.contains('\0')) {

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use outbox_adapters::http::CLIENT_HEADER;
+use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 
@@ -20,8 +21,9 @@ use crate::config::is_on_loopback;
 use crate::in_force::InForce;
 
 /// What a client may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Role {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Role {
     /// Read the metrics.
     Metrics,
     /// Ask questions.
@@ -61,17 +63,20 @@ impl Tokens {
         self.all().into_iter().any(Option::is_some)
     }
 
-    fn all(&self) -> [&Option<Arc<str>>; 3] {
+    pub(crate) fn all(&self) -> [&Option<Arc<str>>; 3] {
         [&self.operate, &self.read, &self.metrics]
     }
 
-    /// The role of the client that sends these headers. The time that the comparison takes tells at most the length of
-    /// a token.
+    /// The role of the client that sends these headers.
     fn role(&self, headers: &HeaderMap) -> Option<Role> {
         if !self.needed() {
             return Some(Role::Operate);
         }
-        let shown = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes).and_then(credentials)?;
+        self.role_of(headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes).and_then(credentials)?)
+    }
+
+    /// The role that a text gives, where it is a token. The time that the comparison takes tells at most the length of a token.
+    pub(crate) fn role_of(&self, shown: &[u8]) -> Option<Role> {
         let is = |token: &Option<Arc<str>>| token.as_ref().is_some_and(|token| shown.ct_eq(token.as_bytes()).into());
         // All are compared, whatever the first comparison says.
         match self.all().map(is) {
@@ -122,20 +127,27 @@ pub(super) async fn require_client(request: Request, next: Next) -> Response {
     Problem::new(Kind::NotAllowed, advice).into_response()
 }
 
-async fn require(tokens: &Tokens, needed: Role, request: Request, next: Next) -> Response {
+/// What a client hears that may only read.
+pub(crate) const ONLY_READS: &str = "admin.read_token only reads: changes need admin.token";
+
+/// What a client without a token hears that asks by a name of the DNS.
+pub(crate) const ANOTHER_NAME: &str =
+    "without a token, ask by an IP address or as localhost: another name may be that of a page on the web";
+
+async fn require(tokens: &Tokens, needed: Role, mut request: Request, next: Next) -> Response {
     let refused = match tokens.role(request.headers()) {
         None => Problem::new(Kind::NoToken, "send admin.token or admin.read_token as \"Authorization: Bearer …\""),
         Some(Role::Metrics) if needed > Role::Metrics => {
             Problem::new(Kind::NotAllowed, "admin.metrics_token is for /metrics alone: all else needs another token")
         }
-        Some(role) if role < needed => {
-            Problem::new(Kind::NotAllowed, "admin.read_token only reads: changes need admin.token")
+        Some(role) if role < needed => Problem::new(Kind::NotAllowed, ONLY_READS),
+        Some(_) if !tokens.needed() && !names_this_machine(request.headers()) => {
+            Problem::new(Kind::NotAllowed, ANOTHER_NAME)
         }
-        Some(_) if !tokens.needed() && !names_this_machine(request.headers()) => Problem::new(
-            Kind::NotAllowed,
-            "without a token, ask by an IP address or as localhost: another name may be that of a page on the web",
-        ),
-        Some(_) => return next.run(request).await,
+        Some(role) => {
+            request.extensions_mut().insert(role);
+            return next.run(request).await;
+        }
     };
     refused.into_response()
 }
@@ -148,7 +160,7 @@ pub(super) fn may_be_told(tokens: &Tokens, headers: &HeaderMap) -> bool {
 
 /// Whether a request without a token was meant for this address. A web page can make its own name resolve to loopback.
 /// Only this header then tells its requests from those of a person.
-fn names_this_machine(headers: &HeaderMap) -> bool {
+pub(crate) fn names_this_machine(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(header::HOST) else { return true };
     let Ok(authority) = Authority::try_from(host.as_bytes()) else { return false };
     let name = authority.host().trim_start_matches('[').trim_end_matches(']');

@@ -21,6 +21,7 @@ use crate::metrics::Metrics;
 use crate::term::pulse::Pulse;
 
 pub use guard::Tokens;
+pub(crate) use guard::{ANOTHER_NAME, ONLY_READS, Role, names_this_machine};
 
 /// Questions of the admin API that are worked on at once. Each takes a connection to the database.
 pub const QUESTIONS_AT_ONCE: u32 = 2;

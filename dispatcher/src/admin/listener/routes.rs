@@ -1,6 +1,5 @@
 //! The routes of the listener.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, State};
@@ -13,17 +12,11 @@ use serde::Serialize;
 use super::ListenerSources;
 use super::guard::{self, Patience, Tokens};
 use crate::admin::api::{self, Kind, Office, Problem};
-use crate::health::cached::Cached;
+use crate::admin::page::{self, Reception};
 use crate::health::readiness::Standing;
+use crate::health::standings::{SOON, Standings};
 use crate::in_force::InForce;
 use crate::metrics::Metrics;
-
-/// How long the answer of a readiness check is reused: probes of many kinds may ask at once.
-const STANDING_MAX_AGE: Duration = Duration::from_secs(5);
-
-/// How long a probe or a scrape waits for what the database or the lease store says. Orchestrators wait for a second or a few,
-/// and must hear the cause from a replica whose database says nothing at all.
-const SOON: Duration = Duration::from_millis(1500);
 
 /// How long a probe or a scrape may take, and how many are answered at once.
 const PROBES: (Duration, u32) = (Duration::from_secs(10), 64);
@@ -46,31 +39,42 @@ const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 #[derive(Clone)]
 struct Routes {
     shown: ListenerSources,
-    standing: Arc<Cached<Standing>>,
+    standings: Standings,
     tokens: InForce<Tokens>,
 }
 
 pub(super) fn router(shown: ListenerSources, office: Office, tokens: &InForce<Tokens>) -> Router {
-    let routes = Routes { shown, standing: Arc::new(Cached::new(STANDING_MAX_AGE)), tokens: tokens.clone() };
+    let standings = Standings::new(shown.readiness.clone());
+    let reception = Reception::new(office.clone(), shown.clone(), standings.clone(), tokens.clone());
+    let routes = Routes { shown, standings, tokens: tokens.clone() };
     let scrapes = || middleware::from_fn_with_state(tokens.clone(), guard::require_metrics);
     let reads = || middleware::from_fn_with_state(tokens.clone(), guard::require_read);
     let operates = || middleware::from_fn_with_state(tokens.clone(), guard::require_operate);
     let by_a_client = || middleware::from_fn(guard::require_client);
-    let patience = |(limit, at_once)| middleware::from_fn_with_state(Patience::new(limit, at_once), guard::be_patient);
+    let patience = |(limit, at_once)| Patience::new(limit, at_once);
+    let patient = |patience: &Patience| middleware::from_fn_with_state(patience.clone(), guard::be_patient);
+    // The page and the API wait in one queue for the connections to the database.
+    let (asking, changing) = (patience(QUESTIONS), patience(CHANGES));
 
-    let questions = api::questions().route_layer(patience(QUESTIONS)).route_layer(reads());
-    let changes = api::changes().route_layer(patience(CHANGES)).route_layer(by_a_client()).route_layer(operates());
-    let hints = api::hints().route_layer(patience(HINTS)).route_layer(operates());
+    let questions = api::questions().route_layer(patient(&asking)).route_layer(reads());
+    let changes = api::changes().route_layer(patient(&changing)).route_layer(by_a_client()).route_layer(operates());
+    let hints = api::hints().route_layer(patient(&patience(HINTS))).route_layer(operates());
     let api = questions.merge(changes).merge(hints).with_state(office);
+    let pages = page::routes(
+        &reception,
+        |shown| shown.route_layer(patient(&asking)),
+        |changed| changed.route_layer(patient(&changing)),
+    );
     // The probes of an orchestrator carry no token.
     let probes = Router::new()
         .route("/metrics", get(metrics).route_layer(scrapes()))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
-        .route_layer(patience(PROBES))
+        .route_layer(patient(&patience(PROBES)))
         .with_state(routes);
     Router::new()
         .nest(api::PREFIX, api)
+        .merge(pages)
         .merge(probes)
         .fallback(any(not_here).layer(reads()))
         .method_not_allowed_fallback(wrong_method)
@@ -99,22 +103,13 @@ struct Readiness {
 }
 
 impl Routes {
-    async fn standing(&self) -> Standing {
-        let readiness = self.shown.readiness.clone();
-        let standing = self.standing.get_within(SOON, move || async move { readiness.look().await }).await;
-        standing.unwrap_or_else(|| Standing {
-            causes: vec![format!("nothing is known: the database or the lease store has not answered within {SOON:?}")],
-            notes: Vec::new(),
-        })
-    }
-
     fn tells(&self, headers: &HeaderMap) -> bool {
         guard::may_be_told(&self.tokens.current(), headers)
     }
 }
 
 async fn readyz(State(routes): State<Routes>, headers: HeaderMap) -> Response {
-    readiness(routes.standing().await, routes.tells(&headers))
+    readiness(routes.standings.now().await, routes.tells(&headers))
 }
 
 /// The answer of `/readyz`. What is wrong is said to those who may be told.
@@ -132,7 +127,7 @@ pub(super) fn readiness(standing: Standing, tells: bool) -> Response {
 async fn metrics(State(routes): State<Routes>) -> Response {
     let ListenerSources { metrics, vitals, .. } = &routes.shown;
     // Without the database its numbers are left out. The numbers of the process are still shown, and /readyz says why.
-    let (vitals, standing) = tokio::join!(vitals.get_within(SOON), routes.standing());
+    let (vitals, standing) = tokio::join!(vitals.get_within(SOON), routes.standings.now());
     metrics.vitals(vitals);
     metrics.ready(standing.causes.is_empty());
     scraped(metrics)
@@ -146,7 +141,10 @@ pub(super) fn scraped(metrics: &Metrics) -> Response {
 }
 
 async fn not_here() -> Problem {
-    Problem::new(Kind::NotThere, "there are /healthz, /readyz, /metrics, and what /api/v1/openapi.json describes")
+    Problem::new(
+        Kind::NotThere,
+        "there are /healthz, /readyz, /metrics, the page at /, and what /api/v1/openapi.json describes",
+    )
 }
 
 async fn wrong_method() -> Problem {

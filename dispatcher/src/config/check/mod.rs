@@ -152,6 +152,7 @@ fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
     let instance = read.checked("instance", INSTANCE, instance_name);
     let (token, read_token, metrics_token) =
         (read.secret("token"), read.secret("read_token"), read.secret("metrics_token"));
+    let read_payloads = read.flag("read_payloads");
     let (listen, token, read_token, metrics_token) = (listen?, token?, read_token?, metrics_token?);
     let instance = Some(instance?).filter(|name| !name.is_empty());
     if [&token, &read_token, &metrics_token].iter().all(|token| token.is_none()) && !is_on_loopback(listen) {
@@ -169,7 +170,7 @@ fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
             read.refuse("metrics_token", &advice);
         }
     }
-    Some(AdminConfig { listen, instance, token, read_token, metrics_token })
+    Some(AdminConfig { listen, instance, token, read_token, metrics_token, read_payloads: read_payloads? })
 }
 
 /// The names that a replica can have.

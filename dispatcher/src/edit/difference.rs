@@ -15,7 +15,7 @@ pub(super) fn difference(before: &str, after: &str) -> String {
 
 /// JSON text with a line for each value. Only the space between values changes. Numbers stay as they are written, and
 /// keys keep their order.
-pub(super) fn indented(json: &str) -> String {
+pub fn indented(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     let mut characters = json.chars().peekable();

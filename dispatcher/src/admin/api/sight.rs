@@ -1,0 +1,61 @@
+//! What a client may see: with `admin.read_payloads = false`, a token that only reads sees nothing of what messages contain.
+
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use outbox_schema::desk::{AuditPage, MessageRecord};
+
+use super::Office;
+use crate::admin::listener::Role;
+
+/// The JSON text that stands for a payload that is not shown.
+const HIDDEN: &str = "\"hidden: admin.read_payloads = false\"";
+
+/// What a client may see of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// All of them.
+    Whole,
+    /// No payloads, no headers, and nothing that may repeat them.
+    Outside,
+}
+
+impl Sight {
+    /// What somebody in this role sees.
+    pub(crate) fn of(role: Option<Role>, office: &Office) -> Self {
+        if role >= Some(Role::Operate) || office.config.current().admin.read_payloads {
+            Self::Whole
+        } else {
+            Self::Outside
+        }
+    }
+
+    /// The message, as far as it may be seen.
+    pub(crate) fn of_message(self, message: MessageRecord) -> MessageRecord {
+        if self == Self::Whole {
+            return message;
+        }
+        let mut seen = MessageRecord { payload: HIDDEN.to_owned(), headers: None, ..message };
+        // A receiver repeats what it refuses, and the audit keeps what an edit overwrote.
+        seen.attempt_log.iter_mut().for_each(|attempt| attempt.excerpt = None);
+        seen.audit.iter_mut().for_each(|entry| entry.details = None);
+        seen
+    }
+
+    /// The audit, as far as it may be seen.
+    pub(crate) fn of_audit(self, mut audit: AuditPage) -> AuditPage {
+        if self == Self::Outside {
+            audit.entries.iter_mut().for_each(|listed| listed.entry.details = None);
+        }
+        audit
+    }
+}
+
+impl FromRequestParts<Office> for Sight {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, office: &Office) -> Result<Self, Infallible> {
+        Ok(Self::of(parts.extensions.get::<Role>().copied(), office))
+    }
+}

@@ -1,0 +1,147 @@
+//! Dead letters: by cause, and where a filter narrows them down, one by one. The filter is what a change is made to.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use outbox_schema::Desk;
+use outbox_schema::desk::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, GROUPS, Selection};
+
+use super::Reception;
+use super::door::Visit;
+use super::fields::{Asked, Fields};
+use super::frame::Content;
+use super::messages::PAGE;
+use super::parts::{self, empty, filter, filter_choice, filter_text, number, pages, table, text, text_if, time};
+use crate::admin::api::{Kind, Problem};
+
+/// Where the list is.
+pub(super) const PATH: &str = "/dead-letters";
+
+/// The field by which a form without a filter says that it means every dead letter.
+pub(super) const ALL: &str = "all";
+
+pub(super) async fn list(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Asked(asked): Asked,
+) -> Result<Response, Problem> {
+    let above = filter(PATH, &asked, &fields(&asked));
+    let read = asked.filter().read::<DeadLetterFilter>().and_then(|filter| Ok((filter, asked.after::<Cursor>()?)));
+    let (filter, after) = match read {
+        Ok(read) => read,
+        Err(problem) => return Ok(visit.misunderstood("Dead letters", above, &problem)),
+    };
+    let database = &reception.office.database;
+    let groups = database.dead_groups(&Selection::Filter(filter.clone())).await?;
+    let halting = reception.office.configured.current().halting();
+    let letters =
+        if asked.is_empty() { None } else { Some(database.dead_letters(&filter, &halting, after, PAGE).await?) };
+    let above = html! { (above) @if visit.operates() && !groups.is_empty() { (actions(&asked.filter())) } };
+    let body = html! {
+        (by_cause(&groups, &asked))
+        @if let Some(page) = &letters {
+            @if !page.letters.is_empty() {
+                section {
+                    h2 { "Letters" }
+                    (table("Letters", ["Id", "Reason", "Code", "Target", "Attempts", "Died", "Error"], page.letters.iter().map(row)))
+                    (pages(PATH, &asked, page.next.as_ref()))
+                }
+            }
+        }
+    };
+    Ok(visit.page(&Content::live("Dead letters", above, body)))
+}
+
+fn fields(asked: &Fields) -> Markup {
+    let reasons = ["permanent", "exhausted", "expired", "in_doubt", "cancelled"].map(|reason| (reason, reason));
+    html! {
+        (filter_text(asked, "channel", "Channel", ""))
+        (filter_choice(asked, "reason", "Reason", &reasons))
+        (filter_text(asked, "status_code", "Status code", "503"))
+        (filter_text(asked, "destination", "Destination", "https://shop.example:443"))
+        (filter_text(asked, "since", "Died since", "2h, or 2026-05-01T14:00:00Z"))
+        (filter_text(asked, "until", "Died until", "10m"))
+        (filter_text(asked, "error_contains", "Error contains", ""))
+        (filter_text(asked, "fingerprint", "Fingerprint", "http/exhausted/503/9f0c2d41b7aa"))
+    }
+}
+
+/// What can be done to all that the filter means.
+fn actions(asked: &Fields) -> Markup {
+    let to = |what: &str| asked.at(&format!("{PATH}/{what}"));
+    html! {
+        div.actions {
+            a.button.main href=(to("redrive")) { "Redrive…" }
+            a.button href=(to("edit")) { "Edit…" }
+            a.button.danger href=(to("purge")) { "Purge…" }
+            span.hint { @if asked.is_empty() { "all of them" } @else { "all that the filter means" } }
+        }
+    }
+}
+
+/// The number of dead letters in groups. There may be groups that were not counted.
+pub(super) fn counted(groups: &[DeadGroup]) -> String {
+    let at_least = if groups.len() >= GROUPS { "at least " } else { "" };
+    format!("{at_least}{}", number(groups.iter().map(|group| group.count).sum::<u64>()))
+}
+
+/// Dead letters by cause. Each cause leads to its own letters.
+pub(super) fn by_cause(groups: &[DeadGroup], asked: &Fields) -> Markup {
+    let row = |group: &DeadGroup| {
+        let of_group = asked.filter().among(&["fingerprint"], false).with("fingerprint", &group.fingerprint);
+        html! {
+            th.number scope="row" { a href=(of_group.at(PATH)) { (number(group.count)) } }
+            td.cause {
+                a href=(of_group.at(PATH)) { (text(group.error.as_deref().unwrap_or("no error"))) }
+                br;
+                code.hint { (text(&group.fingerprint)) }
+            }
+            td { (time(&group.first_seen)) }
+            td { (time(&group.last_seen)) }
+            td.number { (parts::message(group.example)) }
+        }
+    };
+    html! {
+        section {
+            h2 { "By cause" }
+            @if groups.is_empty() {
+                (empty("No dead letters."))
+            } @else {
+                (table("Dead letters by cause", ["Letters", "Error and fingerprint", "First died", "Last died", "Example"], groups.iter().map(row)))
+                p.hint {
+                    (counted(groups)) " dead letters, of "
+                    @if groups.len() == 1 { "one cause." } @else { (number(groups.len())) " causes." }
+                }
+            }
+        }
+    }
+}
+
+fn row(letter: &DeadLetter) -> Markup {
+    html! {
+        th.number scope="row" { (parts::message(letter.id)) }
+        td { (text_if(letter.dead_reason.as_deref())) }
+        td.number { @if let Some(code) = letter.last_status_code { (code) } @else { (parts::nothing()) } }
+        td.long { (text(&letter.target)) }
+        td.number { (letter.attempts) }
+        td { (time(&letter.dead_at)) }
+        td.long { (text_if(letter.last_error.as_deref())) }
+    }
+}
+
+/// The dead letters that a form means. None but those of its filter: a form without a filter must say that it means all.
+pub(super) fn selection(filter: &Fields, sent: &Fields) -> Result<Selection, Problem> {
+    let filter: DeadLetterFilter = filter.read()?;
+    if filter == DeadLetterFilter::default() && !sent.has(ALL) {
+        return Err(Problem::new(
+            Kind::BadRequest,
+            "the form has no filter, and does not say that it means every dead letter",
+        ));
+    }
+    Ok(Selection::Filter(filter))
+}
+
+/// The fields of a form that say which dead letters it means.
+pub(super) fn meant(filter: &Fields) -> Markup {
+    html! { (filter.hidden()) @if filter.is_empty() { input type="hidden" name=(ALL) value="yes"; } }
+}

@@ -1,0 +1,186 @@
+//! The door: who comes in, what they may do, and that a form comes from this page. All answers of the page leave through it.
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+
+use super::Reception;
+use super::frame;
+use super::session::{Sealed, Session};
+use crate::admin::api::{Kind, Problem, Sight};
+use crate::admin::listener::{ANOTHER_NAME, ONLY_READS, Role, names_this_machine};
+
+/// The field of a form that shows where the form comes from.
+pub(super) const TOKEN_FIELD: &str = "form";
+
+/// The longest body of a form, in bytes: a payload and its other fields.
+const FORM_BYTES: usize = 4 * 1024 * 1024;
+
+/// The same for who may change nothing: a token, and a name.
+const SMALL_FORM_BYTES: usize = 16 * 1024;
+
+/// What a browser must not do with an answer, and what others must not do with it.
+const HEADERS: [(HeaderName, HeaderValue); 6] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(
+            "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
+             form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+        ),
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
+];
+
+/// A request of a person, as the pages see it.
+#[derive(Debug, Clone)]
+pub(super) struct Visit {
+    pub(super) session: Session,
+    /// What the person may see of messages.
+    pub(super) sight: Sight,
+    /// The token for the forms of the answer.
+    pub(super) form_token: String,
+    /// Whether people sign in here, and so can sign out.
+    pub(super) signs_in: bool,
+    /// The path and the query of the request.
+    pub(super) address: String,
+    /// Where to go on after signing in.
+    pub(super) back: String,
+    /// The environment of the outbox, and the name of the replica.
+    pub(super) place: (String, Option<String>),
+}
+
+impl Visit {
+    /// Whether the person may change anything. Without that, no form is shown.
+    pub(super) fn operates(&self) -> bool {
+        self.session.role >= Some(Role::Operate)
+    }
+
+    /// Refuses a person who may only read.
+    pub(super) fn require_operate(&self) -> Result<(), Problem> {
+        if self.operates() { Ok(()) } else { Err(Problem::new(Kind::NotAllowed, ONLY_READS)) }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Visit {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        let visit = parts.extensions.get::<Self>().cloned();
+        visit.ok_or_else(|| Problem::new(Kind::NoToken, "sign in first"))
+    }
+}
+
+/// What an answer does to the session of its browser.
+#[derive(Debug, Clone)]
+pub(super) enum Cookie {
+    /// A new session.
+    Begin(Session),
+    /// No session any more.
+    End,
+}
+
+/// Receives a person: finds their session, answers, and shows a problem as a page.
+pub(super) async fn receive(State(reception): State<Reception>, mut request: Request, next: Next) -> Response {
+    let tokens = reception.tokens.current();
+    let seal = reception.seal();
+    let over_tls = is_over_tls(request.headers());
+    let (sealed, is_new) = match seal.opened(request.headers()) {
+        Some(sealed) => (sealed, false),
+        None => (seal.seal(Session::new((!tokens.needed()).then_some(Role::Operate), "")), true),
+    };
+    let visit = reception.visit(&sealed, &request);
+    request.extensions_mut().insert(visit.clone());
+    if let Some(role) = visit.session.role {
+        request.extensions_mut().insert(role);
+    }
+    let answer = if !tokens.needed() && !names_this_machine(request.headers()) {
+        Problem::new(Kind::NotAllowed, ANOTHER_NAME).into_response()
+    } else if request.method() == Method::GET || request.method() == Method::HEAD {
+        next.run(request).await
+    } else {
+        match with_its_form(&reception, &sealed, &visit, request).await {
+            Ok(request) => next.run(request).await,
+            Err(problem) => problem.into_response(),
+        }
+    };
+    let mut response = in_its_form(&visit, answer);
+    let cookie = match response.extensions_mut().remove::<Cookie>() {
+        Some(Cookie::Begin(session)) => seal.cookie(&seal.seal(session), over_tls),
+        Some(Cookie::End) => seal.no_cookie(over_tls),
+        None if is_new => seal.cookie(&sealed, over_tls),
+        None => None,
+    };
+    let headers = response.headers_mut();
+    headers.extend(HEADERS);
+    headers.extend(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
+    response
+}
+
+/// The one place where what went wrong becomes a page. Who has to sign in first is led there.
+fn in_its_form(visit: &Visit, mut response: Response) -> Response {
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
+    if problem.kind == Kind::NoToken && visit.session.role.is_none() {
+        let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("to", &visit.back).finish();
+        return Redirect::to(&format!("/sign-in?{query}")).into_response();
+    }
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, frame::problem(visit, &problem)).into_response()
+}
+
+pub(super) async fn require_read(visit: Visit, request: Request, next: Next) -> Response {
+    match visit.session.role {
+        Some(Role::Read | Role::Operate) => next.run(request).await,
+        Some(Role::Metrics) | None => Problem::new(Kind::NoToken, "sign in first").into_response(),
+    }
+}
+
+pub(super) async fn require_operate(visit: Visit, request: Request, next: Next) -> Response {
+    match (visit.session.role, visit.require_operate()) {
+        (None, _) => Problem::new(Kind::NoToken, "sign in first").into_response(),
+        (Some(_), Ok(())) => next.run(request).await,
+        (Some(_), Err(problem)) => problem.into_response(),
+    }
+}
+
+/// The request, where its form comes from this page and this session. No page on the web can send the token, and neither can a
+/// message of a channel.
+async fn with_its_form(
+    reception: &Reception,
+    sealed: &Sealed,
+    visit: &Visit,
+    request: Request,
+) -> Result<Request, Problem> {
+    let refused = |why: &str| Problem::new(Kind::NotAllowed, why);
+    // https://www.w3.org/TR/fetch-metadata/: a browser says it, and no script can.
+    let site = request.headers().get("sec-fetch-site").map(HeaderValue::as_bytes);
+    if !matches!(site, None | Some(b"same-origin" | b"none")) {
+        return Err(refused("the form comes from another page: go to this one, and send it from there"));
+    }
+    let (parts, body) = request.into_parts();
+    // Nobody who has not signed in makes the process keep much.
+    let most = if visit.operates() { FORM_BYTES } else { SMALL_FORM_BYTES };
+    let body = to_bytes(body, most).await;
+    let body = body.map_err(|_| Problem::new(Kind::BadRequest, "the form is too large, or did not come whole"))?;
+    let token = url::form_urlencoded::parse(&body).find(|(name, _)| name == TOKEN_FIELD);
+    let is_own = token.is_some_and(|(_, token)| reception.seal().is_form_token(sealed, &token));
+    if !is_own {
+        return Err(refused(
+            "the form is not of this session, which may have ended meanwhile: go back, load the page again, and send the \
+             form once more. Nothing was changed",
+        ));
+    }
+    Ok(Request::from_parts(parts, Body::from(body)))
+}
+
+/// Whether the browser speaks TLS with what stands before this replica.
+fn is_over_tls(headers: &HeaderMap) -> bool {
+    let forwarded = headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok());
+    forwarded.is_some_and(|protocol| protocol.eq_ignore_ascii_case("https"))
+}

@@ -1,0 +1,190 @@
+//! The same edit of many dead letters. The difference in the first three is shown before anything is written.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use outbox_schema::desk::{Change, EditedAll, MoveTarget};
+use outbox_schema::{ByHand, Desk};
+use serde::Deserialize;
+
+use super::Reception;
+use super::dead_letters::{ALL, PATH, by_cause, counted, meant, selection};
+use super::door::Visit;
+use super::edit::headers;
+use super::fields::{AUTHOR, Asked, Fields, Sent};
+use super::frame::{Content, wrong};
+use super::parts::{difference, message, number};
+use crate::admin::api::{Kind, Problem};
+use crate::edit::{Planned, Wanted};
+
+/// The messages whose difference is shown.
+const SHOWN: usize = 3;
+
+/// The most messages that are named where many were left as they are.
+const NAMED: usize = 20;
+
+/// The fields of a change that are no part of its filter.
+const CHANGE: [&str; 6] = ["target", "move_from", "move_to", "set_headers", "drop_headers", "keep_key"];
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ChangeFields {
+    target: Option<String>,
+    move_from: Option<String>,
+    move_to: Option<String>,
+    set_headers: Option<String>,
+    drop_headers: Option<String>,
+    keep_key: Option<String>,
+}
+
+impl ChangeFields {
+    /// The change. None where nothing is filled in.
+    fn change(self) -> Result<Option<Change>, Problem> {
+        let move_target = match (self.move_from, self.move_to) {
+            (Some(from), Some(to)) => Some(MoveTarget { from: from.trim().to_owned(), to: to.trim().to_owned() }),
+            (None, None) => None,
+            (Some(_), None) | (None, Some(_)) => {
+                let why = "the beginning of targets: fill in both what it is and what it becomes, or neither";
+                return Err(Problem::new(Kind::BadRequest, why));
+            }
+        };
+        if move_target.is_some() && self.target.is_some() {
+            return Err(Problem::new(Kind::BadRequest, "a new target, or another beginning of each: one of the two"));
+        }
+        let names = self.drop_headers.unwrap_or_default();
+        let change = Change {
+            target: self.target.map(|target| target.trim().to_owned()),
+            move_target,
+            headers: self.set_headers.as_deref().map(headers).transpose()?.unwrap_or_else(BTreeMap::new),
+            drop_headers: names.lines().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+            keep_key: self.keep_key.is_some(),
+        };
+        let keep_key = change.keep_key;
+        Ok(Some(change).filter(|change| *change != Change { keep_key, ..Change::default() }))
+    }
+}
+
+fn filter_in(fields: &Fields) -> Fields {
+    fields.among(&CHANGE, false).among(&AUTHOR, false).among(&[ALL], false)
+}
+
+pub(super) async fn form(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Asked(asked): Asked,
+) -> Result<Response, Problem> {
+    visit.require_operate()?;
+    let filter = filter_in(&asked);
+    let selection = selection(&filter, &Fields::default().with(ALL, "yes"))?;
+    let groups = reception.office.database.dead_groups(&selection).await?;
+    let wanted = asked.among(&CHANGE, true).read::<ChangeFields>().and_then(ChangeFields::change);
+    let seen = match wanted {
+        Ok(None) => html! {},
+        Err(problem) => wrong(&problem),
+        Ok(Some(of_any)) => {
+            let wanted = Wanted { payload: None, of_any };
+            let plans = wanted.first(&reception.office.database, &selection, &groups, SHOWN).await?;
+            seen(&visit, &asked, &plans, &counted(&groups))
+        }
+    };
+    let body = html! {
+        p.lead { strong { (counted(&groups)) } " dead letters are meant. Each gets the same change; their payloads stay." }
+        (seen)
+        (change_fields(&asked, &filter))
+        (by_cause(&groups, &filter))
+        p { a href=(filter.at(PATH)) { "Back to the dead letters" } }
+    };
+    Ok(visit.page(&Content::still("Edit dead letters", body)))
+}
+
+fn change_fields(asked: &Fields, filter: &Fields) -> Markup {
+    let field = |name: &str, label: &str, hint: &str| {
+        html! {
+            label {
+                span { (label) @if !hint.is_empty() { span.hint { (hint) } } }
+                input type="text" name=(name) value=[asked.get(name)] autocomplete="off" spellcheck="false";
+            }
+        }
+    };
+    html! {
+        form.change.edit method="get" action={ (PATH) "/edit" } {
+            (filter.hidden())
+            (field("move_from", "Where targets begin with", ""))
+            (field("move_to", "let them begin with", ""))
+            (field("target", "Or a new target", "the same for each"))
+            label {
+                span { "Set headers" span.hint { "one a line, as Name: value" } }
+                textarea name="set_headers" rows="2" spellcheck="false" { "\n" (asked.get("set_headers").unwrap_or_default()) }
+            }
+            label {
+                span { "Take headers away" span.hint { "one name a line" } }
+                textarea name="drop_headers" rows="2" spellcheck="false" { "\n" (asked.get("drop_headers").unwrap_or_default()) }
+            }
+            label.box {
+                input type="checkbox" name="keep_key" value="yes" checked[asked.has("keep_key")];
+                span { "Keep the idempotency keys, so that receivers recognise the messages" }
+            }
+            button.main type="submit" { "Show the difference" }
+        }
+    }
+}
+
+fn seen(visit: &Visit, asked: &Fields, plans: &[Planned], of: &str) -> Markup {
+    html! {
+        section {
+            h2 { "What would be different" }
+            @if plans.is_empty() {
+                p.empty { "Nothing, in those that were looked at: they are like that already, or the change does not fit them." }
+            } @else {
+                @for plan in plans {
+                    h3 { "Message " (message(plan.id)) }
+                    (difference(&plan.difference))
+                }
+                form.change method="post" action={ (PATH) "/edit" } {
+                    (visit.token())
+                    (asked.among(&CHANGE, true).hidden())
+                    (meant(&filter_in(asked)))
+                    (visit.author_fields(false, &Fields::default()))
+                    button.main type="submit" { "Write this, and the like to the others of " (of) }
+                }
+            }
+        }
+    }
+}
+
+pub(super) async fn edit(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Sent(sent): Sent,
+) -> Result<Response, Problem> {
+    let filter = filter_in(&sent);
+    let change = sent.among(&CHANGE, true).read::<ChangeFields>()?.change()?;
+    let change = change.ok_or_else(|| Problem::new(Kind::BadRequest, "the form says nothing that is to change"))?;
+    let selection = selection(&filter, &sent)?;
+    let author = sent.author().into_author();
+    let to_its_end = &|_| ControlFlow::Continue(());
+    let done = reception.office.database.edit_all(&selection, &change, &author, to_its_end).await?;
+    Ok(visit.page(&Content::still("Edited", edited(&done, &filter, change.keep_key))))
+}
+
+fn edited(done: &EditedAll, filter: &Fields, keeps_keys: bool) -> Markup {
+    html! {
+        p.note.good role="status" {
+            strong { (number(done.edited)) " of " (number(done.meant)) " edited," }
+            " each under " @if keeps_keys { "its own" } @else { "a new" } " idempotency key. They are dead letters still."
+        }
+        @if done.unchanged > 0 { p { (number(done.unchanged)) " are like that already." } }
+        @if !done.left.is_empty() {
+            h2 { "Left as they are" }
+            ul {
+                @for left in done.left.iter().take(NAMED) { li { (message(left.id)) ": " (left.because) } }
+                @if done.left.len() > NAMED { li { "and " (number(done.left.len() - NAMED)) " others" } }
+            }
+        }
+        div.actions { a.button.main href=(filter.at(&format!("{PATH}/redrive"))) { "Redrive them…" } }
+        p { a href=(filter.at(PATH)) { "Back to the dead letters" } }
+    }
+}

@@ -1,0 +1,95 @@
+//! Targets that are known to be gone, and forgetting them.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use outbox_schema::desk::{InvalidTarget, InvalidTargetSelection};
+use outbox_schema::{ByHand, Desk};
+
+use super::Reception;
+use super::dead_letters::{ALL, meant};
+use super::door::Visit;
+use super::fields::{AUTHOR, Asked, Fields, Sent};
+use super::frame::Content;
+use super::messages::PAGE;
+use super::parts::{empty, filter, filter_text, lead_to, number, pages, table, text, text_if, time};
+use crate::admin::api::{InvalidTargetFilter, Kind, Problem};
+
+/// Where the list is.
+const PATH: &str = "/invalid-targets";
+
+pub(super) async fn list(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Asked(asked): Asked,
+) -> Result<Response, Problem> {
+    let above = html! {
+        p.lead { "Messages to these targets become dead letters without an attempt, until the target is forgotten." }
+        (filter(PATH, &asked, &fields(&asked)))
+    };
+    let read = asked.filter().read::<InvalidTargetFilter>().and_then(|filter| Ok((filter, asked.after()?)));
+    let (filter, after) = match read {
+        Ok(read) => read,
+        Err(problem) => return Ok(visit.misunderstood("Invalid targets", above, &problem)),
+    };
+    let page = reception.office.database.invalid_targets(&filter.into(), after, PAGE).await?;
+    let above = html! {
+        (above)
+        @if visit.operates() && page.total > 0 { (clear_fields(&visit, &asked.filter(), page.total)) }
+    };
+    let body = html! {
+        @if page.targets.is_empty() { (empty("No target is known to be gone.")) } @else {
+            (table("Invalid targets", ["Target", "Channel", "What the receiver said", "Last found"], page.targets.iter().map(row)))
+            p.hint { (number(page.total)) " in all." }
+        }
+        (pages(PATH, &asked, page.next.as_ref()))
+    };
+    Ok(visit.page(&Content::live("Invalid targets", above, body)))
+}
+
+fn fields(asked: &Fields) -> Markup {
+    html! {
+        (filter_text(asked, "channel", "Channel", ""))
+        (filter_text(asked, "target", "Target", ""))
+        (filter_text(asked, "older_than", "Last found before", "90d"))
+    }
+}
+
+fn row(target: &InvalidTarget) -> Markup {
+    html! {
+        th.long scope="row" { (text(&target.target)) }
+        td { (text(&target.channel)) }
+        td.long { (text_if(target.reason.as_deref())) }
+        td { (time(&target.observed_at)) }
+    }
+}
+
+fn clear_fields(visit: &Visit, filter: &Fields, total: i64) -> Markup {
+    html! {
+        div.actions {
+            details {
+                summary.button { "Forget " (number(total)) " targets" }
+                form.change method="post" action={ (PATH) "/clear" } {
+                    (visit.token())
+                    (meant(filter))
+                    p { "New messages to them are sent again. Dead letters stay until somebody redrives them." }
+                    (visit.author_fields(false, &Fields::default()))
+                    button.main type="submit" { "Forget them" }
+                }
+            }
+        }
+    }
+}
+
+pub(super) async fn clear(State(reception): State<Reception>, Sent(sent): Sent) -> Result<Response, Problem> {
+    let filter: InvalidTargetFilter = sent.among(&AUTHOR, false).among(&[ALL], false).read()?;
+    let selection = InvalidTargetSelection::from(filter);
+    if selection == InvalidTargetSelection::default() && !sent.has(ALL) {
+        return Err(Problem::new(
+            Kind::BadRequest,
+            "the form has no filter, and does not say that it means every target",
+        ));
+    }
+    reception.office.database.clear_invalid_targets(&selection, &sent.author().into_author()).await?;
+    Ok(lead_to(PATH))
+}

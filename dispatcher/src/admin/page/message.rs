@@ -1,0 +1,190 @@
+//! One message: what it is, why it has or has not been sent, its life, and what can be done with it.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use outbox_schema::desk::{HeadersBefore, MessageRecord};
+use outbox_schema::{Desk, MessageId, Status};
+
+use super::Reception;
+use super::door::Visit;
+use super::fields::{Fields, Sent};
+use super::frame::Content;
+use super::parts::{self, facts, lead_to, nothing, text, time, time_if};
+use crate::admin::api::messages as api;
+use crate::admin::api::requests::{Body, Id};
+use crate::admin::api::{Authored, Problem};
+use crate::edit::indented;
+use crate::explain::{Explanation, Said, explain, life};
+
+pub(super) async fn show(State(reception): State<Reception>, visit: Visit, Id(id): Id) -> Result<Response, Problem> {
+    let office = &reception.office;
+    let message = office.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
+    let message = visit.sight.of_message(message);
+    // None where the message was deleted in the meantime.
+    let explained = explain(&office.database, &office.configured.current(), MessageId(id)).await?;
+    let above = html! { @if visit.operates() { (actions(&visit, &message)) } };
+    let body = html! {
+        (head(&message))
+        @if let Some(explained) = &explained { (explanation(explained)) }
+        (time_line(&message))
+        (content(&message))
+    };
+    Ok(visit.page(&Content::live(format!("Message {id}"), above, body)))
+}
+
+pub(super) async fn cancel(
+    State(reception): State<Reception>,
+    Id(id): Id,
+    Sent(sent): Sent,
+) -> Result<Response, Problem> {
+    let Json(_) = api::cancel(State(reception.office), Id(id), Body(author_alone(&sent)?)).await?;
+    Ok(lead_to(&format!("/messages/{id}")))
+}
+
+pub(super) async fn redrive(
+    State(reception): State<Reception>,
+    Id(id): Id,
+    Sent(sent): Sent,
+) -> Result<Response, Problem> {
+    let Json(_) = api::redrive(State(reception.office), Id(id), Body(author_alone(&sent)?)).await?;
+    Ok(lead_to(&format!("/messages/{id}")))
+}
+
+/// The author of a change that asks for nothing else.
+fn author_alone(sent: &Fields) -> Result<Authored, Problem> {
+    sent.read::<Authored>()?;
+    Ok(sent.author())
+}
+
+/// What can be done with a message in its state.
+fn actions(visit: &Visit, message: &MessageRecord) -> Markup {
+    let is = |status: Status| message.status == status.as_str();
+    html! {
+        @if is(Status::Dead) {
+            div.actions {
+                details {
+                    summary.button { "Redrive" }
+                    (change(visit, message.id, "redrive", "Redrive this message", "It is due again, under the same idempotency key. Its attempts start anew."))
+                }
+                a.button href={ "/messages/" (message.id) "/edit" } { "Edit" }
+            }
+        } @else if is(Status::Pending) {
+            div.actions {
+                details {
+                    summary.button { "Cancel" }
+                    (change(visit, message.id, "cancel", "Cancel this message", "It becomes a dead letter and is not sent. One that is in flight cannot be called back."))
+                }
+            }
+        }
+    }
+}
+
+fn change(visit: &Visit, id: i64, what: &str, label: &str, advice: &str) -> Markup {
+    html! {
+        form.change method="post" action={ "/messages/" (id) "/" (what) } {
+            (visit.token())
+            p { (advice) }
+            (visit.author_fields(false, &Fields::default()))
+            button.main type="submit" { (label) }
+        }
+    }
+}
+
+fn head(message: &MessageRecord) -> Markup {
+    let attempts = html! {
+        (message.attempts) @if let Some(most) = message.max_attempts { " of " (most) }
+    };
+    let mut all = vec![
+        ("Status", parts::status(&message.status, message.dead_reason.as_deref())),
+        ("Channel", html! { a href=(by("channel", &message.channel)) { (text(&message.channel)) } }),
+        ("Target", text(&message.target)),
+        ("Destination", html! { a href=(by("destination", &message.destination)) { (text(&message.destination)) } }),
+        ("Idempotency key", html! { code { (text(&message.idempotency_key)) } }),
+        ("Attempts", attempts),
+        ("Created", time(&message.created_at)),
+    ];
+    if message.status == Status::Pending.as_str() {
+        all.push(("Due", time(&message.available_at)));
+    }
+    let optional = [
+        ("Last error", &message.last_error),
+        ("Receipt", &message.receipt),
+        ("Tenant", &message.tenant),
+        ("Trace", &message.traceparent),
+    ];
+    all.extend(optional.into_iter().filter_map(|(name, value)| Some((name, text(value.as_deref()?)))));
+    if let Some(key) = &message.ordering_key {
+        all.push(("Ordering key", html! { a href=(by("ordering_key", key)) { (text(key)) } }));
+    }
+    if let Some(at) = &message.expires_at {
+        all.push(("Expires", time(at)));
+    }
+    all.push(("Priority", html! { (message.priority) }));
+    facts(all)
+}
+
+/// The list of the messages that have this in common.
+fn by(field: &str, value: &str) -> String {
+    Fields::default().with(field, value).at("/messages")
+}
+
+fn explanation(explained: &Explanation) -> Markup {
+    html! {
+        section {
+            h2 { "Why has it not been sent?" }
+            (said(&explained.not_sent))
+        }
+        section {
+            h2 { "Why was it sent twice?" }
+            p { (explained.sent_twice.sentence) }
+            (said(&explained.sent_twice.causes))
+        }
+        @if !explained.notes.is_empty() {
+            section { h2 { "Likely mistakes of the application" } (said(&explained.notes)) }
+        }
+    }
+}
+
+fn said<C>(causes: &[Said<C>]) -> Markup {
+    html! { @if !causes.is_empty() { ul.causes { @for cause in causes { li { (parts::prose(&cause.sentence)) } } } } }
+}
+
+fn time_line(message: &MessageRecord) -> Markup {
+    html! {
+        section {
+            h2 { "Its life" }
+            ol.life {
+                @for event in life(message) {
+                    li {
+                        (time_if(event.at.as_deref()))
+                        p { (event.what) }
+                        @if let Some(more) = &event.more { p.hint.more { (more) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn content(message: &MessageRecord) -> Markup {
+    let HeadersBefore { texts, others } = HeadersBefore::of(message.headers.as_deref());
+    html! {
+        section {
+            h2 { "Headers" }
+            @if texts.is_empty() && others.is_empty() { p { (nothing()) } } @else {
+                dl.facts.headers {
+                    @for (name, value) in &texts { div { dt { (text(name)) } dd { (text(value)) } } }
+                    @for (name, value) in &others {
+                        div { dt { (text(name)) } dd { (text(&value.to_string())) " " span.hint { "not a text: no request carries it" } } }
+                    }
+                }
+            }
+        }
+        section {
+            h2 { "Payload" }
+            pre.payload role="group" tabindex="0" aria-label="Payload" { (indented(&message.payload)) }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Messages: the list whose filter is its address, and the search for one.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use outbox_schema::desk::{MessageFilter, MessageSummary};
+use outbox_schema::{Desk, MessageId};
+
+use super::Reception;
+use super::door::Visit;
+use super::fields::{Asked, Fields};
+use super::frame::Content;
+use super::parts::{
+    self, empty, filter, filter_choice, filter_text, lead_to, number, pages, table, text, text_if, time,
+};
+use crate::admin::api::{Kind, Problem};
+
+/// Where the list is.
+const PATH: &str = "/messages";
+
+/// The messages of a page.
+pub(super) const PAGE: u32 = 50;
+
+pub(super) async fn list(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Asked(asked): Asked,
+) -> Result<Response, Problem> {
+    let above = filter(PATH, &asked, &fields(&asked));
+    let read = asked.filter().read::<MessageFilter>().and_then(|filter| Ok((filter, asked.after::<i64>()?)));
+    let (filter, after) = match read {
+        Ok(read) => read,
+        Err(problem) => return Ok(visit.misunderstood("Messages", above, &problem)),
+    };
+    let page = reception.office.database.messages(&filter, after.map(MessageId), PAGE).await?;
+    let heading = ["Id", "Status", "Channel", "Target", "Ordering key", "Attempts", "Created", "Last error"];
+    let body = html! {
+        @if page.messages.is_empty() {
+            (empty("No message meets the filter."))
+        } @else {
+            (table("Messages", heading, page.messages.iter().map(row)))
+        }
+        @if page.next.is_some() && page.messages.len() < PAGE as usize {
+            p.hint { (number(page.looked_at)) " rows were looked at, and there are more." }
+        }
+        (pages(PATH, &asked, page.next.as_ref()))
+    };
+    Ok(visit.page(&Content::live("Messages", above, body)))
+}
+
+fn fields(asked: &Fields) -> Markup {
+    let statuses = [("PENDING", "pending"), ("SUCCESS", "delivered"), ("DEAD", "dead")];
+    html! {
+        (filter_choice(asked, "status", "Status", &statuses))
+        (filter_text(asked, "channel", "Channel", ""))
+        (filter_text(asked, "destination", "Destination", "https://shop.example:443"))
+        (filter_text(asked, "ordering_key", "Ordering key", ""))
+        (filter_choice(asked, "priority", "Priority", &[("0", "0"), ("1", "1"), ("2", "2"), ("3", "3")]))
+        (filter_text(asked, "since", "Created since", "2h, or 2026-05-01T14:00:00Z"))
+        (filter_text(asked, "until", "Created until", "10m"))
+    }
+}
+
+fn row(message: &MessageSummary) -> Markup {
+    html! {
+        th.number scope="row" { (parts::message(message.id)) }
+        td { (parts::status(&message.status, message.dead_reason.as_deref())) }
+        td { (text(&message.channel)) }
+        td.long { (text(&message.target)) }
+        td { (text_if(message.ordering_key.as_deref())) }
+        td.number { (message.attempts) }
+        td { (time(&message.created_at)) }
+        td.long { (text_if(message.last_error.as_deref())) }
+    }
+}
+
+/// Leads to the message that has this id, or else this idempotency key.
+pub(super) async fn find(State(reception): State<Reception>, Asked(asked): Asked) -> Result<Response, Problem> {
+    let named = asked.get("message").map(str::trim).unwrap_or_default();
+    let database = &reception.office.database;
+    if let Ok(id) = named.parse::<i64>()
+        && database.message(MessageId(id)).await?.is_some()
+    {
+        return Ok(lead_to(&format!("{PATH}/{id}")));
+    }
+    if named.contains('\0') {
+        return Err(Problem::new(Kind::BadRequest, "no message has NUL in its idempotency key"));
+    }
+    let found = database.message_by_key(named).await?.ok_or_else(|| Problem::no_message(named))?;
+    Ok(lead_to(&format!("{PATH}/{}", found.id)))
+}

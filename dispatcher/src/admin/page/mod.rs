@@ -1,0 +1,133 @@
+//! The page at `/` of `admin.listen`: what the command line and the API show and change, for people at a browser. It asks the same
+//! desk; a file of this folder is one page. Nothing on it needs a script.
+
+mod assets;
+mod audit;
+mod dead_letters;
+mod destinations;
+mod door;
+mod edit;
+mod edit_many;
+mod fields;
+mod frame;
+mod invalid_targets;
+mod message;
+mod messages;
+mod overview;
+mod parts;
+mod redrive;
+mod session;
+mod settings;
+mod sign_in;
+mod terms;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::http::Method;
+use axum::routing::{get, post};
+use axum::{Router, middleware};
+use uuid::Uuid;
+
+use crate::admin::api::{Office, Problem, Sight};
+use crate::admin::listener::{ListenerSources, Tokens};
+use crate::health::cached::Cached;
+use crate::health::standings::Standings;
+use crate::health::status::Status;
+use crate::in_force::InForce;
+use door::Visit;
+use session::{Seal, Sealed};
+
+/// How long the overview is reused: browsers that are left open ask for it again and again.
+const OVERVIEW_MAX_AGE: Duration = Duration::from_secs(2);
+
+/// What the pages need to answer.
+#[derive(Clone)]
+pub(crate) struct Reception {
+    office: Office,
+    shown: ListenerSources,
+    standings: Standings,
+    tokens: InForce<Tokens>,
+    /// Seals the sessions of a process without tokens.
+    own: Uuid,
+    overview: Arc<Cached<Result<Arc<Status>, Problem>>>,
+}
+
+impl Reception {
+    /// A reception before this office.
+    pub(crate) fn new(office: Office, shown: ListenerSources, standings: Standings, tokens: InForce<Tokens>) -> Self {
+        let overview = Arc::new(Cached::new(OVERVIEW_MAX_AGE));
+        Self { office, shown, standings, tokens, own: Uuid::new_v4(), overview }
+    }
+
+    fn seal(&self) -> Seal {
+        Seal::of(&self.tokens.current(), self.own)
+    }
+
+    fn visit(&self, sealed: &Sealed, request: &Request) -> Visit {
+        let config = &self.office.started;
+        let address = request.uri().path_and_query().map_or("/", |address| address.as_str()).to_owned();
+        Visit {
+            session: sealed.session.clone(),
+            sight: Sight::of(sealed.session.role, &self.office),
+            form_token: self.seal().form_token(sealed),
+            signs_in: self.tokens.current().needed(),
+            // A form cannot be looked at.
+            back: if request.method() == Method::GET { address.clone() } else { "/".to_owned() },
+            address,
+            place: (config.database.environment.clone(), config.admin.instance.clone()),
+        }
+    }
+}
+
+/// All routes of the page. `questions` and `changes` say how patient the listener is with them.
+pub(crate) fn routes(
+    reception: &Reception,
+    questions: impl FnOnce(Router<Reception>) -> Router<Reception>,
+    changes: impl FnOnce(Router<Reception>) -> Router<Reception>,
+) -> Router {
+    let shows = questions(shown()).route_layer(middleware::from_fn(door::require_read));
+    let changes = changes(changed()).route_layer(middleware::from_fn(door::require_operate));
+    let doors = Router::new()
+        .route("/sign-in", get(sign_in::form).post(sign_in::sign_in))
+        .route("/sign-out", post(sign_in::sign_out));
+    let receives = middleware::from_fn_with_state(reception.clone(), door::receive);
+    let pages = shows.merge(changes).merge(doors).route_layer(receives).with_state(reception.clone());
+    pages.merge(assets::routes())
+}
+
+/// The pages that change nothing.
+fn shown() -> Router<Reception> {
+    Router::new()
+        .route("/", get(overview::show))
+        .route("/messages", get(messages::list))
+        .route("/messages/find", get(messages::find))
+        .route("/messages/{id}", get(message::show))
+        .route("/messages/{id}/edit", get(edit::form))
+        .route("/dead-letters", get(dead_letters::list))
+        .route("/dead-letters/redrive", get(redrive::redrive_form))
+        .route("/dead-letters/purge", get(redrive::purge_form))
+        .route("/dead-letters/edit", get(edit_many::form))
+        .route("/redrives/{id}/undo", get(redrive::undo_form))
+        .route("/destinations", get(destinations::list))
+        .route("/terms", get(terms::list))
+        .route("/invalid-targets", get(invalid_targets::list))
+        .route("/audit", get(audit::list))
+        .route("/settings", get(settings::show))
+}
+
+/// The forms that change something.
+fn changed() -> Router<Reception> {
+    Router::new()
+        .route("/messages/{id}/cancel", post(message::cancel))
+        .route("/messages/{id}/redrive", post(message::redrive))
+        .route("/messages/{id}/edit", post(edit::edit))
+        .route("/dead-letters/redrive", post(redrive::redrive))
+        .route("/dead-letters/purge", post(redrive::purge))
+        .route("/dead-letters/edit", post(edit_many::edit))
+        .route("/redrives/{id}/undo", post(redrive::undo))
+        .route("/destinations/pause", post(destinations::pause))
+        .route("/destinations/resume", post(destinations::resume))
+        .route("/invalid-targets/clear", post(invalid_targets::clear))
+}

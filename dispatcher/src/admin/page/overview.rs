@@ -1,0 +1,231 @@
+//! The overview: is all well, what waits where, who works, and what is held up.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use outbox_schema::desk::{ChannelVitals, PausedDestination, TenantVitals, TermEntry};
+
+use super::Reception;
+use super::destinations::kind_of_pause;
+use super::door::Visit;
+use super::fields::Fields;
+use super::frame::Content;
+use super::parts::{Tone, leading, length, number, state, table, text, text_if, time, time_if};
+use super::terms::ended;
+use crate::admin::api::Problem;
+use crate::health::readiness::Standing;
+use crate::health::replicas::ReplicaStatus;
+use crate::health::standings::SOON;
+use crate::health::status::{ShardStatus, State as ShardState, Status};
+
+/// The last terms that are shown here. Their own page has more.
+const TERMS: usize = 5;
+
+pub(super) async fn show(State(reception): State<Reception>, visit: Visit) -> Result<Response, Problem> {
+    let (standing, status) = tokio::join!(reception.standings.now(), newest(&reception));
+    let rest = match &status {
+        Ok(status) => shown(status),
+        // The causes above say it in the words of /readyz.
+        Err(problem) => super::frame::wrong(problem),
+    };
+    let body = html! { (health(&standing)) (rest) };
+    Ok(visit.page(&Content::live("Overview", html! {}, body)))
+}
+
+async fn newest(reception: &Reception) -> Result<Arc<Status>, Problem> {
+    let ask = || async {
+        let office = &reception.office;
+        let (lease, configured) = (Some(office.lease.as_ref()), office.configured.current());
+        let status = match reception.shown.vitals.get_within(SOON).await {
+            Some(led) => Status::of_shards(&led, &office.database, lease, &configured).await,
+            None => Status::of(&office.database, lease, &configured).await,
+        };
+        Ok(Arc::new(status?))
+    };
+    reception.overview.get(ask).await
+}
+
+fn health(standing: &Standing) -> Markup {
+    html! {
+        @if standing.causes.is_empty() {
+            p.note.good { strong { "All is well." } " This replica is ready: the database and the lease store answer, and what is due has a poller." }
+        } @else {
+            div.note.bad role="alert" {
+                strong { "Not well." }
+                ul { @for cause in &standing.causes { li { (cause) } } }
+            }
+        }
+        @if !standing.notes.is_empty() {
+            div.note.warning {
+                strong { "To be looked at." }
+                ul { @for note in &standing.notes { li { (note) } } }
+            }
+        }
+    }
+}
+
+fn shown(status: &Status) -> Markup {
+    let vitals = &status.vitals;
+    html! {
+        (figures(status))
+        section {
+            h2 { "Channels" }
+            @if vitals.channels.is_empty() {
+                p.empty { "No message waits, and none is dead." }
+            } @else {
+                (channels(&vitals.channels, &status.not_configured))
+            }
+        }
+        @if !vitals.tenants.is_empty() {
+            section { h2 { "Tenants with most to send" } (tenants(&vitals.tenants)) }
+        }
+        @if !vitals.paused.is_empty() {
+            section { h2 { "Held up" } (held_up(&vitals.paused)) }
+        }
+        section {
+            h2 { "Who polls" }
+            (shards(&status.shards))
+            @if vitals.unsettled_claims > 0 {
+                p.hint { (number(vitals.unsettled_claims)) " claims of earlier terms wait for their settling time." }
+            }
+        }
+        section {
+            h2 { "Replicas" }
+            @if status.replicas.is_empty() { p.empty { "No replica says anything of itself." } } @else { (replicas(&status.replicas)) }
+            @for note in &status.notes { p.hint { (note) } }
+        }
+        section {
+            h2 { "Last hand-overs" }
+            @if status.last_terms.is_empty() { p.empty { "No replica has ever polled." } } @else {
+                (hand_overs(&status.last_terms))
+                p { a href="/terms" { "All terms" } }
+            }
+        }
+    }
+}
+
+fn figures(status: &Status) -> Markup {
+    let sum = |of: fn(&ChannelVitals) -> i64| status.vitals.channels.iter().map(of).sum::<i64>();
+    let lag = status.vitals.channels.iter().filter_map(|channel| channel.lag_ms).max();
+    let figure = |name: &str, tone: Tone, value: Markup| {
+        html! { div class={ "figure " (tone.class()) } { dt { (name) } dd { (value) } } }
+    };
+    let dead = sum(|channel| channel.dead);
+    let tone = if dead > 0 { Tone::Bad } else { Tone::Plain };
+    html! {
+        dl.figures {
+            (figure("Lag", Tone::Plain, length(Some(lag.unwrap_or(0)))))
+            (figure("Due", Tone::Plain, leading(sum(|channel| channel.due), "/messages?status=PENDING")))
+            (figure("Deferred", Tone::Plain, leading(sum(|channel| channel.deferred), "/messages?status=PENDING")))
+            (figure("Dead letters", tone, leading(dead, "/dead-letters")))
+            @if let Some(minute) = &status.per_minute {
+                (figure("Delivered a minute", Tone::Plain, html! { (number(minute.delivered)) }))
+                (figure("Failed a minute", if minute.failed > 0 { Tone::Warning } else { Tone::Plain }, html! { (number(minute.failed)) }))
+            }
+        }
+    }
+}
+
+fn channels(channels: &[ChannelVitals], not_configured: &[String]) -> Markup {
+    let row = |channel: &ChannelVitals| {
+        let of_channel = Fields::default().with("channel", &channel.channel);
+        let pending = of_channel.with("status", "PENDING").at("/messages");
+        html! {
+            th scope="row" {
+                a href=(of_channel.at("/messages")) { (text(&channel.channel)) }
+                @if not_configured.contains(&channel.channel) { " " (state("not configured", Tone::Warning)) }
+            }
+            td.number { (length(channel.lag_ms)) }
+            td.number { (leading(channel.due, &pending)) }
+            td.number { (leading(channel.deferred, &pending)) }
+            td.number { (leading(channel.pending, &pending)) }
+            td.number { (leading(channel.dead, &of_channel.at("/dead-letters"))) }
+        }
+    };
+    table("Channels", ["Channel", "Lag", "Due", "Deferred", "Pending", "Dead"], channels.iter().map(row))
+}
+
+fn tenants(tenants: &[TenantVitals]) -> Markup {
+    let row = |tenant: &TenantVitals| {
+        html! {
+            th scope="row" { (text(&tenant.tenant)) }
+            td { (text(&tenant.channel)) }
+            td.number { (number(tenant.due)) }
+            td.number { (length(tenant.lag_ms)) }
+        }
+    };
+    table("Tenants", ["Tenant", "Channel", "Due", "Lag"], tenants.iter().map(row))
+}
+
+fn held_up(paused: &[PausedDestination]) -> Markup {
+    let row = |paused: &PausedDestination| {
+        let (word, tone) = kind_of_pause(paused);
+        html! {
+            th scope="row" { a href="/destinations" { (text(&paused.destination)) } }
+            td { (state(word, tone)) }
+            td { @if paused.remaining_ms.is_some() { (time(&paused.paused_until)) } @else { "until somebody resumes it" } }
+            td { (text_if(paused.paused_by.as_deref())) }
+            td { (text_if(paused.reason.as_deref())) }
+        }
+    };
+    table("Held up", ["Destination", "State", "Until", "By", "Why"], paused.iter().map(row))
+}
+
+fn shards(shards: &[ShardStatus]) -> Markup {
+    let row = |shard: &ShardStatus| {
+        let (word, tone) = match shard.state {
+            ShardState::Polled => ("polled", Tone::Good),
+            ShardState::Beginning => ("a term begins", Tone::Plain),
+            ShardState::Idle => ("nobody polls", Tone::Warning),
+            ShardState::Unknown => ("not known", Tone::Warning),
+        };
+        html! {
+            th scope="row" { (shard.shard) }
+            td { (state(word, tone)) @if let Some(error) = &shard.error { " " span.hint { (text(error)) } } }
+            td { (text_if(shard.instance.as_deref().or(shard.holder.as_deref()))) }
+            td.number { @if let Some(epoch) = shard.epoch { (epoch) } @else { (super::parts::nothing()) } }
+            td { (time_if(shard.since.as_deref())) }
+            td.number { (length(shard.trusted_ms)) }
+        }
+    };
+    table("Who polls", ["Shard", "State", "Replica", "Epoch", "Since", "Lease runs for"], shards.iter().map(row))
+}
+
+fn replicas(replicas: &[ReplicaStatus]) -> Markup {
+    let row = |replica: &ReplicaStatus| {
+        let entry = &replica.replica;
+        html! {
+            th scope="row" { (text(&entry.row.name)) }
+            td {
+                @if !replica.runs { (state("silent", Tone::Bad)) }
+                @else if replica.polls.is_empty() { (state("follows", Tone::Plain)) }
+                @else { (state("polls", Tone::Good)) }
+            }
+            td { (text(&entry.row.version)) }
+            td { (time(&entry.row.started_at)) }
+            td.number { (length(Some(entry.row.seen_ms))) " ago" }
+            td.number { (number(entry.delivered)) }
+            td.number { (number(entry.failed)) }
+            td {
+                (text_if(entry.trouble.as_deref()))
+                @for differs in &replica.differs { br; span.hint { "differs: " (text(differs)) } }
+            }
+        }
+    };
+    let heading = ["Replica", "State", "Version", "Started", "Seen", "Delivered", "Failed", "Trouble"];
+    table("Replicas", heading, replicas.iter().map(row))
+}
+
+fn hand_overs(terms: &[TermEntry]) -> Markup {
+    let row = |term: &TermEntry| {
+        html! {
+            th.number scope="row" { (term.epoch) }
+            td { (text(term.instance.as_deref().unwrap_or(&term.holder))) }
+            td { (time(&term.started_at)) }
+            td { (ended(term)) }
+        }
+    };
+    table("Last hand-overs", ["Epoch", "Replica", "Began", "Ended"], terms.iter().take(TERMS).map(row))
+}

@@ -1,0 +1,219 @@
+//! The parts that pages are made of: times, numbers, states, lists.
+
+use std::time::SystemTime;
+
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use outbox_schema::Status;
+use outbox_schema::desk::Skipped;
+
+use super::fields::Fields;
+use crate::text::{grouped, in_one_line, relative, span, to_the_second};
+
+/// The most messages that are named where many were left as they are.
+const NAMED: usize = 20;
+
+/// How a state looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tone {
+    Good,
+    Warning,
+    Bad,
+    Plain,
+}
+
+impl Tone {
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Warning => "warning",
+            Self::Bad => "bad",
+            Self::Plain => "plain",
+        }
+    }
+}
+
+/// A time: how long ago, or in how long, and exactly where somebody points at it.
+pub(super) fn time(at: &str) -> Markup {
+    html! { time datetime=(at) title=(to_the_second(at)) { (relative(at, SystemTime::now())) } }
+}
+
+/// The same, where there is a time.
+pub(super) fn time_if(at: Option<&str>) -> Markup {
+    html! { @if let Some(at) = at { (time(at)) } @else { (nothing()) } }
+}
+
+/// What stands where there is nothing.
+pub(super) fn nothing() -> Markup {
+    html! { span.none { "–" } }
+}
+
+/// A number with its digits in groups.
+pub(super) fn number(number: impl TryInto<u64>) -> String {
+    grouped(number.try_into().unwrap_or(0))
+}
+
+/// A number that leads to its list. Nothing leads to an empty one.
+pub(super) fn leading(count: i64, address: &str) -> Markup {
+    html! { @if count > 0 { a href=(address) { (number(count)) } } @else { span.none { "0" } } }
+}
+
+/// A length of time in milliseconds.
+pub(super) fn length(ms: Option<i64>) -> Markup {
+    html! { @if let Some(ms) = ms { (span(ms)) } @else { (nothing()) } }
+}
+
+/// A text of a row, in one line.
+pub(super) fn text(text: &str) -> Markup {
+    html! { (in_one_line(text)) }
+}
+
+/// Prose of this program, in which commands and names stand between back-ticks.
+pub(super) fn prose(words: &str) -> Markup {
+    html! {
+        @for (place, part) in words.split('`').enumerate() {
+            @if place % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
+/// A text of a row, where there is one.
+pub(super) fn text_if(said: Option<&str>) -> Markup {
+    html! { @if let Some(said) = said { (text(said)) } @else { (nothing()) } }
+}
+
+/// A word of a state, in its colour.
+pub(super) fn state(word: &str, tone: Tone) -> Markup {
+    html! { span class={ "state " (tone.class()) } { (word) } }
+}
+
+/// The state of a message.
+pub(super) fn status(status: &str, dead_reason: Option<&str>) -> Markup {
+    let tone = match Status::ALL.into_iter().find(|known| known.as_str() == status) {
+        Some(Status::Success) => Tone::Good,
+        Some(Status::Dead) => Tone::Bad,
+        Some(Status::Pending) => Tone::Plain,
+        // An application wrote it.
+        None => Tone::Warning,
+    };
+    html! { (state(status, tone)) @if let Some(reason) = dead_reason { " " span.hint { (reason) } } }
+}
+
+/// A message by its number.
+pub(super) fn message(id: impl std::fmt::Display) -> Markup {
+    html! { a href={ "/messages/" (id) } { (id) } }
+}
+
+/// Names and their values.
+pub(super) fn facts<'a>(facts: impl IntoIterator<Item = (&'a str, Markup)>) -> Markup {
+    html! {
+        dl.facts {
+            @for (name, value) in facts {
+                div { dt { (name) } dd { (value) } }
+            }
+        }
+    }
+}
+
+/// A table. It is as wide as it must be, and scrolls by itself on a narrow screen.
+pub(super) fn table<'a>(
+    name: &str,
+    heading: impl IntoIterator<Item = &'a str>,
+    rows: impl IntoIterator<Item = Markup>,
+) -> Markup {
+    html! {
+        div.table role="region" aria-label=(name) tabindex="0" {
+            table {
+                thead { tr { @for word in heading { th scope="col" { (word) } } } }
+                tbody { @for row in rows { tr { (row) } } }
+            }
+        }
+    }
+}
+
+/// What stands in the place of an empty list.
+pub(super) fn empty(words: &str) -> Markup {
+    html! { p.empty { (words) } }
+}
+
+/// The way to the next page of a list, and back to the first.
+pub(super) fn pages(path: &str, asked: &Fields, next: Option<&impl ToString>) -> Markup {
+    html! {
+        nav.pages aria-label="Pages of the list" {
+            @if asked.has("after") { a href=(asked.filter().at(path)) { "« First page" } }
+            @if let Some(next) = next {
+                a rel="next" href=(asked.filter().with("after", &next.to_string()).at(path)) { "Next page »" }
+            }
+        }
+    }
+}
+
+/// A field of a filter.
+pub(super) fn filter_text(asked: &Fields, name: &str, label: &str, hint: &str) -> Markup {
+    html! {
+        label {
+            span { (label) }
+            input type="text" name=(name) value=[asked.get(name)] placeholder=(hint) autocomplete="off";
+        }
+    }
+}
+
+/// A choice of a filter.
+pub(super) fn filter_choice(asked: &Fields, name: &str, label: &str, choices: &[(&str, &str)]) -> Markup {
+    html! {
+        label {
+            span { (label) }
+            select name=(name) {
+                option value="" { "any" }
+                @for (value, word) in choices {
+                    option value=(value) selected[asked.get(name) == Some(value)] { (word) }
+                }
+            }
+        }
+    }
+}
+
+/// The form of a filter: its fields are the address.
+pub(super) fn filter(path: &str, asked: &Fields, fields: &Markup) -> Markup {
+    html! {
+        form.filter method="get" action=(path) {
+            (fields)
+            div.buttons {
+                button type="submit" { "Show" }
+                @if !asked.filter().is_empty() { a href=(path) { "Show all" } }
+            }
+        }
+    }
+}
+
+/// The messages that a change left as they are.
+pub(super) fn left(skipped: &[Skipped]) -> Markup {
+    html! {
+        @if !skipped.is_empty() {
+            h2 { "Left as they are" }
+            ul {
+                @for one in skipped.iter().take(NAMED) { li { (message(one.id)) ": " (one.because) } }
+                @if skipped.len() > NAMED { li { "and " (number(skipped.len() as u64 - NAMED as u64)) " others" } }
+            }
+        }
+    }
+}
+
+/// A difference in lines.
+pub(super) fn difference(lines: &str) -> Markup {
+    let class = |line: &str| match line.as_bytes().first() {
+        Some(b'+') if !line.starts_with("+++") => "added",
+        Some(b'-') if !line.starts_with("---") => "removed",
+        _ => "same",
+    };
+    html! {
+        pre.difference role="group" tabindex="0" aria-label="What would be different" {
+            @for line in lines.lines() { span class=(class(line)) { (line) "\n" } }
+        }
+    }
+}
+
+/// Leads a browser on after a form, so that loading the page again sends nothing twice.
+pub(super) fn lead_to(address: &str) -> Response {
+    Redirect::to(address).into_response()
+}

@@ -1,0 +1,196 @@
+//! Changes of many dead letters: redrive, undo and purge. Each says first what it would do.
+
+use std::num::NonZeroU32;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use outbox_schema::desk::{DeadGroup, Pace, Redriven, Undone};
+use outbox_schema::{ByHand, Desk};
+use serde::Deserialize;
+
+use super::Reception;
+use super::dead_letters::{ALL, PATH, by_cause, counted, meant, selection};
+use super::door::Visit;
+use super::fields::{AUTHOR, Asked, Fields, Sent};
+use super::frame::Content;
+use super::parts::{left, message, number};
+use crate::admin::api::requests::Id;
+use crate::admin::api::{Kind, Problem};
+
+/// The fields of a redrive that are no part of its filter.
+const PACE: [&str; 2] = ["canary", "rate"];
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PaceFields {
+    canary: Option<NonZeroU32>,
+    rate: Option<NonZeroU32>,
+}
+
+/// Which dead letters a form means, beside what else is in it.
+fn filter_in(sent: &Fields) -> Fields {
+    sent.among(&AUTHOR, false).among(&PACE, false).among(&[ALL], false)
+}
+
+/// The dead letters that the address means, by cause.
+async fn would(reception: &Reception, visit: &Visit, asked: &Fields) -> Result<Vec<DeadGroup>, Problem> {
+    visit.require_operate()?;
+    let all = Fields::default().with(ALL, "yes");
+    Ok(reception.office.database.dead_groups(&selection(asked, &all)?).await?)
+}
+
+pub(super) async fn redrive_form(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Asked(asked): Asked,
+) -> Result<Response, Problem> {
+    let groups = would(&reception, &visit, &asked).await?;
+    let body = html! {
+        p.lead { strong { (counted(&groups)) } " dead letters would be redriven: due again, under the same idempotency keys. Nothing is changed yet." }
+        (by_cause(&groups, &asked))
+        @if !groups.is_empty() { (redrive_fields(&visit, &asked, &Fields::default().with("canary", "1"), "Redrive them")) }
+        (back(&asked))
+    };
+    Ok(visit.page(&Content::still("Redrive dead letters", body)))
+}
+
+fn redrive_fields(visit: &Visit, filter: &Fields, sent: &Fields, label: &str) -> Markup {
+    html! {
+        form.change method="post" action={ (PATH) "/redrive" } {
+            (visit.token())
+            (meant(filter))
+            label {
+                span { "Canary" span.hint { "only so many, to see what becomes of them; empty: all" } }
+                input type="number" name="canary" min="1" max="4294967295" value=[sent.get("canary")];
+            }
+            label {
+                span { "Rate" span.hint { "so many a second come due; empty: all at once" } }
+                input type="number" name="rate" min="1" max="4294967295" value=[sent.get("rate")];
+            }
+            (visit.author_fields(false, sent))
+            button.main type="submit" { (label) }
+        }
+    }
+}
+
+pub(super) async fn redrive(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Sent(sent): Sent,
+) -> Result<Response, Problem> {
+    let filter = filter_in(&sent);
+    let PaceFields { canary, rate } = sent.among(&PACE, true).read()?;
+    let selection = selection(&filter, &sent)?;
+    let (pace, author) = (Pace { canary, rate }, sent.author().into_author());
+    let done = reception.office.database.redrive(&selection, pace, &author).await?;
+    Ok(visit.page(&Content::still("Redriven", redriven(&visit, &done, &filter, &sent))))
+}
+
+fn redriven(visit: &Visit, done: &Redriven, filter: &Fields, sent: &Fields) -> Markup {
+    let more = done.meant > done.redriven + done.skipped.len() as u64;
+    html! {
+        p.note.good role="status" {
+            strong { (number(done.redriven)) " of " (number(done.meant)) " redriven." }
+            @if let Some(example) = done.messages.first() { " Look at one: message " (message(*example)) "." }
+        }
+        (left(&done.skipped))
+        @if more {
+            section {
+                h2 { "Go on with the others" }
+                (redrive_fields(visit, filter, &sent.among(&["canary"], false), "Redrive the others"))
+            }
+        }
+        @if let (Some(id), 1..) = (done.audit_id, done.redriven) { (undo_fields(visit, id)) }
+        (back(filter))
+    }
+}
+
+fn undo_fields(visit: &Visit, id: i64) -> Markup {
+    html! {
+        section {
+            h2 { "Take it back" }
+            p { "What has not been sent yet becomes a dead letter again, as it was." }
+            form.change method="post" action={ "/redrives/" (id) "/undo" } {
+                (visit.token())
+                (visit.author_fields(false, &Fields::default()))
+                button type="submit" { "Take redrive " (id) " back" }
+            }
+        }
+    }
+}
+
+pub(super) async fn undo_form(visit: Visit, Id(id): Id) -> Result<Response, Problem> {
+    visit.require_operate()?;
+    Ok(visit.page(&Content::still(format!("Redrive {id}"), undo_fields(&visit, id))))
+}
+
+pub(super) async fn undo(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Id(id): Id,
+    Sent(sent): Sent,
+) -> Result<Response, Problem> {
+    let done = reception.office.database.undo(id, &sent.author().into_author()).await?;
+    let done = done.ok_or_else(|| Problem::new(Kind::NotThere, format!("no redrive has the audit entry {id}")))?;
+    Ok(visit.page(&Content::still("Taken back", undone(&done))))
+}
+
+fn undone(done: &Undone) -> Markup {
+    html! {
+        p.note.good role="status" { strong { (number(done.returned)) " returned to the dead letters." } }
+        ul {
+            @for (count, what) in [
+                (done.delivered, "delivered already"),
+                (done.under_way, "in flight, or attempted or changed since: left as they are"),
+                (done.dead_again, "dead letters already"),
+                (done.gone, "not there any more"),
+            ] {
+                @if count > 0 { li { (number(count)) " " (what) } }
+            }
+        }
+        (back(&Fields::default()))
+    }
+}
+
+pub(super) async fn purge_form(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Asked(asked): Asked,
+) -> Result<Response, Problem> {
+    let groups = would(&reception, &visit, &asked).await?;
+    let body = html! {
+        p.note.bad { strong { (counted(&groups)) " dead letters would be deleted for good," } " with their attempts. Only the audit remembers them. Nothing is changed yet." }
+        (by_cause(&groups, &asked))
+        @if !groups.is_empty() {
+            form.change method="post" action={ (PATH) "/purge" } {
+                (visit.token())
+                (meant(&asked))
+                (visit.author_fields(true, &Fields::default()))
+                button.danger type="submit" { "Delete them for good" }
+            }
+        }
+        (back(&asked))
+    };
+    Ok(visit.page(&Content::still("Purge dead letters", body)))
+}
+
+pub(super) async fn purge(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Sent(sent): Sent,
+) -> Result<Response, Problem> {
+    let filter = filter_in(&sent);
+    let author = sent.author().into_author();
+    let done = reception.office.database.purge(&selection(&filter, &sent)?, &author).await?;
+    let body = html! {
+        p.note.good role="status" { strong { (number(done.purged)) " of " (number(done.meant)) " deleted." } }
+        (left(&done.skipped))
+        (back(&Fields::default()))
+    };
+    Ok(visit.page(&Content::still("Purged", body)))
+}
+
+fn back(filter: &Fields) -> Markup {
+    html! { p { a href=(filter.at(PATH)) { "Back to the dead letters" } } }
+}

@@ -1,0 +1,25 @@
+//! The settings in force, without secrets, and where each comes from.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::html;
+
+use super::Reception;
+use super::door::Visit;
+use super::frame::Content;
+
+pub(super) async fn show(State(reception): State<Reception>, visit: Visit) -> Response {
+    let (started, read) = (&reception.office.started, reception.office.config.current());
+    let waiting = started.needs_restart(&read);
+    let body = html! {
+        p.lead { "The settings of this replica, as it read them last, each with where it comes from. Secrets are hidden." }
+        @if !waiting.is_empty() {
+            div.note.warning {
+                strong { "These have changed since the start, and wait for a restart." }
+                ul { @for key in &waiting { li { code { (key) } } } }
+            }
+        }
+        pre.settings role="group" tabindex="0" aria-label="Settings" { (read.to_toml()) }
+    };
+    visit.page(&Content::still("Settings in force", body))
+}

@@ -1,0 +1,169 @@
+//! What people change by the forms of the page.
+
+use outbox_tests::eventually;
+
+use super::{OPERATES, Shown, Stage, TOKENS, between, words};
+use crate::outboxes;
+use crate::program::PATIENCE;
+
+/// Leads to another page, as a browser does after a form.
+fn leads(shown: &Shown, to: &str) {
+    assert_eq!((shown.status, shown.location.as_str()), (303, to), "{}", words(&shown.text));
+}
+
+#[tokio::test]
+async fn dead_letters_are_found_tried_redriven_and_taken_back() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        for _ in 0..3 {
+            stage.message(&outbox, "/garbage", &[]).await;
+        }
+        stage.dead(&outbox, 3).await;
+        let ada = stage.person(OPERATES).await;
+        let found = ada.page("/dead-letters").await;
+        let group = between(&found, "/dead-letters?fingerprint=", "\"");
+        let filter = format!("fingerprint={group}");
+        let fingerprint = url::form_urlencoded::parse(filter.as_bytes()).next().unwrap().1.into_owned();
+
+        // All of them would be sent to a path that takes them.
+        let (from, to) = (stage.sink.url("/garbage"), stage.sink.url("/"));
+        let mend = [("fingerprint", fingerprint.as_str()), ("move_from", &from), ("move_to", &to)];
+        let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(mend).finish();
+        let preview = format!("/dead-letters/edit?{query}");
+        let page = ada.page(&preview).await;
+        assert_eq!(page.matches(&format!("+target {to}\n")).count(), 3, "{}", words(&page));
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit").await, 0, "nothing is changed by looking");
+        let edited = ada.send(&preview, "/dead-letters/edit", &[&mend[..], &[("why", "it moved")]].concat()).await;
+        assert!(
+            words(&edited.text).contains("3 of 3 edited, each under a new idempotency key"),
+            "{}",
+            words(&edited.text)
+        );
+
+        let would = ada.page(&format!("/dead-letters/redrive?{filter}")).await;
+        assert!(words(&would).contains("3 dead letters would be redriven"), "{}", words(&would));
+        let redrive = [("fingerprint", fingerprint.as_str()), ("why", "it is back"), ("by", "ada")];
+        let tried =
+            ada.send("/dead-letters", "/dead-letters/redrive", &[&redrive[..], &[("canary", "1")]].concat()).await;
+        assert!(words(&tried.text).contains("1 of 3 redriven. Look at one: message"), "{}", words(&tried.text));
+        let delivered = async || (stage.sink.requests().iter().any(|got| got.path == "/")).then_some(());
+        eventually("the canary is delivered", PATIENCE, delivered).await;
+        // The first is due at once, and the other in an hour, by this rate.
+        let rest = ada.send("/dead-letters", "/dead-letters/redrive", &[&redrive[..], &[("rate", "1")]].concat()).await;
+        assert!(words(&rest.text).contains("2 of 2 redriven."), "{}", words(&rest.text));
+        let undo = between(&rest.text, "action=\"/redrives/", "/undo\"").to_owned();
+        let path = format!("/redrives/{undo}/undo");
+        let undone = ada.send(&path, &path, &[("why", "too soon")]).await;
+        assert!(words(&undone.text).contains("returned to the dead letters."), "{}", words(&undone.text));
+
+        let who = outbox.text("SELECT min(who) FROM outbox_audit WHERE action = 'redrive' AND part_of IS NULL").await;
+        assert_eq!(who, "ada (page)");
+        let audit = words(&ada.page("/audit").await);
+        assert!(audit.contains("it is back") && audit.contains("it moved") && audit.contains("too soon"), "{audit}");
+    }
+}
+
+#[tokio::test]
+async fn a_form_without_a_filter_must_say_that_it_means_all() {
+    let [.., outbox] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    stage.message(&outbox, "/garbage", &[]).await;
+    stage.dead(&outbox, 1).await;
+    let ada = stage.person(OPERATES).await;
+    for path in ["/dead-letters/redrive", "/dead-letters/purge", "/dead-letters/edit", "/invalid-targets/clear"] {
+        let fields: &[_] = if path.ends_with("edit") { &[("target", "http://127.0.0.1:9/")] } else { &[] };
+        let refused = ada.send("/dead-letters", path, fields).await;
+        assert_eq!(refused.status, 400, "{path}: {}", refused.text);
+        assert!(refused.text.contains("does not say that it means every"), "{path}: {}", refused.text);
+        let unknown = ada.send("/dead-letters", path, &[&[("chanel", "http")], fields].concat()).await;
+        assert_eq!(unknown.status, 400, "{path}: {}", unknown.text);
+    }
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit").await, 0);
+    let purged = ada.send("/dead-letters/purge", "/dead-letters/purge", &[("all", "yes"), ("why", "test")]).await;
+    assert!(words(&purged.text).contains("1 of 1 deleted."), "{}", words(&purged.text));
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox").await, 0);
+}
+
+#[tokio::test]
+async fn one_message_is_edited_after_a_look_at_the_difference_redriven_and_another_cancelled() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        let id = stage.message(&outbox, "/garbage", &["--header", "X-Tenant: 8"]).await;
+        stage.dead(&outbox, 1).await;
+        let ada = stage.person(OPERATES).await;
+        let (path, edit) = (format!("/messages/{id}"), format!("/messages/{id}/edit"));
+        let form = ada.page(&edit).await;
+        let revision = between(&form, "name=\"revision\" value=\"", "\"").to_owned();
+        let to = stage.sink.url("/");
+        let fields = [
+            ("revision", revision.as_str()),
+            ("target", &to),
+            ("headers", "X-Tenant: 9\r\n"),
+            ("payload", "{\"order\": 18}"),
+        ];
+        let wrong = ada.send(&edit, &edit, &[&fields[..3], &[("payload", "{order")]].concat()).await;
+        assert_eq!(wrong.status, 422, "{}", words(&wrong.text));
+        let seen = ada.send(&edit, &edit, &fields).await;
+        let lines = words(&seen.text);
+        for line in ["-header X-Tenant: 8", "+header X-Tenant: 9", "+  &quot;order&quot;: 18"] {
+            assert!(lines.contains(line), "{line}: {lines}");
+        }
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit").await, 0, "nothing is changed by looking");
+        let written = [&fields[..], &[("write", "yes"), ("why", "a typo")]].concat();
+        leads(&ada.send(&edit, &edit, &written).await, &path);
+        let again = ada.send(&edit, &edit, &written).await;
+        assert_eq!(again.status, 409, "{}", words(&again.text));
+        assert!(again.text.contains("it has changed meanwhile"), "{}", again.text);
+        leads(&ada.send(&path, &format!("{path}/redrive"), &[("why", "mended")]).await, &path);
+        let delivered = async || words(&ada.page(&path).await).contains("It was sent: accepted").then_some(());
+        eventually("it is delivered", PATIENCE, delivered).await;
+        let sent = stage.sink.requests().pop().unwrap();
+        assert_eq!(sent.headers["x-tenant"], "9");
+
+        let waits = stage.message(&outbox, "/", &["--delay", "1h"]).await;
+        let path = format!("/messages/{waits}");
+        leads(&ada.send(&path, &format!("{path}/cancel"), &[("why", "by mistake")]).await, &path);
+        assert!(words(&ada.page(&path).await).contains("cancelled"));
+        let twice = ada.send(&path, &format!("{path}/cancel"), &[]).await;
+        assert_eq!(twice.status, 409, "{}", words(&twice.text));
+    }
+}
+
+#[tokio::test]
+async fn destinations_are_paused_and_resumed_and_targets_forgotten() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        let ada = stage.person(OPERATES).await;
+        let down = "https://down.example";
+        let pause = async |fields: &[(&str, &str)]| ada.send("/destinations", "/destinations/pause", fields).await;
+        for (fields, said) in [
+            (&[("destination", down)] as &[_], "why is missing"),
+            (&[("destination", "fax"), ("why", "x")], "neither a configured channel"),
+            (&[("destination", down), ("for", "long"), ("why", "x")], "it must be a time with its unit"),
+        ] {
+            let refused = pause(fields).await;
+            assert!(refused.status >= 400 && refused.text.contains(said), "{said}: {}", words(&refused.text));
+        }
+        leads(
+            &pause(&[("destination", "HTTPS://down.example/x"), ("for", "2h"), ("why", "they move")]).await,
+            "/destinations",
+        );
+        let list = words(&ada.page("/destinations").await);
+        assert!(list.contains("https://down.example:443paused") && list.contains("they move"), "{list}");
+        assert!(words(&ada.page("/").await).contains("https://down.example:443"));
+        let resumed =
+            ada.send("/destinations", "/destinations/resume", &[("destination", "https://down.example:443")]).await;
+        leads(&resumed, "/destinations");
+        assert!(words(&ada.page("/destinations").await).contains("Nothing holds messages up."));
+
+        for (channel, target) in [("fcm", "a"), ("fcm", "b"), ("http", "c")] {
+            outbox
+                .sql(&format!("INSERT INTO outbox_invalid_target (channel, target) VALUES ('{channel}', '{target}')"))
+                .await;
+        }
+        assert!(words(&ada.page("/invalid-targets?channel=fcm").await).contains("Forget 2 targets"));
+        let cleared = ada.send("/invalid-targets", "/invalid-targets/clear", &[("channel", "fcm")]).await;
+        leads(&cleared, "/invalid-targets");
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox_invalid_target").await, 1);
+    }
+}

@@ -1,0 +1,256 @@
+//! The page in Chromium: an incident by clicks, no scripts of strangers, no scripts at all, and whether everybody can use it.
+
+use std::sync::atomic::Ordering;
+
+use outbox_tests::eventually;
+use serde_json::Value;
+
+use super::browser::Browser;
+use super::{OPERATES, Stage, TOKENS};
+use crate::incident::Shop;
+use crate::outboxes::{self, Outbox, literal};
+use crate::program::PATIENCE;
+
+/// What judges whether everybody can use a page; tests/install fetches it.
+const AXE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/axe-core/4.14.1.js");
+
+/// Of a hundred messages thirty go to a path that has moved, twenty lack a header, and ten go to a warehouse that is down.
+const APPLICATION: &str = "\
+    INSERT INTO outbox (channel, target, payload, headers, max_attempts) \
+    SELECT 'http', 'http://127.0.0.1:PORT' || CASE WHEN n <= 30 THEN '/v1/orders' WHEN n <= 50 THEN '/invoices' \
+               WHEN n <= 60 THEN '/stock' ELSE '/v2/orders' END, \
+           jsonb_build_object('order', n), CASE WHEN n BETWEEN 31 AND 50 THEN NULL ELSE '{\"X-Api-Version\": \"2\"}'::jsonb END, 1 \
+    FROM generate_series(1, 100) AS n";
+
+async fn sign_in(browser: &Browser, url: &str) {
+    browser.go(url).await;
+    browser.says("Sign in").await;
+    browser.write("token", OPERATES).await;
+    browser.write("name", "ada").await;
+    browser.click("Sign in").await;
+    browser.says("Overview").await;
+}
+
+async fn to(browser: &Browser, page: &str) {
+    browser.click_at(&format!("//nav[@class='way']//a[.='{page}']")).await;
+    browser.says(page).await;
+}
+
+async fn settled(outbox: &Outbox) {
+    let waiting = "SELECT count(*) FROM outbox WHERE status = 'PENDING'";
+    eventually("nothing waits any more", PATIENCE, async || (outbox.number(waiting).await == 0).then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_finds_explains_mends_and_redrives_by_clicks_alone() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let (shop, port) = Shop::start().await;
+    outbox.sql(&APPLICATION.replace("PORT", &port.to_string())).await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    settled(&outbox).await;
+    let browser = Browser::start(true).await;
+    sign_in(&browser, &stage.url).await;
+    let at_shop = |path: &str| format!("http://127.0.0.1:{port}{path}");
+
+    // What is it, and why?
+    to(&browser, "Dead letters").await;
+    browser.says("60 dead letters, of 3 causes.").await;
+    browser.click("Not Found").await;
+    browser.says("Letters").await;
+    browser.click_at("//td[@class='number']/a[starts-with(@href, '/messages/')]").await;
+    browser.says("answer: moved to /v2/orders").await;
+
+    // Mend.
+    to(&browser, "Dead letters").await;
+    browser.click("Not Found").await;
+    browser.says("30 dead letters, of one cause.").await;
+    browser.click("Edit…").await;
+    browser.write("move_from", &at_shop("/v1/")).await;
+    browser.write("move_to", &at_shop("/v2/")).await;
+    browser.click("Show the difference").await;
+    browser.says(&format!("+target {}", at_shop("/v2/orders"))).await;
+    browser.write("why", "orders have moved").await;
+    browser.click("Write this").await;
+    browser.says("30 of 30 edited").await;
+
+    // One, and the others.
+    browser.click("Redrive them").await;
+    browser.says("30 dead letters would be redriven").await;
+    browser.write("why", "orders have moved").await;
+    browser.click("Redrive them").await;
+    browser.says("1 of 30 redriven").await;
+    browser.click_at("//main//p//a[starts-with(@href, '/messages/')]").await;
+    browser.says_at_last("It was sent: accepted").await;
+    to(&browser, "Dead letters").await;
+    browser.click("Not Found").await;
+    browser.click("Redrive…").await;
+    browser.write("canary", "").await;
+    browser.click("Redrive them").await;
+    browser.says("29 of 29 redriven").await;
+
+    // A header was forgotten.
+    to(&browser, "Dead letters").await;
+    browser.click("Unprocessable Entity").await;
+    browser.click("Edit…").await;
+    browser.write("set_headers", "X-Api-Version: 2").await;
+    browser.click("Show the difference").await;
+    browser.says("+header X-Api-Version: 2").await;
+    browser.click("Write this").await;
+    browser.says("20 of 20 edited").await;
+    browser.click("Redrive them").await;
+    browser.write("canary", "").await;
+    browser.click("Redrive them").await;
+    browser.says("20 of 20 redriven").await;
+
+    // The warehouse is back, and is spared.
+    shop.warehouse_is_up.store(true, Ordering::Relaxed);
+    to(&browser, "Dead letters").await;
+    browser.click("Service Unavailable").await;
+    browser.click("Redrive…").await;
+    browser.write("canary", "").await;
+    browser.write("rate", "1000").await;
+    browser.click("Redrive them").await;
+    browser.says("10 of 10 redriven").await;
+    to(&browser, "Dead letters").await;
+    browser.says_at_last("No dead letters.").await;
+    settled(&outbox).await;
+    assert_eq!(shop.accepted.load(Ordering::Relaxed), 100, "each was accepted once");
+    to(&browser, "Audit").await;
+    browser.says("ada (page)").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_is_open_keeps_itself_up_to_date_and_nothing_of_a_row_runs() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    let browser = Browser::start(true).await;
+    sign_in(&browser, &stage.url).await;
+    browser.says("No message waits, and none is dead.").await;
+    browser.run("window.stays = true").await;
+    let script = "<script>window.ran = 1</script><img src=x onerror='window.ran = 2'>\"' onmouseover='window.ran = 3' hx-get='/x' hx-on:load='window.ran = 4'";
+    let hostile = literal(outbox.dialect(), script);
+    let short = literal(outbox.dialect(), "<script>window.ran = 5</script>");
+    let json = literal(outbox.dialect(), &serde_json::json!({ script: script }).to_string());
+    let columns = "channel, target, payload, headers, idempotency_key, ordering_key, tenant, status, dead_reason, last_error, receipt, revision";
+    outbox
+        .sql(&format!(
+            "INSERT INTO outbox ({columns}) VALUES ({short}, {hostile}, {json}, {json}, {hostile}, {hostile}, {hostile}, \
+             'DEAD', 'permanent', {hostile}, {hostile}, 1)"
+        ))
+        .await;
+    outbox.sql("UPDATE outbox SET finished_at = created_at").await;
+    browser.says("window.ran = 5").await;
+    assert_eq!(browser.run("return [window.stays, window.ran ?? null]").await, serde_json::json!([true, null]));
+    let id = outbox.number("SELECT max(id) FROM outbox").await;
+    for path in ["/messages", "/dead-letters?reason=permanent", "/dead-letters/redrive"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain([format!("/messages/{id}"), format!("/messages/{id}/edit")])
+    {
+        browser.go(&format!("{}{path}", stage.url)).await;
+        browser.says("window.ran").await;
+        assert!(browser.alert().await.is_none(), "{path}");
+        assert_eq!(browser.run("return window.ran ?? null").await, Value::Null, "{path}");
+    }
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_browser_that_runs_no_scripts_does_all_the_same() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    let id = stage.message(&outbox, "/garbage", &[]).await;
+    stage.dead(&outbox, 1).await;
+    let browser = Browser::start(false).await;
+    sign_in(&browser, &stage.url).await;
+    to(&browser, "Messages").await;
+    browser.click(&id.to_string()).await;
+    browser.click("Edit").await;
+    browser.write("target", &stage.sink.url("/")).await;
+    browser.click("Show the difference").await;
+    browser.says("+target").await;
+    browser.click("Write this edit").await;
+    browser.says("edit by ada (page)").await;
+    browser.click("Redrive").await;
+    browser.click("Redrive this message").await;
+    browser.says_at_last("It was sent: accepted").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let (_shop, port) = Shop::start().await;
+    outbox.sql(&APPLICATION.replace("PORT", &port.to_string())).await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    settled(&outbox).await;
+    stage
+        .program
+        .run(&["destinations", "pause", "https://down.example", "--why", "they move", "--by", "ada"])
+        .await
+        .done();
+    outbox
+        .sql("INSERT INTO outbox_invalid_target (channel, target, reason) VALUES ('fcm', 'e4X9…', 'UNREGISTERED')")
+        .await;
+    stage
+        .program
+        .run(&["dead-letters", "redrive", "--status-code", "404", "--canary", "2", "--why", "try it", "--by", "ada"])
+        .await
+        .done();
+    let waits = stage.message(&outbox, "/", &["--delay", "2h", "--ordering-key", "order 17"]).await;
+    settled_but(&outbox, 1).await;
+    let example = outbox.number("SELECT min(id) FROM outbox WHERE target LIKE '%invoices'").await;
+    let axe = std::fs::read_to_string(AXE).expect("tests/install fetches axe-core");
+    let browser = Browser::start(true).await;
+    browser.look_in("light", 1280).await;
+    browser.go(&format!("{}/sign-in", stage.url)).await;
+    usable(&browser, &axe, "sign-in").await;
+    browser.look_in("light", 1280).await;
+    sign_in(&browser, &stage.url).await;
+    for (name, path) in [
+        ("overview", "/".to_owned()),
+        ("messages", "/messages".to_owned()),
+        ("message", format!("/messages/{example}")),
+        ("message-waits", format!("/messages/{waits}")),
+        ("edit", format!("/messages/{example}/edit")),
+        ("dead-letters", "/dead-letters".to_owned()),
+        ("dead-letters-of-one", "/dead-letters?status_code=422".to_owned()),
+        ("redrive", "/dead-letters/redrive?status_code=422".to_owned()),
+        ("purge", "/dead-letters/purge?status_code=422".to_owned()),
+        ("edit-many", "/dead-letters/edit?status_code=422&set_headers=X-Api-Version%3A+2".to_owned()),
+        ("destinations", "/destinations".to_owned()),
+        ("terms", "/terms".to_owned()),
+        ("invalid-targets", "/invalid-targets".to_owned()),
+        ("audit", "/audit".to_owned()),
+        ("settings", "/settings".to_owned()),
+        ("misunderstood", "/messages?status=lost".to_owned()),
+        ("not-there", "/messages/4711".to_owned()),
+    ] {
+        browser.go(&format!("{}{path}", stage.url)).await;
+        usable(&browser, &axe, name).await;
+    }
+    browser.close().await;
+}
+
+async fn settled_but(outbox: &Outbox, waiting: i64) {
+    let count = "SELECT count(*) FROM outbox WHERE status = 'PENDING'";
+    eventually("all else is settled", PATIENCE, async || (outbox.number(count).await == waiting).then_some(())).await;
+}
+
+/// Takes pictures of the page that is open, and has it judged: also that no page is wider than its window.
+async fn usable(browser: &Browser, axe: &str, name: &str) {
+    let judge = "const done = arguments[0]; axe.run(document).then(found => done(found.violations.map(one => \
+                 one.id + ': ' + one.nodes.map(node => node.html + ' ' + node.failureSummary).join('; '))), error => done([String(error)]))";
+    for scheme in ["light", "dark"] {
+        for (size, width) in [("wide", 1280), ("narrow", 320)] {
+            browser.look_in(scheme, width).await;
+            browser.picture(&format!("{name}-{scheme}-{size}")).await;
+            browser.run(axe).await;
+            let found = browser.run_to_its_end(judge).await;
+            assert_eq!(found, serde_json::json!([]), "{name}, {scheme}, {size}");
+            let too_wide = browser.run("return document.documentElement.scrollWidth - window.innerWidth").await;
+            assert!(too_wide.as_i64().unwrap() <= 0, "{name}, {scheme}, {size}: {too_wide} wider than the window");
+        }
+    }
+}

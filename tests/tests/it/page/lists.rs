@@ -1,0 +1,166 @@
+//! What the pages show.
+
+use serde_json::json;
+
+use super::{OPERATES, Stage, TOKENS, words};
+use crate::outboxes::{self, literal};
+
+/// The same for a name that must be short.
+const SHORT: &str = "<script>alert(1)</script>\u{202e}";
+
+/// What a browser would run, and what would deceive an eye.
+const HOSTILE: &str = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u{202e}gnp.exe\u{200b}";
+
+#[tokio::test]
+async fn what_a_stranger_wrote_is_text_on_each_page_whatever_its_column() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        let (hostile, short) = (literal(outbox.dialect(), HOSTILE), literal(outbox.dialect(), SHORT));
+        let json = literal(outbox.dialect(), &json!({ HOSTILE: HOSTILE }).to_string());
+        // The receiver is one of these too: what it answers is kept.
+        let columns = "channel, target, payload, headers, idempotency_key, ordering_key, tenant, status, dead_reason, last_error, receipt, revision";
+        outbox
+            .sql(&format!(
+                "INSERT INTO outbox ({columns}) VALUES ({short}, {hostile}, {json}, {json}, {hostile}, {hostile}, {hostile}, \
+                 'DEAD', 'permanent', {hostile}, {hostile}, 1)"
+            ))
+            .await;
+        outbox.sql("UPDATE outbox SET finished_at = created_at").await;
+        outbox
+            .sql(&format!(
+                "INSERT INTO outbox (channel, target, payload) VALUES ({short}, 'javascript:alert(3)', {json})"
+            ))
+            .await;
+        outbox
+            .sql(&format!(
+                "INSERT INTO outbox_invalid_target (channel, target, reason) VALUES ({short}, {hostile}, {hostile})"
+            ))
+            .await;
+        let id = outbox.number("SELECT min(id) FROM outbox").await;
+        outbox
+            .sql(&format!(
+                "INSERT INTO outbox_audit (message_id, who, action, why, details) VALUES ({id}, {hostile}, 'edit', {hostile}, {json})"
+            ))
+            .await;
+        outbox.beat_troubled("replica", HOSTILE, HOSTILE).await;
+        let ada = stage.person(OPERATES).await;
+        let pages = [
+            "/".to_owned(),
+            "/messages".to_owned(),
+            format!("/messages/{id}"),
+            format!("/messages/{}", id + 1),
+            format!("/messages/{id}/edit"),
+            "/dead-letters?reason=permanent".to_owned(),
+            "/dead-letters/redrive".to_owned(),
+            "/dead-letters/edit?set_headers=X-A:+b".to_owned(),
+            "/destinations?all=true".to_owned(),
+            "/terms".to_owned(),
+            "/invalid-targets".to_owned(),
+            format!("/audit?message={id}"),
+        ];
+        for path in pages {
+            let page = ada.page(&path).await;
+            for hostile in ["<script>alert", "<img", "\u{202e}", "\u{200b}", "href=\"javascript"] {
+                assert!(!page.contains(hostile), "{path} has {hostile} of a row: {page}");
+            }
+            let shows_none = path.starts_with("/terms") || path.starts_with("/destinations");
+            assert!(
+                shows_none || page.contains("&lt;script&gt;alert(1)") || page.contains("javascript:alert(3)"),
+                "{path}: {page}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_filter_that_cannot_be_read_says_what_is_allowed_and_shows_nothing() {
+    let [.., outbox] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    let id = stage.message(&outbox, "/garbage", &[]).await;
+    stage.dead(&outbox, 1).await;
+    let ada = stage.person(OPERATES).await;
+    for (path, said) in [
+        ("/messages?status=lost", "status = &quot;lost&quot;: unknown variant"),
+        ("/messages?since=yesterday", "it must be a time ago, as 2h"),
+        ("/messages?chanel=http", "chanel = &quot;http&quot;: unknown field"),
+        ("/messages?after=x", "after = &quot;x&quot;"),
+        ("/dead-letters?reason=boredom", "reason = &quot;boredom&quot;: unknown variant"),
+        ("/dead-letters?status_code=many", "status_code = &quot;many&quot;"),
+        ("/dead-letters?after=17", "it is not where a page of dead letters ended"),
+        ("/invalid-targets?older_than=1", "it must be a time ago"),
+        ("/audit?message=first", "message = &quot;first&quot;"),
+    ] {
+        let refused = ada.look(path).await;
+        assert_eq!(refused.status, 400, "{path}: {}", refused.text);
+        assert!(refused.text.contains(said), "{path}: {}", refused.text);
+        assert!(!refused.text.contains(&format!("/messages/{id}\"")), "{path} lists a message");
+        assert!(!refused.text.contains("/dead-letters/purge"), "{path} offers a change");
+    }
+    for path in
+        ["/dead-letters/redrive?reason=boredom", "/dead-letters/purge?chanel=http", "/messages/17x", "/messages/4711"]
+    {
+        let refused = ada.look(path).await;
+        assert!(refused.status == 400 || refused.status == 404, "{path}: {}", refused.status);
+        assert!(refused.headers["content-type"].to_str().unwrap().starts_with("text/html"), "{path}");
+    }
+    // What a form leaves empty is no filter, and not part of the address.
+    let sent = ada.look("/messages?status=DEAD&channel=&since=").await;
+    assert_eq!((sent.status, sent.location.as_str()), (303, "/messages?status=DEAD"));
+}
+
+#[tokio::test]
+async fn lists_lead_from_page_to_page_and_a_search_to_its_message() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    outbox
+        .sql("INSERT INTO outbox (channel, target, payload, status, revision) SELECT 'http', 'x', '{}', 'SUCCESS', 1 FROM generate_series(1, 120)")
+        .await;
+    let ada = stage.person(OPERATES).await;
+    let (mut path, mut seen) = ("/messages?status=SUCCESS".to_owned(), 0);
+    loop {
+        let page = ada.page(&path).await;
+        seen += page.matches("<th class=\"number\" scope=\"row\">").count();
+        let Some((_, next)) = page.split_once("rel=\"next\" href=\"") else { break };
+        path = next.split('"').next().unwrap().replace("&amp;", "&");
+    }
+    assert_eq!(seen, 120);
+    let key = "Ä 100%/?&#".to_owned();
+    let id = stage.message(&outbox, "/", &["--idempotency-key", &key, "--force"]).await;
+    let encoded: String = url::form_urlencoded::byte_serialize(key.as_bytes()).collect();
+    for named in [id.to_string(), encoded] {
+        let found = ada.look(&format!("/messages/find?message={named}")).await;
+        assert_eq!((found.status, found.location), (303, format!("/messages/{id}")), "{named}");
+    }
+    let lost = ada.look("/messages/find?message=nobody").await;
+    assert_eq!(lost.status, 404);
+    assert!(lost.text.contains("no message has the id or the idempotency key"), "{}", lost.text);
+}
+
+#[tokio::test]
+async fn the_overview_and_a_message_say_in_words_what_is_wrong() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        let id = stage.message(&outbox, "/garbage", &["--ordering-key", "order 17"]).await;
+        stage.dead(&outbox, 1).await;
+        outbox.sql("INSERT INTO outbox (channel, target, payload) VALUES ('fax', '1', '{}')").await;
+        let ada = stage.person(OPERATES).await;
+        let overview = words(&ada.page("/").await);
+        for said in ["All is well.", "Dead letters1", "fax not configured", "polled"] {
+            assert!(overview.contains(said), "{said}: {overview}");
+        }
+        let terms = words(&ada.page("/terms").await);
+        assert!(terms.contains("goes on"), "{terms}");
+        let message = words(&ada.page(&format!("/messages/{id}")).await);
+        for said in [
+            "It is a dead letter since",
+            "Nothing says that it was sent more than once.",
+            "enqueued",
+            "dead (permanent)",
+            "order 17",
+        ] {
+            assert!(message.contains(said), "{said}: {message}");
+        }
+        let settings = ada.page("/settings").await;
+        assert!(settings.contains("token = &quot;***&quot;") && !settings.contains("s3cret"), "{settings}");
+    }
+}

@@ -1,0 +1,184 @@
+//! Who comes in, and what a form must bring along.
+
+use super::{OPERATES, Person, READS, Stage, TOKENS};
+use crate::outboxes;
+use crate::program::{HTTP, Program};
+
+/// Each form that changes something, and its fields.
+const CHANGES: [(&str, &[(&str, &str)]); 10] = [
+    ("/messages/1/cancel", &[]),
+    ("/messages/1/redrive", &[]),
+    ("/messages/1/edit", &[("revision", "1"), ("target", "http://127.0.0.1:9/"), ("payload", "{}"), ("write", "yes")]),
+    ("/dead-letters/redrive", &[("all", "yes")]),
+    ("/dead-letters/purge", &[("all", "yes"), ("why", "test")]),
+    ("/dead-letters/edit", &[("all", "yes"), ("target", "http://127.0.0.1:9/")]),
+    ("/redrives/1/undo", &[]),
+    ("/destinations/pause", &[("destination", "http"), ("why", "test")]),
+    ("/destinations/resume", &[("destination", "http")]),
+    ("/invalid-targets/clear", &[("all", "yes")]),
+];
+
+const PAGES: [&str; 8] =
+    ["/", "/messages", "/dead-letters", "/destinations", "/terms", "/invalid-targets", "/audit", "/settings"];
+
+#[tokio::test]
+async fn somebody_signs_in_with_a_token_at_one_replica_and_is_known_at_each() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    let stranger = Person::at(&stage.url);
+    let led = stranger.look("/messages?status=DEAD").await;
+    assert_eq!((led.status, led.location.as_str()), (303, "/sign-in?to=%2Fmessages%3Fstatus%3DDEAD"));
+    let wrong = stranger.send("/sign-in", "/sign-in", &[("token", "guessed")]).await;
+    assert_eq!(wrong.status, 403);
+    assert!(wrong.text.contains("this is no token of this outbox"), "{}", wrong.text);
+    assert_eq!(stranger.look("/").await.status, 303);
+
+    let ada = stage.person(OPERATES).await;
+    assert!(ada.page("/").await.contains("Sign out"));
+    let other = Program::new(&outbox.test.url, &format!("{TOKENS}{HTTP}"));
+    let mut replica = other.start();
+    let there = ada.moved(&replica.listener().await);
+    assert!(there.page("/").await.contains("Overview"));
+    // A form of one replica may be answered by another.
+    let form = ada.page("/destinations").await;
+    let token = super::between(&form, "name=\"form\" value=\"", "\"");
+    let sent = there.post("/destinations/pause", &[("form", token), ("destination", "http"), ("why", "test")]).await;
+    assert_eq!((sent.status, sent.location.as_str()), (303, "/destinations"), "{}", sent.text);
+
+    let out = ada.send("/", "/sign-out", &[]).await;
+    assert_eq!((out.status, out.location.as_str()), (303, "/sign-in"));
+    assert_eq!(ada.look("/").await.status, 303);
+}
+
+#[tokio::test]
+async fn who_may_only_read_sees_no_form_and_changes_nothing() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    let id = stage.message(&outbox, "/garbage", &[]).await;
+    stage.dead(&outbox, 1).await;
+    let reader = stage.person(READS).await;
+    let of_message = format!("/messages/{id}");
+    for path in PAGES.into_iter().chain([of_message.as_str(), "/dead-letters?channel=http"]) {
+        let page = reader.page(path).await;
+        let forms: Vec<_> = page.matches("method=\"post\" action=\"").collect();
+        assert_eq!(forms.len(), 1, "{path}: one form, to sign out");
+        assert!(page.contains("action=\"/sign-out\""), "{path}");
+        assert!(!page.contains("/dead-letters/purge"), "{path}");
+    }
+    for (path, fields) in CHANGES {
+        let refused = reader.send("/", path, fields).await;
+        assert_eq!(refused.status, 403, "{path}: {}", refused.text);
+        assert!(refused.text.contains("admin.read_token only reads"), "{path}");
+    }
+    for path in ["/dead-letters/redrive", "/dead-letters/purge", "/dead-letters/edit", "/redrives/1/undo"] {
+        assert_eq!(reader.look(path).await.status, 403, "{path}");
+    }
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit").await, 0);
+}
+
+#[tokio::test]
+async fn a_form_without_the_token_of_its_session_changes_nothing() {
+    let [.., outbox] = outboxes::migrated().await;
+    let with_tokens = Stage::begin(&outbox, TOKENS).await;
+    let ada = with_tokens.person(OPERATES).await;
+    let grace = with_tokens.person(OPERATES).await;
+    let hers = grace.page("/destinations").await;
+    let hers = super::between(&hers, "name=\"form\" value=\"", "\"");
+    for (path, fields) in CHANGES {
+        for token in [None, Some("guessed"), Some(hers)] {
+            let token: Vec<_> = token.map(|token| ("form", token)).into_iter().collect();
+            let refused = ada.post(path, &[&token[..], fields].concat()).await;
+            assert_eq!(refused.status, 403, "{path}: {}", refused.text);
+            assert!(refused.text.contains("the form is not of this session"), "{path}: {}", refused.text);
+        }
+    }
+    drop(with_tokens);
+    let without = Stage::begin(&outbox, "").await;
+    let anybody = Person::at(&without.url);
+    assert!(anybody.page("/").await.contains("All is well"));
+    for (path, fields) in CHANGES {
+        assert_eq!(anybody.post(path, fields).await.status, 403, "{path}");
+        assert_eq!(Person::at(&without.url).post(path, fields).await.status, 403, "{path}: without a cookie");
+    }
+    let crossing = anybody.page("/destinations").await;
+    let token = super::between(&crossing, "name=\"form\" value=\"", "\"");
+    let body = format!("form={token}&destination=http&why=test");
+    let from_elsewhere = anybody
+        .ask(|client, url| {
+            let request = client.post(format!("{url}/destinations/pause")).header("sec-fetch-site", "same-site");
+            request.header("content-type", "application/x-www-form-urlencoded").body(body)
+        })
+        .await;
+    assert_eq!(from_elsewhere.status, 403, "a page of another port");
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit").await, 0);
+    let sent = anybody.send("/destinations", "/destinations/pause", &[("destination", "http"), ("why", "test")]).await;
+    assert_eq!(sent.status, 303, "{}", sent.text);
+}
+
+#[tokio::test]
+async fn a_browser_is_told_to_run_nothing_frame_nothing_and_keep_nothing() {
+    let [.., outbox] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    let ada = stage.person(OPERATES).await;
+    let (page, led, lost) =
+        (ada.look("/").await, Person::at(&stage.url).look("/").await, ada.look("/messages/9").await);
+    assert_eq!((page.status, led.status, lost.status), (200, 303, 404));
+    for shown in [&page, &led, &lost] {
+        let header = |name: &str| shown.headers.get(name).map_or("", |value| value.to_str().unwrap());
+        let policy = header("content-security-policy");
+        for part in ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"] {
+            assert!(policy.contains(part) && !policy.contains("unsafe"), "{policy}");
+        }
+        let others = ["referrer-policy", "cache-control", "x-content-type-options"].map(header);
+        assert_eq!(others, ["no-referrer", "no-store", "nosniff"]);
+    }
+    // What the policy forbids is not there either.
+    assert!(!page.text.contains(" style=") && !page.text.contains(" onclick="), "{}", page.text);
+    assert!(page.text.matches("<script").count() == 1 && page.text.len() < 100_000);
+
+    let secure = Person::at(&stage.url);
+    let over_tls = secure.ask(|client, url| client.get(format!("{url}/")).header("x-forwarded-proto", "https")).await;
+    let cookie = over_tls.headers["set-cookie"].to_str().unwrap();
+    assert!(cookie.contains("HttpOnly; SameSite=Strict; Secure"), "{cookie}");
+}
+
+#[tokio::test]
+async fn without_a_token_the_page_answers_to_this_machine_alone() {
+    let [.., outbox] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, "").await;
+    let person = Person::at(&stage.url);
+    for (host, status) in [("rebound.example", 403), ("localhost", 200), ("127.0.0.1:8640", 200)] {
+        let shown = person.ask(|client, url| client.get(format!("{url}/messages")).header("host", host)).await;
+        assert_eq!(shown.status, status, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn what_messages_contain_is_hidden_from_who_only_reads_where_the_settings_say_so() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, &format!("{TOKENS}read_payloads = false\n")).await;
+    let id = stage.message(&outbox, "/garbage", &["--header", "X-Tenant: 8"]).await;
+    stage.dead(&outbox, 1).await;
+    let path = format!("/messages/{id}");
+    let (reader, operator) = (stage.person(READS).await, stage.person(OPERATES).await);
+    let edit = [("revision", "1"), ("target", "/"), ("payload", "{\"order\": 18}"), ("write", "yes")];
+    assert_eq!(operator.send(&path, &format!("{path}/edit"), &edit).await.status, 303);
+    // The payload's only name as HTML and as JSON write it, a header, the receiver's answer, and what the edit overwrote.
+    let contents = ["order&quot;", "order\\\"", "X-Tenant", "because", "before:"];
+    let seen = operator.page(&path).await;
+    assert!(contents[..1].iter().all(|content| seen.contains(content)), "{seen}");
+    let hidden = reader.page(&path).await;
+    assert!(hidden.contains("hidden: admin.read_payloads = false"), "{hidden}");
+    let audit = reader.page(&format!("/audit?message={id}")).await;
+    let api = async |path: &str| {
+        let asked = reader.ask(|client, url| client.get(format!("{url}/api/v1{path}")).bearer_auth(READS)).await;
+        assert_eq!(asked.status, 200);
+        asked.text
+    };
+    let answers = [api(&path).await, api(&format!("/audit?message={id}")).await];
+    for shown in [&hidden, &audit, &answers[0], &answers[1]] {
+        for content in contents {
+            assert!(!shown.contains(content), "{content} in {shown}");
+        }
+    }
+}
