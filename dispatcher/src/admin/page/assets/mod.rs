@@ -21,13 +21,13 @@ pub(super) struct Asset {
 
 /// The stylesheet.
 pub(super) const STYLE: Asset =
-    Asset { path: "/assets/style.css", media_type: "text/css; charset=utf-8", text: include_str!("assets/style.css") };
+    Asset { path: "/assets/style.css", media_type: "text/css; charset=utf-8", text: include_str!("style.css") };
 
 /// htmx 4.0.1, `dist/htmx.min.js` of the npm package `htmx.org`. Its licence, Zero-Clause BSD, lies beside it.
 pub(super) const SCRIPT: Asset = Asset {
     path: "/assets/htmx.js",
     media_type: "text/javascript; charset=utf-8",
-    text: include_str!("assets/htmx.min.js"),
+    text: include_str!("htmx.min.js"),
 };
 
 impl Asset {
