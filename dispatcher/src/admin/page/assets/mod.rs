@@ -24,11 +24,8 @@ pub(super) const STYLE: Asset =
     Asset { path: "/assets/style.css", media_type: "text/css; charset=utf-8", text: include_str!("style.css") };
 
 /// htmx 4.0.1, `dist/htmx.min.js` of the npm package `htmx.org`. Its licence, Zero-Clause BSD, lies beside it.
-pub(super) const SCRIPT: Asset = Asset {
-    path: "/assets/htmx.js",
-    media_type: "text/javascript; charset=utf-8",
-    text: include_str!("htmx.min.js"),
-};
+pub(super) const SCRIPT: Asset =
+    Asset { path: "/assets/htmx.js", media_type: "text/javascript; charset=utf-8", text: include_str!("htmx.min.js") };
 
 impl Asset {
     /// The address, which is another one for another content: a browser may keep the file for good.
