@@ -63,7 +63,7 @@ impl Tokens {
         self.all().into_iter().any(Option::is_some)
     }
 
-    pub(crate) fn all(&self) -> [&Option<Arc<str>>; 3] {
+    fn all(&self) -> [&Option<Arc<str>>; 3] {
         [&self.operate, &self.read, &self.metrics]
     }
 

@@ -62,7 +62,7 @@ impl Reception {
     }
 
     fn seal(&self) -> Seal {
-        Seal::of(&self.tokens.current(), self.own)
+        Seal::of(&self.tokens.current(), self.own, &self.office.started.database.environment)
     }
 
     fn visit(&self, sealed: &Sealed, request: &Request) -> Visit {

@@ -1,6 +1,10 @@
-//! Sessions: a cookie that says who may do what, and until when. It is sealed with the tokens, so that every replica which has the
-//! same tokens knows it, and nothing of it is kept here. Where a token changes, all sign in anew.
+//! Sessions: a cookie that says who may do what, and until when. It is sealed with the token by which the person signed in, so that
+//! every replica which has the same tokens knows it, and nothing of it is kept here. Where a token changes, who signed in by it does so
+//! anew.
+//!
+//! Whoever sees a seal can try tokens on it. So a stranger sees none of a token, and whoever only reads sees none of `admin.token`.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -51,60 +55,77 @@ pub(super) struct Sealed {
 }
 
 /// What seals sessions.
-pub(super) struct Seal(hmac::Key);
+pub(super) struct Seal {
+    /// The key of those who have not signed in. Everybody may know it: their sessions give no right.
+    of_strangers: hmac::Key,
+    /// The keys of those who may read, and of those who operate. None where nobody can sign in as such.
+    reads: Option<hmac::Key>,
+    operates: Option<hmac::Key>,
+    /// The name of the cookie.
+    name: String,
+}
+
+fn key(secret: &[u8]) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, secret)
+}
 
 impl Seal {
-    /// The seal of those who have these tokens. Without tokens it is that of the process, which has `own` alone.
-    pub(super) fn of(tokens: &Tokens, own: Uuid) -> Self {
-        if !tokens.needed() {
-            return Self(hmac::Key::new(hmac::HMAC_SHA256, own.as_bytes()));
-        }
-        // With their lengths, so that no two sets of tokens read alike.
-        let mut secret = Vec::new();
-        for token in tokens.all().map(|token| token.as_deref().unwrap_or_default()) {
-            secret.extend_from_slice(&token.len().to_be_bytes());
-            secret.extend_from_slice(token.as_bytes());
-        }
-        Self(hmac::Key::new(hmac::HMAC_SHA256, &secret))
+    /// The seal of those who have these tokens. Without tokens it is that of the process, which has `own` alone. Cookies of other
+    /// ports of a host come along: those of another `environment` have another name.
+    pub(super) fn of(tokens: &Tokens, own: Uuid, environment: &str) -> Self {
+        let of_strangers = key(b"outbox");
+        let (reads, operates) = if tokens.needed() {
+            let of = |token: &Option<Arc<str>>| token.as_ref().map(|token| key(token.as_bytes()));
+            (of(&tokens.read), of(&tokens.operate))
+        } else {
+            (None, Some(key(own.as_bytes())))
+        };
+        let tag = hmac::sign(&of_strangers, environment.as_bytes());
+        let name = format!("outbox_{}", BASE64.encode(&tag.as_ref()[..NAME_BYTES]));
+        Self { of_strangers, reads, operates, name }
     }
 
-    /// The name of the cookie. Cookies of other ports of a host come along: those of another outbox have another name.
-    fn cookie_name(&self) -> String {
-        let tag = hmac::sign(&self.0, b"name");
-        format!("outbox_{}", BASE64.encode(&tag.as_ref()[..NAME_BYTES]))
+    fn key(&self, role: Option<Role>) -> Option<&hmac::Key> {
+        match role {
+            None => Some(&self.of_strangers),
+            Some(Role::Read) => self.reads.as_ref(),
+            Some(Role::Operate) => self.operates.as_ref(),
+            Some(Role::Metrics) => None,
+        }
     }
 
-    /// Seals a session.
+    /// Seals a session. That of a role which nobody has is opened by nobody.
     pub(super) fn seal(&self, session: Session) -> Sealed {
         let content = BASE64.encode(serde_json::to_vec(&session).unwrap_or_default());
-        let tag = BASE64.encode(hmac::sign(&self.0, content.as_bytes()));
+        let key = self.key(session.role).unwrap_or(&self.of_strangers);
+        let tag = BASE64.encode(hmac::sign(key, content.as_bytes()));
         Sealed { session, text: format!("{content}.{tag}") }
     }
 
     /// The session in a request's cookies. None where there is none, it has ended, or somebody else has written it.
     pub(super) fn opened(&self, headers: &HeaderMap) -> Option<Sealed> {
-        let name = self.cookie_name();
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        pairs.find_map(|(its, text)| (its == name).then(|| self.open(text)).flatten())
+        pairs.find_map(|(its, text)| (its == self.name).then(|| self.open(text)).flatten())
     }
 
     fn open(&self, text: &str) -> Option<Sealed> {
         let (content, tag) = text.split_once('.')?;
-        hmac::verify(&self.0, content.as_bytes(), &BASE64.decode(tag).ok()?).ok()?;
         let session: Session = serde_json::from_slice(&BASE64.decode(content).ok()?).ok()?;
+        hmac::verify(self.key(session.role)?, content.as_bytes(), &BASE64.decode(tag).ok()?).ok()?;
         (session.ends > now()).then(|| Sealed { session, text: text.to_owned() })
     }
 
     /// The token that a form of this session carries. A page on the web cannot know it, and no message either.
     pub(super) fn form_token(&self, sealed: &Sealed) -> String {
-        BASE64.encode(hmac::sign(&self.0, &of_forms(sealed)))
+        let key = self.key(sealed.session.role).unwrap_or(&self.of_strangers);
+        BASE64.encode(hmac::sign(key, &of_forms(sealed)))
     }
 
     /// Whether `token` is that of a form of this session.
     pub(super) fn is_form_token(&self, sealed: &Sealed, token: &str) -> bool {
         let token = BASE64.decode(token).unwrap_or_default();
-        hmac::verify(&self.0, &of_forms(sealed), &token).is_ok()
+        self.key(sealed.session.role).is_some_and(|key| hmac::verify(key, &of_forms(sealed), &token).is_ok())
     }
 
     /// The header that gives a browser this session.
@@ -119,8 +140,7 @@ impl Seal {
 
     fn header(&self, value: &str, seconds: u64, over_tls: bool) -> Option<HeaderValue> {
         let secure = if over_tls { "; Secure" } else { "" };
-        let cookie =
-            format!("{}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}", self.cookie_name());
+        let cookie = format!("{}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}", self.name);
         HeaderValue::try_from(cookie).ok()
     }
 }
@@ -140,7 +160,7 @@ mod tests {
     }
 
     fn seal(tokens: &Tokens) -> Seal {
-        Seal::of(tokens, Uuid::new_v4())
+        Seal::of(tokens, Uuid::new_v4(), "default")
     }
 
     fn asking(seal: &Seal, sealed: &Sealed) -> HeaderMap {
@@ -161,9 +181,10 @@ mod tests {
     #[test]
     fn a_session_of_other_tokens_or_of_another_process_without_any_is_none() {
         let sealed_by = |seal: &Seal| asking(seal, &seal.seal(Session::new(Some(Role::Operate), "")));
-        for other in [tokens("ab", ""), tokens("", "ab"), tokens("a", "c"), Tokens::default()] {
+        for other in [tokens("ab", ""), tokens("b", "a"), Tokens::default()] {
             assert!(seal(&tokens("a", "b")).opened(&sealed_by(&seal(&other))).is_none(), "{other:?}");
         }
+        assert!(seal(&tokens("a", "b")).opened(&sealed_by(&seal(&tokens("a", "c")))).is_some(), "who operates goes on");
         let own = seal(&Tokens::default());
         assert!(own.opened(&sealed_by(&seal(&Tokens::default()))).is_none());
     }
@@ -178,6 +199,21 @@ mod tests {
         assert!(seal.open("").is_none() && seal.open(".").is_none() && seal.open("a.b").is_none());
         let ended = seal.seal(Session { ends: now(), ..Session::new(Some(Role::Read), "ada") });
         assert!(seal.open(&ended.text).is_none());
+    }
+
+    #[test]
+    fn whoever_knows_the_token_that_reads_makes_no_session_that_operates() {
+        let reads_only = Tokens { read: Some("b".into()), ..Tokens::default() };
+        for tokens in [tokens("a", "b"), reads_only] {
+            let seal = seal(&tokens);
+            for known in [key(b"b"), key(b"outbox")] {
+                let forger = Seal { operates: Some(known), ..Seal::of(&tokens, Uuid::new_v4(), "default") };
+                let forged = forger.seal(Session::new(Some(Role::Operate), ""));
+                assert!(seal.open(&forged.text).is_none() && !seal.is_form_token(&forged, &forger.form_token(&forged)));
+            }
+            let sealed = seal.seal(Session::new(Some(Role::Operate), ""));
+            assert_eq!(seal.open(&sealed.text).is_some(), tokens.operate.is_some());
+        }
     }
 
     #[test]
