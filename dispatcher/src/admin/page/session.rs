@@ -1,6 +1,5 @@
-//! Sessions: a cookie that says who may do what, and until when. It is sealed with the token by which the person signed in, so that
-//! every replica which has the same tokens knows it, and nothing of it is kept here. Where a token changes, who signed in by it does so
-//! anew.
+//! Sessions: a cookie that says who may do what, and until when. It is sealed with the token by which the person signed in. So every
+//! replica which has the same tokens knows it, and nothing of it is kept here. Where that token changes, its people sign in anew.
 //!
 //! Whoever sees a seal can try tokens on it. So a stranger sees none of a token, and whoever only reads sees none of `admin.token`.
 
