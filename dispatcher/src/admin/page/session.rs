@@ -206,9 +206,9 @@ mod tests {
         for tokens in [tokens("a", "b"), reads_only] {
             let seal = seal(&tokens);
             for known in [key(b"b"), key(b"outbox")] {
-                let forger = Seal { operates: Some(known), ..Seal::of(&tokens, Uuid::new_v4(), "default") };
-                let forged = forger.seal(Session::new(Some(Role::Operate), ""));
-                assert!(seal.open(&forged.text).is_none() && !seal.is_form_token(&forged, &forger.form_token(&forged)));
+                let reader = Seal { operates: Some(known), ..Seal::of(&tokens, Uuid::new_v4(), "default") };
+                let made = reader.seal(Session::new(Some(Role::Operate), ""));
+                assert!(seal.open(&made.text).is_none() && !seal.is_form_token(&made, &reader.form_token(&made)));
             }
             let sealed = seal.seal(Session::new(Some(Role::Operate), ""));
             assert_eq!(seal.open(&sealed.text).is_some(), tokens.operate.is_some());
