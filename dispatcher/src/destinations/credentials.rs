@@ -44,9 +44,9 @@ pub(super) enum Turn {
     Stay,
     /// The credential is refused: the channel waits, and the message waits for longer.
     Refused {
-        /// How long the channel waits.
+        /// The wait of the channel.
         bar: Duration,
-        /// How long the message waits.
+        /// The wait of the message, which is no shorter.
         wait: Duration,
     },
     /// The credential that was taken to be refused works.

@@ -85,7 +85,7 @@ impl Replicas {
         &self.0
     }
 
-    /// All of them.
+    /// All replicas that have a row.
     pub fn into_all(self) -> Vec<ReplicaStatus> {
         self.0
     }

@@ -15,7 +15,7 @@ const HIDDEN: &str = "\"hidden: admin.read_payloads = false\"";
 /// What a client may see of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sight {
-    /// All of them.
+    /// The whole message.
     Whole,
     /// No payloads, no headers, and nothing that may repeat them.
     Outside,

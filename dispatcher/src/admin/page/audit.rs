@@ -22,8 +22,7 @@ pub(super) async fn list(
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let above = filter(PATH, &asked, &fields(&asked));
-    let read = asked.filter().read::<AuditFilter>().and_then(|filter| Ok((filter, asked.after()?)));
-    let (filter, after) = match read {
+    let (filter, after) = match asked.of_list::<AuditFilter, _>() {
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Audit", above, &problem)),
     };

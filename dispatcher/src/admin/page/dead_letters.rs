@@ -26,8 +26,7 @@ pub(super) async fn list(
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let above = filter(PATH, &asked, &fields(&asked));
-    let read = asked.filter().read::<DeadLetterFilter>().and_then(|filter| Ok((filter, asked.after::<Cursor>()?)));
-    let (filter, after) = match read {
+    let (filter, after) = match asked.of_list::<DeadLetterFilter, Cursor>() {
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Dead letters", above, &problem)),
     };

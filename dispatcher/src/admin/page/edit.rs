@@ -21,7 +21,7 @@ use crate::admin::api::{Kind, Problem};
 use crate::edit::{differs, indented};
 use crate::text::is_deceiving;
 
-/// What the form holds.
+/// The fields of the form that edits a message.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Edit {

@@ -33,7 +33,7 @@ impl Fields {
         self.0.iter().find(|(its, _)| its == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether a box is ticked.
+    /// Whether the box of this name is ticked.
     pub(super) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
@@ -57,8 +57,20 @@ impl Fields {
         self.among(&OF_PAGE, false)
     }
 
-    /// Where the page before ended.
-    pub(super) fn after<C: std::str::FromStr<Err: std::fmt::Display>>(&self) -> Result<Option<C>, Problem> {
+    /// Reads the filter of a list, and where its page before ended.
+    ///
+    /// # Errors
+    /// As for [`Self::read`]; or no page of a list ends there.
+    pub(super) fn of_list<F, C>(&self) -> Result<(F, Option<C>), Problem>
+    where
+        F: DeserializeOwned,
+        C: std::str::FromStr<Err: std::fmt::Display>,
+    {
+        Ok((self.filter().read()?, self.after()?))
+    }
+
+    /// The cursor at which the page before ended.
+    fn after<C: std::str::FromStr<Err: std::fmt::Display>>(&self) -> Result<Option<C>, Problem> {
         crate::admin::api::Page { after: self.get("after").map(str::to_owned), limit: None }.cursor()
     }
 

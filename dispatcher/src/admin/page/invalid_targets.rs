@@ -27,8 +27,7 @@ pub(super) async fn list(
         p.lead { "Messages to these targets become dead letters without an attempt, until the target is forgotten." }
         (filter(PATH, &asked, &fields(&asked)))
     };
-    let read = asked.filter().read::<InvalidTargetFilter>().and_then(|filter| Ok((filter, asked.after()?)));
-    let (filter, after) = match read {
+    let (filter, after) = match asked.of_list::<InvalidTargetFilter, _>() {
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Invalid targets", above, &problem)),
     };

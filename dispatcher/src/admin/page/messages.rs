@@ -27,8 +27,7 @@ pub(super) async fn list(
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let above = filter(PATH, &asked, &fields(&asked));
-    let read = asked.filter().read::<MessageFilter>().and_then(|filter| Ok((filter, asked.after::<i64>()?)));
-    let (filter, after) = match read {
+    let (filter, after) = match asked.of_list::<MessageFilter, i64>() {
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Messages", above, &problem)),
     };

@@ -13,7 +13,7 @@ use crate::text::{grouped, in_one_line, relative, span, to_the_second};
 /// The most messages that are named where many were left as they are.
 const NAMED: usize = 20;
 
-/// How a state looks.
+/// The colour of a state: what it means for an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Good,

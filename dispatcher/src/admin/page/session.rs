@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::admin::listener::{Role, Tokens};
 
-/// How long a session lasts.
+/// The length of a session, from signing in to its end.
 pub(super) const LASTS: Duration = Duration::from_hours(12);
 
 /// The length of the part of a seal that names the cookie.
@@ -53,7 +53,7 @@ pub(super) struct Sealed {
     text: String,
 }
 
-/// What seals sessions.
+/// The keys that seal sessions, and the name of the cookie that holds one.
 pub(super) struct Seal {
     /// The key of those who have not signed in. Everybody may know it: their sessions give no right.
     of_strangers: hmac::Key,
