@@ -86,6 +86,7 @@ impl Pruner {
     pub(crate) fn begin(self: &Arc<Self>, term: &Arc<Term>) {
         let (pruner, term) = (self.clone(), term.clone());
         tokio::spawn(async move {
+            term.first_claim().await;
             let mut walk = tokio::select! {
                 walk = pruner.walk.lock() => walk,
                 () = term.ended() => return,

@@ -110,7 +110,7 @@ async fn dispatch(
     } else {
         open(&config, &wire, listener, metrics.clone(), &shutdown).await?
     };
-    let Some(Opened { database, asked, outbox, lease }) = opened else {
+    let Some(Opened { database, store, asked, outbox, lease }) = opened else {
         tracing::info!("run.stopped");
         return Ok((metrics, ExitCode::SUCCESS));
     };
@@ -124,7 +124,7 @@ async fn dispatch(
     tokio::spawn(session::warn_of_missing_rights_of_the_lease(lease.clone()));
     let hints = wiring::hints(&config, &outbox_id)?;
     let channels = wiring::channels(&config, listening_on)?;
-    let store = Arc::new(StoreHealth::new(database.store()));
+    let store = Arc::new(StoreHealth::new(store));
     let fleet = Arc::new(Fleet::default());
     let configured = InForce::new(Configured::of(&config));
     let runs_by = InForce::new(Configured::runs_by(&config, &config));

@@ -10,7 +10,7 @@ use clap::Args;
 use outbox_adapters::Lease;
 use outbox_schema::desk::Author;
 use outbox_schema::migrate::{Meta, SchemaState};
-use outbox_schema::{ByHand, DEFAULT_ENVIRONMENT, Database, Desk, DeskError, MessageId};
+use outbox_schema::{ByHand, DEFAULT_ENVIRONMENT, Database, Desk, DeskError, MessageId, Store};
 use uuid::Uuid;
 
 use crate::client::Replica;
@@ -185,12 +185,12 @@ pub(super) async fn warn_of_missing_rights_of_the_lease(lease: Arc<dyn Lease>) {
 
 /// Tries the poller's statements before the poller sends anything. A fleet that sends and cannot mark would send each
 /// message again. An error that may pass is only logged, so that a replica can start beside a database that is failing
-/// over.
-pub(super) async fn require_work(database: &Database) -> anyhow::Result<()> {
-    match database.trial().await {
+/// over. Gives the outbox for a poller.
+pub(super) async fn require_work(database: &Database) -> anyhow::Result<Arc<dyn Store>> {
+    match database.tried_store().await {
         Err(error) if error.may_pass() => {
             tracing::warn!(error = %error, "run.trial_failed: the replica starts all the same, since this may pass");
-            Ok(())
+            Ok(database.store())
         }
         outcome => Ok(outcome?),
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use outbox_adapters::Lease;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::wiring;
-use outbox_schema::{ConnectError, Database, Meta, SchemaError};
+use outbox_schema::{ConnectError, Database, Meta, SchemaError, Store};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -30,6 +30,8 @@ pub(super) const FIRST: &str = "database: the replica has just been started, and
 pub(super) struct Opened {
     /// The connections of the loop, and of what runs beside it on its thread.
     pub(super) database: Database,
+    /// The outbox of that database for the poller.
+    pub(super) store: Arc<dyn Store>,
     /// The connections of the listener, on the threads of the attempts.
     pub(super) asked: Database,
     pub(super) outbox: Meta,
@@ -82,13 +84,13 @@ pub(super) async fn try_once(config: &Config, connections: Connections, wire: &H
     let database = wiring::database_or_new_file(config, connections.of_the_loop).await?;
     let outbox = session::require_or_create(config, &database).await?;
     session::warn_of_missing_rights(&database).await;
-    session::require_work(&database).await?;
+    let store = session::require_work(&database).await?;
     let settings = config.clone();
     // A connection belongs to the threads that made it.
     let asked = wire.spawn(async move { wiring::database(&settings, connections.of_the_listener).await });
     let asked = asked.await??;
     let lease = wiring::lease(config, &outbox.outbox_id.to_string()).await?;
-    Ok(Opened { database, asked, outbox, lease })
+    Ok(Opened { database, store, asked, outbox, lease })
 }
 
 fn may_pass(error: &anyhow::Error) -> bool {

@@ -45,7 +45,10 @@ impl Keeper {
     pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
         self.destinations.take_over(&term.opened.destinations);
         let (keeper, term) = (self.clone(), term.clone());
-        tokio::spawn(async move { keeper.keep(&term).await });
+        tokio::spawn(async move {
+            term.first_claim().await;
+            keeper.keep(&term).await;
+        });
     }
 
     async fn keep(&self, term: &Term) {

@@ -91,7 +91,11 @@ impl Presence {
                     () = tokio::time::sleep(GATHERED) => {}
                 },
                 Ok(()) = self.terms.changed() => {
-                    began = self.terms.borrow_and_update().as_ref().map(|term| term.id.clone());
+                    let term = self.terms.borrow_and_update().clone();
+                    if let Some(term) = &term {
+                        term.first_claim().await;
+                    }
+                    began = term.map(|term| term.id.clone());
                 }
             }
         }

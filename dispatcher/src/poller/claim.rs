@@ -303,13 +303,17 @@ impl Intake {
                     self.destinations.introduce(&mut admission, claimed.asked);
                     continue;
                 }
-                Ok(claimed) => return Some((claim, claimed)),
+                Ok(claimed) => {
+                    term.claim_answered();
+                    return Some((claim, claimed));
+                }
                 Err(StoreError::Fenced { .. }) => {
                     term.end(TermEnd::Fenced);
                     return None;
                 }
                 Err(error @ (StoreError::Unavailable { .. } | StoreError::Refused { .. })) => error,
             };
+            term.claim_answered();
             tracing::error!(epoch = %term.id.epoch, %error, "claim.failed");
             // Without turns a claim is simpler, and takes less time.
             turns = None;

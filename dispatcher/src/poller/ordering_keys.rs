@@ -60,7 +60,10 @@ impl OrderingKeys {
     /// Divides them now and then, in a task of its own, while `term` lasts.
     pub fn begin(&self, term: &Arc<Term>) {
         let (divider, term) = (self.divider.clone(), term.clone());
-        tokio::spawn(async move { divider.keep_divided(&term).await });
+        tokio::spawn(async move {
+            term.first_claim().await;
+            divider.keep_divided(&term).await;
+        });
     }
 
     /// The present division.

@@ -46,6 +46,7 @@ impl Settling {
         self.in_flight.set_unsettled(term.id.epoch, &term.opened.unsettled);
         let (settling, term) = (self.clone(), term.clone());
         tokio::spawn(async move {
+            term.first_claim().await;
             tokio::select! {
                 () = settling.settle(&term) => {}
                 () = term.ended() => {}

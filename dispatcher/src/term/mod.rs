@@ -9,6 +9,7 @@ pub mod watchdog;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use outbox_adapters::Permit;
 use outbox_schema::store::{OpenedTerm, TermCounts};
@@ -18,6 +19,9 @@ use tokio_util::sync::CancellationToken;
 use self::clock::{Clock, Moment};
 use self::gate::Gate;
 use self::tally::{Counts, Tally};
+
+/// How long what runs beside the polls waits for the first claim, at most.
+const HEAD_START: Duration = Duration::from_secs(1);
 
 /// One unbroken leadership of one shard by this process.
 #[derive(Debug)]
@@ -29,6 +33,7 @@ pub struct Term {
     /// What the database returned when the term began.
     pub opened: OpenedTerm,
     ended: CancellationToken,
+    first_claim: CancellationToken,
     why: OnceLock<TermEnd>,
     signs_of_life: AtomicU64,
     claimed: AtomicU64,
@@ -50,6 +55,7 @@ impl Term {
             opened,
             signs_of_life: AtomicU64::new(0),
             ended: CancellationToken::new(),
+            first_claim: CancellationToken::new(),
             why: OnceLock::new(),
             claimed: AtomicU64::new(0),
             tally: Tally::default(),
@@ -66,12 +72,24 @@ impl Term {
                 "term.ended"
             );
         }
+        self.first_claim.cancel();
         self.ended.cancel();
     }
 
     /// Completes when the term has ended.
     pub async fn ended(&self) {
         self.ended.cancelled().await;
+    }
+
+    /// Notes that the database has answered a claim.
+    pub fn claim_answered(&self) {
+        self.first_claim.cancel();
+    }
+
+    /// Completes once the first claim has been answered, or the term has ended. What runs beside the polls waits for that: a
+    /// hand-over lasts until the next poller sends, and on a small machine all that begins with a term would take its time.
+    pub async fn first_claim(&self) {
+        let _ = tokio::time::timeout(HEAD_START, self.first_claim.cancelled()).await;
     }
 
     /// Why the term ended, once it has.
@@ -115,5 +133,41 @@ impl Term {
 impl Permit for Term {
     fn holds(&self) -> bool {
         self.gate.is_open()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use outbox_schema::Epoch;
+
+    use super::*;
+    use crate::fixtures::SteppedClock;
+
+    fn begun() -> Arc<Term> {
+        let clock = SteppedClock::new();
+        let opened = OpenedTerm { epoch: Epoch(1), unsettled: Vec::new(), destinations: Vec::new() };
+        let until = clock.now().after(Duration::from_mins(1));
+        Term::begin(Shard(0), Holder::new("a", "1"), opened, clock, until)
+    }
+
+    /// How long what runs beside the polls of `term` waits.
+    async fn waits(term: &Term) -> Duration {
+        let began = tokio::time::Instant::now();
+        term.first_claim().await;
+        began.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_runs_beside_the_polls_waits_for_the_first_claim_and_no_longer_than_its_head_start() {
+        assert_eq!(waits(&begun()).await, HEAD_START, "a claim that is not answered");
+        for answer in [Term::claim_answered, |term: &Term| term.end(TermEnd::Shutdown)] {
+            let term = begun();
+            let after = Duration::from_millis(30);
+            let answering = async {
+                tokio::time::sleep(after).await;
+                answer(&term);
+            };
+            assert_eq!(tokio::join!(waits(&term), answering).0, after);
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! one transaction that is rolled back. It finds a server that does not take a statement, or a role that lacks a right,
 //! before anything is sent. The two messages have ids of their own, below zero.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::database::Database;
@@ -15,7 +16,7 @@ use crate::store::sqlite::SqliteStore;
 use crate::store::wire::ids_as_json;
 use crate::{
     AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, InDoubtPolicy, KeyStretch, Mark,
-    Message, OnDeadOrdered, Outcome, Shard, Strangers, TermId, Turns, Verdict, WalkStart,
+    Message, OnDeadOrdered, Outcome, Shard, Store, Strangers, TermId, Turns, Verdict, WalkStart,
 };
 
 pub(crate) const ENQUEUE: &str = "enqueue a message";
@@ -73,11 +74,31 @@ impl Database {
     /// # Errors
     /// What the server, or the rights of the role, did not allow, and in which words.
     pub async fn trial(&self) -> Result<(), TrialError> {
-        match self {
-            Self::Postgres(pool) => PostgresStore::new(pool.clone()).trial().await,
-            Self::MySql(pool) => MySqlStore::new(pool.clone()).trial().await,
-            Self::Sqlite(pool) => SqliteStore::new(pool.clone()).trial().await,
-        }
+        self.tried_store().await.map(drop)
+    }
+
+    /// The outbox for a poller, after such a trial.
+    ///
+    /// # Errors
+    /// As of [`Self::trial`].
+    pub async fn tried_store(&self) -> Result<Arc<dyn Store>, TrialError> {
+        Ok(match self {
+            Self::Postgres(pool) => {
+                let store = PostgresStore::new(pool.clone());
+                store.trial().await?;
+                Arc::new(store)
+            }
+            Self::MySql(pool) => {
+                let store = MySqlStore::new(pool.clone());
+                store.trial().await?;
+                Arc::new(store)
+            }
+            Self::Sqlite(pool) => {
+                let store = SqliteStore::new(pool.clone());
+                store.trial().await?;
+                Arc::new(store)
+            }
+        })
     }
 }
 
@@ -91,6 +112,9 @@ pub(crate) struct Probe {
 
 impl Probe {
     pub(crate) const SHARD: Shard = Shard(-1);
+
+    /// The targets of the two messages: each is a tenant of its own, so that they take turns. Nobody dials them.
+    pub(crate) const TARGETS: [&str; 2] = ["https://nowhere.invalid", "https://elsewhere.invalid"];
 
     pub(crate) fn new() -> Self {
         let channel = ChannelTerms {
@@ -107,8 +131,8 @@ impl Probe {
         Self { holders: ["1", "2"].map(|nonce| Holder::new("outbox-trial", nonce)), channels: [channel] }
     }
 
-    pub(crate) fn term(&self, epoch: i64, holder: usize) -> TermId {
-        TermId { shard: Self::SHARD, epoch: Epoch(epoch), holder: self.holders[holder].clone() }
+    pub(crate) fn term(&self, epoch: Epoch, holder: usize) -> TermId {
+        TermId { shard: Self::SHARD, epoch, holder: self.holders[holder].clone() }
     }
 
     /// A request for one message, with no settling time to wait for.

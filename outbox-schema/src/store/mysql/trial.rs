@@ -9,7 +9,7 @@ use crate::store::settle::decide;
 use crate::store::steps::MarkGroup;
 use crate::store::term::mint;
 use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
-use crate::{ClaimId, ClaimRequest, Claimed, Holder, StoreError, TermId};
+use crate::{ClaimId, ClaimRequest, Claimed, Epoch, Holder, StoreError, TermId};
 
 impl MySqlStore {
     pub(crate) async fn trial(&self) -> Result<(), TrialError> {
@@ -23,11 +23,11 @@ impl MySqlStore {
 
 async fn life(step: &mut Step) -> Result<(), TrialError> {
     let probe = Probe::new();
-    for _ in 0..2 {
-        let inserted = sqlx::query(query!("mysql/poller/trial")).execute(&mut **step).await;
+    for target in Probe::TARGETS {
+        let inserted = sqlx::query(query!("mysql/poller/trial")).bind(target).execute(&mut **step).await;
         tried(ENQUEUE, inserted.map_err(|error| failed("inserting a message", error)))?;
     }
-    let first = probe.term(tried(TERM, begin(step, &probe.holders[0]).await)?, 0);
+    let first = probe.term(Epoch(tried(TERM, begin(step, &probe.holders[0]).await)?), 0);
     let claimed = ClaimId::mint();
     let delivered = tried(CLAIM, claim(step, &first, &probe.request(claimed)).await)?;
     let marks = Probe::deliveries(&first, claimed, &delivered)?;

@@ -48,15 +48,50 @@ impl PostgresStore {
 }
 
 const BEGINNING: &str = "beginning a term";
+const ENDING: &str = "ending a term";
 
-/// Mints the next epoch. The function also freezes the claims that earlier terms left.
-async fn mint(connection: &mut PgConnection, shard: Shard, holder: &Holder) -> Result<i64, StoreError> {
-    sqlx::query_scalar(query!("postgres/poller/begin_term"))
+/// Mints the next epoch, and reads what a term must know. The function also freezes the claims that earlier terms left.
+async fn begun(connection: &mut PgConnection, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
+    let epoch: i64 = sqlx::query_scalar(query!("postgres/poller/begin_term"))
         .bind(shard.0)
         .bind(holder.as_str())
-        .fetch_one(connection)
+        .fetch_one(&mut *connection)
         .await
-        .map_err(|error| failed(BEGINNING, error))
+        .map_err(|error| failed(BEGINNING, error))?;
+    let destinations: Vec<DestinationRow> = sqlx::query_as(query!("postgres/poller/destinations_known"))
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(|error| failed(BEGINNING, error))?;
+    let (unsettled, _) = unsettled(connection, shard).await?;
+    Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, destinations: destinations.into_iter().map(Into::into).collect() })
+}
+
+/// Records that the gate of a term is closed, and how the term ended.
+async fn ended(
+    connection: &mut PgConnection,
+    term: &TermId,
+    end: TermEnd,
+    counts: TermCounts,
+) -> Result<(), StoreError> {
+    sqlx::query(query!("postgres/poller/close_gate"))
+        .bind(term.shard.0)
+        .bind(term.epoch.0)
+        .bind(term.holder.as_str())
+        .execute(&mut *connection)
+        .await
+        .map_err(|error| failed(ENDING, error))?;
+    sqlx::query(query!("postgres/poller/end_term"))
+        .bind(term.shard.0)
+        .bind(term.epoch.0)
+        .bind(term.holder.as_str())
+        .bind(end.as_str())
+        .bind(counts.claimed.cast_signed())
+        .bind(counts.delivered.cast_signed())
+        .bind(counts.failed.cast_signed())
+        .execute(connection)
+        .await
+        .map(drop)
+        .map_err(|error| failed(ENDING, error))
 }
 
 /// Decides the rows of claims whose settling time is over.
@@ -162,43 +197,15 @@ async fn claimed(
 #[async_trait]
 impl Store for PostgresStore {
     async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
-        let doing = BEGINNING;
-        let mut connection = self.of_the_loop.take().await.map_err(|error| failed(doing, error))?;
-        let epoch = mint(&mut connection, shard, holder).await?;
-        let destinations: Vec<DestinationRow> = sqlx::query_as(query!("postgres/poller/destinations_known"))
-            .fetch_all(&mut connection)
-            .await
-            .map_err(|error| failed(doing, error))?;
-        let (unsettled, _) = unsettled(&mut connection, shard).await?;
+        let mut connection = self.of_the_loop.take().await.map_err(|error| failed(BEGINNING, error))?;
+        let term = begun(&mut connection, shard, holder).await?;
         self.of_the_loop.keep(connection);
-        Ok(OpenedTerm {
-            epoch: Epoch(epoch),
-            unsettled,
-            destinations: destinations.into_iter().map(Into::into).collect(),
-        })
+        Ok(term)
     }
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
-        let doing = "ending a term";
-        let mut connection = self.of_the_loop.take().await.map_err(|error| failed(doing, error))?;
-        sqlx::query(query!("postgres/poller/close_gate"))
-            .bind(term.shard.0)
-            .bind(term.epoch.0)
-            .bind(term.holder.as_str())
-            .execute(&mut connection)
-            .await
-            .map_err(|error| failed(doing, error))?;
-        sqlx::query(query!("postgres/poller/end_term"))
-            .bind(term.shard.0)
-            .bind(term.epoch.0)
-            .bind(term.holder.as_str())
-            .bind(end.as_str())
-            .bind(counts.claimed.cast_signed())
-            .bind(counts.delivered.cast_signed())
-            .bind(counts.failed.cast_signed())
-            .execute(&mut connection)
-            .await
-            .map_err(|error| failed(doing, error))?;
+        let mut connection = self.of_the_loop.take().await.map_err(|error| failed(ENDING, error))?;
+        ended(&mut connection, term, end, counts).await?;
         self.of_the_loop.keep(connection);
         Ok(())
     }

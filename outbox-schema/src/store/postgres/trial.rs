@@ -1,39 +1,48 @@
 //! The trial of a poller's work on PostgreSQL.
 
-use sqlx::PgConnection;
+use sqlx::{Executor, PgConnection};
 
 use super::errors::{failed, fenced};
 use super::mark::mark_in_trial;
-use super::{PostgresStore, claimed, mint, settled};
-use crate::session::Session;
+use super::{PostgresStore, begun, claimed, ended, settled};
 use crate::sql::AnyConnection;
+use crate::store::TermCounts;
 use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
-use crate::{ClaimId, ClaimRequest, Claimed, StoreError, TermId};
+use crate::{ClaimId, ClaimRequest, Claimed, StoreError, TermEnd, TermId};
+
+const BEGINNING: &str = "beginning";
 
 impl PostgresStore {
+    /// Makes the trial on the connection of the loop, where it also spares the first term: the server has then planned what the loop
+    /// will ask.
     pub(crate) async fn trial(&self) -> Result<(), TrialError> {
-        let begun = Session::begin(&self.pool, "BEGIN ISOLATION LEVEL READ COMMITTED").await;
-        let mut transaction = tried(ENQUEUE, begun.map_err(|error| failed("beginning", error)))?;
-        let outcome = life(&mut transaction).await;
+        let connection = self.of_the_loop.take().await.map_err(|error| failed(BEGINNING, error));
+        let mut connection = tried(ENQUEUE, connection)?;
+        let begun = connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED").await;
+        tried(ENQUEUE, begun.map_err(|error| failed(BEGINNING, error)))?;
+        let outcome = life(&mut connection).await;
         // What cannot be rolled back was not made: the connection is closed with its transaction.
-        let _ = transaction.roll_back().await;
+        if connection.execute("ROLLBACK").await.is_ok() {
+            self.of_the_loop.keep(connection);
+        }
         outcome
     }
 }
 
 async fn life(connection: &mut PgConnection) -> Result<(), TrialError> {
     let probe = Probe::new();
-    for _ in 0..2 {
-        let inserted = sqlx::query(query!("postgres/poller/trial")).execute(&mut *connection).await;
+    for target in Probe::TARGETS {
+        let inserted = sqlx::query(query!("postgres/poller/trial")).bind(target).execute(&mut *connection).await;
         tried(ENQUEUE, inserted.map_err(|error| failed("inserting a message", error)))?;
     }
-    let first = probe.term(tried(TERM, mint(connection, Probe::SHARD, &probe.holders[0]).await)?, 0);
+    let first = probe.term(tried(TERM, begun(connection, Probe::SHARD, &probe.holders[0]).await)?.epoch, 0);
     let claimed = ClaimId::mint();
     let delivered = tried(CLAIM, claim(connection, &first, &probe.request(claimed)).await)?;
     let marks = Probe::deliveries(&first, claimed, &delivered)?;
     tried(MARK, mark_in_trial(connection, &marks).await)?;
     tried(CLAIM, claim(connection, &first, &probe.request(ClaimId::mint())).await)?;
-    let second = probe.term(tried(TERM, mint(connection, Probe::SHARD, &probe.holders[1]).await)?, 1);
+    tried(TERM, ended(connection, &first, TermEnd::Shutdown, TermCounts::default()).await)?;
+    let second = probe.term(tried(TERM, begun(connection, Probe::SHARD, &probe.holders[1]).await)?.epoch, 1);
     tried(SETTLE, settled(&mut *connection, &second, &probe.channels).await)?;
     prune(AnyConnection::Postgres(connection), &marks).await
 }

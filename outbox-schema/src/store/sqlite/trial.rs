@@ -11,7 +11,7 @@ use crate::store::settle::decide;
 use crate::store::steps::MarkGroup;
 use crate::store::term::mint;
 use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
-use crate::{ClaimId, ClaimRequest, Claimed, Holder, StoreError, TermId};
+use crate::{ClaimId, ClaimRequest, Claimed, Epoch, Holder, StoreError, TermId};
 
 impl SqliteStore {
     pub(crate) async fn trial(&self) -> Result<(), TrialError> {
@@ -25,11 +25,11 @@ impl SqliteStore {
 
 async fn life(tx: &mut SqliteTransaction<'static>) -> Result<(), TrialError> {
     let probe = Probe::new();
-    for _ in 0..2 {
-        let inserted = sqlx::query(query!("sqlite/poller/trial")).execute(&mut **tx).await;
+    for target in Probe::TARGETS {
+        let inserted = sqlx::query(query!("sqlite/poller/trial")).bind(target).execute(&mut **tx).await;
         tried(ENQUEUE, inserted.map_err(|error| failed("inserting a message", error)))?;
     }
-    let first = probe.term(tried(TERM, begin(tx, &probe.holders[0]).await)?, 0);
+    let first = probe.term(Epoch(tried(TERM, begin(tx, &probe.holders[0]).await)?), 0);
     let claimed = ClaimId::mint();
     let delivered = tried(CLAIM, claim(tx, &first, &probe.request(claimed)).await)?;
     let marks = Probe::deliveries(&first, claimed, &delivered)?;
