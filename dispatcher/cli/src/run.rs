@@ -150,8 +150,9 @@ async fn dispatch(
     });
     let handle = dispatcher.handle();
     let _ = at_work.set(handle.clone());
-    let replica = Health::new(&asked, store.clone(), lease.clone(), handle.marking(), fleet.clone(), &config);
-    let replica = Arc::new(replica.judging_by(configured.clone()));
+    let (marking, judged_by) = (handle.marking(), configured.clone());
+    let replica = Health::new(&asked, store.clone(), lease.clone(), marking, fleet.clone(), &config, judged_by);
+    let replica = Arc::new(replica);
     let office = Office {
         database: asked.clone(),
         lease: lease.clone(),

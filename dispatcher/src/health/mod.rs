@@ -73,7 +73,7 @@ impl VitalsSource for DeskVitals {
 }
 
 impl Health {
-    /// The health of a replica with these settings.
+    /// The health of a replica with these settings. A reload replaces those in `configured`.
     pub fn new(
         database: &Database,
         store: Arc<StoreHealth>,
@@ -81,8 +81,8 @@ impl Health {
         marking: Arc<Marking>,
         fleet: Arc<Fleet>,
         config: &Config,
+        configured: InForce<Configured>,
     ) -> Self {
-        let configured = InForce::new(Configured::of(config));
         let ttl = config.lease.ttl;
         Self {
             vitals: Arc::new(VitalsCache::new(Arc::new(DeskVitals { desk: database.desk(), configured }))),
@@ -96,13 +96,6 @@ impl Health {
             locks: Cached::new(LOCKS_FRESH),
             logged: Mutex::default(),
         }
-    }
-
-    /// The same, by settings that a reload replaces.
-    #[must_use]
-    pub fn judging_by(self, configured: InForce<Configured>) -> Self {
-        let asked = DeskVitals { desk: self.database.desk(), configured };
-        Self { vitals: Arc::new(VitalsCache::new(Arc::new(asked))), ..self }
     }
 
     /// The error, and the database's own words where it refuses connections.
