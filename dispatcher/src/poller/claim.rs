@@ -193,7 +193,8 @@ impl Intake {
         let (claim, claimed) = self.claim(term, &channels, room, from, keys, admission).await?;
         self.metrics.polled(began.elapsed());
         let limited = claimed.messages.is_empty() && self.destinations.limits_claims();
-        self.turns.learn(&claimed, limited, self.destinations.answering(&claimed.messages).as_deref());
+        let answering = self.destinations.answering(&claimed.messages);
+        self.turns.learn(&claimed, limited, answering.as_deref(), began.elapsed());
         self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
         let in_the_way = !claimed.deferred.is_empty();
         if in_the_way {

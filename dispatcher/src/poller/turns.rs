@@ -5,8 +5,10 @@
 //! are looked at in each: however many others write for receivers that are not there, they wait for none of them.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use outbox_schema::{Claimed, Message, Tenant, Turns};
+use tokio::time::Instant;
 
 /// How many tenants of each channel a claim looks at. Where some destination has answered, a claim that brought nothing for such a
 /// one is followed by one that looks at more: tens of thousands of tenants may wait for receivers that are not there.
@@ -14,6 +16,9 @@ const TENANTS: u32 = 256;
 
 /// The most tenants that a claim looks at.
 const MOST_TENANTS: u32 = 4096;
+
+/// After a claim that looked at more tenants, claims look at fewer for this many times as long: they bring what there is sooner.
+const RESTS: u32 = 3;
 
 /// The most tenants that are remembered as served lately.
 const MOST_SERVED: usize = 128;
@@ -27,14 +32,25 @@ pub struct TurnTaking {
     /// Whether more is due than the last claim took.
     backlog: bool,
     from: u64,
+    /// How many tenants the next claim looks at.
     tenants: u32,
+    /// How many the next claim that looks at more will look at, and when there may be one.
+    more: u32,
+    rests_until: Instant,
     /// The tenants to whom something was sent lately. Those last claimed come first.
     served: Vec<Tenant>,
 }
 
 impl Default for TurnTaking {
     fn default() -> Self {
-        Self { backlog: true, from: STEP, tenants: TENANTS, served: Vec::new() }
+        Self {
+            backlog: true,
+            from: STEP,
+            tenants: TENANTS,
+            more: TENANTS,
+            rests_until: Instant::now(),
+            served: Vec::new(),
+        }
     }
 }
 
@@ -44,15 +60,20 @@ impl TurnTaking {
         self.backlog.then_some(Turns { from: self.from, tenants: self.tenants, served: &self.served })
     }
 
-    /// Learns from a claim. `limited` says, where the claim brought nothing, whether some destination has what it may have in
+    /// Learns from a claim that took so long. `limited` says, where the claim brought nothing, whether some destination has what it may have in
     /// flight. `answering` are the messages for destinations that have answered, where there is such a destination. Where there is
     /// none, to look at more tenants would be in vain: no more strangers could be tried.
-    pub fn learn(&mut self, claimed: &Claimed, limited: bool, answering: Option<&[&Message]>) {
+    pub fn learn(&mut self, claimed: &Claimed, limited: bool, answering: Option<&[&Message]>, took: Duration) {
         let brought = !claimed.messages.is_empty();
         self.backlog = if brought { !claimed.took_all } else { limited };
         self.from = (self.from + STEP) & Turns::LAST;
         let missed = answering.is_some_and(<[_]>::is_empty);
-        self.tenants = if missed { (self.tenants * 2).min(MOST_TENANTS) } else { TENANTS };
+        let now = Instant::now();
+        if self.tenants > TENANTS {
+            self.rests_until = now + took * RESTS;
+        }
+        self.more = if missed { (self.more * 2).min(MOST_TENANTS) } else { TENANTS };
+        self.tenants = if now < self.rests_until { TENANTS } else { self.more };
         self.served(answering.unwrap_or_default());
     }
 
@@ -83,15 +104,15 @@ mod tests {
     #[test]
     fn tenants_take_turns_only_while_claims_leave_something() {
         let mut turns = TurnTaking::default();
-        turns.learn(&claimed(3, true), false, Some(&[&message(1)]));
+        turns.learn(&claimed(3, true), false, Some(&[&message(1)]), Duration::ZERO);
         assert_eq!(turns.next(), None);
-        turns.learn(&claimed(3, false), false, Some(&[&message(1)]));
+        turns.learn(&claimed(3, false), false, Some(&[&message(1)]), Duration::ZERO);
         assert!(turns.next().is_some());
-        turns.learn(&claimed(0, true), true, Some(&[&message(1)]));
+        turns.learn(&claimed(0, true), true, Some(&[&message(1)]), Duration::ZERO);
         assert!(turns.next().is_some(), "what is left has no room");
-        turns.learn(&claimed(0, true), false, Some(&[&message(1)]));
+        turns.learn(&claimed(0, true), false, Some(&[&message(1)]), Duration::ZERO);
         assert_eq!(turns.next(), None);
-        turns.learn(&claimed(0, true), true, Some(&[]));
+        turns.learn(&claimed(0, true), true, Some(&[]), Duration::ZERO);
         assert!(turns.next().is_some(), "what came since has no room");
     }
 
@@ -101,10 +122,22 @@ mod tests {
         let mut looked_at = Vec::new();
         let good = message(1);
         for answering in [Some(&[][..]), Some(&[]), Some(&[&good]), Some(&[]), None] {
-            turns.learn(&claimed(3, false), false, answering);
+            turns.learn(&claimed(3, false), false, answering, Duration::ZERO);
             looked_at.extend(turns.next().map(|turns| turns.tenants / TENANTS));
         }
         assert_eq!(looked_at, [2, 4, 1, 2, 1], "none has answered in the end");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_that_looked_at_more_tenants_and_took_long_is_followed_by_claims_that_look_at_fewer() {
+        let (mut turns, took) = (TurnTaking::default(), Duration::from_millis(500));
+        let mut looked_at = Vec::new();
+        for _ in 0..9 {
+            turns.learn(&claimed(3, false), false, Some(&[]), took);
+            looked_at.extend(turns.next().map(|turns| turns.tenants / TENANTS));
+            tokio::time::advance(took).await;
+        }
+        assert_eq!(looked_at, [2, 1, 1, 1, 16, 1, 1, 1, 16]);
     }
 
     #[test]
@@ -113,14 +146,14 @@ mod tests {
         let mut turns = TurnTaking::default();
         for tenants in [[1, 2], [3, 2]] {
             let messages = tenants.map(of);
-            turns.learn(&claimed(2, false), false, Some(&messages.each_ref()));
+            turns.learn(&claimed(2, false), false, Some(&messages.each_ref()), Duration::ZERO);
         }
         let served = |turns: &TurnTaking| -> Vec<String> {
             turns.next().expect("there is a backlog").served.iter().map(|tenant| tenant.name.clone()).collect()
         };
         assert_eq!(served(&turns), ["3", "2", "1"]);
         let many: Vec<_> = (100..100 + MOST_SERVED).map(of).collect();
-        turns.learn(&claimed(2, false), false, Some(&many.iter().collect::<Vec<_>>()));
+        turns.learn(&claimed(2, false), false, Some(&many.iter().collect::<Vec<_>>()), Duration::ZERO);
         assert_eq!(served(&turns).len(), MOST_SERVED);
         assert_eq!(served(&turns)[0], "100");
     }
@@ -132,7 +165,7 @@ mod tests {
         let mut met = std::collections::HashSet::new();
         for _ in 0..2 * PARTS {
             met.extend(turns.next().map(|turns| turns.from * PARTS / (Turns::LAST + 1)));
-            turns.learn(&claimed(1, false), false, Some(&[&message(1)]));
+            turns.learn(&claimed(1, false), false, Some(&[&message(1)]), Duration::ZERO);
         }
         assert_eq!(met.len() as u64, PARTS);
     }
