@@ -7,6 +7,7 @@ use outbox_schema::{Desk, Dialect};
 use serde_json::{Value, json};
 
 use crate::outboxes::{self, Outbox};
+use crate::page::words;
 use crate::program::{HTTP, Program};
 
 /// A channel that halts at dead letters, beside one that goes on.
@@ -146,6 +147,14 @@ async fn a_replica_lists_and_counts_halted_keys_and_others_judge_by_its_settings
         assert!(code == 200 && keys.contains("\"dead_letter\":1"), "{keys}");
         for refused in ["", "?halted=false", "?halted=true&after=x", "?halted=true&limit=0"] {
             assert_eq!(get(&format!("/api/v1/ordering-keys{refused}")).await.0, 400, "{refused}");
+        }
+        for (path, says) in [
+            ("/", "Halted keysChannel"),
+            ("/ordering-keys?channel=orders", "korders1permanent"),
+            ("/ordering-keys?channel=http", "No ordering key is halted."),
+        ] {
+            let (code, page) = get(path).await;
+            assert!(code == 200 && words(&page).contains(says), "{path}: {page}");
         }
         let (_, metrics) = get("/metrics").await;
         let shown: Vec<_> = metrics.lines().filter(|line| line.starts_with("outbox_halted_keys")).collect();

@@ -21,6 +21,7 @@ const WAY: [(&str, &str); 8] = [
     ("/", "Overview"),
     ("/messages", "Messages"),
     ("/dead-letters", "Dead letters"),
+    ("/ordering-keys", "Halted keys"),
     ("/destinations", "Destinations"),
     ("/terms", "Terms"),
     ("/invalid-targets", "Invalid targets"),

@@ -13,6 +13,7 @@ mod frame;
 mod invalid_targets;
 mod message;
 mod messages;
+mod ordering_keys;
 mod overview;
 mod parts;
 mod redrive;
@@ -110,6 +111,7 @@ fn shown() -> Router<Reception> {
         .route("/dead-letters/purge", get(redrive::purge_form))
         .route("/dead-letters/edit", get(edit_many::form))
         .route("/redrives/{id}/undo", get(redrive::undo_form))
+        .route("/ordering-keys", get(ordering_keys::list))
         .route("/destinations", get(destinations::list))
         .route("/terms", get(terms::list))
         .route("/invalid-targets", get(invalid_targets::list))

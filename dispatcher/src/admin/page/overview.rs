@@ -5,14 +5,14 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{ChannelVitals, PausedDestination, TenantVitals, TermEntry};
+use outbox_schema::desk::{ChannelVitals, HaltedVitals, PausedDestination, TenantVitals, TermEntry};
 
 use super::Reception;
 use super::destinations::kind_of_pause;
 use super::door::Visit;
 use super::fields::Fields;
 use super::frame::Content;
-use super::parts::{Tone, leading, length, number, state, table, text, text_if, time, time_if};
+use super::parts::{Tone, leading, length, message, number, state, table, text, text_if, time, time_if};
 use super::terms::ended;
 use crate::admin::api::Problem;
 use crate::health::readiness::Standing;
@@ -83,6 +83,9 @@ fn shown(status: &Status) -> Markup {
         }
         @if !vitals.paused.is_empty() {
             section { h2 { "Held up" } (held_up(&vitals.paused)) }
+        }
+        @if vitals.halted.iter().any(|halted| halted.keys > 0) {
+            section { h2 { "Halted keys" } (halted_keys(&vitals.halted)) }
         }
         section {
             h2 { "Who polls" }
@@ -171,6 +174,21 @@ fn held_up(paused: &[PausedDestination]) -> Markup {
         }
     };
     table("Held up", ["Destination", "State", "Until", "By", "Why"], paused.iter().map(row))
+}
+
+fn halted_keys(halted: &[HaltedVitals]) -> Markup {
+    let row = |halted: &HaltedVitals| {
+        let count = |count: i64| html! { (number(count)) @if halted.more { " or more" } };
+        let of_channel = Fields::default().with("channel", &halted.channel).at("/ordering-keys");
+        html! {
+            th scope="row" { a href=(of_channel) { (text(&halted.channel)) } }
+            td.number { (count(halted.keys)) }
+            td.number { (count(halted.messages)) }
+            td.number { @if let Some(oldest) = &halted.oldest { (message(oldest.dead_letter)) } @else { (super::parts::nothing()) } }
+        }
+    };
+    let halted = halted.iter().filter(|halted| halted.keys > 0);
+    table("Halted keys", ["Channel", "Keys", "Messages that wait", "Oldest dead letter"], halted.map(row))
 }
 
 fn shards(shards: &[ShardStatus]) -> Markup {

@@ -200,6 +200,13 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
         .done();
     let waits = stage.message(&outbox, "/", &["--delay", "2h", "--ordering-key", "order 17"]).await;
     settled_but(&outbox, 1).await;
+    outbox
+        .sql(
+            "INSERT INTO outbox (channel, target, payload, ordering_key, status, dead_reason, revision, finished_at, available_at) VALUES \
+             ('orders', 'https://shop.example/hook', '{}', 'order 18', 'DEAD', 'permanent', 1, now(), now()), \
+             ('orders', 'https://shop.example/hook', '{}', 'order 18', 'PENDING', NULL, 0, NULL, now() + interval '1 hour')",
+        )
+        .await;
     let example = outbox.number("SELECT min(id) FROM outbox WHERE target LIKE '%invoices'").await;
     let axe = std::fs::read_to_string(AXE).expect("tests/install fetches axe-core");
     let browser = Browser::start(true).await;
@@ -219,6 +226,7 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
         ("redrive", "/dead-letters/redrive?status_code=422".to_owned()),
         ("purge", "/dead-letters/purge?status_code=422".to_owned()),
         ("edit-many", "/dead-letters/edit?status_code=422&set_headers=X-Api-Version%3A+2".to_owned()),
+        ("halted-keys", "/ordering-keys".to_owned()),
         ("destinations", "/destinations".to_owned()),
         ("terms", "/terms".to_owned()),
         ("invalid-targets", "/invalid-targets".to_owned()),

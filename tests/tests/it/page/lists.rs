@@ -88,6 +88,8 @@ async fn a_filter_that_cannot_be_read_says_what_is_allowed_and_shows_nothing() {
         ("/dead-letters?status_code=many", "status_code = &quot;many&quot;"),
         ("/dead-letters?after=17", "it is not where a page of dead letters ended"),
         ("/invalid-targets?older_than=1", "it must be a time ago"),
+        ("/ordering-keys?halted=true", "halted = &quot;true&quot;: unknown field"),
+        ("/ordering-keys?after=x", "after = &quot;x&quot;"),
         ("/audit?message=first", "message = &quot;first&quot;"),
     ] {
         let refused = ada.look(path).await;

@@ -33,7 +33,8 @@ impl Stage {
     async fn begin(outbox: &Outbox, admin: &str) -> Self {
         let sink = Sink::start().await;
         // `[admin]` is the section that the settings begin with.
-        let program = Program::new(&outbox.test.url, &format!("{admin}{HTTP}"));
+        let halting = "[channels.orders]\nkind = \"http\"\non_dead_ordered = \"halt\"\n";
+        let program = Program::new(&outbox.test.url, &format!("{admin}{halting}{HTTP}"));
         let mut replica = program.start();
         let url = replica.listener().await;
         Self { program, _replica: replica, url, sink }
@@ -137,7 +138,7 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
 }
 
 /// The words of a page, without its tags.
-fn words(page: &str) -> String {
+pub(crate) fn words(page: &str) -> String {
     let mut words = String::new();
     for part in page.split('<').skip(1) {
         words.push_str(part.split_once('>').map_or("", |(_, text)| text));

@@ -18,8 +18,17 @@ const CHANGES: [(&str, &[(&str, &str)]); 10] = [
     ("/invalid-targets/clear", &[("all", "yes")]),
 ];
 
-const PAGES: [&str; 8] =
-    ["/", "/messages", "/dead-letters", "/destinations", "/terms", "/invalid-targets", "/audit", "/settings"];
+const PAGES: [&str; 9] = [
+    "/",
+    "/messages",
+    "/dead-letters",
+    "/ordering-keys",
+    "/destinations",
+    "/terms",
+    "/invalid-targets",
+    "/audit",
+    "/settings",
+];
 
 #[tokio::test]
 async fn somebody_signs_in_with_a_token_at_one_replica_and_is_known_at_each() {

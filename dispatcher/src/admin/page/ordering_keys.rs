@@ -1,0 +1,76 @@
+//! Ordering keys that a dead letter halts, and the way to that dead letter.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use outbox_schema::Desk;
+use outbox_schema::desk::{HaltedKey, KeyCursor};
+use serde::{Deserialize, Serialize};
+
+use super::Reception;
+use super::door::Visit;
+use super::fields::{Asked, Fields};
+use super::frame::Content;
+use super::messages::PAGE;
+use super::parts::{empty, filter, filter_text, message, number, pages, table, text, text_if, time};
+use crate::admin::api::Problem;
+
+/// Where the list is.
+const PATH: &str = "/ordering-keys";
+
+/// The messages of one key that are counted.
+const COUNTED: i64 = 1_000;
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Filter {
+    channel: Option<String>,
+}
+
+pub(super) async fn list(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Asked(asked): Asked,
+) -> Result<Response, Problem> {
+    let above = html! {
+        p.lead { "A dead letter of a channel with " code { "on_dead_ordered = \"halt\"" } " halts its ordering key. The messages behind "
+            "it wait until it is redriven or purged." }
+        (filter(PATH, &asked, &filter_text(&asked, "channel", "Channel", "")))
+    };
+    let (filter, after) = match asked.of_list::<Filter, KeyCursor>() {
+        Ok(read) => read,
+        Err(problem) => return Ok(visit.misunderstood("Halted keys", above, &problem)),
+    };
+    let office = &reception.office;
+    let halting = office.configured.current().halting();
+    let page = office.database.halted_keys(&halting, filter.channel.as_deref(), after.as_ref(), PAGE).await?;
+    let heading = ["Ordering key", "Channel", "Dead letter", "Reason", "Died", "First that waits", "Waiting"];
+    let body = html! {
+        @if page.keys.is_empty() { (nothing_halted(&asked, &page.next)) } @else {
+            (table("Halted keys", heading, page.keys.iter().map(row)))
+        }
+        (pages(PATH, &asked, page.next.as_ref()))
+    };
+    Ok(visit.page(&Content::live("Halted keys", above, body)))
+}
+
+/// A page ends early where many dead letters halt few keys.
+fn nothing_halted(asked: &Fields, next: &Option<KeyCursor>) -> Markup {
+    empty(match next {
+        Some(_) => "No ordering key is halted up to here, and there are more dead letters.",
+        None if asked.has("after") => "No other ordering key is halted.",
+        None => "No ordering key is halted.",
+    })
+}
+
+fn row(key: &HaltedKey) -> Markup {
+    html! {
+        th.long scope="row" { (text(&key.ordering_key)) }
+        td { (text(&key.channel)) }
+        td.number { (message(key.dead_letter)) }
+        td { (text_if(key.dead_reason.as_deref())) }
+        td { (time(&key.dead_at)) }
+        td.number { (message(key.first_waiting)) }
+        td.number { (number(key.waiting)) @if key.waiting >= COUNTED { " or more" } }
+    }
+}
