@@ -32,9 +32,7 @@ pub(super) async fn edit_all(
     if ids.is_empty() {
         return Ok(done);
     }
-    let mut details = said_of(selection);
-    details["meant"] = done.meant.into();
-    let operation = Operation::begin(database, "edit", &details, author).await?;
+    let operation = Operation::begin(database, "edit", &said_of(selection, done.meant), author).await?;
     done.audit_id = Some(operation.audit_id);
 
     let mut editing = Editing { change, done };

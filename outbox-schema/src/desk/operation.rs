@@ -79,11 +79,11 @@ pub(super) fn who(author: &Author) -> String {
     storable(&author.who).chars().take(WHO_CHARS).collect()
 }
 
-/// The text of a selection for the audit. Ids are in the entries of their messages.
-pub(super) fn said_of(selection: &Selection) -> serde_json::Value {
+/// What the audit says of a selection that means so many messages. Ids are in the entries of their messages.
+pub(super) fn said_of(selection: &Selection, meant: u64) -> serde_json::Value {
     match selection {
-        Selection::Ids(ids) => serde_json::json!({ "ids": ids.len() }),
-        Selection::Filter(filter) => serde_json::json!({ "filter": filter }),
+        Selection::Ids(ids) => serde_json::json!({ "ids": ids.len(), "meant": meant }),
+        Selection::Filter(filter) => serde_json::json!({ "filter": filter, "meant": meant }),
     }
 }
 

@@ -29,8 +29,7 @@ pub(super) async fn redrive(
     if ids.is_empty() {
         return Ok(done);
     }
-    let mut details = said_of(selection);
-    details["meant"] = done.meant.into();
+    let mut details = said_of(selection, done.meant);
     details["canary"] = pace.canary.map(NonZeroU32::get).into();
     details["rate"] = pace.rate.map(NonZeroU32::get).into();
     let operation = Operation::begin(database, "redrive", &details, author).await?;
@@ -108,9 +107,7 @@ pub(super) async fn purge(
     if ids.is_empty() {
         return Ok(done);
     }
-    let mut details = said_of(selection);
-    details["meant"] = done.meant.into();
-    let operation = Operation::begin(database, "purge", &details, author).await?;
+    let operation = Operation::begin(database, "purge", &said_of(selection, done.meant), author).await?;
     done.audit_id = Some(operation.audit_id);
 
     let mut purging = Purging(done);
