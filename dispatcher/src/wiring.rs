@@ -116,6 +116,7 @@ pub fn channel(config: &ChannelConfig, own: SocketAddr) -> Result<Channel, Setup
         limits: limits(config),
         max_message_bytes: config.max_message_bytes,
         fair: config.fair,
+        record_deliveries: config.record_deliveries,
     })
 }
 

@@ -124,6 +124,18 @@ pub enum InDoubtPolicy {
     DeadLetter,
 }
 
+/// What `outbox_attempt` keeps of the deliveries of a channel. Other attempts are always kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DeliveryRecord {
+    /// Nothing, but for a delivery whose mark was refused.
+    #[default]
+    Off,
+    /// The attempt: who made it, when, how long it took, and the status code.
+    Summary,
+    /// The same, and the beginning of the answer.
+    Full,
+}
+
 /// One attempt's result for one claimed row, ready to be written.
 #[derive(Debug, Clone)]
 pub struct Mark {
@@ -141,8 +153,7 @@ pub struct Mark {
     pub status_code: Option<u16>,
     /// What went wrong, for people. None for a plain success.
     pub error: Option<String>,
-    /// The attempt as `outbox_attempt` keeps it. An attempt that was a plain success is written only where its mark is
-    /// refused, as delivered-but-fenced.
+    /// The attempt as `outbox_attempt` keeps it.
     pub attempt: AttemptRecord,
 }
 
@@ -198,6 +209,8 @@ pub struct AttemptRecord {
     pub started: Instant,
     /// The time from the gate to the last byte of the answer.
     pub duration: Duration,
+    /// Whether the attempt is kept where it was a plain success. One whose mark is refused, as delivered-but-fenced, always is.
+    pub kept: bool,
     /// The outcome: [`Outcome::as_str`].
     pub outcome: &'static str,
     /// The beginning of the answer, where that helps to explain.

@@ -146,6 +146,7 @@ fn delivered(term: &TermId, claim: ClaimId, message: &Message) -> Mark {
             holder: term.holder.clone(),
             started: Instant::now(),
             duration: Duration::from_millis(1),
+            kept: false,
             outcome: "delivered",
             excerpt: None,
         },

@@ -29,6 +29,8 @@ pub enum Scenario {
     Enqueue,
     /// A drain while 1,000,000 old rows are removed.
     Retention,
+    /// A drain whose deliveries are kept: `record_deliveries`.
+    Deliveries,
     /// 50 replicas with nothing due.
     Idle,
     /// 10,000 due rows behind 100,000 for a dead destination and as many for one that takes 10 s to answer.
@@ -53,6 +55,7 @@ impl Scenario {
             Self::Ordered => "ordered",
             Self::Enqueue => "enqueue",
             Self::Retention => "retention",
+            Self::Deliveries => "deliveries",
             Self::Idle => "idle",
             Self::Destinations => "destinations",
             Self::Fair => "fair",
@@ -63,7 +66,13 @@ impl Scenario {
     /// The rows to deliver in a round (for `enqueue`, to insert), unless the operator gives another number.
     pub(super) fn rows(self) -> usize {
         match self {
-            Self::Drain | Self::History | Self::Future | Self::Ordered | Self::Retention | Self::Enqueue => 100_000,
+            Self::Drain
+            | Self::History
+            | Self::Future
+            | Self::Ordered
+            | Self::Retention
+            | Self::Deliveries
+            | Self::Enqueue => 100_000,
             Self::Latency | Self::Destinations => 10_000,
             Self::Snapshot => 300_000,
             Self::Backlog | Self::Fair => 1_000_000,
@@ -134,6 +143,10 @@ pub(super) enum Measure {
     EnqueueBatch,
     /// The rate while old rows are removed, divided by the rate without that removal.
     Retention,
+    /// The rate with a summary of each delivery, divided by the rate without.
+    DeliveriesSummary,
+    /// The rate with the answer of each delivery, divided by the rate without.
+    DeliveriesFull,
     /// The Redis commands, divided by the number that the settings imply.
     IdleCommands,
     /// The commits, divided by the number that the settings imply.
@@ -174,9 +187,12 @@ impl Measure {
             Self::SnapshotWindow => on(at_least(0.8), None, None),
             Self::SnapshotHandOvers => at_least(3.0),
             Self::History => on(at_least(0.9), at_least(0.9), None),
-            Self::Future | Self::BacklogLastTenth | Self::OrderedHalted | Self::Retention | Self::FairNoisy => {
-                at_least(0.9)
-            }
+            Self::Future
+            | Self::BacklogLastTenth
+            | Self::OrderedHalted
+            | Self::Retention
+            | Self::DeliveriesSummary
+            | Self::FairNoisy => at_least(0.9),
             Self::BacklogMemory => at_most(1.1),
             Self::Fcm
             | Self::EnqueueBatch
@@ -186,7 +202,7 @@ impl Measure {
             | Self::HostsClosed => at_least(0.8),
             Self::HostsMemory => at_most(100.0 * 1_048_576.0),
             Self::OrderedKeys => at_least(0.5),
-            Self::OrderedKeysOfOne | Self::OrderedWaiting => None,
+            Self::OrderedKeysOfOne | Self::OrderedWaiting | Self::DeliveriesFull => None,
             Self::EnqueueStatements => at_most(1.0),
             Self::IdleCommands | Self::IdleCommits => at_most(1.2),
             Self::IdleCpu => at_most(0.002),

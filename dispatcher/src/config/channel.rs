@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_adapters::{fcm, http};
-use outbox_schema::{InDoubtPolicy, OnDeadOrdered};
+use outbox_schema::{DeliveryRecord, InDoubtPolicy, OnDeadOrdered};
 
 /// The settings of one channel.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +26,8 @@ pub struct ChannelConfig {
     pub max_message_bytes: u64,
     /// Whether tenants of the channel take turns.
     pub fair: bool,
+    /// What is kept of deliveries.
+    pub record_deliveries: DeliveryRecord,
     /// The kind of the channel, with the settings of that kind alone.
     pub kind: ChannelKind,
 }

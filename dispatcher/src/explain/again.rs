@@ -42,11 +42,14 @@ pub enum Again {
     },
     /// An operator gave the message another content. The keys are the same where it kept its own.
     Edited { at: String, by: String, old_key: String, new_key: String },
-    /// The delivery that finished the message. A plain success keeps no record of its poller.
+    /// The delivery that finished the message.
     Accepted {
         attempt: i32,
         at: Option<String>,
         idempotency_key: String,
+        /// The term in which it was sent, and its holder, where the channel keeps a record of deliveries.
+        epoch: Option<i64>,
+        holder: Option<String>,
         /// The term that led at that time. An earlier poller may have sent the message all the same.
         epoch_then: Option<i64>,
         holder_then: Option<String>,
@@ -110,9 +113,13 @@ impl fmt::Display for Again {
                 write!(f, "idempotency key {new_key} instead of {old_key}, so that a receiver which had seen the ")?;
                 write!(f, "old one does not recognise the message.")
             }
-            Self::Accepted { attempt, at, idempotency_key, epoch_then, holder_then } => {
+            Self::Accepted { attempt, at, idempotency_key, epoch, holder, epoch_then, holder_then } => {
                 write!(f, "Attempt {attempt}, accepted at {}: sent with the ", known(at.as_ref()))?;
-                write!(f, "idempotency key {idempotency_key}. A success leaves no word of who sent it")?;
+                write!(f, "idempotency key {idempotency_key}")?;
+                if let (Some(epoch), Some(holder)) = (epoch, holder) {
+                    return write!(f, ", in epoch {epoch} by {holder}.");
+                }
+                write!(f, ". A success leaves no word of who sent it")?;
                 match (epoch_then, holder_then) {
                     (Some(epoch), Some(holder)) => write!(f, "; epoch {epoch} on {holder} polled then."),
                     _ => write!(f, "."),

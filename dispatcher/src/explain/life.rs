@@ -118,7 +118,7 @@ fn claimed(claim: &NamingClaim) -> Event {
 fn finished(message: &MessageRecord) -> Option<Event> {
     let at = message.finished_at.clone();
     if message.status == Status::Success.as_str() {
-        // A plain success has no row among the attempts.
+        // Most channels keep no row of a plain success among the attempts.
         let what = format!(
             "delivered: attempt {} accepted{}{}",
             message.attempts,

@@ -16,7 +16,15 @@ use crate::text::{span, to_the_second};
 #[allow(missing_docs, reason = "the fields are named as the columns that they come from")]
 pub enum NotSent {
     /// The message has been sent: the receiver accepted it.
-    Delivered { at: Option<String>, attempts: i32, status_code: Option<i32>, receipt: Option<String> },
+    Delivered {
+        at: Option<String>,
+        attempts: i32,
+        status_code: Option<i32>,
+        receipt: Option<String>,
+        /// The replica that delivered it, and its term, where the channel keeps a record of deliveries.
+        holder: Option<String>,
+        epoch: Option<i64>,
+    },
     /// The application wrote the row with an outcome, so no replica sent the message.
     BornFinished { status: String },
     /// The message is a dead letter.
@@ -138,10 +146,12 @@ pub enum NotSent {
 impl fmt::Display for NotSent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sentence = match self {
-            Self::Delivered { at, attempts, status_code, receipt } => {
+            Self::Delivered { at, attempts, status_code, receipt, holder, epoch } => {
                 let (code, receipt) =
                     (said(" with status ", status_code.as_ref()), said(", receipt ", receipt.as_ref()));
-                format!("It was sent: accepted at {} on attempt {attempts}{code}{receipt}.", known(at.as_ref()))
+                let by = holder.as_ref().zip(*epoch).map(|(holder, epoch)| format!("{holder} (epoch {epoch})"));
+                let by = said(", sent by ", by.as_ref());
+                format!("It was sent: accepted at {} on attempt {attempts}{code}{receipt}{by}.", known(at.as_ref()))
             }
             Self::BornFinished { status } => {
                 format!("It was written with the status {status}, so no replica ever sent it.")

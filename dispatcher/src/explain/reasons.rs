@@ -5,7 +5,7 @@ use outbox_schema::desk::{
 };
 use outbox_schema::{MessageId, PauseKind, Status};
 
-use super::sent_twice::was_unmarked;
+use super::sent_twice::{kept_delivery, was_unmarked};
 use super::{NotSent, Said};
 use crate::configured::Configured;
 
@@ -24,11 +24,14 @@ pub(super) fn of(facts: &MessageFacts, first: Option<&MessageFacts>, configured:
 }
 
 fn delivered(message: &MessageRecord) -> NotSent {
+    let kept = kept_delivery(message);
     NotSent::Delivered {
         at: message.finished_at.clone(),
         attempts: message.attempts,
         status_code: message.last_status_code,
         receipt: message.receipt.clone(),
+        holder: kept.map(|attempt| attempt.holder.clone()),
+        epoch: kept.map(|attempt| attempt.epoch),
     }
 }
 

@@ -189,7 +189,18 @@ pub(super) fn was_unmarked(attempt: &AttemptEntry) -> bool {
 
 /// Whether the receiver answered, and did not accept.
 fn was_refused(attempt: &AttemptEntry) -> bool {
-    attempt.status_code.is_some() && !is_in_doubt(attempt) && !was_fenced(attempt) && !was_unmarked(attempt)
+    let accepted = was_kept(attempt) || was_fenced(attempt) || was_unmarked(attempt);
+    attempt.status_code.is_some() && !is_in_doubt(attempt) && !accepted
+}
+
+/// Whether the entry is of the delivery that made the message `SUCCESS`. Only some channels keep one.
+fn was_kept(attempt: &AttemptEntry) -> bool {
+    attempt.outcome == "delivered"
+}
+
+/// The entry of the delivery that made the message `SUCCESS`, where there is one.
+pub(super) fn kept_delivery(message: &MessageRecord) -> Option<&AttemptEntry> {
+    message.attempt_log.iter().rfind(|attempt| was_kept(attempt)).filter(|_| message.status == Status::Success.as_str())
 }
 
 fn doubt(attempt: &AttemptEntry, facts: &MessageFacts) -> Again {
@@ -230,11 +241,14 @@ fn last(facts: &MessageFacts) -> Again {
     let message = &facts.message;
     let finished = message.finished_at.as_deref();
     // A term that began in the same moment had nothing to finish yet.
+    let kept = kept_delivery(message);
     let led = facts.terms.iter().rfind(|term| finished.is_some_and(|at| term.started_at.as_str() < at));
     Again::Accepted {
         attempt: message.attempts,
         at: message.finished_at.clone(),
         idempotency_key: message.idempotency_key.clone(),
+        epoch: kept.map(|attempt| attempt.epoch),
+        holder: kept.map(|attempt| attempt.holder.clone()),
         epoch_then: led.map(|term| term.epoch),
         holder_then: led.map(|term| term.holder.clone()),
     }

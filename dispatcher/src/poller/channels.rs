@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
-use outbox_schema::{ChannelTerms, InDoubtPolicy, OnDeadOrdered};
+use outbox_schema::{ChannelTerms, DeliveryRecord, InDoubtPolicy, OnDeadOrdered};
 
 use crate::destinations::Limits;
 
@@ -32,6 +32,8 @@ pub struct Channel {
     pub max_message_bytes: u64,
     /// Whether tenants of the channel take turns.
     pub fair: bool,
+    /// What is kept of deliveries.
+    pub record_deliveries: DeliveryRecord,
 }
 
 /// Exponential backoff with full jitter, and its end.

@@ -107,8 +107,8 @@ impl<'a> MarkGroup<'a> {
     }
 
     /// Whether all marks are plain deliveries.
-    pub(crate) fn is_deliveries(&self) -> bool {
-        self.rows.iter().all(MarkRow::is_delivery)
+    pub(crate) fn is_plain(&self) -> bool {
+        self.rows.iter().all(MarkRow::is_plain)
     }
 
     /// The claims of the group, in the order in which they are locked.

@@ -174,6 +174,7 @@ impl Probe {
                 holder: term.holder.clone(),
                 started: Instant::now(),
                 duration: Duration::ZERO,
+                kept: false,
                 outcome: Outcome::Delivered { receipt: None }.as_str(),
                 excerpt: None,
             },

@@ -138,6 +138,11 @@ impl<'a> MarkRow<'a> {
         self.status == Status::Success.as_str() && self.paused.is_none()
     }
 
+    /// Whether this is the mark of a delivery that leaves nothing but the row as it is then.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.is_delivery() && !self.record
+    }
+
     /// The same attempt, in the form that is recorded where the mark of a delivery was fenced.
     pub(crate) fn fenced_delivery(&self) -> Self {
         Self { outcome: "delivered_fenced", ..self.clone() }
@@ -187,7 +192,13 @@ impl<'a> MarkRow<'a> {
             status_code: mark.status_code,
             error: mark.error.as_deref().map(storable),
             error_hash: dead_reason.and(mark.error.as_deref()).map(|error| error_hash(&storable(error))),
-            record: !matches!(verdict, Verdict::Success { .. } | Verdict::Unsent),
+            record: match verdict {
+                Verdict::Success { .. } => mark.attempt.kept,
+                Verdict::Unsent => false,
+                Verdict::Retry { .. } | Verdict::Dead { .. } | Verdict::Deferred { .. } | Verdict::Spared { .. } => {
+                    true
+                }
+            },
             number: mark.attempt.number,
             epoch: mark.attempt.epoch.0,
             holder: mark.attempt.holder.as_str(),

@@ -19,6 +19,7 @@ mod compose;
 mod database_tls;
 mod dead_letter_commands;
 mod dead_letters;
+mod deliveries;
 mod demo;
 mod desk;
 mod destinations;

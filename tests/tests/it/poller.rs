@@ -103,6 +103,7 @@ impl<'a> Poller<'a> {
                 holder: self.term.holder.clone(),
                 started: Instant::now(),
                 duration: Duration::from_millis(7),
+                kept: false,
                 outcome: "dead",
                 excerpt: Some("short and stout".to_owned()),
             },

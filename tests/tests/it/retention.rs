@@ -286,6 +286,7 @@ fn delivered(poller: &Poller<'_>, claim: ClaimId, message: &outbox_schema::Messa
             holder: poller.term.holder.clone(),
             started: std::time::Instant::now(),
             duration: Duration::from_millis(7),
+            kept: false,
             outcome: "delivered",
             excerpt: None,
         },

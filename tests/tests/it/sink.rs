@@ -100,6 +100,7 @@ fn answer(path: &str) -> Response {
         "busy" => (StatusCode::SERVICE_UNAVAILABLE, GARBAGE).into_response(),
         "gone" => (StatusCode::GONE, GARBAGE).into_response(),
         "odd" => (StatusCode::from_u16(999).unwrap(), [("x-odd", "\u{80}")], GARBAGE).into_response(),
+        "thanks" => (StatusCode::OK, "thank you").into_response(),
         _ => StatusCode::NO_CONTENT.into_response(),
     }
 }

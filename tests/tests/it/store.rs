@@ -97,6 +97,7 @@ on_every_database! {
     ],
     marks: [
         a_success_ends_the_row_and_its_claim,
+        a_delivery_that_is_kept_leaves_its_attempt,
         a_retry_keeps_the_row_pending_until_its_time,
         a_dead_letter_keeps_its_reason_and_a_gone_target_is_recorded,
         a_message_to_a_target_that_is_gone_is_claimed_as_one,

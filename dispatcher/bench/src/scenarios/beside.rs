@@ -72,6 +72,21 @@ pub(super) async fn retention(bench: &mut Bench<'_>, rows: usize) -> anyhow::Res
     compare(bench, rows, &Condition { name, measure, held: &held, due: Rows::Due, manner, removes: true }).await
 }
 
+/// A drain whose deliveries are kept.
+pub(super) async fn deliveries(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for (name, measure, record) in [
+        ("with a summary of each delivery", Measure::DeliveriesSummary, "summary"),
+        ("with the answer of each delivery", Measure::DeliveriesFull, "full"),
+    ] {
+        let mut manner = Manner::plain(bench.plan.in_flight);
+        manner.channels["http"]["record_deliveries"] = record.into();
+        let kept = Condition { name, measure, held: &[], due: Rows::Due, manner, removes: true };
+        figures.extend(compare(bench, rows, &kept).await?);
+    }
+    Ok(figures)
+}
+
 /// Measures rounds of a plain drain and a drain under the condition.
 async fn compare(bench: &mut Bench<'_>, rows: usize, condition: &Condition<'_>) -> anyhow::Result<Vec<Figure>> {
     let Condition { name, measure, held, due, manner, removes } = condition;

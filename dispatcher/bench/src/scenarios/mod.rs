@@ -32,6 +32,7 @@ pub(super) async fn run(bench: &mut Bench<'_>, scenario: Scenario) -> anyhow::Re
         Scenario::Ordered => beside::ordered(bench, rows).await?,
         Scenario::Enqueue => enqueue::run(bench, rows).await?,
         Scenario::Retention => beside::retention(bench, rows).await?,
+        Scenario::Deliveries => beside::deliveries(bench, rows).await?,
         Scenario::Idle => idle::run(bench).await?,
         Scenario::Fcm => fcm::run(bench, rows).await?,
         Scenario::Destinations => destinations::run(bench, rows).await?,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use outbox_adapters::http::{self, AuthTo, Body, CloudEvents, IdempotencyKey, Method, Targets};
 use outbox_adapters::{BASE_URL, TlsRoots, base_url, fcm};
-use outbox_schema::{FcmTarget, InDoubtPolicy, OnDeadOrdered, channel_name};
+use outbox_schema::{DeliveryRecord, FcmTarget, InDoubtPolicy, OnDeadOrdered, channel_name};
 
 use super::{DAY, HOUR, SECOND, auth};
 use crate::config::channel::{ChannelConfig, ChannelKind, RetryConfig};
@@ -72,6 +72,10 @@ fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
     let rate = read.number("rate", 0.0..=1_000_000.0);
     let max_message_bytes = read.size("max_message_bytes", 1 << 10..=1 << 30);
     let fair = read.word("fairness", &[("turns", true), ("off", false)]);
+    let record_deliveries = read.word(
+        "record_deliveries",
+        &[("off", DeliveryRecord::Off), ("summary", DeliveryRecord::Summary), ("full", DeliveryRecord::Full)],
+    );
     named?;
     Some(ChannelConfig {
         name: name.to_owned(),
@@ -83,6 +87,7 @@ fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
         rate: rate.map(|rate| Some(rate).filter(|rate| *rate > 0.0))?,
         max_message_bytes: max_message_bytes?,
         fair: fair?,
+        record_deliveries: record_deliveries?,
         kind: kind?,
     })
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use outbox_adapters::{Answer, Delivery};
 use outbox_schema::payload::is_encoded_twice;
-use outbox_schema::{AttemptRecord, ClaimId, DeadReason, Mark, Message, Outcome, Scope, Verdict};
+use outbox_schema::{AttemptRecord, ClaimId, DeadReason, DeliveryRecord, Mark, Message, Outcome, Scope, Verdict};
 use tokio::sync::mpsc;
 use tracing::Span;
 
@@ -45,7 +45,7 @@ impl Sender {
     ) {
         let number = message.attempts.unsigned_abs().saturating_add(1);
         let started = Instant::now();
-        let (answer, verdict, pause) = match sendable(&channels, &message) {
+        let (answer, verdict, pause, record) = match sendable(&channels, &message) {
             Ok(channel) => {
                 if channel.sends_json && is_encoded_twice(&message.payload) {
                     self.metrics.encoded_twice(&message.channel);
@@ -59,16 +59,17 @@ impl Sender {
                 if answer.misconfigured {
                     self.metrics.misconfigured(&message.channel);
                 }
-                (answer, verdict, pause)
+                (answer, verdict, pause, channel.record_deliveries)
             }
             Err(NotSent { outcome, verdict, error }) => {
                 self.destinations.released(&message);
-                (Answer::failed(outcome, error), verdict, None)
+                (Answer::failed(outcome, error), verdict, None, DeliveryRecord::Off)
             }
         };
         let duration = started.elapsed();
         fault_point::reach(Point::BeforeMark).await;
         let outcome = word_for(&answer.outcome, &verdict);
+        let is_summary = record == DeliveryRecord::Summary && matches!(verdict, Verdict::Success { .. });
         let mark = Mark {
             claim,
             id: message.id(),
@@ -83,8 +84,9 @@ impl Sender {
                 holder: term.id.holder.clone(),
                 started,
                 duration,
+                kept: record != DeliveryRecord::Off,
                 outcome,
-                excerpt: answer.excerpt,
+                excerpt: answer.excerpt.filter(|_| !is_summary),
             },
         };
         self.report(&term, &message, &answer.outcome, &mark);

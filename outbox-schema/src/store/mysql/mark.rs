@@ -19,7 +19,7 @@ impl MySqlStore {
     pub(super) async fn mark_in_steps(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         let group = MarkGroup::of(marks);
         let finished: Vec<_> = finished.iter().map(|claim| claim.0).collect();
-        if group.is_deliveries() && self.deliver(&group, &finished).await? {
+        if group.is_plain() && self.deliver(&group, &finished).await? {
             return Ok(MarkReport::default());
         }
         let mut step = self.begin(DOING).await?;

@@ -21,7 +21,7 @@ impl PostgresStore {
         let finished: Vec<Uuid> = finished.iter().map(|claim| claim.0).collect();
         let claims = claims_of(&rows);
         let mut session = Session::open(&self.pool).await.map_err(|error| failed(DOING, error))?;
-        let plain = rows.iter().all(MarkRow::is_delivery);
+        let plain = rows.iter().all(MarkRow::is_plain);
         let report = if plain && deliver(&mut *session, &rows, &claims, &finished).await? {
             MarkReport::default()
         } else {

@@ -57,6 +57,36 @@ pub async fn a_success_ends_the_row_and_its_claim(outbox: &Outbox) {
     assert_eq!(outbox.count("outbox_claim").await, 0);
 }
 
+/// A channel may keep its deliveries: an attempt of each, once, however often the mark is repeated.
+pub async fn a_delivery_that_is_kept_leaves_its_attempt(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    for _ in 0..3 {
+        outbox.insert(&[]).await;
+    }
+    let ask = request(&channels);
+    let messages = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let marks: Vec<_> = (0..3)
+        .map(|place| {
+            let mut mark = delivered(&term, ask.claim, &messages[place]);
+            mark.status_code = Some(200);
+            mark.attempt.kept = place > 0;
+            mark.attempt.excerpt = (place == 2).then(|| "thank you".to_owned());
+            mark
+        })
+        .collect();
+    for _ in 0..2 {
+        assert_eq!(outbox.store.mark(&marks, &[]).await.unwrap().fenced, []);
+    }
+    for (message, excerpt) in messages.iter().zip([None, Some(None), Some(Some("thank you"))]) {
+        assert_eq!(outbox.message(message.id()).await.status, "SUCCESS");
+        let attempts = outbox.attempts(message.id()).await;
+        let kept: Vec<_> =
+            attempts.iter().map(|attempt| (attempt.outcome.as_str(), attempt.excerpt.as_deref())).collect();
+        assert_eq!(kept, excerpt.map(|excerpt| ("delivered", excerpt)).into_iter().collect::<Vec<_>>());
+    }
+}
+
 /// MySQL and MariaDB: a row that grew would have its page written anew.
 pub async fn a_delivery_takes_the_room_that_its_row_keeps_for_it(outbox: &Outbox) {
     let sent = Sent::one(outbox, &[]).await;
