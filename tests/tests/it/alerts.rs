@@ -65,7 +65,7 @@ fn promtool() -> PathBuf {
     })
 }
 
-fn promtool_says_yes(arguments: &[&str]) {
+pub(crate) fn promtool_says_yes(arguments: &[&str]) {
     let alerts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/alerts");
     let output = Command::new(promtool()).args(arguments).current_dir(alerts).output().unwrap();
     let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
@@ -91,7 +91,7 @@ fn each_alert_fires_when_it_should_and_not_when_it_should_not() {
 }
 
 /// The words of an expression that are names of ours.
-fn metrics_in(text: &str) -> BTreeSet<String> {
+pub(crate) fn metrics_in(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     words.filter(|word| word.starts_with("outbox_")).map(str::to_owned).collect()
 }

@@ -34,6 +34,7 @@ mod fcm;
 mod first_try;
 mod fleet;
 mod frozen_transactions;
+mod grafana;
 mod grants;
 mod guarantees;
 mod halted;
