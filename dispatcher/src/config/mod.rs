@@ -31,6 +31,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use axum::http::HeaderName;
+
 pub use channel::{ChannelConfig, ChannelKind, RetryConfig};
 pub(crate) use check::is_on_loopback;
 pub use known::DEFAULTS;
@@ -241,6 +243,8 @@ pub struct AdminConfig {
     pub metrics_token: Option<SecretText>,
     /// Whether clients that may only ask see payloads and headers of messages.
     pub read_payloads: bool,
+    /// The header by which a proxy names the person at the page.
+    pub user_header: Option<HeaderName>,
 }
 
 /// The settings of `[telemetry]`.

@@ -42,6 +42,8 @@ const HEADERS: [(HeaderName, HeaderValue); 6] = [
 #[derive(Debug, Clone)]
 pub(super) struct Visit {
     pub(super) session: Session,
+    /// The name of the person, where a proxy says it.
+    pub(super) named: Option<String>,
     /// What the person may see of messages.
     pub(super) sight: Sight,
     /// The token for the forms of the answer.

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use serde::de::DeserializeOwned;
 use url::form_urlencoded::{Serializer, parse};
 
-use super::door::TOKEN_FIELD;
+use super::door::{TOKEN_FIELD, Visit};
 use crate::admin::api::requests::{Through, parameters};
 use crate::admin::api::{Authored, Problem};
 
@@ -134,10 +134,16 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let named = request.extensions().get::<Visit>().and_then(|visit| visit.named.clone());
         let body = Bytes::from_request(request, state).await.map_err(IntoResponse::into_response)?;
         // A browser ends lines as HTTP does: https://html.spec.whatwg.org/#constructing-the-form-data-set
         let fields = Fields::of(&body).among(&[TOKEN_FIELD], false);
-        Ok(Self(Fields(fields.0.into_iter().map(|(name, value)| (name, value.replace("\r\n", "\n"))).collect())))
+        let fields = Fields(fields.0.into_iter().map(|(name, value)| (name, value.replace("\r\n", "\n"))).collect());
+        // Whatever the form says.
+        Ok(Self(match named {
+            Some(named) => fields.with("by", &named),
+            None => fields,
+        }))
     }
 }
 

@@ -150,9 +150,13 @@ impl Visit {
                 span { "Why" @if !why_is_needed { span.hint { "optional; the audit keeps it" } } }
                 input type="text" name="why" value=[sent.get("why")] required[why_is_needed] maxlength="1000" autocomplete="off";
             }
-            label {
-                span { "Your name" span.hint { "for the audit" } }
-                input type="text" name="by" value=(sent.get("by").unwrap_or(&self.session.name)) maxlength="200" autocomplete="username";
+            @if let Some(named) = &self.named {
+                p.hint { "The audit will say that it was " (text(named)) "." }
+            } @else {
+                label {
+                    span { "Your name" span.hint { "for the audit" } }
+                    input type="text" name="by" value=(sent.get("by").unwrap_or(&self.session.name)) maxlength="200" autocomplete="username";
+                }
             }
         }
     }

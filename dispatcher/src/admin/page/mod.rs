@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Request;
-use axum::http::Method;
+use axum::http::{HeaderMap, HeaderName, Method};
 use axum::routing::{get, post};
 use axum::{Router, middleware};
 use uuid::Uuid;
@@ -38,10 +38,13 @@ use crate::health::standings::Standings;
 use crate::health::status::Status;
 use crate::in_force::InForce;
 use door::Visit;
-use session::{Seal, Sealed};
+use session::{Seal, Sealed, Session};
 
 /// How long the overview is reused: browsers that are left open ask for it again and again.
 const OVERVIEW_MAX_AGE: Duration = Duration::from_secs(2);
+
+/// The longest name of a person, in characters.
+const NAME_CHARS: usize = 200;
 
 /// What the pages need to answer.
 #[derive(Clone)]
@@ -68,9 +71,11 @@ impl Reception {
 
     fn visit(&self, sealed: &Sealed, request: &Request) -> Visit {
         let config = &self.office.started;
+        let named = config.admin.user_header.as_ref().and_then(|header| named_by(header, request.headers()));
         let address = request.uri().path_and_query().map_or("/", |address| address.as_str()).to_owned();
         Visit {
-            session: sealed.session.clone(),
+            session: Session { name: named.clone().unwrap_or(sealed.session.name.clone()), ..sealed.session.clone() },
+            named,
             sight: Sight::of(sealed.session.role, &self.office),
             form_token: self.seal().form_token(sealed),
             signs_in: self.tokens.current().needed(),
@@ -80,6 +85,12 @@ impl Reception {
             place: (config.database.environment.clone(), config.admin.instance.clone()),
         }
     }
+}
+
+/// The person whom a proxy names in this header.
+fn named_by(header: &HeaderName, headers: &HeaderMap) -> Option<String> {
+    let name = std::str::from_utf8(headers.get(header)?.as_bytes()).ok()?.trim();
+    Some(name.chars().take(NAME_CHARS).collect()).filter(|name: &String| !name.is_empty())
 }
 
 /// All routes of the page. `questions` and `changes` say how patient the listener is with them.

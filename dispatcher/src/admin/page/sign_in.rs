@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::Reception;
 use super::door::{Cookie, Visit};
-use super::fields::{Asked, Fields, Sent};
+use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::{Content, wrong};
 use super::parts::lead_to;
 use super::session::Session;
@@ -38,7 +38,7 @@ pub(super) async fn sign_in(
     visit: Visit,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
-    let SignIn { token, name, to } = sent.read()?;
+    let SignIn { token, name, to } = sent.among(&AUTHOR, false).read()?;
     let refused = match reception.tokens.current().role_of(token.trim().as_bytes()) {
         Some(role @ (Role::Read | Role::Operate)) => {
             let begin = Cookie::Begin(Session::new(Some(role), name.trim()));
@@ -69,9 +69,11 @@ fn fields(visit: &Visit, asked: &Fields, problem: Option<&Problem>) -> Markup {
             p.hint {
                 code { "admin.token" } " reads and changes, " code { "admin.read_token" } " only reads. The session lasts 12 hours."
             }
-            label {
-                span { "Your name" span.hint { "for the audit" } }
-                input type="text" name="name" value=[asked.get("name")] maxlength="200" autocomplete="username";
+            @if visit.named.is_none() {
+                label {
+                    span { "Your name" span.hint { "for the audit" } }
+                    input type="text" name="name" value=[asked.get("name")] maxlength="200" autocomplete="username";
+                }
             }
             button.main type="submit" { "Sign in" }
         }

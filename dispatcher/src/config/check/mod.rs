@@ -153,6 +153,10 @@ fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
     let (token, read_token, metrics_token) =
         (read.secret("token"), read.secret("read_token"), read.secret("metrics_token"));
     let read_payloads = read.flag("read_payloads");
+    let user_header = read.read("user_header", "the name of a header", |value| match text_of(value)? {
+        "" => Ok(None),
+        name => name.parse().map(Some).map_err(|_| String::new()),
+    });
     let (listen, token, read_token, metrics_token) = (listen?, token?, read_token?, metrics_token?);
     let instance = Some(instance?).filter(|name| !name.is_empty());
     if [&token, &read_token, &metrics_token].iter().all(|token| token.is_none()) && !is_on_loopback(listen) {
@@ -170,7 +174,15 @@ fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
             read.refuse("metrics_token", &advice);
         }
     }
-    Some(AdminConfig { listen, instance, token, read_token, metrics_token, read_payloads: read_payloads? })
+    Some(AdminConfig {
+        listen,
+        instance,
+        token,
+        read_token,
+        metrics_token,
+        read_payloads: read_payloads?,
+        user_header: user_header?,
+    })
 }
 
 /// The names that a replica can have.

@@ -68,6 +68,8 @@ struct Person {
     client: reqwest::Client,
     url: String,
     cookie: Mutex<String>,
+    /// The headers that a proxy adds.
+    added: Vec<(&'static str, &'static str)>,
 }
 
 /// What a browser got.
@@ -83,7 +85,7 @@ impl Person {
     fn at(url: &str) -> Self {
         outbox_adapters::ensure_crypto_provider();
         let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-        Self { client, url: url.to_owned(), cookie: Mutex::default() }
+        Self { client, url: url.to_owned(), cookie: Mutex::default(), added: Vec::new() }
     }
 
     /// The same person with the same cookies, at another address.
@@ -93,7 +95,9 @@ impl Person {
 
     async fn ask(&self, request: impl FnOnce(&reqwest::Client, &str) -> RequestBuilder) -> Shown {
         let cookie = self.cookie.lock().unwrap().clone();
-        let answer = request(&self.client, &self.url).header(COOKIE, cookie).send().await.unwrap();
+        let request = request(&self.client, &self.url).header(COOKIE, cookie);
+        let request = self.added.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let answer = request.send().await.unwrap();
         if let Some(set) = answer.headers().get(SET_COOKIE) {
             set.to_str().unwrap().split(';').next().unwrap().clone_into(&mut self.cookie.lock().unwrap());
         }

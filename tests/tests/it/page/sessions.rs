@@ -191,3 +191,24 @@ async fn what_messages_contain_is_hidden_from_who_only_reads_where_the_settings_
         }
     }
 }
+
+#[tokio::test]
+async fn the_audit_has_the_name_that_a_proxy_gives_whatever_a_form_says() {
+    let [.., outbox] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, &format!("{TOKENS}user_header = \"X-Forwarded-User\"\n")).await;
+    for path in ["/garbage", "/garbage"] {
+        stage.message(&outbox, path, &[]).await;
+    }
+    stage.dead(&outbox, 2).await;
+    let mut ada = stage.person(OPERATES).await;
+    let redrive = [("reason", "permanent"), ("why", "it is back"), ("by", "mallory")];
+    let form = ada.page("/dead-letters/redrive?reason=permanent").await;
+    assert!(form.contains("name=\"by\""), "who comes by no proxy says it: {form}");
+    ada.added = vec![("X-Forwarded-User", "grace@shop.example")];
+    let form = ada.page("/dead-letters/redrive?reason=permanent").await;
+    assert!(!form.contains("name=\"by\"") && form.contains("grace@shop.example"), "{form}");
+    let done = ada.send("/dead-letters", "/dead-letters/redrive", &redrive).await;
+    assert!(done.status < 400, "{}: {}", done.status, done.text);
+    let who = "SELECT min(who) FROM outbox_audit WHERE action = 'redrive' AND part_of IS NULL";
+    assert_eq!(outbox.text(who).await, "grace@shop.example (page)");
+}
