@@ -7,6 +7,7 @@ use outbox_schema::desk::{AuditFilter, ListedAudit};
 
 use super::Reception;
 use super::door::Visit;
+use super::downloads::links;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
 use super::messages::PAGE;
@@ -32,6 +33,7 @@ pub(super) async fn list(
             (table("Audit", ["Entry", "When", "Who", "What", "Message", "Why", "Details"], page.entries.iter().map(|entry| row(&visit, entry))))
         }
         (pages(PATH, &asked, page.next.as_ref()))
+        @if !page.entries.is_empty() { (links(PATH, &asked)) }
     };
     Ok(visit.page(&Content::live("Audit", above, body)))
 }

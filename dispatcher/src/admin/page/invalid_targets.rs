@@ -9,6 +9,7 @@ use outbox_schema::{ByHand, Desk};
 use super::Reception;
 use super::dead_letters::{ALL, meant};
 use super::door::Visit;
+use super::downloads::links;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::messages::PAGE;
@@ -42,6 +43,7 @@ pub(super) async fn list(
             p.hint { (number(page.total)) " in all." }
         }
         (pages(PATH, &asked, page.next.as_ref()))
+        @if !page.targets.is_empty() { (links(PATH, &asked)) }
     };
     Ok(visit.page(&Content::live("Invalid targets", above, body)))
 }

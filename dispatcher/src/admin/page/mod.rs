@@ -6,6 +6,7 @@ mod audit;
 mod dead_letters;
 mod destinations;
 mod door;
+mod downloads;
 mod edit;
 mod edit_many;
 mod fields;
@@ -128,6 +129,8 @@ fn shown() -> Router<Reception> {
         .route("/invalid-targets", get(invalid_targets::list))
         .route("/audit", get(audit::list))
         .route("/settings", get(settings::show))
+        .route("/audit/download/{format}", get(downloads::audit))
+        .route("/invalid-targets/download/{format}", get(downloads::invalid_targets))
 }
 
 /// The forms that change something.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{OPERATES, Stage, TOKENS, words};
+use super::{OPERATES, READS, Stage, TOKENS, words};
 use crate::outboxes::{self, literal};
 
 /// The same for a name that must be short.
@@ -164,5 +164,44 @@ async fn the_overview_and_a_message_say_in_words_what_is_wrong() {
         }
         let settings = ada.page("/settings").await;
         assert!(settings.contains("token = &quot;***&quot;") && !settings.contains("s3cret"), "{settings}");
+    }
+}
+
+#[tokio::test]
+async fn the_audit_and_gone_targets_are_files_too_as_far_as_a_person_may_see_them() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, &format!("{TOKENS}read_payloads = false\n")).await;
+        outbox
+            .sql(
+                "INSERT INTO outbox_invalid_target (channel, target, reason) VALUES ('fcm', '=1+1', 'gone, they said')",
+            )
+            .await;
+        let details = literal(outbox.dialect(), "{\"payload\": \"of a customer\"}");
+        outbox
+            .sql(&format!(
+                "INSERT INTO outbox_audit (message_id, who, action, why, details) VALUES (7, 'ada', 'edit', 'it moved', {details})"
+            ))
+            .await;
+        let (ada, reader) = (stage.person(OPERATES).await, stage.person(READS).await);
+        let file = ada.look("/invalid-targets/download/csv?channel=fcm").await;
+        let disposition = file.headers["content-disposition"].to_str().unwrap().to_owned();
+        assert_eq!((file.status, disposition.as_str()), (200, "attachment; filename=\"outbox-invalid-targets.csv\""));
+        let lines: Vec<_> = file.text.split("\r\n").collect();
+        assert_eq!(lines[0], "id,channel,target,reason,observed_at");
+        assert!(lines[1].contains(",fcm,'=1+1,\"gone, they said\",20"), "{}", file.text);
+        for (person, sees) in [(&ada, true), (&reader, false)] {
+            let audit = person.look("/audit/download/json?message=7").await;
+            let entries: serde_json::Value = serde_json::from_str(&audit.text).unwrap();
+            assert_eq!((&entries[0]["who"], &entries[0]["message_id"]), (&json!("ada"), &json!(7)));
+            assert_eq!(audit.text.contains("of a customer"), sees, "{}", audit.text);
+        }
+        for path in ["/audit/download/xml", "/audit/download/csv?mesage=7"] {
+            assert_eq!(ada.look(path).await.status, 400, "{path}");
+        }
+        assert_eq!(
+            super::Person::at(&stage.url).look("/audit/download/csv").await.status,
+            303,
+            "who has not signed in"
+        );
     }
 }
