@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
@@ -45,10 +46,10 @@ pub(super) fn links(path: &str, asked: &Fields) -> Markup {
 pub(super) async fn audit(
     State(reception): State<Reception>,
     visit: Visit,
-    Path(format): Path<Format>,
+    format: Result<Path<Format>, PathRejection>,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    let filter: AuditFilter = asked.read()?;
+    let (Path(format), filter): (_, AuditFilter) = (format?, asked.read()?);
     let entries = all(async |after| {
         let page = visit.sight.of_audit(reception.office.database.audits(filter.clone(), after, PAGE).await?);
         Ok((page.entries, page.next))
@@ -72,9 +73,10 @@ pub(super) async fn audit(
 
 pub(super) async fn invalid_targets(
     State(reception): State<Reception>,
-    Path(format): Path<Format>,
+    format: Result<Path<Format>, PathRejection>,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
+    let Path(format) = format?;
     let selection = asked.read::<InvalidTargetFilter>()?.into();
     let targets = all(async |after| {
         let page = reception.office.database.invalid_targets(&selection, after, PAGE).await?;
