@@ -60,9 +60,9 @@ impl TurnTaking {
         self.backlog.then_some(Turns { from: self.from, tenants: self.tenants, served: &self.served })
     }
 
-    /// Learns from a claim that took so long. `limited` says, where the claim brought nothing, whether some destination has what it may have in
-    /// flight. `answering` are the messages for destinations that have answered, where there is such a destination. Where there is
-    /// none, to look at more tenants would be in vain: no more strangers could be tried.
+    /// Learns from a claim, and how long it took. `limited` says, where the claim brought nothing, whether some destination has what
+    /// it may have in flight. `answering` are the messages for destinations that have answered, where there is such a destination.
+    /// Where there is none, to look at more tenants would be in vain: no more strangers could be tried.
     pub fn learn(&mut self, claimed: &Claimed, limited: bool, answering: Option<&[&Message]>, took: Duration) {
         let brought = !claimed.messages.is_empty();
         self.backlog = if brought { !claimed.took_all } else { limited };

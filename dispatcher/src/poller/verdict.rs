@@ -94,7 +94,7 @@ mod tests {
 
     use async_trait::async_trait;
     use outbox_adapters::{Adapter, Answer, Delivery};
-    use outbox_schema::{OnDeadOrdered, Scope};
+    use outbox_schema::{DeliveryRecord, OnDeadOrdered, Scope};
     use proptest::prelude::*;
 
     use super::*;
@@ -139,6 +139,7 @@ mod tests {
             limits: Limits::default(),
             max_message_bytes: 1 << 20,
             fair: true,
+            record_deliveries: DeliveryRecord::Off,
         }
     }
 

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_mins(4);
 const CLEARED: Duration = Duration::from_mins(1);
 
 /// All that need neither a fleet of fifty nor many seconds.
-const SMALL: [&str; 12] = [
+const SMALL: [&str; 13] = [
     "drain",
     "latency",
     "snapshot",

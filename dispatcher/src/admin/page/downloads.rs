@@ -8,7 +8,7 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use outbox_schema::Desk;
-use outbox_schema::desk::{AuditFilter, DeskError, InvalidTarget, ListedAudit};
+use outbox_schema::desk::{AuditFilter, DeskError, InvalidTarget, InvalidTargetSelection, ListedAudit};
 use serde::{Deserialize, Serialize};
 
 use super::Reception;
@@ -50,9 +50,13 @@ pub(super) async fn audit(
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let (Path(format), filter): (_, AuditFilter) = (format?, asked.read()?);
-    let entries = all(async |after| {
-        let page = visit.sight.of_audit(reception.office.database.audits(filter.clone(), after, PAGE).await?);
-        Ok((page.entries, page.next))
+    let (database, sight) = (reception.office.database, visit.sight);
+    let entries = all(|after| {
+        let (database, filter) = (database.clone(), filter.clone());
+        async move {
+            let page = sight.of_audit(database.audits(filter, after, PAGE).await?);
+            Ok((page.entries, page.next))
+        }
     });
     let heading = ["id", "at", "who", "action", "message_id", "why", "details", "part_of"];
     let record = |ListedAudit { entry, message_id }: &ListedAudit| {
@@ -77,10 +81,14 @@ pub(super) async fn invalid_targets(
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let Path(format) = format?;
-    let selection = asked.read::<InvalidTargetFilter>()?.into();
-    let targets = all(async |after| {
-        let page = reception.office.database.invalid_targets(&selection, after, PAGE).await?;
-        Ok((page.targets, page.next))
+    let selection = InvalidTargetSelection::from(asked.read::<InvalidTargetFilter>()?);
+    let database = reception.office.database;
+    let targets = all(|after| {
+        let (database, selection) = (database.clone(), selection.clone());
+        async move {
+            let page = database.invalid_targets(&selection, after, PAGE).await?;
+            Ok((page.targets, page.next))
+        }
     });
     let heading = ["id", "channel", "target", "reason", "observed_at"];
     let record = |target: &InvalidTarget| {
@@ -91,9 +99,10 @@ pub(super) async fn invalid_targets(
 }
 
 /// The rows of all pages, up to [`MOST`].
-async fn all<T>(
-    mut page: impl AsyncFnMut(Option<i64>) -> Result<(Vec<T>, Option<i64>), DeskError>,
-) -> Result<Vec<T>, DeskError> {
+async fn all<T, Answer>(mut page: impl FnMut(Option<i64>) -> Answer) -> Result<Vec<T>, DeskError>
+where
+    Answer: Future<Output = Result<(Vec<T>, Option<i64>), DeskError>>,
+{
     let (mut rows, mut next) = page(None).await?;
     while let (Some(after), true) = (next, rows.len() < MOST) {
         let more;

@@ -17,7 +17,7 @@ const EVERY: &str = "every 5s";
 const SCRIPT_SETTINGS: &str = r#"{"includeIndicatorCSS":false,"history":false}"#;
 
 /// The pages that the way leads to.
-const WAY: [(&str, &str); 8] = [
+const WAY: [(&str, &str); 9] = [
     ("/", "Overview"),
     ("/messages", "Messages"),
     ("/dead-letters", "Dead letters"),
@@ -151,7 +151,7 @@ impl Visit {
                 input type="text" name="why" value=[sent.get("why")] required[why_is_needed] maxlength="1000" autocomplete="off";
             }
             @if let Some(named) = &self.named {
-                p.hint { "The audit will say that it was " (text(named)) "." }
+                p.hint { "The audit will say that it was " (visible(named)) "." }
             } @else {
                 label {
                     span { "Your name" span.hint { "for the audit" } }

@@ -39,7 +39,7 @@ use crate::health::standings::Standings;
 use crate::health::status::Status;
 use crate::in_force::InForce;
 use door::Visit;
-use session::{Seal, Sealed, Session};
+use session::{Seal, Sealed};
 
 /// How long the overview is reused: browsers that are left open ask for it again and again.
 const OVERVIEW_MAX_AGE: Duration = Duration::from_secs(2);
@@ -73,9 +73,13 @@ impl Reception {
     fn visit(&self, sealed: &Sealed, request: &Request) -> Visit {
         let config = &self.office.started;
         let named = config.admin.user_header.as_ref().and_then(|header| named_by(header, request.headers()));
+        let mut session = sealed.session.clone();
+        if let Some(named) = &named {
+            session.name.clone_from(named);
+        }
         let address = request.uri().path_and_query().map_or("/", |address| address.as_str()).to_owned();
         Visit {
-            session: Session { name: named.clone().unwrap_or(sealed.session.name.clone()), ..sealed.session.clone() },
+            session,
             named,
             sight: Sight::of(sealed.session.role, &self.office),
             form_token: self.seal().form_token(sealed),
