@@ -38,7 +38,8 @@ async fn a_channel_keeps_as_much_of_its_deliveries_as_it_says_and_explain_names_
             for attempt in &message.attempt_log {
                 assert_eq!((attempt.outcome.as_str(), attempt.status_code), ("delivered", Some(200)));
                 assert!(attempt.started_at.is_some() && attempt.duration_ms.is_some(), "{attempt:?}");
-                assert!(explained.contains("delivered with status 200"), "{explained}");
+                let shown = program.run(&["messages", "show", &id.to_string()]).await.done();
+                assert!(shown.contains("delivered with status 200") && shown.contains(&holder), "{shown}");
             }
         }
     }
