@@ -46,7 +46,7 @@ pub(super) async fn list(
     let page = office.database.halted_keys(&halting, filter.channel.as_deref(), after.as_ref(), PAGE).await?;
     let heading = ["Ordering key", "Channel", "Dead letter", "Reason", "Died", "First that waits", "Waiting"];
     let body = html! {
-        @if page.keys.is_empty() { (nothing_halted(&asked, &page.next)) } @else {
+        @if page.keys.is_empty() { (nothing_halted(&asked, page.next.as_ref())) } @else {
             (table("Halted keys", heading, page.keys.iter().map(row)))
         }
         (pages(PATH, &asked, page.next.as_ref()))
@@ -55,7 +55,7 @@ pub(super) async fn list(
 }
 
 /// A page ends early where many dead letters halt few keys.
-fn nothing_halted(asked: &Fields, next: &Option<KeyCursor>) -> Markup {
+fn nothing_halted(asked: &Fields, next: Option<&KeyCursor>) -> Markup {
     empty(match next {
         Some(_) => "No ordering key is halted up to here, and there are more dead letters.",
         None if asked.has("after") => "No other ordering key is halted.",
