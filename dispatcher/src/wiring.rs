@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use outbox_adapters::{Adapter, Hints, Lease, RedisHints, RedisLease, RedisLink, SetupError, TableLease, fcm, http};
-use outbox_schema::{ConnectOptions, Database, InDoubtPolicy, OnDeadOrdered, Retention};
+use outbox_schema::{ConnectOptions, Database, DeliveryRecord, InDoubtPolicy, OnDeadOrdered, Retention};
 
 use crate::admin::listener::Tokens;
 use crate::config::{ChannelConfig, ChannelKind, Config, LeaseProvider, SecretText, Wakeup};
@@ -146,7 +146,9 @@ fn adapter(config: &ChannelConfig, own: SocketAddr) -> Result<Arc<dyn Adapter>, 
     let (timeout, at_most_once) = (config.timeout, config.in_doubt == InDoubtPolicy::DeadLetter);
     Ok(match &config.kind {
         ChannelKind::Http(settings) => {
-            Arc::new(http::HttpChannel::new(&config.name, settings, timeout, at_most_once, Some(own))?)
+            let keeps = config.record_deliveries == DeliveryRecord::Full;
+            let channel = http::HttpChannel::new(&config.name, settings, timeout, at_most_once, Some(own))?;
+            Arc::new(channel.keeping_answers(keeps))
         }
         ChannelKind::Fcm(settings) => Arc::new(fcm::FcmChannel::new(&config.name, settings, timeout, at_most_once)?),
     })

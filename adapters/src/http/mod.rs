@@ -43,6 +43,7 @@ pub struct HttpChannel {
     rules: statuses::Rules,
     timeout: Duration,
     at_most_once: bool,
+    keeps_answers: bool,
 }
 
 impl HttpChannel {
@@ -77,7 +78,13 @@ impl HttpChannel {
         let connections =
             Connections::new(HeadAlone::MayBeActedUpon, Arc::clone(&guard), tls, connect_patience(timeout));
         let rules = statuses::Rules::new(settings);
-        Ok(Self { connections, guard, composer, rules, timeout, at_most_once })
+        Ok(Self { connections, guard, composer, rules, timeout, at_most_once, keeps_answers: false })
+    }
+
+    /// The same channel, which also tells the beginning of the answer to a delivery where `keeps` is true.
+    #[must_use]
+    pub fn keeping_answers(self, keeps: bool) -> Self {
+        Self { keeps_answers: keeps, ..self }
     }
 }
 
@@ -94,7 +101,7 @@ impl Adapter for HttpChannel {
             Err(no_answer) => return no_answer.into_answer(),
         };
         let status = answered.status();
-        if status.is_success() && composed.request.witness.is_none() {
+        if status.is_success() && composed.request.witness.is_none() && !self.keeps_answers {
             answered.drain(deadline).await;
             return Answer::delivered(status.as_u16(), None);
         }
