@@ -26,7 +26,7 @@ pub struct ChannelConfig {
     pub max_message_bytes: u64,
     /// Whether tenants of the channel take turns.
     pub fair: bool,
-    /// What is kept of deliveries.
+    /// What `outbox_attempt` keeps of the channel's deliveries.
     pub record_deliveries: DeliveryRecord,
     /// The kind of the channel, with the settings of that kind alone.
     pub kind: ChannelKind,

@@ -240,8 +240,8 @@ fn edited(entry: &AuditEntry) -> Option<Again> {
 fn last(facts: &MessageFacts) -> Again {
     let message = &facts.message;
     let finished = message.finished_at.as_deref();
-    // A term that began in the same moment had nothing to finish yet.
     let kept = kept_delivery(message);
+    // A term that began in the same moment had nothing to finish yet.
     let led = facts.terms.iter().rfind(|term| finished.is_some_and(|at| term.started_at.as_str() < at));
     Again::Accepted {
         attempt: message.attempts,

@@ -32,7 +32,7 @@ pub struct Channel {
     pub max_message_bytes: u64,
     /// Whether tenants of the channel take turns.
     pub fair: bool,
-    /// What is kept of deliveries.
+    /// What `outbox_attempt` keeps of the channel's deliveries.
     pub record_deliveries: DeliveryRecord,
 }
 

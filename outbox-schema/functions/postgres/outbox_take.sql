@@ -156,31 +156,16 @@ BEGIN
             LEFT JOIN unnest(p_limited, p_limits) AS limited(destination, room) ON limited.destination = crowd.destination;
             -- Turns are taken where something is left: there is no room for it, or the walk brought as much as it may.
             EXIT WHEN in_turns OR p_turn IS NULL OR (all_fit AND cardinality(ids) < p_limit);
-            -- With whom would the one tenant there is take turns? Where a few destinations are closed, those that are their own tenants
-            -- are passed over: nothing of theirs can be claimed.
-            WITH RECURSIVE step AS (
-                SELECT 0 AS steps, (
-                    SELECT (((hashtextextended(o.channel, 0) & 32767) << 48)
-                           | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)) AS number
-                    FROM outbox o WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
-                    ORDER BY number LIMIT 1) AS number
-                UNION ALL
-                SELECT step.steps + 1, (
-                    SELECT (((hashtextextended(o.channel, 0) & 32767) << 48)
-                           | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)) AS number
-                    FROM outbox o WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
-                      AND (((hashtextextended(o.channel, 0) & 32767) << 48)
-                           | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)) > step.number
-                    ORDER BY number LIMIT 1)
-                FROM step WHERE step.number IS NOT NULL AND step.steps < 16
-            )
-            -- Behind the last step there may be others.
-            SELECT coalesce(sum(CASE WHEN open.steps = 16 THEN 2 ELSE 1 END), 0) < 2 INTO alone
-            FROM (SELECT step.steps FROM step
-                  WHERE step.number IS NOT NULL
-                    AND (step.steps = 16 OR (step.number & 281474976710655) NOT IN (
-                        SELECT hashtextextended(name, 0) & 281474976710655 FROM unnest(p_closed) AS name))
-                  LIMIT 2) open;
+            -- With whom would the one tenant there is take turns?
+            SELECT first.number = last.number INTO alone
+            FROM (SELECT (((hashtextextended(o.channel, 0) & 32767) << 48)
+                          | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)) AS number
+                  FROM outbox o WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
+                  ORDER BY number LIMIT 1) first,
+                 (SELECT (((hashtextextended(o.channel, 0) & 32767) << 48)
+                          | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)) AS number
+                  FROM outbox o WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
+                  ORDER BY number DESC LIMIT 1) last;
             EXIT WHEN alone AND heads IS NULL AND all_fit;
             in_turns := true;
             walked := ids;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::Reception;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
+use super::parts::number;
 use crate::admin::api::{InvalidTargetFilter, Kind, Problem};
 use crate::text::visible;
 
@@ -38,7 +39,7 @@ pub(super) fn links(path: &str, asked: &Fields) -> Markup {
     let at = |format: &str| asked.filter().at(&format!("{path}/download/{format}"));
     html! {
         p.hint {
-            "As a file, the newest 10,000: " a href=(at("csv")) download { "CSV" } ", " a href=(at("json")) download { "JSON" }
+            "As a file, the newest " (number(MOST as u64)) ": " a href=(at("csv")) download { "CSV" } ", " a href=(at("json")) download { "JSON" }
         }
     }
 }
