@@ -92,7 +92,7 @@ pub struct Resumed {
     pub audit_id: Option<i64>,
     /// The destination or channel that is resumed.
     pub destination: String,
-    /// Deferred rows that are due again at their own times.
+    /// Deferred rows that are due again at their own times. A poller that hears of the resumption brings some of them back.
     pub brought_back: u64,
 }
 
@@ -206,7 +206,7 @@ pub(super) async fn pause(
     Ok(Paused { audit_id, destination: destination.to_owned(), until })
 }
 
-/// The poller learns of the resumption within a second. It brings back by itself the rows that it defers until then.
+/// The poller learns of the resumption within a second. It then brings back by itself what is still deferred.
 pub(super) async fn resume(database: &Database, destination: &str, author: &Author) -> sqlx::Result<Resumed> {
     let mut done = Resumed { audit_id: None, destination: destination.to_owned(), brought_back: 0 };
     let mut transaction = AnyTransaction::to_write(database).await?;
@@ -218,6 +218,8 @@ pub(super) async fn resume(database: &Database, destination: &str, author: &Auth
     }
     let details = serde_json::json!({ "destination": destination });
     done.audit_id = Some(audit(&mut connection, "resume", None, &details.to_string(), author).await?);
+    // Counted here, and not as they come back below: the poller may be faster.
+    done.brought_back = held.iter().map(|entry| u64::try_from(entry.waiting).unwrap_or(0)).sum();
     connection.rows::<()>(&RESUME, &[destination.into()]).await?;
     transaction.commit().await?;
     loop {
@@ -225,7 +227,6 @@ pub(super) async fn resume(database: &Database, destination: &str, author: &Auth
         let mut transaction = AnyTransaction::to_write(database).await?;
         let back = bring_back_rows(&mut transaction.connection(), None, destination, BATCH).await?;
         transaction.commit().await?;
-        done.brought_back += back as u64;
         if back < BATCH {
             return Ok(done);
         }

@@ -9,6 +9,7 @@ use outbox_schema::origin::{column, origin};
 use outbox_schema::{ByHand, Desk, Dialect, NewMessage, Verdict};
 use outbox_tests::eventually;
 use serde_json::json;
+use sqlx::{Connection as _, PgConnection};
 
 use crate::outboxes::{self, Outbox};
 use crate::poller::Poller;
@@ -181,6 +182,21 @@ async fn resuming_makes_all_rows_due_again_when_they_were_in_whatever_shard_and_
         assert_eq!((resumed.brought_back, put_off(&outbox).await), (2, 0));
         assert_eq!(entry(&outbox, "https://other.example:443").await.unwrap().failures, 0);
     }
+}
+
+/// A poller that hears of the resumption at once has them locked by then, or has brought them back.
+#[tokio::test]
+async fn a_resumption_counts_the_rows_that_the_poller_is_faster_to_bring_back() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let store = outbox.database.store();
+    let poller = Poller::begin(&*store, "one").await;
+    enqueue(&outbox, "https://slow.example/x", 3).await;
+    outbox.database.pause(SLOW, None, &ada("they move")).await.unwrap();
+    assert_eq!(put_aside(&outbox, &poller, SLOW, Duration::from_hours(24), Duration::ZERO).await, 3);
+    let mut faster = PgConnection::connect(&outbox.test.url).await.unwrap();
+    let mut bringing_back = faster.begin().await.unwrap();
+    sqlx::raw_sql("SELECT FROM outbox FOR UPDATE").execute(&mut *bringing_back).await.unwrap();
+    assert_eq!(outbox.database.resume(SLOW, &ada("done")).await.unwrap().brought_back, 3);
 }
 
 /// What a target of each kind is for the database and for the client: one origin, or the client refuses it.

@@ -9,7 +9,7 @@ use outbox_tests::servers::{self, Redis};
 use outbox_tests::stage::Stage;
 use serde_json::{Value, json};
 use sqlx::postgres::PgListener;
-use sqlx::{AssertSqlSafe, PgPool};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool};
 
 use crate::outboxes;
 use crate::program::Program;
@@ -137,9 +137,11 @@ async fn a_commit_wakes_a_poller_that_is_asleep() {
 #[tokio::test]
 async fn a_transaction_that_saw_the_poller_awake_and_outlasts_it_is_found() {
     let (stage, _fleet, pool) = poller_of_hints().await;
+    // An application's own connection: a session of ours that pauses for two seconds within a transaction is ended.
+    let mut application = PgConnection::connect(&stage.database.url).await.unwrap();
     let mut committed = 0;
     loop {
-        let mut slow = pool.begin().await.unwrap();
+        let mut slow = application.begin().await.unwrap();
         sqlx::query("SELECT count(*) FROM outbox WHERE id = 0").execute(&mut *slow).await.unwrap();
         for row in 0..200 {
             sqlx::query(INSERT).execute(&pool).await.unwrap();
