@@ -1,6 +1,6 @@
 //! A change of many messages: a batch in a transaction, with pauses between, so that deliveries go on beside it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
@@ -12,13 +12,29 @@ use crate::{Database, MessageId};
 /// A change that is made batch by batch.
 #[async_trait]
 pub(super) trait BatchedChange: Send {
-    /// Changes the messages of a batch, in its transaction, and counts them. Returns how many it has changed in all batches so far.
+    /// Changes the messages of a batch, in its transaction, and counts them.
     async fn batch(
         &mut self,
         connection: &mut AnyConnection<'_>,
         operation: &Operation,
         ids: &[MessageId],
-    ) -> sqlx::Result<u64>;
+    ) -> sqlx::Result<Batch>;
+}
+
+/// What came of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Batch {
+    /// How many messages were changed, in all batches so far.
+    pub(super) changed: u64,
+    /// How long the database had no work meanwhile, because this process had.
+    pub(super) idle: Duration,
+}
+
+impl Batch {
+    /// A batch that left the database no rest.
+    pub(super) fn of(changed: u64) -> Self {
+        Self { changed, idle: Duration::ZERO }
+    }
 }
 
 /// Makes a change of `ids`, which are in ascending order, to its end, or until `watch` ends it. `watch` is told before the first batch
@@ -38,11 +54,11 @@ pub(super) async fn in_batches(
         }
         let began = Instant::now();
         let mut transaction = AnyTransaction::to_write(database).await?;
-        let changed = change.batch(&mut transaction.connection(), operation, batch).await?;
+        let Batch { changed, idle } = change.batch(&mut transaction.connection(), operation, batch).await?;
         transaction.commit().await?;
         progress = Progress { done: progress.done + batch.len() as u64, changed, ..progress };
         if progress.done < of {
-            pause(began).await;
+            pause(began + idle).await;
         }
     }
     // The change is done, whether it was to go on or not.

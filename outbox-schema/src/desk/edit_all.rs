@@ -1,10 +1,12 @@
 //! The same edit of many dead letters. Payloads stay, so they are not read.
 
+use std::time::Instant;
+
 use async_trait::async_trait;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::batches::{BatchedChange, in_batches};
+use super::batches::{Batch, BatchedChange, in_batches};
 use super::change::HeadersBefore;
 use super::dead::meant;
 use super::edit::{Envelope, not_json};
@@ -52,26 +54,28 @@ impl BatchedChange for Editing<'_> {
         connection: &mut AnyConnection<'_>,
         operation: &Operation,
         batch: &[MessageId],
-    ) -> sqlx::Result<u64> {
+    ) -> sqlx::Result<Batch> {
         let Self { change, done } = self;
         let (fit, skipped) = Standing::lock(connection, batch).await?.split(batch, Status::Dead);
         done.left.extend(skipped.iter().map(|skipped| Left { id: skipped.id, because: skipped.because.to_string() }));
-        let mut parts = Vec::new();
-        for before in connection.rows::<Envelope>(&ENVELOPES, &[(&ids_as_json(&fit)).into()]).await? {
+        let envelopes: Vec<Envelope> = connection.rows(&ENVELOPES, &[(&ids_as_json(&fit)).into()]).await?;
+        let (read, mut parts) = (Instant::now(), Vec::new());
+        for before in envelopes {
             match change.revised(&before.channel, &before.target, UNREAD, before.headers.as_deref()) {
                 Err(unfit) => done.left.push(Left { id: MessageId(before.id), because: unfit.to_string() }),
                 Ok(revised) if is_like(&before, &revised) => done.unchanged += 1,
                 Ok(revised) => parts.push(Part::of(&before, &revised, change.keep_key)?),
             }
         }
+        let all = serde_json::to_string(&parts).map_err(not_json)?;
+        let idle = read.elapsed();
         if !parts.is_empty() {
             // A statement for each message would take ten times as long, and its pause with it.
-            let all = serde_json::to_string(&parts).map_err(not_json)?;
             operation.audit_parts(connection, &all).await?;
             connection.rows::<()>(&EDIT_EACH, &[(&all).into()]).await?;
             done.edited += parts.len() as u64;
         }
-        Ok(done.edited)
+        Ok(Batch { changed: done.edited, idle })
     }
 }
 

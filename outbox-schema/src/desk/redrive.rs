@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use async_trait::async_trait;
 
-use super::batches::{BatchedChange, in_batches};
+use super::batches::{Batch, BatchedChange, in_batches};
 use super::dead::{meant, now_us};
 use super::operation::{Operation, Standing, lock_terms, said_of};
 use super::progress::Watch;
@@ -54,7 +54,7 @@ impl BatchedChange for Redriving {
         connection: &mut AnyConnection<'_>,
         operation: &Operation,
         batch: &[MessageId],
-    ) -> sqlx::Result<u64> {
+    ) -> sqlx::Result<Batch> {
         let schedule = match &mut self.schedule {
             Some(schedule) => schedule,
             None => self.schedule.insert(Schedule::from(connection, self.pace).await?),
@@ -72,7 +72,7 @@ impl BatchedChange for Redriving {
         let room = Redriven::SHOWN.saturating_sub(self.done.messages.len());
         self.done.messages.extend(fit.into_iter().take(room));
         self.done.skipped.extend(skipped);
-        Ok(self.done.redriven)
+        Ok(Batch::of(self.done.redriven))
     }
 }
 
@@ -124,7 +124,7 @@ impl BatchedChange for Purging {
         connection: &mut AnyConnection<'_>,
         operation: &Operation,
         batch: &[MessageId],
-    ) -> sqlx::Result<u64> {
+    ) -> sqlx::Result<Batch> {
         let Self(done) = self;
         let (fit, skipped) = Standing::lock(connection, batch).await?.split(batch, Status::Dead);
         let gone = ids_as_json(&fit);
@@ -133,6 +133,6 @@ impl BatchedChange for Purging {
         connection.rows::<()>(&PURGE, &[(&gone).into()]).await?;
         done.purged += fit.len() as u64;
         done.skipped.extend(skipped);
-        Ok(done.purged)
+        Ok(Batch::of(done.purged))
     }
 }
