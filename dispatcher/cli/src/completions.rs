@@ -21,6 +21,9 @@ const PROGRAM: &str = "outbox";
 /// The variable in which the script names its shell. No setting begins with an underscore.
 const ASKED_BY: &str = "_OUTBOX_COMPLETE";
 
+/// The name of what is hidden.
+const UNTYPED: &str = "\0";
+
 /// The longest time for an answer.
 const LIMIT: Duration = Duration::from_secs(1);
 
@@ -40,11 +43,25 @@ pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The command line as a shell completes it. A shell is offered what is hidden too, where nothing else begins as the word does.
+/// So what is hidden gets a name that nobody types.
+fn completed(mut command_line: Command) -> Command {
+    // Every command then has the global options.
+    command_line.build();
+    without_hidden(command_line)
+}
+
+fn without_hidden(command: Command) -> Command {
+    command
+        .mut_args(|argument| if argument.is_hide_set() { argument.long(UNTYPED) } else { argument })
+        .mut_subcommands(|inner| if inner.is_hide_set() { inner.name(UNTYPED) } else { without_hidden(inner) })
+}
+
 /// Answers a shell where one asks. A question that cannot be answered is answered with nothing: an error would stand in the middle of
 /// the line that somebody types.
 pub(super) fn answered(command_line: fn() -> Command) -> bool {
     let folder = std::env::current_dir().ok();
-    let asked = CompleteEnv::with_factory(command_line).var(ASKED_BY);
+    let asked = CompleteEnv::with_factory(|| completed(command_line())).var(ASKED_BY);
     asked.try_complete(std::env::args_os(), folder.as_deref()).unwrap_or(true)
 }
 
@@ -123,6 +140,48 @@ fn read(words: impl Iterator<Item = OsString>) -> Global {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_line;
+
+    /// What is offered for the last of these words.
+    fn offered(words: &[String]) -> Vec<String> {
+        let words: Vec<OsString> = words.iter().map(Into::into).collect();
+        let last = words.len() - 1;
+        let candidates = clap_complete::engine::complete(&mut completed(command_line()), words, last, None);
+        candidates
+            .into_iter()
+            .flatten()
+            .filter_map(|candidate| candidate.get_value().to_str().map(str::to_owned))
+            .collect()
+    }
+
+    /// Every command that is shown, with the words that lead to it.
+    fn each(command: &Command, words: &[String], look: &mut dyn FnMut(&Command, &[String])) {
+        let words = [words, &[command.get_name().to_owned()]].concat();
+        look(command, &words);
+        let shown = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+        shown.for_each(|inner| each(inner, &words, look));
+    }
+
+    #[test]
+    fn each_option_and_command_is_offered_where_help_shows_it_and_not_where_it_is_hidden() {
+        let mut whole = command_line();
+        whole.build();
+        let mut hidden = 0;
+        each(&whole, &[], &mut |command, words| {
+            let asked = |word: &str| offered(&[words, &[word.to_owned()]].concat());
+            for argument in command.get_arguments() {
+                let Some(long) = argument.get_long().map(|long| format!("--{long}")) else { continue };
+                hidden += usize::from(argument.is_hide_set());
+                assert_eq!(asked(&long).contains(&long), !argument.is_hide_set(), "{words:?} {long}");
+            }
+            for inner in command.get_subcommands() {
+                hidden += usize::from(inner.is_hide_set());
+                let name = inner.get_name();
+                assert_eq!(asked(name).contains(&name.to_owned()), !inner.is_hide_set(), "{words:?} {name}");
+            }
+        });
+        assert!(hidden > 10, "{hidden} are hidden");
+    }
 
     #[test]
     fn the_global_options_are_read_wherever_they_stand() {
