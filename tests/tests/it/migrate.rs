@@ -287,6 +287,30 @@ async fn a_database_whose_search_path_names_no_schema_is_told_of_database_schema
     assert!(matches!(told, MigrateError::NoSchema), "{told}");
 }
 
+#[tokio::test]
+async fn what_a_migration_did_is_told_in_json_as_in_words() {
+    for outbox in outboxes::each_empty().await {
+        let program = Program::new(&outbox.test.url, HTTP);
+        let migrate = async || program.run(&["migrate", "--json"]).await.json();
+        let made = migrate().await;
+        assert_eq!((&made["did"], &made["from"], &made["anew"]), (&"made".into(), &().into(), &false.into()));
+        assert_eq!(made["schema_version"], SCHEMA_VERSION);
+        assert_eq!((&made["environment"], made["outbox_id"].as_str().map(str::len)), (&"default".into(), Some(36)));
+        assert_eq!(migrate().await["did"], "nothing");
+        outbox.sql("UPDATE outbox_meta SET functions_version = 0").await;
+        let postgres = outbox.dialect() == Dialect::Postgres;
+        assert_eq!(migrate().await["did"], if postgres { "replaced_functions" } else { "nothing" });
+        let staging = Program::new(&outbox.test.url, &format!("[database]\nenvironment = \"staging\"\n{HTTP}"));
+        let adopted = staging.run(&["migrate", "--adopt-environment", "--yes", "--json"]).await.json();
+        assert_eq!((&adopted["did"], &adopted["environment"]), (&"adopted_environment".into(), &"staging".into()));
+    }
+    for outbox in outboxes::each_empty().await {
+        of_version_1(&outbox).await;
+        let updated = Program::new(&outbox.test.url, HTTP).run(&["migrate", "--json"]).await.json();
+        assert_eq!((&updated["did"], &updated["from"]), (&"updated".into(), &1.into()));
+    }
+}
+
 /// The outbox as release 0.1.0 made it.
 async fn of_version_1(outbox: &Outbox) {
     let script = match outbox.dialect() {

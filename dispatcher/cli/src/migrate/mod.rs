@@ -13,11 +13,12 @@ use clap::Args;
 use outbox_schema::desk::ReplicaRow;
 use outbox_schema::migrate::{Migrated, SCHEMA_VERSION, SERVES_FROM, migration_statements, migrations_sql};
 use outbox_schema::{Database, Meta, SchemaState};
+use serde::Serialize;
 
 use crate::session::{Misuse, confirmed};
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::configured::Configured;
-use outbox_dispatcher::text::{print, print_as_it_is, span, visible, warning};
+use outbox_dispatcher::text::{print, print_as, print_as_it_is, span, visible, warning};
 use outbox_dispatcher::wiring;
 
 use form::{Migration, Tool};
@@ -52,12 +53,46 @@ pub(super) struct MigrateArgs {
     /// Write a file into this folder instead, under the name that the tool expects.
     #[arg(long, value_name = "DIR", requires = "tool")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    adopting: AdoptArgs,
+    /// What was done, as JSON.
+    #[arg(long, conflicts_with = "print")]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct AdoptArgs {
     /// Make this copy of an outbox (after a restore, say) one of the environment in the settings.
     #[arg(long)]
     adopt_environment: bool,
     /// Do not ask.
     #[arg(long, requires = "adopt_environment")]
     yes: bool,
+}
+
+/// What became of the tables.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    did: Did,
+    /// The version before. None where there were no tables.
+    from: Option<i32>,
+    /// Whether there had been tables before, which were dropped with their messages.
+    anew: bool,
+    database: String,
+    #[serde(flatten)]
+    meta: Meta,
+}
+
+/// What a migration did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Did {
+    Made,
+    Updated,
+    ReplacedFunctions,
+    Nothing,
+    /// Gave a copy of an outbox the environment of the settings.
+    AdoptedEnvironment,
 }
 
 pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Result<ExitCode> {
@@ -68,9 +103,10 @@ pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Resul
     }
     let settings = &config.database;
     let database = wiring::database_or_new_file(&config, 1).await?;
-    let (done, meta) = if args.adopt_environment {
-        let Some(meta) = adopt(&config, &database, args.yes).await? else { return Ok(ExitCode::FAILURE) };
-        (String::new(), meta)
+    let (did, Migrated { from, anew, meta, .. }) = if args.adopting.adopt_environment {
+        let Some(meta) = adopt(&config, &database, args.adopting.yes).await? else { return Ok(ExitCode::FAILURE) };
+        let from = Some(meta.schema_version);
+        (Did::AdoptedEnvironment, Migrated { from, anew: false, functions: false, meta })
     } else {
         let before = running(&database).await;
         let too_old: Vec<_> = before.iter().filter(|replica| replica.schema_version < SERVES_FROM).collect();
@@ -96,12 +132,9 @@ pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Resul
             );
         }
         database.strangers_may_create().await?.iter().for_each(|told| warning(told));
-        (done(&migrated), migrated.meta)
+        (did(&migrated), migrated)
     };
-    print(format!(
-        "{done}The outbox at {} has schema version {} and is of the environment `{}` (outbox id {}).",
-        settings.url, meta.schema_version, meta.environment, meta.outbox_id
-    ))?;
+    print_as(args.json, &Outcome { did, from, anew, database: settings.url.to_string(), meta }, in_words)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -170,15 +203,27 @@ fn named(replicas: &[&ReplicaRow]) -> String {
     replicas.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// What a migration did, as a line.
-fn done(migrated: &Migrated) -> String {
-    let now = migrated.meta.schema_version;
+fn did(migrated: &Migrated) -> Did {
     match migrated.from {
-        None => "Made the outbox tables.\n".to_owned(),
-        Some(before) if before < now => format!("Brought the outbox tables from version {before} to {now}.\n"),
-        Some(_) if migrated.functions => "Replaced the functions of the outbox.\n".to_owned(),
-        Some(_) => "Nothing to do.\n".to_owned(),
+        None => Did::Made,
+        Some(before) if before < migrated.meta.schema_version => Did::Updated,
+        Some(_) if migrated.functions => Did::ReplacedFunctions,
+        Some(_) => Did::Nothing,
     }
+}
+
+fn in_words(Outcome { did, from, database, meta, .. }: &Outcome) -> String {
+    let Meta { schema_version: now, outbox_id, environment } = meta;
+    let did = match did {
+        Did::Made => "Made the outbox tables.\n".to_owned(),
+        Did::Updated => format!("Brought the outbox tables from version {} to {now}.\n", from.unwrap_or_default()),
+        Did::ReplacedFunctions => "Replaced the functions of the outbox.\n".to_owned(),
+        Did::Nothing => "Nothing to do.\n".to_owned(),
+        Did::AdoptedEnvironment => String::new(),
+    };
+    format!(
+        "{did}The outbox at {database} has schema version {now} and is of the environment `{environment}` (outbox id {outbox_id})."
+    )
 }
 
 fn print_migration(config: &Config, args: &MigrateArgs) -> anyhow::Result<()> {
