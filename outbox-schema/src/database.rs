@@ -9,7 +9,7 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Executor, MySqlPool, PgPool, SqlitePool};
+use sqlx::{ConnectOptions as _, Executor, MySqlPool, PgPool, Pool, SqlitePool};
 
 use crate::silence::{Silence, distrust};
 use crate::store::mysql::MySqlStore;
@@ -77,6 +77,25 @@ impl fmt::Debug for ConnectOptions<'_> {
             .field("schema", &self.schema)
             .field("connections", &self.connections)
             .finish_non_exhaustive()
+    }
+}
+
+/// The connections of a pool, counted. In all they are as many as the pool may have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// Those at work, and those that are being made.
+    pub in_use: u32,
+    /// Those that are open and have no work.
+    pub idle: u32,
+    /// Those that the pool may still open.
+    pub unopened: u32,
+}
+
+impl Connections {
+    fn of<DB: sqlx::Database>(pool: &Pool<DB>) -> Self {
+        let (most, open) = (pool.options().get_max_connections(), pool.size());
+        let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX).min(open);
+        Self { in_use: open - idle, idle, unopened: most.saturating_sub(open) }
     }
 }
 
@@ -192,6 +211,15 @@ impl Database {
     /// The outbox for the removal of old messages.
     pub fn pruning(&self) -> Arc<dyn Pruning> {
         Arc::new(self.clone())
+    }
+
+    /// The connections of the pool now.
+    pub fn connections(&self) -> Connections {
+        match self {
+            Self::Postgres(pool) => Connections::of(pool),
+            Self::MySql(pool) => Connections::of(pool),
+            Self::Sqlite(pool) => Connections::of(pool),
+        }
     }
 
     /// Closes the idle connections, since one of their age got no answer. A connection to a server that is gone without a

@@ -70,7 +70,7 @@ pub use claim::{
     WalkStart,
 };
 #[cfg(feature = "dispatcher")]
-pub use database::{ConnectError, ConnectOptions, Database, Dialect};
+pub use database::{ConnectError, ConnectOptions, Connections, Database, Dialect};
 #[cfg(feature = "dispatcher")]
 pub use desk::{ByHand, DeadLetterFilter, Desk, DeskError, Selection};
 #[cfg(feature = "dispatcher")]

@@ -163,6 +163,9 @@ async fn dispatch(
         doorbell: Doorbell::new(handle.listener(), hints),
     };
 
+    for (pool, its) in [("loop", database.clone()), ("listener", asked.clone())] {
+        metrics.pool(pool, move || its.connections());
+    }
     let stop_listening = CancellationToken::new();
     let presence = Presence {
         database: database.clone(),

@@ -18,7 +18,7 @@ use opentelemetry_sdk::error::OTelSdkError;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use outbox_schema::desk::RunsBy;
 use outbox_schema::retention::Pruned;
-use outbox_schema::{InDoubtPolicy, Shard, Status, TermEnd};
+use outbox_schema::{Connections, InDoubtPolicy, Shard, Status, TermEnd};
 use prometheus::TextEncoder;
 
 pub use names::Name;
@@ -182,6 +182,11 @@ impl Metrics {
     /// Shows the answer of `/readyz`.
     pub fn ready(&self, ready: bool) {
         self.observed.ready(ready);
+    }
+
+    /// Shows the connections of a pool to the outbox database, as `count` counts them whenever the metrics are read.
+    pub fn pool(&self, name: &'static str, count: impl Fn() -> Connections + Send + 'static) {
+        self.observed.pool(name, count);
     }
 
     /// Shows what this process runs by.

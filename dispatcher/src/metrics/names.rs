@@ -47,6 +47,8 @@ pub enum Name {
     RetentionLag,
     /// Whether the fleet does its work, as this process sees it.
     Ready,
+    /// Connections to the outbox database, by pool and state.
+    DatabaseConnections,
     /// The version of this program.
     BuildInfo,
     /// The settings that all replicas must share.
@@ -55,7 +57,7 @@ pub enum Name {
 
 impl Name {
     /// All metrics.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Attempts,
         Self::AttemptDuration,
         Self::DeliveryLatency,
@@ -78,6 +80,7 @@ impl Name {
         Self::Pruned,
         Self::RetentionLag,
         Self::Ready,
+        Self::DatabaseConnections,
         Self::BuildInfo,
         Self::SettingsInfo,
     ];
@@ -107,6 +110,7 @@ impl Name {
             Self::Pruned => "outbox_pruned_total",
             Self::RetentionLag => "outbox_retention_lag_seconds",
             Self::Ready => "outbox_ready",
+            Self::DatabaseConnections => "outbox_database_connections",
             Self::BuildInfo => "outbox_build_info",
             Self::SettingsInfo => "outbox_settings_info",
         }
@@ -127,7 +131,7 @@ impl Name {
             Self::TenantDue => "Due messages of the five tenants with most of what has been due for longest.",
             Self::TenantLag => "Age of the oldest due message of each of these tenants.",
             Self::HaltedKeys => {
-                "Ordering keys that a dead letter halts, up to 1,000, of the channels that halt at dead letters."
+                "At least so many ordering keys are halted by a dead letter: up to 1,000, by the first 10,000 dead letters of the channel."
             }
             Self::InFlight => "Messages claimed by this process and not yet marked.",
             Self::LeaseHeld => "1 while this process holds the shard's lease, else 0.",
@@ -143,6 +147,9 @@ impl Name {
                 "While this process leads: for how long at most a message has been past its retention and not removed."
             }
             Self::Ready => "1 while /readyz of this process says that the fleet does its work, else 0.",
+            Self::DatabaseConnections => {
+                "Connections to the outbox database, of each pool of this process: at work, idle, and those that it may still open."
+            }
             Self::BuildInfo => "1; the label says which version this process is of.",
             Self::SettingsInfo => {
                 "1; the labels have the hash of the settings that all replicas must share, and the kind of lease store."

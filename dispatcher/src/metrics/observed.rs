@@ -1,12 +1,13 @@
 //! Metrics that are a state and not an event: they are kept here, and read when a client asks.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter};
-use outbox_schema::{Shard, Status};
+use outbox_schema::{Connections, Shard, Status};
 
 use super::Name;
 use crate::health::vitals::{ChannelVitals, TenantVitals, Vitals};
@@ -31,6 +32,16 @@ struct State {
     ready: Option<(Instant, bool)>,
     /// The hash of the shared settings, and the kind of the lease store.
     settings: Option<(String, &'static str)>,
+    pools: Vec<(&'static str, Counted)>,
+}
+
+/// What counts the connections of a pool.
+struct Counted(Box<dyn Fn() -> Connections + Send>);
+
+impl fmt::Debug for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (self.0)().fmt(f)
+    }
 }
 
 impl Observed {
@@ -44,6 +55,7 @@ impl Observed {
         observed.gauge(meter, Name::Ready, Self::show_ready);
         observed.gauge(meter, Name::BuildInfo, |_, build| Self::show_build(build));
         observed.gauge(meter, Name::SettingsInfo, Self::show_settings);
+        observed.gauge(meter, Name::DatabaseConnections, Self::show_connections);
         observed.seconds(meter, Name::RetentionLag, Self::show_retention_behind);
         observed.seconds(meter, Name::Trusted, Self::show_trusted);
         observed.seconds(meter, Name::Lag, Self::show_lag);
@@ -87,6 +99,19 @@ impl Observed {
 
     pub(super) fn settings(&self, hash: String, lease: &'static str) {
         self.state().settings = Some((hash, lease));
+    }
+
+    pub(super) fn pool(&self, name: &'static str, count: impl Fn() -> Connections + Send + 'static) {
+        self.state().pools.push((name, Counted(Box::new(count))));
+    }
+
+    fn show_connections(&self, connections: &dyn AsyncInstrument<i64>) {
+        for (pool, counted) in &self.state().pools {
+            let Connections { in_use, idle, unopened } = (counted.0)();
+            for (state, count) in [("in_use", in_use), ("idle", idle), ("unopened", unopened)] {
+                connections.observe(count.into(), &[KeyValue::new("pool", *pool), KeyValue::new("state", state)]);
+            }
+        }
     }
 
     fn show_build(build: &dyn AsyncInstrument<i64>) {

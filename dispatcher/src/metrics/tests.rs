@@ -35,6 +35,7 @@ fn touch_everything(metrics: &Metrics) {
     metrics.pruned(Pruned { success: 3, dead: 0 });
     metrics.retention_behind(Duration::from_hours(2));
     metrics.ready(true);
+    metrics.pool("loop", || Connections { in_use: 3, idle: 1, unopened: 2 });
     metrics.runs_by(&RunsBy { lease_store: "redis://cache".to_owned(), ..RunsBy::default() });
     let rows =
         ChannelVitals { channel: "http".to_owned(), pending: 9, due: 4, deferred: 0, dead: 1, lag_ms: Some(2000) };
@@ -113,6 +114,9 @@ async fn the_labels_are_those_of_the_contract() {
         r#"outbox_pruned_total{status="SUCCESS"} 3"#,
         r#"outbox_pruned_total{status="DEAD"} 0"#,
         "outbox_ready 1",
+        r#"outbox_database_connections{pool="loop",state="in_use"} 3"#,
+        r#"outbox_database_connections{pool="loop",state="idle"} 1"#,
+        r#"outbox_database_connections{pool="loop",state="unopened"} 2"#,
     ] {
         assert!(text.lines().any(|shown| shown == line), "{line} is not in\n{text}");
     }
