@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outbox_schema::OnDeadOrdered;
-use outbox_schema::desk::{ChannelRunsBy, RunsBy};
+use outbox_schema::desk::{ChannelRunsBy, RetentionRunsBy, RunsBy};
 use outbox_schema::origin::origin;
 
 use crate::config::{ChannelConfig, Config};
@@ -79,6 +79,10 @@ impl Configured {
             lease_ttl_ms: ms(started.lease.ttl),
             lease_term_ms: ms(started.lease.term),
             channels: Self::of(config).channels.into_iter().map(|(name, its)| (name, channel(its))).collect(),
+            retention: Some(RetentionRunsBy {
+                success_ms: config.retention.success.map(ms),
+                dead_ms: config.retention.dead.map(ms),
+            }),
             settings: config.shared(started),
         }
     }

@@ -111,8 +111,8 @@ fn held(held: &HeldUp) -> String {
     match held {
         HeldUp::Paused { by, until, remaining_ms: _ } => {
             let by = by.as_deref().map_or_else(String::new, |by| format!(" by {by}"));
-            let until = until.as_deref().map_or_else(|| "somebody resumes it".to_owned(), to_the_second);
-            format!("paused{by} until {until}")
+            let until = until.as_deref().map_or_else(String::new, |until| format!(" until {}", to_the_second(until)));
+            format!("paused{by}{until}")
         }
         HeldUp::Broken { until: _, remaining_ms: remaining @ 1.. } => {
             format!("broken: tried again in {}", span(*remaining))

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
-use outbox_schema::desk::{HaltedKeyPage, KeyCursor};
+use outbox_schema::desk::{HaltedKey, HaltedKeyPage, KeyCursor};
 
 use super::nearest;
 use super::session::{OutboxAccess, Purpose};
@@ -52,10 +52,20 @@ pub(super) async fn ordering_keys(
     Ok(ExitCode::SUCCESS)
 }
 
+/// How many messages of a key wait.
+fn waiting(key: &HaltedKey) -> String {
+    let more = if key.waiting >= HaltedKey::COUNTED { " or more" } else { "" };
+    format!("{}{more}", key.waiting)
+}
+
 fn in_words(found: &HaltedKeyPage) -> Page {
     let mut page = Page::default();
     if found.keys.is_empty() {
-        page.line("no halted ordering keys");
+        // A page ends early where many dead letters halt no key.
+        page.line(match &found.next {
+            Some(_) => "no halted ordering key up to here, and there are more dead letters",
+            None => "no halted ordering keys",
+        });
     } else {
         let rows = found.keys.iter().map(|key| {
             [
@@ -64,7 +74,7 @@ fn in_words(found: &HaltedKeyPage) -> Page {
                 Cell::whole(key.dead_letter),
                 Cell::state(key.dead_reason.clone().unwrap_or_default()),
                 Cell::time(&key.dead_at),
-                Cell::whole(key.waiting),
+                Cell::whole(waiting(key)),
                 Cell::whole(key.first_waiting),
             ]
         });
@@ -75,4 +85,23 @@ fn in_words(found: &HaltedKeyPage) -> Page {
         page.line(format!("more with --after '{next}'"));
     }
     page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_ended_early_does_not_say_that_no_key_is_halted() {
+        let next = KeyCursor { channel: "orders".to_owned(), ordering_key: "k".to_owned() };
+        let shown = |next: Option<KeyCursor>| {
+            let page = in_words(&HaltedKeyPage { keys: Vec::new(), next });
+            page.on(&outbox_dispatcher::text::Screen::none())
+        };
+        assert_eq!(
+            shown(Some(next)),
+            "no halted ordering key up to here, and there are more dead letters\nmore with --after 'orders/k'\n"
+        );
+        assert_eq!(shown(None), "no halted ordering keys\n");
+    }
 }

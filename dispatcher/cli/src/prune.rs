@@ -4,21 +4,22 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use outbox_schema::desk::RunsBy;
 use outbox_schema::retention::{Pruned, Retention};
 
 use super::progress::LongChange;
 use super::session::{AuthorArgs, OutboxAccess, Purpose};
 use outbox_dispatcher::admin::api::kept_for;
 use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::print_as;
+use outbox_dispatcher::text::{print_as, warning};
 use outbox_dispatcher::wiring;
 
 #[derive(Debug, Args)]
 pub(super) struct PruneArgs {
-    /// Remove what was delivered longer ago than this, as 7d; or `never` [default: the setting retention.success].
+    /// Remove what was delivered longer ago than this, as 7d; or `never` [default: retention.success of the fleet, else of these settings].
     #[arg(long, value_name = "AGE", value_parser = age)]
     success: Option<Age>,
-    /// Remove dead letters that died longer ago than this, as 90d; or `never` [default: the setting retention.dead].
+    /// Remove dead letters that died longer ago than this, as 90d; or `never` [default: retention.dead of the fleet, else of these settings].
     #[arg(long, value_name = "AGE", value_parser = age)]
     dead: Option<Age>,
     /// Say how many would be removed, and change nothing.
@@ -37,11 +38,11 @@ struct Age(Option<Duration>);
 
 pub(super) async fn prune(config: Config, url: Option<&str>, args: PruneArgs) -> anyhow::Result<ExitCode> {
     let outbox = OutboxAccess::by(&config, url, Purpose::Change).await?;
-    let settings = wiring::retention(&config);
+    let kept = kept(&outbox, &config, &args).await;
     let retention = Retention {
-        success: args.success.map_or(settings.success, |Age(age)| age),
-        dead: args.dead.map_or(settings.dead, |Age(age)| age),
-        ..settings
+        success: args.success.map_or(kept.success, |Age(age)| age),
+        dead: args.dead.map_or(kept.dead, |Age(age)| age),
+        ..kept
     };
     if args.dry_run {
         let found = outbox.desk().past_retention(&retention).await?;
@@ -57,6 +58,31 @@ pub(super) async fn prune(config: Config, url: Option<&str>, args: PruneArgs) ->
     };
     print_as(args.json, &done, |done| in_words(done, "removed"))?;
     Ok(stopped.unwrap_or(ExitCode::SUCCESS))
+}
+
+/// How long the fleet keeps messages, and not whoever asks: what is removed cannot be taken back. These settings, where no replica
+/// says it: those of an earlier release do not, and a role may lack the right to read their rows.
+async fn kept(outbox: &OutboxAccess, config: &Config, args: &PruneArgs) -> Retention {
+    let mine = wiring::retention(config);
+    let replicas = outbox.replicas().await.unwrap_or_default();
+    let Some(fleet) = replicas.runs_by().and_then(RunsBy::retention) else { return mine };
+    let each = [
+        ("success", fleet.success, mine.success, args.success.is_some()),
+        ("dead", fleet.dead, mine.dead, args.dead.is_some()),
+    ];
+    for (name, fleet, mine, given) in each {
+        if fleet != mine && !given {
+            let [fleet, mine] = [fleet, mine].map(text);
+            warning(&format!(
+                "retention.{name} is {fleet} in the fleet, which counts here, and {mine} in these settings: --{name} says another age"
+            ));
+        }
+    }
+    fleet
+}
+
+fn text(age: Option<Duration>) -> String {
+    age.map_or_else(|| "never".to_owned(), |age| humantime::format_duration(age).to_string())
 }
 
 fn in_words(pruned: &Pruned, done: &str) -> String {

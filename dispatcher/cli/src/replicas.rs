@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::session::{OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
-use outbox_dispatcher::health::replicas::{ReplicaStatus, Replicas};
+use outbox_dispatcher::health::replicas::ReplicaStatus;
 use outbox_dispatcher::text::{Cell, Page, in_one_line, print_as, to_the_second};
 
 #[derive(Debug, Args)]
@@ -18,11 +18,8 @@ pub(super) struct ReplicasArgs {
 }
 
 pub(super) async fn replicas(config: Config, url: Option<&str>, args: &ReplicasArgs) -> anyhow::Result<ExitCode> {
-    let replicas = match OutboxAccess::by(&config, url, Purpose::Look).await? {
-        OutboxAccess::Replica(replica) => replica.replicas().await?,
-        OutboxAccess::Database(database, _) => Replicas::of(&database).await?.into_all(),
-    };
-    print_as(args.json, &replicas[..], in_words)?;
+    let replicas = OutboxAccess::by(&config, url, Purpose::Look).await?.replicas().await?;
+    print_as(args.json, replicas.all(), in_words)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -142,6 +142,14 @@ impl OutboxAccess {
         }
     }
 
+    /// The replicas that run, and those that were killed within a day.
+    pub(super) async fn replicas(&self) -> Result<Replicas, DeskError> {
+        match self {
+            Self::Database(database, _) => Replicas::of(database).await,
+            Self::Replica(replica) => Ok(Replicas::told(replica.replicas().await?)),
+        }
+    }
+
     pub(super) fn by_hand(&self) -> Arc<dyn ByHand> {
         match self {
             Self::Database(database, _) => database.by_hand(),

@@ -58,6 +58,11 @@ impl Replicas {
         Ok(Self::from(database.fleet().await?, &database.open_terms().await?))
     }
 
+    /// The replicas as one of them told of all.
+    pub fn told(replicas: Vec<ReplicaStatus>) -> Self {
+        Self(replicas)
+    }
+
     fn from(entries: Vec<ReplicaEntry>, open: &[CurrentTerm]) -> Self {
         let status = |replica: ReplicaEntry| {
             let runs = replica.row.runs();

@@ -120,9 +120,11 @@ fn in_colour(text: &str, colour: Option<Colour>) -> String {
     format!("\u{1b}[{number}m{text}\u{1b}[0m")
 }
 
-/// A time as the span from it, or to it: `17 min ago`. A time that cannot be read, and one long ago, are shown as they are.
+/// A time as the span from it, or to it: `17 min ago`. A time that cannot be read, and one long ago, are shown as they are. What
+/// waits until somebody acts is due in a hundred years.
 pub(crate) fn relative(time: &str, now: SystemTime) -> String {
     const LONG_AGO: u64 = 60 * 86_400;
+    const YEAR: u64 = 365 * 86_400;
     let Ok(then) = humantime::parse_rfc3339(time) else { return in_one_line(&to_the_second(time)).into_owned() };
     let (seconds, past) = match now.duration_since(then) {
         Ok(ago) => (ago.as_secs(), true),
@@ -133,6 +135,7 @@ pub(crate) fn relative(time: &str, now: SystemTime) -> String {
         60..3_600 => format!("{} min", seconds / 60),
         3_600..86_400 => format!("{} h", seconds / 3_600),
         86_400..LONG_AGO => format!("{} d", seconds / 86_400),
+        seconds if !past && seconds >= 10 * YEAR => format!("{} y", seconds / YEAR),
         LONG_AGO.. => return to_the_second(time),
     };
     if past { format!("{length} ago") } else { format!("in {length}") }
@@ -153,6 +156,8 @@ mod tests {
             ("2026-04-28T14:00:00Z", "3 d ago"),
             ("2026-05-01T14:05:00Z", "in 5 min"),
             ("2025-05-01T14:05:00.5Z", "2025-05-01T14:05:00Z"),
+            ("2026-09-01T14:05:00Z", "2026-09-01T14:05:00Z"),
+            ("2126-05-01T14:05:00Z", "in 100 y"),
             ("-", "-"),
         ] {
             assert_eq!(relative(time, now), said);

@@ -25,9 +25,6 @@ const LOOKED_AT: i64 = 100_000;
 /// The most halted keys of a channel that vitals count.
 const COUNTED_KEYS: i64 = 1_000;
 
-/// The most messages of one halted key that are counted.
-const COUNTED_MESSAGES: i64 = 1_000;
-
 /// The halted ordering keys of a channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -119,7 +116,7 @@ pub(super) async fn vitals(connection: &mut AnyConnection<'_>, halting: &[String
     for channel in halting {
         let keys = halted(connection, channel, None, COUNTED_KEYS).await?;
         let count = counted(keys.len());
-        let full = count == COUNTED_KEYS || keys.iter().any(|key| key.waiting == COUNTED_MESSAGES);
+        let full = count == COUNTED_KEYS || keys.iter().any(|key| key.waiting == HaltedKey::COUNTED);
         vitals.push(HaltedVitals {
             channel: channel.clone(),
             keys: count,
@@ -182,6 +179,9 @@ fn counted(number: usize) -> i64 {
 }
 
 impl HaltedKey {
+    /// The most messages of a key that are counted.
+    pub const COUNTED: i64 = 1_000;
+
     fn cursor(&self) -> KeyCursor {
         KeyCursor { channel: self.channel.clone(), ordering_key: self.ordering_key.clone() }
     }
@@ -194,7 +194,7 @@ async fn halted(
     after: Option<&str>,
     limit: i64,
 ) -> sqlx::Result<Vec<HaltedKey>> {
-    let [chunk, limit, waiting] = [CHUNK, limit, COUNTED_MESSAGES].map(Value::from);
+    let [chunk, limit, waiting] = [CHUNK, limit, HaltedKey::COUNTED].map(Value::from);
     let values = [Shard::default().into(), channel.into(), after.into(), chunk, limit, waiting];
     connection.rows_from_index(&HALTED_KEYS, &values).await
 }

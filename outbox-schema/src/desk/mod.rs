@@ -50,7 +50,7 @@ pub use held_back::{HeldBack, Snapshot};
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
 pub use messages::{MessageFilter, MessagePage, MessageSummary};
 pub use progress::{Progress, Watch};
-pub use replicas::{ChannelRunsBy, Counted, Heartbeat, Replica, ReplicaEntry, ReplicaRow, RunsBy};
+pub use replicas::{ChannelRunsBy, Counted, Heartbeat, Replica, ReplicaEntry, ReplicaRow, RetentionRunsBy, RunsBy};
 pub use report::{
     AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, MessageRecord,
     NamingClaim, PausedDestination, TenantVitals, TermEntry, Vitals,

@@ -9,6 +9,7 @@ use sqlx::FromRow;
 use super::statements::{FLEET, OPEN_TERMS, REPLICA_FORGET, REPLICA_GONE, REPLICA_SEEN, REPLICAS, TERM_RUNS_BY};
 use super::{CurrentTerm, DeskError};
 use crate::fingerprint::fnv;
+use crate::retention::Retention;
 use crate::sql::{AnyTransaction, read, while_doing, write};
 use crate::{Database, SCHEMA_VERSION, TermId};
 
@@ -47,8 +48,22 @@ pub struct RunsBy {
     pub lease_term_ms: u64,
     /// The configured channels, by name.
     pub channels: BTreeMap<String, ChannelRunsBy>,
+    /// How long it keeps messages. None where an earlier release wrote this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retention: Option<RetentionRunsBy>,
     /// The settings that all replicas must share and that are not at their defaults, without secrets.
     pub settings: BTreeMap<String, String>,
+}
+
+/// How long a replica keeps finished messages, in milliseconds. None: for ever.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RetentionRunsBy {
+    /// `retention.success`.
+    pub success_ms: Option<u64>,
+    /// `retention.dead`.
+    pub dead_ms: Option<u64>,
 }
 
 /// What a replica's settings say of a channel.
@@ -67,6 +82,17 @@ pub struct ChannelRunsBy {
 }
 
 impl RunsBy {
+    /// How long the replica keeps messages, where it says so.
+    pub fn retention(&self) -> Option<Retention> {
+        let its = self.retention?;
+        let continuing = self.channels.iter().filter(|(_, channel)| !channel.halts).map(|(name, _)| name.clone());
+        Some(Retention {
+            success: its.success_ms.map(Duration::from_millis),
+            dead: its.dead_ms.map(Duration::from_millis),
+            continuing: continuing.collect(),
+        })
+    }
+
     /// The hash of the shared settings. Replicas with the same settings have the same hash, in every release that knows
     /// these settings.
     pub fn settings_hash(&self) -> String {

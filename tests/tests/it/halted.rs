@@ -162,6 +162,49 @@ async fn a_replica_lists_and_counts_halted_keys_and_others_judge_by_its_settings
     }
 }
 
+/// A key is halted behind more dead letters than one look counts, and more messages wait in it than are counted.
+async fn halted_behind_many(outbox: &Outbox) {
+    let now = match outbox.dialect() {
+        Dialect::Postgres => "now()",
+        Dialect::MySql => "UTC_TIMESTAMP(6)",
+        Dialect::Sqlite => "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)",
+    };
+    let columns =
+        "channel, target, payload, ordering_key, available_at, status, dead_reason, revision, attempts, finished_at";
+    let row = |key: &str, state: &str| format!("'orders', 'https://shop.example/', '{{}}', '{key}', {now}, {state}");
+    let dead = format!("'DEAD', 'permanent', 1, 1, {now}");
+    let insert = async |rows: &str| outbox.sql(&format!("INSERT INTO outbox ({columns}) {rows}")).await;
+    insert(&format!("VALUES ({})", row("a", &dead))).await;
+    for _ in 0..14 {
+        insert(&format!("SELECT {columns} FROM outbox")).await;
+    }
+    insert(&format!("VALUES ({}), ({})", row("z", &dead), row("z", "'PENDING', NULL, 0, 0, NULL"))).await;
+    for _ in 0..10 {
+        insert(&format!("SELECT {columns} FROM outbox WHERE status = 'PENDING'")).await;
+    }
+}
+
+#[tokio::test]
+async fn where_there_may_be_more_halted_keys_than_were_counted_each_place_says_so_and_the_list_has_them() {
+    for outbox in outboxes::each().await {
+        halted_behind_many(&outbox).await;
+        let program = Program::new(&outbox.test.url, &halting());
+        let status = program.run(&["status"]).await.done();
+        let none_yet = "\nhalted: no ordering key by the first 10,000 dead letters; outbox ordering-keys list --halted looks at all\n";
+        assert!(status.contains(none_yet), "{status}");
+        let listed = program.run(&["ordering-keys", "list", "--halted"]).await.done();
+        assert!(listed.contains("orders") && listed.contains("  1000 or more  "), "{listed}");
+
+        let mut replica = program.start();
+        let listener = replica.listener().await;
+        let (_, page) = crate::readiness::get(&listener, "/").await;
+        assert!(words(&page).contains("or more: the first 10,000 dead letters of a channel were looked at"), "{page}");
+        let (_, metrics) = crate::readiness::get(&listener, "/metrics").await;
+        assert!(metrics.contains("# HELP outbox_halted_keys At least so many"), "{metrics}");
+        assert!(metrics.contains("\noutbox_halted_keys{channel=\"orders\"} 0\n"), "{metrics}");
+    }
+}
+
 #[tokio::test]
 async fn pages_of_halted_keys_lead_to_each_other_by_channel_and_key() {
     for outbox in outboxes::each().await {

@@ -11,6 +11,7 @@ use rustix::process::Signal;
 use crate::outboxes::{self, Outbox};
 use crate::program::{HTTP, PATIENCE, Program};
 use crate::readiness::get;
+use crate::retention::insert;
 use crate::sink::Sink;
 
 /// Terms of a second: a replica writes its row whenever it begins one, and need not be waited for.
@@ -229,6 +230,28 @@ async fn a_reader_judges_by_what_the_fleet_runs_by_and_not_by_its_own_settings()
         assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
         let status = laptop.run(&["status"]).await.done();
         assert!(status.contains("0      nobody"), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn outbox_prune_keeps_what_the_fleet_keeps_whatever_its_own_settings_say() {
+    for outbox in outboxes::each().await {
+        let fleet = Program::new(&outbox.test.url, &format!("{HTTP}[retention]\nsuccess = \"2d\"\ndead = \"never\"\n"));
+        let mut replica = fleet.start();
+        let url = replica.listener().await;
+        rows(&outbox, 1).await;
+        insert(&outbox, 3, "SUCCESS", 3, &[]).await;
+        insert(&outbox, 1, "DEAD", 3, &[]).await;
+        let laptop = Program::new(&outbox.test.url, &format!("{HTTP}[retention]\nsuccess = \"1h\"\ndead = \"1h\"\n"));
+        for access in [&[] as &[&str], &["--url", &url]] {
+            let ran = laptop.run(&[access, &["prune", "--dead", "1d"]].concat()).await;
+            let told = "retention.success is 2days in the fleet, which counts here, and 1h in these settings";
+            assert!(ran.stderr.contains(told) && !ran.stderr.contains("retention.dead"), "{ran:?}");
+            assert_eq!(ran.done(), "0 delivered messages and 0 dead letters removed\n");
+            let text = laptop.run(&[access, &["prune", "--success", "1h", "--dry-run"]].concat()).await.done();
+            assert_eq!(text, "3 delivered messages and 0 dead letters would be removed; nothing was changed\n");
+        }
+        assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
     }
 }
 

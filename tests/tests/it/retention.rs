@@ -34,7 +34,7 @@ fn ago(outbox: &Outbox, hours: u32) -> String {
 }
 
 /// Inserts so many rows that were created and finished so many hours ago.
-async fn insert(outbox: &Outbox, rows: u32, status: &str, hours: u32, more: &[(&str, &str)]) {
+pub(crate) async fn insert(outbox: &Outbox, rows: u32, status: &str, hours: u32, more: &[(&str, &str)]) {
     let (ago, status) = (ago(outbox, hours), format!("'{status}'"));
     let finished = if status == "'PENDING'" { "NULL" } else { &ago };
     let mut columns = vec![

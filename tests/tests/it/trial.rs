@@ -95,6 +95,26 @@ async fn each_missing_right_is_named_by_the_statement_that_gives_it() {
     }
 }
 
+/// A right to some of the columns is a right to all of them that is missing.
+#[tokio::test]
+async fn a_role_that_has_a_right_to_some_columns_only_is_told_of_the_right_to_the_table() {
+    for granted in granted().await {
+        let role = &granted.dispatcher_role;
+        let table = if granted.owner.dialect() == Dialect::Postgres { "dispatcher.outbox" } else { "outbox" };
+        granted
+            .owner
+            .run_client(&format!("REVOKE UPDATE ON {table} FROM {role}; GRANT UPDATE (status) ON {table} TO {role};"));
+        let program = Program::new(&granted.dispatcher, &settings(&granted));
+        let checked = program.run(&["check"]).await;
+        let missing: Vec<_> = checked.stdout.lines().filter(|line| line.contains("missing: GRANT")).collect();
+        assert!(
+            checked.code == Some(1) && missing.len() == 1 && missing[0].contains("GRANT UPDATE ON "),
+            "{checked:?}"
+        );
+        give_what_is_missing(&granted, &program).await;
+    }
+}
+
 #[tokio::test]
 async fn whoever_looks_with_the_rights_of_an_application_is_told_which_file_gives_those_of_an_operator() {
     for granted in granted().await {

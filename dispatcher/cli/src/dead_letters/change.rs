@@ -105,7 +105,10 @@ pub(super) async fn purge(outbox: &OutboxAccess, args: PurgeArgs) -> anyhow::Res
     }
     if !args.yes {
         let found = outbox.desk().dead_groups(&selection).await?;
-        let question = format!("delete these {} dead letters for good?", DeadLetterCount::by(&found));
+        let question = match DeadLetterCount::by(&found) {
+            DeadLetterCount { counted: 1, more: false } => "delete this dead letter for good?".to_owned(),
+            meant => format!("delete these {meant} dead letters for good?"),
+        };
         if !confirmed(groups(&found), &question)? {
             anyhow::bail!("nothing was deleted");
         }

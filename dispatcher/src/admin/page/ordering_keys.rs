@@ -18,9 +18,6 @@ use crate::admin::api::Problem;
 /// Where the list is.
 const PATH: &str = "/ordering-keys";
 
-/// The messages of one key that are counted.
-const COUNTED: i64 = 1_000;
-
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Filter {
@@ -71,6 +68,6 @@ fn row(key: &HaltedKey) -> Markup {
         td { (text_if(key.dead_reason.as_deref())) }
         td { (time(&key.dead_at)) }
         td.number { (message(key.first_waiting)) }
-        td.number { (number(key.waiting)) @if key.waiting >= COUNTED { " or more" } }
+        td.number { (number(key.waiting)) @if key.waiting >= HaltedKey::COUNTED { " or more" } }
     }
 }

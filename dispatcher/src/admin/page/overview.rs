@@ -84,7 +84,7 @@ fn shown(status: &Status) -> Markup {
         @if !vitals.paused.is_empty() {
             section { h2 { "Held up" } (held_up(&vitals.paused)) }
         }
-        @if vitals.halted.iter().any(|halted| halted.keys > 0) {
+        @if vitals.halted.iter().any(|halted| halted.keys > 0 || halted.more) {
             section { h2 { "Halted keys" } (halted_keys(&vitals.halted)) }
         }
         section {
@@ -187,8 +187,13 @@ fn halted_keys(halted: &[HaltedVitals]) -> Markup {
             td.number { @if let Some(oldest) = &halted.oldest { (message(oldest.dead_letter)) } @else { (super::parts::nothing()) } }
         }
     };
-    let halted = halted.iter().filter(|halted| halted.keys > 0);
-    table("Halted keys", ["Channel", "Keys", "Messages that wait", "Oldest dead letter"], halted.map(row))
+    let rows = halted.iter().filter(|halted| halted.keys > 0 || halted.more).map(row);
+    html! {
+        (table("Halted keys", ["Channel", "Keys", "Messages that wait", "Oldest dead letter"], rows))
+        @if halted.iter().any(|halted| halted.more) {
+            p.hint { "or more: the first 10,000 dead letters of a channel were looked at, and up to 1,000 keys. The list looks at all." }
+        }
+    }
 }
 
 fn shards(shards: &[ShardStatus]) -> Markup {
