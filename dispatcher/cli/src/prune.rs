@@ -16,10 +16,10 @@ use outbox_dispatcher::wiring;
 
 #[derive(Debug, Args)]
 pub(super) struct PruneArgs {
-    /// Remove what was delivered longer ago than this, as 7d; or `never` [default: retention.success of the fleet, else of these settings].
+    /// Remove what was delivered longer ago than this, as 7d; or `never` [default: what the fleet keeps].
     #[arg(long, value_name = "AGE", value_parser = age)]
     success: Option<Age>,
-    /// Remove dead letters that died longer ago than this, as 90d; or `never` [default: retention.dead of the fleet, else of these settings].
+    /// Remove dead letters that died longer ago than this, as 90d; or `never` [default: what the fleet keeps].
     #[arg(long, value_name = "AGE", value_parser = age)]
     dead: Option<Age>,
     /// Say how many would be removed, and change nothing.
