@@ -329,7 +329,7 @@ async fn a_change_without_the_header_of_a_client_is_refused_and_the_description_
             assert!(answer.text().await.unwrap().contains("changes need the header X-Outbox-Client"), "{path}");
         }
     }
-    assert_eq!(changes, 11);
+    assert_eq!(changes, 12);
 }
 
 #[tokio::test]
@@ -558,4 +558,25 @@ async fn a_connection_carries_one_request_so_that_it_does_not_take_a_slot_when_i
     let closed = client.read_to_string(&mut answer);
     tokio::time::timeout(Duration::from_secs(5), closed).await.unwrap().unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("ok"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_probe_that_has_just_come_is_answered_though_the_replica_begins() {
+    let listener = Listener::bind(loopback(), tokens(None, None)).await.unwrap();
+    let (address, begins) = (listener.address(), CancellationToken::new());
+    let (_cause, causes) = tokio::sync::watch::channel("database: not there".to_owned());
+    let waiting = tokio::spawn(listener.wait(shown(&Setup::default()).metrics, causes, begins.clone()));
+    let mut probe = TcpStream::connect(address).await.unwrap();
+    // Whoever answers the second connection has taken the first one.
+    let mut second = TcpStream::connect(address).await.unwrap();
+    second.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let mut text = String::new();
+    second.read_to_string(&mut text).await.unwrap();
+    begins.cancel();
+    waiting.await.unwrap();
+
+    probe.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    text.clear();
+    probe.read_to_string(&mut text).await.unwrap();
+    assert!(text.starts_with("HTTP/1.1 503"), "{text:?}");
 }

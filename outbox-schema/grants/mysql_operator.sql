@@ -3,7 +3,8 @@
 --   OPERATOR  by their account, as 'support'@'%'
 -- and run it in the database that holds the tables, after `outbox migrate`, for example
 --   sed "s/OPERATOR/'support'@'%'/" mysql_operator.sql | mariadb shop
--- The account neither sends, claims nor marks; it can write no message of its own, and change no audit.
+-- The account neither sends, claims nor marks; it can write no message of its own, and change no audit. mysql_replay.sql goes
+-- with it for those who may.
 
 GRANT SELECT ON outbox TO OPERATOR;
 GRANT SELECT ON outbox_meta TO OPERATOR;
@@ -16,8 +17,8 @@ GRANT SELECT ON outbox_invalid_target TO OPERATOR;
 GRANT SELECT ON outbox_lease TO OPERATOR;
 GRANT SELECT ON outbox_replica TO OPERATOR;
 -- Redriving, undoing, cancelling and editing; what names a message (id, channel, ordering key, shard) stays.
-GRANT UPDATE (idempotency_key, target, payload, headers, revision, status, dead_reason, attempts, error_hash, available_at,
-              deferred_from, expires_at, first_attempt_at, finished_at) ON outbox TO OPERATOR;
+GRANT UPDATE (idempotency_key, sent_key, target, payload, headers, revision, status, dead_reason, attempts, error_hash,
+              available_at, deferred_from, expires_at, first_attempt_at, finished_at) ON outbox TO OPERATOR;
 -- Purging and pruning. Leave these two out for people who are not to.
 GRANT DELETE ON outbox TO OPERATOR;
 GRANT DELETE ON outbox_attempt TO OPERATOR;

@@ -2,7 +2,7 @@
 -- `outbox dead-letters`, `outbox destinations`, `outbox invalid-targets`. As the owner of the tables, after each `outbox migrate`:
 --   psql -v schema=public -v operator=support -v ON_ERROR_STOP=1 -f postgres_operator.sql DATABASE
 -- where schema is the schema of the tables, and operator is a role that exists. It neither sends, claims nor marks; it can
--- write no message of its own, and change no audit.
+-- write no message of its own, and change no audit. postgres_replay.sql goes with it for those who may.
 
 \if :{?schema}
 \else
@@ -16,8 +16,8 @@ GRANT SELECT ON
     :"schema".outbox_lease, :"schema".outbox_replica
     TO :"operator";
 -- Redriving, undoing, cancelling and editing; what names a message (id, channel, ordering key, shard) stays.
-GRANT UPDATE (idempotency_key, target, payload, headers, revision, status, dead_reason, attempts, error_hash, available_at,
-              deferred_from, expires_at, first_attempt_at, finished_at)
+GRANT UPDATE (idempotency_key, sent_key, target, payload, headers, revision, status, dead_reason, attempts, error_hash,
+              available_at, deferred_from, expires_at, first_attempt_at, finished_at)
     ON :"schema".outbox TO :"operator";
 -- Purging and pruning. Leave these two out for people who are not to.
 GRANT DELETE ON :"schema".outbox, :"schema".outbox_attempt TO :"operator";

@@ -18,6 +18,7 @@ mod messages;
 mod migrate;
 mod nearest;
 mod ordering_keys;
+mod pace;
 mod progress;
 mod prune;
 mod reload;

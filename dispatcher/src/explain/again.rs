@@ -42,6 +42,14 @@ pub enum Again {
     },
     /// An operator gave the message another content. The keys are the same where it kept its own.
     Edited { at: String, by: String, old_key: String, new_key: String },
+    /// The message is a replay: an operator had another message sent again.
+    Repeats {
+        first: i64,
+        /// The key of the first message, where the receiver gets that. None: the replay has a key of its own.
+        sent_key: Option<String>,
+    },
+    /// An operator had the message sent again, by a row of its own.
+    Replayed { at: String, by: String, why: Option<String>, replay: i64, new_key: bool },
     /// The delivery that finished the message.
     Accepted {
         attempt: i32,
@@ -100,6 +108,21 @@ impl fmt::Display for Again {
                     true => write!(f, ", after an attempt that delivered it or may have."),
                     false => write!(f, "."),
                 }
+            }
+            Self::Repeats { first, sent_key: Some(key) } => {
+                write!(
+                    f,
+                    "It repeats message {first}, under the idempotency key {key} of that one, by which a receiver "
+                )?;
+                write!(f, "may recognise it.")
+            }
+            Self::Repeats { first, sent_key: None } => {
+                write!(f, "It repeats message {first}, under an idempotency key of its own.")
+            }
+            Self::Replayed { at, by, why, replay, new_key } => {
+                write!(f, "{by} replayed it at {}{}", to_the_second(at), said(" (", why.as_ref()))?;
+                write!(f, "{}: message {replay} sends it again, under ", if why.is_some() { ")" } else { "" })?;
+                write!(f, "{} idempotency key.", if *new_key { "a new" } else { "the same" })
             }
             Self::Edited { at, by, old_key, new_key } if old_key == new_key => {
                 write!(

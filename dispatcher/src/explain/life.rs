@@ -29,7 +29,9 @@ impl Event {
 
 /// The recorded events of a message, the oldest first.
 pub fn life(message: &MessageRecord) -> Vec<Event> {
-    let mut events = vec![Event::new(message.created_at.clone(), "enqueued")];
+    let enqueued =
+        message.replay_of.map_or_else(|| "enqueued".to_owned(), |first| format!("enqueued to repeat message {first}"));
+    let mut events = vec![Event::new(message.created_at.clone(), enqueued)];
     events.extend(message.deferred_from.clone().map(|at| {
         Event::new(
             at,
@@ -95,8 +97,17 @@ fn audited(entry: &AuditEntry) -> Event {
     // An undo needs the id of the whole operation.
     let id = entry.part_of.unwrap_or(entry.id);
     let what = format!("audit {id}: {} by {}{}", entry.action, entry.who, said(": ", entry.why.as_ref()));
-    let more = entry.details.as_deref().map(|details| format!("before: {details}"));
+    let names_row = matches!(entry.action.as_str(), "replay" | "undo") && entry.part_of.is_some();
+    let more = entry.details.as_deref().map(|details| match replay_in(details).filter(|_| names_row) {
+        Some(replay) => format!("by message {replay}"),
+        None => format!("before: {details}"),
+    });
     Event { more, ..Event::new(entry.at.clone(), what) }
+}
+
+/// The row of a replay that an entry names.
+fn replay_in(details: &str) -> Option<i64> {
+    serde_json::from_str::<serde_json::Value>(details).ok()?["replay"].as_i64()
 }
 
 /// The death before a redrive. The redrive overwrote its time and reason in the row, and noted both in the audit.

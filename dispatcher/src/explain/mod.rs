@@ -90,7 +90,7 @@ impl Explanation {
         let message = &facts.message;
         Self {
             id: MessageId(message.id),
-            idempotency_key: message.idempotency_key.clone(),
+            idempotency_key: message.key_sent().to_owned(),
             channel: message.channel.clone(),
             destination: message.destination.clone(),
             status: message.status.clone(),

@@ -27,6 +27,10 @@ pub struct Repetition {
 pub enum Verdict {
     /// At most one delivery, and no other request that got an answer.
     Once,
+    /// The same, of a message that repeats another one.
+    Replay,
+    /// The same, of a message that another one repeats.
+    Replayed,
     /// One attempt ended in doubt, and no other attempt delivered. The receiver may have, or may get, the message
     /// twice.
     InDoubt,
@@ -50,11 +54,19 @@ impl Repetition {
     pub(super) fn of(facts: &MessageFacts) -> Self {
         let message = &facts.message;
         let accepted = message.status == Status::Success.as_str();
-        let verdict = verdict(message, accepted);
         let mut causes = causes(facts, accepted);
         if accepted && !causes.is_empty() {
             causes.push(last(facts));
         }
+        let replays = replays(message);
+        let verdict = match verdict(message, accepted) {
+            Verdict::Once if message.replay_of.is_some() => Verdict::Replay,
+            Verdict::Once if !replays.is_empty() => Verdict::Replayed,
+            verdict => verdict,
+        };
+        causes.extend(replays);
+        let repeats = |first| Again::Repeats { first, sent_key: message.sent_key.clone() };
+        causes.splice(0..0, message.replay_of.map(repeats));
         Self { verdict, sentence: sentence(verdict, message), causes: causes.into_iter().map(Said::from).collect() }
     }
 }
@@ -100,6 +112,8 @@ fn sentence(verdict: Verdict, message: &MessageRecord) -> String {
     let pending = message.status == Status::Pending.as_str();
     match verdict {
         Verdict::Once => "Nothing says that it was sent more than once.",
+        Verdict::Replay => "It is a replay, and nothing says that it was sent more than once itself.",
+        Verdict::Replayed => "An operator had it sent again.",
         Verdict::InDoubt if pending => {
             "It may have been delivered once, which nobody knows, and it is to be sent again with the same idempotency \
              key."
@@ -151,6 +165,22 @@ fn causes(facts: &MessageFacts, accepted: bool) -> Vec<Again> {
         }
     }
     causes
+}
+
+/// The replays of the message, but for those that were taken back.
+fn replays(message: &MessageRecord) -> Vec<Again> {
+    let of = |entry: &AuditEntry| -> Option<(i64, bool)> {
+        let details: serde_json::Value = serde_json::from_str(entry.details.as_deref()?).ok()?;
+        Some((details["replay"].as_i64()?, details["new_key"].as_bool().unwrap_or_default()))
+    };
+    let undone = message.audit.iter().filter(|entry| entry.action == "undo").filter_map(of);
+    let undone: BTreeSet<_> = undone.map(|(replay, _)| replay).collect();
+    let replays = message.audit.iter().filter(|entry| entry.action == "replay").filter_map(|entry| {
+        let (replay, new_key) = of(entry).filter(|(replay, _)| !undone.contains(replay))?;
+        let (at, by, why) = (entry.at.clone(), entry.who.clone(), entry.why.clone());
+        Some(Again::Replayed { at, by, why, replay, new_key })
+    });
+    replays.collect()
 }
 
 /// The entries of both logs, in the order of time.
@@ -246,7 +276,7 @@ fn last(facts: &MessageFacts) -> Again {
     Again::Accepted {
         attempt: message.attempts,
         at: message.finished_at.clone(),
-        idempotency_key: message.idempotency_key.clone(),
+        idempotency_key: message.key_sent().to_owned(),
         epoch: kept.map(|attempt| attempt.epoch),
         holder: kept.map(|attempt| attempt.holder.clone()),
         epoch_then: led.map(|term| term.epoch),

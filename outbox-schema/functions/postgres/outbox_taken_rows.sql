@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION outbox_taken_rows(
 ) RETURNS SETOF outbox_taken
 LANGUAGE sql STABLE
 AS $$
-    SELECT 'claimed'::varchar, o.id, o.revision, o.idempotency_key, o.channel, o.target, o.destination,
+    SELECT 'claimed'::varchar, o.id, o.revision, coalesce(o.sent_key, o.idempotency_key), o.channel, o.target, o.destination,
            size.bytes, size.too_large, CASE WHEN NOT size.too_large THEN o.payload END,
            CASE WHEN NOT size.too_large THEN o.headers END,
            o.attempts, o.max_attempts, o.expires_at, o.first_attempt_at, o.created_at,

@@ -15,6 +15,12 @@ pub enum Refusal {
     /// The message is not a dead letter.
     #[error("it is not a dead letter")]
     NotDead,
+    /// The message is not delivered.
+    #[error("it is not delivered: a dead letter is redriven, and what waits is sent anyway")]
+    NotDelivered,
+    /// The message has been replayed before.
+    #[error("it has been replayed before: say again where it is to be sent once more")]
+    Replayed,
     /// The message is delivered, or a dead letter already.
     #[error("it does not wait: it is delivered, or dead already")]
     NotPending,
@@ -120,20 +126,65 @@ impl Redriven {
     pub const SHOWN: usize = 100;
 }
 
+/// The result of a replay.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Replayed {
+    /// The id of the entry in `outbox_audit`, which an undo needs. None where there was nothing to do.
+    pub audit_id: Option<i64>,
+    /// Delivered messages that were selected.
+    pub meant: u64,
+    /// Messages that are sent again, each by a row of its own.
+    pub replayed: u64,
+    /// The first of these rows, 100 at most.
+    pub replays: Vec<Replay>,
+    /// Messages that were left out, and why.
+    pub skipped: Vec<Skipped>,
+}
+
+impl Replayed {
+    /// The most rows that [`Replayed::replays`] names.
+    pub const SHOWN: usize = 100;
+}
+
+/// A row that repeats a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::FromRow)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Replay {
+    /// The row.
+    pub id: i64,
+    /// The message that it repeats.
+    pub replay_of: i64,
+}
+
+/// An operation that can be undone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Undoable {
+    /// A redrive: its messages become dead letters again.
+    #[default]
+    Redrive,
+    /// A replay: its rows are removed.
+    Replay,
+}
+
 /// The result of an undo.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Undone {
+    /// The operation that was undone.
+    #[serde(default)]
+    pub undone: Undoable,
     /// The id of the undo's own entry in `outbox_audit`.
     pub audit_id: Option<i64>,
-    /// Messages that are dead letters again, as before the redrive.
+    /// Messages that are dead letters again, as before the redrive. For a replay, rows of it that are removed again.
     pub returned: u64,
-    /// Messages that were delivered since the redrive.
+    /// Messages that were delivered since.
     pub delivered: u64,
-    /// Messages that became dead letters again since the redrive.
+    /// Messages that became dead letters since.
     pub dead_again: u64,
-    /// Messages that are in flight, have been attempted, or were changed by hand since the redrive. They were left
-    /// unchanged.
+    /// Messages that are in flight, have been attempted, or were changed by hand since. They were left unchanged.
     pub under_way: u64,
     /// Messages that are no longer in the outbox.
     pub gone: u64,

@@ -7,9 +7,10 @@ use async_trait::async_trait;
 use super::operation::{Standing, audit, lock_terms};
 use super::statements::{CANCEL, MESSAGE};
 use super::{
-    Author, ByHand, Cancelled, Change, Cleared, DeskError, Edited, EditedAll, InvalidTargetSelection, MessageRecord,
-    Pace, Paused, Purged, Redriven, Refusal, Resumed, Revised, Selection, Skipped, Undone, Watch, destinations, edit,
-    edit_all, invalid_targets, prune, redrive, undo,
+    Author, ByHand, Cancelled, Change, Cleared, DeliveredSelection, DeskError, Edited, EditedAll,
+    InvalidTargetSelection, MessageRecord, Pace, Paused, Purged, Redriven, Refusal, ReplayManner, Replayed, Resumed,
+    Revised, Selection, Skipped, Undone, Watch, destinations, edit, edit_all, invalid_targets, prune, redrive, replay,
+    undo,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyTransaction, while_doing};
@@ -42,6 +43,17 @@ impl ByHand for Database {
         redriven.map_err(while_doing("redriving dead letters"))
     }
 
+    async fn replay_watched(
+        &self,
+        selection: &DeliveredSelection,
+        manner: ReplayManner,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Replayed, DeskError> {
+        let replayed = replay::replay(self, selection, manner, author, watch).await;
+        replayed.map_err(while_doing("replaying delivered messages"))
+    }
+
     async fn edit_all(
         &self,
         selection: &Selection,
@@ -59,7 +71,7 @@ impl ByHand for Database {
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<Option<Undone>, DeskError> {
-        undo::undo(self, operation, author, watch).await.map_err(while_doing("undoing a redrive"))
+        undo::undo(self, operation, author, watch).await.map_err(while_doing("undoing a redrive or a replay"))
     }
 
     async fn purge_watched(

@@ -7,10 +7,10 @@ use super::statements::{
     PAUSED_DESTINATIONS, TENANTS, TERMS, UNSETTLED_CLAIMS,
 };
 use super::{
-    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, HaltedKeyPage, HeldBack,
-    InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFacts, MessageFilter, MessagePage, MessageRecord,
-    Selection, TermEntry, Vitals, dead, destinations, facts, halted, held_back, invalid_targets, lock_holders,
-    messages, prune,
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DeliveredGroup, DeliveredSelection, Desk, DeskError,
+    DestinationEntry, HaltedKeyPage, HeldBack, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFacts,
+    MessageFilter, MessagePage, MessageRecord, Selection, TermEntry, Vitals, dead, destinations, facts, halted,
+    held_back, invalid_targets, lock_holders, messages, prune, replay,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyTransaction, read, while_doing};
@@ -78,6 +78,10 @@ impl Desk for Database {
             Selection::Filter(filter) => dead::groups(self, filter).await,
         };
         groups.map_err(while_doing("counting dead letters"))
+    }
+
+    async fn delivered_groups(&self, selection: &DeliveredSelection) -> Result<Vec<DeliveredGroup>, DeskError> {
+        replay::groups(self, selection).await.map_err(while_doing("counting delivered messages"))
     }
 
     async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError> {

@@ -18,6 +18,9 @@ use crate::{Database, MessageId, Status};
 /// The most rows of one statement.
 const CHUNK: i64 = 10_000;
 
+/// Messages of a page, where all that a filter means are read.
+const PAGE: u32 = 5_000;
+
 /// The most rows that one page looks at.
 const LOOKED_AT: u64 = 100_000;
 
@@ -26,7 +29,7 @@ const FEW: i64 = 20_000;
 
 /// A filter of messages. A message must meet all conditions that are given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams, utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(deny_unknown_fields)]
 pub struct MessageFilter {
@@ -47,10 +50,12 @@ pub struct MessageFilter {
     pub priority: Option<u8>,
     /// Only messages created at this moment or later.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "2h"))]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "2h"))]
     pub since: Option<Moment>,
     /// Only messages created at this moment or earlier.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "2h"))]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "2h"))]
     pub until: Option<Moment>,
 }
@@ -81,6 +86,9 @@ pub struct MessageSummary {
     pub finished_at: Option<String>,
     pub last_error: Option<String>,
     pub last_status_code: Option<i32>,
+    /// The message that this one repeats, where it is a replay.
+    #[serde(default)]
+    pub replay_of: Option<i64>,
 }
 
 /// One page of messages.
@@ -101,6 +109,35 @@ enum Rows {
     Named(VecDeque<MessageId>),
     /// All rows below an id.
     Below(i64),
+}
+
+/// All messages that a filter means, page by page.
+pub(super) async fn each(
+    database: &Database,
+    filter: &MessageFilter,
+    mut take: impl FnMut(Vec<MessageSummary>) + Send,
+) -> sqlx::Result<()> {
+    let mut after = None;
+    loop {
+        let page = page(database, filter, after, PAGE).await?;
+        take(page.messages);
+        after = page.next;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// The messages among these that a filter means.
+pub(super) async fn among(
+    database: &Database,
+    ids: &[MessageId],
+    filter: &MessageFilter,
+) -> sqlx::Result<Vec<MessageSummary>> {
+    let mut transaction = AnyTransaction::to_read(database).await?;
+    let found = meant(&mut transaction.connection(), ids, filter, 0, usize::MAX).await?;
+    transaction.commit().await?;
+    Ok(found)
 }
 
 pub(super) async fn page(

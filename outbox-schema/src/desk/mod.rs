@@ -22,6 +22,7 @@ mod operation;
 mod progress;
 mod prune;
 mod redrive;
+mod replay;
 mod replicas;
 mod report;
 mod selection;
@@ -38,7 +39,9 @@ use crate::retention::{Pruned, Retention};
 use crate::sql::lacks_rights;
 use crate::words::{said, words};
 
-pub use answers::{Cancelled, Edited, EditedAll, Left, Purged, Redriven, Refusal, Skipped, Undone};
+pub use answers::{
+    Cancelled, Edited, EditedAll, Left, Purged, Redriven, Refusal, Replay, Replayed, Skipped, Undoable, Undone,
+};
 pub use audits::{AuditFilter, AuditPage, ListedAudit};
 pub use change::{Change, HeadersBefore, MoveTarget, Unfit};
 pub use dead::GROUPS;
@@ -50,6 +53,7 @@ pub use held_back::{HeldBack, Snapshot};
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
 pub use messages::{MessageFilter, MessagePage, MessageSummary};
 pub use progress::{Progress, Watch};
+pub use replay::{DELIVERED_GROUPS, DeliveredGroup, DeliveredSelection, ReplayManner};
 pub use replicas::{ChannelRunsBy, Counted, Heartbeat, Replica, ReplicaEntry, ReplicaRow, RetentionRunsBy, RunsBy};
 pub use report::{
     AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, MessageRecord,
@@ -108,6 +112,10 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
     /// groups whose last letter died latest are counted.
     async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError>;
 
+    /// The delivered messages of a selection, counted by channel and destination, the largest group first. At most
+    /// [`DELIVERED_GROUPS`] groups are counted. Reads every row that the selection may mean.
+    async fn delivered_groups(&self, selection: &DeliveredSelection) -> Result<Vec<DeliveredGroup>, DeskError>;
+
     /// How many messages are past their retention: those that [`ByHand::prune`] would remove, and dead letters that it
     /// would keep since they halt their ordering key. Reads all rows older than the retention, in small stretches with
     /// pauses between.
@@ -159,6 +167,26 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
         watch: Watch<'_>,
     ) -> Result<Redriven, DeskError>;
 
+    /// Sends delivered messages again, in the order of their ids, each by a row of its own. The receiver gets the same
+    /// idempotency key, or a new one.
+    async fn replay(
+        &self,
+        selection: &DeliveredSelection,
+        manner: ReplayManner,
+        author: &Author,
+    ) -> Result<Replayed, DeskError> {
+        self.replay_watched(selection, manner, author, progress::UNWATCHED).await
+    }
+
+    /// The same, and `watch` follows it.
+    async fn replay_watched(
+        &self,
+        selection: &DeliveredSelection,
+        manner: ReplayManner,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Replayed, DeskError>;
+
     /// Makes the same change to each dead letter of a selection, each under a new idempotency key. `watch` follows it.
     async fn edit_all(
         &self,
@@ -168,8 +196,9 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
         watch: Watch<'_>,
     ) -> Result<EditedAll, DeskError>;
 
-    /// Undoes a redrive, for the messages that have not been claimed or attempted since: they are dead letters as
-    /// before. `operation` is [`Redriven::audit_id`]. Gives none where no redrive has that id.
+    /// Undoes a redrive or a replay, for the messages that have not been claimed or attempted since. After a redrive they are
+    /// dead letters as before; the rows of a replay are removed. `operation` is [`Redriven::audit_id`] or
+    /// [`Replayed::audit_id`]. Gives none where neither has that id.
     async fn undo(&self, operation: i64, author: &Author) -> Result<Option<Undone>, DeskError> {
         self.undo_watched(operation, author, progress::UNWATCHED).await
     }
@@ -225,10 +254,10 @@ pub struct Author {
     pub why: String,
 }
 
-/// How fast, and how much, to redrive.
+/// How fast, and how much, to redrive or to replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// Redrive only this many, those with the lowest ids. None: all.
+    /// Only this many, those with the lowest ids. None: all.
     pub canary: Option<NonZeroU32>,
     /// How many messages come due a second. None: all at once.
     pub rate: Option<NonZeroU32>,

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
+use serde::Serialize;
+
 use super::statements::{AUDIT, AUDIT_EACH, AUDIT_PART, LOCK_TERMS, NAMED, STANDING};
 use super::{Author, Refusal, Selection, Skipped};
 use crate::sql::{AnyConnection, AnyTransaction, Value};
@@ -82,9 +84,17 @@ pub(super) fn who(author: &Author) -> String {
 /// What the audit says of a selection that means so many messages. Ids are in the entries of their messages.
 pub(super) fn said_of(selection: &Selection, meant: u64) -> serde_json::Value {
     match selection {
-        Selection::Ids(ids) => serde_json::json!({ "ids": ids.len(), "meant": meant }),
-        Selection::Filter(filter) => serde_json::json!({ "filter": filter, "meant": meant }),
+        Selection::Ids(ids) => said_of_ids(ids, meant),
+        Selection::Filter(filter) => said_of_filter(filter, meant),
     }
+}
+
+pub(super) fn said_of_ids(ids: &[MessageId], meant: u64) -> serde_json::Value {
+    serde_json::json!({ "ids": ids.len(), "meant": meant })
+}
+
+pub(super) fn said_of_filter(filter: &impl Serialize, meant: u64) -> serde_json::Value {
+    serde_json::json!({ "filter": filter, "meant": meant })
 }
 
 /// The states of messages, locked until the transaction ends.
@@ -117,9 +127,11 @@ impl Standing {
             None => Some(Refusal::NotThere),
             Some(found) if found != status.as_str() => Some(match status {
                 Status::Dead => Refusal::NotDead,
-                Status::Pending | Status::Success => Refusal::NotPending,
+                Status::Pending => Refusal::NotPending,
+                Status::Success => Refusal::NotDelivered,
             }),
-            Some(_) if self.in_flight(id) => Some(Refusal::InFlight),
+            // A claim that is not over yet may name what it has delivered.
+            Some(_) if status != Status::Success && self.in_flight(id) => Some(Refusal::InFlight),
             Some(_) => None,
         }
     }

@@ -76,20 +76,20 @@ impl BatchedChange for Redriving {
     }
 }
 
-/// When the messages of a redrive come due, one after the other.
-struct Schedule {
+/// When the messages of a redrive or of a replay come due, one after the other.
+pub(super) struct Schedule {
     start_us: i64,
     rate: Option<i64>,
     handed_out: i64,
 }
 
 impl Schedule {
-    async fn from(connection: &mut AnyConnection<'_>, pace: Pace) -> sqlx::Result<Self> {
+    pub(super) async fn from(connection: &mut AnyConnection<'_>, pace: Pace) -> sqlx::Result<Self> {
         let rate = pace.rate.map(|rate| i64::from(rate.get()));
         Ok(Self { start_us: now_us(connection).await?, rate, handed_out: 0 })
     }
 
-    fn next_us(&mut self) -> i64 {
+    pub(super) fn next_us(&mut self) -> i64 {
         let after_us = self.rate.map_or(0, |rate| self.handed_out.saturating_mul(1_000_000) / rate);
         self.handed_out += 1;
         self.start_us.saturating_add(after_us)

@@ -190,6 +190,13 @@ pub struct MessageRecord {
     /// Whom the message is sent for, where its row says it.
     #[sqlx(try_from = "Lossy<Option<String>>")]
     pub tenant: Option<String>,
+    /// The message that this one repeats, where it is a replay.
+    #[serde(default)]
+    pub replay_of: Option<i64>,
+    /// The key that the receiver gets, where it is not the row's own: that of the message repeated.
+    #[serde(default)]
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    pub sent_key: Option<String>,
     pub priority: i32,
     pub shard: i32,
     pub revision: i32,
@@ -220,6 +227,13 @@ pub struct MessageRecord {
     /// The claim under which the message may be in flight now.
     #[sqlx(skip)]
     pub claim: Option<NamingClaim>,
+}
+
+impl MessageRecord {
+    /// The idempotency key that the receiver gets.
+    pub fn key_sent(&self) -> &str {
+        self.sent_key.as_deref().unwrap_or(&self.idempotency_key)
+    }
 }
 
 /// An attempt that was not a plain success.
@@ -292,7 +306,7 @@ pub struct AuditEntry {
     pub at: String,
     /// Who made the change: a person, or the name of a token.
     pub who: String,
-    /// The change: `redrive`, `undo`, `edit`, `cancel`, `purge`, `prune`, `pause`, `resume` or `clear`.
+    /// The change: `redrive`, `replay`, `undo`, `edit`, `cancel`, `purge`, `prune`, `pause`, `resume` or `clear`.
     pub action: String,
     /// The reason that the person gave.
     pub why: Option<String>,

@@ -64,7 +64,7 @@ async fn dead_letters_are_found_tried_redriven_and_taken_back() {
         let shown = program.run(&["messages", "show", &first.to_string()]).await.done();
         assert!(shown.contains(" redrive by me: mended\n") && shown.contains(" undo by "), "{shown}");
         let nothing = program.run(&["dead-letters", "undo", "999"]).await.failed();
-        assert!(nothing.contains("no redrive has the audit entry 999"), "{nothing}");
+        assert!(nothing.contains("no redrive or replay has the audit entry 999"), "{nothing}");
 
         let vague = program.run(&["dead-letters", "redrive"]).await.misused();
         assert!(vague.contains("--all"), "{vague}");

@@ -28,7 +28,7 @@ pub(crate) struct Granted {
     pub(crate) application_role: String,
     pub(crate) dispatcher: String,
     pub(crate) dispatcher_role: String,
-    operator: String,
+    pub(crate) operator: String,
     pub(crate) operator_role: String,
 }
 
@@ -271,7 +271,7 @@ async fn remove_what_is_old(outbox: &Outbox, owner: &Outbox) {
     assert_eq!(owner.number("SELECT count(*) FROM outbox_term_log").await, 0);
 }
 
-async fn enqueue_as(outbox: &Outbox) {
+pub(crate) async fn enqueue_as(outbox: &Outbox) {
     let enqueued = match &outbox.database {
         outbox_schema::Database::Postgres(pool) => enqueue_some(&mut *pool.acquire().await.unwrap()).await,
         outbox_schema::Database::MySql(pool) => enqueue_some(&mut *pool.acquire().await.unwrap()).await,

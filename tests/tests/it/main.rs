@@ -61,6 +61,7 @@ mod random_rows;
 mod readiness;
 mod receivers;
 mod reload;
+mod replay;
 mod replicas;
 mod retention;
 mod round_trips;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::desk::{
-    Author, Cancelled, Change, Cleared, Edited, EditedAll, InvalidTargetSelection, Pace, Paused, Purged, Redriven,
-    Resumed, Revised, Selection, Skipped, Undone, Watch,
+    Author, Cancelled, Change, Cleared, DeliveredSelection, Edited, EditedAll, InvalidTargetSelection, Pace, Paused,
+    Purged, Redriven, ReplayManner, Replayed, Resumed, Revised, Selection, Skipped, Undone, Watch,
 };
 use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{ByHand, DeskError, MessageId};
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::{Replica, ReplicaError, if_there};
 use outbox_dispatcher::admin::api::{
-    Authored, ClearBody, EditAllBody, EditBody, PauseBody, PruneBody, PurgeBody, RedriveBody,
+    Authored, ClearBody, EditAllBody, EditBody, PauseBody, PruneBody, PurgeBody, RedriveBody, ReplayBody,
 };
 
 #[async_trait]
@@ -54,6 +54,18 @@ impl ByHand for Replica {
         let Pace { canary, rate } = pace;
         let body = RedriveBody { selection: selection.clone(), canary, rate, author: author.into() };
         Ok(self.follow("dead-letters/redrive", &body, watch).await?)
+    }
+
+    async fn replay_watched(
+        &self,
+        selection: &DeliveredSelection,
+        manner: ReplayManner,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Replayed, DeskError> {
+        let ReplayManner { new_key, again, pace: Pace { canary, rate } } = manner;
+        let body = ReplayBody { selection: selection.clone(), new_key, again, canary, rate, author: author.into() };
+        Ok(self.follow("messages/replay", &body, watch).await?)
     }
 
     async fn edit_all(

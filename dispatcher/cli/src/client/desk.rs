@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use outbox_schema::desk::{
-    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DestinationEntry, HaltedKeyPage, InvalidTargetPage,
-    InvalidTargetSelection, KeyCursor, MessageFilter, MessagePage, MessageRecord, Selection, TermEntry, Vitals,
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DeliveredGroup, DeliveredSelection, DestinationEntry,
+    HaltedKeyPage, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFilter, MessagePage, MessageRecord,
+    Selection, TermEntry, Vitals,
 };
 use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{Desk, DeskError, MessageId};
@@ -76,6 +77,10 @@ impl Desk for Replica {
 
     async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError> {
         Ok(self.ask_of("dead-letters/groups", selection).await?)
+    }
+
+    async fn delivered_groups(&self, selection: &DeliveredSelection) -> Result<Vec<DeliveredGroup>, DeskError> {
+        Ok(self.ask_of("messages/replay/count", selection).await?)
     }
 
     async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError> {

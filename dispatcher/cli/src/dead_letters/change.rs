@@ -1,22 +1,18 @@
 //! `outbox dead-letters redrive`, `undo` and `purge`.
 
-use std::fmt::{self, Write as _};
-use std::num::NonZeroU32;
+use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
-use outbox_schema::desk::{DeadGroup, GROUPS, Pace, Purged, Redriven, Selection, Skipped, Undone};
+use outbox_schema::desk::{DeadGroup, GROUPS, Pace, Purged, Redriven, Selection, Skipped, Undoable, Undone};
 
 use super::filter::SelectionArgs;
 use super::list::{groups, hint};
 use crate::nearest;
+use crate::pace::{Count, PaceArgs, changed_of, ended, go_on, left};
 use crate::progress::LongChange;
-use crate::session::{AuthorArgs, Misuse, OutboxAccess, confirmed};
+use crate::session::{AuthorArgs, OutboxAccess, confirmed};
 use outbox_dispatcher::text::print_as;
-
-/// The most messages that are named where many were left as they are.
-const NAMED: usize = 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct RedriveArgs {
@@ -25,12 +21,8 @@ pub(crate) struct RedriveArgs {
     /// Say what would be redriven, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Only the first so many, to see what becomes of them.
-    #[arg(long, value_name = "N")]
-    canary: Option<NonZeroU32>,
-    /// Let them come due so many a second, for example 50/s.
-    #[arg(long, value_name = "N/s", value_parser = rate)]
-    rate: Option<NonZeroU32>,
+    #[command(flatten)]
+    pace: PaceArgs,
     #[command(flatten)]
     author: AuthorArgs,
     /// As JSON.
@@ -40,7 +32,7 @@ pub(crate) struct RedriveArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// The audit entry of the redrive, which it printed.
+    /// The audit entry of the redrive or of the replay, which it printed.
     audit_id: i64,
     #[command(flatten)]
     author: AuthorArgs,
@@ -68,9 +60,9 @@ pub(crate) struct PurgeArgs {
 
 pub(super) async fn redrive(outbox: &OutboxAccess, args: RedriveArgs) -> anyhow::Result<ExitCode> {
     let selection = args.selection.into_selection(outbox).await?;
-    let pace = Pace { canary: args.canary, rate: args.rate };
+    let pace = Pace::from(args.pace);
     if args.dry_run {
-        return would(outbox, &selection, |meant| would_redrive(meant, pace), args.json).await;
+        return would(outbox, &selection, |meant| meant.would_be("redriven", pace), args.json).await;
     }
     let follow = LongChange::new("redrive", "redriven", |id| format!("take back: outbox dead-letters undo {id}"));
     let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
@@ -83,7 +75,7 @@ pub(super) async fn redrive(outbox: &OutboxAccess, args: RedriveArgs) -> anyhow:
     over(outbox, &selection, stopped, (done.meant, done.redriven, &done.skipped)).await
 }
 
-pub(super) async fn undo(outbox: &OutboxAccess, args: UndoArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn undo(outbox: &OutboxAccess, args: UndoArgs) -> anyhow::Result<ExitCode> {
     let follow = LongChange::new("undo", "looked at", |_| "the same command again goes on".to_owned());
     let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
     let tell = |progress| follow.tell(progress);
@@ -92,7 +84,7 @@ pub(super) async fn undo(outbox: &OutboxAccess, args: UndoArgs) -> anyhow::Resul
         Err(code) => return Ok(code),
     };
     let Some(done) = done else {
-        anyhow::bail!("no redrive has the audit entry {}", args.audit_id);
+        anyhow::bail!("no redrive or replay has the audit entry {}", args.audit_id);
     };
     print_as(args.json, &done, undone)?;
     Ok(stopped.unwrap_or(ExitCode::SUCCESS))
@@ -105,8 +97,8 @@ pub(super) async fn purge(outbox: &OutboxAccess, args: PurgeArgs) -> anyhow::Res
     }
     if !args.yes {
         let found = outbox.desk().dead_groups(&selection).await?;
-        let question = match DeadLetterCount::by(&found) {
-            DeadLetterCount { counted: 1, more: false } => "delete this dead letter for good?".to_owned(),
+        let question = match counted(&found) {
+            Count { counted: 1, more: false } => "delete this dead letter for good?".to_owned(),
             meant => format!("delete these {meant} dead letters for good?"),
         };
         if !confirmed(groups(&found), &question)? {
@@ -140,7 +132,7 @@ async fn over(
 async fn would(
     outbox: &OutboxAccess,
     selection: &Selection,
-    what: impl FnOnce(DeadLetterCount) -> String,
+    what: impl FnOnce(Count) -> String,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let found = outbox.desk().dead_groups(selection).await?;
@@ -152,66 +144,23 @@ async fn would(
         if !found.is_empty() {
             page.blank();
         }
-        page.line(format!("{}; nothing was changed", what(DeadLetterCount::by(found))));
+        page.line(format!("{}; nothing was changed", what(counted(found))));
         page
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The number of dead letters that a selection finds.
-#[derive(Debug, Clone, Copy)]
-struct DeadLetterCount {
-    counted: u64,
-    /// Whether there may be groups that were not counted.
-    more: bool,
-}
-
-impl DeadLetterCount {
-    fn by(groups: &[DeadGroup]) -> Self {
-        Self { counted: groups.iter().map(|group| group.count).sum(), more: groups.len() >= GROUPS }
-    }
-}
-
-impl fmt::Display for DeadLetterCount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at_least = if self.more { "at least " } else { "" };
-        write!(f, "{at_least}{}", self.counted)
-    }
-}
-
-fn would_redrive(meant: DeadLetterCount, pace: Pace) -> String {
-    let first = pace.canary.map(|canary| meant.counted.min(canary.get().into()));
-    let mut text = match first {
-        Some(first) => format!("{first} of {meant} would be redriven"),
-        None => format!("{meant} would be redriven"),
-    };
-    if let Some(rate) = pace.rate {
-        let rate = u64::from(rate.get());
-        let seconds = first.unwrap_or(meant.counted).div_ceil(rate);
-        let lasting = humantime::format_duration(Duration::from_secs(seconds));
-        let at_least = if meant.more && first.is_none() { "at least " } else { "" };
-        let _ = write!(text, ", {rate} a second for {at_least}{lasting}");
-    }
-    text
-}
-
-/// The exit code: a failure where no message was changed and some were skipped.
-fn ended(changed: u64, skipped: &[Skipped]) -> ExitCode {
-    if changed == 0 && !skipped.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+/// The number of dead letters in groups.
+fn counted(groups: &[DeadGroup]) -> Count {
+    Count { counted: groups.iter().map(|group| group.count).sum(), more: groups.len() >= GROUPS }
 }
 
 fn redriven(done: &Redriven, stopped: bool) -> String {
-    let mut text = match done.meant {
-        meant if meant > done.redriven => format!("{} of {meant} redriven", done.redriven),
-        _ => format!("{} redriven", done.redriven),
-    };
+    let mut text = changed_of(done.redriven, done.meant, "redriven");
     if let Some(example) = done.messages.first() {
         let _ = write!(text, "\nlook at one:     outbox messages show {example}");
     }
-    if done.meant > done.redriven + done.skipped.len() as u64 {
-        let again = if stopped { "the same command" } else { "the same command without --canary" };
-        let _ = write!(text, "\ngo on:           {again}");
-    }
+    text += &go_on(done.meant, done.redriven, &done.skipped, stopped);
     if let (Some(id), 1..) = (done.audit_id, done.redriven) {
         let _ = write!(text, "\ntake back:       outbox dead-letters undo {id}");
     }
@@ -219,7 +168,10 @@ fn redriven(done: &Redriven, stopped: bool) -> String {
 }
 
 fn undone(done: &Undone) -> String {
-    let mut text = format!("{} returned to the dead letters", done.returned);
+    let mut text = match done.undone {
+        Undoable::Redrive => format!("{} returned to the dead letters", done.returned),
+        Undoable::Replay => format!("{} are not sent again, and their rows removed", done.returned),
+    };
     for (number, what) in [
         (done.delivered, "delivered already"),
         (done.under_way, "in flight, or attempted or changed since: left as they are"),
@@ -235,20 +187,4 @@ fn undone(done: &Undone) -> String {
 
 fn purged(done: &Purged) -> String {
     format!("{} deleted", done.purged) + &left(&done.skipped)
-}
-
-fn left(skipped: &[Skipped]) -> String {
-    let mut text = String::new();
-    for one in skipped.iter().take(NAMED) {
-        let _ = write!(text, "\nleft as it is:   {}: {}", one.id, one.because);
-    }
-    if skipped.len() > NAMED {
-        let _ = write!(text, "\nand {} others", skipped.len() - NAMED);
-    }
-    text
-}
-
-fn rate(text: &str) -> Result<NonZeroU32, Misuse> {
-    let number = text.strip_suffix("/s").unwrap_or(text).parse();
-    number.map_err(|_| Misuse::new("it must be a number of messages a second, as 50/s"))
 }

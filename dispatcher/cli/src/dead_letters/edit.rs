@@ -9,8 +9,8 @@ use outbox_schema::desk::{self, Author, Edited, MoveTarget, Selection};
 use outbox_schema::{ByHand, DeadLetterFilter};
 
 use super::edit_many;
-use super::filter::{FilterArgs, ids};
-use crate::messages::find;
+use super::filter::FilterArgs;
+use crate::messages::{find, ids_of};
 use crate::session::{AuthorArgs, Misuse, OutboxAccess, confirmed, read};
 use outbox_dispatcher::edit::{Planned, Wanted};
 use outbox_dispatcher::text::{Page, print, print_as};
@@ -89,7 +89,7 @@ pub(super) async fn edit(outbox: &OutboxAccess, args: EditArgs) -> anyhow::Resul
             let selection = if filtered {
                 Selection::Filter(filter)
             } else {
-                Selection::Ids(ids(outbox.desk().as_ref(), named).await?)
+                Selection::Ids(ids_of(outbox.desk().as_ref(), named).await?)
             };
             edit_many::edit(outbox, &change, &selection, (yes, json), &author).await
         }

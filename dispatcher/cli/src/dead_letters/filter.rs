@@ -3,11 +3,11 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::ArgValueCandidates;
+use outbox_schema::DeadReason;
 use outbox_schema::desk::{DeadLetterFilter, Moment, Selection};
-use outbox_schema::{DeadReason, Desk, MessageId};
 
 use crate::completions;
-use crate::messages::id_of;
+use crate::messages::ids_of;
 use crate::session::{Misuse, OutboxAccess};
 
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ impl SelectionArgs {
         let filter = filter.into_filter(outbox);
         let filtered = filter != DeadLetterFilter::default();
         match (messages.is_empty(), filtered, all) {
-            (false, false, false) => Ok(Selection::Ids(ids(outbox.desk().as_ref(), &messages).await?)),
+            (false, false, false) => Ok(Selection::Ids(ids_of(outbox.desk().as_ref(), &messages).await?)),
             (true, true, false) | (true, false, true) => Ok(Selection::Filter(filter)),
             (true, false, false) => {
                 Err(Misuse::new("name dead letters, a filter such as --fingerprint, or --all").into())
@@ -75,15 +75,6 @@ impl SelectionArgs {
             (false, ..) | (true, true, true) => Err(Misuse::new("name either messages, or a filter, or --all").into()),
         }
     }
-}
-
-/// The ids of the messages that the operator names.
-pub(super) async fn ids(desk: &dyn Desk, messages: &[String]) -> anyhow::Result<Vec<MessageId>> {
-    let mut ids = Vec::new();
-    for message in messages {
-        ids.push(id_of(desk, message).await?);
-    }
-    Ok(ids)
 }
 
 /// The reasons by name, so that a shell can complete them.

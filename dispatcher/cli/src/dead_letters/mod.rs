@@ -10,6 +10,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+pub(super) use change::{UndoArgs, undo};
+
 use super::messages::show;
 use super::session::{OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;

@@ -2,11 +2,10 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap_complete::ArgValueCandidates;
-use outbox_schema::desk::{MessageFilter, MessagePage, MessageSummary, Moment};
+use outbox_schema::desk::{MessageFilter, MessagePage, MessageSummary};
 use outbox_schema::{MessageId, Status};
 
-use crate::completions;
+use super::filter::FilterArgs;
 use crate::nearest;
 use crate::session::OutboxAccess;
 use outbox_dispatcher::text::{Cell, Page, print_as, shortened, to_the_second, warning};
@@ -16,24 +15,8 @@ pub(crate) struct ListArgs {
     /// Only in this state: `pending`, `success` or `dead`.
     #[arg(long, ignore_case = true, value_parser = statuses())]
     status: Option<Status>,
-    /// Only of this channel.
-    #[arg(long, add = ArgValueCandidates::new(completions::channels))]
-    channel: Option<String>,
-    /// Only of this destination, for example `https://shop.example:443`.
-    #[arg(long)]
-    destination: Option<String>,
-    /// Only with this ordering key.
-    #[arg(long, value_name = "KEY")]
-    ordering_key: Option<String>,
-    /// Only of this priority.
-    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=3))]
-    priority: Option<u8>,
-    /// Only created since then or later: how long ago (2h), or a time (2026-05-01T14:00:00Z).
-    #[arg(long, value_name = "TIME")]
-    since: Option<Moment>,
-    /// Only created then or earlier.
-    #[arg(long, value_name = "TIME")]
-    until: Option<Moment>,
+    #[command(flatten)]
+    filter: FilterArgs,
     /// At most this many. No more than 100,000 rows are looked at for one page.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
@@ -46,9 +29,8 @@ pub(crate) struct ListArgs {
 }
 
 pub(super) async fn list(outbox: &OutboxAccess, args: ListArgs) -> anyhow::Result<()> {
-    let ListArgs { status, channel, destination, ordering_key, priority, since, until, limit, after, json } = args;
-    let destination = destination.map(|name| outbox.destination(&name).unwrap_or(name));
-    let filter = MessageFilter { status, channel, destination, ordering_key, priority, since, until };
+    let ListArgs { status, filter, limit, after, json } = args;
+    let filter = MessageFilter { status, ..filter.into_filter(outbox) };
     let page = outbox.desk().messages(&filter, after.map(MessageId), limit).await?;
     if page.messages.is_empty() && !json {
         for unknown in nearest::of_messages(outbox, &filter).await? {

@@ -1,7 +1,9 @@
 //! `outbox messages`: lists messages, shows and explains one message, and cancels it.
 
 mod explain;
+mod filter;
 mod list;
+mod replay;
 mod show;
 
 use std::process::ExitCode;
@@ -11,6 +13,7 @@ use clap::{Args, Subcommand};
 use outbox_schema::desk::{Cancelled, MessageFilter, MessageRecord};
 use outbox_schema::{ByHand, Desk, MessageId};
 
+use super::dead_letters::{UndoArgs, undo};
 use super::session::{AuthorArgs, OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::print_as;
@@ -37,6 +40,10 @@ pub(super) enum MessagesCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Send again what was delivered, each by a row of its own. Audited.
+    Replay(replay::ReplayArgs),
+    /// Take back the rows of a replay that have not been sent since. Audited.
+    Undo(UndoArgs),
     /// Make a message that waits a dead letter, `cancelled`. Audited.
     Cancel(CancelArgs),
 }
@@ -59,7 +66,7 @@ pub(super) struct CancelArgs {
 pub(super) async fn messages(config: Config, url: Option<&str>, command: MessagesCommand) -> anyhow::Result<ExitCode> {
     let purpose = match command {
         MessagesCommand::List(_) | MessagesCommand::Show { .. } | MessagesCommand::Explain { .. } => Purpose::Look,
-        MessagesCommand::Cancel(_) => Purpose::Change,
+        MessagesCommand::Replay(_) | MessagesCommand::Undo(_) | MessagesCommand::Cancel(_) => Purpose::Change,
     };
     let outbox = OutboxAccess::by(&config, url, purpose).await?;
     let desk = outbox.desk();
@@ -69,6 +76,8 @@ pub(super) async fn messages(config: Config, url: Option<&str>, command: Message
         MessagesCommand::Explain { message, json } => {
             explain::explain(&outbox, &message, json).await?;
         }
+        MessagesCommand::Replay(args) => return replay::replay(&outbox, args).await,
+        MessagesCommand::Undo(args) => return undo(&outbox, args).await,
         MessagesCommand::Cancel(args) => cancel(desk.as_ref(), outbox.by_hand().as_ref(), args).await?,
     }
     Ok(ExitCode::SUCCESS)
@@ -113,6 +122,15 @@ pub(super) async fn id_of(desk: &dyn Desk, message: &str) -> anyhow::Result<Mess
         (Err(_), Ok(id)) => Ok(MessageId(id)),
         (Err(error), Err(_)) => Err(error),
     }
+}
+
+/// The ids of the messages that the operator names.
+pub(super) async fn ids_of(desk: &dyn Desk, messages: &[String]) -> anyhow::Result<Vec<MessageId>> {
+    let mut ids = Vec::new();
+    for message in messages {
+        ids.push(id_of(desk, message).await?);
+    }
+    Ok(ids)
 }
 
 /// What can be said of an id that no message has: whether it was given.

@@ -42,6 +42,12 @@ fn head(message: &MessageRecord) -> Page {
     line("target", message.target.as_str().into());
     line("destination", message.destination.as_str().into());
     line("idempotency key", message.idempotency_key.as_str().into());
+    if let Some(first) = message.replay_of {
+        line("replay of", Cell::whole(first));
+    }
+    if let Some(key) = &message.sent_key {
+        line("key sent", key.as_str().into());
+    }
     line("attempts", attempts.into());
     if message.status == "PENDING" {
         line("due", message.available_at.as_str().into());

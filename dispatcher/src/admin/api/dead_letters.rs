@@ -125,9 +125,9 @@ pub(super) async fn purge(
     .await
 }
 
-/// Undoes a redrive, for the messages that have not been claimed or attempted since.
+/// Undoes a redrive or a replay, for the messages that have not been claimed or attempted since.
 ///
-/// `id` is the `audit_id` of the redrive. With `Accept: application/x-ndjson` the answer is lines while the undo goes on:
+/// After a redrive they are dead letters again. The rows of a replay are removed. `id` is the `audit_id` of either. With `Accept: application/x-ndjson` the answer is lines while the undo goes on:
 /// `{"progress": …}`, and at last `{"done": …}` or `{"problem": …}`.
 #[utoipa::path(post, path = "/api/v1/redrives/{id}/undo", operation_id = "undo_redrive", tag = "dead letters", params(("id" = i64, Path), ByClient),
     request_body = Authored, responses(
@@ -143,7 +143,7 @@ pub(super) async fn undo(
     answer(wish, move |follower| {
         Box::pin(async move {
             let done = office.database.undo_watched(id, &author.into_author(), &follower).await?;
-            done.ok_or_else(|| Problem::new(Kind::NotThere, format!("no redrive has the audit entry {id}")))
+            done.ok_or_else(|| Problem::new(Kind::NotThere, format!("no redrive or replay has the audit entry {id}")))
         })
     })
     .await

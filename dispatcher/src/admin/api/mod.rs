@@ -11,6 +11,7 @@ mod ordering_keys;
 mod overview;
 pub(crate) mod problem;
 mod prune;
+pub(crate) mod replay;
 pub(crate) mod requests;
 mod sight;
 mod wake;
@@ -38,7 +39,7 @@ pub use ordering_keys::OrderingKeyFilter;
 pub use problem::{Kind, Problem};
 pub use requests::{
     Authored, ByKey, ClearBody, CountBody, EditAllBody, EditBody, Page, PauseBody, PruneBody, PurgeBody, RedriveBody,
-    kept_for, pause_length,
+    ReplayBody, kept_for, pause_length,
 };
 pub(crate) use sight::Sight;
 
@@ -77,6 +78,7 @@ type Answer<T> = Result<Json<T>, Problem>;
     paths(
         overview::status, overview::replicas, overview::terms, audit::list, wake::wake,
         messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::edit, messages::redrive,
+        replay::count, replay::replay,
         dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive, dead_letters::edit,
         dead_letters::purge, dead_letters::undo, prune::count, prune::prune,
         destinations::list, destinations::pause, destinations::resume,
@@ -112,6 +114,7 @@ pub(crate) fn questions() -> Router<Office> {
         .route("/messages/{id}", get(messages::show))
         .route("/dead-letters", get(dead_letters::list))
         .route("/dead-letters/groups", get(dead_letters::groups).post(dead_letters::groups_of))
+        .route("/messages/replay/count", post(replay::count))
         .route("/prune/count", post(prune::count))
         .route("/destinations", get(destinations::list))
         .route("/ordering-keys", get(ordering_keys::list))
@@ -126,6 +129,7 @@ pub(crate) fn changes() -> Router<Office> {
         .route("/messages/{id}/cancel", post(messages::cancel))
         .route("/messages/{id}/edit", post(messages::edit))
         .route("/messages/{id}/redrive", post(messages::redrive))
+        .route("/messages/replay", post(replay::replay))
         .route("/dead-letters/redrive", post(dead_letters::redrive))
         .route("/dead-letters/edit", post(dead_letters::edit))
         .route("/dead-letters/purge", post(dead_letters::purge))

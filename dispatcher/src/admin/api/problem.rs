@@ -123,6 +123,8 @@ impl Problem {
         let kind = match because {
             Refusal::NotThere => Kind::NotThere,
             Refusal::NotDead
+            | Refusal::NotDelivered
+            | Refusal::Replayed
             | Refusal::NotPending
             | Refusal::InFlight
             | Refusal::Changed

@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use outbox_schema::Retention;
-use outbox_schema::desk::{Author, Change, InvalidTargetSelection, Pace, Selection};
+use outbox_schema::desk::{Author, Change, DeliveredSelection, InvalidTargetSelection, Pace, ReplayManner, Selection};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -130,6 +130,32 @@ pub struct RedriveBody {
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub rate: Option<NonZeroU32>,
     /// The author of the redrive.
+    #[serde(default)]
+    pub author: Authored,
+}
+
+/// The delivered messages to replay, and how.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayBody {
+    /// The delivered messages to replay.
+    pub selection: DeliveredSelection,
+    /// Whether the receiver gets new idempotency keys. Otherwise it gets those of the messages repeated, and may recognise
+    /// them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new_key: bool,
+    /// Whether messages that were replayed before are sent once more. Otherwise they are left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
+    /// Replay only this many, those with the lowest ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    pub canary: Option<NonZeroU32>,
+    /// How many messages come due a second. None: all at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    pub rate: Option<NonZeroU32>,
+    /// The author of the replay.
     #[serde(default)]
     pub author: Authored,
 }
@@ -294,6 +320,12 @@ impl Authored {
 impl From<&Author> for Authored {
     fn from(author: &Author) -> Self {
         Self { by: author.who.clone(), why: author.why.clone(), through: Through::Api }
+    }
+}
+
+impl ReplayBody {
+    pub(super) fn manner(&self) -> ReplayManner {
+        ReplayManner { new_key: self.new_key, again: self.again, pace: Pace { canary: self.canary, rate: self.rate } }
     }
 }
 

@@ -48,6 +48,13 @@ pub(super) async fn finish(open: GracefulShutdown) {
     let _ = time::timeout(STOP_PATIENCE, open.shutdown()).await;
 }
 
+/// Lets the connections that are open have their request and their answer: to close them would fail a probe that has just
+/// come.
+pub(super) async fn let_end(open: GracefulShutdown) {
+    time::sleep(HEAD_PATIENCE).await;
+    finish(open).await;
+}
+
 /// Takes connections until `stop`. Returns those that are open then.
 pub(super) async fn serve_until(listener: &TcpListener, router: Router, stop: &CancellationToken) -> GracefulShutdown {
     let open = GracefulShutdown::new();

@@ -109,7 +109,7 @@ impl Listener {
     ) -> Self {
         self.announce();
         let open = connections::serve_until(&self.socket, waiting::router(metrics, cause, &self.tokens), &stop).await;
-        tokio::spawn(connections::finish(open));
+        tokio::spawn(connections::let_end(open));
         self
     }
 

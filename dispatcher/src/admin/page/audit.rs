@@ -55,7 +55,7 @@ fn row(visit: &Visit, listed: &ListedAudit) -> Markup {
         td { (text(&entry.who)) }
         td {
             (text(&entry.action))
-            @if visit.operates() && entry.action == "redrive" {
+            @if visit.operates() && matches!(entry.action.as_str(), "redrive" | "replay") {
                 " " a href={ "/redrives/" (operation) "/undo" } { "take back…" }
             }
         }

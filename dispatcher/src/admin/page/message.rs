@@ -70,6 +70,8 @@ fn actions(visit: &Visit, message: &MessageRecord) -> Markup {
                 }
                 a.button href={ "/messages/" (message.id) "/edit" } { "Edit" }
             }
+        } @else if is(Status::Success) {
+            div.actions { a.button href={ "/messages/replay?id=" (message.id) } { "Replay…" } }
         } @else if is(Status::Pending) {
             div.actions {
                 details {
@@ -108,7 +110,11 @@ fn head(message: &MessageRecord) -> Markup {
     if message.status == Status::Pending.as_str() {
         all.push(("Due", time(&message.available_at)));
     }
+    if let Some(first) = message.replay_of {
+        all.push(("Replay of", parts::message(first)));
+    }
     let optional = [
+        ("Key sent", &message.sent_key),
         ("Last error", &message.last_error),
         ("Receipt", &message.receipt),
         ("Tenant", &message.tenant),

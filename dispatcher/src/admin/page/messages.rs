@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{MessageFilter, MessageSummary};
-use outbox_schema::{Desk, MessageId};
+use outbox_schema::desk::{DeliveredSelection, MessageFilter, MessageSummary};
+use outbox_schema::{Desk, MessageId, Status};
 
 use super::Reception;
 use super::door::Visit;
@@ -16,7 +16,7 @@ use super::parts::{
 use crate::admin::api::{Kind, Problem};
 
 /// Where the list is.
-const PATH: &str = "/messages";
+pub(super) const PATH: &str = "/messages";
 
 /// The messages of a page.
 pub(super) const PAGE: u32 = 50;
@@ -31,6 +31,7 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Messages", above, &problem)),
     };
+    let above = html! { (above) @if visit.operates() && replays(&filter) { (actions(&asked.filter())) } };
     let page = reception.office.database.messages(&filter, after.map(MessageId), PAGE).await?;
     let heading = ["Id", "Status", "Channel", "Target", "Ordering key", "Attempts", "Created", "Last error"];
     let body = html! {
@@ -45,6 +46,20 @@ pub(super) async fn list(
         (pages(PATH, &asked, page.next.as_ref()))
     };
     Ok(visit.page(&Content::live("Messages", above, body)))
+}
+
+/// Whether the list is of what can be replayed: delivered messages, and not all of them.
+fn replays(filter: &MessageFilter) -> bool {
+    filter.status == Some(Status::Success) && DeliveredSelection::Filter(filter.clone()).check().is_ok()
+}
+
+fn actions(asked: &Fields) -> Markup {
+    html! {
+        div.actions {
+            a.button href=(asked.at(&format!("{PATH}/replay"))) { "Replay…" }
+            span.hint { "all delivered messages that the filter means" }
+        }
+    }
 }
 
 fn fields(asked: &Fields) -> Markup {

@@ -16,8 +16,10 @@ mod message;
 mod messages;
 mod ordering_keys;
 mod overview;
+mod pace;
 mod parts;
 mod redrive;
+mod replay;
 mod session;
 mod settings;
 mod sign_in;
@@ -120,6 +122,7 @@ fn shown() -> Router<Reception> {
         .route("/", get(overview::show))
         .route("/messages", get(messages::list))
         .route("/messages/find", get(messages::find))
+        .route("/messages/replay", get(replay::form))
         .route("/messages/{id}", get(message::show))
         .route("/messages/{id}/edit", get(edit::form))
         .route("/dead-letters", get(dead_letters::list))
@@ -143,6 +146,7 @@ fn changed() -> Router<Reception> {
         .route("/messages/{id}/cancel", post(message::cancel))
         .route("/messages/{id}/redrive", post(message::redrive))
         .route("/messages/{id}/edit", post(edit::edit))
+        .route("/messages/replay", post(replay::replay))
         .route("/dead-letters/redrive", post(redrive::redrive))
         .route("/dead-letters/purge", post(redrive::purge))
         .route("/dead-letters/edit", post(edit_many::edit))

@@ -1,32 +1,20 @@
 //! Changes of many dead letters: redrive, undo and purge. Each says first what it would do.
 
-use std::num::NonZeroU32;
-
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{DeadGroup, Pace, Redriven, Undone};
+use outbox_schema::desk::{DeadGroup, Redriven, Undoable, Undone};
 use outbox_schema::{ByHand, Desk};
-use serde::Deserialize;
 
 use super::Reception;
 use super::dead_letters::{ALL, PATH, by_cause, counted, meant, selection};
 use super::door::Visit;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
+use super::pace::{PACE, pace, pace_fields};
 use super::parts::{left, message, number};
 use crate::admin::api::requests::Id;
 use crate::admin::api::{Kind, Problem};
-
-/// The fields of a redrive that are no part of its filter.
-const PACE: [&str; 2] = ["canary", "rate"];
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PaceFields {
-    canary: Option<NonZeroU32>,
-    rate: Option<NonZeroU32>,
-}
 
 /// Which dead letters a form means, beside what else is in it.
 fn filter_in(sent: &Fields) -> Fields {
@@ -60,14 +48,7 @@ fn redrive_fields(visit: &Visit, filter: &Fields, sent: &Fields, label: &str) ->
         form.change method="post" action={ (PATH) "/redrive" } {
             (visit.token())
             (meant(filter))
-            label {
-                span { "Canary" span.hint { "only so many, to see what becomes of them; empty: all" } }
-                input type="number" name="canary" min="1" max="4294967295" value=[sent.get("canary")];
-            }
-            label {
-                span { "Rate" span.hint { "so many a second come due; empty: all at once" } }
-                input type="number" name="rate" min="1" max="4294967295" value=[sent.get("rate")];
-            }
+            (pace_fields(sent))
             (visit.author_fields(false, sent))
             button.main type="submit" { (label) }
         }
@@ -80,10 +61,8 @@ pub(super) async fn redrive(
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let filter = filter_in(&sent);
-    let PaceFields { canary, rate } = sent.among(&PACE, true).read()?;
-    let selection = selection(&filter, &sent)?;
-    let (pace, author) = (Pace { canary, rate }, sent.author().into_author());
-    let done = reception.office.database.redrive(&selection, pace, &author).await?;
+    let (selection, pace) = (selection(&filter, &sent)?, pace(&sent)?);
+    let done = reception.office.database.redrive(&selection, pace, &sent.author().into_author()).await?;
     Ok(visit.page(&Content::still("Redriven", redriven(&visit, &done, &filter, &sent))))
 }
 
@@ -106,15 +85,15 @@ fn redriven(visit: &Visit, done: &Redriven, filter: &Fields, sent: &Fields) -> M
     }
 }
 
-fn undo_fields(visit: &Visit, id: i64) -> Markup {
+pub(super) fn undo_fields(visit: &Visit, id: i64) -> Markup {
     html! {
         section {
             h2 { "Take it back" }
-            p { "What has not been sent yet becomes a dead letter again, as it was." }
+            p { "What has not been sent since is taken back: redriven messages are dead letters again, and the rows of a replay are removed." }
             form.change method="post" action={ "/redrives/" (id) "/undo" } {
                 (visit.token())
                 (visit.author_fields(false, &Fields::default()))
-                button type="submit" { "Take redrive " (id) " back" }
+                button type="submit" { "Take " (id) " back" }
             }
         }
     }
@@ -122,7 +101,7 @@ fn undo_fields(visit: &Visit, id: i64) -> Markup {
 
 pub(super) async fn undo_form(visit: Visit, Id(id): Id) -> Result<Response, Problem> {
     visit.require_operate()?;
-    Ok(visit.page(&Content::still(format!("Redrive {id}"), undo_fields(&visit, id))))
+    Ok(visit.page(&Content::still(format!("Take {id} back"), undo_fields(&visit, id))))
 }
 
 pub(super) async fn undo(
@@ -132,13 +111,21 @@ pub(super) async fn undo(
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let done = reception.office.database.undo(id, &sent.author().into_author()).await?;
-    let done = done.ok_or_else(|| Problem::new(Kind::NotThere, format!("no redrive has the audit entry {id}")))?;
+    let done =
+        done.ok_or_else(|| Problem::new(Kind::NotThere, format!("no redrive or replay has the audit entry {id}")))?;
     Ok(visit.page(&Content::still("Taken back", undone(&done))))
+}
+
+fn taken_back(undone: Undoable) -> &'static str {
+    match undone {
+        Undoable::Redrive => "returned to the dead letters.",
+        Undoable::Replay => "are not sent again, and their rows removed.",
+    }
 }
 
 fn undone(done: &Undone) -> Markup {
     html! {
-        p.note.good role="status" { strong { (number(done.returned)) " returned to the dead letters." } }
+        p.note.good role="status" { strong { (number(done.returned)) " " (taken_back(done.undone)) } }
         ul {
             @for (count, what) in [
                 (done.delivered, "delivered already"),

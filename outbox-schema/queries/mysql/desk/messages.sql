@@ -3,7 +3,7 @@ SELECT o.id, o.idempotency_key, o.channel, o.target, o.destination, o.ordering_k
        o.dead_reason, o.attempts, DATE_FORMAT(o.available_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS available_at,
        DATE_FORMAT(o.deferred_from, '%Y-%m-%dT%H:%i:%s.%fZ') AS deferred_from,
        DATE_FORMAT(o.created_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS created_at,
-       DATE_FORMAT(o.finished_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS finished_at, o.last_error, o.last_status_code
+       DATE_FORMAT(o.finished_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS finished_at, o.last_error, o.last_status_code, o.replay_of
 FROM JSON_TABLE(?1, '$[*]' COLUMNS (id bigint PATH '$')) AS asked
 STRAIGHT_JOIN outbox o ON o.id = asked.id
 WHERE (?2 IS NULL OR o.status = ?2) AND (?3 IS NULL OR o.channel = ?3) AND (?4 IS NULL OR o.destination = ?4)

@@ -14,7 +14,7 @@ SELECT place, id, revision, idempotency_key, channel, target, destination, bytes
            SELECT 1 FROM outbox_invalid_target gone
            WHERE gone.channel = sized.channel AND gone.target_hash = SHA2(sized.target, 256))) AS target_is_gone
 FROM (
-    SELECT sent.place, o.id, o.revision, o.idempotency_key, o.channel, o.target, o.destination, o.payload, o.headers, o.attempts,
+    SELECT sent.place, o.id, o.revision, COALESCE(o.sent_key, o.idempotency_key) AS idempotency_key, o.channel, o.target, o.destination, o.payload, o.headers, o.attempts,
            o.max_attempts, o.expires_at, o.first_attempt_at, o.created_at, o.ordering_key, o.tenant, o.traceparent, o.tracestate,
            o.payload_bytes + OCTET_LENGTH(o.target) + COALESCE(OCTET_LENGTH(o.headers), 0) AS bytes,
            COALESCE(o.payload_bytes + OCTET_LENGTH(o.target) + COALESCE(OCTET_LENGTH(o.headers), 0) > c.most, FALSE) AS too_large

@@ -1,4 +1,4 @@
-SELECT id, idempotency_key, channel, target, destination, payload, headers, ordering_key, tenant, priority, shard, revision,
+SELECT id, idempotency_key, channel, target, destination, payload, headers, ordering_key, tenant, replay_of, sent_key, priority, shard, revision,
        status, dead_reason, attempts, max_attempts,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', available_at / 1000.0, 'unixepoch'), CAST(available_at AS TEXT)) AS available_at,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', deferred_from / 1000.0, 'unixepoch'), CAST(deferred_from AS TEXT)) AS deferred_from,

@@ -10,7 +10,7 @@ size(place, id, bytes, too_large) AS MATERIALIZED (
     FROM json_each(?1) sent
     CROSS JOIN outbox o ON o.id = sent.value ->> 0 AND o.revision = sent.value ->> 1 AND o.status = 'PENDING'
 )
-SELECT size.place, o.id, o.revision, o.idempotency_key, o.channel, o.target, o.destination, size.bytes, size.too_large,
+SELECT size.place, o.id, o.revision, coalesce(o.sent_key, o.idempotency_key) AS idempotency_key, o.channel, o.target, o.destination, size.bytes, size.too_large,
        CASE WHEN size.too_large OR NOT ?3 THEN '' ELSE o.payload END AS payload,
        CASE WHEN size.too_large OR NOT ?3 THEN NULL ELSE o.headers END AS headers,
        o.attempts, o.max_attempts,

@@ -1,0 +1,39 @@
+//! The flags that select messages, whatever became of them.
+
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+use outbox_schema::desk::{MessageFilter, Moment};
+
+use crate::completions;
+use crate::session::OutboxAccess;
+
+#[derive(Debug, Args)]
+pub(super) struct FilterArgs {
+    /// Only of this channel.
+    #[arg(long, add = ArgValueCandidates::new(completions::channels))]
+    channel: Option<String>,
+    /// Only of this destination, for example `https://shop.example:443`.
+    #[arg(long)]
+    destination: Option<String>,
+    /// Only with this ordering key.
+    #[arg(long, value_name = "KEY")]
+    ordering_key: Option<String>,
+    /// Only of this priority.
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=3))]
+    priority: Option<u8>,
+    /// Only created since then or later: how long ago (2h), or a time (2026-05-01T14:00:00Z).
+    #[arg(long, value_name = "TIME")]
+    since: Option<Moment>,
+    /// Only created then or earlier.
+    #[arg(long, value_name = "TIME")]
+    until: Option<Moment>,
+}
+
+impl FilterArgs {
+    /// The filter. A URL of a destination stands for its origin, as in messages.
+    pub(super) fn into_filter(self, outbox: &OutboxAccess) -> MessageFilter {
+        let Self { channel, destination, ordering_key, priority, since, until } = self;
+        let destination = destination.map(|name| outbox.destination(&name).unwrap_or(name));
+        MessageFilter { status: None, channel, destination, ordering_key, priority, since, until }
+    }
+}

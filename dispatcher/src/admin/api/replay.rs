@@ -1,0 +1,54 @@
+//! Delivered messages that are sent again.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use outbox_schema::desk::{DeliveredGroup, DeliveredSelection, Replayed};
+use outbox_schema::{ByHand, Desk};
+
+use super::followed::{Wish, answer};
+use super::problem::Kind;
+use super::requests::{Body, ByClient, ReplayBody};
+use super::{Answer, Office, Problem};
+
+/// Counts the delivered messages of a selection by channel and destination.
+///
+/// The answer shows what a replay of this selection would send. It changes nothing itself.
+#[utoipa::path(post, path = "/api/v1/messages/replay/count", operation_id = "count_delivered_messages", tag = "messages", request_body = DeliveredSelection, responses(
+    (status = 200, description = "The groups", body = [DeliveredGroup]),
+    Problem,
+))]
+pub(super) async fn count(
+    State(office): State<Office>,
+    Body(selection): Body<DeliveredSelection>,
+) -> Answer<Vec<DeliveredGroup>> {
+    checked(&selection)?;
+    Ok(Json(office.database.delivered_groups(&selection).await?))
+}
+
+/// Sends delivered messages again, each by a row of its own that names the message it repeats (`replay_of`).
+///
+/// The receiver gets the same idempotency key, or with `new_key` another one. With `Accept: application/x-ndjson` the
+/// answer is lines while the replay goes on: `{"progress": …}`, and at last `{"done": …}` or `{"problem": …}`.
+#[utoipa::path(post, path = "/api/v1/messages/replay", operation_id = "replay_messages", tag = "messages", params(ByClient), request_body = ReplayBody, responses(
+    (status = 200, description = "What the replay did. Its `audit_id` names it for an undo", body = Replayed),
+    Problem,
+))]
+pub(super) async fn replay(
+    State(office): State<Office>,
+    wish: Wish,
+    Body(body): Body<ReplayBody>,
+) -> Result<Response, Problem> {
+    checked(&body.selection)?;
+    answer(wish, |follower| {
+        Box::pin(async move {
+            let (manner, author) = (body.manner(), body.author.into_author());
+            Ok(office.database.replay_watched(&body.selection, manner, &author, &follower).await?)
+        })
+    })
+    .await
+}
+
+pub(crate) fn checked(selection: &DeliveredSelection) -> Result<(), Problem> {
+    selection.check().map_err(|wrong| Problem::new(Kind::BadRequest, format!("selection: {wrong}")))
+}

@@ -1,0 +1,142 @@
+//! Sending again what was delivered. The form says first what that would be.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use outbox_schema::desk::{
+    DELIVERED_GROUPS, DeliveredGroup, DeliveredSelection, MessageFilter, ReplayManner, Replayed,
+};
+use outbox_schema::{ByHand, Desk, MessageId};
+
+use super::Reception;
+use super::door::Visit;
+use super::fields::{AUTHOR, Asked, Fields, Sent};
+use super::frame::Content;
+use super::messages::PATH;
+use super::pace::{PACE, pace, pace_fields};
+use super::parts::{left, message, number, table, text, time};
+use super::redrive::undo_fields;
+use crate::admin::api::replay::checked;
+use crate::admin::api::{Kind, Problem};
+
+/// The field that names one message in place of a filter.
+const ID: &str = "id";
+
+/// The fields that ask for new idempotency keys, and for messages that were replayed before.
+const MANNER: [&str; 2] = ["new_key", "again"];
+
+/// The messages that the fields mean.
+fn selection(meant: &Fields) -> Result<DeliveredSelection, Problem> {
+    let selection = match meant.get(ID) {
+        Some(id) => {
+            let id = id.parse().map_err(|_| Problem::new(Kind::BadRequest, format!("id = {id:?}: no row has it")))?;
+            DeliveredSelection::Ids(vec![MessageId(id)])
+        }
+        None => DeliveredSelection::Filter(meant.read::<MessageFilter>()?),
+    };
+    checked(&selection)?;
+    Ok(selection)
+}
+
+pub(super) async fn form(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Asked(asked): Asked,
+) -> Result<Response, Problem> {
+    visit.require_operate()?;
+    let meant = asked.filter();
+    let groups = reception.office.database.delivered_groups(&selection(&meant)?).await?;
+    let body = html! {
+        p.lead {
+            strong { (counted(&groups)) } " delivered messages would be sent again, each by a row of its own. Nothing is changed yet."
+        }
+        @if groups.is_empty() {
+            p { "Only what was delivered can be replayed." }
+        } @else {
+            (table("Delivered messages", ["Messages", "Channel", "Destination", "First created", "Last created", "Example"], groups.iter().map(row)))
+            (fields(&visit, &meant, &Fields::default().with("canary", "1"), "Replay them"))
+        }
+        (back(&meant))
+    };
+    Ok(visit.page(&Content::still("Replay messages", body)))
+}
+
+/// The number of messages in groups. There may be groups that were not counted.
+fn counted(groups: &[DeliveredGroup]) -> String {
+    let at_least = if groups.len() >= DELIVERED_GROUPS { "at least " } else { "" };
+    format!("{at_least}{}", number(groups.iter().map(|group| group.count).sum::<u64>()))
+}
+
+fn row(group: &DeliveredGroup) -> Markup {
+    html! {
+        th.number scope="row" { (number(group.count)) }
+        td { (text(&group.channel)) }
+        td.long { (text(&group.destination)) }
+        td { (time(&group.first_created)) }
+        td { (time(&group.last_created)) }
+        td.number { (message(group.example)) }
+    }
+}
+
+fn fields(visit: &Visit, meant: &Fields, sent: &Fields, label: &str) -> Markup {
+    html! {
+        form.change method="post" action={ (PATH) "/replay" } {
+            (visit.token())
+            (meant.hidden())
+            (pace_fields(sent))
+            (choice(sent, MANNER[0], "New idempotency keys", "for a receiver that remembers the old ones and would not look again"))
+            (choice(sent, MANNER[1], "Also those that were replayed before", "otherwise they are left out"))
+            (visit.author_fields(false, sent))
+            button.main type="submit" { (label) }
+        }
+    }
+}
+
+fn choice(sent: &Fields, name: &str, label: &str, hint: &str) -> Markup {
+    html! {
+        label.box {
+            input type="checkbox" name=(name) value="yes" checked[sent.has(name)];
+            span { (label) " " span.hint { (hint) } }
+        }
+    }
+}
+
+pub(super) async fn replay(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Sent(sent): Sent,
+) -> Result<Response, Problem> {
+    let meant = sent.among(&AUTHOR, false).among(&PACE, false).among(&MANNER, false);
+    let selection = selection(&meant)?;
+    let manner = ReplayManner { new_key: sent.has(MANNER[0]), again: sent.has(MANNER[1]), pace: pace(&sent)? };
+    let author = sent.author().into_author();
+    let done = reception.office.database.replay(&selection, manner, &author).await?;
+    Ok(visit.page(&Content::still("Replayed", replayed(&visit, &done, &meant, &sent))))
+}
+
+fn replayed(visit: &Visit, done: &Replayed, meant: &Fields, sent: &Fields) -> Markup {
+    let more = done.meant > done.replayed + done.skipped.len() as u64;
+    html! {
+        p.note.good role="status" {
+            strong { (number(done.replayed)) " of " (number(done.meant)) " replayed." }
+            @if let Some(example) = done.replays.first() { " Look at one: message " (message(example.id)) "." }
+        }
+        (left(&done.skipped))
+        @if more {
+            section {
+                h2 { "Go on with the others" }
+                (fields(visit, meant, &sent.among(&["canary"], false), "Replay the others"))
+            }
+        }
+        @if let (Some(id), 1..) = (done.audit_id, done.replayed) { (undo_fields(visit, id)) }
+        (back(meant))
+    }
+}
+
+fn back(meant: &Fields) -> Markup {
+    let address = match meant.get(ID) {
+        Some(id) => format!("{PATH}/{id}"),
+        None => meant.at(PATH),
+    };
+    html! { p { a href=(address) { "Back" } } }
+}
