@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::batches::{BatchedChange, in_batches};
+use super::batches::{Batch, BatchedChange, in_batches};
 use super::edit::not_json;
 use super::messages::{MessageFilter, MessageSummary, among, each};
 use super::operation::{Operation, Standing, said_of_filter, said_of_ids};
@@ -216,7 +216,7 @@ impl BatchedChange for Replaying {
         connection: &mut AnyConnection<'_>,
         operation: &Operation,
         batch: &[MessageId],
-    ) -> sqlx::Result<u64> {
+    ) -> sqlx::Result<Batch> {
         let Self { manner, schedule, done } = self;
         let schedule = match schedule {
             Some(schedule) => schedule,
@@ -249,7 +249,7 @@ impl BatchedChange for Replaying {
         let room = Replayed::SHOWN.saturating_sub(done.replays.len());
         done.replays.extend(written.into_iter().take(room));
         done.skipped.extend(skipped);
-        Ok(done.replayed)
+        Ok(Batch::of(done.replayed))
     }
 }
 
