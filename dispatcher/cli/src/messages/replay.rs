@@ -23,12 +23,8 @@ pub(crate) struct ReplayArgs {
     messages: Vec<String>,
     #[command(flatten)]
     filter: FilterArgs,
-    /// Send each under a new idempotency key: for a receiver that remembers the old one and would not look again.
-    #[arg(long)]
-    new_key: bool,
-    /// Also those that were replayed before. Without it a command can be repeated, and sends nothing twice.
-    #[arg(long)]
-    again: bool,
+    #[command(flatten)]
+    manner: MannerArgs,
     /// Say what would be replayed, and change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -39,6 +35,16 @@ pub(crate) struct ReplayArgs {
     /// As JSON.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Args)]
+struct MannerArgs {
+    /// Send each under a new idempotency key: for a receiver that remembers the old one and would not look again.
+    #[arg(long)]
+    new_key: bool,
+    /// Also those that were replayed before. Without it a command can be repeated, and sends nothing twice.
+    #[arg(long)]
+    again: bool,
 }
 
 pub(super) async fn replay(outbox: &OutboxAccess, args: ReplayArgs) -> anyhow::Result<ExitCode> {
@@ -52,7 +58,8 @@ pub(super) async fn replay(outbox: &OutboxAccess, args: ReplayArgs) -> anyhow::R
     let follow = LongChange::new("replay", "replayed", |id| format!("take back: outbox messages undo {id}"));
     let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
     let tell = |progress| follow.tell(progress);
-    let manner = ReplayManner { new_key: args.new_key, again: args.again, pace };
+    let MannerArgs { new_key, again } = args.manner;
+    let manner = ReplayManner { new_key, again, pace };
     let (done, stopped) = match follow.through(by_hand.replay_watched(&selection, manner, &author, &tell)).await? {
         Ok(done) => done,
         Err(code) => return Ok(code),
@@ -97,7 +104,7 @@ async fn over(
 }
 
 fn would(groups: &[DeliveredGroup], pace: Pace) -> Page {
-    let mut page = Page::default();
+    let mut text = Page::default();
     if !groups.is_empty() {
         let heading = ["COUNT", "CHANNEL", "DESTINATION", "FIRST CREATED", "LAST CREATED", "EXAMPLE"];
         let rows = groups.iter().map(|group| {
@@ -110,13 +117,13 @@ fn would(groups: &[DeliveredGroup], pace: Pace) -> Page {
                 Cell::whole(group.example),
             ]
         });
-        page.table(heading, rows);
-        page.blank();
+        text.table(heading, rows);
+        text.blank();
     }
     let counted = groups.iter().map(|group| group.count).sum();
     let count = Count { counted, more: groups.len() >= DELIVERED_GROUPS };
-    page.line(format!("{}; nothing was changed", count.would_be("replayed", pace)));
-    page
+    text.line(format!("{}; nothing was changed", count.would_be("replayed", pace)));
+    text
 }
 
 fn replayed(done: &Replayed, stopped: bool) -> String {
