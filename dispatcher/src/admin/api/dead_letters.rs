@@ -127,8 +127,9 @@ pub(super) async fn purge(
 
 /// Undoes a redrive or a replay, for the messages that have not been claimed or attempted since.
 ///
-/// After a redrive they are dead letters again. The rows of a replay are removed. `id` is the `audit_id` of either. With `Accept: application/x-ndjson` the answer is lines while the undo goes on:
-/// `{"progress": …}`, and at last `{"done": …}` or `{"problem": …}`.
+/// After a redrive they are dead letters again. The rows of a replay are removed. `id` is the `audit_id` of either. With
+/// `Accept: application/x-ndjson` the answer is lines while the undo goes on: `{"progress": …}`, and at last `{"done": …}` or
+/// `{"problem": …}`.
 #[utoipa::path(post, path = "/api/v1/redrives/{id}/undo", operation_id = "undo_redrive", tag = "dead letters", params(("id" = i64, Path), ByClient),
     request_body = Authored, responses(
     (status = 200, description = "What the undo did", body = Undone),
