@@ -137,6 +137,42 @@ async fn the_receiver_counts_by_idempotency_key() {
     assert!(child.wait().await.unwrap().success());
 }
 
+#[tokio::test]
+async fn a_second_stand_in_for_fcm_is_told_what_the_first_has_and_runs_beside_it_elsewhere() {
+    let home = tempfile::tempdir().unwrap();
+    let path = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+    let free = |directory: &str| {
+        ["fcm", "--port", "0", "--control-port", "0", "--json", "--directory", directory].map(str::to_owned)
+    };
+    let started = async |arguments: &[String]| {
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let (child, mut lines) = start(&arguments);
+        let places = line_with("base_url", &mut lines).await;
+        (child, serde_json::from_str::<serde_json::Value>(&places).unwrap())
+    };
+    let (_first, places) = started(&free(&path("one"))).await;
+    let key_file = std::fs::read(path("one/service-account.json")).unwrap();
+    let port = places["base_url"].as_str().unwrap().rsplit(':').next().unwrap();
+
+    for (arguments, told) in [
+        (
+            &["fcm", "--directory", &path("one"), "--port", "0", "--control-port", "0"] as &[&str],
+            "give --directory another",
+        ),
+        (
+            &["fcm", "--directory", &path("two"), "--port", port, "--control-port", "0"],
+            "(--port 0 and --control-port 0 take",
+        ),
+    ] {
+        let refused = demo(arguments).output().await.unwrap();
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(refused.status.code() == Some(1) && said.contains(told) && !said.contains("panicked"), "{said}");
+    }
+    assert_eq!(std::fs::read(path("one/service-account.json")).unwrap(), key_file);
+    let (_beside, its) = started(&free(&path("two"))).await;
+    assert_ne!(its["base_url"], places["base_url"]);
+}
+
 /// What cargo is about in the workspace's directory where nothing else is said: its packages, as `cargo metadata` has them.
 async fn default_packages() -> Vec<serde_json::Value> {
     let metadata = ["metadata", "--no-deps", "--offline", "--format-version=1"];

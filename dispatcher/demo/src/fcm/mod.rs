@@ -18,16 +18,18 @@ mod shared;
 mod tokens;
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::fs::{File, TryLockError};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde::Serialize;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tokio_rustls::TlsAcceptor;
 
 pub use self::answer::MANNERS;
 pub(crate) use self::command::{FcmArgs, serve};
@@ -107,14 +109,15 @@ pub struct StandIn {
     places: Places,
     shared: Arc<Shared>,
     runtime: Option<Runtime>,
-    _directory: Option<TempDir>,
+    _temporary: Option<TempDir>,
+    _taken: File,
 }
 
 impl StandIn {
     /// Listens, and writes its key file and its certificate.
     ///
     /// # Errors
-    /// A port that is taken, or a directory that cannot be written.
+    /// A port or a directory that another one has, or a directory that cannot be written.
     pub fn start(options: &Options) -> anyhow::Result<Self> {
         let temporary = if options.directory.is_none() { Some(tempfile::tempdir()?) } else { None };
         let directory = match (&options.directory, &temporary) {
@@ -123,8 +126,7 @@ impl StandIn {
         };
         std::fs::create_dir_all(&directory)
             .with_context(|| format!("the directory {} cannot be made", directory.display()))?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let _entered = runtime.enter();
+        let taken = take(&directory)?;
         let (sends, port) = bind((options.listen, options.port).into())?;
         let (control, control_port) = bind((options.listen, options.control_port).into())?;
         let control_url = format!("http://{}:{control_port}", options.host);
@@ -142,14 +144,19 @@ impl StandIn {
             project_id: PROJECT,
             control: format!("{control_url}/control"),
         };
-        runtime.spawn(connections::listen(
-            sends,
-            Some((tls, options.streams)),
-            routes::sends(shared.clone()),
-            shared.clone(),
-        ));
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let stand_in = Self { places, shared, runtime: Some(runtime), _temporary: temporary, _taken: taken };
+        stand_in.listen(sends, (tls, options.streams), control)?;
+        Ok(stand_in)
+    }
+
+    fn listen(&self, sends: StdListener, tls: (TlsAcceptor, u32), control: StdListener) -> anyhow::Result<()> {
+        let (shared, Some(runtime)) = (&self.shared, &self.runtime) else { return Ok(()) };
+        let _entered = runtime.enter();
+        let (sends, control) = (TcpListener::from_std(sends)?, TcpListener::from_std(control)?);
+        runtime.spawn(connections::listen(sends, Some(tls), routes::sends(shared.clone()), shared.clone()));
         runtime.spawn(connections::listen(control, None, routes::control(shared.clone()), shared.clone()));
-        Ok(Self { places, shared, runtime: Some(runtime), _directory: temporary })
+        Ok(())
     }
 
     /// Where it is.
@@ -192,11 +199,25 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
 }
 
-fn bind(address: SocketAddr) -> anyhow::Result<(TcpListener, u16)> {
-    let listener = std::net::TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
+/// Takes the directory for as long as the file is open: a second one there would replace the key file of the first.
+fn take(directory: &Path) -> anyhow::Result<File> {
+    let file = directory.join("in-use");
+    let taken = File::create(&file).with_context(|| format!("{} cannot be written", file.display()))?;
+    match taken.try_lock() {
+        Ok(()) => Ok(taken),
+        Err(TryLockError::WouldBlock) => {
+            bail!("another stand-in writes to {}: give --directory another one", directory.display())
+        }
+        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("{} cannot be locked", file.display())),
+    }
+}
+
+fn bind(address: SocketAddr) -> anyhow::Result<(StdListener, u16)> {
+    let listener = StdListener::bind(address)
+        .with_context(|| format!("cannot listen on {address} (--port 0 and --control-port 0 take free ports)"))?;
     listener.set_nonblocking(true)?;
     let port = listener.local_addr()?.port();
-    Ok((TcpListener::from_std(listener)?, port))
+    Ok((listener, port))
 }
 
 impl Drop for StandIn {
