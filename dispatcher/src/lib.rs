@@ -11,6 +11,7 @@ pub mod doorbell;
 pub mod edit;
 pub mod explain;
 pub mod fault_point;
+pub mod figures;
 #[cfg(test)]
 mod fixtures;
 pub mod health;

@@ -16,6 +16,7 @@ GRANT SELECT ON outbox_destination TO OPERATOR;
 GRANT SELECT ON outbox_invalid_target TO OPERATOR;
 GRANT SELECT ON outbox_lease TO OPERATOR;
 GRANT SELECT ON outbox_replica TO OPERATOR;
+GRANT SELECT ON outbox_minute TO OPERATOR;
 -- Redriving, undoing, cancelling and editing; what names a message (id, channel, ordering key, shard) stays.
 GRANT UPDATE (idempotency_key, sent_key, target, payload, headers, revision, status, dead_reason, attempts, error_hash,
               available_at, deferred_from, expires_at, first_attempt_at, finished_at) ON outbox TO OPERATOR;

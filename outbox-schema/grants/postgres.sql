@@ -35,7 +35,8 @@ GRANT USAGE ON SCHEMA :"schema" TO :"dispatcher";
 GRANT SELECT, INSERT, UPDATE ON :"schema".outbox_term, :"schema".outbox_destination, :"schema".outbox_invalid_target
     TO :"dispatcher";
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    :"schema".outbox, :"schema".outbox_term_log, :"schema".outbox_claim, :"schema".outbox_lease, :"schema".outbox_replica
+    :"schema".outbox, :"schema".outbox_term_log, :"schema".outbox_claim, :"schema".outbox_lease, :"schema".outbox_replica,
+    :"schema".outbox_minute
     TO :"dispatcher";
 GRANT SELECT, INSERT, DELETE ON :"schema".outbox_attempt TO :"dispatcher";
 GRANT SELECT, INSERT ON :"schema".outbox_audit TO :"dispatcher";

@@ -13,7 +13,7 @@ GRANT USAGE ON SCHEMA :"schema" TO :"operator";
 GRANT SELECT ON
     :"schema".outbox, :"schema".outbox_meta, :"schema".outbox_term, :"schema".outbox_term_log, :"schema".outbox_claim,
     :"schema".outbox_attempt, :"schema".outbox_destination, :"schema".outbox_invalid_target, :"schema".outbox_audit,
-    :"schema".outbox_lease, :"schema".outbox_replica
+    :"schema".outbox_lease, :"schema".outbox_replica, :"schema".outbox_minute
     TO :"operator";
 -- Redriving, undoing, cancelling and editing; what names a message (id, channel, ordering key, shard) stays.
 GRANT UPDATE (idempotency_key, sent_key, target, payload, headers, revision, status, dead_reason, attempts, error_hash,

@@ -30,6 +30,8 @@ pub mod enqueue;
 #[cfg(feature = "dispatcher")]
 pub mod environment;
 #[cfg(feature = "dispatcher")]
+pub mod figures;
+#[cfg(feature = "dispatcher")]
 pub mod fingerprint;
 #[cfg(feature = "dispatcher")]
 pub mod mark;

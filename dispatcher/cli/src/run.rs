@@ -24,6 +24,7 @@ use outbox_dispatcher::admin::listener::{CHANGES_AT_ONCE, Listener, ListenerSour
 use outbox_dispatcher::config::{Config, Dialect, Wakeup};
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::doorbell::Doorbell;
+use outbox_dispatcher::figures::FiguresKeeper;
 use outbox_dispatcher::health::fleet::Fleet;
 use outbox_dispatcher::health::lease_health::LeaseHealth;
 use outbox_dispatcher::health::presence::Presence;
@@ -178,6 +179,7 @@ async fn dispatch(
         fleet,
     };
     let present = tokio::spawn(presence.show(stop_listening.clone()));
+    let figures = wire.spawn(figures(&office, &replica, &metrics, &handle).keep(stop_listening.clone()));
     let shown = sources(&metrics, &replica, &handle);
     let listening = wire.spawn(listener.serve(shown, office.clone(), stop_listening.clone()));
     if office.started.telemetry.otlp_endpoint.is_some() {
@@ -190,7 +192,7 @@ async fn dispatch(
     let code = emptied(&database, &instance, began, args).await;
     stop_listening.cancel();
     let closing = async {
-        let _ = tokio::join!(listening, present);
+        let _ = tokio::join!(listening, present, figures);
         tokio::join!(database.close(), asked.close());
     };
     let _ = tokio::time::timeout(CLOSING_LIMIT, closing).await;
@@ -200,6 +202,17 @@ async fn dispatch(
 fn warn_of_a_password_in_the_clear(config: &Config) {
     if let Some(warning) = wiring::lease_link(config).and_then(|link| link.warning()) {
         tracing::warn!("lease.password_in_the_clear: {warning}");
+    }
+}
+
+/// What keeps the figures over time, on the connections of the listener.
+fn figures(office: &Office, replica: &Health, metrics: &Arc<Metrics>, handle: &Handle) -> FiguresKeeper {
+    FiguresKeeper {
+        database: office.database.clone(),
+        terms: handle.terms(),
+        metrics: metrics.clone(),
+        vitals: replica.vitals.clone(),
+        config: office.config.clone(),
     }
 }
 

@@ -225,6 +225,8 @@ pub struct RetentionConfig {
     pub success: Option<Duration>,
     /// How long dead letters are kept: 1 s to 10 years. None: for ever.
     pub dead: Option<Duration>,
+    /// How long figures over time are kept: 1 s to 10 years. None: for ever.
+    pub figures: Option<Duration>,
 }
 
 /// The settings of `[admin]`.

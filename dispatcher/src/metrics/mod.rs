@@ -23,6 +23,7 @@ use prometheus::TextEncoder;
 
 pub use names::Name;
 
+use crate::figures::counting::Counting;
 use crate::health::vitals::Vitals;
 use crate::term::Term;
 use crate::term::tally::Tally;
@@ -56,6 +57,8 @@ pub struct Metrics {
     pruned: Counter<u64>,
     /// Attempts of this process that ended, whatever their channel.
     pub tally: Tally,
+    /// The same by channel, until it is written as figures over time.
+    pub counting: Counting,
 }
 
 impl Metrics {
@@ -86,6 +89,7 @@ impl Metrics {
         let metrics = Self {
             registry,
             channels: Channels::new(&names),
+            counting: Counting::new(&names),
             observed: Observed::register(&meter, names, shards),
             attempts: counter(&meter, Name::Attempts),
             attempt_duration: histogram(&meter, Name::AttemptDuration, &SECONDS),
@@ -109,6 +113,7 @@ impl Metrics {
     pub fn reconfigure<'a>(&self, channels: impl IntoIterator<Item = &'a str>) {
         let names: Vec<String> = channels.into_iter().map(str::to_owned).collect();
         self.channels.replace(&names);
+        self.counting.reconfigure(&names);
         self.observed.reconfigure(names);
         self.attempts_begin_at_zero();
     }

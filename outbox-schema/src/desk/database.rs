@@ -8,9 +8,9 @@ use super::statements::{
 };
 use super::{
     Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DeliveredGroup, DeliveredSelection, Desk, DeskError,
-    DestinationEntry, HaltedKeyPage, HeldBack, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFacts,
-    MessageFilter, MessagePage, MessageRecord, Selection, TermEntry, Vitals, dead, destinations, facts, halted,
-    held_back, invalid_targets, lock_holders, messages, prune, replay,
+    DestinationEntry, FiguresFilter, FiguresSeries, HaltedKeyPage, HeldBack, InvalidTargetPage, InvalidTargetSelection,
+    KeyCursor, MessageFacts, MessageFilter, MessagePage, MessageRecord, Selection, TermEntry, Vitals, dead,
+    destinations, facts, figures, halted, held_back, invalid_targets, lock_holders, messages, prune, replay,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyTransaction, read, while_doing};
@@ -90,6 +90,10 @@ impl Desk for Database {
 
     async fn destinations(&self, all: bool) -> Result<Vec<DestinationEntry>, DeskError> {
         destinations::list(self, all).await.map_err(while_doing("reading destinations"))
+    }
+
+    async fn figures(&self, filter: &FiguresFilter) -> Result<FiguresSeries, DeskError> {
+        figures::series(self, filter).await.map_err(while_doing("reading the figures over time"))
     }
 
     async fn invalid_targets(

@@ -13,6 +13,7 @@ mod destinations;
 mod edit;
 mod edit_all;
 mod facts;
+mod figures;
 mod halted;
 mod held_back;
 mod invalid_targets;
@@ -48,6 +49,7 @@ pub use dead::GROUPS;
 pub use destinations::{DestinationEntry, HeldUp, Paused, Resumed};
 pub use edit::Revised;
 pub use facts::{Backlog, COUNTED, Earlier, EarlierDead, MessageClock, MessageFacts};
+pub use figures::{ChannelFigures, FiguresFilter, FiguresPoint, FiguresSeries, LONGEST_LATENCY_MS, Span};
 pub use halted::{HaltedKey, HaltedKeyPage, HaltedVitals, KeyCursor};
 pub use held_back::{HeldBack, Snapshot};
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
@@ -123,6 +125,9 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
 
     /// Destinations and channels that hold messages up, by name. With `all`, every one that the outbox remembers.
     async fn destinations(&self, all: bool) -> Result<Vec<DestinationEntry>, DeskError>;
+
+    /// What was done over time, by channel.
+    async fn figures(&self, filter: &FiguresFilter) -> Result<FiguresSeries, DeskError>;
 
     /// Targets that are known to be gone, the last recorded first: at most `limit`, with ids below `after`.
     async fn invalid_targets(

@@ -74,5 +74,6 @@ pub(super) const HALTED_KEYS: Statement = statement!("desk/halted_keys");
 pub(super) const HALTED_KEYS_END: Statement = statement!("desk/halted_keys_end");
 pub(super) const HALTING_LETTERS: Statement = statement!("desk/halting_letters");
 pub(super) const OPEN_TERMS: Statement = statement!("desk/open_terms");
+pub(super) const FIGURES: Statement = statement!("desk/figures");
 pub(super) const FLEET: Statement = statement!("desk/fleet");
 pub(super) const TERM_RUNS_BY: Statement = statement!("desk/term_runs_by");

@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_schema::desk::{Author, Cancelled, Edited, InvalidTargetSelection, MessageFilter, Pace, Revised};
+use outbox_schema::desk::{
+    Author, Cancelled, Edited, FiguresFilter, InvalidTargetSelection, MessageFilter, Pace, Revised,
+};
 use outbox_schema::destination::{Aside, DestinationStore};
 use outbox_schema::retention::BEGINNING;
 use outbox_schema::store::TermCounts;
 use outbox_schema::{
-    ByHand, DeadLetterFilter, Desk, Dialect, Enqueued, MessageId, NewMessage, Pruning, Retention, Selection, TermEnd,
-    Verdict,
+    ByHand, DeadLetterFilter, Desk, Dialect, Enqueued, MessageId, NewMessage, Pruning, Retention, Selection, Shard,
+    TermEnd, Verdict,
 };
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 
+use crate::figures::delivered;
 use crate::outboxes::{self, Outbox, Step, connect, transaction};
 use crate::poller::Poller;
 use crate::program::Program;
@@ -178,6 +181,7 @@ async fn a_dispatcher_does_all_that_a_poller_and_the_desk_do_and_no_more() {
         outbox.database.require("default").await.unwrap();
         a_life_of_messages(&outbox, &granted.owner).await;
         remove_what_is_old(&outbox, &granted.owner).await;
+        keep_figures(&outbox).await;
         outbox
             .sql("INSERT INTO outbox_lease (shard, holder, expires_at) SELECT 0, 'x', started_at FROM outbox_term")
             .await;
@@ -210,6 +214,7 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         let operator = connect(&granted.operator, schema).await;
         operator.require("default").await.unwrap();
         operator.vitals(&[]).await.unwrap();
+        operator.figures(&FiguresFilter::default()).await.unwrap();
         let author = Author { who: "ada".to_owned(), why: String::new() };
         let dead = by_hand(&operator).await;
         let listed = operator.messages(&MessageFilter::default(), None, 99).await.unwrap();
@@ -242,6 +247,7 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
             "UPDATE outbox_destination SET ramp_from = NULL",
             "UPDATE outbox_invalid_target SET reason = 'mine'",
             "INSERT INTO outbox_invalid_target (channel, target) VALUES ('http', 'mine')",
+            "DELETE FROM outbox_minute",
             "DELETE FROM outbox_claim",
             "INSERT INTO outbox_claim SELECT * FROM outbox_claim",
             "UPDATE outbox_audit SET who = 'nobody'",
@@ -253,6 +259,17 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
             refused(&granted.operator, granted.owner.dialect(), sql).await;
         }
     }
+}
+
+/// Each statement about figures, with rows to work on.
+async fn keep_figures(outbox: &Outbox) {
+    for days in [3, 100] {
+        let age = Duration::from_hours(24 * days);
+        outbox.database.add_figures(Shard::default(), age, &delivered("http", 1, None)).await.unwrap();
+    }
+    while outbox.database.roll_figures_up().await.unwrap() {}
+    outbox.database.remove_figures(Duration::from_hours(24 * 90)).await.unwrap();
+    assert_eq!(outbox.database.figures(&FiguresFilter::default()).await.unwrap().channels, []);
 }
 
 /// Each statement of retention, with rows to work on.

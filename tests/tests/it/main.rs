@@ -31,6 +31,7 @@ mod enqueue;
 mod explain;
 mod faults;
 mod fcm;
+mod figures;
 mod first_try;
 mod fleet;
 mod frozen_transactions;

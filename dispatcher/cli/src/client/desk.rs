@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use outbox_schema::desk::{
     Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DeliveredGroup, DeliveredSelection, DestinationEntry,
-    HaltedKeyPage, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFilter, MessagePage, MessageRecord,
-    Selection, TermEntry, Vitals,
+    FiguresFilter, FiguresSeries, HaltedKeyPage, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFilter,
+    MessagePage, MessageRecord, Selection, TermEntry, Vitals,
 };
 use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{Desk, DeskError, MessageId};
@@ -89,6 +89,10 @@ impl Desk for Replica {
 
     async fn destinations(&self, all: bool) -> Result<Vec<DestinationEntry>, DeskError> {
         Ok(self.ask("destinations", &DestinationQuery { all }).await?)
+    }
+
+    async fn figures(&self, filter: &FiguresFilter) -> Result<FiguresSeries, DeskError> {
+        Ok(self.ask("figures", filter).await?)
     }
 
     async fn invalid_targets(

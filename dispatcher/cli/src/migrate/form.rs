@@ -285,16 +285,16 @@ mod tests {
         assert_eq!(
             files.collect::<Vec<_>>(),
             [
-                "V20231114221320__outbox_5.sql",
-                "outbox_5.yaml",
-                "outbox_5.py",
-                "outbox_5.py",
-                "20231114221320_outbox5.rb",
-                "20231114221320_outbox_5/migration.sql",
+                "V20231114221320__outbox_7.sql",
+                "outbox_7.yaml",
+                "outbox_7.py",
+                "outbox_7.py",
+                "20231114221320_outbox7.rb",
+                "20231114221320_outbox_7/migration.sql",
                 "",
-                "20231114221320_outbox_5.cjs",
-                "2023_11_14_221320_outbox_5.php",
-                "20231114221320_outbox_5.up.sql",
+                "20231114221320_outbox_7.cjs",
+                "2023_11_14_221320_outbox_7.php",
+                "20231114221320_outbox_7.up.sql",
             ]
         );
     }
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn functions_alone_are_a_migration_with_a_version_of_its_own() {
         let now = Migration { from: SCHEMA_VERSION, ..migration(Dialect::Postgres) };
-        assert_eq!(now.file(Tool::Alembic).unwrap(), format!("outbox_5f{FUNCTIONS_VERSION}.py"));
+        assert_eq!(now.file(Tool::Alembic).unwrap(), format!("outbox_7f{FUNCTIONS_VERSION}.py"));
         assert!(now.text(Tool::Alembic).unwrap().contains("FUNCTION outbox_claim_due("));
     }
 

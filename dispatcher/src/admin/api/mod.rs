@@ -4,6 +4,7 @@
 mod audit;
 mod dead_letters;
 pub(crate) mod destinations;
+mod figures;
 mod followed;
 mod invalid_targets;
 pub(crate) mod messages;
@@ -76,7 +77,7 @@ type Answer<T> = Result<Json<T>, Problem>;
                        pages: pass the `next` of a page as `after` to get the following page. Every change is audited."
     ),
     paths(
-        overview::status, overview::replicas, overview::terms, audit::list, wake::wake,
+        overview::status, overview::replicas, overview::terms, figures::figures, audit::list, wake::wake,
         messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::edit, messages::redrive,
         replay::count, replay::replay,
         dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive, dead_letters::edit,
@@ -107,6 +108,7 @@ pub(crate) fn questions() -> Router<Office> {
         .route("/status", get(overview::status))
         .route("/replicas", get(overview::replicas))
         .route("/terms", get(overview::terms))
+        .route("/figures", get(figures::figures))
         .route("/audit", get(audit::list))
         .route("/messages", get(messages::list))
         .route("/messages/{id}/explain", get(messages::explain))

@@ -3,6 +3,7 @@
 
 mod assets;
 mod audit;
+mod charts;
 mod dead_letters;
 mod destinations;
 mod door;
@@ -10,6 +11,7 @@ mod downloads;
 mod edit;
 mod edit_many;
 mod fields;
+mod figures;
 mod frame;
 mod invalid_targets;
 mod message;
@@ -41,6 +43,7 @@ use crate::health::standings::Standings;
 use crate::health::status::Status;
 use crate::in_force::InForce;
 use door::Visit;
+use figures::NewestFigures;
 use session::{Seal, Sealed};
 
 /// How long the overview is reused: browsers that are left open ask for it again and again.
@@ -59,13 +62,14 @@ pub(crate) struct Reception {
     /// Seals the sessions of a process without tokens.
     own: Uuid,
     overview: Arc<Cached<Result<Arc<Status>, Problem>>>,
+    figures: NewestFigures,
 }
 
 impl Reception {
     /// A reception before this office.
     pub(crate) fn new(office: Office, shown: ListenerSources, standings: Standings, tokens: InForce<Tokens>) -> Self {
         let overview = Arc::new(Cached::new(OVERVIEW_MAX_AGE));
-        Self { office, shown, standings, tokens, own: Uuid::new_v4(), overview }
+        Self { office, shown, standings, tokens, own: Uuid::new_v4(), overview, figures: NewestFigures::default() }
     }
 
     fn seal(&self) -> Seal {
@@ -133,6 +137,7 @@ fn shown() -> Router<Reception> {
         .route("/ordering-keys", get(ordering_keys::list))
         .route("/destinations", get(destinations::list))
         .route("/terms", get(terms::list))
+        .route("/figures", get(figures::show))
         .route("/invalid-targets", get(invalid_targets::list))
         .route("/audit", get(audit::list))
         .route("/settings", get(settings::show))

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{ChannelVitals, HaltedVitals, PausedDestination, TenantVitals, TermEntry};
+use outbox_schema::desk::{ChannelVitals, FiguresFilter, HaltedVitals, PausedDestination, TenantVitals, TermEntry};
 
 use super::Reception;
 use super::destinations::kind_of_pause;
 use super::door::Visit;
-use super::fields::Fields;
+use super::fields::{Asked, Fields};
+use super::figures::over_time;
 use super::frame::Content;
 use super::parts::{Tone, leading, length, message, number, state, table, text, text_if, time, time_if};
 use super::terms::ended;
@@ -23,10 +24,19 @@ use crate::health::status::{ShardStatus, State as ShardState, Status};
 /// The last terms that are shown here. Their own page has more.
 const TERMS: usize = 5;
 
-pub(super) async fn show(State(reception): State<Reception>, visit: Visit) -> Result<Response, Problem> {
-    let (standing, status) = tokio::join!(reception.standings.now(), newest(&reception));
+pub(super) async fn show(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Asked(asked): Asked,
+) -> Result<Response, Problem> {
+    let FiguresFilter { span, .. } = match asked.among(&["span"], true).read() {
+        Ok(filter) => filter,
+        Err(refused) => return Ok(visit.misunderstood("Overview", html! {}, &refused)),
+    };
+    let (standing, status, figures) =
+        tokio::join!(reception.standings.now(), newest(&reception), reception.figures.of(&reception.office, span));
     let rest = match &status {
-        Ok(status) => shown(status),
+        Ok(status) => shown(status, &over_time(figures.as_deref(), span)),
         // The causes above say it in the words of /readyz.
         Err(problem) => super::frame::wrong(problem),
     };
@@ -66,7 +76,7 @@ fn health(standing: &Standing) -> Markup {
     }
 }
 
-fn shown(status: &Status) -> Markup {
+fn shown(status: &Status, over_time: &Markup) -> Markup {
     let vitals = &status.vitals;
     html! {
         (figures(status))
@@ -78,6 +88,7 @@ fn shown(status: &Status) -> Markup {
                 (channels(&vitals.channels, &status.not_configured))
             }
         }
+        (over_time)
         @if !vitals.tenants.is_empty() {
             section { h2 { "Tenants with most to send" } (tenants(&vitals.tenants)) }
         }

@@ -142,7 +142,8 @@ fn dispatch(
 fn retention(read: &mut Reader<'_>) -> Option<RetentionConfig> {
     let success = read.time_or_never("success", SECOND..=TEN_YEARS);
     let dead = read.time_or_never("dead", SECOND..=TEN_YEARS);
-    Some(RetentionConfig { success: success?, dead: dead? })
+    let figures = read.time_or_never("figures", SECOND..=TEN_YEARS);
+    Some(RetentionConfig { success: success?, dead: dead?, figures: figures? })
 }
 
 fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {

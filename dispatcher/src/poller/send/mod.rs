@@ -137,9 +137,11 @@ impl Sender {
             let took = (mark.verdict != Verdict::Unsent).then_some(attempt.duration);
             self.metrics.attempt(&message.channel, attempt.outcome, took);
         }
+        let waited = Duration::from_millis(u64::try_from(message.waited_ms).unwrap_or(0));
+        let latency = waited + attempt.duration;
+        self.metrics.counting.count(&message.channel, outcome, &mark.verdict, latency);
         if let Outcome::Delivered { .. } = outcome {
-            let waited = Duration::from_millis(u64::try_from(message.waited_ms).unwrap_or(0));
-            self.metrics.delivered(&message.channel, waited + attempt.duration);
+            self.metrics.delivered(&message.channel, latency);
             return;
         }
         let then = match mark.verdict {

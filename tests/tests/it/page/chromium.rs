@@ -1,7 +1,11 @@
 //! The page in Chromium: an incident by clicks, no scripts of strangers, no scripts at all, and whether everybody can use it.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use outbox_schema::Shard;
+use outbox_schema::figures::Figures;
 use outbox_tests::eventually;
 use serde_json::Value;
 
@@ -207,6 +211,7 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
              ('orders', 'https://shop.example/hook', '{}', 'order 18', 'PENDING', NULL, 0, NULL, now() + interval '1 hour')",
         )
         .await;
+    some_hours(&outbox).await;
     let example = outbox.number("SELECT min(id) FROM outbox WHERE target LIKE '%invoices'").await;
     let axe = std::fs::read_to_string(AXE).expect("tests/install fetches axe-core");
     let browser = Browser::start(true).await;
@@ -229,6 +234,9 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
         ("halted-keys", "/ordering-keys".to_owned()),
         ("destinations", "/destinations".to_owned()),
         ("terms", "/terms".to_owned()),
+        ("overview-of-a-day", "/?span=1d".to_owned()),
+        ("figures", "/figures?span=1d&channel=http".to_owned()),
+        ("figures-of-all", "/figures?span=1w".to_owned()),
         ("invalid-targets", "/invalid-targets".to_owned()),
         ("audit", "/audit".to_owned()),
         ("settings", "/settings".to_owned()),
@@ -241,6 +249,26 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
     browser.close().await;
 }
 
+/// Figures of a busy day with an hour of trouble.
+async fn some_hours(outbox: &Outbox) {
+    for minute in 1_u32..1_440 {
+        let wave = (f64::from(minute) / 230.0).sin().mul_add(400.0, 700.0);
+        let trouble = (500..560).contains(&minute);
+        let count = |of: f64| format!("{:.0}", of + f64::from(minute * 7_919 % 97)).parse::<u64>().unwrap();
+        let mut figures = Figures { delivered: count(wave), ..Figures::default() };
+        (figures.failed, figures.deferred) = if trouble { (count(90.0), count(20.0)) } else { (count(0.0) / 90, 0) };
+        figures.dead = u64::from(trouble && minute % 9 == 0);
+        figures.most_lag = Some(Duration::from_millis(count(if trouble { 45_000.0 + wave * 20.0 } else { 0.0 })));
+        figures.latency.0 = std::array::from_fn(|bucket| figures.delivered >> (bucket + 1));
+        let both = BTreeMap::from([("http".to_owned(), figures.clone()), ("orders".to_owned(), figures)]);
+        outbox
+            .database
+            .add_figures(Shard::default(), Duration::from_secs(60 * u64::from(minute)), &both)
+            .await
+            .unwrap();
+    }
+}
+
 async fn settled_but(outbox: &Outbox, waiting: i64) {
     let count = "SELECT count(*) FROM outbox WHERE status = 'PENDING'";
     eventually("all else is settled", PATIENCE, async || (outbox.number(count).await == waiting).then_some(())).await;
@@ -251,7 +279,7 @@ async fn usable(browser: &Browser, axe: &str, name: &str) {
     let judge = "const done = arguments[0]; axe.run(document).then(found => done(found.violations.map(one => \
                  one.id + ': ' + one.nodes.map(node => node.html + ' ' + node.failureSummary).join('; '))), error => done([String(error)]))";
     for scheme in ["light", "dark"] {
-        for (size, width) in [("wide", 1280), ("narrow", 320)] {
+        for (size, width) in [("wide", 1280), ("narrow", 320), ("widest", 3840)] {
             browser.look_in(scheme, width).await;
             browser.picture(&format!("{name}-{scheme}-{size}")).await;
             browser.run(axe).await;

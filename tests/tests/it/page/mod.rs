@@ -3,6 +3,7 @@
 mod browser;
 mod changes;
 mod chromium;
+mod figures;
 mod lists;
 mod sessions;
 

@@ -1,0 +1,24 @@
+//! Figures over time: the request about them.
+
+use axum::Json;
+use axum::extract::State;
+use outbox_schema::Desk;
+use outbox_schema::desk::{FiguresFilter, FiguresSeries};
+
+use super::requests::Params;
+use super::{Answer, Office, Problem};
+
+/// Shows what was done over time, by channel.
+///
+/// The poller writes the figures every ten seconds. They are kept by minutes for two days, then by hours, as long as
+/// `retention.figures` says.
+#[utoipa::path(get, path = "/api/v1/figures", operation_id = "figures", tag = "status", params(FiguresFilter), responses(
+    (status = 200, description = "A series for each channel", body = FiguresSeries),
+    Problem,
+))]
+pub(super) async fn figures(
+    State(office): State<Office>,
+    Params(filter): Params<FiguresFilter>,
+) -> Answer<FiguresSeries> {
+    Ok(Json(office.database.figures(&filter).await?))
+}

@@ -1,0 +1,77 @@
+//! Charts: bars over time, drawn as SVG without a style or a script of their own. The stylesheet has their colours.
+
+use std::fmt::Write as _;
+
+use maud::{Markup, html};
+
+use super::parts::Tone;
+
+/// The width of a bar and of the gap behind it, and the height of a chart, in its own units: a chart is as wide as its place.
+const BAR: usize = 3;
+const STEP: usize = 4;
+const HEIGHT: u64 = 40;
+
+/// A chart of bars.
+pub(super) struct Chart {
+    /// An id, of which there is one on a page.
+    pub(super) id: String,
+    /// The name of what is shown.
+    pub(super) name: &'static str,
+    /// The channel whose it is.
+    pub(super) channel: String,
+    /// How much it is in all.
+    pub(super) total: String,
+    /// What the highest bar means.
+    pub(super) most: String,
+    /// The chart in words, for those who do not see it.
+    pub(super) words: String,
+    /// How long ago the first bar begins.
+    pub(super) ago: &'static str,
+    /// What the bars mean for an operator.
+    pub(super) tone: Tone,
+    /// The bars, the oldest first.
+    pub(super) bars: Vec<u64>,
+}
+
+impl Chart {
+    pub(super) fn drawn(&self) -> Markup {
+        let (title, description) = (format!("{}-title", self.id), format!("{}-words", self.id));
+        let width = self.bars.len() * STEP;
+        html! {
+            figure class={ "chart " (self.tone.class()) } {
+                figcaption { span { (self.name) } strong { (self.total) } span.hint { (self.most) } }
+                svg role="img" viewBox={ "0 0 " (width) " " (HEIGHT) } preserveAspectRatio="none"
+                    aria-labelledby={ (title) " " (description) } {
+                    title id=(title) { (self.name) " of " (self.channel) }
+                    desc id=(description) { (self.words) }
+                    path d=(path(&self.bars)) {}
+                }
+                div.ends aria-hidden="true" { span { (self.ago) } span { "now" } }
+            }
+        }
+    }
+}
+
+/// The bars as one path. The highest is as high as the chart, and what is not zero can be seen.
+fn path(bars: &[u64]) -> String {
+    let most = u128::from(bars.iter().copied().max().unwrap_or(0));
+    let mut path = String::new();
+    for (place, bar) in bars.iter().enumerate().filter(|(_, bar)| **bar > 0) {
+        let height = (u128::from(*bar) * u128::from(HEIGHT) / most).max(1);
+        // Writing to a text does not fail.
+        let _ = write!(path, "M{} {HEIGHT}v-{height}h{BAR}v{height}z", place * STEP);
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_bar_is_as_high_as_the_chart_and_a_small_one_is_seen() {
+        assert_eq!(path(&[0, 1, 0, 1_000]), "M4 40v-1h3v1zM12 40v-40h3v40z");
+        assert_eq!(path(&[0, 0]), "");
+        assert_eq!(path(&[u64::MAX]), "M0 40v-40h3v40z");
+    }
+}

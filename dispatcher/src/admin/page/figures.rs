@@ -1,0 +1,247 @@
+//! Figures over time: charts for each channel on the overview, and all that is known of one channel, as charts and as a table.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use outbox_schema::Desk;
+use outbox_schema::desk::{ChannelFigures, FiguresFilter, FiguresPoint, FiguresSeries, LONGEST_LATENCY_MS, Span};
+
+use super::Reception;
+use super::charts::Chart;
+use super::door::Visit;
+use super::fields::{Asked, Fields};
+use super::frame::Content;
+use super::parts::{Tone, empty, length, nothing, number, table, text, time};
+use crate::admin::api::{Office, Problem};
+use crate::health::cached::Cached;
+use crate::text::{span, to_the_second};
+
+/// The address of the page.
+const PATH: &str = "/figures";
+
+/// How long figures are reused: browsers that are left open ask for them again and again.
+const MAX_AGE: Duration = Duration::from_secs(5);
+
+/// Channels with charts on the overview. The page of figures has all.
+const CHARTED: usize = 12;
+
+/// The newest figures of each span.
+#[derive(Clone)]
+pub(super) struct NewestFigures([Arc<Newest>; Span::ALL.len()]);
+
+type Newest = Cached<Result<Arc<FiguresSeries>, Problem>>;
+
+impl Default for NewestFigures {
+    fn default() -> Self {
+        Self(Span::ALL.map(|_| Arc::new(Cached::new(MAX_AGE))))
+    }
+}
+
+impl NewestFigures {
+    pub(super) async fn of(&self, office: &Office, span: Span) -> Result<Arc<FiguresSeries>, Problem> {
+        let filter = FiguresFilter { span, channel: None };
+        let ask = || async { Ok(Arc::new(office.database.figures(&filter).await?)) };
+        self.0[span as usize].get(ask).await
+    }
+}
+
+/// How far back a span goes, in words.
+struct SpanWords {
+    last: &'static str,
+    by: &'static str,
+    ago: &'static str,
+}
+
+fn words(span: Span) -> SpanWords {
+    match span {
+        Span::Hour => SpanWords { last: "Hour", by: "a minute", ago: "1 h ago" },
+        Span::Day => SpanWords { last: "Day", by: "in ten minutes", ago: "1 day ago" },
+        Span::Week => SpanWords { last: "Week", by: "an hour", ago: "7 days ago" },
+    }
+}
+
+/// The part of the overview.
+pub(super) fn over_time(figures: Result<&FiguresSeries, &Problem>, span: Span) -> Markup {
+    html! {
+        section.over-time {
+            div.heading { h2 { "Over time" } (spans("/", &Fields::default(), span)) }
+            @match figures {
+                Err(problem) => { p.note.warning { "The figures over time cannot be read. " (problem.detail) } }
+                Ok(series) if series.channels.is_empty() => (empty("Nothing was done in this time. The poller writes figures every ten seconds.")),
+                Ok(series) => {
+                    @for (place, channel) in busiest(series).into_iter().enumerate() { (small(place, channel, series.span)) }
+                    @if series.channels.len() > CHARTED {
+                        p { a href=(Fields::default().with("span", span.as_str()).at(PATH)) { "All " (series.channels.len()) " channels" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The channels with most attempts, by name.
+fn busiest(series: &FiguresSeries) -> Vec<&ChannelFigures> {
+    let mut channels: Vec<_> = series.channels.iter().collect();
+    channels.sort_by_key(|channel| std::cmp::Reverse(channel.total.delivered + channel.total.failed));
+    channels.truncate(CHARTED);
+    channels.sort_by(|one, other| one.channel.cmp(&other.channel));
+    channels
+}
+
+fn spans(path: &str, asked: &Fields, chosen: Span) -> Markup {
+    html! {
+        nav.spans aria-label="How far back" {
+            @for span in Span::ALL {
+                a href=(asked.with("span", span.as_str()).at(path)) aria-current=[(span == chosen).then_some("true")] { (words(span).last) }
+            }
+        }
+    }
+}
+
+/// The charts of a channel on the overview.
+fn small(place: usize, channel: &ChannelFigures, span: Span) -> Markup {
+    let id = |what: &str| format!("figures-{place}-{what}");
+    let address = Fields::default().with("span", span.as_str()).with("channel", &channel.channel).at(PATH);
+    html! {
+        article.channel-figures {
+            h3 { a href=(address) { (text(&channel.channel)) } @if channel.total.delivered > 0 { " " span.hint { (latency(&channel.total)) } } }
+            div.charts {
+                (counts(channel, id("delivered"), "Delivered", span, Tone::Plain, |point| point.delivered))
+                (counts(channel, id("failed"), "Failed attempts", span, Tone::Bad, |point| point.failed))
+                (lag(channel, id("lag"), span))
+            }
+        }
+    }
+}
+
+fn counts(
+    channel: &ChannelFigures,
+    id: String,
+    name: &'static str,
+    span: Span,
+    tone: Tone,
+    of: fn(&FiguresPoint) -> u64,
+) -> Markup {
+    let SpanWords { by, ago, last } = words(span);
+    let (total, bars): (u64, Vec<u64>) = (of(&channel.total), channel.points.iter().map(of).collect());
+    let most = format!("at most {} {by}", number(bars.iter().copied().max().unwrap_or(0)));
+    let words = format!("The last {}: {} in all, {most}{}.", last.to_lowercase(), number(total), peak(channel, of));
+    let most = if total > 0 { most } else { String::new() };
+    Chart { id, name, channel: channel.channel.clone(), total: number(total), most, words, ago, tone, bars }.drawn()
+}
+
+fn lag(channel: &ChannelFigures, id: String, span: Span) -> Markup {
+    let SpanWords { ago, last, .. } = words(span);
+    let of = |point: &FiguresPoint| point.most_lag_ms.unwrap_or(0);
+    let total = spanned(of(&channel.total));
+    let words = format!("The last {}: {total} at most{}.", last.to_lowercase(), peak(channel, of));
+    let bars = channel.points.iter().map(of).collect();
+    let (channel, most) = (channel.channel.clone(), String::new());
+    Chart { id, name: "Most lag", channel, total, most, words, ago, tone: Tone::Warning, bars }.drawn()
+}
+
+/// When it was most.
+fn peak(channel: &ChannelFigures, of: fn(&FiguresPoint) -> u64) -> String {
+    let highest = channel.points.iter().filter(|point| of(point) > 0).max_by_key(|point| of(point));
+    highest.map_or_else(String::new, |point| format!(", from {}", to_the_second(&point.at)))
+}
+
+fn spanned(ms: u64) -> String {
+    span(ms.try_into().unwrap_or(i64::MAX))
+}
+
+/// How long deliveries took, in words.
+fn latency(point: &FiguresPoint) -> String {
+    format!("half within {}, 99 of 100 within {}", within(point.p50_ms), within(point.p99_ms))
+}
+
+fn within(ms: Option<u64>) -> String {
+    ms.map_or_else(|| format!("more than {}", spanned(LONGEST_LATENCY_MS)), spanned)
+}
+
+/// The page: one channel, or all channels without charts.
+pub(super) async fn show(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Asked(asked): Asked,
+) -> Result<Response, Problem> {
+    let filter: FiguresFilter = match asked.read() {
+        Ok(filter) => filter,
+        Err(refused) => return Ok(visit.misunderstood("Figures", html! {}, &refused)),
+    };
+    let series = reception.figures.of(&reception.office, filter.span).await?;
+    let body = match &filter.channel {
+        None => all(&series),
+        Some(name) => match series.channels.iter().find(|channel| channel.channel == *name) {
+            Some(channel) => one(channel, series.span),
+            None => empty("Nothing was done on this channel in this time."),
+        },
+    };
+    let above = html! {
+        p { a href=(Fields::default().with("span", filter.span.as_str()).at("/")) { "To the overview" } }
+        (spans(PATH, &asked, filter.span))
+    };
+    let title = filter.channel.as_ref().map_or_else(|| "Figures".to_owned(), |name| format!("Figures of {name}"));
+    Ok(visit.page(&Content::live(title, above, body)))
+}
+
+const COLUMNS: [&str; 8] = [
+    "Delivered",
+    "Failed attempts",
+    "Dead letters",
+    "In doubt",
+    "Deferred",
+    "Most lag",
+    "Half within",
+    "99 of 100 within",
+];
+
+fn all(series: &FiguresSeries) -> Markup {
+    let row = |channel: &ChannelFigures| {
+        let address = Fields::default().with("span", series.span.as_str()).with("channel", &channel.channel).at(PATH);
+        html! { th scope="row" { a href=(address) { (text(&channel.channel)) } } (cells(&channel.total)) }
+    };
+    if series.channels.is_empty() {
+        return empty("Nothing was done in this time.");
+    }
+    table("Figures", ["Channel"].into_iter().chain(COLUMNS), series.channels.iter().map(row))
+}
+
+fn one(channel: &ChannelFigures, span: Span) -> Markup {
+    let chart = |name: &'static str, tone, of| {
+        counts(channel, format!("figures-{}", name.replace(' ', "-")), name, span, tone, of)
+    };
+    let row = |point: &FiguresPoint| html! { th scope="row" { (time(&point.at)) } (cells(point)) };
+    let said = |point: &&FiguresPoint| {
+        let counts = [point.delivered, point.failed, point.dead, point.in_doubt, point.deferred];
+        counts.iter().any(|count| *count > 0) || point.most_lag_ms.is_some_and(|lag| lag > 0)
+    };
+    html! {
+        @if channel.total.delivered > 0 { p.lead { "Of the deliveries, " (latency(&channel.total)) " of their creation." } }
+        div.charts {
+            (chart("Delivered", Tone::Plain, |point| point.delivered))
+            (chart("Failed attempts", Tone::Bad, |point| point.failed))
+            (lag(channel, "figures-lag".to_owned(), span))
+            (chart("Dead letters", Tone::Bad, |point| point.dead))
+            (chart("In doubt", Tone::Warning, |point| point.in_doubt))
+            (chart("Deferred", Tone::Plain, |point| point.deferred))
+        }
+        h2 { "The same as a table" }
+        (table("Figures", ["From"].into_iter().chain(COLUMNS), channel.points.iter().rev().filter(said).map(row)))
+    }
+}
+
+fn cells(point: &FiguresPoint) -> Markup {
+    let latency = |ms: Option<u64>| html! { @if point.delivered > 0 { (within(ms)) } @else { (nothing()) } };
+    html! {
+        @for count in [point.delivered, point.failed, point.dead, point.in_doubt, point.deferred] {
+            td.number { (number(count)) }
+        }
+        td.number { (length(point.most_lag_ms.and_then(|ms| i64::try_from(ms).ok()))) }
+        td.number { (latency(point.p50_ms)) }
+        td.number { (latency(point.p99_ms)) }
+    }
+}

@@ -1,0 +1,1 @@
+DELETE FROM outbox_minute WHERE begins_at < UTC_TIMESTAMP() - INTERVAL ?1 SECOND

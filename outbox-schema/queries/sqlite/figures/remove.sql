@@ -1,0 +1,1 @@
+DELETE FROM outbox_minute WHERE begins_at < (unixepoch() - ?1) * 1000
