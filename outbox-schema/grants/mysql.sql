@@ -11,7 +11,7 @@
 -- payloads stay unread. Whoever reads a column can also lock rows (FOR SHARE; FOR UPDATE on MariaDB), and claims pass over what is
 -- locked: mysql_strict.sql is for an application that is not trusted with that.
 GRANT INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, traceparent, tracestate,
-              tenant),
+              tenant, tags),
       SELECT (id, idempotency_key)
     ON outbox TO APPLICATION;
 -- The view takes the same and shows nothing: for tools that read back what they wrote. MariaDB's INSERT ... RETURNING asks for
@@ -19,7 +19,7 @@ GRANT INSERT (idempotency_key, channel, target, payload, headers, ordering_key, 
 /*M! GRANT SELECT, INSERT, SHOW VIEW ON outbox_new TO APPLICATION */;
 /*!80000 GRANT SELECT, SHOW VIEW,
       INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, traceparent, tracestate,
-              tenant)
+              tenant, tags)
     ON outbox_new TO APPLICATION */;
 GRANT SELECT ON outbox_meta TO APPLICATION;
 

@@ -5,5 +5,5 @@
 -- It is a right of its own: a replay is a new row, so whoever has it can write any message.
 
 GRANT INSERT (idempotency_key, channel, target, payload, headers, ordering_key, tenant, priority, shard, revision, max_attempts,
-              available_at, traceparent, tracestate, replay_of, sent_key)
+              available_at, traceparent, tracestate, replay_of, sent_key, tags)
     ON outbox TO OPERATOR;

@@ -8,5 +8,5 @@
 /*M! GRANT SELECT, INSERT, SHOW VIEW ON outbox_new TO APPLICATION */;
 /*!80000 GRANT SELECT, SHOW VIEW,
       INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, traceparent, tracestate,
-              tenant)
+              tenant, tags)
     ON outbox_new TO APPLICATION */;

@@ -14,7 +14,7 @@
 -- asks for all columns is pointed at the view outbox_new, which takes the same and shows nothing.
 GRANT USAGE ON SCHEMA :"schema" TO :"application";
 GRANT INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, available_at, expires_at,
-              traceparent, tracestate, created_at, tenant),
+              traceparent, tracestate, created_at, tenant, tags),
       SELECT (id, idempotency_key, channel, destination, tenant, payload_bytes, ordering_key, priority, shard, revision, status,
               dead_reason, attempts, max_attempts, available_at, deferred_from, expires_at, first_attempt_at,
               last_status_code, error_hash, created_at, finished_at, dead_at, fingerprint)

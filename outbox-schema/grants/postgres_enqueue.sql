@@ -11,7 +11,7 @@
 GRANT USAGE ON SCHEMA :"schema" TO :"application";
 GRANT EXECUTE ON FUNCTION
     :"schema".outbox_enqueue(varchar, text, jsonb, varchar, jsonb, varchar, integer, double precision, double precision, integer,
-                             varchar, varchar, varchar),
+                             varchar, varchar, varchar, jsonb),
     :"schema".outbox_enqueue(varchar, text, text, varchar, jsonb, varchar, integer, double precision, double precision, integer,
-                             varchar, varchar, varchar)
+                             varchar, varchar, varchar, jsonb)
     TO :"application";

@@ -10,5 +10,5 @@
 \endif
 
 GRANT INSERT (idempotency_key, channel, target, payload, headers, ordering_key, tenant, priority, shard, revision, max_attempts,
-              available_at, traceparent, tracestate, replay_of, sent_key)
+              available_at, traceparent, tracestate, replay_of, sent_key, tags)
     ON :"schema".outbox TO :"operator";

@@ -60,6 +60,7 @@ mod silence;
 mod sql;
 #[cfg(feature = "dispatcher")]
 pub mod store;
+pub mod tags;
 #[cfg(feature = "dispatcher")]
 pub mod term;
 #[cfg(feature = "dispatcher")]
@@ -97,5 +98,6 @@ pub use retention::{Pruning, Retention};
 pub use store::trial::TrialError;
 #[cfg(feature = "dispatcher")]
 pub use store::{Store, StoreError};
+pub use tags::{Tag, Tags};
 #[cfg(feature = "dispatcher")]
 pub use term::{Epoch, Holder, Shard, TermEnd, TermId};

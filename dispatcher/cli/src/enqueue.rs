@@ -9,13 +9,13 @@ use anyhow::{Context, bail};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use outbox_schema::migrate::Meta;
-use outbox_schema::{Database, EnqueueError, Enqueued, NewMessage, enqueue_all};
+use outbox_schema::{Database, EnqueueError, Enqueued, NewMessage, Tag, Tags, enqueue_all};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::Instrument;
 
 use super::examine::examine;
-use super::session;
+use super::session::{self, Misuse};
 use crate::completions;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::telemetry::spans;
@@ -48,6 +48,9 @@ pub(super) struct EnqueueArgs {
     /// Whom the message is sent for: tenants of a channel take turns [default: the destination].
     #[arg(long, value_name = "NAME")]
     tenant: Option<String>,
+    /// What the customer knows of the message, so that people find it: `order=4711`. May be repeated.
+    #[arg(long = "tag", value_name = "NAME=VALUE")]
+    tags: Vec<Tag>,
     /// 0 to 3: higher ones go first [default: 0].
     #[arg(long)]
     priority: Option<u8>,
@@ -61,9 +64,9 @@ pub(super) struct EnqueueArgs {
     #[arg(long)]
     max_attempts: Option<u32>,
     /// Messages from a file of JSON lines instead (- for standard input): objects with channel, target, payload
-    /// and, where wanted, `idempotency_key`, `headers`, `ordering_key`, `tenant`, `priority`, `max_attempts`, `delay`
-    /// and `expires_in` ("10m"). All or none.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["channel", "target", "payload", "idempotency_key", "headers", "ordering_key", "tenant", "priority", "delay", "expires_in", "max_attempts"])]
+    /// and, where wanted, `idempotency_key`, `headers`, `ordering_key`, `tenant`, `tags`, `priority`, `max_attempts`,
+    /// `delay` and `expires_in` ("10m"). All or none.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["channel", "target", "payload", "idempotency_key", "headers", "ordering_key", "tenant", "tags", "priority", "delay", "expires_in", "max_attempts"])]
     lines: Option<PathBuf>,
     /// Insert also what would be a dead letter by the settings here, such as a target that its channel may not reach.
     #[arg(long)]
@@ -86,6 +89,8 @@ struct Line<'a> {
     headers: BTreeMap<String, String>,
     ordering_key: Option<String>,
     tenant: Option<String>,
+    #[serde(default)]
+    tags: Tags,
     priority: Option<u8>,
     max_attempts: Option<u32>,
     delay: Option<String>,
@@ -97,6 +102,7 @@ struct Optional {
     key: Option<String>,
     ordering_key: Option<String>,
     tenant: Option<String>,
+    tags: Tags,
     priority: Option<u8>,
     max_attempts: Option<u32>,
     delay: Option<Duration>,
@@ -108,7 +114,7 @@ pub(super) async fn enqueue(config: Config, args: EnqueueArgs) -> anyhow::Result
     let from_lines = args.lines.is_some();
     let messages = match &args.lines {
         Some(file) => from_text(&session::read(file)?)?,
-        None => vec![from_args(args)],
+        None => vec![from_args(args)?],
     };
     let examined = examine(&config, &messages);
     for doubt in &examined.doubts {
@@ -209,13 +215,14 @@ fn in_words(enqueued: &[Enqueued]) -> String {
     }
 }
 
-fn from_args(args: EnqueueArgs) -> NewMessage {
+fn from_args(args: EnqueueArgs) -> anyhow::Result<NewMessage> {
     let EnqueueArgs { channel, target, payload, idempotency_key: key, headers, .. } = args;
-    let EnqueueArgs { ordering_key, tenant, priority, delay, expires_in, max_attempts, .. } = args;
+    let EnqueueArgs { ordering_key, tenant, tags, priority, delay, expires_in, max_attempts, .. } = args;
     // clap requires these three where --lines is absent.
     let [channel, target, payload] = [channel, target, payload].map(Option::unwrap_or_default);
-    let optional = Optional { key, ordering_key, tenant, priority, max_attempts, delay, expires_in };
-    complete(NewMessage::new(channel, target, payload), headers, optional)
+    let tags = Tags::try_from(tags).map_err(Misuse::new)?;
+    let optional = Optional { key, ordering_key, tenant, tags, priority, max_attempts, delay, expires_in };
+    Ok(complete(NewMessage::new(channel, target, payload), headers, optional))
 }
 
 fn complete(
@@ -223,7 +230,7 @@ fn complete(
     headers: impl IntoIterator<Item = (String, String)>,
     optional: Optional,
 ) -> NewMessage {
-    let Optional { key, ordering_key, tenant, priority, max_attempts, delay, expires_in } = optional;
+    let Optional { key, ordering_key, tenant, tags, priority, max_attempts, delay, expires_in } = optional;
     for (name, value) in headers {
         message = message.header(name, value);
     }
@@ -235,6 +242,9 @@ fn complete(
     }
     if let Some(tenant) = tenant {
         message = message.tenant(tenant);
+    }
+    for (name, value) in tags.iter() {
+        message = message.tag(name, value);
     }
     if let Some(priority) = priority {
         message = message.priority(priority);
@@ -275,6 +285,7 @@ fn from_line(line: &str) -> anyhow::Result<NewMessage> {
         key: line.idempotency_key,
         ordering_key: line.ordering_key,
         tenant: line.tenant,
+        tags: line.tags,
         priority: line.priority,
         max_attempts: line.max_attempts,
         delay: time("delay", line.delay)?,

@@ -14,6 +14,7 @@ mod enqueue;
 mod examine;
 mod health;
 mod invalid_targets;
+mod known;
 mod messages;
 mod migrate;
 mod nearest;

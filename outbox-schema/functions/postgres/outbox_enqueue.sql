@@ -7,7 +7,8 @@ DECLARE
         'p_idempotency_key varchar DEFAULT NULL, p_headers jsonb DEFAULT NULL, p_ordering_key varchar DEFAULT NULL,
          p_priority integer DEFAULT NULL, p_delay_seconds double precision DEFAULT NULL,
          p_expires_seconds double precision DEFAULT NULL, p_max_attempts integer DEFAULT NULL,
-         p_traceparent varchar DEFAULT NULL, p_tracestate varchar DEFAULT NULL, p_tenant varchar DEFAULT NULL';
+         p_traceparent varchar DEFAULT NULL, p_tracestate varchar DEFAULT NULL, p_tenant varchar DEFAULT NULL,
+         p_tags jsonb DEFAULT NULL';
     payload_type text;
 BEGIN
     -- The payload is jsonb or its text. A parameter of no type, as drivers send texts, is taken as text.
@@ -21,11 +22,12 @@ BEGIN
                 inserted bigint;
             BEGIN
                 INSERT INTO %1$I.outbox (channel, target, payload, idempotency_key, headers, ordering_key, priority,
-                                         available_at, expires_at, max_attempts, traceparent, tracestate, tenant)
+                                         available_at, expires_at, max_attempts, traceparent, tracestate, tenant,
+                                         tags)
                 VALUES (p_channel, p_target, p_payload::jsonb, coalesce(p_idempotency_key, %1$I.outbox_new_key()), p_headers,
                         p_ordering_key, coalesce(p_priority, 0), now() + coalesce(p_delay_seconds, 0) * interval '1 s',
                         now() + p_expires_seconds * interval '1 s', p_max_attempts, p_traceparent, p_tracestate,
-                        p_tenant)
+                        p_tenant, p_tags)
                 ON CONFLICT (idempotency_key) DO NOTHING
                 RETURNING id INTO inserted;
                 RETURN inserted;
@@ -37,7 +39,7 @@ END
 $migration$;
 REVOKE EXECUTE ON FUNCTION
     outbox_enqueue(varchar, text, jsonb, varchar, jsonb, varchar, integer, double precision, double precision, integer,
-                   varchar, varchar, varchar),
+                   varchar, varchar, varchar, jsonb),
     outbox_enqueue(varchar, text, text, varchar, jsonb, varchar, integer, double precision, double precision, integer,
-                   varchar, varchar, varchar)
+                   varchar, varchar, varchar, jsonb)
     FROM PUBLIC;

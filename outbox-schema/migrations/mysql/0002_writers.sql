@@ -40,7 +40,7 @@ DROP PROCEDURE IF EXISTS outbox_enqueue;
 DELIMITER //
 -- One message, in the caller's transaction: p_id is its id, or NULL where the key is known already. p_options is NULL, or a
 -- JSON object of any of headers, ordering_key, priority, delay_seconds, expires_seconds, max_attempts, traceparent,
--- tracestate, tenant (a column of 0004). Delay and expiry are seconds from now, so no time zone matters. It acts with the rights of whoever made it.
+-- tracestate, tenant and tags (columns of 0004 and 0008). Delay and expiry are seconds from now, so no time zone matters. It acts with the rights of whoever made it.
 CREATE PROCEDURE outbox_enqueue(
     IN p_channel varchar(64) CHARACTER SET utf8mb4, IN p_target text CHARACTER SET utf8mb4,
     IN p_payload longtext CHARACTER SET utf8mb4, IN p_idempotency_key varchar(255) CHARACTER SET utf8mb4,
@@ -50,6 +50,7 @@ BEGIN
     DECLARE options longtext CHARACTER SET utf8mb4 DEFAULT COALESCE(p_options, '{}');
     DECLARE problem text CHARACTER SET utf8mb4;
     DECLARE headers longtext CHARACTER SET utf8mb4 DEFAULT NULLIF(JSON_EXTRACT(options, '$.headers'), 'null');
+    DECLARE tags longtext CHARACTER SET utf8mb4 DEFAULT NULLIF(JSON_EXTRACT(options, '$.tags'), 'null');
     DECLARE priority integer DEFAULT COALESCE(JSON_VALUE(options, '$.priority'), 0);
     DECLARE available_at datetime(6) DEFAULT UTC_TIMESTAMP(6)
         + INTERVAL COALESCE(JSON_VALUE(options, '$.delay_seconds'), 0) * 1000000 MICROSECOND;
@@ -65,7 +66,7 @@ BEGIN
             FROM JSON_TABLE(COALESCE(JSON_KEYS(options), '["(not an object)"]'), '$[*]' COLUMNS (
                 name varchar(255) CHARACTER SET utf8mb4 PATH '$')) asked
             WHERE asked.name NOT IN ('headers', 'ordering_key', 'priority', 'delay_seconds', 'expires_seconds', 'max_attempts',
-                                     'traceparent', 'tracestate', 'tenant'));
+                                     'traceparent', 'tracestate', 'tenant', 'tags'));
     END IF;
     -- MySQL keeps numbers of JSON in 64 bits and rounds the rest; MariaDB keeps their text. Strings are left out of the look.
     /*!80000 IF REGEXP_REPLACE(p_payload, '"([^"\\\\]++|\\\\.)*+"', '') REGEXP
@@ -80,16 +81,16 @@ BEGIN
     -- The column has no default that an expression could name.
     IF p_idempotency_key IS NULL THEN
         INSERT INTO outbox (channel, target, payload, headers, ordering_key, priority, available_at, expires_at,
-                            max_attempts, traceparent, tracestate, tenant)
+                            max_attempts, traceparent, tracestate, tenant, tags)
         VALUES (p_channel, p_target, p_payload, headers, JSON_VALUE(options, '$.ordering_key'), priority, available_at,
                 expires_at, JSON_VALUE(options, '$.max_attempts'), JSON_VALUE(options, '$.traceparent'),
-                JSON_VALUE(options, '$.tracestate'), JSON_VALUE(options, '$.tenant'));
+                JSON_VALUE(options, '$.tracestate'), JSON_VALUE(options, '$.tenant'), tags);
     ELSE
         INSERT INTO outbox (channel, target, payload, idempotency_key, headers, ordering_key, priority, available_at,
-                            expires_at, max_attempts, traceparent, tracestate, tenant)
+                            expires_at, max_attempts, traceparent, tracestate, tenant, tags)
         VALUES (p_channel, p_target, p_payload, p_idempotency_key, headers, JSON_VALUE(options, '$.ordering_key'), priority,
                 available_at, expires_at, JSON_VALUE(options, '$.max_attempts'), JSON_VALUE(options, '$.traceparent'),
-                JSON_VALUE(options, '$.tracestate'), JSON_VALUE(options, '$.tenant'));
+                JSON_VALUE(options, '$.tracestate'), JSON_VALUE(options, '$.tenant'), tags);
     END IF;
     SET p_id = IF(known, NULL, LAST_INSERT_ID());
 END//

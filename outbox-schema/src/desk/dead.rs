@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use super::finding::Known;
 use super::selection::Span;
 use super::statements::{
-    CLOCK, DEAD_FINGERPRINT, DEAD_GROUP, DEAD_GROUP_CONTAINING, DEAD_LAST, DEAD_LETTERS, DEAD_PAGE,
-    DEAD_PAGE_CONTAINING,
+    CLOCK, DEAD_AMONG, DEAD_FINGERPRINT, DEAD_GROUP, DEAD_GROUP_MATCHING, DEAD_LAST, DEAD_LETTERS, DEAD_PAGE,
+    DEAD_PAGE_MATCHING,
 };
 use super::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Selection, halted};
 use crate::fingerprint::pattern;
@@ -40,6 +41,27 @@ struct Counted {
     first_seen: Option<String>,
     last_seen: Option<String>,
     example: Option<i64>,
+}
+
+/// The conditions of a filter that no index of dead letters tells.
+struct Rest<'a> {
+    error_contains: Option<&'a str>,
+    known: Known<'a>,
+}
+
+impl<'a> Rest<'a> {
+    fn of(filter: &'a DeadLetterFilter) -> Self {
+        Self { error_contains: filter.error_contains.as_deref(), known: filter.known() }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.error_contains.is_none() && self.known.is_nothing()
+    }
+
+    /// The values of the conditions of a statement.
+    fn values(&self) -> impl Iterator<Item = Value<'_>> {
+        std::iter::once(self.error_contains.into()).chain(self.known.values())
+    }
 }
 
 /// A walk over the letters that a filter finds, in groups.
@@ -95,13 +117,12 @@ impl<'a> Walk<'a> {
             after.map_or(i64::MAX, |cursor| cursor.id.0).into(),
             i64::from(limit).into(),
         ];
-        match &self.filter.error_contains {
-            None => connection.rows(&DEAD_PAGE, &values).await,
-            Some(text) => {
-                values.push(text.into());
-                connection.rows(&DEAD_PAGE_CONTAINING, &values).await
-            }
+        let rest = Rest::of(self.filter);
+        if rest.is_nothing() {
+            return connection.rows(&DEAD_PAGE, &values).await;
         }
+        values.extend(rest.values());
+        connection.rows(&DEAD_PAGE_MATCHING, &values).await
     }
 
     /// All letters of a group, chunk by chunk.
@@ -162,6 +183,13 @@ async fn newest(
     after: Option<Cursor>,
     limit: u32,
 ) -> sqlx::Result<Vec<LetterPlace>> {
+    if let Some(mut letters) = few(connection, filter).await? {
+        let after = after.map(|cursor| LetterPlace { dead_at_us: cursor.dead_at_us, id: cursor.id.0 });
+        letters.retain(|letter| after.is_none_or(|after| *letter < after));
+        letters.sort_unstable_by(|one, other| other.cmp(one));
+        letters.truncate(limit as usize);
+        return Ok(letters);
+    }
     let walk = Walk::of(connection, filter, after).await?;
     let mut newest: Vec<LetterPlace> = Vec::new();
     for group in &walk.groups {
@@ -179,6 +207,20 @@ async fn letters(connection: &mut AnyConnection<'_>, ids: &[MessageId]) -> sqlx:
     connection.rows(&DEAD_LETTERS, &[(&ids_as_json(ids)).into()]).await
 }
 
+/// The letters that a filter finds by what a customer knows, in no order. None where no index tells, or too many have it.
+async fn few(connection: &mut AnyConnection<'_>, filter: &DeadLetterFilter) -> sqlx::Result<Option<Vec<LetterPlace>>> {
+    let rest = Rest::of(filter);
+    let Some(ids) = rest.known.few(connection).await? else { return Ok(None) };
+    let span = filter.span(now_us(connection).await?);
+    let named = ids_as_json(&ids);
+    let mut values =
+        vec![Value::from(&named), filter.destination.as_deref().into(), span.since_us.into(), span.until_us.into()];
+    values.extend(rest.values());
+    let found: Vec<(i64, i64, String)> = connection.rows(&DEAD_AMONG, &values).await?;
+    let admitted = found.into_iter().filter(|(_, _, fingerprint)| filter.admits(fingerprint));
+    Ok(Some(admitted.map(|(id, dead_at_us, _)| LetterPlace { dead_at_us, id }).collect()))
+}
+
 /// All letters of a selection, the lowest id first, so that the letters of an ordering key keep their order.
 pub(super) async fn meant(database: &Database, selection: &Selection) -> sqlx::Result<Vec<MessageId>> {
     let mut ids = match selection {
@@ -187,10 +229,14 @@ pub(super) async fn meant(database: &Database, selection: &Selection) -> sqlx::R
             let mut ids = Vec::new();
             let mut transaction = AnyTransaction::to_read(database).await?;
             let mut connection = transaction.connection();
-            let walk = Walk::of(&mut connection, filter, None).await?;
-            for group in &walk.groups {
-                let take = |chunk: &[LetterPlace]| ids.extend(chunk.iter().map(|found| MessageId(found.id)));
-                walk.each(&mut connection, group, take).await?;
+            let mut take = |chunk: &[LetterPlace]| ids.extend(chunk.iter().map(|found| MessageId(found.id)));
+            if let Some(letters) = few(&mut connection, filter).await? {
+                take(&letters);
+            } else {
+                let walk = Walk::of(&mut connection, filter, None).await?;
+                for group in &walk.groups {
+                    walk.each(&mut connection, group, &mut take).await?;
+                }
             }
             transaction.commit().await?;
             ids
@@ -204,6 +250,11 @@ pub(super) async fn meant(database: &Database, selection: &Selection) -> sqlx::R
 pub(super) async fn groups(database: &Database, filter: &DeadLetterFilter) -> sqlx::Result<Vec<DeadGroup>> {
     let mut transaction = AnyTransaction::to_read(database).await?;
     let mut connection = transaction.connection();
+    if let Some(letters) = few(&mut connection, filter).await? {
+        transaction.commit().await?;
+        let ids: Vec<_> = letters.iter().map(|letter| MessageId(letter.id)).collect();
+        return groups_of(database, &ids).await;
+    }
     let walk = Walk::of(&mut connection, filter, None).await?;
     let mut groups = Vec::new();
     for group in walk.groups.iter().take(GROUPS) {
@@ -224,12 +275,12 @@ async fn counted(
         walk.span.since_us.into(),
         walk.span.until_us.into(),
     ];
-    let mut counted: Vec<Counted> = match &walk.filter.error_contains {
-        None => connection.rows_from_index(&DEAD_GROUP, &values).await?,
-        Some(text) => {
-            values.push(text.into());
-            connection.rows(&DEAD_GROUP_CONTAINING, &values).await?
-        }
+    let rest = Rest::of(walk.filter);
+    let mut counted: Vec<Counted> = if rest.is_nothing() {
+        connection.rows_from_index(&DEAD_GROUP, &values).await?
+    } else {
+        values.extend(rest.values());
+        connection.rows(&DEAD_GROUP_MATCHING, &values).await?
     };
     let Some(Counted { letters: count, first_seen: Some(first), last_seen: Some(last), example: Some(example) }) =
         counted.pop()

@@ -9,11 +9,12 @@ use sqlx::FromRow;
 
 use super::Moment;
 use super::dead::now_us;
+use super::finding::{FEW, Known, few, said, said_if};
 use super::statements::{IDS_BELOW, IDS_DEAD, IDS_PENDING, MESSAGES};
-use crate::sql::{AnyConnection, AnyTransaction, Statement, Value};
+use crate::sql::{AnyConnection, AnyTransaction, Value};
 use crate::store::lossy::Lossy;
 use crate::store::wire::ids_as_json;
-use crate::{Database, MessageId, Status};
+use crate::{Database, MessageId, Status, Tags};
 
 /// The most rows of one statement.
 const CHUNK: i64 = 10_000;
@@ -23,9 +24,6 @@ const PAGE: u32 = 5_000;
 
 /// The most rows that one page looks at.
 const LOOKED_AT: u64 = 100_000;
-
-/// Up to this many pending messages, or dead letters, count as few.
-const FEW: i64 = 20_000;
 
 /// A filter of messages. A message must meet all conditions that are given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +40,20 @@ pub struct MessageFilter {
     /// The destination of the message: `https://shop.example:443`, or the name of an FCM channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
+    /// The target of the message, as it is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The beginning of the idempotency key.
+    #[serde(default, deserialize_with = "said_if", skip_serializing_if = "Option::is_none")]
+    pub key_prefix: Option<String>,
+    /// Tags, all of which the message has: `order=4711`, several with commas between. In JSON they may be an object too.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Tags::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "order=4711"))]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "order=4711"))]
+    pub tags: Tags,
+    /// The tenant: what the row says, else the destination.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
     /// The ordering key of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ordering_key: Option<String>,
@@ -58,6 +70,12 @@ pub struct MessageFilter {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "2h"))]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "2h"))]
     pub until: Option<Moment>,
+}
+
+impl MessageFilter {
+    fn known(&self) -> Known<'_> {
+        Known::new(self.target.as_ref(), self.key_prefix.as_ref(), &self.tags, self.tenant.as_ref())
+    }
 }
 
 /// A message without its body.
@@ -191,12 +209,14 @@ impl Rows {
         after: Option<MessageId>,
     ) -> sqlx::Result<Self> {
         let below = after.map_or(i64::MAX, |id| id.0);
-        let few = match filter.status {
-            Some(Status::Pending) => few(connection, &IDS_PENDING).await?,
-            Some(Status::Dead) => few(connection, &IDS_DEAD).await?,
-            Some(Status::Success) | None => None,
+        let known = filter.known();
+        let named = match (known.few(connection).await?, filter.status) {
+            (Some(ids), _) => Some(ids),
+            (None, Some(Status::Pending)) => few(connection, &IDS_PENDING, &[(FEW + 1).into()]).await?,
+            (None, Some(Status::Dead)) => few(connection, &IDS_DEAD, &[(FEW + 1).into()]).await?,
+            (None, Some(Status::Success) | None) => None,
         };
-        Ok(match few {
+        Ok(match named {
             Some(mut ids) => {
                 ids.retain(|id| id.0 < below);
                 ids.sort_unstable_by(|one, other| other.cmp(one));
@@ -221,16 +241,6 @@ impl Rows {
     }
 }
 
-/// The ids that an index holds, where they are few.
-async fn few(
-    connection: &mut AnyConnection<'_>,
-    statement: &'static Statement,
-) -> sqlx::Result<Option<Vec<MessageId>>> {
-    let ids: Vec<(i64,)> = connection.rows_from_index(statement, &[(FEW + 1).into()]).await?;
-    let few = i64::try_from(ids.len()).is_ok_and(|found| found <= FEW);
-    Ok(few.then(|| ids.into_iter().map(|(id,)| MessageId(id)).collect()))
-}
-
 async fn meant(
     connection: &mut AnyConnection<'_>,
     ids: &[MessageId],
@@ -240,7 +250,8 @@ async fn meant(
 ) -> sqlx::Result<Vec<MessageSummary>> {
     let ids = ids_as_json(ids);
     let in_us = |moment: Option<Moment>| Value::Number(moment.map(|moment| moment.in_us(now_us)));
-    let values = [
+    let known = filter.known();
+    let mut values = vec![
         Value::from(&ids),
         filter.status.map(Status::as_str).into(),
         filter.channel.as_deref().into(),
@@ -251,5 +262,6 @@ async fn meant(
         in_us(filter.until),
         i64::try_from(limit).unwrap_or(i64::MAX).into(),
     ];
+    values.extend(known.values());
     connection.rows(&MESSAGES, &values).await
 }

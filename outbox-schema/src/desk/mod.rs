@@ -14,6 +14,7 @@ mod edit;
 mod edit_all;
 mod facts;
 mod figures;
+mod finding;
 mod halted;
 mod held_back;
 mod invalid_targets;

@@ -197,6 +197,10 @@ pub struct MessageRecord {
     #[serde(default)]
     #[sqlx(try_from = "Lossy<Option<String>>")]
     pub sent_key: Option<String>,
+    /// The tags as JSON text, as the database returns it.
+    #[serde(default)]
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    pub tags: Option<String>,
     pub priority: i32,
     pub shard: i32,
     pub revision: i32,

@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::finding::{Known, said, said_if};
 use crate::store::wire::millis_i64;
-use crate::{DeadReason, MessageId};
+use crate::{DeadReason, MessageId, Tags};
 
 /// A time before all that any of the databases keeps, in microseconds since 1970: the year 1000.
 const FIRST: i64 = -30_610_224_000_000_000;
@@ -37,6 +38,20 @@ pub struct DeadLetterFilter {
     /// The destination of the dead letter: `https://shop.example:443`, or the name of an FCM channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
+    /// The target of the message, as it is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The beginning of the idempotency key.
+    #[serde(default, deserialize_with = "said_if", skip_serializing_if = "Option::is_none")]
+    pub key_prefix: Option<String>,
+    /// Tags, all of which the message has: `order=4711`, several with commas between. In JSON they may be an object too.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Tags::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "order=4711"))]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "order=4711"))]
+    pub tags: Tags,
+    /// The tenant: what the row says, else the destination.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
     /// Only dead letters that died at this moment or later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "2h"))]
@@ -89,6 +104,7 @@ pub struct Cursor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 pub enum Selection {
     /// Dead letters by their ids.
     Ids(Vec<MessageId>),
@@ -104,6 +120,11 @@ pub(super) struct Span {
 }
 
 impl DeadLetterFilter {
+    /// What the filter says that a customer knows.
+    pub(super) fn known(&self) -> Known<'_> {
+        Known::new(self.target.as_ref(), self.key_prefix.as_ref(), &self.tags, self.tenant.as_ref())
+    }
+
     /// The times of the filter, given the database's clock at `now_us`.
     pub(super) fn span(&self, now_us: i64) -> Span {
         Span {
@@ -261,8 +282,8 @@ mod tests {
         #[test]
         fn a_selection_of_any_field_is_what_it_says_or_is_refused(
             field in "ids|filter|[a-z]{0,8}",
-            inner in "channel|reason|since|until|status_code|fingerprint|destination|[a-z_]{0,12}",
-            value in prop_oneof![any::<i64>().prop_map(serde_json::Value::from), ".{0,12}|2h".prop_map(serde_json::Value::from)],
+            inner in "channel|reason|since|until|status_code|fingerprint|destination|target|key_prefix|tags|tenant|[a-z_]{0,12}",
+            value in prop_oneof![any::<i64>().prop_map(serde_json::Value::from), ".{0,12}|2h|a=b|".prop_map(serde_json::Value::from)],
         ) {
             for selection in [serde_json::json!({field.clone(): {inner.clone(): value.clone()}}), serde_json::json!({field.clone(): [value.clone()]})] {
                 if let Ok(read) = serde_json::from_value::<Selection>(selection.clone()) {

@@ -32,6 +32,8 @@ pub struct Row<'a> {
     pub(super) ordering_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tenant: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tags: Option<String>,
     pub(super) priority: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) max_attempts: Option<u32>,
@@ -75,6 +77,7 @@ impl<'a> Row<'a> {
             headers: headers_text(&message.headers)?,
             ordering_key: message.ordering_key.as_deref(),
             tenant: message.tenant.as_deref(),
+            tags: message.tags.column(),
             priority: message.priority,
             max_attempts: message.max_attempts,
             due_in_ms,
@@ -88,8 +91,8 @@ impl<'a> Row<'a> {
 
     /// About how many bytes the row takes in a statement. As JSON it may take twice as many.
     pub(super) fn bytes(&self) -> usize {
-        let headers = self.headers.as_ref().map_or(0, String::len);
-        self.payload.len() + self.target.len() + headers
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        self.payload.len() + self.target.len() + length(&self.headers) + length(&self.tags)
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::Dialect;
 
 /// The version of the set. Each change of a file raises it, which a test checks.
-pub const FUNCTIONS_VERSION: i32 = 6;
+pub const FUNCTIONS_VERSION: i32 = 7;
 
 /// The files of the set. Each function comes after those that it names.
 const FUNCTIONS: [&str; 17] = [
@@ -47,7 +47,7 @@ mod tests {
     use crate::fingerprint::fnv;
 
     /// The set that has this version.
-    const DIGEST: u64 = 0xa831_b812_bdb3_69cb;
+    const DIGEST: u64 = 0xa945_64e9_1dca_5ee8;
 
     #[test]
     fn a_changed_set_has_another_version() {

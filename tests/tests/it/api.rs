@@ -27,7 +27,7 @@ impl Stage {
         let mut replica = program.start();
         let url = replica.listener().await;
         for key in dead {
-            enqueue(&program, key, &sink.url("/garbage"), &[]).await;
+            enqueue(&program, key, &sink.url("/garbage"), &["--tag", "order=1, 2", "--tag", "customer=7"]).await;
         }
         let all_dead = async || {
             let dead_now = outbox.number("SELECT count(*) FROM outbox WHERE status = 'DEAD'").await;
@@ -95,6 +95,12 @@ async fn the_command_line_says_the_same_by_a_replica_as_by_the_database() {
             &["messages", "explain", "4711"],
             &["messages", "list", "--status", "dead", "--since", "1h", "--limit", "2", "--json"],
             &["messages", "list", "--priority", "3"],
+            &["messages", "list", "--key-prefix", "b/ä?&", "--json"],
+            &["messages", "list", "--tag", "order=1, 2", "--tag", "customer=7", "--json"],
+            &["messages", "list", "--tag", "order=1"],
+            &["messages", "list", "--tenant", "nobody-s", "--target", "/"],
+            &["dead-letters", "list", "--tag", "customer=7", "--key-prefix", "a", "--json"],
+            &["dead-letters", "redrive", "--tag", "order=1, 2", "--dry-run"],
             &["prune", "--dry-run", "--success", "never", "--dead", "1h", "--json"],
             &["prune", "--dead", "30d"],
             &["dead-letters", "list"],
@@ -245,6 +251,11 @@ async fn pages_lead_to_each_other_and_what_is_refused_names_the_message() {
         ("{", "parse"),
         ("{}", "selection"),
         (r#"{"selection": {"filter": {"chanel": "http"}}}"#, "chanel"),
+        (r#"{"selection": {"filter": {"tags": {}}}}"#, "empty"),
+        (r#"{"selection": {"filter": {"tags": " , "}}}"#, "empty"),
+        (r#"{"selection": {"filter": {"tags": {"order": 4711}}}}"#, "expected a string"),
+        (r#"{"selection": {"filter": {"key_prefix": ""}}}"#, "empty"),
+        (r#"{"selection": {"filter": {"key_prefix": null}}}"#, "expected a string"),
         (r#"{"selection": {"filter": {}}, "canary": 0}"#, "canary"),
         (r#"{"selection": {"filter": {}}, "rat": 1}"#, "rat"),
     ] {
@@ -253,6 +264,12 @@ async fn pages_lead_to_each_other_and_what_is_refused_names_the_message() {
         assert!(problem["detail"].as_str().unwrap().contains(said), "{body}: {problem}");
     }
     assert_eq!(outbox.number("SELECT sum(revision) FROM outbox").await, 3, "nothing was changed");
+    let of_tags = r#"{"filter": {"tags": {"order": "1, 2"}, "key_prefix": "b"}}"#;
+    let (status, _, groups) = stage.ask("POST", "dead-letters/groups", "s3cret-read", Some(of_tags)).await;
+    assert_eq!((status, &groups[0]["count"]), (200, &json!(1)));
+    let (status, _, found) =
+        stage.ask("GET", "messages?tags=order%3D1%5C%2C+2,customer%3D7&limit=2", "s3cret-read", None).await;
+    assert_eq!((status, found["messages"].as_array().unwrap().len()), (200, 2));
     let (status, _, done) = stage.ask("POST", "messages/1/redrive", "s3cret-operate", Some("{}")).await;
     assert_eq!((status, &done["messages"]), (200, &json!([1])));
 }

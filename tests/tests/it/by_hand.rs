@@ -5,7 +5,9 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use outbox_schema::desk::{Author, Cancelled, Edited, MessageRecord, Pace, Refusal, Revised, Skipped};
-use outbox_schema::{ByHand, DeadLetterFilter, DeadReason, Desk, Dialect, MessageId, NewMessage, Selection, Verdict};
+use outbox_schema::{
+    ByHand, DeadLetterFilter, DeadReason, Desk, Dialect, MessageId, NewMessage, Selection, Tags, Verdict,
+};
 use sqlx::Connection;
 
 use crate::outboxes::{self, Outbox};
@@ -17,6 +19,10 @@ const EVERYTHING: Selection = Selection::Filter(DeadLetterFilter {
     status_code: None,
     fingerprint: None,
     destination: None,
+    target: None,
+    key_prefix: None,
+    tags: Tags::none(),
+    tenant: None,
     since: None,
     until: None,
     error_contains: None,

@@ -376,6 +376,9 @@ impl Targets {
             values.push(("tenant", literal(&text(dice))));
         }
         if now_and_then(dice) {
+            values.push(("tags", literal(&headers(dice))));
+        }
+        if now_and_then(dice) {
             values.push(("priority", dice.one_of(&["-1", "0", "1", "2", "3", "4", "NULL"]).to_owned()));
         }
         if now_and_then(dice) {

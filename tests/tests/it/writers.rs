@@ -138,7 +138,7 @@ async fn a_delay_is_counted_in_seconds_whatever_the_sessions_time_zone() {
         };
         caller.run(zone).await;
         let options = r#"{"delay_seconds": 90, "expires_seconds": 600.5, "ordering_key": "o", "priority": 3,
-                          "max_attempts": 4, "headers": {"X-Tenant": "7"}, "tenant": "seven"}"#;
+                          "max_attempts": 4, "headers": {"X-Tenant": "7"}, "tenant": "seven", "tags": {"order": "4711"}}"#;
         caller.enqueue(Some("later"), "1", options).await.unwrap().unwrap();
         for (column, range) in [("available_at", 89..=91), ("expires_at", 599..=601)] {
             let seconds = seconds.replace("COLUMN", column);
@@ -146,7 +146,7 @@ async fn a_delay_is_counted_in_seconds_whatever_the_sessions_time_zone() {
             assert!(range.contains(&found), "{column}: {found}");
         }
         let kept = "SELECT count(*) FROM outbox WHERE ordering_key = 'o' AND priority = 3 AND max_attempts = 4 \
-                    AND headers IS NOT NULL AND tenant = 'seven'";
+                    AND headers IS NOT NULL AND tenant = 'seven' AND tags IS NOT NULL";
         assert_eq!(granted.owner.number(kept).await, 1);
     }
 }

@@ -30,6 +30,9 @@ pub(crate) struct EditArgs {
     messages: Vec<String>,
     #[command(flatten)]
     filter: FilterArgs,
+    /// Only those that have this target before the edit.
+    #[arg(long, value_name = "TARGET")]
+    old_target: Option<String>,
     /// The new payload of one message: a file of JSON text (- for standard input, with --yes).
     #[arg(long, value_name = "FILE", group = "change")]
     payload: Option<PathBuf>,
@@ -61,13 +64,13 @@ pub(crate) struct EditArgs {
 
 pub(super) async fn edit(outbox: &OutboxAccess, args: EditArgs) -> anyhow::Result<ExitCode> {
     let EditArgs { messages, filter, payload, target, move_target, headers, drop_headers, .. } = args;
-    let EditArgs { keep_key, yes, author, json, .. } = args;
+    let EditArgs { old_target, keep_key, yes, author, json, .. } = args;
     if !yes && payload.as_deref() == Some(Path::new("-")) {
         return Err(
             Misuse::new("the payload comes from standard input, so nobody can be asked there: say --yes").into()
         );
     }
-    let filter = filter.into_filter(outbox);
+    let filter = filter.into_filter(outbox, old_target)?;
     let filtered = filter != DeadLetterFilter::default();
     if messages.is_empty() != filtered {
         return Err(Misuse::new("name the messages, or a filter such as --fingerprint: one of the two").into());

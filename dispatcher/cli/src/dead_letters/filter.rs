@@ -7,6 +7,7 @@ use outbox_schema::DeadReason;
 use outbox_schema::desk::{DeadLetterFilter, Moment, Selection};
 
 use crate::completions;
+use crate::known::KnownArgs;
 use crate::messages::ids_of;
 use crate::session::{Misuse, OutboxAccess};
 
@@ -27,6 +28,8 @@ pub(super) struct FilterArgs {
     /// Only of this destination, for example `https://shop.example:443`.
     #[arg(long)]
     destination: Option<String>,
+    #[command(flatten)]
+    known: KnownArgs,
     /// Only dead since then or later: how long ago (2h), or a time (2026-05-01T14:00:00Z).
     #[arg(long, value_name = "TIME")]
     since: Option<Moment>,
@@ -46,6 +49,9 @@ pub(super) struct SelectionArgs {
     messages: Vec<String>,
     #[command(flatten)]
     filter: FilterArgs,
+    /// Only to this target, as it is written.
+    #[arg(long)]
+    target: Option<String>,
     /// All dead letters, where there is neither an id nor a filter.
     #[arg(long)]
     all: bool,
@@ -53,18 +59,33 @@ pub(super) struct SelectionArgs {
 
 impl FilterArgs {
     /// The filter. A URL of a destination stands for its origin, as in messages.
-    pub(super) fn into_filter(self, outbox: &OutboxAccess) -> DeadLetterFilter {
-        let Self { fingerprint, channel, reason, status_code, destination, since, until, error_contains } = self;
+    pub(super) fn into_filter(self, outbox: &OutboxAccess, target: Option<String>) -> Result<DeadLetterFilter, Misuse> {
+        let Self { fingerprint, channel, reason, status_code, destination, known, since, until, error_contains } = self;
+        let tags = known.tags()?;
+        let KnownArgs { key_prefix, tenant, .. } = known;
         let destination = destination.map(|name| outbox.destination(&name).unwrap_or(name));
-        DeadLetterFilter { channel, reason, status_code, fingerprint, destination, since, until, error_contains }
+        Ok(DeadLetterFilter {
+            channel,
+            reason,
+            status_code,
+            fingerprint,
+            destination,
+            target,
+            key_prefix,
+            tags,
+            tenant,
+            since,
+            until,
+            error_contains,
+        })
     }
 }
 
 impl SelectionArgs {
     /// The selection. A name that is no message's is an error before anything is changed.
     pub(super) async fn into_selection(self, outbox: &OutboxAccess) -> anyhow::Result<Selection> {
-        let Self { messages, filter, all } = self;
-        let filter = filter.into_filter(outbox);
+        let Self { messages, filter, target, all } = self;
+        let filter = filter.into_filter(outbox, target)?;
         let filtered = filter != DeadLetterFilter::default();
         match (messages.is_empty(), filtered, all) {
             (false, false, false) => Ok(Selection::Ids(ids_of(outbox.desk().as_ref(), &messages).await?)),

@@ -12,6 +12,9 @@ use outbox_dispatcher::text::{Cell, Page, print_as, shortened, warning};
 pub(crate) struct ListArgs {
     #[command(flatten)]
     filter: FilterArgs,
+    /// Only to this target, as it is written.
+    #[arg(long)]
+    target: Option<String>,
     /// Each dead letter by itself, the last that died first.
     #[arg(long)]
     ungrouped: bool,
@@ -28,7 +31,7 @@ pub(crate) struct ListArgs {
 
 pub(super) async fn list(outbox: &OutboxAccess, args: ListArgs) -> anyhow::Result<()> {
     let desk = outbox.desk();
-    let filter = args.filter.into_filter(outbox);
+    let filter = args.filter.into_filter(outbox, args.target)?;
     if args.ungrouped {
         let page = desk.dead_letters(&filter, &outbox.halting(), args.after, args.limit).await?;
         if page.letters.is_empty() && !args.json {

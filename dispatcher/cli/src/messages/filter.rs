@@ -5,7 +5,8 @@ use clap_complete::ArgValueCandidates;
 use outbox_schema::desk::{MessageFilter, Moment};
 
 use crate::completions;
-use crate::session::OutboxAccess;
+use crate::known::KnownArgs;
+use crate::session::{Misuse, OutboxAccess};
 
 #[derive(Debug, Args)]
 pub(super) struct FilterArgs {
@@ -15,6 +16,11 @@ pub(super) struct FilterArgs {
     /// Only of this destination, for example `https://shop.example:443`.
     #[arg(long)]
     destination: Option<String>,
+    /// Only to this target, as it is written.
+    #[arg(long)]
+    target: Option<String>,
+    #[command(flatten)]
+    known: KnownArgs,
     /// Only with this ordering key.
     #[arg(long, value_name = "KEY")]
     ordering_key: Option<String>,
@@ -31,9 +37,23 @@ pub(super) struct FilterArgs {
 
 impl FilterArgs {
     /// The filter. A URL of a destination stands for its origin, as in messages.
-    pub(super) fn into_filter(self, outbox: &OutboxAccess) -> MessageFilter {
-        let Self { channel, destination, ordering_key, priority, since, until } = self;
+    pub(super) fn into_filter(self, outbox: &OutboxAccess) -> Result<MessageFilter, Misuse> {
+        let Self { channel, destination, target, known, ordering_key, priority, since, until } = self;
+        let tags = known.tags()?;
+        let KnownArgs { key_prefix, tenant, .. } = known;
         let destination = destination.map(|name| outbox.destination(&name).unwrap_or(name));
-        MessageFilter { status: None, channel, destination, ordering_key, priority, since, until }
+        Ok(MessageFilter {
+            status: None,
+            channel,
+            destination,
+            target,
+            key_prefix,
+            tags,
+            tenant,
+            ordering_key,
+            priority,
+            since,
+            until,
+        })
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct ListArgs {
 
 pub(super) async fn list(outbox: &OutboxAccess, args: ListArgs) -> anyhow::Result<()> {
     let ListArgs { status, filter, limit, after, json } = args;
-    let filter = MessageFilter { status, ..filter.into_filter(outbox) };
+    let filter = MessageFilter { status, ..filter.into_filter(outbox)? };
     let page = outbox.desk().messages(&filter, after.map(MessageId), limit).await?;
     if page.messages.is_empty() && !json {
         for unknown in nearest::of_messages(outbox, &filter).await? {

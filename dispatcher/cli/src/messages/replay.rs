@@ -75,7 +75,7 @@ async fn selection(
     messages: &[String],
     filter: FilterArgs,
 ) -> anyhow::Result<DeliveredSelection> {
-    let filter = filter.into_filter(outbox);
+    let filter = filter.into_filter(outbox)?;
     let filtered = filter != MessageFilter::default();
     let selection = match (messages.is_empty(), filtered) {
         (false, false) => DeliveredSelection::Ids(ids_of(outbox.desk().as_ref(), messages).await?),

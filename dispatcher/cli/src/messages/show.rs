@@ -58,6 +58,7 @@ fn head(message: &MessageRecord) -> Page {
         ("last error", &message.last_error),
         ("ordering key", &message.ordering_key),
         ("tenant", &message.tenant),
+        ("tags", &message.tags),
         ("headers", &message.headers),
         ("traceparent", &message.traceparent),
     ];

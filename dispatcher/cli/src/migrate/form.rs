@@ -285,24 +285,25 @@ mod tests {
         assert_eq!(
             files.collect::<Vec<_>>(),
             [
-                "V20231114221320__outbox_7.sql",
-                "outbox_7.yaml",
-                "outbox_7.py",
-                "outbox_7.py",
-                "20231114221320_outbox7.rb",
-                "20231114221320_outbox_7/migration.sql",
+                "V20231114221320__outbox_N.sql",
+                "outbox_N.yaml",
+                "outbox_N.py",
+                "outbox_N.py",
+                "20231114221320_outboxN.rb",
+                "20231114221320_outbox_N/migration.sql",
                 "",
-                "20231114221320_outbox_7.cjs",
-                "2023_11_14_221320_outbox_7.php",
-                "20231114221320_outbox_7.up.sql",
+                "20231114221320_outbox_N.cjs",
+                "2023_11_14_221320_outbox_N.php",
+                "20231114221320_outbox_N.up.sql",
             ]
+            .map(|name| name.replace('N', &SCHEMA_VERSION.to_string()))
         );
     }
 
     #[test]
     fn functions_alone_are_a_migration_with_a_version_of_its_own() {
         let now = Migration { from: SCHEMA_VERSION, ..migration(Dialect::Postgres) };
-        assert_eq!(now.file(Tool::Alembic).unwrap(), format!("outbox_7f{FUNCTIONS_VERSION}.py"));
+        assert_eq!(now.file(Tool::Alembic).unwrap(), format!("outbox_{SCHEMA_VERSION}f{FUNCTIONS_VERSION}.py"));
         assert!(now.text(Tool::Alembic).unwrap().contains("FUNCTION outbox_claim_due("));
     }
 

@@ -10,7 +10,7 @@ use super::Reception;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
-use super::messages::PAGE;
+use super::messages::{PAGE, known};
 use super::parts::{self, empty, filter, filter_choice, filter_text, number, pages, table, text, text_if, time};
 use crate::admin::api::{Kind, Problem};
 
@@ -58,6 +58,7 @@ fn fields(asked: &Fields) -> Markup {
         (filter_choice(asked, "reason", "Reason", &reasons))
         (filter_text(asked, "status_code", "Status code", "503"))
         (filter_text(asked, "destination", "Destination", "https://shop.example:443"))
+        (known(asked))
         (filter_text(asked, "since", "Died since", "2h, or 2026-05-01T14:00:00Z"))
         (filter_text(asked, "until", "Died until", "10m"))
         (filter_text(asked, "error_contains", "Error contains", ""))

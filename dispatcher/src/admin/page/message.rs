@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::desk::{HeadersBefore, MessageRecord};
-use outbox_schema::{Desk, MessageId, Status};
+use outbox_schema::{Desk, MessageId, Status, Tags};
 
 use super::Reception;
 use super::door::Visit;
@@ -117,10 +117,15 @@ fn head(message: &MessageRecord) -> Markup {
         ("Key sent", &message.sent_key),
         ("Last error", &message.last_error),
         ("Receipt", &message.receipt),
-        ("Tenant", &message.tenant),
         ("Trace", &message.traceparent),
     ];
     all.extend(optional.into_iter().filter_map(|(name, value)| Some((name, text(value.as_deref()?)))));
+    if let Some(tenant) = &message.tenant {
+        all.push(("Tenant", html! { a href=(by("tenant", tenant)) { (text(tenant)) } }));
+    }
+    if let Some(tags) = &message.tags {
+        all.push(("Tags", labels(tags)));
+    }
     if let Some(key) = &message.ordering_key {
         all.push(("Ordering key", html! { a href=(by("ordering_key", key)) { (text(key)) } }));
     }
@@ -129,6 +134,18 @@ fn head(message: &MessageRecord) -> Markup {
     }
     all.push(("Priority", html! { (message.priority) }));
     facts(all)
+}
+
+/// The tags. What is no tag is shown as it is written.
+fn labels(column: &str) -> Markup {
+    match serde_json::from_str::<Tags>(column) {
+        Ok(tags) => html! {
+            @for tag in tags.each() {
+                a href=(by("tags", &tag.to_string())) { (text(&tag.to_string())) } " "
+            }
+        },
+        Err(_) => text(column),
+    }
 }
 
 /// The list of the messages that have this in common.

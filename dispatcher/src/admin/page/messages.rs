@@ -68,10 +68,21 @@ fn fields(asked: &Fields) -> Markup {
         (filter_choice(asked, "status", "Status", &statuses))
         (filter_text(asked, "channel", "Channel", ""))
         (filter_text(asked, "destination", "Destination", "https://shop.example:443"))
+        (known(asked))
         (filter_text(asked, "ordering_key", "Ordering key", ""))
         (filter_choice(asked, "priority", "Priority", &[("0", "0"), ("1", "1"), ("2", "2"), ("3", "3")]))
         (filter_text(asked, "since", "Created since", "2h, or 2026-05-01T14:00:00Z"))
         (filter_text(asked, "until", "Created until", "10m"))
+    }
+}
+
+/// What a customer knows of a message.
+pub(super) fn known(asked: &Fields) -> Markup {
+    html! {
+        (filter_text(asked, "target", "Target", ""))
+        (filter_text(asked, "key_prefix", "Key begins with", "order-4711"))
+        (filter_text(asked, "tags", "Tags", "order=4711, customer=7"))
+        (filter_text(asked, "tenant", "Tenant", ""))
     }
 }
 

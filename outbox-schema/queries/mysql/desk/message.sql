@@ -1,5 +1,6 @@
 SELECT id, idempotency_key, channel, target, destination, CAST(payload AS CHAR) AS payload,
-       CAST(headers AS CHAR) AS headers, ordering_key, tenant, replay_of, sent_key, priority, shard, revision, status, dead_reason, attempts,
+       CAST(headers AS CHAR) AS headers, ordering_key, tenant, replay_of, sent_key, CAST(tags AS CHAR) AS tags, priority, shard,
+       revision, status, dead_reason, attempts,
        max_attempts, DATE_FORMAT(available_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS available_at,
        DATE_FORMAT(deferred_from, '%Y-%m-%dT%H:%i:%s.%fZ') AS deferred_from,
        DATE_FORMAT(expires_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS expires_at,

@@ -1,12 +1,12 @@
 -- In the order of the array: ids decide within an ordering key. Times are reckoned without the session's time zone.
 INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts,
-                    available_at, expires_at, traceparent, tracestate, tenant)
+                    available_at, expires_at, traceparent, tracestate, tenant, tags)
 SELECT m.idempotency_key, m.channel, m.target, m.payload, m.headers, m.ordering_key, m.priority, m.max_attempts,
        COALESCE(TIMESTAMPADD(MICROSECOND, m.due_at_ms * 1000, '1970-01-01 00:00:00'),
                 TIMESTAMPADD(MICROSECOND, COALESCE(m.due_in_ms, 0) * 1000, UTC_TIMESTAMP(6))),
        COALESCE(TIMESTAMPADD(MICROSECOND, m.expires_at_ms * 1000, '1970-01-01 00:00:00'),
                 TIMESTAMPADD(MICROSECOND, m.expires_in_ms * 1000, UTC_TIMESTAMP(6))),
-       m.traceparent, m.tracestate, m.tenant
+       m.traceparent, m.tracestate, m.tenant, m.tags
 FROM JSON_TABLE(?, '$[*]' COLUMNS (
     place FOR ORDINALITY,
     idempotency_key varchar(255) CHARACTER SET utf8mb4 PATH '$.idempotency_key',
@@ -23,5 +23,6 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (
     expires_at_ms bigint PATH '$.expires_at_ms',
     traceparent varchar(64) CHARACTER SET utf8mb4 PATH '$.traceparent',
     tracestate varchar(512) CHARACTER SET utf8mb4 PATH '$.tracestate',
-    tenant varchar(255) CHARACTER SET utf8mb4 PATH '$.tenant')) AS m
+    tenant varchar(255) CHARACTER SET utf8mb4 PATH '$.tenant',
+    tags longtext CHARACTER SET utf8mb4 PATH '$.tags')) AS m
 ORDER BY m.place

@@ -1,8 +1,8 @@
 -- The same for messages that say no time: it needs no right to write one.
 INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, traceparent,
-                    tracestate, tenant)
+                    tracestate, tenant, tags)
 SELECT m.idempotency_key, m.channel, m.target, m.payload, m.headers, m.ordering_key, m.priority, m.max_attempts,
-       m.traceparent, m.tracestate, m.tenant
+       m.traceparent, m.tracestate, m.tenant, m.tags
 FROM JSON_TABLE(?, '$[*]' COLUMNS (
     place FOR ORDINALITY,
     idempotency_key varchar(255) CHARACTER SET utf8mb4 PATH '$.idempotency_key',
@@ -15,5 +15,6 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (
     max_attempts smallint PATH '$.max_attempts',
     traceparent varchar(64) CHARACTER SET utf8mb4 PATH '$.traceparent',
     tracestate varchar(512) CHARACTER SET utf8mb4 PATH '$.tracestate',
-    tenant varchar(255) CHARACTER SET utf8mb4 PATH '$.tenant')) AS m
+    tenant varchar(255) CHARACTER SET utf8mb4 PATH '$.tenant',
+    tags longtext CHARACTER SET utf8mb4 PATH '$.tags')) AS m
 ORDER BY m.place

@@ -12,4 +12,8 @@ WHERE o.id = ANY (ARRAY(SELECT json_array_elements_text($1::json)::bigint))
        OR o.created_at >= timestamptz '1970-01-01 00:00:00+00' + $7::bigint * interval '1 microsecond')
   AND ($8::bigint IS NULL
        OR o.created_at <= timestamptz '1970-01-01 00:00:00+00' + $8::bigint * interval '1 microsecond')
+  AND ($10::text IS NULL OR o.target = $10)
+  AND ($11::text IS NULL OR starts_with(o.idempotency_key, $11))
+  AND ($12::text IS NULL OR o.tags @> $12::jsonb)
+  AND ($13::text IS NULL OR coalesce(o.tenant, o.destination) = $13)
 ORDER BY o.id DESC LIMIT $9

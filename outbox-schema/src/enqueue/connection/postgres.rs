@@ -27,6 +27,7 @@ impl Insert for PgConnection {
             .bind(column(rows, |row| row.traceparent.as_deref()))
             .bind(column(rows, |row| row.tracestate.as_deref()))
             .bind(column(rows, |row| row.tenant))
+            .bind(column(rows, |row| row.tags.as_deref()))
             .fetch_all(self)
             .await
     }

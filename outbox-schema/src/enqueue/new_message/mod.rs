@@ -13,8 +13,8 @@ use serde::Serialize;
 
 pub use validate::InvalidMessage;
 
-use crate::TraceContext;
 use crate::enqueue::fcm::{FcmTarget, Fields};
+use crate::{Tags, TraceContext};
 
 /// A message for [`enqueue`](crate::enqueue()). Only its channel, target and payload are required.
 ///
@@ -48,6 +48,7 @@ pub struct NewMessage {
     pub(crate) idempotency_key: Option<String>,
     pub(crate) ordering_key: Option<String>,
     pub(crate) tenant: Option<String>,
+    pub(crate) tags: Tags,
     pub(crate) priority: u8,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) due: Option<SendTime>,
@@ -114,6 +115,7 @@ impl NewMessage {
             idempotency_key: None,
             ordering_key: None,
             tenant: None,
+            tags: Tags::default(),
             priority: 0,
             max_attempts: None,
             due: None,
@@ -195,6 +197,15 @@ impl NewMessage {
     #[must_use]
     pub fn tenant(mut self, tenant: impl Into<String>) -> Self {
         self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// A tag: what the customer knows of the message, such as the number of an order. People find the message by it. A later
+    /// value of the same name replaces an earlier one. At most 16 tags, with names of up to 64 characters and values of up to
+    /// 255.
+    #[must_use]
+    pub fn tag(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.tags.set(name, value);
         self
     }
 

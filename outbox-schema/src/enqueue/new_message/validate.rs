@@ -40,6 +40,7 @@ impl NewMessage {
         self.check_payload()?;
         self.check_target()?;
         self.check_headers()?;
+        self.tags.check().map_err(|problem| InvalidMessage::new("tags", problem))?;
         self.check_numbers()?;
         self.check_times()?;
         self.check_trace()
@@ -245,6 +246,7 @@ mod tests {
             .idempotency_key("order-1")
             .ordering_key("order")
             .tenant("shop")
+            .tag("order", "4711")
             .priority(3)
             .delay(Duration::from_mins(1))
             .expires_in(Duration::from_hours(1))
@@ -267,6 +269,7 @@ mod tests {
         assert_eq!(refused(&valid().idempotency_key("a ")), "idempotency_key");
         assert_eq!(refused(&valid().ordering_key("a\0b")), "ordering_key");
         assert_eq!(refused(&valid().tenant("")), "tenant");
+        assert_eq!(refused(&valid().tag("a=b", "c")), "tags");
         assert_eq!(refused(&valid().header("X Tenant", "7")), "headers");
         assert_eq!(refused(&valid().header("X-Tenant", "7\r\nHost: evil")), "headers");
         assert_eq!(refused(&valid().priority(4)), "priority");

@@ -136,11 +136,11 @@ async fn a_page_that_is_open_keeps_itself_up_to_date_and_nothing_of_a_row_runs()
     let hostile = literal(outbox.dialect(), script);
     let short = literal(outbox.dialect(), "<script>window.ran = 5</script>");
     let json = literal(outbox.dialect(), &serde_json::json!({ script: script }).to_string());
-    let columns = "channel, target, payload, headers, idempotency_key, ordering_key, tenant, status, dead_reason, last_error, receipt, revision";
+    let columns = "channel, target, payload, headers, idempotency_key, ordering_key, tenant, tags, status, dead_reason, last_error, receipt, revision";
     outbox
         .sql(&format!(
             "INSERT INTO outbox ({columns}) VALUES ({short}, {hostile}, {json}, {json}, {hostile}, {hostile}, {hostile}, \
-             'DEAD', 'permanent', {hostile}, {hostile}, 1)"
+             {json}, 'DEAD', 'permanent', {hostile}, {hostile}, 1)"
         ))
         .await;
     outbox.sql("UPDATE outbox SET finished_at = created_at").await;

@@ -17,18 +17,19 @@ async fn what_a_stranger_wrote_is_text_on_each_page_whatever_its_column() {
         let stage = Stage::begin(&outbox, TOKENS).await;
         let (hostile, short) = (literal(outbox.dialect(), HOSTILE), literal(outbox.dialect(), SHORT));
         let json = literal(outbox.dialect(), &json!({ HOSTILE: HOSTILE }).to_string());
+        let tags = literal(outbox.dialect(), &json!({ SHORT: HOSTILE }).to_string());
         // The receiver is one of these too: what it answers is kept.
-        let columns = "channel, target, payload, headers, idempotency_key, ordering_key, tenant, status, dead_reason, last_error, receipt, revision";
+        let columns = "channel, target, payload, headers, idempotency_key, ordering_key, tenant, tags, status, dead_reason, last_error, receipt, revision";
         outbox
             .sql(&format!(
                 "INSERT INTO outbox ({columns}) VALUES ({short}, {hostile}, {json}, {json}, {hostile}, {hostile}, {hostile}, \
-                 'DEAD', 'permanent', {hostile}, {hostile}, 1)"
+                 {json}, 'DEAD', 'permanent', {hostile}, {hostile}, 1)"
             ))
             .await;
         outbox.sql("UPDATE outbox SET finished_at = created_at").await;
         outbox
             .sql(&format!(
-                "INSERT INTO outbox (channel, target, payload) VALUES ({short}, 'javascript:alert(3)', {json})"
+                "INSERT INTO outbox (channel, target, payload, tags) VALUES ({short}, 'javascript:alert(3)', {json}, {tags})"
             ))
             .await;
         outbox

@@ -4,6 +4,7 @@ mod browser;
 mod changes;
 mod chromium;
 mod figures;
+mod finding;
 mod lists;
 mod sessions;
 

@@ -1,0 +1,2 @@
+-- A part of the tables here.
+SELECT true
