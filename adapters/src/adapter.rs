@@ -90,6 +90,8 @@ pub struct Answer {
     /// Whether the message dies of a fault in its channel's set-up. Other messages will die of it too, so an operator
     /// must know.
     pub misconfigured: bool,
+    /// Whether the receiver said that it knew the idempotency key already: it did not do the message a second time.
+    pub known: bool,
 }
 
 impl Answer {
@@ -102,6 +104,7 @@ impl Answer {
             excerpt: None,
             busy_for: None,
             misconfigured: false,
+            known: false,
         }
     }
 
@@ -114,6 +117,7 @@ impl Answer {
             excerpt: None,
             busy_for: None,
             misconfigured: false,
+            known: false,
         }
     }
 }

@@ -83,7 +83,9 @@ pub use enqueue::new_message::{Content, InvalidMessage, NewMessage};
 pub use enqueue::trace::TraceContext;
 pub use enqueue::{EnqueueError, Enqueued, OutboxConnection, enqueue, enqueue_all};
 #[cfg(feature = "dispatcher")]
-pub use mark::{AttemptRecord, DeadReason, DeliveryRecord, Identity, InDoubtPolicy, Mark, Outcome, Scope, Verdict};
+pub use mark::{
+    AttemptRecord, DeadReason, DeliveryRecord, Identity, InDoubtPolicy, KNOWN_ALREADY, Mark, Outcome, Scope, Verdict,
+};
 #[cfg(feature = "dispatcher")]
 pub use message::{Message, Revision, Status};
 pub use message_id::MessageId;

@@ -63,6 +63,9 @@ impl Outcome {
     }
 }
 
+/// In place of `delivered` in `outbox_attempt.outcome`: the receiver said that it knew the idempotency key already.
+pub const KNOWN_ALREADY: &str = "known_already";
+
 /// How a channel shows a receiver who it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identity {

@@ -126,6 +126,7 @@ impl FcmChannel {
             error: Some(error),
             excerpt: read.excerpt(&[&token.secret]),
             misconfigured: fault.is_of_the_project(),
+            known: false,
         }
     }
 }

@@ -101,14 +101,15 @@ impl Adapter for HttpChannel {
             Err(no_answer) => return no_answer.into_answer(),
         };
         let status = answered.status();
+        let knew = self.rules.knew(answered.headers());
         if status.is_success() && composed.request.witness.is_none() && !self.keeps_answers {
             answered.drain(deadline).await;
-            return Answer::delivered(status.as_u16(), None);
+            return Answer { known: knew, ..Answer::delivered(status.as_u16(), None) };
         }
         let read = answered.read(deadline).await;
         if status.is_success() {
             let excerpt = read.excerpt(&self.composer.secrets());
-            return Answer { excerpt, ..Answer::delivered(status.as_u16(), None) };
+            return Answer { excerpt, known: knew, ..Answer::delivered(status.as_u16(), None) };
         }
         let asked = response::Asked {
             to: origin(&composed.request.url),
@@ -119,13 +120,15 @@ impl Adapter for HttpChannel {
             channel: self.composer.channel(),
         };
         let (outcome, error) = response::judge(&read, asked);
+        let known = matches!(outcome, Outcome::Delivered { .. });
         Answer {
             busy_for: busy_for(&outcome, &read.headers),
             outcome,
             status_code: Some(status.as_u16()),
-            error: Some(error),
+            error: Some(error).filter(|_| !known),
             excerpt: read.excerpt(&self.composer.secrets()),
             misconfigured: false,
+            known,
         }
     }
 

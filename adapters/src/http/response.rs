@@ -46,6 +46,7 @@ pub(super) fn judge(read: &Read, asked: Asked<'_>) -> (Outcome, String) {
                 asked.channel
             ),
         ),
+        Some(Ruled::Known) => (Outcome::Delivered { receipt: None }, "it knew the idempotency key already".to_owned()),
         None => by_table(read, asked),
     };
     (outcome, format!("{} answered {}: {advice}", asked.to, read.status))

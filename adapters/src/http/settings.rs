@@ -38,6 +38,10 @@ pub struct Settings {
     pub retry_statuses: Vec<Statuses>,
     /// Statuses of failures that make a message a dead letter.
     pub dead_statuses: Vec<Statuses>,
+    /// Statuses of failures by which a receiver says that it knew the idempotency key already.
+    pub known_statuses: Vec<Statuses>,
+    /// The header of an answer by which a receiver says so. Empty: none.
+    pub known_header: String,
     /// Networks that are not public and that this channel may reach.
     pub allow_networks: Vec<IpNet>,
     /// Networks that this channel may not reach, whatever is allowed.
@@ -74,6 +78,8 @@ impl fmt::Debug for Settings {
             cloudevents,
             retry_statuses,
             dead_statuses,
+            known_statuses,
+            known_header,
             allow_networks,
             deny_networks,
             https_only,
@@ -97,6 +103,8 @@ impl fmt::Debug for Settings {
             .field("cloudevents", cloudevents)
             .field("retry_statuses", retry_statuses)
             .field("dead_statuses", dead_statuses)
+            .field("known_statuses", known_statuses)
+            .field("known_header", known_header)
             .field("allow_networks", allow_networks)
             .field("deny_networks", deny_networks)
             .field("https_only", https_only)

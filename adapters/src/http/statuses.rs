@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use hyper::StatusCode;
+use hyper::header::HeaderName;
+use hyper::{HeaderMap, StatusCode};
 
 use super::settings::Settings;
 
@@ -25,6 +26,8 @@ pub(super) enum Ruled {
     Retry,
     /// The message is a dead letter.
     Dead,
+    /// The message is delivered: the receiver knew its idempotency key already.
+    Known,
 }
 
 /// The statuses on which the settings of a channel decide.
@@ -32,6 +35,9 @@ pub(super) enum Ruled {
 pub(super) struct Rules {
     retry: Vec<Statuses>,
     dead: Vec<Statuses>,
+    known: Vec<Statuses>,
+    /// The header of an answer by which a receiver says that it knew the idempotency key. None: it has no such header.
+    known_header: Option<HeaderName>,
 }
 
 impl Statuses {
@@ -74,17 +80,22 @@ impl fmt::Display for Statuses {
     }
 }
 
-/// Checks that no status is to be retried and dead at once. A single status goes before its class.
+/// Checks that no status means two things at once. A single status goes before its class.
 ///
 /// # Errors
 /// The statuses that stand in both lists.
-pub fn check_statuses(retry: &[Statuses], dead: &[Statuses]) -> Result<(), Statuses> {
-    retry.iter().find(|one| dead.contains(one)).map_or(Ok(()), |both| Err(*both))
+pub fn check_statuses(one: &[Statuses], other: &[Statuses]) -> Result<(), Statuses> {
+    one.iter().find(|statuses| other.contains(statuses)).map_or(Ok(()), |both| Err(*both))
 }
 
 impl Rules {
     pub(super) fn new(settings: &Settings) -> Self {
-        Self { retry: settings.retry_statuses.clone(), dead: settings.dead_statuses.clone() }
+        Self {
+            retry: settings.retry_statuses.clone(),
+            dead: settings.dead_statuses.clone(),
+            known: settings.known_statuses.clone(),
+            known_header: HeaderName::try_from(&settings.known_header).ok(),
+        }
     }
 
     /// What the settings say of `status`. None: the table of answers decides.
@@ -92,9 +103,16 @@ impl Rules {
         let named = |list: &[Statuses], alone: bool| {
             list.iter().any(|one| matches!(one, Statuses::One(_)) == alone && one.hold(status))
         };
-        [true, false].into_iter().find_map(|alone| {
-            if named(&self.retry, alone) { Some(Ruled::Retry) } else { named(&self.dead, alone).then_some(Ruled::Dead) }
-        })
+        let lists = [(&self.retry, Ruled::Retry), (&self.dead, Ruled::Dead), (&self.known, Ruled::Known)];
+        [true, false]
+            .into_iter()
+            .find_map(|alone| lists.into_iter().find(|(list, _)| named(list, alone)).map(|(_, ruled)| ruled))
+    }
+
+    /// Whether an answer with these headers says that the receiver knew the idempotency key already.
+    pub(super) fn knew(&self, headers: &HeaderMap) -> bool {
+        let said = self.known_header.as_ref().and_then(|name| headers.get(name));
+        said.is_some_and(|value| !matches!(value.as_bytes(), b"" | b"0" | b"false" | b"False"))
     }
 }
 
@@ -108,10 +126,16 @@ mod tests {
 
     #[test]
     fn a_single_status_goes_before_its_class_and_what_nobody_names_is_left_to_the_table() {
-        let rules = Rules { retry: statuses(&["4xx", "501"]), dead: statuses(&["404", "5xx"]) };
+        let rules = Rules {
+            retry: statuses(&["4xx", "501"]),
+            dead: statuses(&["404", "5xx"]),
+            known: statuses(&["409"]),
+            known_header: None,
+        };
         for (status, ruled) in [
             (400, Some(Ruled::Retry)),
             (404, Some(Ruled::Dead)),
+            (409, Some(Ruled::Known)),
             (499, Some(Ruled::Retry)),
             (500, Some(Ruled::Dead)),
             (501, Some(Ruled::Retry)),

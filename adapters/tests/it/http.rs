@@ -36,6 +36,8 @@ pub(crate) fn loopback() -> Settings {
         cloudevents: CloudEvents::Off,
         retry_statuses: vec![],
         dead_statuses: vec![],
+        known_statuses: vec![],
+        known_header: "Idempotent-Replayed".to_owned(),
         allow_networks: networks(&["127.0.0.0/8", "::1/128"]),
         deny_networks: Vec::new(),
         https_only: false,

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
-use outbox_adapters::http::{Auth, AuthTo, Settings, Statuses};
+use outbox_adapters::http::{Auth, AuthTo, HttpChannel, Settings, Statuses};
 use outbox_schema::{DeadReason, Identity, Outcome};
 
 use crate::http::{channel, delivery, literal, loopback};
@@ -163,6 +163,32 @@ async fn the_settings_of_a_channel_go_before_the_table_and_a_status_before_its_c
         (200, "", DELIVERED, ""),
     ]);
     rows_hold(Kind::Ruled, rows).await;
+}
+
+#[tokio::test]
+async fn a_receiver_that_knew_the_key_is_a_delivery_that_says_so() {
+    let statuses = |texts: &[&str]| texts.iter().map(|text| Statuses::parse(text).unwrap()).collect();
+    let named = Settings { known_header: "X-Seen".to_owned(), known_statuses: statuses(&["409"]), ..loopback() };
+    let silent = Settings { known_header: String::new(), ..loopback() };
+    for (settings, status, header, outcome, known) in [
+        (loopback(), 200, "Idempotent-Replayed: true", DELIVERED, true),
+        (loopback(), 200, "Idempotent-Replayed: false", DELIVERED, false),
+        (loopback(), 200, "X-Seen: 1", DELIVERED, false),
+        (loopback(), 409, "Idempotent-Replayed: true", SOON, false),
+        (named.clone(), 201, "X-Seen: 1", DELIVERED, true),
+        (named.clone(), 201, "X-Seen: 0", DELIVERED, false),
+        (named.clone(), 409, "X-Other: 1", DELIVERED, true),
+        (named, 422, "X-Seen: 1", DEAD, false),
+        (silent, 200, "Idempotent-Replayed: true", DELIVERED, false),
+    ] {
+        for keeps in [false, true] {
+            let server = StandIn::start(move |_| reply(status, &format!("{header}\r\n"), "as before")).await;
+            let adapter = HttpChannel::new("hooks", &settings, Duration::from_secs(20), false, None).unwrap();
+            let answer = adapter.keeping_answers(keeps).deliver(delivery(&server.url("/hook"))).await;
+            assert_eq!((&answer.outcome, answer.known), (&outcome, known), "{status} {header}: {answer:?}");
+            assert_eq!(answer.error.is_none(), outcome == DELIVERED, "{answer:?}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ fn shape(default: &toml::Value, key: &Described) -> Value {
             let port = json!({ "type": "integer", "minimum": 1, "maximum": u16::MAX });
             json!({ "anyOf": [port, { "type": "array", "items": port }] })
         }
-        (_, _, "retry_statuses" | "dead_statuses") => {
+        (_, _, "retry_statuses" | "dead_statuses" | "known_statuses") => {
             let status = json!({ "type": "integer", "minimum": 300, "maximum": 599 });
             let status = json!({ "anyOf": [status, { "type": "string", "pattern": "^[345](xx|[0-9][0-9])$" }] });
             json!({ "anyOf": [status, { "type": "array", "items": status }] })

@@ -58,6 +58,9 @@ pub enum Again {
         /// The term in which it was sent, and its holder, where the channel keeps a record of deliveries.
         epoch: Option<i64>,
         holder: Option<String>,
+        /// Whether the receiver said that it knew the idempotency key already.
+        #[serde(default)]
+        known: bool,
         /// The term that led at that time. An earlier poller may have sent the message all the same.
         epoch_then: Option<i64>,
         holder_then: Option<String>,
@@ -136,9 +139,12 @@ impl fmt::Display for Again {
                 write!(f, "idempotency key {new_key} instead of {old_key}, so that a receiver which had seen the ")?;
                 write!(f, "old one does not recognise the message.")
             }
-            Self::Accepted { attempt, at, idempotency_key, epoch, holder, epoch_then, holder_then } => {
+            Self::Accepted { attempt, at, idempotency_key, epoch, holder, known: knew, epoch_then, holder_then } => {
                 write!(f, "Attempt {attempt}, accepted at {}: sent with the ", known(at.as_ref()))?;
                 write!(f, "idempotency key {idempotency_key}")?;
+                if *knew {
+                    write!(f, ", which the receiver said it knew already")?;
+                }
                 if let (Some(epoch), Some(holder)) = (epoch, holder) {
                     return write!(f, ", in epoch {epoch} by {holder}.");
                 }

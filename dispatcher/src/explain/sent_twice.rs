@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use outbox_schema::Status;
 use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageFacts, MessageRecord};
+use outbox_schema::{KNOWN_ALREADY, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -36,6 +36,8 @@ pub enum Verdict {
     InDoubt,
     /// One delivery that could not be marked. The message is not `SUCCESS`, and may be delivered a second time.
     DeliveredUnmarked,
+    /// The message was sent more than once, and the receiver recognised it: it did it once.
+    Recognised,
     /// The receiver answered more than one request, and accepted at most one.
     SeveralRequests,
     /// One delivery and an attempt in doubt, or several attempts in doubt.
@@ -55,11 +57,13 @@ impl Repetition {
         let message = &facts.message;
         let accepted = message.status == Status::Success.as_str();
         let mut causes = causes(facts, accepted);
-        if accepted && !causes.is_empty() {
+        if accepted && (!causes.is_empty() || is_known(message)) {
             causes.push(last(facts));
         }
         let replays = replays(message);
         let verdict = match verdict(message, accepted) {
+            // The last word is that of the receiver.
+            Verdict::PerhapsTwice | Verdict::SeveralRequests if is_known(message) => Verdict::Recognised,
             Verdict::Once if message.replay_of.is_some() => Verdict::Replay,
             Verdict::Once if !replays.is_empty() => Verdict::Replayed,
             verdict => verdict,
@@ -125,6 +129,7 @@ fn sentence(verdict: Verdict, message: &MessageRecord) -> String {
         Verdict::DeliveredUnmarked => {
             "It was delivered, which could not be marked, and it is not sent again by itself."
         }
+        Verdict::Recognised => "It was sent more than once, and the receiver recognised it: it did it once.",
         Verdict::SeveralRequests => "It was requested more than once, and accepted once at most.",
         Verdict::PerhapsTwice => "It may have been delivered more than once: not every attempt has a known end.",
         Verdict::Twice => "It was delivered more than once.",
@@ -225,7 +230,17 @@ fn was_refused(attempt: &AttemptEntry) -> bool {
 
 /// Whether the entry is of the delivery that made the message `SUCCESS`. Only some channels keep one.
 fn was_kept(attempt: &AttemptEntry) -> bool {
-    attempt.outcome == "delivered"
+    attempt.outcome == "delivered" || was_known(attempt)
+}
+
+/// Whether the receiver said that it knew the idempotency key already.
+fn was_known(attempt: &AttemptEntry) -> bool {
+    attempt.outcome == KNOWN_ALREADY
+}
+
+/// Whether the message is `SUCCESS` because the receiver knew its key.
+fn is_known(message: &MessageRecord) -> bool {
+    kept_delivery(message).is_some_and(was_known)
 }
 
 /// The entry of the delivery that made the message `SUCCESS`, where there is one.
@@ -279,6 +294,7 @@ fn last(facts: &MessageFacts) -> Again {
         idempotency_key: message.key_sent().to_owned(),
         epoch: kept.map(|attempt| attempt.epoch),
         holder: kept.map(|attempt| attempt.holder.clone()),
+        known: is_known(message),
         epoch_then: led.map(|term| term.epoch),
         holder_then: led.map(|term| term.holder.clone()),
     }

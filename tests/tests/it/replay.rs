@@ -292,3 +292,31 @@ async fn what_was_delivered_is_sent_again_by_the_command_line_and_both_messages_
         assert!(unknown.stderr.contains("did you mean http?"), "{unknown:?}");
     }
 }
+
+#[tokio::test]
+async fn a_receiver_that_knew_the_key_is_believed_about_a_replay_and_about_a_resend_in_doubt() {
+    for outbox in outboxes::each().await {
+        let sink = Sink::start().await;
+        let program =
+            Program::new(&outbox.test.url, &format!("{HTTP}timeout = \"1s\"\nbase = \"1ms\"\n"));
+        enqueue(&program, "a", &sink.url("/knows"), &[]).await.done();
+        enqueue(&program, "b", &sink.url("/knows/hangs-once"), &[]).await.done();
+        program.deliver().await;
+        let once = program.run(&["messages", "explain", "a"]).await.done();
+        assert!(once.contains("Nothing says that it was sent more than once."), "{once}");
+        let doubt = program.run(&["messages", "explain", "b"]).await.done();
+        assert!(
+            doubt.contains("It was sent more than once, and the receiver recognised it: it did it once."),
+            "{doubt}"
+        );
+        assert!(doubt.contains("which the receiver said it knew already"), "{doubt}");
+
+        program.run(&["messages", "replay", "a"]).await.done();
+        program.deliver().await;
+        let replay = outbox.number("SELECT id FROM outbox WHERE replay_of IS NOT NULL").await;
+        let known = program.run(&["messages", "explain", &replay.to_string()]).await.done();
+        assert!(known.contains("It repeats message") && known.contains("said it knew already"), "{known}");
+        let attempts = "SELECT count(*) FROM outbox_attempt WHERE outcome = 'known_already'";
+        assert_eq!(outbox.number(attempts).await, 2);
+    }
+}

@@ -156,6 +156,10 @@ impl Answered {
         self.response.status()
     }
 
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
     /// Reads the body up to the cap and the deadline. A body that does not arrive whole is what did arrive.
     pub(crate) async fn read(self, deadline: Instant) -> Read {
         let (head, mut body) = self.response.into_parts();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use axum::http::HeaderName;
 use ipnet::IpNet;
 use outbox_adapters::http::{self, AuthTo, Body, CloudEvents, IdempotencyKey, Method, Targets};
 use outbox_adapters::{BASE_URL, TlsRoots, base_url, fcm};
@@ -149,11 +150,22 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
     }
     let retry_statuses = read.list_of("retry_statuses", http::STATUSES, status);
     let dead_statuses = read.list_of("dead_statuses", http::STATUSES, status);
-    if let (Some(retry), Some(dead)) = (&retry_statuses, &dead_statuses)
-        && let Err(both) = http::check_statuses(retry, dead)
-    {
-        read.refuse("dead_statuses", &format!("{both} stands in retry_statuses too: take it out of one of them"));
+    let known_statuses = read.list_of("known_statuses", http::STATUSES, status);
+    for (name, list, before, other) in [
+        ("dead_statuses", &dead_statuses, "retry_statuses", &retry_statuses),
+        ("known_statuses", &known_statuses, "retry_statuses", &retry_statuses),
+        ("known_statuses", &known_statuses, "dead_statuses", &dead_statuses),
+    ] {
+        if let (Some(list), Some(other)) = (list, other)
+            && let Err(both) = http::check_statuses(list, other)
+        {
+            read.refuse(name, &format!("{both} stands in {before} too: take it out of one of them"));
+        }
     }
+    let known_header = read.read("known_header", "the name of a header", |value| match text_of(value)? {
+        "" => Ok(String::new()),
+        name => HeaderName::try_from(name).map(|_| name.to_owned()).map_err(|_| String::new()),
+    });
     let allow_networks = read.list("allow_networks", NETWORKS, network);
     let deny_networks = read.list("deny_networks", NETWORKS, network);
     let https_only = read.flag("https_only");
@@ -188,6 +200,8 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
         cloudevents: cloudevents?,
         retry_statuses: retry_statuses?,
         dead_statuses: dead_statuses?,
+        known_statuses: known_statuses?,
+        known_header: known_header?,
         allow_networks: allow_networks?,
         deny_networks: deny_networks?,
         https_only: https_only?,

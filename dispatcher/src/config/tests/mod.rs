@@ -165,7 +165,7 @@ fn everything_an_http_channel_has_is_read() {
     let config = from_file(
         "[channels.hook]\nkind = \"http\"\nbase_url = \"https://hooks.example/v1\"\nmethod = \"PUT\"\n\
          idempotency_key = \"bare\"\ncloudevents = \"binary\"\nallow_networks = [\"10.0.0.0/8\", \"192.168.1.7\"]\ntls_ca = \"ca.pem\"\n\
-         retry_statuses = [404, \"3xx\"]\ndead_statuses = \"501\"\ndeny_networks = [\"10.1.0.0/16\"]\nhttps_only = true\nports = [443, 8443]\ntargets = \"paths\"\nrow_headers = [\"X-Tenant\"]\nauth_to = \"any\"\n\
+         retry_statuses = [404, \"3xx\"]\ndead_statuses = \"501\"\nknown_statuses = 409\nknown_header = \"X-Seen\"\ndeny_networks = [\"10.1.0.0/16\"]\nhttps_only = true\nports = [443, 8443]\ntargets = \"paths\"\nrow_headers = [\"X-Tenant\"]\nauth_to = \"any\"\n\
          tls_cert = \"me.pem\"\ntls_key = \"me.key\"\nheaders = { X-Source = \"shop\" }\nauth = { basic = { user = \"me\", password = { env = \"HOOK\" } } }\n\
          signing_keys = [\"whsec_a\", { env = \"NEXT\" }, { file = \"old\" }]",
     );
@@ -181,6 +181,7 @@ fn everything_an_http_channel_has_is_read() {
     assert_eq!(hook.deny_networks, ["10.1.0.0/16".parse().unwrap()]);
     let said = |list: &[Statuses]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     assert_eq!((said(&hook.retry_statuses).as_str(), said(&hook.dead_statuses).as_str()), ("404 3xx", "501"));
+    assert_eq!((said(&hook.known_statuses).as_str(), hook.known_header.as_str()), ("409", "X-Seen"));
     assert_eq!((hook.https_only, hook.ports.as_slice()), (true, [443, 8443].as_slice()));
     assert_eq!((hook.targets, hook.auth_to), (Targets::Paths, AuthTo::Any));
     assert_eq!(hook.row_headers.as_deref(), Some(["X-Tenant".to_owned()].as_slice()));

@@ -196,6 +196,14 @@ const BAD_FILES: &[(&str, &[&str])] = &[
         "[channels.hook]\nkind = \"http\"\nretry_statuses = [404, \"5xx\"]\ndead_statuses = [501, \"404\"]",
         &["channels.hook.dead_statuses", "404 stands in retry_statuses too"],
     ),
+    (
+        "[channels.hook]\nkind = \"http\"\nretry_statuses = [409]\nknown_statuses = 409",
+        &["channels.hook.known_statuses", "409 stands in retry_statuses too"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\nknown_header = \"X Seen\"",
+        &["channels.hook.known_header", "name of a header"],
+    ),
     ("[channels.push]\nkind = \"fcm\"\nproject_id = \"x\"\nretry_statuses = [404]", &["channels.push.retry_statuses"]),
     ("[channels.hook]\nkind = \"http\"\nports = [0]", &["channels.hook.ports", "from 1 to 65535"]),
     ("[channels.hook]\nkind = \"http\"\nports = [443, 70000]", &["channels.hook.ports", "from 1 to 65535"]),

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use outbox_adapters::{Answer, Delivery};
 use outbox_schema::payload::is_encoded_twice;
-use outbox_schema::{AttemptRecord, ClaimId, DeadReason, DeliveryRecord, Mark, Message, Outcome, Scope, Verdict};
+use outbox_schema::{
+    AttemptRecord, ClaimId, DeadReason, DeliveryRecord, KNOWN_ALREADY, Mark, Message, Outcome, Scope, Verdict,
+};
 use tokio::sync::mpsc;
 use tracing::Span;
 
@@ -68,7 +70,7 @@ impl Sender {
         };
         let duration = started.elapsed();
         fault_point::reach(Point::BeforeMark).await;
-        let outcome = word_for(&answer.outcome, &verdict);
+        let outcome = if answer.known { KNOWN_ALREADY } else { word_for(&answer.outcome, &verdict) };
         let is_summary = record == DeliveryRecord::Summary && matches!(verdict, Verdict::Success { .. });
         let mark = Mark {
             claim,
@@ -84,7 +86,7 @@ impl Sender {
                 holder: term.id.holder.clone(),
                 started,
                 duration,
-                kept: record != DeliveryRecord::Off,
+                kept: record != DeliveryRecord::Off || answer.known,
                 outcome,
                 excerpt: answer.excerpt.filter(|_| !is_summary),
             },
@@ -135,7 +137,7 @@ impl Sender {
             term.count_attempt(outcome);
             self.metrics.tally.count(outcome);
             let took = (mark.verdict != Verdict::Unsent).then_some(attempt.duration);
-            self.metrics.attempt(&message.channel, attempt.outcome, took);
+            self.metrics.attempt(&message.channel, word_for(outcome, &mark.verdict), took);
         }
         let waited = Duration::from_millis(u64::try_from(message.waited_ms).unwrap_or(0));
         let latency = waited + attempt.duration;
