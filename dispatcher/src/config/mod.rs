@@ -254,6 +254,8 @@ pub struct AdminConfig {
 pub struct TelemetryConfig {
     /// The receiver of traces and metrics, by OTLP over HTTP.
     pub otlp_endpoint: Option<SecretUrl>,
+    /// The page of a trace, where `{trace_id}` stands for its id. None: the page leads to no trace.
+    pub trace_url: Option<String>,
     /// The format of a log line.
     pub log_format: LogFormat,
     /// The least severe level that is logged.

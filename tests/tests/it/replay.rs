@@ -297,8 +297,7 @@ async fn what_was_delivered_is_sent_again_by_the_command_line_and_both_messages_
 async fn a_receiver_that_knew_the_key_is_believed_about_a_replay_and_about_a_resend_in_doubt() {
     for outbox in outboxes::each().await {
         let sink = Sink::start().await;
-        let program =
-            Program::new(&outbox.test.url, &format!("{HTTP}timeout = \"1s\"\nbase = \"1ms\"\n"));
+        let program = Program::new(&outbox.test.url, &format!("{HTTP}timeout = \"1s\"\nbase = \"1ms\"\n"));
         enqueue(&program, "a", &sink.url("/knows"), &[]).await.done();
         enqueue(&program, "b", &sink.url("/knows/hangs-once"), &[]).await.done();
         program.deliver().await;

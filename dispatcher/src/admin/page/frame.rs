@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
-use super::assets::{SCRIPT, STYLE};
+use super::assets::{OWN_SCRIPT, SCRIPT, STYLE};
 use super::door::{TOKEN_FIELD, Visit};
 use super::fields::Fields;
 use crate::admin::api::Problem;
@@ -85,6 +85,7 @@ impl Visit {
                     link rel="icon" href="data:,";
                     link rel="stylesheet" href=(STYLE.address());
                     script src=(SCRIPT.address()) defer {}
+                    script src=(OWN_SCRIPT.address()) defer {}
                 }
                 body {
                     a.skip href="#main" { "To the content" }

@@ -11,7 +11,7 @@ use super::Reception;
 use super::door::Visit;
 use super::fields::{Fields, Sent};
 use super::frame::Content;
-use super::parts::{self, facts, lead_to, nothing, text, time, time_if};
+use super::parts::{self, copy, facts, lead_to, nothing, text, time, time_if};
 use crate::admin::api::messages as api;
 use crate::admin::api::requests::{Body, Id};
 use crate::admin::api::{Authored, Problem};
@@ -26,7 +26,7 @@ pub(super) async fn show(State(reception): State<Reception>, visit: Visit, Id(id
     let explained = explain(&office.database, &office.configured.current(), MessageId(id)).await?;
     let above = html! { @if visit.operates() { (actions(&visit, &message)) } };
     let body = html! {
-        (head(&message))
+        (head(&message, office.started.telemetry.trace_url.as_deref()))
         @if let Some(explained) = &explained { (explanation(explained)) }
         (time_line(&message))
         (content(&message))
@@ -94,7 +94,19 @@ fn change(visit: &Visit, id: i64, what: &str, label: &str, advice: &str) -> Mark
     }
 }
 
-fn head(message: &MessageRecord) -> Markup {
+/// A trace, which leads to where people look at it. An application wrote the text, so only what is an id gets into the address.
+fn trace(traceparent: &str, url: Option<&str>) -> Markup {
+    let id =
+        traceparent.split('-').nth(1).filter(|id| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    match (id, url) {
+        (Some(id), Some(url)) => {
+            html! { a href=(url.replace("{trace_id}", id)) rel="noreferrer" { (text(traceparent)) } }
+        }
+        _ => text(traceparent),
+    }
+}
+
+fn head(message: &MessageRecord, trace_url: Option<&str>) -> Markup {
     let attempts = html! {
         (message.attempts) @if let Some(most) = message.max_attempts { " of " (most) }
     };
@@ -103,7 +115,10 @@ fn head(message: &MessageRecord) -> Markup {
         ("Channel", html! { a href=(by("channel", &message.channel)) { (text(&message.channel)) } }),
         ("Target", text(&message.target)),
         ("Destination", html! { a href=(by("destination", &message.destination)) { (text(&message.destination)) } }),
-        ("Idempotency key", html! { code { (text(&message.idempotency_key)) } }),
+        (
+            "Idempotency key",
+            html! { code #key { (text(&message.idempotency_key)) } " " (copy("key", "the idempotency key")) },
+        ),
         ("Attempts", attempts),
         ("Created", time(&message.created_at)),
     ];
@@ -117,7 +132,6 @@ fn head(message: &MessageRecord) -> Markup {
         ("Key sent", &message.sent_key),
         ("Last error", &message.last_error),
         ("Receipt", &message.receipt),
-        ("Trace", &message.traceparent),
     ];
     all.extend(optional.into_iter().filter_map(|(name, value)| Some((name, text(value.as_deref()?)))));
     if let Some(tenant) = &message.tenant {
@@ -125,6 +139,9 @@ fn head(message: &MessageRecord) -> Markup {
     }
     if let Some(tags) = &message.tags {
         all.push(("Tags", labels(tags)));
+    }
+    if let Some(traceparent) = &message.traceparent {
+        all.push(("Trace", trace(traceparent, trace_url)));
     }
     if let Some(key) = &message.ordering_key {
         all.push(("Ordering key", html! { a href=(by("ordering_key", key)) { (text(key)) } }));
@@ -206,8 +223,8 @@ fn content(message: &MessageRecord) -> Markup {
             }
         }
         section {
-            h2 { "Payload" }
-            pre.payload role="group" tabindex="0" aria-label="Payload" { (indented(&message.payload)) }
+            h2 { "Payload" " " (copy("payload", "the payload")) }
+            pre #payload .payload role="group" tabindex="0" aria-label="Payload" { (indented(&message.payload)) }
         }
     }
 }

@@ -77,6 +77,11 @@ pub(super) fn prose(words: &str) -> Markup {
     }
 }
 
+/// A button that copies the text of the element with this id. It is there where the browser runs the script.
+pub(super) fn copy(id: &str, what: &str) -> Markup {
+    html! { button.copy.quiet type="button" data-of=(id) aria-label={ "Copy " (what) } { "Copy" } }
+}
+
 /// A text of a row, where there is one.
 pub(super) fn text_if(said: Option<&str>) -> Markup {
     html! { @if let Some(said) = said { (text(said)) } @else { (nothing()) } }

@@ -205,6 +205,7 @@ pub(crate) fn is_on_loopback(listen: SocketAddr) -> bool {
 fn telemetry(read: &mut Reader<'_>) -> Option<TelemetryConfig> {
     let otlp_endpoint =
         read.url("otlp_endpoint", BASE_URL, |text| base_url(text, "OTEL_EXPORTER_OTLP_HEADERS").map(drop));
+    let trace_url = read.checked("trace_url", TRACE_URL, trace_url);
     let log_format = read.word("log_format", &[("text", LogFormat::Text), ("json", LogFormat::Json)]);
     let levels = [
         ("error", tracing::Level::ERROR),
@@ -214,5 +215,15 @@ fn telemetry(read: &mut Reader<'_>) -> Option<TelemetryConfig> {
         ("trace", tracing::Level::TRACE),
     ];
     let log_level = read.word("log_level", &levels);
-    Some(TelemetryConfig { otlp_endpoint: otlp_endpoint?, log_format: log_format?, log_level: log_level? })
+    let trace_url = Some(trace_url?).filter(|url| !url.is_empty());
+    Some(TelemetryConfig { otlp_endpoint: otlp_endpoint?, trace_url, log_format: log_format?, log_level: log_level? })
+}
+
+/// What [`trace_url`] accepts, in words.
+const TRACE_URL: &str = "a URL with http:// or https:// that has {trace_id} in it";
+
+fn trace_url(text: &str) -> Result<(), String> {
+    let of_web = text.starts_with("https://") || text.starts_with("http://");
+    let fits = text.is_empty() || of_web && text.contains("{trace_id}") && url::Url::parse(text).is_ok();
+    if fits { Ok(()) } else { Err(String::new()) }
 }

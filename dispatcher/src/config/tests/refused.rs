@@ -100,6 +100,8 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[admin]\nlisten = \"[::]:8640\"", &["beyond loopback"]),
     ("[admin]\nlisten = \"[::ffff:10.0.0.1]:8640\"", &["beyond loopback"]),
     ("[telemetry]\notlp_endpoint = \"collector:4317\"", &["telemetry.otlp_endpoint", "http://"]),
+    ("[telemetry]\ntrace_url = \"https://jaeger.example/trace/\"", &["telemetry.trace_url", "{trace_id}"]),
+    ("[telemetry]\ntrace_url = \"javascript:alert({trace_id})\"", &["telemetry.trace_url", "https://"]),
     ("[telemetry]\notlp_endpoint = \"http://u:p@collector\"", &["it has a user", "OTEL_EXPORTER_OTLP_HEADERS"]),
     ("[telemetry]\notlp_endpoint = \"http://collector/?a=b\"", &["a query or a fragment"]),
     ("[telemetry]\nlog_format = \"xml\"", &["\"text\" or \"json\""]),

@@ -167,3 +167,45 @@ async fn destinations_are_paused_and_resumed_and_targets_forgotten() {
         assert_eq!(outbox.number("SELECT count(*) FROM outbox_invalid_target").await, 1);
     }
 }
+
+#[tokio::test]
+async fn delivered_messages_are_replayed_after_a_look_at_how_many_and_taken_back() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        for _ in 0..3 {
+            stage.message(&outbox, "/", &[]).await;
+        }
+        let delivered = "SELECT count(*) FROM outbox WHERE status = 'SUCCESS' AND replay_of IS NULL";
+        eventually("they are delivered", PATIENCE, async || (outbox.number(delivered).await == 3).then_some(())).await;
+        let ada = stage.person(OPERATES).await;
+        let filter = "channel=http&status=SUCCESS";
+        let found = ada.page(&format!("/messages?{filter}")).await;
+        assert!(found.contains(&format!("/messages/replay?{}", filter.replace('&', "&amp;"))), "{}", words(&found));
+        let form = format!("/messages/replay?{filter}");
+        let would = ada.page(&form).await;
+        assert!(words(&would).contains("3 delivered messages would be sent again"), "{}", words(&would));
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit").await, 0, "nothing is changed by looking");
+
+        let fields = [("channel", "http"), ("status", "SUCCESS"), ("why", "they lost them"), ("by", "ada")];
+        let tried = ada.send(&form, "/messages/replay", &[&fields[..], &[("canary", "1")]].concat()).await;
+        assert!(words(&tried.text).contains("1 of 3 replayed. Look at one: message"), "{}", words(&tried.text));
+        let again = "SELECT count(*) FROM outbox WHERE status = 'SUCCESS' AND replay_of IS NOT NULL";
+        eventually("the canary is delivered", PATIENCE, async || (outbox.number(again).await == 1).then_some(())).await;
+        // The first of the others is due at once, and the second a second later.
+        let rest =
+            ada.send(&form, "/messages/replay", &[&fields[..], &[("rate", "1"), ("new_key", "yes")]].concat()).await;
+        assert!(words(&rest.text).contains("2 of 3 replayed."), "{}", words(&rest.text));
+        let undo = between(&rest.text, "action=\"/redrives/", "/undo\"").to_owned();
+        let path = format!("/redrives/{undo}/undo");
+        let undone = ada.send(&path, &path, &[("why", "too soon")]).await;
+        assert!(words(&undone.text).contains("are not sent again"), "{}", words(&undone.text));
+
+        let everything = ada.send(&form, "/messages/replay", &[("why", "all of it")]).await;
+        assert_eq!(everything.status, 400, "{}", words(&everything.text));
+        assert!(
+            words(&everything.text).contains("every message that was ever delivered"),
+            "{}",
+            words(&everything.text)
+        );
+    }
+}

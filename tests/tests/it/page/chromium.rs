@@ -157,6 +157,18 @@ async fn a_page_that_is_open_keeps_itself_up_to_date_and_nothing_of_a_row_runs()
         assert!(browser.alert().await.is_none(), "{path}");
         assert_eq!(browser.run("return window.ran ?? null").await, Value::Null, "{path}");
     }
+    // What only the script does: an exact time in the reader's zone, and a copy.
+    let pointed = "const time = document.querySelector('main time'); \
+                   time.dispatchEvent(new PointerEvent('pointerover', {bubbles: true})); return time.title";
+    let title = browser.run(pointed).await;
+    assert!(title.as_str().is_some_and(|title| title.contains('\n') && title.ends_with('Z')), "{title}");
+    browser.go(&format!("{}/messages/{id}", stage.url)).await;
+    browser.click_at("//button[@data-of='payload']").await;
+    let said = async || {
+        let said = browser.run("return document.querySelector(\"button[data-of='payload']\").textContent").await;
+        matches!(said.as_str(), Some("Copied" | "Selected")).then_some(())
+    };
+    eventually("the payload is copied", PATIENCE, said).await;
     browser.close().await;
 }
 
@@ -229,6 +241,7 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
         ("dead-letters", "/dead-letters".to_owned()),
         ("dead-letters-of-one", "/dead-letters?status_code=422".to_owned()),
         ("redrive", "/dead-letters/redrive?status_code=422".to_owned()),
+        ("replay", "/messages/replay?channel=http&status=SUCCESS".to_owned()),
         ("purge", "/dead-letters/purge?status_code=422".to_owned()),
         ("edit-many", "/dead-letters/edit?status_code=422&set_headers=X-Api-Version%3A+2".to_owned()),
         ("halted-keys", "/ordering-keys".to_owned()),

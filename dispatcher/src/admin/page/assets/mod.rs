@@ -1,4 +1,4 @@
-//! The files that a page brings: its stylesheet, and the script htmx as its package has it.
+//! The files that a page brings: its stylesheet, its own small script, and the script htmx as its package has it.
 
 use axum::Router;
 use axum::http::{HeaderValue, header};
@@ -27,6 +27,10 @@ pub(super) const STYLE: Asset =
 pub(super) const SCRIPT: Asset =
     Asset { path: "/assets/htmx.js", media_type: "text/javascript; charset=utf-8", text: include_str!("htmx.min.js") };
 
+/// Times in the reader's zone, and buttons that copy.
+pub(super) const OWN_SCRIPT: Asset =
+    Asset { path: "/assets/page.js", media_type: "text/javascript; charset=utf-8", text: include_str!("page.js") };
+
 impl Asset {
     /// The address, which is another one for another content: a browser may keep the file for good.
     pub(super) fn address(&self) -> String {
@@ -47,5 +51,5 @@ impl Asset {
 /// The files are the same for everybody, and need no session.
 pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let route = |asset: Asset| get(async move || asset.answer());
-    Router::new().route(STYLE.path, route(STYLE)).route(SCRIPT.path, route(SCRIPT))
+    [STYLE, SCRIPT, OWN_SCRIPT].into_iter().fold(Router::new(), |router, asset| router.route(asset.path, route(asset)))
 }
