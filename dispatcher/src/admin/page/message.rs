@@ -128,11 +128,8 @@ fn head(message: &MessageRecord, trace_url: Option<&str>) -> Markup {
     if let Some(first) = message.replay_of {
         all.push(("Replay of", parts::message(first)));
     }
-    let optional = [
-        ("Key sent", &message.sent_key),
-        ("Last error", &message.last_error),
-        ("Receipt", &message.receipt),
-    ];
+    let optional =
+        [("Key sent", &message.sent_key), ("Last error", &message.last_error), ("Receipt", &message.receipt)];
     all.extend(optional.into_iter().filter_map(|(name, value)| Some((name, text(value.as_deref()?)))));
     if let Some(tenant) = &message.tenant {
         all.push(("Tenant", html! { a href=(by("tenant", tenant)) { (text(tenant)) } }));
