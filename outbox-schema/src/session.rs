@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use sqlx::pool::PoolConnection;
-use sqlx::{Database, Executor, Pool};
+use sqlx::{Database, Executor, MySql, Pool, Postgres};
 
 use crate::silence::acquire;
 
@@ -40,7 +40,23 @@ impl<DB: Database> Session<DB> {
     }
 }
 
-impl<DB: Database> Session<DB>
+/// How a transaction ends.
+pub trait Transactional: Database {
+    /// The statement that commits.
+    const COMMIT: &'static str = "COMMIT";
+    /// The statement that undoes all.
+    const ROLL_BACK: &'static str = "ROLLBACK";
+}
+
+impl Transactional for Postgres {}
+
+/// On MySQL a transaction begins with `mysql/poller/begin`, which has the server end a session that stands still within it.
+impl Transactional for MySql {
+    const COMMIT: &'static str = query!("mysql/poller/commit");
+    const ROLL_BACK: &'static str = query!("mysql/poller/roll_back");
+}
+
+impl<DB: Transactional> Session<DB>
 where
     for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
 {
@@ -53,14 +69,14 @@ where
 
     /// Commits the transaction, and returns the connection to the pool.
     pub async fn commit(mut self) -> sqlx::Result<()> {
-        self.execute("COMMIT").await?;
+        self.execute(DB::COMMIT).await?;
         self.finish();
         Ok(())
     }
 
     /// Rolls the transaction back, and returns the connection to the pool.
     pub async fn roll_back(mut self) -> sqlx::Result<()> {
-        self.execute("ROLLBACK").await?;
+        self.execute(DB::ROLL_BACK).await?;
         self.finish();
         Ok(())
     }

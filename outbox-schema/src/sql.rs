@@ -232,7 +232,8 @@ impl AnyTransaction {
     /// Begins a transaction that locks, then reads in a later statement, and writes. (On MySQL the session is READ
     /// COMMITTED.)
     pub(crate) async fn to_write(database: &Database) -> sqlx::Result<Self> {
-        Self::begin(database, "BEGIN ISOLATION LEVEL READ COMMITTED", "BEGIN", "BEGIN IMMEDIATE").await
+        let mysql = query!("mysql/poller/begin");
+        Self::begin(database, "BEGIN ISOLATION LEVEL READ COMMITTED", mysql, "BEGIN IMMEDIATE").await
     }
 
     async fn begin(

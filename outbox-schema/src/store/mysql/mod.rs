@@ -44,7 +44,7 @@ impl MySqlStore {
     }
 
     async fn begin(&self, doing: &'static str) -> Result<Step, StoreError> {
-        Step::begin(&self.pool, "BEGIN").await.map_err(|error| failed(doing, error))
+        Step::begin(&self.pool, query!("mysql/poller/begin")).await.map_err(|error| failed(doing, error))
     }
 }
 
