@@ -97,6 +97,8 @@ pub use migrate::{
 #[cfg(feature = "dispatcher")]
 pub use retention::{Pruning, Retention};
 #[cfg(feature = "dispatcher")]
+pub use rights::Role;
+#[cfg(feature = "dispatcher")]
 pub use store::trial::TrialError;
 #[cfg(feature = "dispatcher")]
 pub use store::{Store, StoreError};

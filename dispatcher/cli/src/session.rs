@@ -10,7 +10,7 @@ use clap::Args;
 use outbox_adapters::Lease;
 use outbox_schema::desk::Author;
 use outbox_schema::migrate::{Meta, SchemaState};
-use outbox_schema::{ByHand, DEFAULT_ENVIRONMENT, Database, Desk, DeskError, MessageId, Store};
+use outbox_schema::{ByHand, DEFAULT_ENVIRONMENT, Database, Desk, DeskError, MessageId, Role, Store};
 use uuid::Uuid;
 
 use crate::client::Replica;
@@ -174,7 +174,7 @@ pub(super) async fn require_or_create(config: &Config, database: &Database) -> a
 /// Names each right of the shipped grants that the role lacks. Those that the poller's work needs are refused by
 /// [`require_work`]; without the others the replica runs.
 pub(super) async fn warn_of_missing_rights(database: &Database) {
-    match database.missing_rights().await {
+    match database.missing_rights(Role::Dispatcher).await {
         Ok(missing) => {
             for grant in missing {
                 tracing::warn!("run.right_missing: whoever owns the tables gives this role what it lacks: {grant}");

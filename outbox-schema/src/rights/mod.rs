@@ -1,4 +1,4 @@
-//! Which of the dispatcher's rights the role of the connection lacks. The files in `grants/` say what it needs.
+//! Which rights the role of the connection lacks. The files in `grants/` say what each role needs.
 
 mod shipped;
 
@@ -8,6 +8,7 @@ use crate::session::Session;
 use crate::sql::{AnyTransaction, Statement, lacks_rights, while_doing};
 use crate::{Database, DeskError};
 
+pub use shipped::Role;
 use shipped::{Kind, Right};
 
 const WHO: Statement = statement!("migrate/who");
@@ -15,10 +16,10 @@ const WHO: Statement = statement!("migrate/who");
 const DOING: &str = "comparing the rights of the role with the shipped grants";
 
 impl Database {
-    /// The statements that give the rights of the dispatcher's which this role lacks, for whoever owns the tables. Rights of
-    /// groups and roles count, whatever way the role has them. SQLite has no roles.
-    pub async fn missing_rights(&self) -> Result<Vec<String>, DeskError> {
-        let wanted: Vec<_> = shipped::of_dispatcher(self.dialect()).into_iter().collect();
+    /// The statements that give the dispatcher's rights which this role lacks, or an operator's, for whoever owns the tables. Rights
+    /// of groups and roles count, whatever way the role has them. SQLite has no roles.
+    pub async fn missing_rights(&self, of: Role) -> Result<Vec<String>, DeskError> {
+        let wanted: Vec<_> = shipped::of(of, self.dialect()).into_iter().collect();
         let mut transaction = AnyTransaction::to_read(self).await.map_err(while_doing(DOING))?;
         let who = transaction.connection().rows(&WHO, &[]).await.map_err(while_doing(DOING))?.pop();
         transaction.commit().await.map_err(while_doing(DOING))?;
@@ -30,6 +31,7 @@ impl Database {
                     .bind(part(|right| right.kind.as_str().to_owned()))
                     .bind(part(|right| right.object.clone()))
                     .bind(part(|right| right.privilege.clone()))
+                    .bind(part(|right| right.column.clone()))
                     .fetch_all(pool)
                     .await
                     .map_err(while_doing(DOING))?;
@@ -52,10 +54,10 @@ impl Database {
     }
 }
 
-/// Whether the session has a right to the whole of a table. MySQL tells the rights to columns, however the session has them; a right
+/// Whether the session has a right to a column, or to the whole of a table. MySQL tells the rights to columns, however the session has them; a right
 /// to remove rows shows only in trying, on no row.
 async fn on_mysql(session: &mut MySqlConnection, right: &Right) -> sqlx::Result<bool> {
-    let Right { privilege, kind: Kind::Table, object } = right else { return Ok(true) };
+    let Right { privilege, kind: Kind::Table, object, column } = right else { return Ok(true) };
     if privilege == "DELETE" {
         let nothing = AssertSqlSafe(format!("DELETE FROM {object} WHERE FALSE"));
         return match sqlx::raw_sql(nothing).execute(session).await {
@@ -64,9 +66,11 @@ async fn on_mysql(session: &mut MySqlConnection, right: &Right) -> sqlx::Result<
             Ok(_) | Err(_) => Ok(true),
         };
     }
-    let columns: Vec<String> = sqlx::query_scalar(query!("mysql/desk/rights")).bind(object).fetch_all(session).await?;
+    let columns: Vec<(String, String)> =
+        sqlx::query_as(query!("mysql/desk/rights")).bind(object).fetch_all(session).await?;
     let privilege = privilege.to_lowercase();
-    let has = |column: &String| column.split(',').any(|one| one == privilege);
+    let mut asked = columns.iter().filter(|(name, _)| column.is_empty() || name == column).peekable();
+    let has = |(_, rights): &(String, String)| rights.split(',').any(|one| one == privilege);
     // A table to which there is no right is not shown.
-    Ok(!columns.is_empty() && columns.iter().all(has))
+    Ok(asked.peek().is_some() && asked.all(has))
 }

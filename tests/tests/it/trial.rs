@@ -116,6 +116,28 @@ async fn a_role_that_has_a_right_to_some_columns_only_is_told_of_the_right_to_th
 }
 
 #[tokio::test]
+async fn a_role_of_people_is_told_which_column_it_may_not_change() {
+    for granted in granted().await {
+        let (role, dialect) = (&granted.operator_role, granted.owner.dialect());
+        let program = Program::new(&granted.operator, &settings(&granted));
+        let checked = program.run(&["check"]).await.done();
+        let line = checked.lines().find(|line| line.starts_with("rights")).unwrap();
+        assert!(line.contains("warning") && line.contains("_operator.sql"), "{checked}");
+        assert!(!checked.contains("missing: GRANT") && !checked.contains("\nwork"), "{checked}");
+
+        let table = if dialect == Dialect::Postgres { "dispatcher.outbox" } else { "outbox" };
+        let revoke =
+            format!("REVOKE UPDATE (payload, headers) ON {table} FROM {role}; REVOKE DELETE ON {table} FROM {role};");
+        granted.owner.run_client(&revoke);
+        let checked = program.run(&["check"]).await;
+        let missing: Vec<_> = checked.stdout.lines().filter(|line| line.contains("missing: GRANT")).collect();
+        assert!(checked.code == Some(1) && missing.len() == 1, "{checked:?}");
+        assert!(missing[0].contains("GRANT DELETE, UPDATE (headers, payload) ON "), "{checked:?}");
+        give_what_is_missing(&granted, &program).await;
+    }
+}
+
+#[tokio::test]
 async fn whoever_looks_with_the_rights_of_an_application_is_told_which_file_gives_those_of_an_operator() {
     for granted in granted().await {
         let program = Program::new(&granted.application, &settings(&granted));

@@ -1,5 +1,6 @@
 //! `outbox check`: whether everything that the settings name can be used, and what a crash costs with these settings.
 
+mod rights;
 mod strict;
 
 use std::process::ExitCode;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use outbox_schema::mistakes::Mistakes;
 use outbox_schema::tls::Tls;
-use outbox_schema::{Database, Dialect, Shard};
+use outbox_schema::{Database, Role, Shard};
 use serde::Serialize;
 
 use outbox_dispatcher::config::Config;
@@ -101,28 +102,22 @@ async fn of_database(config: &Config, database: &Database, strict: bool, finding
         "schema",
         &format!("version {}, environment `{}`", outbox.schema_version, outbox.environment),
     ));
-    match database.missing_rights().await {
-        Ok(missing) if missing.is_empty() => {
-            let has = match database.dialect() {
-                Dialect::Postgres | Dialect::MySql => "this role has all that the shipped grants give the dispatcher",
-                Dialect::Sqlite => "SQLite has no roles: whoever may write the file and its folder may do all",
-            };
-            findings.push(Finding::ok("rights", &has));
+    let role = match rights::of_role(database, findings).await {
+        Ok(role) => role,
+        Err(error) => {
+            findings.push(Finding::failed("rights", &error));
+            Role::Dispatcher
         }
-        Ok(missing) => {
-            if missing.len() >= MOST {
-                findings.push(Finding::failed("rights", &of_another_role(database.dialect())));
-            }
-            findings.extend(missing.iter().map(|grant| Finding::failed("rights", &format!("missing: {grant}"))));
-        }
-        Err(error) => findings.push(Finding::failed("rights", &error)),
+    };
+    if role == Role::Dispatcher {
+        findings.push(match database.trial().await {
+            Ok(()) => Finding::ok(
+                "work",
+                &"a message was claimed, marked, settled and removed in a trial that was rolled back",
+            ),
+            Err(error) => Finding::failed("work", &error),
+        });
     }
-    findings.push(match database.trial().await {
-        Ok(()) => {
-            Finding::ok("work", &"a message was claimed, marked, settled and removed in a trial that was rolled back")
-        }
-        Err(error) => Finding::failed("work", &error),
-    });
     match database.strangers_may_create().await {
         Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("rights", &warning))),
         Err(error) => findings.push(Finding::failed("rights", &error)),
@@ -141,18 +136,6 @@ async fn of_database(config: &Config, database: &Database, strict: bool, finding
     }
     findings.push(of_lease(config, &outbox.outbox_id.to_string()).await);
     findings.extend(wiring::lease_link(config).and_then(|link| Some(Finding::warning("lease", &link.warning()?))));
-}
-
-/// So many statements are missing where the role is not that of the replicas.
-const MOST: usize = 5;
-
-/// Whoever checks as the application or as a person does not want the rights of the dispatcher.
-fn of_another_role(dialect: Dialect) -> String {
-    let file = if dialect == Dialect::Postgres { "postgres.sql" } else { "mysql.sql" };
-    format!(
-        "this role lacks most of what the dispatcher needs. Is it the role of the replicas? If so, the owner of the tables \
-         runs grants/{file}, which gives all of it"
-    )
 }
 
 /// Each mistake that the newest messages show. `outbox messages explain` shows the same for one message.
