@@ -54,8 +54,8 @@ impl Database {
     }
 }
 
-/// Whether the session has a right to a column, or to the whole of a table. MySQL tells the rights to columns, however the session has them; a right
-/// to remove rows shows only in trying, on no row.
+/// Whether the session has a right to a column, or to the whole of a table. MySQL tells the rights to columns, however the session
+/// has them; a right to remove rows shows only in trying, on no row.
 async fn on_mysql(session: &mut MySqlConnection, right: &Right) -> sqlx::Result<bool> {
     let Right { privilege, kind: Kind::Table, object, column } = right else { return Ok(true) };
     if privilege == "DELETE" {

@@ -202,12 +202,14 @@ mod tests {
 
     #[test]
     fn rights_to_columns_of_the_shipped_files_are_read_column_by_column() {
-        for (dialect, columns) in [(Dialect::Postgres, 15), (Dialect::MySql, 14)] {
+        for dialect in [Dialect::Postgres, Dialect::MySql] {
             let rights = of(Role::Operator, dialect);
             let update = |right: &&Right| right.privilege == "UPDATE" && right.object == "outbox";
             let found: Vec<_> = rights.iter().filter(update).map(|right| right.column.as_str()).collect();
-            assert_eq!(found.len(), columns, "{found:?}");
-            assert!(found.contains(&"idempotency_key") && found.contains(&"finished_at"), "{found:?}");
+            for first_and_last in ["idempotency_key", "headers", "finished_at"] {
+                assert!(found.contains(&first_and_last), "{first_and_last} is not in {found:?}");
+            }
+            assert!(!found.contains(&"") && !found.contains(&"channel"), "{found:?}");
             let whole = |right: &&Right| right.object == "outbox_destination" && right.column.is_empty();
             let whole: Vec<_> = rights.iter().filter(whole).map(|right| right.privilege.as_str()).collect();
             assert_eq!(whole, ["INSERT", "SELECT"]);
