@@ -5,11 +5,11 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use super::statements::{IDS_BY_KEY, IDS_BY_TAG, TAGS_ARE_LISTED};
-use crate::sql::{AnyConnection, Statement, Value};
+use crate::sql::{AnyConnection, Value};
 use crate::{MessageId, Tags};
 
-/// Up to this many messages count as few: they are read one by one.
-pub(super) const FEW: i64 = 20_000;
+/// Up to this many messages of a key or a tag count as few: they are read one by one.
+const FEW: i64 = 10_000;
 
 /// What a filter says that a customer knows.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl<'a> Known<'a> {
         if let Some(prefix) = self.key_prefix {
             let end = end_of(prefix);
             let values = [prefix.into(), end.as_str().into(), (FEW + 1).into()];
-            if let Some(found) = few(connection, &IDS_BY_KEY, &values).await? {
+            if let Some(found) = few(connection.rows(&IDS_BY_KEY, &values).await?, FEW) {
                 return Ok(Some(found));
             }
         }
@@ -68,27 +68,19 @@ impl<'a> Known<'a> {
         let (mut fewest, mut most) = (None, FEW);
         for tag in self.tags.iter().take(if at_once { 1 } else { usize::MAX }) {
             let values = [tag.into(), self.object.as_deref().into(), (most + 1).into()];
-            let found = ids(connection.rows_from_index(&IDS_BY_TAG, &values).await?);
-            if let Some(number) = i64::try_from(found.len()).ok().filter(|number| *number <= most) {
-                (fewest, most) = (Some(found), number);
+            if let Some(found) = few(connection.rows(&IDS_BY_TAG, &values).await?, most) {
+                most = i64::try_from(found.len()).unwrap_or(most);
+                fewest = Some(found);
             }
         }
         Ok(fewest)
     }
 }
 
-/// The ids that a statement finds in an index, where they are few. The last value of the statement is how many it looks for.
-pub(super) async fn few(
-    connection: &mut AnyConnection<'_>,
-    statement: &'static Statement,
-    values: &[Value<'_>],
-) -> sqlx::Result<Option<Vec<MessageId>>> {
-    let found = ids(connection.rows_from_index(statement, values).await?);
-    Ok(i64::try_from(found.len()).is_ok_and(|number| number <= FEW).then_some(found))
-}
-
-fn ids(rows: Vec<(i64,)>) -> Vec<MessageId> {
-    rows.into_iter().map(|(id,)| MessageId(id)).collect()
+/// The ids that a statement found, where they are no more than `most`. It looked for one more.
+pub(super) fn few(found: Vec<(i64,)>, most: i64) -> Option<Vec<MessageId>> {
+    let few = i64::try_from(found.len()).is_ok_and(|number| number <= most);
+    few.then(|| found.into_iter().map(|(id,)| MessageId(id)).collect())
 }
 
 /// Whether the database lists tags. MySQL and MariaDB do where `mysql_tags.sql` was run.

@@ -9,7 +9,7 @@ use sqlx::FromRow;
 
 use super::Moment;
 use super::dead::now_us;
-use super::finding::{FEW, Known, few, said, said_if};
+use super::finding::{Known, few, said, said_if};
 use super::statements::{IDS_BELOW, IDS_DEAD, IDS_PENDING, MESSAGES};
 use crate::sql::{AnyConnection, AnyTransaction, Value};
 use crate::store::lossy::Lossy;
@@ -24,6 +24,9 @@ const PAGE: u32 = 5_000;
 
 /// The most rows that one page looks at.
 const LOOKED_AT: u64 = 100_000;
+
+/// Up to this many pending messages, or dead letters, count as few.
+const FEW: i64 = 20_000;
 
 /// A filter of messages. A message must meet all conditions that are given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -212,8 +215,10 @@ impl Rows {
         let known = filter.known();
         let named = match (known.few(connection).await?, filter.status) {
             (Some(ids), _) => Some(ids),
-            (None, Some(Status::Pending)) => few(connection, &IDS_PENDING, &[(FEW + 1).into()]).await?,
-            (None, Some(Status::Dead)) => few(connection, &IDS_DEAD, &[(FEW + 1).into()]).await?,
+            (None, Some(Status::Pending)) => {
+                few(connection.rows_from_index(&IDS_PENDING, &[(FEW + 1).into()]).await?, FEW)
+            }
+            (None, Some(Status::Dead)) => few(connection.rows_from_index(&IDS_DEAD, &[(FEW + 1).into()]).await?, FEW),
             (None, Some(Status::Success) | None) => None,
         };
         Ok(match named {
