@@ -32,6 +32,8 @@ fn of_a_connection(error: &sqlx::Error) -> bool {
         sqlx::Error::Database(error) => passes(error.as_ref()),
         sqlx::Error::Io(_) => !tls::is_unverified(error),
         sqlx::Error::PoolTimedOut => true,
+        // The connection ended before the server said whether it speaks TLS: the driver takes the end for a zero, which no server sends.
+        sqlx::Error::Protocol(words) => words.contains("SSLRequest: 0x00"),
         _ => false,
     }
 }
@@ -62,5 +64,28 @@ impl SchemaError {
             | Self::Environment { .. }
             | Self::EnvironmentName { .. } => false,
         }
+    }
+}
+
+#[cfg(all(test, feature = "postgres"))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::{ConnectOptions, Database};
+
+    #[tokio::test]
+    async fn a_server_that_ends_the_connection_before_its_first_word_may_be_there_a_moment_later() {
+        let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("postgres://nobody@127.0.0.1:{}/none", server.local_addr().unwrap().port());
+        let ends = tokio::spawn(async move {
+            loop {
+                let (mut connection, _) = server.accept().await.unwrap();
+                // The request for TLS is read, so that the end is no reset.
+                let _ = tokio::io::AsyncReadExt::read(&mut connection, &mut [0; 8]).await;
+            }
+        });
+        let options = ConnectOptions { url: &url, schema: None, connections: 1 };
+        let error = Database::connect(&options).await.unwrap_err();
+        ends.abort();
+        assert!(error.may_pass(), "{error}");
     }
 }
