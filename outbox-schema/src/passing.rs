@@ -32,7 +32,8 @@ fn of_a_connection(error: &sqlx::Error) -> bool {
         sqlx::Error::Database(error) => passes(error.as_ref()),
         sqlx::Error::Io(_) => !tls::is_unverified(error),
         sqlx::Error::PoolTimedOut => true,
-        // The connection ended before the server said whether it speaks TLS: the driver takes the end for a zero, which no server sends.
+        // The connection ended before the server said whether it speaks TLS. The driver takes the end for a zero, which no server
+        // sends.
         sqlx::Error::Protocol(words) => words.contains("SSLRequest: 0x00"),
         _ => false,
     }
