@@ -48,7 +48,7 @@ pub struct FiguresKeeper {
     pub config: InForce<Config>,
 }
 
-/// What the keeper is about.
+/// The state of the keeper between its steps.
 struct Work {
     /// Counts that are not written yet, and since when they were counted.
     waiting: BTreeMap<String, Figures>,

@@ -21,7 +21,7 @@ pub(super) trait BatchedChange: Send {
     ) -> sqlx::Result<Batch>;
 }
 
-/// What came of a batch.
+/// The result of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Batch {
     /// How many messages were changed, in all batches so far.

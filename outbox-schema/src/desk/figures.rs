@@ -59,7 +59,7 @@ impl Span {
     }
 }
 
-/// Which figures are asked for.
+/// A question for figures.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
@@ -78,7 +78,7 @@ pub struct FiguresFilter {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FiguresSeries {
-    /// How far back they go.
+    /// The time that the figures reach back.
     pub span: Span,
     /// The time that a point stands for, in seconds.
     pub step_s: u64,
@@ -94,7 +94,7 @@ pub struct FiguresSeries {
 pub struct ChannelFigures {
     /// The name of the channel.
     pub channel: String,
-    /// All points together.
+    /// The sum of all points.
     pub total: FiguresPoint,
     /// The points, the oldest first.
     pub points: Vec<FiguresPoint>,

@@ -7,7 +7,7 @@ use super::operation::{BATCH, Operation, Standing, lock_terms, pause};
 use super::progress::{Progress, Watch};
 use super::statements::{OPERATION, OPERATION_PAGE, REPLAY_PAGE, UNDO, UNDOABLE, UNDOABLE_REPLAYS};
 use super::{AuditEntry, Author, Undoable, Undone};
-use crate::retention::PURGE;
+use crate::retention::{PURGE, PURGE_ATTEMPTS};
 use crate::sql::{AnyConnection, AnyTransaction, Statement, read};
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
@@ -67,7 +67,10 @@ impl Undoable {
                 operation.audit_parts(connection, &parts.to_string()).await?;
                 let mut back: Vec<_> = undoable.iter().map(|(_, replay, _)| MessageId(*replay)).collect();
                 back.sort_unstable();
-                connection.rows::<()>(&PURGE, &[(&ids_as_json(&back)).into()]).await?;
+                let gone = ids_as_json(&back);
+                // A deferral counts no attempt, and may be on record all the same.
+                connection.rows::<()>(&PURGE_ATTEMPTS, &[(&gone).into()]).await?;
+                connection.rows::<()>(&PURGE, &[(&gone).into()]).await?;
                 Ok(back)
             }
         }

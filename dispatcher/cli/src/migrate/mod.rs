@@ -70,7 +70,7 @@ struct AdoptArgs {
     yes: bool,
 }
 
-/// What became of the tables.
+/// The change that a migration made to the tables.
 #[derive(Debug, Serialize)]
 struct Outcome {
     did: Did,
@@ -83,7 +83,7 @@ struct Outcome {
     meta: Meta,
 }
 
-/// What a migration did.
+/// The result of a migration, as `--json` prints it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Did {

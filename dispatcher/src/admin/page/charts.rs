@@ -21,7 +21,7 @@ pub(super) struct Chart {
     pub(super) channel: String,
     /// How much it is in all.
     pub(super) total: String,
-    /// What the highest bar means.
+    /// The meaning of the highest bar.
     pub(super) most: String,
     /// The chart in words, for those who do not see it.
     pub(super) words: String,
