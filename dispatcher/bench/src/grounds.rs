@@ -18,6 +18,9 @@ use outbox_dispatcher::config::Config;
 /// The beginning of every name that a bench makes.
 const PREFIX: &str = "outbox_bench_";
 
+/// How often the bench removes an outbox again after a deadlock with a statement of a replica that it has killed.
+const AGAIN: usize = 5;
+
 /// A server, and the names that the bench made on it.
 #[derive(Debug)]
 pub(super) struct Grounds {
@@ -141,8 +144,8 @@ impl Grounds {
 
     async fn remove_named(&self, name: &str) -> anyhow::Result<()> {
         match self.dialect() {
-            Dialect::Postgres => self.order(&format!("DROP SCHEMA IF EXISTS {name} CASCADE")).await,
-            Dialect::MySql => self.order(&format!("DROP DATABASE IF EXISTS {name}")).await,
+            Dialect::Postgres => self.drop_named(&format!("DROP SCHEMA IF EXISTS {name} CASCADE")).await,
+            Dialect::MySql => self.drop_named(&format!("DROP DATABASE IF EXISTS {name}")).await,
             Dialect::Sqlite => {
                 let file = self.file(name);
                 for tail in ["", "-wal", "-shm", "-journal"] {
@@ -156,6 +159,16 @@ impl Grounds {
                 Ok(())
             }
         }
+    }
+
+    async fn drop_named(&self, sql: &str) -> anyhow::Result<()> {
+        for _ in 0..AGAIN {
+            match self.order(sql).await {
+                Err(error) if is_deadlock(&error) => {}
+                ended => return ended,
+            }
+        }
+        self.order(sql).await
     }
 
     /// Runs one statement on the server of the settings, however long it takes: removing tables of millions of rows
@@ -206,6 +219,13 @@ impl Grounds {
         let ours = names.filter_map(|name| Some(name.strip_suffix(".db")?.to_owned()));
         Ok(ours.filter(|name| name.starts_with(PREFIX)).collect())
     }
+}
+
+/// Whether the server broke the statement off because it and another one waited for each other: PostgreSQL's SQLSTATE 40P01, and
+/// 40001 with error 1213 on MySQL and MariaDB.
+fn is_deadlock(error: &anyhow::Error) -> bool {
+    let Some(sqlx::Error::Database(error)) = error.downcast_ref() else { return false };
+    matches!(error.code().as_deref(), Some("40P01" | "40001"))
 }
 
 /// The URL of a SQLite file. SQLite URLs take options after a question mark, and percent signs before the code of a
