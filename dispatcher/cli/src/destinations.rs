@@ -107,7 +107,7 @@ fn list(entries: &[DestinationEntry]) -> Page {
     page
 }
 
-fn held(held: &HeldUp) -> String {
+pub(super) fn held(held: &HeldUp) -> String {
     match held {
         HeldUp::Paused { by, until, remaining_ms: _ } => {
             let by = by.as_deref().map_or_else(String::new, |by| format!(" by {by}"));

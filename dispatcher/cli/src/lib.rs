@@ -28,6 +28,7 @@ mod run;
 mod session;
 mod start;
 mod status;
+mod top;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -60,8 +61,9 @@ const GLOBAL: &str = "Global options";
 const LAST: usize = 1_000;
 
 /// The commands that can ask a replica instead of the database. The others neither show `--url` nor take it.
-const ASK_REPLICAS: [&str; 10] = [
+const ASK_REPLICAS: [&str; 11] = [
     "status",
+    "top",
     "replicas",
     "audit",
     "messages",
@@ -100,6 +102,8 @@ enum Command {
     Enqueue(enqueue::EnqueueArgs),
     /// Who polls, what is due, what is dead.
     Status(status::StatusArgs),
+    /// The same and what fails, as a view of the whole terminal that keeps itself up to date.
+    Top(top::TopArgs),
     /// Which replicas run, who polls, and whose settings differ.
     Replicas(replicas::ReplicasArgs),
     /// What people did by hand: who, what and why.
@@ -198,6 +202,7 @@ fn execute(cli: Cli, name: &str) -> anyhow::Result<ExitCode> {
             Command::Migrate(args) => migrate::migrate(settings(&global)?, &args).await,
             Command::Enqueue(args) => enqueue::enqueue(settings(&global)?, args).await,
             Command::Status(args) => status::status(settings(&global)?, url, &args).await,
+            Command::Top(args) => top::top(settings(&global)?, url, &args).await,
             Command::Replicas(args) => replicas::replicas(settings(&global)?, url, &args).await,
             Command::Audit(command) => audit::audit(settings(&global)?, url, command).await,
             Command::Messages(command) => messages::messages(settings(&global)?, url, command).await,

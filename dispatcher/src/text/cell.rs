@@ -122,7 +122,7 @@ fn in_colour(text: &str, colour: Option<Colour>) -> String {
 
 /// A time as the span from it, or to it: `17 min ago`. A time that cannot be read, and one long ago, are shown as they are. What
 /// waits until somebody acts is due in a hundred years.
-pub(crate) fn relative(time: &str, now: SystemTime) -> String {
+pub fn relative(time: &str, now: SystemTime) -> String {
     const LONG_AGO: u64 = 60 * 86_400;
     const YEAR: u64 = 365 * 86_400;
     let Ok(then) = humantime::parse_rfc3339(time) else { return in_one_line(&to_the_second(time)).into_owned() };

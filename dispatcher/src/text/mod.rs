@@ -10,9 +10,8 @@ use std::io::{self, Write as _};
 
 use serde::Serialize;
 
-pub use cell::Cell;
-pub(crate) use cell::relative;
-pub use page::Page;
+pub use cell::{Cell, relative};
+pub use page::{Keep, Page, clipped};
 pub use screen::Screen;
 
 /// Writes a page for people to standard output, its control characters [`visible`], and ends the line.

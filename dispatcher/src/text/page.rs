@@ -252,13 +252,15 @@ fn width(text: &str, screen: &Screen) -> usize {
 
 /// What stays of a text that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keep {
+pub enum Keep {
+    /// Its beginning.
     Beginning,
+    /// Its end, as of names that begin alike.
     End,
 }
 
 /// What of a text fits into `width` columns, with a mark where something was left out.
-fn clipped(text: &str, width: usize, keep: Keep) -> Cow<'_, str> {
+pub fn clipped(text: &str, width: usize, keep: Keep) -> Cow<'_, str> {
     if text.width() <= width {
         return Cow::Borrowed(text);
     }

@@ -1,7 +1,7 @@
 //! The program `outbox`, run as people run it, with settings of a test's own.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use outbox_tests::outbox_binary;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
@@ -28,6 +28,15 @@ pub(crate) const HTTP: &str = "[channels.http]\nkind = \"http\"\nallow_networks 
 pub(crate) struct Program {
     home: TempDir,
     database: String,
+}
+
+/// How a view of the whole terminal is left.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Leave {
+    /// A key is pressed.
+    Key(u8),
+    /// The process gets SIGTERM.
+    Terminate,
 }
 
 /// How a command ended.
@@ -128,6 +137,37 @@ impl Program {
         let read = tokio::task::spawn_blocking(move || all_of(terminal));
         let shown = timeout(PATIENCE, read).await.unwrap().unwrap();
         child.wait().await.unwrap();
+        shown
+    }
+
+    /// Runs a view of the whole terminal until it shows `text`, and has it leave. Gives what the terminal got, after it was found
+    /// as it was before.
+    pub(crate) async fn leaving(&self, text: &'static str, arguments: &[&str], leave: Leave) -> String {
+        let (terminal, far) = pseudo_terminal(120);
+        let before = tcgetattr(&far).unwrap().local_modes;
+        let ends = || Stdio::from(far.try_clone().unwrap());
+        let mut command = self.command(arguments);
+        command.env("TERM", "xterm-256color").stdin(ends()).stdout(ends()).stderr(ends());
+        let mut child = command.spawn().unwrap();
+        let process = Pid::from_raw(child.id().unwrap().cast_signed()).unwrap();
+        drop((command, far));
+        let read = tokio::task::spawn_blocking(move || {
+            let (mut terminal, mut read, mut some, mut told) = (File::from(terminal), Vec::new(), [0; 4096], false);
+            while let Ok(count @ 1..) = terminal.read(&mut some) {
+                read.extend_from_slice(&some[..count]);
+                if !told && String::from_utf8_lossy(&read).contains(text) {
+                    told = true;
+                    match leave {
+                        Leave::Key(key) => terminal.write_all(&[key]).unwrap(),
+                        Leave::Terminate => kill_process(process, Signal::TERM).unwrap(),
+                    }
+                }
+            }
+            assert_eq!(tcgetattr(&terminal).unwrap().local_modes, before, "{}", String::from_utf8_lossy(&read));
+            String::from_utf8(read).unwrap()
+        });
+        let shown = timeout(PATIENCE, read).await.unwrap().unwrap();
+        assert!(child.wait().await.unwrap().success(), "{shown}");
         shown
     }
 

@@ -3,7 +3,7 @@
 use outbox_tests::servers;
 
 use crate::command_line::small;
-use crate::program::{HTTP, Program};
+use crate::program::{HTTP, Leave, Program};
 use crate::sink::Sink;
 
 /// The widths that are tried.
@@ -158,4 +158,37 @@ async fn a_terminal_gets_colours_and_relative_times_and_a_pipe_neither() {
     assert!(piped.lines().any(|line| line.chars().count() > 120), "{piped}");
     let json = ["dead-letters", "list", "--ungrouped", "--json"];
     assert_eq!(program.on_terminal(80, &json, &[]).await, program.run(&json).await.done());
+}
+
+#[tokio::test]
+async fn top_shows_channels_and_what_fails_by_the_database_and_by_a_replica_until_the_operator_leaves() {
+    let (program, _sink) = stage().await;
+    let mut replica = program.start();
+    let listener = replica.listener().await;
+    let by_replica = ["top", "--url", &listener];
+    for (arguments, leave) in [
+        (&["top"] as &[&str], Leave::Key(b'q')),
+        (&by_replica, Leave::Key(b'q')),
+        (&["top"], Leave::Key(3)), // Ctrl-C
+        (&["top"], Leave::Terminate),
+    ] {
+        let shown = program.leaving("connect", arguments, leave).await;
+        // Spaces that are there already are not written.
+        for part in ["Channels", "http", "moved", "fails", "exhausted", "127.0.0.1:9/a"] {
+            assert!(shown.contains(part), "{arguments:?}: {part} is not in {shown}");
+        }
+        // The screen of before is left alone, and is back.
+        let (begun, ended) = (shown.find("\u{1b}[?1049h"), shown.rfind("\u{1b}[?1049l"));
+        assert!(begun.is_some() && begun < ended, "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn top_says_why_it_shows_nothing() {
+    let program = Program::new(&servers::sqlite().url, HTTP);
+    let refused = program.run(&["top"]).await.misused();
+    assert!(refused.contains("top needs a terminal") && refused.contains("`outbox status`"), "{refused}");
+    // Where the outbox cannot be asked at all, the screen is not touched.
+    let failed = program.on_terminal(120, &["top"], &[]).await;
+    assert!(failed.contains("`outbox migrate`") && !failed.contains("\u{1b}[?1049h"), "{failed}");
 }

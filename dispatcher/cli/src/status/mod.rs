@@ -1,6 +1,6 @@
 //! `outbox status`: who polls, what is due, what is dead.
 
-mod source;
+pub(crate) mod source;
 
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ pub(super) struct StatusArgs {
     watch: Option<Duration>,
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let interval = humantime::parse_duration(text).map_err(|why| format!("{why}; write it like 2s"))?;
     if interval < SHORTEST { Err("it must be 1s or longer".to_owned()) } else { Ok(interval) }
 }
@@ -102,7 +102,7 @@ fn loaded(tenant: &TenantVitals) -> String {
 }
 
 /// How many ordering keys dead letters halt, and behind which one the oldest message waits.
-fn halted(channels: &[HaltedVitals]) -> Option<String> {
+pub(super) fn halted(channels: &[HaltedVitals]) -> Option<String> {
     let (keys, messages): (i64, i64) =
         channels.iter().fold((0, 0), |(keys, messages), channel| (keys + channel.keys, messages + channel.messages));
     let more = if channels.iter().any(|channel| channel.more) { " or more" } else { "" };
@@ -123,7 +123,7 @@ fn halted(channels: &[HaltedVitals]) -> Option<String> {
 }
 
 /// What happens to the messages of a channel that is not configured.
-fn what_it_waits_for(channel: &str) -> String {
+pub(super) fn what_it_waits_for(channel: &str) -> String {
     match channel_name::check(channel) {
         Ok(()) => format!("its messages wait until [channels.{channel}] is there"),
         Err(why) => format!(
@@ -163,7 +163,7 @@ fn named(replica: &ReplicaStatus) -> String {
 }
 
 /// What there is to say of a shard that no replica polls.
-fn nobody(replicas: &[ReplicaStatus]) -> String {
+pub(super) fn nobody(replicas: &[ReplicaStatus]) -> String {
     let running: Vec<_> = replicas.iter().filter(|replica| replica.runs).collect();
     let troubles: Vec<_> = running
         .iter()

@@ -14,7 +14,7 @@ use outbox_dispatcher::health::status::Status;
 use outbox_dispatcher::wiring;
 
 /// Where the status comes from.
-pub(super) enum Source {
+pub(crate) enum Source {
     Replica(Replica),
     Database {
         database: Database,
@@ -27,7 +27,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    pub(super) async fn of(config: &Config, outbox: OutboxAccess) -> anyhow::Result<Self> {
+    pub(crate) async fn of(config: &Config, outbox: OutboxAccess) -> anyhow::Result<Self> {
         let (database, configured) = match outbox {
             OutboxAccess::Replica(replica) => return Ok(Self::Replica(replica)),
             OutboxAccess::Database(database, configured) => (database, configured),
@@ -44,7 +44,7 @@ impl Source {
         Ok(Self::Database { database, lease, configured, lease_store })
     }
 
-    pub(super) async fn status(&self) -> anyhow::Result<Status> {
+    pub(crate) async fn status(&self) -> anyhow::Result<Status> {
         match self {
             Self::Replica(replica) => Ok(replica.status().await?),
             Self::Database { database, lease, configured, lease_store } => {
