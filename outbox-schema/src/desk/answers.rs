@@ -61,6 +61,20 @@ pub enum Cancelled {
     Refused(Skipped),
 }
 
+/// The result of a cancellation of many messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CancelledAll {
+    /// The id of the entry in `outbox_audit`. None where there was nothing to do.
+    pub audit_id: Option<i64>,
+    /// Messages that were selected.
+    pub meant: u64,
+    /// Messages that are dead letters now, and will not be sent.
+    pub cancelled: u64,
+    /// Messages that were left unchanged, and why.
+    pub skipped: Vec<Skipped>,
+}
+
 /// The result of an edit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -4,22 +4,29 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::operation::{Standing, audit, lock_terms};
-use super::statements::{CANCEL, MESSAGE};
 use super::{
-    Author, ByHand, Cancelled, Change, Cleared, DeliveredSelection, DeskError, Edited, EditedAll,
-    InvalidTargetSelection, MessageRecord, Pace, Paused, Purged, Redriven, Refusal, ReplayManner, Replayed, Resumed,
-    Revised, Selection, Skipped, Undone, Watch, destinations, edit, edit_all, invalid_targets, prune, redrive, replay,
-    undo,
+    Author, ByHand, Cancelled, CancelledAll, Change, Cleared, DeskError, Edited, EditedAll, InvalidTargetSelection,
+    MessageSelection, Pace, Paused, Purged, Redriven, ReplayManner, Replayed, Resumed, Revised, Selection, Undone,
+    Watch, cancel, destinations, edit, edit_all, invalid_targets, prune, redrive, replay, undo,
 };
 use crate::retention::{Pruned, Retention};
-use crate::sql::{AnyConnection, AnyTransaction, while_doing};
-use crate::{Database, MessageId, Status};
+use crate::sql::while_doing;
+use crate::{Database, MessageId};
 
 #[async_trait]
 impl ByHand for Database {
     async fn cancel(&self, id: MessageId, author: &Author) -> Result<Cancelled, DeskError> {
-        cancel(self, id, author).await.map_err(while_doing("cancelling a message"))
+        cancel::cancel(self, id, author).await.map_err(while_doing("cancelling a message"))
+    }
+
+    async fn cancel_all_watched(
+        &self,
+        selection: &MessageSelection,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<CancelledAll, DeskError> {
+        let cancelled = cancel::cancel_all(self, selection, author, watch).await;
+        cancelled.map_err(while_doing("cancelling messages"))
     }
 
     async fn edit(
@@ -45,7 +52,7 @@ impl ByHand for Database {
 
     async fn replay_watched(
         &self,
-        selection: &DeliveredSelection,
+        selection: &MessageSelection,
         manner: ReplayManner,
         author: &Author,
         watch: Watch<'_>,
@@ -103,28 +110,4 @@ impl ByHand for Database {
         let cleared = invalid_targets::clear(self, selection, author).await;
         cleared.map_err(while_doing("forgetting targets that are gone"))
     }
-}
-
-async fn cancel(database: &Database, id: MessageId, author: &Author) -> sqlx::Result<Cancelled> {
-    let mut transaction = AnyTransaction::to_write(database).await?;
-    let cancelled = cancel_in(&mut transaction.connection(), id, author).await?;
-    transaction.commit().await?;
-    Ok(cancelled)
-}
-
-async fn cancel_in(connection: &mut AnyConnection<'_>, id: MessageId, author: &Author) -> sqlx::Result<Cancelled> {
-    lock_terms(connection).await?;
-    let refused = |because| Ok(Cancelled::Refused(Skipped { id, because }));
-    if let Some(because) = Standing::lock(connection, &[id]).await?.refusal(id, Status::Pending) {
-        return refused(because);
-    }
-    let Some(before) = connection.rows::<MessageRecord>(&MESSAGE, &[id.0.into()]).await?.pop() else {
-        return refused(Refusal::NotThere);
-    };
-    let details = serde_json::json!({
-        "idempotency_key": before.idempotency_key, "channel": before.channel, "revision": before.revision,
-    });
-    audit(connection, "cancel", Some(id), &details.to_string(), author).await?;
-    connection.rows::<()>(&CANCEL, &[id.0.into()]).await?;
-    Ok(Cancelled::Done { id })
 }

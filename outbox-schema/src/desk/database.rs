@@ -7,14 +7,14 @@ use super::statements::{
     PAUSED_DESTINATIONS, TENANTS, TERMS, UNSETTLED_CLAIMS,
 };
 use super::{
-    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DeliveredGroup, DeliveredSelection, Desk, DeskError,
-    DestinationEntry, FiguresFilter, FiguresSeries, HaltedKeyPage, HeldBack, InvalidTargetPage, InvalidTargetSelection,
-    KeyCursor, MessageFacts, MessageFilter, MessagePage, MessageRecord, Selection, TermEntry, Vitals, dead,
-    destinations, facts, figures, halted, held_back, invalid_targets, lock_holders, messages, prune, replay,
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, FiguresFilter,
+    FiguresSeries, HaltedKeyPage, HeldBack, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFacts,
+    MessageFilter, MessageGroup, MessagePage, MessageRecord, MessageSelection, Selection, TermEntry, Vitals, dead,
+    destinations, facts, figures, halted, held_back, invalid_targets, lock_holders, message_selection, messages, prune,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyTransaction, read, while_doing};
-use crate::{Database, MessageId, Shard};
+use crate::{Database, MessageId, Shard, Status};
 
 #[async_trait]
 impl Desk for Database {
@@ -80,8 +80,12 @@ impl Desk for Database {
         groups.map_err(while_doing("counting dead letters"))
     }
 
-    async fn delivered_groups(&self, selection: &DeliveredSelection) -> Result<Vec<DeliveredGroup>, DeskError> {
-        replay::groups(self, selection).await.map_err(while_doing("counting delivered messages"))
+    async fn message_groups(
+        &self,
+        status: Status,
+        selection: &MessageSelection,
+    ) -> Result<Vec<MessageGroup>, DeskError> {
+        message_selection::groups(self, status, selection).await.map_err(while_doing("counting messages"))
     }
 
     async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError> {

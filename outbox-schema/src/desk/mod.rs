@@ -6,6 +6,7 @@ mod answers;
 mod audits;
 mod batches;
 mod by_hand;
+mod cancel;
 mod change;
 mod database;
 mod dead;
@@ -19,6 +20,7 @@ mod halted;
 mod held_back;
 mod invalid_targets;
 mod lock_holders;
+mod message_selection;
 mod messages;
 mod operation;
 mod progress;
@@ -36,13 +38,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::MessageId;
 use crate::retention::{Pruned, Retention};
 use crate::sql::lacks_rights;
 use crate::words::{said, words};
+use crate::{MessageId, Status};
 
 pub use answers::{
-    Cancelled, Edited, EditedAll, Left, Purged, Redriven, Refusal, Replay, Replayed, Skipped, Undoable, Undone,
+    Cancelled, CancelledAll, Edited, EditedAll, Left, Purged, Redriven, Refusal, Replay, Replayed, Skipped, Undoable,
+    Undone,
 };
 pub use audits::{AuditFilter, AuditPage, ListedAudit};
 pub use change::{Change, HeadersBefore, MoveTarget, Unfit};
@@ -54,9 +57,10 @@ pub use figures::{ChannelFigures, FiguresFilter, FiguresPoint, FiguresSeries, LO
 pub use halted::{HaltedKey, HaltedKeyPage, HaltedVitals, KeyCursor};
 pub use held_back::{HeldBack, Snapshot};
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
+pub use message_selection::{MESSAGE_GROUPS, MessageGroup, MessageSelection};
 pub use messages::{MessageFilter, MessagePage, MessageSummary};
 pub use progress::{Progress, Watch};
-pub use replay::{DELIVERED_GROUPS, DeliveredGroup, DeliveredSelection, ReplayManner};
+pub use replay::ReplayManner;
 pub use replicas::{ChannelRunsBy, Counted, Heartbeat, Replica, ReplicaEntry, ReplicaRow, RetentionRunsBy, RunsBy};
 pub use report::{
     AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, MessageRecord,
@@ -115,9 +119,13 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
     /// groups whose last letter died latest are counted.
     async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError>;
 
-    /// The delivered messages of a selection, counted by channel and destination, the largest group first. At most
-    /// [`DELIVERED_GROUPS`] groups are counted. Reads every row that the selection may mean.
-    async fn delivered_groups(&self, selection: &DeliveredSelection) -> Result<Vec<DeliveredGroup>, DeskError>;
+    /// The messages of a selection that have the status, counted by channel and destination, the largest group first. At most
+    /// [`MESSAGE_GROUPS`] groups are counted. Reads every row that the selection may mean.
+    async fn message_groups(
+        &self,
+        status: Status,
+        selection: &MessageSelection,
+    ) -> Result<Vec<MessageGroup>, DeskError>;
 
     /// How many messages are past their retention: those that [`ByHand::prune`] would remove, and dead letters that it
     /// would keep since they halt their ordering key. Reads all rows older than the retention, in small stretches with
@@ -153,6 +161,20 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
     /// is refused.
     async fn cancel(&self, id: MessageId, author: &Author) -> Result<Cancelled, DeskError>;
 
+    /// Cancels the pending messages of a selection, in the order of their ids. A redrive of dead letters with the reason `cancelled`
+    /// takes it back.
+    async fn cancel_all(&self, selection: &MessageSelection, author: &Author) -> Result<CancelledAll, DeskError> {
+        self.cancel_all_watched(selection, author, progress::UNWATCHED).await
+    }
+
+    /// The same, and `watch` follows it.
+    async fn cancel_all_watched(
+        &self,
+        selection: &MessageSelection,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<CancelledAll, DeskError>;
+
     /// Gives a dead letter that is still at `revision` another payload, target or headers, and a new idempotency key:
     /// receivers refuse a key with another body. The message stays a dead letter.
     async fn edit(&self, id: MessageId, revision: i32, revised: &Revised, author: &Author)
@@ -177,7 +199,7 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
     /// idempotency key, or a new one.
     async fn replay(
         &self,
-        selection: &DeliveredSelection,
+        selection: &MessageSelection,
         manner: ReplayManner,
         author: &Author,
     ) -> Result<Replayed, DeskError> {
@@ -187,7 +209,7 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
     /// The same, and `watch` follows it.
     async fn replay_watched(
         &self,
-        selection: &DeliveredSelection,
+        selection: &MessageSelection,
         manner: ReplayManner,
         author: &Author,
         watch: Watch<'_>,

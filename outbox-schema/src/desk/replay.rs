@@ -1,39 +1,23 @@
 //! Replaying sends again what was delivered: each message by a row of its own, which says what it repeats. So the first row
 //! stays as it was.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use uuid::Uuid;
 
 use super::batches::{Batch, BatchedChange, in_batches};
 use super::edit::not_json;
-use super::messages::{MessageFilter, MessageSummary, among, each};
-use super::operation::{Operation, Standing, said_of_filter, said_of_ids};
+use super::operation::{Operation, Standing};
 use super::progress::Watch;
 use super::redrive::Schedule;
 use super::statements::{REPLAY, REPLAYED, REPLAYS};
-use super::{Author, Pace, Refusal, Replay, Replayed, Skipped};
+use super::{Author, MessageSelection, Pace, Refusal, Replay, Replayed, Skipped};
 use crate::sql::AnyConnection;
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
-
-/// The most groups of delivered messages that are told.
-pub const DELIVERED_GROUPS: usize = 1_000;
-
-/// The delivered messages to replay.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum DeliveredSelection {
-    /// Messages by their ids.
-    Ids(Vec<MessageId>),
-    /// All delivered messages that a filter admits, but for those that are replays themselves. An empty filter is refused: it
-    /// would mean the whole history.
-    Filter(MessageFilter),
-}
 
 /// How to replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,133 +32,14 @@ pub struct ReplayManner {
     pub pace: Pace,
 }
 
-/// Delivered messages of one channel and destination.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct DeliveredGroup {
-    /// The channel of the messages.
-    pub channel: String,
-    /// The destination of the messages.
-    pub destination: String,
-    /// The number of messages in the group.
-    pub count: u64,
-    /// When the first of them was created.
-    pub first_created: String,
-    /// When the last of them was created.
-    pub last_created: String,
-    /// The newest message of the group.
-    pub example: MessageId,
-}
-
-impl DeliveredSelection {
-    /// Whether the selection can be replayed.
-    ///
-    /// # Errors
-    /// What is wrong with it, in words.
-    pub fn check(&self) -> Result<(), &'static str> {
-        match self {
-            Self::Ids(ids) if ids.is_empty() => Err("it names no message"),
-            Self::Filter(filter) if filter.status.is_some_and(|status| status != Status::Success) => {
-                Err("only delivered messages are replayed: leave the status out")
-            }
-            Self::Filter(filter) if MessageFilter { status: None, ..filter.clone() } == MessageFilter::default() => {
-                Err(
-                    "an empty filter would mean every message that was ever delivered: say which, such as a channel and since",
-                )
-            }
-            Self::Ids(_) | Self::Filter(_) => Ok(()),
-        }
-    }
-
-    async fn each(&self, database: &Database, mut take: impl FnMut(Vec<MessageSummary>) + Send) -> sqlx::Result<()> {
-        let delivered = |filter: &MessageFilter| MessageFilter { status: Some(Status::Success), ..filter.clone() };
-        match self {
-            Self::Ids(ids) => {
-                take(among(database, ids, &delivered(&MessageFilter::default())).await?);
-                Ok(())
-            }
-            Self::Filter(filter) => {
-                each(database, &delivered(filter), |mut page| {
-                    page.retain(|message| message.replay_of.is_none());
-                    take(page);
-                })
-                .await
-            }
-        }
-    }
-
-    /// The ids of the selection, in ascending order. Those that an operator names are all among them.
-    async fn ids(&self, database: &Database) -> sqlx::Result<Vec<MessageId>> {
-        let mut ids = match self {
-            Self::Ids(ids) => ids.clone(),
-            Self::Filter(_) => {
-                let mut ids = Vec::new();
-                self.each(database, |page| ids.extend(page.iter().map(|message| MessageId(message.id)))).await?;
-                ids
-            }
-        };
-        ids.sort_unstable();
-        ids.dedup();
-        Ok(ids)
-    }
-
-    fn said(&self, meant: u64) -> serde_json::Value {
-        match self {
-            Self::Ids(ids) => said_of_ids(ids, meant),
-            Self::Filter(filter) => said_of_filter(filter, meant),
-        }
-    }
-}
-
-/// The delivered messages of a selection, the largest group first.
-pub(super) async fn groups(database: &Database, selection: &DeliveredSelection) -> sqlx::Result<Vec<DeliveredGroup>> {
-    let mut groups: BTreeMap<(String, String), DeliveredGroup> = BTreeMap::new();
-    selection
-        .each(database, |page| {
-            for message in page {
-                let name = (message.channel.clone(), message.destination.clone());
-                let room = groups.len() < DELIVERED_GROUPS;
-                match groups.get_mut(&name) {
-                    Some(group) => group.add(&message),
-                    None if room => drop(groups.insert(name, DeliveredGroup::of(message))),
-                    None => {}
-                }
-            }
-        })
-        .await?;
-    let mut groups: Vec<_> = groups.into_values().collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.count));
-    Ok(groups)
-}
-
-impl DeliveredGroup {
-    fn of(message: MessageSummary) -> Self {
-        let MessageSummary { id, channel, destination, created_at, .. } = message;
-        Self {
-            channel,
-            destination,
-            count: 1,
-            first_created: created_at.clone(),
-            last_created: created_at,
-            example: MessageId(id),
-        }
-    }
-
-    /// Adds a message that is older than all others of the group.
-    fn add(&mut self, message: &MessageSummary) {
-        self.count += 1;
-        self.first_created.clone_from(&message.created_at);
-    }
-}
-
 pub(super) async fn replay(
     database: &Database,
-    selection: &DeliveredSelection,
+    selection: &MessageSelection,
     manner: ReplayManner,
     author: &Author,
     watch: Watch<'_>,
 ) -> sqlx::Result<Replayed> {
-    let mut ids = selection.ids(database).await?;
+    let mut ids = selection.ids(database, Status::Success).await?;
     let mut done = Replayed { meant: ids.len() as u64, ..Replayed::default() };
     ids.truncate(manner.pace.canary.map_or(usize::MAX, |most| most.get() as usize));
     if ids.is_empty() {

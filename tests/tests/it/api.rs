@@ -114,6 +114,9 @@ async fn the_command_line_says_the_same_by_a_replica_as_by_the_database() {
             &["dead-letters", "undo", "4711"],
             &["dead-letters", "edit", &first, "--target", "/", "--drop-header", "X-None", "--yes"],
             &["messages", "cancel", &first],
+            &["messages", "cancel", &first, "4711"],
+            &["messages", "cancel", "--tag", "customer=7", "--dry-run"],
+            &["messages", "cancel", "--channel", "htp"],
         ] {
             let by_database = stage.program.run(question).await;
             let by_replica = stage.program.run(&stage.by_replica(question)).await;
@@ -167,6 +170,11 @@ async fn dead_letters_are_mended_redriven_and_taken_back_by_a_replica() {
         enqueue(&stage.program, "late", &target, &["--delay", "1h"]).await;
         let cancelled = run(&["messages", "cancel", "--key", "late"]).await.done();
         assert!(cancelled.ends_with("is cancelled\n"), "{cancelled}");
+        enqueue(&stage.program, "later", &target, &["--delay", "1h"]).await;
+        let would = run(&["messages", "cancel", "--key-prefix", "lat", "--dry-run", "--json"]).await.json();
+        assert_eq!(would[0]["count"], 1, "{would}");
+        let cancelled = run(&["messages", "cancel", "--key-prefix", "lat", "--json"]).await.json();
+        assert_eq!((&cancelled["meant"], &cancelled["cancelled"]), (&1.into(), &1.into()));
     }
 }
 

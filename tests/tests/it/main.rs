@@ -9,6 +9,7 @@ mod away;
 mod bad_input;
 mod bench;
 mod by_hand;
+mod cancel;
 mod cancel_by_key;
 mod channels;
 mod cloudevents;

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use outbox_schema::desk::{
-    Author, DeliveredSelection, MessageFilter, MessageRecord, Pace, Refusal, ReplayManner, Replayed, Revised, Skipped,
+    Author, MessageFilter, MessageRecord, MessageSelection, Pace, Refusal, ReplayManner, Replayed, Revised, Skipped,
     Undoable,
 };
 use outbox_schema::{ByHand, DeadReason, Desk, Dialect, MessageId, NewMessage, Status, Verdict};
@@ -26,8 +26,8 @@ fn message(key: &str) -> NewMessage {
     NewMessage::http("https://shop.example/hook").idempotency_key(key).json(key)
 }
 
-fn all() -> DeliveredSelection {
-    DeliveredSelection::Filter(MessageFilter { channel: Some("http".to_owned()), ..MessageFilter::default() })
+fn all() -> MessageSelection {
+    MessageSelection::Filter(MessageFilter { channel: Some("http".to_owned()), ..MessageFilter::default() })
 }
 
 /// Delivers all that is due.
@@ -50,7 +50,7 @@ async fn record(outbox: &Outbox, id: i64) -> MessageRecord {
     outbox.database.message(MessageId(id)).await.unwrap().unwrap()
 }
 
-async fn replay(outbox: &Outbox, selection: &DeliveredSelection, manner: ReplayManner) -> Replayed {
+async fn replay(outbox: &Outbox, selection: &MessageSelection, manner: ReplayManner) -> Replayed {
     outbox.database.replay(selection, manner, &ada()).await.unwrap()
 }
 
@@ -60,7 +60,7 @@ async fn a_replay_is_a_row_of_its_own_with_the_content_of_the_first_which_stays_
         let first = message("a").ordering_key("customer").tenant("shop").priority(2).header("X-Kind", "order");
         let ids = delivered(&outbox, &[first]).await;
         let before = record(&outbox, ids[0].0).await;
-        let done = replay(&outbox, &DeliveredSelection::Ids(ids.clone()), SAME_KEY).await;
+        let done = replay(&outbox, &MessageSelection::Ids(ids.clone()), SAME_KEY).await;
         assert_eq!((done.meant, done.replayed, done.skipped.len()), (1, 1, 0), "{done:?}");
         assert_eq!(done.replays[0].replay_of, ids[0].0);
 
@@ -88,15 +88,15 @@ async fn a_replay_is_a_row_of_its_own_with_the_content_of_the_first_which_stays_
 async fn a_replay_of_a_replay_goes_under_the_first_key_and_one_with_a_new_key_under_its_own() {
     for outbox in outboxes::each().await {
         let ids = delivered(&outbox, &[message("a")]).await;
-        let first = replay(&outbox, &DeliveredSelection::Ids(ids), SAME_KEY).await.replays[0];
+        let first = replay(&outbox, &MessageSelection::Ids(ids), SAME_KEY).await.replays[0];
         deliver(&outbox, "second").await;
-        let second = replay(&outbox, &DeliveredSelection::Ids(vec![MessageId(first.id)]), SAME_KEY).await.replays[0];
+        let second = replay(&outbox, &MessageSelection::Ids(vec![MessageId(first.id)]), SAME_KEY).await.replays[0];
         assert_eq!(second.replay_of, first.id);
         let sent = deliver(&outbox, "third").await;
         assert_eq!((sent[0].id().0, sent[0].idempotency_key.as_str()), (second.id, "a"));
 
         let new_key = ReplayManner { new_key: true, ..SAME_KEY };
-        let third = replay(&outbox, &DeliveredSelection::Ids(vec![MessageId(second.id)]), new_key).await.replays[0];
+        let third = replay(&outbox, &MessageSelection::Ids(vec![MessageId(second.id)]), new_key).await.replays[0];
         let sent = deliver(&outbox, "fourth").await;
         let key = record(&outbox, third.id).await.idempotency_key;
         assert_eq!((sent[0].id().0, sent[0].idempotency_key.as_str()), (third.id, key.as_str()));
@@ -151,18 +151,18 @@ async fn only_what_was_delivered_is_replayed_and_a_filter_must_say_which() {
         Poller::begin(&*store, "killer").await.kill_all().await;
         outbox.enqueue(&[message("c")]).await;
         let newest = outbox.number("SELECT max(id) FROM outbox").await;
-        let named = DeliveredSelection::Ids(vec![MessageId(newest), MessageId(newest - 1), MessageId(4_711), ids[0]]);
+        let named = MessageSelection::Ids(vec![MessageId(newest), MessageId(newest - 1), MessageId(4_711), ids[0]]);
         let done = replay(&outbox, &named, SAME_KEY).await;
         assert_eq!((done.meant, done.replayed), (4, 1));
         let refused: Vec<_> = done.skipped.iter().map(|skipped| skipped.because).collect();
         assert_eq!(refused, [Refusal::NotDelivered, Refusal::NotDelivered, Refusal::NotThere]);
     }
-    let filter = |status| DeliveredSelection::Filter(MessageFilter { status, ..MessageFilter::default() });
-    assert!(filter(None).check().unwrap_err().contains("every message"));
-    assert!(filter(Some(Status::Success)).check().unwrap_err().contains("every message"));
-    assert!(filter(Some(Status::Dead)).check().unwrap_err().contains("only delivered"));
-    assert!(DeliveredSelection::Ids(Vec::new()).check().is_err());
-    assert!(all().check().is_ok());
+    let filter = |status| MessageSelection::Filter(MessageFilter { status, ..MessageFilter::default() });
+    assert!(filter(None).check(Status::Success).unwrap_err().contains("every message"));
+    assert!(filter(Some(Status::Success)).check(Status::Success).unwrap_err().contains("every message"));
+    assert!(filter(Some(Status::Dead)).check(Status::Success).unwrap_err().contains("only delivered"));
+    assert!(MessageSelection::Ids(Vec::new()).check(Status::Success).is_err());
+    assert!(all().check(Status::Success).is_ok());
 }
 
 #[tokio::test]
@@ -199,7 +199,7 @@ async fn an_undo_removes_what_is_unsent_and_says_what_was_sent() {
 async fn a_replay_that_died_is_edited_under_a_key_of_its_own_or_keeps_the_first_one() {
     for outbox in outboxes::each().await {
         let ids = delivered(&outbox, &[message("a"), message("b")]).await;
-        let done = replay(&outbox, &DeliveredSelection::Ids(ids), SAME_KEY).await;
+        let done = replay(&outbox, &MessageSelection::Ids(ids), SAME_KEY).await;
         let store = outbox.database.store();
         Poller::begin(&*store, "killer").await.kill_all().await;
         for (replay, keeps) in done.replays.iter().zip([true, false]) {
@@ -225,7 +225,7 @@ async fn an_operator_replays_with_the_right_to_and_not_without() {
         enqueue_as(&granted.owner).await;
         let ids = vec![deliver(&granted.owner, "first").await[0].id()];
         let operator = connect(&granted.operator, schema).await;
-        let denied = operator.replay(&DeliveredSelection::Ids(ids.clone()), SAME_KEY, &ada()).await.unwrap_err();
+        let denied = operator.replay(&MessageSelection::Ids(ids.clone()), SAME_KEY, &ada()).await.unwrap_err();
         assert!(denied.lacks_rights(), "{denied}");
         let role = &granted.operator_role;
         granted.owner.run_client(&match granted.owner.dialect() {
@@ -237,7 +237,7 @@ async fn an_operator_replays_with_the_right_to_and_not_without() {
                 .replace("OPERATOR", &format!("'{role}'@'%'")),
         });
         let operator = connect(&granted.operator, schema).await;
-        let done = operator.replay(&DeliveredSelection::Ids(ids), SAME_KEY, &ada()).await.unwrap();
+        let done = operator.replay(&MessageSelection::Ids(ids), SAME_KEY, &ada()).await.unwrap();
         assert_eq!(operator.undo(done.audit_id.unwrap(), &ada()).await.unwrap().unwrap().returned, 1);
         refused(&granted.operator, granted.owner.dialect(), "UPDATE outbox SET replay_of = 1").await;
     }

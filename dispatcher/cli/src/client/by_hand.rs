@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::desk::{
-    Author, Cancelled, Change, Cleared, DeliveredSelection, Edited, EditedAll, InvalidTargetSelection, Pace, Paused,
-    Purged, Redriven, ReplayManner, Replayed, Resumed, Revised, Selection, Skipped, Undone, Watch,
+    Author, Cancelled, CancelledAll, Change, Cleared, Edited, EditedAll, InvalidTargetSelection, MessageSelection,
+    Pace, Paused, Purged, Redriven, ReplayManner, Replayed, Resumed, Revised, Selection, Skipped, Undone, Watch,
 };
 use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{ByHand, DeskError, MessageId};
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::{Replica, ReplicaError, if_there};
 use outbox_dispatcher::admin::api::{
-    Authored, ClearBody, EditAllBody, EditBody, PauseBody, PruneBody, PurgeBody, RedriveBody, ReplayBody,
+    Authored, CancelBody, ClearBody, EditAllBody, EditBody, PauseBody, PruneBody, PurgeBody, RedriveBody, ReplayBody,
 };
 
 #[async_trait]
@@ -23,6 +23,16 @@ impl ByHand for Replica {
     async fn cancel(&self, id: MessageId, author: &Author) -> Result<Cancelled, DeskError> {
         let answer = self.change(&format!("messages/{id}/cancel"), &Authored::from(author)).await;
         unless_refused(answer, Cancelled::Refused)
+    }
+
+    async fn cancel_all_watched(
+        &self,
+        selection: &MessageSelection,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<CancelledAll, DeskError> {
+        let body = CancelBody { selection: selection.clone(), author: author.into() };
+        Ok(self.follow("messages/cancel", &body, watch).await?)
     }
 
     async fn edit(
@@ -58,7 +68,7 @@ impl ByHand for Replica {
 
     async fn replay_watched(
         &self,
-        selection: &DeliveredSelection,
+        selection: &MessageSelection,
         manner: ReplayManner,
         author: &Author,
         watch: Watch<'_>,

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use outbox_schema::desk::{
-    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DeliveredGroup, DeliveredSelection, DestinationEntry,
-    FiguresFilter, FiguresSeries, HaltedKeyPage, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFilter,
-    MessagePage, MessageRecord, Selection, TermEntry, Vitals,
+    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DestinationEntry, FiguresFilter, FiguresSeries, HaltedKeyPage,
+    InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFilter, MessageGroup, MessagePage, MessageRecord,
+    MessageSelection, Selection, TermEntry, Vitals,
 };
 use outbox_schema::retention::{Pruned, Retention};
-use outbox_schema::{Desk, DeskError, MessageId};
+use outbox_schema::{Desk, DeskError, MessageId, Status};
 use serde::Serialize;
 
 use super::{Replica, if_there};
@@ -79,8 +79,13 @@ impl Desk for Replica {
         Ok(self.ask_of("dead-letters/groups", selection).await?)
     }
 
-    async fn delivered_groups(&self, selection: &DeliveredSelection) -> Result<Vec<DeliveredGroup>, DeskError> {
-        Ok(self.ask_of("messages/replay/count", selection).await?)
+    async fn message_groups(
+        &self,
+        status: Status,
+        selection: &MessageSelection,
+    ) -> Result<Vec<MessageGroup>, DeskError> {
+        let change = if status == Status::Success { "replay" } else { "cancel" };
+        Ok(self.ask_of(&format!("messages/{change}/count"), selection).await?)
     }
 
     async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError> {

@@ -1,22 +1,23 @@
-//! `outbox messages`: lists messages, shows and explains one message, and cancels it.
+//! `outbox messages`: lists messages, shows and explains one message, cancels and replays.
 
+mod cancel;
 mod explain;
 mod filter;
 mod list;
 mod replay;
+mod selection;
 mod show;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
-use clap::{Args, Subcommand};
-use outbox_schema::desk::{Cancelled, MessageFilter, MessageRecord};
-use outbox_schema::{ByHand, Desk, MessageId};
+use anyhow::bail;
+use clap::Subcommand;
+use outbox_schema::desk::{MessageFilter, MessageRecord};
+use outbox_schema::{Desk, MessageId};
 
 use super::dead_letters::{UndoArgs, undo};
-use super::session::{AuthorArgs, OutboxAccess, Purpose};
+use super::session::{OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::print_as;
 
 pub(super) use show::show;
 
@@ -44,23 +45,8 @@ pub(super) enum MessagesCommand {
     Replay(replay::ReplayArgs),
     /// Take back the rows of a replay that have not been sent since. Audited.
     Undo(UndoArgs),
-    /// Make a message that waits a dead letter, `cancelled`. Audited.
-    Cancel(CancelArgs),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct CancelArgs {
-    /// The id of the row, or its idempotency key.
-    #[arg(required_unless_present = "key")]
-    message: Option<String>,
-    /// Its idempotency key alone, also where that is a number.
-    #[arg(long, conflicts_with = "message")]
-    key: Option<String>,
-    #[command(flatten)]
-    author: AuthorArgs,
-    /// As JSON.
-    #[arg(long)]
-    json: bool,
+    /// Make messages that wait dead letters, `cancelled`. Audited.
+    Cancel(cancel::CancelArgs),
 }
 
 pub(super) async fn messages(config: Config, url: Option<&str>, command: MessagesCommand) -> anyhow::Result<ExitCode> {
@@ -69,7 +55,6 @@ pub(super) async fn messages(config: Config, url: Option<&str>, command: Message
         MessagesCommand::Replay(_) | MessagesCommand::Undo(_) | MessagesCommand::Cancel(_) => Purpose::Change,
     };
     let outbox = OutboxAccess::by(&config, url, purpose).await?;
-    let desk = outbox.desk();
     match command {
         MessagesCommand::List(args) => list::list(&outbox, args).await?,
         MessagesCommand::Show { message, json } => show(&outbox, &message, json).await?,
@@ -78,25 +63,9 @@ pub(super) async fn messages(config: Config, url: Option<&str>, command: Message
         }
         MessagesCommand::Replay(args) => return replay::replay(&outbox, args).await,
         MessagesCommand::Undo(args) => return undo(&outbox, args).await,
-        MessagesCommand::Cancel(args) => cancel(desk.as_ref(), outbox.by_hand().as_ref(), args).await?,
+        MessagesCommand::Cancel(args) => return cancel::cancel(&outbox, args).await,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-async fn cancel(desk: &dyn Desk, by_hand: &dyn ByHand, args: CancelArgs) -> anyhow::Result<()> {
-    let id = match (args.message, args.key) {
-        (Some(message), _) => id_of(desk, &message).await?,
-        (None, key) => {
-            let key = key.unwrap_or_default();
-            let found = desk.message_by_key(&key).await?;
-            MessageId(found.with_context(|| format!("no message has the idempotency key `{key}`"))?.id)
-        }
-    };
-    let cancelled = by_hand.cancel(id, &args.author.into_author()).await?;
-    match &cancelled {
-        Cancelled::Done { id } => print_as(args.json, &cancelled, |_| format!("message {id} is cancelled")),
-        Cancelled::Refused(refused) => bail!("message {} was not cancelled: {}", refused.id, refused.because),
-    }
 }
 
 /// The message with this id or this idempotency key.

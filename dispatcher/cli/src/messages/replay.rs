@@ -4,17 +4,15 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
-use outbox_dispatcher::text::{Cell, Page, print_as, warning};
-use outbox_schema::desk::{
-    DELIVERED_GROUPS, DeliveredGroup, DeliveredSelection, MessageFilter, Pace, ReplayManner, Replayed,
-};
+use outbox_dispatcher::text::{Page, print_as};
+use outbox_schema::Status;
+use outbox_schema::desk::{MessageGroup, Pace, ReplayManner, Replayed};
 
 use super::filter::FilterArgs;
-use super::ids_of;
-use crate::nearest::{self, NOTHING_MATCHED};
-use crate::pace::{Count, PaceArgs, changed_of, ended, go_on, left};
+use super::selection::{counted, over, selection, table_of};
+use crate::pace::{PaceArgs, changed_of, ended, go_on, left};
 use crate::progress::LongChange;
-use crate::session::{AuthorArgs, Misuse, OutboxAccess};
+use crate::session::{AuthorArgs, OutboxAccess};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
@@ -49,9 +47,9 @@ struct MannerArgs {
 
 pub(super) async fn replay(outbox: &OutboxAccess, args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let pace = Pace::from(args.pace);
-    let selection = selection(outbox, &args.messages, args.filter).await?;
+    let selection = selection(outbox, &args.messages, args.filter.into_filter(outbox)?, Status::Success).await?;
     if args.dry_run {
-        let found = outbox.desk().delivered_groups(&selection).await?;
+        let found = outbox.desk().message_groups(Status::Success, &selection).await?;
         print_as(args.json, &found[..], |found| would(found, pace))?;
         return over(outbox, &selection, found.len() as u64, ExitCode::SUCCESS).await;
     }
@@ -69,60 +67,9 @@ pub(super) async fn replay(outbox: &OutboxAccess, args: ReplayArgs) -> anyhow::R
     over(outbox, &selection, done.meant, otherwise).await
 }
 
-/// What the operator selects: messages by name, or a filter.
-async fn selection(
-    outbox: &OutboxAccess,
-    messages: &[String],
-    filter: FilterArgs,
-) -> anyhow::Result<DeliveredSelection> {
-    let filter = filter.into_filter(outbox)?;
-    let filtered = filter != MessageFilter::default();
-    let selection = match (messages.is_empty(), filtered) {
-        (false, false) => DeliveredSelection::Ids(ids_of(outbox.desk().as_ref(), messages).await?),
-        (true, true) => DeliveredSelection::Filter(filter),
-        (true, false) => return Err(Misuse::new("name messages, or a filter such as --channel and --since").into()),
-        (false, true) => return Err(Misuse::new("name either messages or a filter").into()),
-    };
-    selection.check().map_err(Misuse::new)?;
-    Ok(selection)
-}
-
-/// The exit status. Where a filter found nothing, says which of its names are unknown.
-async fn over(
-    outbox: &OutboxAccess,
-    selection: &DeliveredSelection,
-    meant: u64,
-    otherwise: ExitCode,
-) -> anyhow::Result<ExitCode> {
-    match selection {
-        DeliveredSelection::Filter(filter) if meant == 0 => {
-            nearest::of_messages(outbox, filter).await?.iter().for_each(|unknown| warning(unknown));
-            Ok(ExitCode::from(NOTHING_MATCHED))
-        }
-        DeliveredSelection::Filter(_) | DeliveredSelection::Ids(_) => Ok(otherwise),
-    }
-}
-
-fn would(groups: &[DeliveredGroup], pace: Pace) -> Page {
-    let mut text = Page::default();
-    if !groups.is_empty() {
-        let heading = ["COUNT", "CHANNEL", "DESTINATION", "FIRST CREATED", "LAST CREATED", "EXAMPLE"];
-        let rows = groups.iter().map(|group| {
-            [
-                Cell::whole(group.count),
-                group.channel.clone().into(),
-                group.destination.clone().into(),
-                Cell::time(&group.first_created),
-                Cell::time(&group.last_created),
-                Cell::whole(group.example),
-            ]
-        });
-        text.table(heading, rows);
-        text.blank();
-    }
-    let counted = groups.iter().map(|group| group.count).sum();
-    let count = Count { counted, more: groups.len() >= DELIVERED_GROUPS };
-    text.line(format!("{}; nothing was changed", count.would_be("replayed", pace)));
+fn would(groups: &[MessageGroup], pace: Pace) -> Page {
+    let mut text = table_of(groups);
+    text.line(format!("{}; nothing was changed", counted(groups).would_be("replayed", pace)));
     text
 }
 

@@ -2,6 +2,7 @@
 //! describes it at `/api/v1/openapi.json`. Problems have the form of RFC 9457.
 
 mod audit;
+mod cancel;
 mod dead_letters;
 pub(crate) mod destinations;
 mod figures;
@@ -12,7 +13,7 @@ mod ordering_keys;
 mod overview;
 pub(crate) mod problem;
 mod prune;
-pub(crate) mod replay;
+mod replay;
 pub(crate) mod requests;
 mod sight;
 mod wake;
@@ -37,10 +38,11 @@ pub(crate) use followed::Turn;
 pub use followed::{LINES, Line};
 pub use invalid_targets::InvalidTargetFilter;
 pub use ordering_keys::OrderingKeyFilter;
+pub(crate) use problem::checked;
 pub use problem::{Kind, Problem};
 pub use requests::{
-    Authored, ByKey, ClearBody, CountBody, EditAllBody, EditBody, Page, PauseBody, PruneBody, PurgeBody, RedriveBody,
-    ReplayBody, kept_for, pause_length,
+    Authored, ByKey, CancelBody, ClearBody, CountBody, EditAllBody, EditBody, Page, PauseBody, PruneBody, PurgeBody,
+    RedriveBody, ReplayBody, kept_for, pause_length,
 };
 pub(crate) use sight::Sight;
 
@@ -79,7 +81,7 @@ type Answer<T> = Result<Json<T>, Problem>;
     paths(
         overview::status, overview::replicas, overview::terms, figures::figures, audit::list, wake::wake,
         messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::edit, messages::redrive,
-        replay::count, replay::replay,
+        replay::count, replay::replay, cancel::count, cancel::cancel,
         dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive, dead_letters::edit,
         dead_letters::purge, dead_letters::undo, prune::count, prune::prune,
         destinations::list, destinations::pause, destinations::resume,
@@ -117,6 +119,7 @@ pub(crate) fn questions() -> Router<Office> {
         .route("/dead-letters", get(dead_letters::list))
         .route("/dead-letters/groups", get(dead_letters::groups).post(dead_letters::groups_of))
         .route("/messages/replay/count", post(replay::count))
+        .route("/messages/cancel/count", post(cancel::count))
         .route("/prune/count", post(prune::count))
         .route("/destinations", get(destinations::list))
         .route("/ordering-keys", get(ordering_keys::list))
@@ -132,6 +135,7 @@ pub(crate) fn changes() -> Router<Office> {
         .route("/messages/{id}/edit", post(messages::edit))
         .route("/messages/{id}/redrive", post(messages::redrive))
         .route("/messages/replay", post(replay::replay))
+        .route("/messages/cancel", post(cancel::cancel))
         .route("/dead-letters/redrive", post(dead_letters::redrive))
         .route("/dead-letters/edit", post(dead_letters::edit))
         .route("/dead-letters/purge", post(dead_letters::purge))

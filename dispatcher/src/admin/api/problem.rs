@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use outbox_schema::desk::{Refusal, Skipped};
-use outbox_schema::{DeskError, InvalidMessage, MessageId};
+use outbox_schema::desk::{MessageSelection, Refusal, Skipped};
+use outbox_schema::{DeskError, InvalidMessage, MessageId, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::{self, Content, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, ToSchema};
@@ -187,4 +187,9 @@ impl From<PathRejection> for Problem {
     fn from(rejection: PathRejection) -> Self {
         Self::new(Kind::BadRequest, rejection.body_text())
     }
+}
+
+/// Whether a change of messages in `status` can be made by the selection.
+pub(crate) fn checked(selection: &MessageSelection, status: Status) -> Result<(), Problem> {
+    selection.check(status).map_err(|wrong| Problem::new(Kind::BadRequest, format!("selection: {wrong}")))
 }

@@ -3,27 +3,27 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use outbox_schema::desk::{DeliveredGroup, DeliveredSelection, Replayed};
-use outbox_schema::{ByHand, Desk};
+use outbox_schema::desk::{MessageGroup, MessageSelection, Replayed};
+use outbox_schema::{ByHand, Desk, Status};
 
 use super::followed::{Wish, answer};
-use super::problem::Kind;
+use super::problem::checked;
 use super::requests::{Body, ByClient, ReplayBody};
 use super::{Answer, Office, Problem};
 
 /// Counts the delivered messages of a selection by channel and destination.
 ///
 /// The answer shows what a replay of this selection would send. It changes nothing itself.
-#[utoipa::path(post, path = "/api/v1/messages/replay/count", operation_id = "count_delivered_messages", tag = "messages", request_body = DeliveredSelection, responses(
-    (status = 200, description = "The groups", body = [DeliveredGroup]),
+#[utoipa::path(post, path = "/api/v1/messages/replay/count", operation_id = "count_delivered_messages", tag = "messages", request_body = MessageSelection, responses(
+    (status = 200, description = "The groups", body = [MessageGroup]),
     Problem,
 ))]
 pub(super) async fn count(
     State(office): State<Office>,
-    Body(selection): Body<DeliveredSelection>,
-) -> Answer<Vec<DeliveredGroup>> {
-    checked(&selection)?;
-    Ok(Json(office.database.delivered_groups(&selection).await?))
+    Body(selection): Body<MessageSelection>,
+) -> Answer<Vec<MessageGroup>> {
+    checked(&selection, Status::Success)?;
+    Ok(Json(office.database.message_groups(Status::Success, &selection).await?))
 }
 
 /// Sends delivered messages again, each by a row of its own that names the message it repeats (`replay_of`).
@@ -39,7 +39,7 @@ pub(super) async fn replay(
     wish: Wish,
     Body(body): Body<ReplayBody>,
 ) -> Result<Response, Problem> {
-    checked(&body.selection)?;
+    checked(&body.selection, Status::Success)?;
     answer(wish, |follower| {
         Box::pin(async move {
             let (manner, author) = (body.manner(), body.author.into_author());
@@ -47,8 +47,4 @@ pub(super) async fn replay(
         })
     })
     .await
-}
-
-pub(crate) fn checked(selection: &DeliveredSelection) -> Result<(), Problem> {
-    selection.check().map_err(|wrong| Problem::new(Kind::BadRequest, format!("selection: {wrong}")))
 }

@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use outbox_schema::Retention;
-use outbox_schema::desk::{Author, Change, DeliveredSelection, InvalidTargetSelection, Pace, ReplayManner, Selection};
+use outbox_schema::desk::{Author, Change, InvalidTargetSelection, MessageSelection, Pace, ReplayManner, Selection};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -139,7 +139,7 @@ pub struct RedriveBody {
 #[serde(deny_unknown_fields)]
 pub struct ReplayBody {
     /// The delivered messages to replay.
-    pub selection: DeliveredSelection,
+    pub selection: MessageSelection,
     /// Whether the receiver gets new idempotency keys. Otherwise it gets those of the messages repeated, and may recognise
     /// them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -169,6 +169,17 @@ pub struct EditAllBody {
     /// What changes in each. Payloads stay.
     pub change: Change,
     /// The author of the edit.
+    #[serde(default)]
+    pub author: Authored,
+}
+
+/// The messages to cancel.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CancelBody {
+    /// The messages that wait, and are not to be sent.
+    pub selection: MessageSelection,
+    /// The author of the cancellation.
     #[serde(default)]
     pub author: Authored,
 }

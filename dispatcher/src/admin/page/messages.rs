@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{DeliveredSelection, MessageFilter, MessageSummary};
+use outbox_schema::desk::{MessageFilter, MessageSelection, MessageSummary};
 use outbox_schema::{Desk, MessageId, Status};
 
 use super::Reception;
@@ -31,7 +31,7 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Messages", above, &problem)),
     };
-    let above = html! { (above) @if visit.operates() && replays(&filter) { (actions(&asked.filter())) } };
+    let above = html! { (above) @if visit.operates() { (actions(&filter, &asked.filter())) } };
     let page = reception.office.database.messages(&filter, after.map(MessageId), PAGE).await?;
     let heading = ["Id", "Status", "Channel", "Target", "Ordering key", "Attempts", "Created", "Last error"];
     let body = html! {
@@ -48,16 +48,20 @@ pub(super) async fn list(
     Ok(visit.page(&Content::live("Messages", above, body)))
 }
 
-/// Whether the list is of what can be replayed: delivered messages, and not all of them.
-fn replays(filter: &MessageFilter) -> bool {
-    filter.status == Some(Status::Success) && DeliveredSelection::Filter(filter.clone()).check().is_ok()
-}
-
-fn actions(asked: &Fields) -> Markup {
+/// What can be done with all that the filter means: where it names a status, and means not all of that status.
+fn actions(filter: &MessageFilter, asked: &Fields) -> Markup {
+    let (change, label, hint) = match filter.status {
+        Some(Status::Success) => ("replay", "Replay…", "all delivered messages that the filter means"),
+        Some(Status::Pending) => ("cancel", "Cancel…", "all messages that wait and that the filter means"),
+        Some(Status::Dead) | None => return html! {},
+    };
+    let chosen = MessageSelection::Filter(filter.clone());
     html! {
-        div.actions {
-            a.button href=(asked.at(&format!("{PATH}/replay"))) { "Replay…" }
-            span.hint { "all delivered messages that the filter means" }
+        @if filter.status.is_some_and(|status| chosen.check(status).is_ok()) {
+            div.actions {
+                a.button href=(asked.at(&format!("{PATH}/{change}"))) { (label) }
+                span.hint { (hint) }
+            }
         }
     }
 }

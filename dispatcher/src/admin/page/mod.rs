@@ -3,6 +3,7 @@
 
 mod assets;
 mod audit;
+mod cancel;
 mod charts;
 mod dead_letters;
 mod destinations;
@@ -22,6 +23,7 @@ mod pace;
 mod parts;
 mod redrive;
 mod replay;
+mod selected;
 mod session;
 mod settings;
 mod sign_in;
@@ -127,6 +129,7 @@ fn shown() -> Router<Reception> {
         .route("/messages", get(messages::list))
         .route("/messages/find", get(messages::find))
         .route("/messages/replay", get(replay::form))
+        .route("/messages/cancel", get(cancel::form))
         .route("/messages/{id}", get(message::show))
         .route("/messages/{id}/edit", get(edit::form))
         .route("/dead-letters", get(dead_letters::list))
@@ -152,6 +155,7 @@ fn changed() -> Router<Reception> {
         .route("/messages/{id}/redrive", post(message::redrive))
         .route("/messages/{id}/edit", post(edit::edit))
         .route("/messages/replay", post(replay::replay))
+        .route("/messages/cancel", post(cancel::cancel))
         .route("/dead-letters/redrive", post(redrive::redrive))
         .route("/dead-letters/purge", post(redrive::purge))
         .route("/dead-letters/edit", post(edit_many::edit))

@@ -3,10 +3,8 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{
-    DELIVERED_GROUPS, DeliveredGroup, DeliveredSelection, MessageFilter, ReplayManner, Replayed,
-};
-use outbox_schema::{ByHand, Desk, MessageId};
+use outbox_schema::desk::{ReplayManner, Replayed};
+use outbox_schema::{ByHand, Desk, Status};
 
 use super::Reception;
 use super::door::Visit;
@@ -14,29 +12,13 @@ use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::messages::PATH;
 use super::pace::{PACE, pace, pace_fields};
-use super::parts::{left, message, number, table, text, time};
+use super::parts::{left, message, number};
 use super::redrive::undo_fields;
-use crate::admin::api::replay::checked;
-use crate::admin::api::{Kind, Problem};
-
-/// The field that names one message in place of a filter.
-const ID: &str = "id";
+use super::selected::{back, counted, selection, table_of};
+use crate::admin::api::Problem;
 
 /// The fields that ask for new idempotency keys, and for messages that were replayed before.
 const MANNER: [&str; 2] = ["new_key", "again"];
-
-/// The messages that the fields mean.
-fn selection(meant: &Fields) -> Result<DeliveredSelection, Problem> {
-    let selection = match meant.get(ID) {
-        Some(id) => {
-            let id = id.parse().map_err(|_| Problem::new(Kind::BadRequest, format!("id = {id:?}: no row has it")))?;
-            DeliveredSelection::Ids(vec![MessageId(id)])
-        }
-        None => DeliveredSelection::Filter(meant.read::<MessageFilter>()?),
-    };
-    checked(&selection)?;
-    Ok(selection)
-}
 
 pub(super) async fn form(
     State(reception): State<Reception>,
@@ -45,7 +27,8 @@ pub(super) async fn form(
 ) -> Result<Response, Problem> {
     visit.require_operate()?;
     let meant = asked.filter();
-    let groups = reception.office.database.delivered_groups(&selection(&meant)?).await?;
+    let groups =
+        reception.office.database.message_groups(Status::Success, &selection(&meant, Status::Success)?).await?;
     let body = html! {
         p.lead {
             strong { (counted(&groups)) } " delivered messages would be sent again, each by a row of its own. Nothing is changed yet."
@@ -53,29 +36,12 @@ pub(super) async fn form(
         @if groups.is_empty() {
             p { "Only what was delivered can be replayed." }
         } @else {
-            (table("Delivered messages", ["Messages", "Channel", "Destination", "First created", "Last created", "Example"], groups.iter().map(row)))
+            (table_of(&groups, "Delivered messages"))
             (fields(&visit, &meant, &Fields::default().with("canary", "1"), "Replay them"))
         }
         (back(&meant))
     };
     Ok(visit.page(&Content::still("Replay messages", body)))
-}
-
-/// The number of messages in groups. There may be groups that were not counted.
-fn counted(groups: &[DeliveredGroup]) -> String {
-    let at_least = if groups.len() >= DELIVERED_GROUPS { "at least " } else { "" };
-    format!("{at_least}{}", number(groups.iter().map(|group| group.count).sum::<u64>()))
-}
-
-fn row(group: &DeliveredGroup) -> Markup {
-    html! {
-        th.number scope="row" { (number(group.count)) }
-        td { (text(&group.channel)) }
-        td.long { (text(&group.destination)) }
-        td { (time(&group.first_created)) }
-        td { (time(&group.last_created)) }
-        td.number { (message(group.example)) }
-    }
 }
 
 fn fields(visit: &Visit, meant: &Fields, sent: &Fields, label: &str) -> Markup {
@@ -107,7 +73,7 @@ pub(super) async fn replay(
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let meant = sent.among(&AUTHOR, false).among(&PACE, false).among(&MANNER, false);
-    let selection = selection(&meant)?;
+    let selection = selection(&meant, Status::Success)?;
     let manner = ReplayManner { new_key: sent.has(MANNER[0]), again: sent.has(MANNER[1]), pace: pace(&sent)? };
     let author = sent.author().into_author();
     let done = reception.office.database.replay(&selection, manner, &author).await?;
@@ -131,12 +97,4 @@ fn replayed(visit: &Visit, done: &Replayed, meant: &Fields, sent: &Fields) -> Ma
         @if let (Some(id), 1..) = (done.audit_id, done.replayed) { (undo_fields(visit, id)) }
         (back(meant))
     }
-}
-
-fn back(meant: &Fields) -> Markup {
-    let address = match meant.get(ID) {
-        Some(id) => format!("{PATH}/{id}"),
-        None => meant.at(PATH),
-    };
-    html! { p { a href=(address) { "Back" } } }
 }

@@ -1,4 +1,3 @@
-UPDATE outbox
-SET status = 'DEAD', dead_reason = 'cancelled', revision = revision + 1, finished_at = UTC_TIMESTAMP(6),
-    error_hash = NULL, deferred_from = NULL
-WHERE id = ?
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) AS asked STRAIGHT_JOIN outbox o ON o.id = asked.id
+SET o.status = 'DEAD', o.dead_reason = 'cancelled', o.revision = o.revision + 1, o.finished_at = UTC_TIMESTAMP(6),
+    o.error_hash = NULL, o.deferred_from = NULL

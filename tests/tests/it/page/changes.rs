@@ -209,3 +209,29 @@ async fn delivered_messages_are_replayed_after_a_look_at_how_many_and_taken_back
         );
     }
 }
+
+#[tokio::test]
+async fn messages_that_wait_are_cancelled_after_a_look_at_how_many() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        for _ in 0..2 {
+            stage.message(&outbox, "/", &["--delay", "1h"]).await;
+        }
+        let ada = stage.person(OPERATES).await;
+        let filter = "channel=http&status=PENDING";
+        let found = ada.page(&format!("/messages?{filter}")).await;
+        assert!(found.contains(&format!("/messages/cancel?{}", filter.replace('&', "&amp;"))), "{}", words(&found));
+        let form = format!("/messages/cancel?{filter}");
+        let would = ada.page(&form).await;
+        assert!(words(&would).contains("2 messages that wait would become dead letters"), "{}", words(&would));
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit").await, 0, "nothing is changed by looking");
+
+        let fields = [("channel", "http"), ("status", "PENDING"), ("why", "the campaign is off"), ("by", "ada")];
+        let done = ada.send(&form, "/messages/cancel", &fields).await;
+        assert!(words(&done.text).contains("2 of 2 cancelled."), "{}", words(&done.text));
+        let cancelled = "SELECT count(*) FROM outbox WHERE dead_reason = 'cancelled'";
+        assert_eq!(outbox.number(cancelled).await, 2);
+        let everything = ada.send(&form, "/messages/cancel", &[("why", "all of it")]).await;
+        assert_eq!(everything.status, 400, "{}", words(&everything.text));
+    }
+}

@@ -1,0 +1,50 @@
+//! Messages that wait and are not to be sent.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use outbox_schema::desk::{CancelledAll, MessageGroup, MessageSelection};
+use outbox_schema::{ByHand, Desk, Status};
+
+use super::followed::{Wish, answer};
+use super::problem::checked;
+use super::requests::{Body, ByClient, CancelBody};
+use super::{Answer, Office, Problem};
+
+/// Counts the messages of a selection that wait, by channel and destination.
+///
+/// The answer shows what a cancellation of this selection would take back. It changes nothing itself.
+#[utoipa::path(post, path = "/api/v1/messages/cancel/count", operation_id = "count_waiting_messages", tag = "messages", request_body = MessageSelection, responses(
+    (status = 200, description = "The groups", body = [MessageGroup]),
+    Problem,
+))]
+pub(super) async fn count(
+    State(office): State<Office>,
+    Body(selection): Body<MessageSelection>,
+) -> Answer<Vec<MessageGroup>> {
+    checked(&selection, Status::Pending)?;
+    Ok(Json(office.database.message_groups(Status::Pending, &selection).await?))
+}
+
+/// Cancels messages that wait: they become dead letters with the reason `cancelled`. What may be in flight is left as it is.
+///
+/// With `Accept: application/x-ndjson` the answer is lines while the cancellation goes on: `{"progress": …}`, and at last
+/// `{"done": …}` or `{"problem": …}`.
+#[utoipa::path(post, path = "/api/v1/messages/cancel", operation_id = "cancel_messages", tag = "messages", params(ByClient), request_body = CancelBody, responses(
+    (status = 200, description = "What the cancellation did", body = CancelledAll),
+    Problem,
+))]
+pub(super) async fn cancel(
+    State(office): State<Office>,
+    wish: Wish,
+    Body(body): Body<CancelBody>,
+) -> Result<Response, Problem> {
+    checked(&body.selection, Status::Pending)?;
+    answer(wish, |follower| {
+        Box::pin(async move {
+            let author = body.author.into_author();
+            Ok(office.database.cancel_all_watched(&body.selection, &author, &follower).await?)
+        })
+    })
+    .await
+}
