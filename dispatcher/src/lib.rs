@@ -4,6 +4,7 @@
 
 pub mod admin;
 mod backoff;
+pub mod check;
 pub mod config;
 pub mod configured;
 pub mod destinations;

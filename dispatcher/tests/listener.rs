@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outbox_adapters::TableLease;
 use outbox_adapters::http::CLIENT_HEADER;
-use outbox_dispatcher::admin::api::Office;
+use outbox_dispatcher::admin::api::{Checks, Office};
 use outbox_dispatcher::admin::listener::{ListenError, Listener, ListenerSources, Tokens};
 use outbox_dispatcher::config::{Config, Sources};
 use outbox_dispatcher::configured::Configured;
@@ -116,6 +116,7 @@ async fn office() -> Office {
         configured: InForce::new(Configured { channels: BTreeMap::new(), lease }),
         retention: InForce::new(outbox_schema::Retention::default()),
         doorbell: Doorbell::new(Arc::new(HintListener::new(Arc::default())), None),
+        checks: Checks::default(),
     }
 }
 

@@ -61,9 +61,8 @@ const GLOBAL: &str = "Global options";
 const LAST: usize = 1_000;
 
 /// The commands that can ask a replica instead of the database. The others neither show `--url` nor take it.
-const ASK_REPLICAS: [&str; 11] = [
+const ASK_REPLICAS: [&str; 12] = [
     "status",
-    "top",
     "replicas",
     "audit",
     "messages",
@@ -72,6 +71,8 @@ const ASK_REPLICAS: [&str; 11] = [
     "destinations",
     "invalid-targets",
     "prune",
+    "top",
+    "check",
     "health",
 ];
 
@@ -215,7 +216,7 @@ fn execute(cli: Cli, name: &str) -> anyhow::Result<ExitCode> {
             Command::Prune(args) => prune::prune(settings(&global)?, url, args).await,
             Command::Channels(command) => channels::channels(&settings(&global)?, command).await,
             Command::Config(command) => config::config(|| settings(&global), &command),
-            Command::Check(args) => check::check(settings(&global)?, &args).await,
+            Command::Check(args) => check::check(settings(&global)?, url, &args).await,
             Command::Health(args) => health::health(&settings(&global)?, url, &args).await,
             Command::Bench(args) => bench::bench(settings(&global)?, args).await,
             Command::Completions(args) => completions::completions(&args),

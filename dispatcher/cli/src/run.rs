@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use outbox_adapters::Hints;
 use outbox_schema::desk::{Replica, RunsBy};
-use outbox_schema::{Database, Shard};
+use outbox_schema::{Database, Shard, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{self, Builder};
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,7 +20,7 @@ use super::emptied::Emptied;
 use super::reload::{ReadSettings, Reload};
 use super::session;
 use super::start::{self, Connections, Opened};
-use outbox_dispatcher::admin::api::Office;
+use outbox_dispatcher::admin::api::{Checks, Office};
 use outbox_dispatcher::admin::listener::{CHANGES_AT_ONCE, Listener, ListenerSources, QUESTIONS_AT_ONCE};
 use outbox_dispatcher::config::{Config, Dialect, Wakeup};
 use outbox_dispatcher::configured::Configured;
@@ -131,11 +132,6 @@ async fn dispatch(
     let runs_by = InForce::new(Configured::runs_by(&config, &config));
     let this = started(&instance, listening_on, &config, &runs_by.current());
     let retention = InForce::new(wiring::retention(&config));
-    let source = match config.dispatch.wakeup {
-        Wakeup::Notify => Some(HintSource::Database(store.clone())),
-        Wakeup::Redis => hints.clone().map(HintSource::Applications),
-        Wakeup::Off => None,
-    };
     let mut dispatcher = Dispatcher::assemble(Parts {
         instance: instance.clone(),
         store: store.clone(),
@@ -145,7 +141,7 @@ async fn dispatch(
         clock: Arc::new(BootClock),
         metrics: metrics.clone(),
         retention: Some((database.pruning(), retention.clone())),
-        hints: source,
+        hints: hint_source(config.dispatch.wakeup, store.clone(), hints.clone()),
         wire: wire.clone(),
         settings: numbers(&config, args),
     });
@@ -162,6 +158,7 @@ async fn dispatch(
         configured,
         retention,
         doorbell: Doorbell::new(handle.listener(), hints),
+        checks: Checks::default(),
     };
 
     for (pool, its) in [("loop", database.clone()), ("listener", asked.clone())] {
@@ -213,6 +210,15 @@ fn figures(office: &Office, replica: &Health, metrics: &Arc<Metrics>, handle: &H
         metrics: metrics.clone(),
         vitals: replica.vitals.clone(),
         config: office.config.clone(),
+    }
+}
+
+/// Where hints come from.
+fn hint_source(wakeup: Wakeup, store: Arc<dyn Store>, hints: Option<Arc<dyn Hints>>) -> Option<HintSource> {
+    match wakeup {
+        Wakeup::Notify => Some(HintSource::Database(store)),
+        Wakeup::Redis => hints.map(HintSource::Applications),
+        Wakeup::Off => None,
     }
 }
 

@@ -15,7 +15,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use desk::Filtered;
-use outbox_dispatcher::admin::api::{Kind, PREFIX, Page, Problem};
+use outbox_dispatcher::admin::api::{CheckQuery, Kind, PREFIX, Page, Problem};
+use outbox_dispatcher::check::CheckReport;
 use outbox_dispatcher::explain::Explanation;
 use outbox_dispatcher::health::replicas::ReplicaStatus;
 use outbox_dispatcher::health::status::Status;
@@ -149,6 +150,11 @@ impl Replica {
     /// The status of the outbox.
     pub(crate) async fn status(&self) -> Result<Status, DeskError> {
         Ok(self.ask("status", &()).await?)
+    }
+
+    /// Whether the replica can use all that its settings name.
+    pub(crate) async fn check(&self, strict: bool) -> Result<CheckReport, DeskError> {
+        Ok(self.ask("check", &CheckQuery { strict }).await?)
     }
 
     /// The replicas of the outbox.

@@ -3,6 +3,7 @@
 
 mod audit;
 mod cancel;
+pub(crate) mod check;
 mod dead_letters;
 pub(crate) mod destinations;
 mod figures;
@@ -33,6 +34,7 @@ use crate::configured::Configured;
 use crate::doorbell::Doorbell;
 use crate::in_force::InForce;
 
+pub use check::{CheckQuery, Checks};
 pub use destinations::DestinationQuery;
 pub(crate) use followed::Turn;
 pub use followed::{LINES, Line};
@@ -66,6 +68,8 @@ pub struct Office {
     pub retention: InForce<Retention>,
     /// The doorbell that wakes the poller.
     pub doorbell: Doorbell,
+    /// The newest checks of this replica.
+    pub checks: Checks,
 }
 
 type Answer<T> = Result<Json<T>, Problem>;
@@ -79,7 +83,7 @@ type Answer<T> = Result<Json<T>, Problem>;
                        pages: pass the `next` of a page as `after` to get the following page. Every change is audited."
     ),
     paths(
-        overview::status, overview::replicas, overview::terms, figures::figures, audit::list, wake::wake,
+        overview::status, overview::replicas, overview::terms, check::check, figures::figures, audit::list, wake::wake,
         messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::edit, messages::redrive,
         replay::count, replay::replay, cancel::count, cancel::cancel,
         dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive, dead_letters::edit,
@@ -110,6 +114,7 @@ pub(crate) fn questions() -> Router<Office> {
         .route("/status", get(overview::status))
         .route("/replicas", get(overview::replicas))
         .route("/terms", get(overview::terms))
+        .route("/check", get(check::check))
         .route("/figures", get(figures::figures))
         .route("/audit", get(audit::list))
         .route("/messages", get(messages::list))

@@ -17,7 +17,7 @@ const EVERY: &str = "every 5s";
 const SCRIPT_SETTINGS: &str = r#"{"includeIndicatorCSS":false,"history":false}"#;
 
 /// The pages that the way leads to.
-const WAY: [(&str, &str); 9] = [
+const WAY: [(&str, &str); 10] = [
     ("/", "Overview"),
     ("/messages", "Messages"),
     ("/dead-letters", "Dead letters"),
@@ -27,6 +27,7 @@ const WAY: [(&str, &str); 9] = [
     ("/invalid-targets", "Invalid targets"),
     ("/audit", "Audit"),
     ("/settings", "Settings"),
+    ("/check", "Check"),
 ];
 
 /// A page that is to be shown.

@@ -5,6 +5,7 @@ mod assets;
 mod audit;
 mod cancel;
 mod charts;
+mod check;
 mod dead_letters;
 mod destinations;
 mod door;
@@ -144,6 +145,7 @@ fn shown() -> Router<Reception> {
         .route("/invalid-targets", get(invalid_targets::list))
         .route("/audit", get(audit::list))
         .route("/settings", get(settings::show))
+        .route("/check", get(check::show))
         .route("/audit/download/{format}", get(downloads::audit))
         .route("/invalid-targets/download/{format}", get(downloads::invalid_targets))
 }

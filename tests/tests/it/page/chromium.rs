@@ -254,6 +254,8 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
         ("invalid-targets", "/invalid-targets".to_owned()),
         ("audit", "/audit".to_owned()),
         ("settings", "/settings".to_owned()),
+        ("check", "/check".to_owned()),
+        ("check-strict", "/check?strict=true".to_owned()),
         ("misunderstood", "/messages?status=lost".to_owned()),
         ("not-there", "/messages/4711".to_owned()),
     ] {

@@ -2,6 +2,7 @@
 
 mod browser;
 mod changes;
+mod check;
 mod chromium;
 mod figures;
 mod finding;

@@ -18,7 +18,7 @@ const CHANGES: [(&str, &[(&str, &str)]); 10] = [
     ("/invalid-targets/clear", &[("all", "yes")]),
 ];
 
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "/",
     "/messages",
     "/dead-letters",
@@ -28,6 +28,7 @@ const PAGES: [&str; 9] = [
     "/invalid-targets",
     "/audit",
     "/settings",
+    "/check",
 ];
 
 #[tokio::test]

@@ -2,10 +2,11 @@
 
 use outbox_adapters::http::{AuthTo, Targets};
 use outbox_adapters::{fcm, http};
-use outbox_dispatcher::config::{ChannelConfig, ChannelKind, Config, LeaseProvider};
-use outbox_dispatcher::wiring;
 use outbox_schema::tls::{Tls, is_this_machine};
 use url::Url;
+
+use crate::config::{ChannelConfig, ChannelKind, Config, LeaseProvider};
+use crate::wiring;
 
 /// The largest message that needs no reason.
 const LARGE: u64 = 1 << 20;
@@ -118,9 +119,8 @@ fn of_fcm(settings: &fcm::Settings) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use outbox_dispatcher::config::Sources;
-
     use super::*;
+    use crate::config::Sources;
 
     fn remarks_on(settings: &[(&str, &str)]) -> Vec<String> {
         let flags = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();

@@ -1,0 +1,65 @@
+//! What `outbox check` says of this replica.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use super::Reception;
+use super::door::Visit;
+use super::fields::Asked;
+use super::frame::Content;
+use super::parts::{Tone, prose, state, table, text};
+use crate::admin::api::{CheckQuery, Problem};
+use crate::check::{CheckReport, Finding, FindingVerdict};
+
+/// The address of the page.
+const PATH: &str = "/check";
+
+/// The same, and what a strict installation would not leave so.
+const STRICT: &str = "/check?strict=true";
+
+pub(super) async fn show(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Asked(asked): Asked,
+) -> Result<Response, Problem> {
+    let CheckQuery { strict } = asked.read()?;
+    let report = reception.office.check(strict).await;
+    let body = html! {
+        p.lead {
+            "What this replica can use of all that its settings name, as " code { "outbox check" } " says it. Nothing is sent. "
+            @if strict { a href=(PATH) { "Only what can be used" } }
+            @else { a href=(STRICT) { "Also what a strict installation would not leave so" } }
+        }
+        (result(&report))
+        (table("Findings", ["What", "State", "What was found, and what to do"], report.findings.iter().map(row)))
+        p { (report.crash.in_words()) }
+        p { a href=(if strict { STRICT } else { PATH }) { "Check again" } span.hint { " A check is reused for ten seconds." } }
+    };
+    Ok(visit.page(&Content::still("Check", body)))
+}
+
+/// The result as a line above the findings.
+fn result(report: &CheckReport) -> Markup {
+    let count = |verdict| report.findings.iter().filter(|finding| finding.verdict == verdict).count();
+    match (count(FindingVerdict::Failed), count(FindingVerdict::Warning)) {
+        (0, 0) => html! { p.note.good { strong { "All can be used." } } },
+        (0, warnings) => html! { div.note.warning { strong { "All can be used." } " Warnings: " (warnings) "." } },
+        (failed, _) => {
+            html! { div.note.bad role="alert" { strong { "Something cannot be used." } " Failed: " (failed) "." } }
+        }
+    }
+}
+
+fn row(finding: &Finding) -> Markup {
+    let (word, tone) = match finding.verdict {
+        FindingVerdict::Ok => ("ok", Tone::Good),
+        FindingVerdict::Warning => ("warning", Tone::Warning),
+        FindingVerdict::Failed => ("failed", Tone::Bad),
+    };
+    html! {
+        th scope="row" { (text(&finding.subject)) }
+        td { (state(word, tone)) }
+        td { (prose(&finding.text)) }
+    }
+}

@@ -1,0 +1,293 @@
+//! Whether everything that the settings name can be used, and what a crash costs with these settings: for `outbox check`, the
+//! admin API and the page.
+
+mod rights;
+mod strict;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use outbox_adapters::Lease;
+use outbox_schema::mistakes::Mistakes;
+use outbox_schema::tls::Tls;
+use outbox_schema::{Database, Role, Shard};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::config::Config;
+use crate::poller::channels::Channel;
+use crate::poller::claim::SETTLING_MARGIN;
+use crate::term::leadership::longest_campaign_pause;
+use crate::text::with_causes;
+use crate::wiring;
+
+/// The findings of a check.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct CheckReport {
+    /// Whether all can be used. For a strict check: whether there is no warning either.
+    pub ok: bool,
+    /// The findings, each about one subject.
+    pub findings: Vec<Finding>,
+    /// The cost of a crash.
+    pub crash: CrashCost,
+}
+
+/// The finding about one subject.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Finding {
+    /// What was looked at: `database`, `schema`, `rights`, `lease`, a channel, or the key of a setting.
+    pub subject: String,
+    /// Whether it can be used.
+    pub verdict: FindingVerdict,
+    /// What was found, and what to do about it.
+    pub text: String,
+}
+
+/// Whether a subject can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FindingVerdict {
+    /// It can be used.
+    Ok,
+    /// It can be used, and something is to be looked at.
+    Warning,
+    /// It cannot be used.
+    Failed,
+}
+
+/// The cost of a crash of the poller with these settings.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct CrashCost {
+    /// The longest pause of all deliveries, in seconds.
+    pub gap_seconds: f64,
+    /// The most messages in doubt.
+    pub in_doubt_messages: u32,
+    /// The time from the start of the next poller until those messages are decided, in seconds.
+    pub settled_after_seconds: f64,
+}
+
+/// Checks settings, over connections of its own.
+pub async fn check_settings(config: Config, strict: bool) -> CheckReport {
+    let database = wiring::database(&config, 2).await.map_err(|error| with_causes(&error));
+    let config = Arc::new(config);
+    Subject { started: config.clone(), read: config, database, lease: None }.report(strict).await
+}
+
+/// Checks a replica, over its own connections. `started` are the settings of its start, and `read` those that it read last.
+pub(crate) async fn check_replica(
+    (started, read): (Arc<Config>, Arc<Config>),
+    database: Database,
+    lease: Arc<dyn Lease>,
+    strict: bool,
+) -> CheckReport {
+    Subject { started, read, database: Ok(database), lease: Some(lease) }.report(strict).await
+}
+
+/// What is checked.
+struct Subject {
+    /// The settings of the start: of the database, the lease and the loop.
+    started: Arc<Config>,
+    /// The settings that were read last: of the channels and the listener.
+    read: Arc<Config>,
+    /// The database, or why it cannot be opened.
+    database: Result<Database, String>,
+    /// The lease of a replica. None: that of the settings.
+    lease: Option<Arc<dyn Lease>>,
+}
+
+impl Subject {
+    async fn report(self, strict: bool) -> CheckReport {
+        let (mut findings, of_channels) = tokio::join!(self.of_database(strict), of_channels(&self.read));
+        findings.extend(of_channels);
+        if strict {
+            findings.extend(strict::of_lease(&self.started).map(|what| Finding::warning("lease", &what)));
+            let remarks = strict::remarks(&self.read).into_iter();
+            findings.extend(remarks.map(|(key, what)| Finding::warning(&key, &what)));
+        }
+        let fails = |verdict| verdict == FindingVerdict::Failed || strict && verdict == FindingVerdict::Warning;
+        let ok = !findings.iter().any(|finding| fails(finding.verdict));
+        CheckReport { ok, findings, crash: CrashCost::of(&self.started, &self.read) }
+    }
+
+    async fn of_database(&self, strict: bool) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        match &self.database {
+            Ok(database) => of_database(self, database, strict, &mut findings).await,
+            Err(error) => findings.push(Finding::failed("database", error)),
+        }
+        findings
+    }
+}
+
+async fn of_database(subject: &Subject, database: &Database, strict: bool, findings: &mut Vec<Finding>) {
+    let config = &subject.started;
+    let url = &config.database.url;
+    let tls = match database.tls().await {
+        Ok(tls) => tls,
+        Err(error) => return findings.push(Finding::failed("database", &error)),
+    };
+    let protected = tls.map_or_else(String::new, |tls| format!("; {}", protection(tls, database.is_near())));
+    findings.push(Finding::ok("database", &format!("{url} answers{protected}")));
+    if strict && let Some(tls) = tls {
+        findings.extend(
+            strict::unverified("database.url", url.expose(), tls).map(|what| Finding::warning("database", &what)),
+        );
+    }
+    let outbox = match database.require(&config.database.environment).await {
+        Ok(outbox) => outbox,
+        Err(error) => return findings.push(Finding::failed("schema", &error)),
+    };
+    findings.push(Finding::ok(
+        "schema",
+        &format!("version {}, environment `{}`", outbox.schema_version, outbox.environment),
+    ));
+    let role = match rights::of_role(database, findings).await {
+        Ok(role) => role,
+        Err(error) => {
+            findings.push(Finding::failed("rights", &error));
+            Role::Dispatcher
+        }
+    };
+    if role == Role::Dispatcher {
+        findings.push(match database.trial().await {
+            Ok(()) => Finding::ok(
+                "work",
+                &"a message was claimed, marked, settled and removed in a trial that was rolled back",
+            ),
+            Err(error) => Finding::failed("work", &error),
+        });
+    }
+    match database.strangers_may_create().await {
+        Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("rights", &warning))),
+        Err(error) => findings.push(Finding::failed("rights", &error)),
+    }
+    match database.durability().await {
+        Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", &warning))),
+        Err(error) => findings.push(Finding::failed("durability", &error)),
+    }
+    match database.mistakes().await {
+        Ok(mistakes) => findings.extend(of_mistakes(&mistakes)),
+        Err(error) => findings.push(Finding::failed("messages", &error)),
+    }
+    match database.held_back().await {
+        Ok(seen) => findings.extend(seen.missing_right.map(unseen)),
+        Err(error) => findings.push(Finding::failed("snapshots", &error)),
+    }
+    findings.push(of_lease(subject, &outbox.outbox_id.to_string()).await);
+    findings.extend(wiring::lease_link(config).and_then(|link| Some(Finding::warning("lease", &link.warning()?))));
+}
+
+/// Each mistake that the newest messages show. `outbox messages explain` shows the same for one message.
+fn of_mistakes(mistakes: &Mistakes) -> impl Iterator<Item = Finding> {
+    let looked_at = mistakes.looked_at;
+    let found = [
+        (mistakes.encoded_twice, "have a payload that is a JSON string holding JSON: was it encoded twice?"),
+        (
+            mistakes.whole_hours,
+            "are due before they were written, or a whole number of hours after it, to the minute: a time zone? Write times in UTC",
+        ),
+        (mistakes.in_future, "say that they were written in the future: a time zone? Leave created_at to its default"),
+    ];
+    found
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(move |(count, what)| Finding::warning("messages", &format!("{count} of the newest {looked_at} {what}")))
+}
+
+/// Nothing depends on it, but a lag is explained less well.
+fn unseen(right: &'static str) -> Finding {
+    let text = format!("/readyz cannot say for how long other roles hold their snapshots: {right} to this role");
+    Finding::warning("snapshots", &text)
+}
+
+async fn of_lease(subject: &Subject, outbox_id: &str) -> Finding {
+    let lease = match &subject.lease {
+        Some(lease) => Ok(lease.clone()),
+        None => wiring::lease(&subject.started, outbox_id).await,
+    };
+    let lease = match lease {
+        Ok(lease) => lease,
+        Err(error) => return Finding::failed("lease", &with_causes(&error)),
+    };
+    let answers = match wiring::lease_link(&subject.started) {
+        None => "the lease store answers: a table of the database".to_owned(),
+        Some(link) => format!("the lease store answers; {}", protection(link.tls, link.is_near)),
+    };
+    match lease.missing_rights().await {
+        Ok(None) => {}
+        Ok(Some(command)) => return Finding::failed("lease", &format!("{answers}; the user lacks rights: {command}")),
+        Err(error) => return Finding::failed("lease", &error),
+    }
+    match lease.current(Shard::default()).await {
+        Ok(Some(held)) => Finding::ok("lease", &format!("{answers}; {} polls", held.holder)),
+        Ok(None) => Finding::ok("lease", &format!("{answers}; nobody polls")),
+        Err(error) => Finding::failed("lease", &error),
+    }
+}
+
+/// How a connection is protected. Without TLS it matters whether it leaves this machine.
+fn protection(tls: Tls, is_near: bool) -> String {
+    let stays = if tls == Tls::None && is_near { " (it does not leave this machine)" } else { "" };
+    format!("{tls}{stays}")
+}
+
+/// Each channel. They are asked at once: one may take as long as its timeout.
+async fn of_channels(config: &Config) -> Vec<Finding> {
+    let channels = match wiring::channels(config, config.admin.listen) {
+        Ok(channels) => channels,
+        Err(error) => return vec![Finding::failed("channels", &error)],
+    };
+    let check = async |channel: &Channel| {
+        let subject = format!("channel {}", channel.name);
+        match channel.adapter.check().await {
+            Ok(text) => Finding::ok(&subject, &text),
+            Err(text) => Finding::failed(&subject, &text),
+        }
+    };
+    join_all(channels.iter().map(check)).await
+}
+
+impl Finding {
+    fn new(subject: &str, verdict: FindingVerdict, text: &dyn ToString) -> Self {
+        Self { subject: subject.to_owned(), verdict, text: text.to_string() }
+    }
+
+    fn ok(subject: &str, text: &dyn ToString) -> Self {
+        Self::new(subject, FindingVerdict::Ok, text)
+    }
+
+    fn warning(subject: &str, text: &dyn ToString) -> Self {
+        Self::new(subject, FindingVerdict::Warning, text)
+    }
+
+    fn failed(subject: &str, text: &dyn ToString) -> Self {
+        Self::new(subject, FindingVerdict::Failed, text)
+    }
+}
+
+impl CrashCost {
+    fn of(started: &Config, read: &Config) -> Self {
+        let ttl = started.lease.ttl;
+        let longest = read.channels.values().map(|channel| channel.timeout).max().unwrap_or_default();
+        Self {
+            gap_seconds: tenths_up(ttl + longest_campaign_pause(ttl)),
+            in_doubt_messages: started.dispatch.max_in_flight,
+            settled_after_seconds: (ttl + longest + SETTLING_MARGIN).as_secs_f64(),
+        }
+    }
+
+    /// The same as a sentence.
+    pub fn in_words(&self) -> String {
+        format!(
+            "A crash of the poller costs at most {:.1} s without deliveries, and leaves at most {} messages in doubt, decided {:.1} s \
+             after the next poller begins.",
+            self.gap_seconds, self.in_doubt_messages, self.settled_after_seconds
+        )
+    }
+}
+
+/// The seconds to one decimal, rounded up since the figure is an upper bound.
+fn tenths_up(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 10.0).ceil() / 10.0
+}
