@@ -117,6 +117,7 @@ pub fn channel(config: &ChannelConfig, own: SocketAddr) -> Result<Channel, Setup
         max_message_bytes: config.max_message_bytes,
         fair: config.fair,
         record_deliveries: config.record_deliveries,
+        outcomes: config.outcomes.clone(),
     })
 }
 

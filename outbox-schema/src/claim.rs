@@ -6,7 +6,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::destination::DestinationRoom;
-use crate::{InDoubtPolicy, Message, MessageId};
+use crate::{InDoubtPolicy, Message, MessageId, OutcomeTarget};
 
 /// The id of a claim. The replica chooses it before it makes the claim. So a claim whose COMMIT went unanswered can be
 /// repeated, and is made once.
@@ -42,6 +42,8 @@ pub struct ChannelTerms {
     pub max_message_bytes: u64,
     /// Whether tenants of the channel take turns.
     pub fair: bool,
+    /// Where a dead letter of this channel is told.
+    pub on_dead: Option<OutcomeTarget>,
 }
 
 /// What becomes of the messages behind a dead letter in its ordering key.

@@ -84,7 +84,8 @@ pub use enqueue::trace::TraceContext;
 pub use enqueue::{EnqueueError, Enqueued, OutboxConnection, enqueue, enqueue_all};
 #[cfg(feature = "dispatcher")]
 pub use mark::{
-    AttemptRecord, DeadReason, DeliveryRecord, Identity, InDoubtPolicy, KNOWN_ALREADY, Mark, Outcome, Scope, Verdict,
+    AttemptRecord, DeadReason, DeliveryRecord, Identity, InDoubtPolicy, KNOWN_ALREADY, Mark, Outcome, OutcomeTarget,
+    Scope, Verdict,
 };
 #[cfg(feature = "dispatcher")]
 pub use message::{Message, Revision, Status};

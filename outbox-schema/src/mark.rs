@@ -156,8 +156,25 @@ pub struct Mark {
     pub status_code: Option<u16>,
     /// What went wrong, for people. None for a plain success.
     pub error: Option<String>,
+    /// Where the outcome of the message is told, in the transaction of the mark. Only a verdict that ends the row has one.
+    pub told: Option<OutcomeTarget>,
     /// The attempt as `outbox_attempt` keeps it.
     pub attempt: AttemptRecord,
+}
+
+/// Where the outcomes of a channel are told: each by a message of its own, written by the transaction that ends the row.
+#[derive(Clone, PartialEq, Eq, serde::Serialize)]
+pub struct OutcomeTarget {
+    /// The channel of that message. It has no such target itself.
+    pub channel: String,
+    /// The target of that message. It may hold a secret, as the URLs of chat rooms do.
+    pub target: String,
+}
+
+impl std::fmt::Debug for OutcomeTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OutcomeTarget").field("channel", &self.channel).finish_non_exhaustive()
+    }
 }
 
 /// What becomes of a row.

@@ -88,6 +88,7 @@ async fn measure(name: &str, store: &dyn Store) {
         most: 1_000_000,
         max_message_bytes: 1 << 20,
         fair: true,
+        on_dead: None,
     }];
     let holder = Holder::new("bench", &Uuid::new_v4().to_string());
     let opened = store.begin_term(Shard(0), &holder).await.unwrap();
@@ -140,6 +141,7 @@ fn delivered(term: &TermId, claim: ClaimId, message: &Message) -> Mark {
         pause: None,
         status_code: Some(200),
         error: None,
+        told: None,
         attempt: AttemptRecord {
             number: 1,
             epoch: term.epoch,

@@ -25,7 +25,7 @@ pub(super) struct Examined {
 
 /// A channel as far as the settings here make one.
 enum Found {
-    Ready(Channel),
+    Ready(Box<Channel>),
     /// The settings have no such channel.
     Unknown,
     /// This machine cannot set it up, as where it lacks a secret.
@@ -67,7 +67,7 @@ pub(super) fn examine(config: &Config, messages: &[NewMessage]) -> Examined {
 fn find(config: &Config, name: &str) -> Found {
     let Some(channel) = config.channels.get(name) else { return Found::Unknown };
     match wiring::channel(channel, config.admin.listen) {
-        Ok(channel) => Found::Ready(channel),
+        Ok(channel) => Found::Ready(Box::new(channel)),
         Err(error) => Found::Unusable(error.to_string()),
     }
 }

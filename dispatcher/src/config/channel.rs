@@ -5,6 +5,8 @@ use std::time::Duration;
 use outbox_adapters::{fcm, http};
 use outbox_schema::{DeliveryRecord, InDoubtPolicy, OnDeadOrdered};
 
+use crate::poller::channels::OutcomeTargets;
+
 /// The settings of one channel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChannelConfig {
@@ -28,6 +30,8 @@ pub struct ChannelConfig {
     pub fair: bool,
     /// What `outbox_attempt` keeps of the channel's deliveries.
     pub record_deliveries: DeliveryRecord,
+    /// Where outcomes of the channel's messages are told.
+    pub outcomes: OutcomeTargets,
     /// The kind of the channel, with the settings of that kind alone.
     pub kind: ChannelKind,
 }

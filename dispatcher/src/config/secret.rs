@@ -65,7 +65,9 @@ pub(super) fn is_secret(key: &Key) -> bool {
         | ["channels", _, "auth", "basic", "user"]
         | ["channels", _, "auth", "header", "name"] => false,
         ["channels", _, "headers", name] => is_secret_header(name),
-        ["admin", "token" | "read_token" | "metrics_token", ..]
+        // A target may be one, as the URLs of chat rooms are.
+        ["channels", _, "on_dead" | "on_success", "target"]
+        | ["admin", "token" | "read_token" | "metrics_token", ..]
         | ["channels", _, "auth" | "headers" | "signing_keys", ..] => true,
         _ => false,
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
-use outbox_schema::{ChannelTerms, DeliveryRecord, InDoubtPolicy, OnDeadOrdered};
+use outbox_schema::{ChannelTerms, DeliveryRecord, InDoubtPolicy, OnDeadOrdered, OutcomeTarget, Verdict};
 
 use crate::destinations::Limits;
 
@@ -34,6 +34,28 @@ pub struct Channel {
     pub fair: bool,
     /// What `outbox_attempt` keeps of the channel's deliveries.
     pub record_deliveries: DeliveryRecord,
+    /// Where outcomes of the channel's messages are told.
+    pub outcomes: OutcomeTargets,
+}
+
+/// Where the outcomes of a channel are told, each by a message of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OutcomeTargets {
+    /// Where a dead letter is told. A message that a person or the application cancelled is none of these.
+    pub on_dead: Option<OutcomeTarget>,
+    /// Where a delivery is told.
+    pub on_success: Option<OutcomeTarget>,
+}
+
+impl OutcomeTargets {
+    /// Where the outcome of a message is told. None where the verdict is no outcome.
+    pub(crate) fn of(&self, verdict: &Verdict) -> Option<OutcomeTarget> {
+        match verdict {
+            Verdict::Success { .. } => self.on_success.clone(),
+            Verdict::Dead { .. } => self.on_dead.clone(),
+            Verdict::Retry { .. } | Verdict::Deferred { .. } | Verdict::Spared { .. } | Verdict::Unsent => None,
+        }
+    }
 }
 
 /// Exponential backoff with full jitter, and its end.
@@ -116,6 +138,7 @@ impl Channel {
             most: self.limits.most(),
             max_message_bytes: self.max_message_bytes,
             fair: self.fair,
+            on_dead: self.outcomes.on_dead.clone(),
         }
     }
 }

@@ -37,8 +37,8 @@ pub(crate) struct Sent {
     pub mark: Mark,
     /// The term of the claim under which the row was sent. It may have ended.
     pub term: Arc<Term>,
-    /// Whether another message may wait for this one.
-    pub ordered: bool,
+    /// Whether another message may wait for this one: the next of its ordering key, or the one that tells of it.
+    pub frees: bool,
 }
 
 /// Marks that are written together, each with its term.
@@ -80,10 +80,10 @@ impl Marker {
                 break;
             }
             self.gather(&mut sent, &mut group).await;
-            let ordered = group.iter().any(|sent| sent.ordered);
+            let frees = group.iter().any(|sent| sent.frees);
             let marks = group.drain(..).map(|sent| (sent.mark, sent.term)).unzip();
             refused.extend(self.write(vec![marks], &mut sent).await);
-            if ordered {
+            if frees {
                 self.wakeup.notify_one();
             }
         }
@@ -103,7 +103,7 @@ impl Marker {
             {
                 group.push(one);
             }
-            if group.len() >= worthwhile || began.elapsed() >= linger || group.iter().any(|sent| sent.ordered) {
+            if group.len() >= worthwhile || began.elapsed() >= linger || group.iter().any(|sent| sent.frees) {
                 return;
             }
             tokio::time::sleep(LOOK).await;
@@ -164,7 +164,7 @@ impl Marker {
     /// The next group of those results that wait already.
     fn waiting(&self, sent: &mut mpsc::UnboundedReceiver<Sent>) -> Option<Group> {
         let results: Vec<Sent> = std::iter::from_fn(|| sent.try_recv().ok()).take(GROUP).collect();
-        if results.iter().any(|sent| sent.ordered) {
+        if results.iter().any(|sent| sent.frees) {
             self.wakeup.notify_one();
         }
         (!results.is_empty()).then(|| results.into_iter().map(|sent| (sent.mark, sent.term)).unzip())
@@ -274,11 +274,11 @@ mod tests {
     }
 
     /// How long the first result of a group waits for others, with this many slots taken.
-    async fn waited(taken: i64, results: i64, ordered: bool) -> Duration {
+    async fn waited(taken: i64, results: i64, frees: bool) -> Duration {
         let (marker, claim, term) = marker(taken);
         let (sender, mut sent) = mpsc::unbounded_channel();
         for id in 0..results {
-            assert!(sender.send(Sent { mark: mark(claim, id), term: term.clone(), ordered }).is_ok());
+            assert!(sender.send(Sent { mark: mark(claim, id), term: term.clone(), frees }).is_ok());
         }
         let began = Instant::now();
         let mut group = Vec::new();

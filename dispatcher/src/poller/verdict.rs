@@ -99,6 +99,7 @@ mod tests {
 
     use super::*;
     use crate::destinations::Limits;
+    use crate::poller::channels::OutcomeTargets;
 
     #[derive(Debug)]
     struct NoAdapter;
@@ -140,6 +141,7 @@ mod tests {
             max_message_bytes: 1 << 20,
             fair: true,
             record_deliveries: DeliveryRecord::Off,
+            outcomes: OutcomeTargets::default(),
         }
     }
 

@@ -216,6 +216,7 @@ mod tests {
             most,
             max_message_bytes: 1_000,
             fair: true,
+            on_dead: None,
         }
     }
 

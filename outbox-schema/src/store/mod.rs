@@ -5,6 +5,7 @@
 pub(crate) mod fitting;
 pub(crate) mod lossy;
 pub mod mysql;
+pub(crate) mod outcomes;
 pub mod postgres;
 pub(crate) mod rows;
 pub(crate) mod settle;
@@ -141,6 +142,11 @@ pub struct Decided {
     pub crashed: bool,
     /// Whether the row is due again. Otherwise it is `DEAD`.
     pub resend: bool,
+}
+
+/// The rows that are dead by what was decided.
+pub(crate) fn dead(decided: &[Decided]) -> Vec<MessageId> {
+    decided.iter().filter(|row| !row.resend).map(|row| row.id).collect()
 }
 
 /// An error of the store, by what the caller must do about it.

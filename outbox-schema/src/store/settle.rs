@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use crate::sql::{AnyConnection, Statement, Value, read};
-use crate::store::Settlement;
+use crate::store::outcomes::tell_settled;
 use crate::store::rows::UnsettledRow;
 use crate::store::steps::{Decision, DoubtRow, failed};
 use crate::store::term::hold;
 use crate::store::wire::{ChannelRow, as_json};
+use crate::store::{Decided, Settlement, dead};
 use crate::{ChannelTerms, Database, MessageId, Shard, StoreError, TermId};
 
 const OVER: Statement = step!("poller/settle_lock");
@@ -26,10 +27,10 @@ pub(crate) async fn settle(
     channels: &[ChannelTerms],
 ) -> Result<Settlement, StoreError> {
     let mut transaction = hold(database, DOING, term).await?;
-    let decisions = decide(&mut transaction.connection(), term.shard, channels).await?;
+    let decided = decide(&mut transaction.connection(), term.shard, channels).await?;
     transaction.commit().await.map_err(failed(DOING))?;
     let (unsettled, next) = unsettled(database, term.shard).await?;
-    Ok(Settlement { decided: decisions.into_iter().map(Into::into).collect(), unsettled, next })
+    Ok(Settlement { decided, unsettled, next })
 }
 
 /// Decides the rows of the claims whose settling time is over, and ends those claims and those of which nothing is left.
@@ -37,8 +38,8 @@ pub(crate) async fn decide(
     connection: &mut AnyConnection<'_>,
     shard: Shard,
     channels: &[ChannelTerms],
-) -> Result<Vec<Decision>, StoreError> {
-    let channels = as_json(DOING, &ChannelRow::all(channels))?;
+) -> Result<Vec<Decided>, StoreError> {
+    let policies = as_json(DOING, &ChannelRow::all(channels))?;
     let over: Vec<(String,)> = connection.rows(&OVER, &[shard.into()]).await.map_err(failed(DOING))?;
     if over.is_empty() {
         return Ok(Vec::new());
@@ -46,13 +47,15 @@ pub(crate) async fn decide(
     let over: Vec<_> = over.into_iter().map(|(claim,)| claim).collect();
     let over = as_json(DOING, &over)?;
     let doubt: Vec<DoubtRow> =
-        connection.rows(&DOUBT, &[Value::from(&over), (&channels).into()]).await.map_err(failed(DOING))?;
+        connection.rows(&DOUBT, &[Value::from(&over), (&policies).into()]).await.map_err(failed(DOING))?;
     let decisions: Vec<Decision> = doubt.into_iter().map(Into::into).collect();
     let decided = as_json(DOING, &decisions)?;
     for (statement, argument) in [(&SETTLE, &decided), (&RECORD, &decided), (&CLAIMS_DELETE, &over)] {
         connection.changed(statement, &[argument.into()]).await.map_err(failed(DOING))?;
     }
-    Ok(decisions)
+    let decided: Vec<Decided> = decisions.into_iter().map(Into::into).collect();
+    tell_settled(connection, &dead(&decided), channels).await?;
+    Ok(decided)
 }
 
 /// Rows of claims that wait for their settling time, and when the first of these is over.

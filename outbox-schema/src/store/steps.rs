@@ -13,16 +13,18 @@ use crate::store::Decided;
 use crate::store::fitting::DueRow;
 use crate::store::lossy::Lossy;
 use crate::store::wire::{MarkRow, as_json, millis_i64};
-use crate::store::{mysql, sqlite};
+use crate::store::{mysql, postgres, sqlite};
 use crate::{ClaimRequest, DeadReason, Mark, MessageId, Status, StoreError, TermId};
 
-/// An error of either database, with what was asked of it.
+/// An error of any database, with what was asked of it.
 pub(crate) fn failed(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
     move |error| StoreError::of(doing, error, is_about_data)
 }
 
 fn is_about_data(error: &dyn DatabaseError) -> bool {
-    mysql::errors::is_about_data(error) || sqlite::errors::is_about_data(error)
+    mysql::errors::is_about_data(error)
+        || sqlite::errors::is_about_data(error)
+        || postgres::errors::is_about_data(error)
 }
 
 /// What a store does that looks for a key behind another.
@@ -101,6 +103,11 @@ impl<'a> MarkGroup<'a> {
         Self { rows: MarkRow::all(marks) }
     }
 
+    /// The marks.
+    pub(crate) fn rows(&self) -> &[MarkRow<'a>] {
+        &self.rows
+    }
+
     /// The number of marks.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
@@ -166,7 +173,7 @@ pub(crate) struct DoubtRow {
 }
 
 /// The error of a row in doubt that was settled, as all such rows share it.
-const DOUBT: &str = "in doubt: claimed and never marked";
+pub(crate) const DOUBT: &str = "in doubt: claimed and never marked";
 
 /// The error in `outbox_attempt` for a row whose poller never said that its gate is closed.
 pub(crate) const CRASHED: &str = "claimed and never marked: its poller died or was cut off";

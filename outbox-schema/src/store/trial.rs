@@ -127,6 +127,7 @@ impl Probe {
             most: 1,
             max_message_bytes: 1_000,
             fair: true,
+            on_dead: None,
         };
         Self { holders: ["1", "2"].map(|nonce| Holder::new("outbox-trial", nonce)), channels: [channel] }
     }
@@ -168,6 +169,7 @@ impl Probe {
             pause: None,
             status_code: Some(200),
             error: None,
+            told: None,
             attempt: AttemptRecord {
                 number: 1,
                 epoch: term.epoch,

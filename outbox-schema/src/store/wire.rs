@@ -9,7 +9,9 @@ use uuid::Uuid;
 
 use crate::enqueue::millis;
 use crate::fingerprint::error_hash;
-use crate::{ChannelTerms, InDoubtPolicy, Mark, MessageId, OnDeadOrdered, PauseKind, Status, StoreError, Verdict};
+use crate::{
+    ChannelTerms, InDoubtPolicy, Mark, MessageId, OnDeadOrdered, OutcomeTarget, PauseKind, Status, StoreError, Verdict,
+};
 
 /// The longest error or excerpt that is kept, in bytes of UTF-8.
 const TEXT_BYTES: usize = 4096;
@@ -21,10 +23,13 @@ pub(crate) struct MarkRow<'a> {
     pub(crate) id: i64,
     pub(crate) revision: i32,
     pub(crate) status: &'static str,
+    /// Where the outcome is told. It is no part of the mark's own statement.
+    #[serde(skip)]
+    pub(crate) told: Option<&'a OutcomeTarget>,
     /// 1 where the mark counts an attempt.
     counted: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
-    dead_reason: Option<&'static str>,
+    pub(crate) dead_reason: Option<&'static str>,
     /// When the row is due, from now. Absent where that does not change.
     #[serde(skip_serializing_if = "Option::is_none")]
     after_ms: Option<u64>,
@@ -46,7 +51,7 @@ pub(crate) struct MarkRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status_code: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Cow<'a, str>>,
+    pub(crate) error: Option<Cow<'a, str>>,
     /// The hash of the error, where the mark makes a dead letter.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_hash: Option<String>,
@@ -179,6 +184,7 @@ impl<'a> MarkRow<'a> {
             id: mark.id.0,
             revision: mark.revision.0,
             status: status.as_str(),
+            told: mark.told.as_ref(),
             counted: counted.into(),
             dead_reason,
             after_ms: after.map(millis),

@@ -57,6 +57,7 @@ mod model;
 mod no_proxy;
 mod order;
 mod outboxes;
+mod outcomes;
 mod page;
 mod poller;
 mod program;

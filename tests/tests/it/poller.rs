@@ -26,6 +26,7 @@ impl<'a> Poller<'a> {
             most: 1_000_000,
             max_message_bytes: 1 << 20,
             fair: true,
+            on_dead: None,
         }];
         let holder = Holder::new("replica", nonce);
         let epoch = store.begin_term(Shard(0), &holder).await.unwrap().epoch;
@@ -97,6 +98,7 @@ impl<'a> Poller<'a> {
             pause: outbox_tests::conformance::store::pause(verdict, &message.channel),
             status_code: Some(418),
             error: Some("the receiver is a teapot".to_owned()),
+            told: None,
             attempt: AttemptRecord {
                 number: 1,
                 epoch: self.term.epoch,

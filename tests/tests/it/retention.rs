@@ -280,6 +280,7 @@ fn delivered(poller: &Poller<'_>, claim: ClaimId, message: &outbox_schema::Messa
         pause: None,
         status_code: Some(200),
         error: None,
+        told: None,
         attempt: AttemptRecord {
             number: 1,
             epoch: poller.term.epoch,

@@ -1,7 +1,8 @@
 //! Every store does the same: each behaviour, a test on every database.
 
 use outbox_tests::conformance::store::{
-    Dialect, claims, defaults, destinations, halting, marks, odd_rows, on, ordering, settling, starts, terms, turns,
+    Dialect, claims, defaults, destinations, halting, marks, odd_rows, on, ordering, outcomes, settling, starts, terms,
+    turns,
 };
 
 /// Makes a module of each behaviour, and in it a test for each database: a failure names its database.
@@ -112,6 +113,14 @@ on_every_database! {
         texts_from_outside_are_made_fit_to_store,
         a_group_that_the_database_refuses_for_its_data_is_written_not_at_all,
         groups_written_at_the_same_time_all_land,
+    ],
+    outcomes: [
+        an_outcome_is_told_once_with_all_but_the_payload,
+        what_is_tried_again_and_what_was_refused_tells_of_nothing,
+        a_mark_whose_outcome_cannot_be_told_is_not_written,
+        a_row_in_doubt_that_is_settled_as_dead_is_told,
+        a_message_that_was_redriven_and_dies_again_is_told_again,
+        no_outcome_is_told_of_an_outcome,
     ],
     settling: [
         rows_of_an_earlier_term_wait_for_their_settling_time,

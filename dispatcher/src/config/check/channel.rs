@@ -9,7 +9,7 @@ use outbox_adapters::http::{self, AuthTo, Body, CloudEvents, IdempotencyKey, Met
 use outbox_adapters::{BASE_URL, TlsRoots, base_url, fcm};
 use outbox_schema::{DeliveryRecord, FcmTarget, InDoubtPolicy, OnDeadOrdered, channel_name};
 
-use super::{DAY, HOUR, SECOND, auth};
+use super::{DAY, HOUR, SECOND, auth, outcomes};
 use crate::config::channel::{ChannelConfig, ChannelKind, RetryConfig};
 use crate::config::key::Key;
 use crate::config::known::Kind;
@@ -48,7 +48,9 @@ pub(super) fn channels(
     };
     // All channels are read before the first failure counts.
     let channels: Vec<_> = settings.channels().into_iter().map(read).collect();
-    channels.into_iter().collect()
+    let channels = channels.into_iter().collect::<Option<_>>()?;
+    outcomes::check(&channels, settings, problems);
+    Some(channels)
 }
 
 fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
@@ -77,6 +79,7 @@ fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
         "record_deliveries",
         &[("off", DeliveryRecord::Off), ("summary", DeliveryRecord::Summary), ("full", DeliveryRecord::Full)],
     );
+    let outcomes = outcomes::targets(read);
     named?;
     Some(ChannelConfig {
         name: name.to_owned(),
@@ -89,6 +92,7 @@ fn channel(name: &str, read: &mut Reader<'_>) -> Option<ChannelConfig> {
         max_message_bytes: max_message_bytes?,
         fair: fair?,
         record_deliveries: record_deliveries?,
+        outcomes: outcomes?,
         kind: kind?,
     })
 }

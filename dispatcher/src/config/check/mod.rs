@@ -2,6 +2,7 @@
 
 mod auth;
 mod channel;
+mod outcomes;
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -117,6 +117,38 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[channels.hook]\nkind = \"http\"\nbase_url = \"https://x/?a=b\"", &["a query or a fragment"]),
     ("[channels.hook]\nkind = \"http\"\nmethod = \"GET\"", &["\"POST\", \"PUT\" or \"PATCH\""]),
     (
+        "[channels.hook]\nkind = \"http\"\non_dead = \"ops\"",
+        &["channels.hook.on_dead = \"ops\"", "{ channel = \"NAME\", target = \"TARGET\" }"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\non_dead = { channel = \"ops\" }",
+        &["channels.hook.on_dead", "has no target", "allowed is { channel"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\non_dead = { channel = \"ops\", target = \"/x\", url = \"\" }",
+        &["channels.hook.on_dead", "has \"url\", which does not exist"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\non_dead = { channel = \"ops\", target = \"https://x/s3cret\" }\n\
+         [channels.other]\nkind = \"http\"",
+        &["outbox.toml:3", "channels.hook.on_dead.channel = \"ops\"", "is no other channel; there are: other"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\non_success = { channel = \"hook\", target = \"https://x/s3cret\" }",
+        &["channels.hook.on_success.channel = \"hook\"", "there is no other channel"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\non_dead = { channel = \"ops\", target = \"https://x\" }\n\
+         [channels.ops]\nkind = \"http\"\non_success = { channel = \"last\", target = \"https://x\" }\n\
+         [channels.last]\nkind = \"http\"",
+        &["channels.hook.on_dead.channel = \"ops\"", "itself: outcomes could go round"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\non_dead = { channel = \"ops\", target = \"/s3cret\" }\n\
+         [channels.ops]\nkind = \"http\"",
+        &["channels.hook.on_dead.target = \"***\"", "channel ops has no base_url"],
+    ),
+    (
         "[channels.hook]\nkind = \"http\"\ntls_cert = \"a.pem\"",
         &["channels.hook.tls_cert = \"a.pem\"", "tls_key is missing"],
     ),

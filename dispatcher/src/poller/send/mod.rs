@@ -72,6 +72,7 @@ impl Sender {
         fault_point::reach(Point::BeforeMark).await;
         let outcome = if answer.known { KNOWN_ALREADY } else { word_for(&answer.outcome, &verdict) };
         let is_summary = record == DeliveryRecord::Summary && matches!(verdict, Verdict::Success { .. });
+        let told = channels.get(&message.channel).and_then(|channel| channel.outcomes.of(&verdict));
         let mark = Mark {
             claim,
             id: message.id(),
@@ -80,6 +81,7 @@ impl Sender {
             pause,
             status_code: answer.status_code,
             error: answer.error,
+            told,
             attempt: AttemptRecord {
                 number,
                 epoch: term.id.epoch,
@@ -93,7 +95,7 @@ impl Sender {
         };
         self.report(&term, &message, &answer.outcome, &mark);
         // The marker outlives every attempt. Without it, a later term settles the claim.
-        let _ = self.marks.send(Sent { mark, term, ordered: message.ordering_key.is_some() });
+        let _ = self.marks.send(Sent { frees: message.ordering_key.is_some() || mark.told.is_some(), mark, term });
     }
 
     /// What the answer says about the destination. It says nothing where this process stood still meanwhile.

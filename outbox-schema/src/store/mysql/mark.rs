@@ -4,6 +4,8 @@ use super::errors::failed;
 use super::literal::{spelled_out, text};
 use super::{MySqlStore, Step};
 use crate::mark::MarkReport;
+use crate::sql::AnyConnection;
+use crate::store::outcomes::tell_marked;
 use crate::store::steps::{MarkGroup, attempts_to_record};
 use crate::store::wire::{DeliveryRow, MarkRow, as_json};
 use crate::{ClaimId, Mark, MessageId, StoreError};
@@ -35,6 +37,7 @@ impl MySqlStore {
         let taken = mark_delivered(&mut step, &group.under(&standing)).await?;
         let all = taken == group.len() as u64;
         if all {
+            tell_marked(&mut AnyConnection::MySql(&mut step), group.rows()).await?;
             execute(&mut step, query!("mysql/poller/claims_delete"), finished).await?;
             step.commit().await.map_err(|error| failed(DOING, error))?;
         } else {
@@ -53,6 +56,7 @@ pub(super) async fn write(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uu
 
     let attempts = attempts_to_record(&accepted, &refused, &fenced);
     execute(step, query!("mysql/poller/mark_record"), &attempts).await?;
+    tell_marked(&mut AnyConnection::MySql(step), accepted.iter().copied()).await?;
     let gone: Vec<&MarkRow<'_>> = accepted.into_iter().filter(|row| row.invalid_target).collect();
     execute(step, query!("mysql/poller/mark_invalid_target"), &gone).await?;
     execute(step, query!("mysql/poller/mark_pause"), &group.pauses()).await?;

@@ -1,12 +1,13 @@
 //! Marks: a group is written as a whole or not at all.
 
-use sqlx::{PgConnection, PgExecutor};
+use sqlx::{Executor, PgConnection, PgExecutor};
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::errors::failed;
 use crate::mark::MarkReport;
-use crate::session::Session;
+use crate::sql::AnyConnection;
+use crate::store::outcomes::tell_marked;
 use crate::store::wire::{MarkRow, as_json};
 use crate::{ClaimId, Mark, MessageId, StoreError};
 
@@ -15,18 +16,24 @@ const DOING: &str = "marking messages";
 impl PostgresStore {
     /// Most groups are plain deliveries, for which a leaner statement does. Where it does not take all of them, the statement
     /// for all marks tells which are fenced and which were marked already. Either is one statement, and so one transaction in
-    /// one round trip.
+    /// one round trip, but where outcomes are told.
     pub(super) async fn mark_group(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         let rows = MarkRow::all(marks);
         let finished: Vec<Uuid> = finished.iter().map(|claim| claim.0).collect();
         let claims = claims_of(&rows);
-        let mut session = Session::open(&self.pool).await.map_err(|error| failed(DOING, error))?;
+        let tells = rows.iter().any(|row| row.told.is_some());
+        let mut session = self.session(tells).await.map_err(|error| failed(DOING, error))?;
         let plain = rows.iter().all(MarkRow::is_plain);
         let report = if plain && deliver(&mut *session, &rows, &claims, &finished).await? {
             MarkReport::default()
         } else {
             mark(&mut *session, &rows, &claims, &finished).await?
         };
+        if tells {
+            // What was refused is not at the revision to which its mark would have raised it, or was told before.
+            tell_marked(&mut AnyConnection::Postgres(&mut session), &rows).await?;
+            session.execute("COMMIT").await.map_err(|error| failed(DOING, error))?;
+        }
         session.finish();
         Ok(report)
     }

@@ -2,7 +2,7 @@
 //! round trip. Every statement in it reads what was committed before that statement began, after the locks are held.
 
 mod claimed;
-mod errors;
+pub(super) mod errors;
 mod loop_connection;
 mod mark;
 mod trial;
@@ -11,7 +11,7 @@ mod wakeup;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::{Executor, PgConnection, PgExecutor, PgPool, Postgres};
 use tokio::sync::watch;
 
 use self::claimed::ClaimedRow;
@@ -20,10 +20,11 @@ use self::loop_connection::LoopConnection;
 use crate::mark::MarkReport;
 use crate::session::Session;
 use crate::silence::distrust;
+use crate::sql::AnyConnection;
 use crate::store::rows::{DecidedRow, DestinationRow, UnsettledRow};
 use crate::store::steps::DIVIDING;
 use crate::store::wire::millis_i64;
-use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, unmarked};
+use crate::store::{Decided, OpenedTerm, Settlement, TermCounts, Wakeups, dead, outcomes, unmarked};
 use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Epoch, Holder, InDoubtPolicy, Mark, MessageId,
     OnDeadOrdered, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
@@ -45,10 +46,19 @@ impl PostgresStore {
         let silences = watch::Sender::default();
         Self { of_the_loop: LoopConnection::new(pool.clone(), silences.clone()), pool, silences }
     }
+
+    /// A connection for one piece of work: in a transaction where the work is more than one statement.
+    async fn session(&self, in_transaction: bool) -> sqlx::Result<Session<Postgres>> {
+        if in_transaction {
+            return Session::begin(&self.pool, "BEGIN ISOLATION LEVEL READ COMMITTED").await;
+        }
+        Session::open(&self.pool).await
+    }
 }
 
 const BEGINNING: &str = "beginning a term";
 const ENDING: &str = "ending a term";
+const SETTLING: &str = "settling claims";
 
 /// Mints the next epoch, and reads what a term must know. The function also freezes the claims that earlier terms left.
 async fn begun(connection: &mut PgConnection, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
@@ -109,7 +119,7 @@ async fn settled(
         .bind(channels.iter().map(|channel| channel.max_attempts.cast_signed()).collect::<Vec<_>>())
         .fetch_all(database)
         .await
-        .map_err(|error| fenced(term, "settling claims", error))
+        .map_err(|error| fenced(term, SETTLING, error))
 }
 
 async fn unsettled(
@@ -260,11 +270,17 @@ impl Store for PostgresStore {
     }
 
     async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
-        let mut session = Session::open(&self.pool).await.map_err(|error| failed("settling claims", error))?;
+        let tells = outcomes::are_told(channels);
+        let mut session = self.session(tells).await.map_err(|error| failed(SETTLING, error))?;
         let decided = settled(&mut *session, term, channels).await?;
+        let decided: Vec<Decided> = decided.into_iter().map(Into::into).collect();
+        if tells {
+            outcomes::tell_settled(&mut AnyConnection::Postgres(&mut session), &dead(&decided), channels).await?;
+            session.execute("COMMIT").await.map_err(|error| failed(SETTLING, error))?;
+        }
         let (unsettled, next) = unsettled(&mut session, term.shard).await?;
         session.finish();
-        Ok(Settlement { decided: decided.into_iter().map(Into::into).collect(), unsettled, next })
+        Ok(Settlement { decided, unsettled, next })
     }
 
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {

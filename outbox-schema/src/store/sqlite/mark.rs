@@ -7,6 +7,8 @@ use uuid::Uuid;
 use super::SqliteStore;
 use super::errors::failed;
 use crate::mark::MarkReport;
+use crate::sql::AnyConnection;
+use crate::store::outcomes::tell_marked;
 use crate::store::steps::{MarkGroup, attempts_to_record};
 use crate::store::wire::{DeliveryRow, MarkRow, as_json};
 use crate::{ClaimId, Mark, MessageId, StoreError};
@@ -44,6 +46,7 @@ pub(super) async fn write(
 
     let attempts = attempts_to_record(&accepted, &refused, &fenced);
     execute(tx, query!("sqlite/poller/mark_record"), &attempts).await?;
+    tell_marked(&mut AnyConnection::Sqlite(tx), accepted.iter().copied()).await?;
     let gone: Vec<&MarkRow<'_>> = accepted.into_iter().filter(|row| row.invalid_target).collect();
     execute(tx, query!("sqlite/poller/mark_invalid_target"), &gone).await?;
     execute(tx, query!("sqlite/poller/mark_pause"), &group.pauses()).await?;

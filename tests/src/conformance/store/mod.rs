@@ -8,6 +8,7 @@ pub mod marks;
 pub mod odd_rows;
 pub mod ordering;
 mod outbox;
+pub mod outcomes;
 pub mod settling;
 pub mod starts;
 pub mod terms;
@@ -50,6 +51,7 @@ pub fn http() -> ChannelTerms {
         most: 1_000_000,
         max_message_bytes: 1 << 20,
         fair: true,
+        on_dead: None,
     }
 }
 
@@ -95,6 +97,7 @@ pub fn mark(term: &TermId, claim: ClaimId, message: &Message, verdict: Verdict, 
         verdict,
         status_code: None,
         error: None,
+        told: None,
         attempt: AttemptRecord {
             number: u32::try_from(message.attempts).unwrap() + 1,
             epoch: term.epoch,
