@@ -77,7 +77,7 @@ pub(super) struct ClearArgs {
     selection: SelectionArgs,
     /// Say what would be forgotten, and change nothing.
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Do not ask.
     #[arg(long)]
     yes: bool,
@@ -95,7 +95,7 @@ pub(super) async fn invalid_targets(
 ) -> anyhow::Result<ExitCode> {
     let purpose = match command {
         InvalidTargetsCommand::List(_) => Purpose::Look,
-        InvalidTargetsCommand::Clear(_) => Purpose::Change,
+        InvalidTargetsCommand::Clear(ref args) => Purpose::of(args.dry_run),
     };
     let outbox = OutboxAccess::by(&config, url, purpose).await?;
     let (desk, by_hand) = (outbox.desk(), outbox.by_hand());

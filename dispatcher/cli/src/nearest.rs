@@ -12,6 +12,9 @@ use crate::session::OutboxAccess;
 /// The exit status of a change whose filter found nothing.
 pub(super) const NOTHING_MATCHED: u8 = 3;
 
+/// What may stand before a device's token in a target: docs/fcm.md.
+const TOKEN: &str = "token:";
+
 /// The end of a change by a selection that found `meant` dead letters.
 pub(super) fn ended(selection: &Selection, meant: u64, otherwise: ExitCode) -> ExitCode {
     if meant == 0 && is_filtered(selection) { ExitCode::from(NOTHING_MATCHED) } else { otherwise }
@@ -28,7 +31,26 @@ fn is_filtered(selection: &Selection) -> bool {
 pub(super) async fn of_messages(outbox: &OutboxAccess, filter: &MessageFilter) -> Result<Vec<String>, DeskError> {
     let names =
         Names { channel: filter.channel.as_deref(), destination: filter.destination.as_deref(), fingerprint: None };
-    names.unknown(outbox).await
+    let mut said = names.unknown(outbox).await?;
+    if let Some(target) = &filter.target {
+        said.extend(other_spelling(outbox, filter, target).await?);
+    }
+    Ok(said)
+}
+
+/// A device of FCM is a target with `token:` before it, or without. What a filter finds under the other spelling is told.
+async fn other_spelling(
+    outbox: &OutboxAccess,
+    filter: &MessageFilter,
+    target: &str,
+) -> Result<Option<String>, DeskError> {
+    let other = match target.strip_prefix(TOKEN) {
+        Some(bare) => bare.to_owned(),
+        None => format!("{TOKEN}{target}"),
+    };
+    let meant = MessageFilter { target: Some(other.clone()), ..filter.clone() };
+    let found = outbox.desk().messages(&meant, None, 1).await?;
+    Ok((!found.messages.is_empty()).then(|| format!("no row has the target {target:?}; did you mean {other}?")))
 }
 
 /// The same about a selection of dead letters.

@@ -68,7 +68,7 @@ impl LongChange {
             state.last = Some(progress);
             let long = progress.of.is_none_or(|of| of > SHORT);
             if first && long {
-                let of = progress.of.map_or_else(String::new, |of| format!(" of {}", grouped(of)));
+                let of = progress.of.map_or_else(String::new, |of| format!(": {} messages", grouped(of)));
                 let back = (self.take_back)(progress.audit_id);
                 // A failure to report progress does not matter.
                 let _ = writeln!(io::stderr(), "{} {}{of}; {back}", self.name, progress.audit_id);

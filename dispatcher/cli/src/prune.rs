@@ -1,17 +1,19 @@
 //! `outbox prune`: removes by hand the rows that are past their retention, as the poller does by itself.
 
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::bail;
 use clap::Args;
 use outbox_schema::desk::RunsBy;
 use outbox_schema::retention::{Pruned, Retention};
 
 use super::progress::LongChange;
-use super::session::{AuthorArgs, OutboxAccess, Purpose};
+use super::session::{AuthorArgs, OutboxAccess, Purpose, confirmed};
 use outbox_dispatcher::admin::api::kept_for;
 use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{print_as, warning};
+use outbox_dispatcher::text::{Page, print_as, warning};
 use outbox_dispatcher::wiring;
 
 #[derive(Debug, Args)]
@@ -25,6 +27,9 @@ pub(super) struct PruneArgs {
     /// Say how many would be removed, and change nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Do not ask. Where standard input is no terminal, nobody is asked.
+    #[arg(long)]
+    yes: bool,
     #[command(flatten)]
     author: AuthorArgs,
     /// As JSON.
@@ -37,7 +42,7 @@ pub(super) struct PruneArgs {
 struct Age(Option<Duration>);
 
 pub(super) async fn prune(config: Config, url: Option<&str>, args: PruneArgs) -> anyhow::Result<ExitCode> {
-    let outbox = OutboxAccess::by(&config, url, Purpose::Change).await?;
+    let outbox = OutboxAccess::by(&config, url, Purpose::of(args.dry_run)).await?;
     let kept = kept(&outbox, &config, &args).await;
     let retention = Retention {
         success: args.success.map_or(kept.success, |Age(age)| age),
@@ -48,6 +53,13 @@ pub(super) async fn prune(config: Config, url: Option<&str>, args: PruneArgs) ->
         let found = outbox.desk().past_retention(&retention).await?;
         print_as(args.json, &found, |found| in_words(found, "would be removed; nothing was changed"))?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if !args.yes && io::stdin().is_terminal() {
+        let found = outbox.desk().past_retention(&retention).await?;
+        let question = in_words(&found, "would be removed for good: remove them?");
+        if !confirmed(Page::default(), &question)? {
+            bail!("nothing was removed");
+        }
     }
     let follow = LongChange::new("prune", "removed", |_| "nothing takes this back".to_owned());
     let (by_hand, author) = (outbox.by_hand(), args.author.into_author());

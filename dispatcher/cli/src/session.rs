@@ -63,6 +63,13 @@ pub(super) enum Purpose {
     Change,
 }
 
+impl Purpose {
+    /// That of a command that may change something, and does not where it only says what it would do.
+    pub(super) fn of(dry_run: bool) -> Self {
+        if dry_run { Self::Look } else { Self::Change }
+    }
+}
+
 /// The way to an outbox: its database, or a replica that answers for it.
 pub(super) enum OutboxAccess {
     /// The database, and what the fleet runs by. Where no replica says that: what the settings say.
@@ -261,7 +268,10 @@ pub(super) fn confirmed(mut about: Page, question: &str) -> anyhow::Result<bool>
     about.line(format!("{question} [y/N]"));
     write!(io::stderr().lock(), "{} ", about.on(&Screen::of_stderr()).trim_end_matches('\n'))?;
     let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
+    if io::stdin().read_line(&mut answer)? == 0 {
+        // Nobody ended the line of the question.
+        writeln!(io::stderr())?;
+    }
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 

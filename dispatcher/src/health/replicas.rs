@@ -118,10 +118,12 @@ impl Replicas {
         self.runs_by().map(|by| (by.settings_hash(), by.clone()))
     }
 
-    /// How much the replicas did in the last minute, by their own counts. None where none of them counts.
+    /// How much the replicas did in the last minute, by their own counts. Those of a silent one may be over. None where none of
+    /// the others counts.
     pub fn per_minute(&self) -> Option<PerMinute> {
         let counting: Vec<_> = self
             .running()
+            .filter(|replica| !replica.is_silent())
             .map(|replica| &replica.replica)
             .filter(|replica| replica.counted_ms >= SHORTEST_MS)
             .collect();
@@ -174,6 +176,9 @@ mod tests {
         assert!(replicas.all().iter().all(|replica| replica.polls.is_empty()), "{replicas:?}");
         assert_eq!(replicas.per_minute(), Some(PerMinute { delivered: 100, failed: 2, seen_ms: 1_000 }));
         assert_eq!(Replicas::default().per_minute(), None);
+        let rows = vec![replica("a", "table", 60_000), replica("b", "table", 1_000)];
+        let of_one = Some(PerMinute { delivered: 100, failed: 2, seen_ms: 1_000 });
+        assert_eq!(Replicas::from(rows, &[]).per_minute(), of_one, "the first is silent");
     }
 
     #[test]

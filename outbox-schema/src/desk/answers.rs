@@ -19,7 +19,7 @@ pub enum Refusal {
     #[error("it is not delivered: a dead letter is redriven, and what waits is sent anyway")]
     NotDelivered,
     /// The message has been replayed before.
-    #[error("it has been replayed before: say again where it is to be sent once more")]
+    #[error("it has been replayed before (`again` sends it once more)")]
     Replayed,
     /// The message is delivered, or a dead letter already.
     #[error("it does not wait: it is delivered, or dead already")]
@@ -152,6 +152,9 @@ pub struct Replayed {
     pub replayed: u64,
     /// The first of these rows, 100 at most.
     pub replays: Vec<Replay>,
+    /// The last message that was come to: `after` goes on from there. None where there was nothing to do.
+    #[serde(default)]
+    pub last: Option<MessageId>,
     /// Messages that were left out, and why.
     pub skipped: Vec<Skipped>,
 }

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::statements::{
-    ATTEMPTS, AUDIT_OF_MESSAGE, CHANNELS, CURRENT_TERMS, DURABILITY, MAY_CREATE, MESSAGE, MESSAGE_ID, NAMING_CLAIM,
-    PAUSED_DESTINATIONS, TENANTS, TERMS, UNSETTLED_CLAIMS,
+    ATTEMPTS, AUDIT_OF_MESSAGE, CHANNELS, CURRENT_TERMS, DURABILITY, FORMER_KEY, MAY_CREATE, MESSAGE, MESSAGE_ID,
+    NAMING_CLAIM, PAUSED_DESTINATIONS, TENANTS, TERMS, UNSETTLED_CLAIMS,
 };
 use super::{
     Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, FiguresFilter,
@@ -15,6 +15,9 @@ use super::{
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyTransaction, read, while_doing};
 use crate::{Database, MessageId, Shard, Status};
+
+/// The entries of the audit among which a former key of a message is looked for.
+const FORMER_KEYS: i64 = 100_000;
 
 #[async_trait]
 impl Desk for Database {
@@ -32,8 +35,11 @@ impl Desk for Database {
     }
 
     async fn message_by_key(&self, key: &str) -> Result<Option<MessageRecord>, DeskError> {
-        let ids: Vec<(i64,)> =
-            read(self, &MESSAGE_ID, &[key.into()]).await.map_err(while_doing("looking for a message"))?;
+        let looking = || while_doing("looking for a message");
+        let mut ids: Vec<(i64,)> = read(self, &MESSAGE_ID, &[key.into()]).await.map_err(looking())?;
+        if ids.is_empty() {
+            ids = read(self, &FORMER_KEY, &[key.into(), FORMER_KEYS.into()]).await.map_err(looking())?;
+        }
         match ids.first() {
             Some((id,)) => self.message(MessageId(*id)).await,
             None => Ok(None),

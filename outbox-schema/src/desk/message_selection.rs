@@ -1,12 +1,18 @@
 //! The messages that a change by hand means where they are no dead letters, and how many of them there are.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::messages::{MessageFilter, MessageSummary, among, each};
 use super::operation::{said_of_filter, said_of_ids};
+use super::statements::REPLAYED;
+use crate::sql::read;
+use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
+
+/// The messages that one statement asks about.
+const AT_ONCE: usize = 5_000;
 
 /// The most groups of messages that are told.
 pub const MESSAGE_GROUPS: usize = 1_000;
@@ -33,6 +39,9 @@ pub struct MessageGroup {
     pub destination: String,
     /// The number of messages in the group.
     pub count: u64,
+    /// How many of them were replayed before. A replay leaves these out, unless it is told to send them `again`.
+    #[serde(default)]
+    pub replayed: u64,
     /// When the first of them was created.
     pub first_created: String,
     /// When the last of them was created.
@@ -119,23 +128,48 @@ pub(super) async fn groups(
     status: Status,
     selection: &MessageSelection,
 ) -> sqlx::Result<Vec<MessageGroup>> {
-    let mut groups: BTreeMap<(String, String), MessageGroup> = BTreeMap::new();
+    let mut places: HashMap<(String, String), usize> = HashMap::new();
+    let (mut groups, mut found): (Vec<MessageGroup>, Vec<(MessageId, usize)>) = (Vec::new(), Vec::new());
     selection
         .each(database, status, |page| {
             for message in page {
                 let name = (message.channel.clone(), message.destination.clone());
-                let room = groups.len() < MESSAGE_GROUPS;
-                match groups.get_mut(&name) {
+                let (id, known) = (MessageId(message.id), places.get(&name).copied());
+                let place = known.unwrap_or(groups.len());
+                match groups.get_mut(place) {
                     Some(group) => group.add(&message),
-                    None if room => drop(groups.insert(name, MessageGroup::of(message))),
-                    None => {}
+                    None if place < MESSAGE_GROUPS => {
+                        places.insert(name, place);
+                        groups.push(MessageGroup::of(message));
+                    }
+                    None => continue,
                 }
+                found.push((id, place));
             }
         })
         .await?;
-    let mut groups: Vec<_> = groups.into_values().collect();
+    if status == Status::Success {
+        count_replayed(database, &found, &mut groups).await?;
+    }
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));
     Ok(groups)
+}
+
+/// Counts in each group the messages that were replayed before.
+async fn count_replayed(
+    database: &Database,
+    found: &[(MessageId, usize)],
+    groups: &mut [MessageGroup],
+) -> sqlx::Result<()> {
+    for part in found.chunks(AT_ONCE) {
+        let ids: Vec<_> = part.iter().map(|(id, _)| *id).collect();
+        let before: Vec<(i64,)> = read(database, &REPLAYED, &[ids_as_json(&ids).as_str().into()]).await?;
+        let before: HashSet<_> = before.into_iter().map(|(id,)| MessageId(id)).collect();
+        for (_, place) in part.iter().filter(|(id, _)| before.contains(id)) {
+            groups[*place].replayed += 1;
+        }
+    }
+    Ok(())
 }
 
 impl MessageGroup {
@@ -145,6 +179,7 @@ impl MessageGroup {
             channel,
             destination,
             count: 1,
+            replayed: 0,
             first_created: created_at.clone(),
             last_created: created_at,
             example: MessageId(id),

@@ -28,6 +28,8 @@ pub struct ReplayManner {
     /// Whether messages that were replayed before are sent once more. Otherwise they are left out, so that a command can be
     /// repeated: without its canary, or where nobody knows whether it came through.
     pub again: bool,
+    /// Only messages with a higher id than this, to go on after a canary that was told to send messages `again`.
+    pub after: Option<MessageId>,
     /// How fast, and how many.
     pub pace: Pace,
 }
@@ -40,6 +42,7 @@ pub(super) async fn replay(
     watch: Watch<'_>,
 ) -> sqlx::Result<Replayed> {
     let mut ids = selection.ids(database, Status::Success).await?;
+    ids.retain(|id| manner.after.is_none_or(|after| *id > after));
     let mut done = Replayed { meant: ids.len() as u64, ..Replayed::default() };
     ids.truncate(manner.pace.canary.map_or(usize::MAX, |most| most.get() as usize));
     if ids.is_empty() {
@@ -50,6 +53,7 @@ pub(super) async fn replay(
     details["rate"] = manner.pace.rate.map(NonZeroU32::get).into();
     details["new_key"] = manner.new_key.into();
     details["again"] = manner.again.into();
+    details["after"] = manner.after.map(|after| after.0).into();
     let operation = Operation::begin(database, "replay", &details, author).await?;
     done.audit_id = Some(operation.audit_id);
 
@@ -114,6 +118,7 @@ impl BatchedChange for Replaying {
         let room = Replayed::SHOWN.saturating_sub(done.replays.len());
         done.replays.extend(written.into_iter().take(room));
         done.skipped.extend(skipped);
+        done.last = batch.last().copied();
         Ok(Batch::of(done.replayed))
     }
 }

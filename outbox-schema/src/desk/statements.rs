@@ -10,6 +10,7 @@ pub(super) const UNSETTLED_CLAIMS: Statement = statement!("desk/unsettled_claims
 pub(super) const TERMS: Statement = statement!("desk/terms");
 pub(super) const MESSAGE: Statement = statement!("desk/message");
 pub(super) const MESSAGE_ID: Statement = statement!("desk/message_id");
+pub(super) const FORMER_KEY: Statement = statement!("desk/former_key");
 pub(super) const ATTEMPTS: Statement = statement!("desk/attempts");
 pub(super) const NAMING_CLAIM: Statement = statement!("desk/naming_claim");
 pub(super) const AUDIT_OF_MESSAGE: Statement = statement!("desk/audit_of_message");

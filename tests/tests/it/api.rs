@@ -309,8 +309,8 @@ async fn who_may_not_is_told_what_is_missing() {
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     for (token, arguments, said) in [
-        ("wrong", &["status"] as &[&str], "A token is needed"),
-        ("", &["status"], "A token is needed"),
+        ("wrong", &["status"] as &[&str], "A token is needed (401): this one is none of this outbox"),
+        ("", &["status"], "OUTBOX_ADMIN__TOKEN"),
         ("s3cret-read", &["messages", "cancel", "1"], "changes need admin.token"),
     ] {
         let (code, error) = asks(token, &stage.url, arguments).await;

@@ -104,6 +104,10 @@ async fn a_dead_letter_is_mended_and_delivered_under_a_new_key() {
         let kept = ["dead-letters", "edit", &id, "--header", "X-Tenant=9", "--keep-key", "--yes"];
         let kept = program.run(&kept).await.done();
         assert!(kept.contains("keeps its idempotency key"), "{kept}");
+        let former = program.run(&["messages", "explain", "a"]).await;
+        assert!(former.stderr.contains(&format!("message {id} had the key `a` before it was edited")), "{former:?}");
+        assert!(former.stdout.contains(&format!("message {id} (")), "{former:?}");
+        assert!(program.run(&["messages", "explain", "never"]).await.failed().contains("no message has"));
         program.run(&["dead-letters", "redrive", &id]).await.done();
         program.deliver().await;
         let shown = program.run(&["messages", "show", &id, "--json"]).await.json();

@@ -33,6 +33,8 @@ pub(crate) struct Program {
 /// How a view of the whole terminal is left.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Leave {
+    /// A line is typed.
+    Line(&'static str),
     /// A key is pressed.
     Key(u8),
     /// The process gets SIGTERM.
@@ -159,6 +161,7 @@ impl Program {
                     told = true;
                     match leave {
                         Leave::Key(key) => terminal.write_all(&[key]).unwrap(),
+                        Leave::Line(line) => terminal.write_all(line.as_bytes()).unwrap(),
                         Leave::Terminate => kill_process(process, Signal::TERM).unwrap(),
                     }
                 }

@@ -16,7 +16,8 @@ use crate::poller::Poller;
 use crate::program::{HTTP, Program};
 use crate::sink::Sink;
 
-const SAME_KEY: ReplayManner = ReplayManner { new_key: false, again: false, pace: Pace { canary: None, rate: None } };
+const SAME_KEY: ReplayManner =
+    ReplayManner { new_key: false, again: false, after: None, pace: Pace { canary: None, rate: None } };
 
 fn ada() -> Author {
     Author { who: "ada".to_owned(), why: "they lost them".to_owned() }
@@ -118,8 +119,14 @@ async fn the_same_replay_asked_for_twice_sends_nothing_twice_and_a_canary_is_not
         let replayed = |id: MessageId| Skipped { id, because: Refusal::Replayed };
         assert_eq!(rest.skipped, [replayed(ids[0]), replayed(ids[1])]);
         assert_eq!(replay(&outbox, &all(), SAME_KEY).await.replayed, 0);
-        let again = ReplayManner { again: true, ..SAME_KEY };
-        assert_eq!(replay(&outbox, &all(), again).await.replayed, 5);
+        let counted = outbox.database.message_groups(Status::Success, &all()).await.unwrap();
+        assert_eq!((counted[0].count, counted[0].replayed), (5, 5));
+        let again = ReplayManner { again: true, ..canary };
+        let tried = replay(&outbox, &all(), again).await;
+        assert_eq!((tried.meant, tried.replayed, tried.last), (5, 2, Some(ids[1])));
+        let rest = ReplayManner { again: true, after: tried.last, ..SAME_KEY };
+        let rest = replay(&outbox, &all(), rest).await;
+        assert_eq!((rest.meant, rest.replayed), (3, 3));
     }
 }
 
@@ -283,6 +290,11 @@ async fn what_was_delivered_is_sent_again_by_the_command_line_and_both_messages_
 
         let rest = program.run(&["messages", "replay", "--channel", "http", "--new-key", "--rate", "1/s"]).await.done();
         assert!(rest.contains("1 of 2 replayed") && rest.contains("it has been replayed before"), "{rest}");
+        let would = program.run(&["messages", "replay", "--channel", "http", "--dry-run"]).await.done();
+        assert!(would.contains("0 would be replayed, and 2 that were replayed before left out (--again)"), "{would}");
+        let once_more = ["messages", "replay", "--channel", "http", "--again", "--canary", "1"];
+        let said = program.run(&once_more).await.done();
+        assert!(said.contains(&format!("the same command with --after {first}, without --canary")), "{said}");
         let undone = program.run(&["messages", "undo", "3"]).await;
         assert!(undone.code == Some(0) || undone.stderr.contains("no redrive or replay"), "{undone:?}");
         let vague = program.run(&["messages", "replay"]).await.misused();

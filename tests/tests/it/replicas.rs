@@ -261,7 +261,7 @@ async fn who_looks_may_be_of_another_environment_and_who_changes_may_not() {
         outbox.database.migrate("production").await.unwrap();
         outbox.enqueue(&[NewMessage::http("https://shop.example/hook").json(&1)]).await;
         let id = outbox.number("SELECT max(id) FROM outbox").await.to_string();
-        let looks: [&[&str]; 9] = [
+        let looks: [&[&str]; 12] = [
             &["status"],
             &["replicas"],
             &["messages", "list"],
@@ -271,6 +271,9 @@ async fn who_looks_may_be_of_another_environment_and_who_changes_may_not() {
             &["ordering-keys", "list", "--halted"],
             &["destinations", "list"],
             &["invalid-targets", "list"],
+            &["messages", "cancel", "--channel", "http", "--dry-run"],
+            &["dead-letters", "redrive", "--all", "--dry-run"],
+            &["prune", "--dry-run"],
         ];
         let (unsaid, staging) = (
             Program::new(&outbox.test.url, HTTP),

@@ -184,6 +184,30 @@ async fn top_shows_channels_and_what_fails_by_the_database_and_by_a_replica_unti
 }
 
 #[tokio::test]
+async fn what_nothing_takes_back_is_asked_about_on_a_terminal() {
+    let (program, _sink) = stage().await;
+    let removed = program.leaving("[y/N]", &["prune", "--success", "1ms"], Leave::Line("y\n")).await;
+    assert!(
+        removed.contains("1 delivered message and 0 dead letters would be removed for good: remove them?"),
+        "{removed}"
+    );
+    assert!(removed.contains("1 delivered message and 0 dead letters removed"), "{removed}");
+    let asked = program.leaving("removed", &["prune", "--dead", "1ms", "--yes"], Leave::Line("")).await;
+    assert!(!asked.contains("[y/N]"), "{asked}");
+}
+
+#[tokio::test]
+async fn a_list_by_the_beginning_of_a_key_shows_keys_and_one_by_a_device_finds_its_other_spelling() {
+    let (program, _sink) = stage().await;
+    let keys = fitting(&program, 80, &["messages", "list", "--key-prefix", "dead-"]).await;
+    assert!(keys.contains("dead-1") && keys.contains("dead-2") && keys.contains(" KEY "), "{keys}");
+    let push = ["enqueue", "--channel", "http", "--target", "token:phone", "--payload", "{}", "--force"];
+    program.run(&push).await.done();
+    let bare = program.run(&["messages", "list", "--target", "phone"]).await;
+    assert!(bare.stderr.contains("did you mean token:phone?"), "{bare:?}");
+}
+
+#[tokio::test]
 async fn top_says_why_it_shows_nothing() {
     let program = Program::new(&servers::sqlite().url, HTTP);
     let refused = program.run(&["top"]).await.misused();

@@ -73,8 +73,9 @@ impl ByHand for Replica {
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<Replayed, DeskError> {
-        let ReplayManner { new_key, again, pace: Pace { canary, rate } } = manner;
-        let body = ReplayBody { selection: selection.clone(), new_key, again, canary, rate, author: author.into() };
+        let ReplayManner { new_key, again, after, pace: Pace { canary, rate } } = manner;
+        let body =
+            ReplayBody { selection: selection.clone(), new_key, again, after, canary, rate, author: author.into() };
         Ok(self.follow("messages/replay", &body, watch).await?)
     }
 

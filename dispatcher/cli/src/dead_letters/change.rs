@@ -20,7 +20,7 @@ pub(crate) struct RedriveArgs {
     selection: SelectionArgs,
     /// Say what would be redriven, and change nothing.
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     #[command(flatten)]
     pace: PaceArgs,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(crate) struct PurgeArgs {
     selection: SelectionArgs,
     /// Say what would be deleted, and change nothing.
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Do not ask.
     #[arg(long)]
     yes: bool,
@@ -97,6 +97,9 @@ pub(super) async fn purge(outbox: &OutboxAccess, args: PurgeArgs) -> anyhow::Res
     }
     if !args.yes {
         let found = outbox.desk().dead_groups(&selection).await?;
+        if found.is_empty() {
+            return would(outbox, &selection, |meant| format!("{meant} would be deleted"), args.json).await;
+        }
         let question = match counted(&found) {
             Count { counted: 1, more: false } => "delete this dead letter for good?".to_owned(),
             meant => format!("delete these {meant} dead letters for good?"),

@@ -45,10 +45,9 @@ pub(super) async fn dead_letters(
 ) -> anyhow::Result<ExitCode> {
     let purpose = match command {
         DeadLettersCommand::List(_) | DeadLettersCommand::Show { .. } => Purpose::Look,
-        DeadLettersCommand::Edit(_)
-        | DeadLettersCommand::Redrive(_)
-        | DeadLettersCommand::Undo(_)
-        | DeadLettersCommand::Purge(_) => Purpose::Change,
+        DeadLettersCommand::Redrive(ref args) => Purpose::of(args.dry_run),
+        DeadLettersCommand::Purge(ref args) => Purpose::of(args.dry_run),
+        DeadLettersCommand::Edit(_) | DeadLettersCommand::Undo(_) => Purpose::Change,
     };
     let outbox = OutboxAccess::by(&config, url, purpose).await?;
     match command {

@@ -27,7 +27,7 @@ pub(crate) struct CancelArgs {
     filter: FilterArgs,
     /// Say what would be cancelled, and change nothing.
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     #[command(flatten)]
     author: AuthorArgs,
     /// As JSON.

@@ -37,24 +37,41 @@ pub(super) async fn list(outbox: &OutboxAccess, args: ListArgs) -> anyhow::Resul
             warning(&unknown);
         }
     }
-    print_as(json, &page, in_words)
+    // Whoever asks for keys wants to tell them apart.
+    let column = if filter.key_prefix.is_some() { Named::Key } else { Named::Target };
+    print_as(json, &page, |page| in_words(page, column, limit))
 }
 
-fn in_words(found: &MessagePage) -> Page {
+/// What names a message beside its id.
+#[derive(Debug, Clone, Copy)]
+enum Named {
+    Target,
+    Key,
+}
+
+fn in_words(found: &MessagePage, named: Named, limit: u32) -> Page {
     let mut page = Page::default();
     if found.messages.is_empty() {
         page.line("no such messages");
     } else {
-        let heading = ["ID", "STATUS", "CHANNEL", "TARGET", "ATTEMPTS", "CREATED", "DUE OR DONE", "ERROR"];
-        page.table(heading, found.messages.iter().map(row));
+        let column = match named {
+            Named::Target => "TARGET",
+            Named::Key => "KEY",
+        };
+        let heading = ["ID", "STATUS", "CHANNEL", column, "ATTEMPTS", "CREATED", "DUE OR DONE", "ERROR"];
+        page.table(heading, found.messages.iter().map(|message| row(message, named)));
     }
-    if let Some(next) = found.next {
-        page.line(format!("{} rows were looked at; more with --after {next}", found.looked_at));
+    match found.next {
+        Some(next) if found.messages.len() < limit as usize => {
+            page.line(format!("{} rows were looked at; more with --after {next}", found.looked_at));
+        }
+        Some(next) => page.line(format!("more with --after {next}")),
+        None => {}
     }
     page
 }
 
-fn row(message: &MessageSummary) -> [Cell; 8] {
+fn row(message: &MessageSummary, named: Named) -> [Cell; 8] {
     let status = match &message.dead_reason {
         Some(reason) => format!("{} ({reason})", message.status),
         None => message.status.clone(),
@@ -63,7 +80,10 @@ fn row(message: &MessageSummary) -> [Cell; 8] {
         Cell::whole(message.id),
         Cell::state(status),
         message.channel.clone().into(),
-        shortened(&message.target, 40).into(),
+        match named {
+            Named::Target => shortened(&message.target, 40).into(),
+            Named::Key => Cell::name(&message.idempotency_key),
+        },
         Cell::whole(message.attempts),
         Cell::time(to_the_second(&message.created_at)),
         Cell::time(to_the_second(message.finished_at.as_ref().unwrap_or(&message.available_at))),

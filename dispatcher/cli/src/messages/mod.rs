@@ -18,6 +18,7 @@ use outbox_schema::{Desk, MessageId};
 use super::dead_letters::{UndoArgs, undo};
 use super::session::{OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
+use outbox_dispatcher::text::warning;
 
 pub(super) use show::show;
 
@@ -52,7 +53,9 @@ pub(super) enum MessagesCommand {
 pub(super) async fn messages(config: Config, url: Option<&str>, command: MessagesCommand) -> anyhow::Result<ExitCode> {
     let purpose = match command {
         MessagesCommand::List(_) | MessagesCommand::Show { .. } | MessagesCommand::Explain { .. } => Purpose::Look,
-        MessagesCommand::Replay(_) | MessagesCommand::Undo(_) | MessagesCommand::Cancel(_) => Purpose::Change,
+        MessagesCommand::Replay(ref args) => Purpose::of(args.dry_run),
+        MessagesCommand::Cancel(ref args) => Purpose::of(args.dry_run),
+        MessagesCommand::Undo(_) => Purpose::Change,
     };
     let outbox = OutboxAccess::by(&config, url, purpose).await?;
     match command {
@@ -79,7 +82,12 @@ pub(super) async fn find(desk: &dyn Desk, message: &str) -> anyhow::Result<Messa
         None => desk.message_by_key(message).await?,
     };
     match found {
-        Some(found) => Ok(found),
+        Some(found) => {
+            if found.id.to_string() != message && found.idempotency_key != message {
+                warning(&format!("message {} had the key `{message}` before it was edited", found.id));
+            }
+            Ok(found)
+        }
         None => bail!("no message has the id or the idempotency key `{message}`{}", was_there(desk, message).await?),
     }
 }

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use outbox_dispatcher::text::{Page, print_as};
-use outbox_schema::Status;
 use outbox_schema::desk::{MessageGroup, Pace, ReplayManner, Replayed};
+use outbox_schema::{MessageId, Status};
 
 use super::filter::FilterArgs;
 use super::selection::{counted, over, selection, table_of};
@@ -25,7 +25,7 @@ pub(crate) struct ReplayArgs {
     manner: MannerArgs,
     /// Say what would be replayed, and change nothing.
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     #[command(flatten)]
     pace: PaceArgs,
     #[command(flatten)]
@@ -43,42 +43,59 @@ struct MannerArgs {
     /// Also those that were replayed before. Without it a command can be repeated, and sends nothing twice.
     #[arg(long)]
     again: bool,
+    /// Only messages with a higher id: how a canary with --again is gone on from.
+    #[arg(long, value_name = "ID")]
+    after: Option<i64>,
 }
 
 pub(super) async fn replay(outbox: &OutboxAccess, args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let pace = Pace::from(args.pace);
     let selection = selection(outbox, &args.messages, args.filter.into_filter(outbox)?, Status::Success).await?;
+    let MannerArgs { new_key, again, after } = args.manner;
     if args.dry_run {
         let found = outbox.desk().message_groups(Status::Success, &selection).await?;
-        print_as(args.json, &found[..], |found| would(found, pace))?;
+        print_as(args.json, &found[..], |found| would(found, again, pace))?;
         return over(outbox, &selection, found.len() as u64, ExitCode::SUCCESS).await;
     }
     let follow = LongChange::new("replay", "replayed", |id| format!("take back: outbox messages undo {id}"));
     let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
     let tell = |progress| follow.tell(progress);
-    let MannerArgs { new_key, again } = args.manner;
-    let manner = ReplayManner { new_key, again, pace };
+    let manner = ReplayManner { new_key, again, after: after.map(MessageId), pace };
     let (done, stopped) = match follow.through(by_hand.replay_watched(&selection, manner, &author, &tell)).await? {
         Ok(done) => done,
         Err(code) => return Ok(code),
     };
-    print_as(args.json, &done, |done| replayed(done, stopped.is_some()))?;
+    print_as(args.json, &done, |done| replayed(done, again, stopped.is_some()))?;
     let otherwise = stopped.unwrap_or_else(|| ended(done.replayed, &done.skipped));
     over(outbox, &selection, done.meant, otherwise).await
 }
 
-fn would(groups: &[MessageGroup], pace: Pace) -> Page {
+fn would(groups: &[MessageGroup], again: bool, pace: Pace) -> Page {
     let mut text = table_of(groups);
-    text.line(format!("{}; nothing was changed", counted(groups).would_be("replayed", pace)));
+    let mut count = counted(groups);
+    let before: u64 = groups.iter().map(|group| group.replayed).sum();
+    let mut left_out = String::new();
+    if before > 0 && !again {
+        count.counted = count.counted.saturating_sub(before);
+        left_out = format!(", and {before} that were replayed before left out (--again)");
+    }
+    text.line(format!("{}{left_out}; nothing was changed", count.would_be("replayed", pace)));
     text
 }
 
-fn replayed(done: &Replayed, stopped: bool) -> String {
+fn replayed(done: &Replayed, again: bool, stopped: bool) -> String {
     let mut text = changed_of(done.replayed, done.meant, "replayed");
     if let Some(example) = done.replays.first() {
         let _ = write!(text, "\nlook at one:     outbox messages show {}", example.id);
     }
-    text += &go_on(done.meant, done.replayed, &done.skipped, stopped);
+    let rest = go_on(done.meant, done.replayed, &done.skipped, stopped);
+    match done.last {
+        // The same command would send once more what this one has sent.
+        Some(last) if again && !rest.is_empty() => {
+            let _ = write!(text, "\ngo on:           the same command with --after {last}, without --canary");
+        }
+        _ => text += &rest,
+    }
     if let (Some(id), 1..) = (done.audit_id, done.replayed) {
         let _ = write!(text, "\ntake back:       outbox messages undo {id}");
     }

@@ -140,7 +140,9 @@ fn fleet(status: &Status) -> Page {
     let mut page = Page::default();
     if !running.is_empty() {
         let names: Vec<_> = running.iter().map(|replica| named(replica)).collect();
-        page.line(format!("replicas: {} ({})", running.len(), in_one_line(&names.join(", "))));
+        let silent = running.iter().filter(|replica| replica.is_silent()).count();
+        let silent = if silent > 0 { format!(", {silent} of them silent") } else { String::new() };
+        page.line(format!("replicas: {}{silent} ({})", running.len(), in_one_line(&names.join(", "))));
     }
     if let Some(PerMinute { delivered, failed, seen_ms }) = status.per_minute {
         let seen = span(seen_ms);
@@ -159,7 +161,7 @@ fn fleet(status: &Status) -> Page {
 
 fn named(replica: &ReplicaStatus) -> String {
     let row = &replica.replica.row;
-    if replica.is_silent() { format!("{}, silent for {}", row.name, span(row.seen_ms)) } else { row.name.clone() }
+    if replica.is_silent() { format!("{} silent for {}", row.name, span(row.seen_ms)) } else { row.name.clone() }
 }
 
 /// What there is to say of a shard that no replica polls.
@@ -261,14 +263,14 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> Page {
             Cell::name(shortened(term.instance.as_ref().unwrap_or(&term.holder), 32)),
             Cell::time(to_the_second(&term.started_at)),
             Cell::time(term.ended_at.as_deref().map_or_else(|| "-".to_owned(), to_the_second)),
-            end.into(),
             Cell::whole(count(term.claimed)),
             Cell::whole(count(term.delivered)),
             Cell::whole(count(term.failed)),
+            end.into(),
         ]
     });
     let mut page = Page::default();
-    page.table(["SHARD", "EPOCH", "POLLER", "BEGAN", "ENDED", "WHY", "CLAIMED", "DELIVERED", "FAILED"], rows);
+    page.table(["SHARD", "EPOCH", "POLLER", "BEGAN", "ENDED", "CLAIMED", "DELIVERED", "FAILED", "WHY"], rows);
     page
 }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
-use outbox_schema::Retention;
 use outbox_schema::desk::{Author, Change, InvalidTargetSelection, MessageSelection, Pace, ReplayManner, Selection};
+use outbox_schema::{MessageId, Retention};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -147,6 +147,9 @@ pub struct ReplayBody {
     /// Whether messages that were replayed before are sent once more. Otherwise they are left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
+    /// Replay only messages with a higher id than this: the `last` of a replay before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<MessageId>,
     /// Replay only this many, those with the lowest ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 1)]
@@ -336,7 +339,8 @@ impl From<&Author> for Authored {
 
 impl ReplayBody {
     pub(super) fn manner(&self) -> ReplayManner {
-        ReplayManner { new_key: self.new_key, again: self.again, pace: Pace { canary: self.canary, rate: self.rate } }
+        let Self { new_key, again, after, canary, rate, .. } = *self;
+        ReplayManner { new_key, again, after, pace: Pace { canary, rate } }
     }
 }
 

@@ -134,9 +134,18 @@ pub(crate) const ONLY_READS: &str = "admin.read_token only reads: changes need a
 pub(crate) const ANOTHER_NAME: &str =
     "without a token, ask by an IP address or as localhost: another name may be that of a page on the web";
 
+/// What a client hears whose token is missing or wrong.
+fn needs(headers: &HeaderMap) -> String {
+    let found = if headers.contains_key(header::AUTHORIZATION) { "this one is none of this outbox; " } else { "" };
+    format!(
+        "{found}send admin.token or admin.read_token as \"Authorization: Bearer …\", which outbox --url takes from the settings \
+         or from OUTBOX_ADMIN__TOKEN"
+    )
+}
+
 async fn require(tokens: &Tokens, needed: Role, mut request: Request, next: Next) -> Response {
     let refused = match tokens.role(request.headers()) {
-        None => Problem::new(Kind::NoToken, "send admin.token or admin.read_token as \"Authorization: Bearer …\""),
+        None => Problem::new(Kind::NoToken, needs(request.headers())),
         Some(Role::Metrics) if needed > Role::Metrics => {
             Problem::new(Kind::NotAllowed, "admin.metrics_token is for /metrics alone: all else needs another token")
         }

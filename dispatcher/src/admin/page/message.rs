@@ -170,7 +170,7 @@ fn by(field: &str, value: &str) -> String {
 fn explanation(explained: &Explanation) -> Markup {
     html! {
         section {
-            h2 { "Why has it not been sent?" }
+            h2 { @if explained.status == Status::Success.as_str() { "Was it sent?" } @else { "Why has it not been sent?" } }
             (said(&explained.not_sent))
         }
         section {

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::desk::{ReplayManner, Replayed};
-use outbox_schema::{ByHand, Desk, Status};
+use outbox_schema::{ByHand, Desk, MessageId, Status};
 
 use super::Reception;
 use super::door::Visit;
@@ -20,6 +20,9 @@ use crate::admin::api::Problem;
 /// The fields that ask for new idempotency keys, and for messages that were replayed before.
 const MANNER: [&str; 2] = ["new_key", "again"];
 
+/// The field that names the last message of a replay before, where that sent messages again.
+const AFTER: &str = "from";
+
 pub(super) async fn form(
     State(reception): State<Reception>,
     visit: Visit,
@@ -32,6 +35,8 @@ pub(super) async fn form(
     let body = html! {
         p.lead {
             strong { (counted(&groups)) } " delivered messages would be sent again, each by a row of its own. Nothing is changed yet."
+            @let before: u64 = groups.iter().map(|group| group.replayed).sum();
+            @if before > 0 { " Of them " (number(before)) " were replayed before, and are left out." }
         }
         @if groups.is_empty() {
             p { "Only what was delivered can be replayed." }
@@ -49,6 +54,7 @@ fn fields(visit: &Visit, meant: &Fields, sent: &Fields, label: &str) -> Markup {
         form.change method="post" action={ (PATH) "/replay" } {
             (visit.token())
             (meant.hidden())
+            @if let Some(after) = sent.get(AFTER) { input type="hidden" name=(AFTER) value=(after); }
             (pace_fields(sent))
             (choice(sent, MANNER[0], "New idempotency keys", "for a receiver that remembers the old ones and would not look again"))
             (choice(sent, MANNER[1], "Also those that were replayed before", "otherwise they are left out"))
@@ -72,12 +78,23 @@ pub(super) async fn replay(
     visit: Visit,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
-    let meant = sent.among(&AUTHOR, false).among(&PACE, false).among(&MANNER, false);
+    let meant = sent.among(&AUTHOR, false).among(&PACE, false).among(&MANNER, false).among(&[AFTER], false);
     let selection = selection(&meant, Status::Success)?;
-    let manner = ReplayManner { new_key: sent.has(MANNER[0]), again: sent.has(MANNER[1]), pace: pace(&sent)? };
+    let after = sent.get(AFTER).and_then(|id| id.parse().ok()).map(MessageId);
+    let manner = ReplayManner { new_key: sent.has(MANNER[0]), again: sent.has(MANNER[1]), after, pace: pace(&sent)? };
     let author = sent.author().into_author();
     let done = reception.office.database.replay(&selection, manner, &author).await?;
     Ok(visit.page(&Content::still("Replayed", replayed(&visit, &done, &meant, &sent))))
+}
+
+/// The fields of a replay of those that this one has not come to.
+fn others(sent: &Fields, done: &Replayed) -> Fields {
+    let others = sent.among(&["canary", AFTER], false);
+    match done.last {
+        // What was sent again would be sent once more.
+        Some(last) if sent.has(MANNER[1]) => others.with(AFTER, &last.to_string()),
+        _ => others,
+    }
 }
 
 fn replayed(visit: &Visit, done: &Replayed, meant: &Fields, sent: &Fields) -> Markup {
@@ -91,7 +108,7 @@ fn replayed(visit: &Visit, done: &Replayed, meant: &Fields, sent: &Fields) -> Ma
         @if more {
             section {
                 h2 { "Go on with the others" }
-                (fields(visit, meant, &sent.among(&["canary"], false), "Replay the others"))
+                (fields(visit, meant, &others(sent, done), "Replay the others"))
             }
         }
         @if let (Some(id), 1..) = (done.audit_id, done.replayed) { (undo_fields(visit, id)) }
