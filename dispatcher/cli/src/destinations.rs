@@ -109,17 +109,17 @@ fn list(entries: &[DestinationEntry]) -> Page {
 
 pub(super) fn held(held: &HeldUp) -> String {
     match held {
-        HeldUp::Paused { by, until, remaining_ms: _ } => {
+        HeldUp::Paused { by, until: _, remaining_ms } => {
+            let left = remaining_ms.map_or_else(String::new, |left| format!(" for {}", span(left)));
             let by = by.as_deref().map_or_else(String::new, |by| format!(" by {by}"));
-            let until = until.as_deref().map_or_else(String::new, |until| format!(" until {}", to_the_second(until)));
-            format!("paused{by}{until}")
+            format!("paused{left}{by}")
         }
         HeldUp::Broken { until: _, remaining_ms: remaining @ 1.. } => {
             format!("broken: tried again in {}", span(*remaining))
         }
         HeldUp::Broken { until: _, remaining_ms: _ } => "broken: being tried with a few messages".to_owned(),
         HeldUp::Asked { until: _, remaining_ms } => format!("asked to be left alone for {}", span(*remaining_ms)),
-        HeldUp::Aside { until, remaining_ms: _ } => format!("rows put aside until {}", to_the_second(until)),
+        HeldUp::Aside { until: _, remaining_ms } => format!("rows put aside for {}", span(*remaining_ms)),
         HeldUp::Open => "takes messages".to_owned(),
     }
 }

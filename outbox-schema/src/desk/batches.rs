@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
-use super::operation::{BATCH, Operation, pause};
+use super::operation::{BATCH, Operation, PAUSES};
 use super::progress::{Progress, Watch};
 use crate::sql::{AnyConnection, AnyTransaction};
 use crate::{Database, MessageId};
@@ -12,6 +12,11 @@ use crate::{Database, MessageId};
 /// A change that is made batch by batch.
 #[async_trait]
 pub(super) trait BatchedChange: Send {
+    /// A pause is this many times as long as the batch before it.
+    fn pauses(&self) -> u32 {
+        PAUSES
+    }
+
     /// Changes the messages of a batch, in its transaction, and counts them.
     async fn batch(
         &mut self,
@@ -58,7 +63,7 @@ pub(super) async fn in_batches(
         transaction.commit().await?;
         progress = Progress { done: progress.done + batch.len() as u64, changed, ..progress };
         if progress.done < of {
-            pause(began + idle).await;
+            tokio::time::sleep((began + idle).elapsed() * change.pauses()).await;
         }
     }
     // The change is done, whether it was to go on or not.

@@ -49,6 +49,11 @@ struct Editing<'a> {
 
 #[async_trait]
 impl BatchedChange for Editing<'_> {
+    /// It holds no term, so no claim waits for its batches as claims wait for those of a redrive. SQLite has one writer, and waits.
+    fn pauses(&self) -> u32 {
+        2
+    }
+
     async fn batch(
         &mut self,
         connection: &mut AnyConnection<'_>,

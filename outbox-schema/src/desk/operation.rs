@@ -15,7 +15,7 @@ use crate::{Database, MessageId, Status};
 pub(super) const BATCH: usize = 500;
 
 /// A pause is this many times as long as the batch before it: the database has other work.
-const PAUSES: u32 = 3;
+pub(super) const PAUSES: u32 = 3;
 
 /// The longest name of an author, in characters.
 const WHO_CHARS: usize = 255;
