@@ -7,6 +7,7 @@ use std::time::Duration;
 use outbox_schema::Shard;
 use outbox_schema::figures::Figures;
 use outbox_tests::eventually;
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::browser::Browser;
@@ -38,6 +39,12 @@ async fn sign_in(browser: &Browser, url: &str) {
 async fn to(browser: &Browser, page: &str) {
     browser.click_at(&format!("//nav[@class='way']//a[.='{page}']")).await;
     browser.says(page).await;
+}
+
+/// Waits until an open page, which nobody loads again, says these words. It asks less often where no answer came.
+async fn comes_to_say(browser: &Browser, words: &str) -> String {
+    let said = async || Some(browser.words().await).filter(|all| all.contains(words));
+    eventually(&format!("the page says {words}"), PATIENCE, said).await
 }
 
 async fn settled(outbox: &Outbox) {
@@ -170,6 +177,38 @@ async fn a_page_that_is_open_keeps_itself_up_to_date_and_nothing_of_a_row_runs()
         matches!(said.as_str(), Some("Copied" | "Selected")).then_some(())
     };
     eventually("the payload is copied", PATIENCE, said).await;
+    browser.close().await;
+}
+
+/// A page that an operator leaves open during an incident must neither pass off what it shows as new, nor stay behind afterwards.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_whose_replica_does_not_answer_says_so_and_goes_on_once_it_answers() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let Stage { program, _replica: replica, url, sink: _sink } = Stage::begin(&outbox, TOKENS).await;
+    let browser = Browser::start(true).await;
+    sign_in(&browser, &url).await;
+    to(&browser, "Destinations").await;
+    browser.says("Nothing holds messages up.").await;
+
+    // The replica answers that the database does not.
+    outbox.sql("ALTER TABLE outbox_destination RENAME TO elsewhere").await;
+    comes_to_say(&browser, "No answer since").await;
+    browser.says("Nothing holds messages up.").await;
+    outbox.sql("ALTER TABLE elsewhere RENAME TO outbox_destination").await;
+    program.run(&["destinations", "pause", "http", "--why", "they move", "--by", "ada"]).await.done();
+    let words = comes_to_say(&browser, "they move").await;
+    assert!(!words.contains("No answer since"), "{words}");
+
+    // The replica is killed, and another one comes at its address.
+    replica.stop(Signal::KILL).await;
+    comes_to_say(&browser, "No answer since").await;
+    browser.picture("unanswered").await;
+    browser.says("they move").await;
+    program.run(&["destinations", "resume", "http", "--by", "ada"]).await.done();
+    let listen = format!("admin.listen={}", url.trim_start_matches("http://"));
+    let _other = program.command(&["run", "--set", &listen]).spawn().unwrap();
+    let words = comes_to_say(&browser, "Nothing holds messages up.").await;
+    assert!(!words.contains("No answer since"), "{words}");
     browser.close().await;
 }
 

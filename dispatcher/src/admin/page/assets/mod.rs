@@ -27,7 +27,7 @@ pub(super) const STYLE: Asset =
 pub(super) const SCRIPT: Asset =
     Asset { path: "/assets/htmx.js", media_type: "text/javascript; charset=utf-8", text: include_str!("htmx.min.js") };
 
-/// Times in the reader's zone, and buttons that copy.
+/// Times in the reader's zone, buttons that copy, and what happens where a replica does not answer.
 pub(super) const OWN_SCRIPT: Asset =
     Asset { path: "/assets/page.js", media_type: "text/javascript; charset=utf-8", text: include_str!("page.js") };
 

@@ -1,5 +1,5 @@
-// What only the browser knows: the reader's zone of time, and the clipboard. Without this script a page shows and does the same but
-// for these two.
+// What only the browser knows: the reader's zone of time, the clipboard, and whether a replica still answers. Without this script a page
+// shows and does the same but for these.
 "use strict";
 
 document.documentElement.classList.add("scripted");
@@ -29,4 +29,48 @@ document.addEventListener("click", async (event) => {
     getSelection().selectAllChildren(source);
     button.textContent = "Selected";
   }
+});
+
+// What is live is asked for every five seconds. Where no answer comes it stays in view, the page says since when, and asks less and
+// less often. A page in the background asks nothing.
+const SOONEST = 5_000;
+const LATEST = 300_000;
+let failures = 0;
+let next = 0;
+let answered = new Date();
+
+const isLive = (event) => event.detail?.ctx?.sourceElement?.id === "live";
+
+function failed() {
+  failures += 1;
+  // Pages that lost the same replica do not all come back at once.
+  next = Date.now() + Math.min(SOONEST * 2 ** failures, LATEST) * (0.75 + Math.random() / 2);
+  const note = document.getElementById("unanswered") ?? document.createElement("p");
+  note.id = "unanswered";
+  note.className = "note warning";
+  note.role = "status";
+  note.textContent = `No answer since ${answered.toLocaleTimeString()}. What is shown is of that time.`;
+  document.getElementById("live")?.before(note);
+}
+
+document.addEventListener("htmx:before:request", (event) => {
+  if (isLive(event) && (document.hidden || Date.now() < next)) event.preventDefault();
+});
+
+document.addEventListener("htmx:before:response", (event) => {
+  if (isLive(event) && event.detail.ctx.response.status >= 500) {
+    event.preventDefault();
+    failed();
+  }
+});
+
+document.addEventListener("htmx:error", (event) => {
+  if (isLive(event)) failed();
+});
+
+document.addEventListener("htmx:after:request", (event) => {
+  if (!isLive(event)) return;
+  failures = next = 0;
+  answered = new Date();
+  document.getElementById("unanswered")?.remove();
 });
