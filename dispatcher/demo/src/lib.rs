@@ -151,7 +151,7 @@ async fn play(stage: &Stage) -> anyhow::Result<ExitCode> {
         report::dead_letters(&audit),
         report::terms(&terms, began, &fleet, &crash),
         report::verdict(&audit).into(),
-        report::look_further(stage, &audit)?.into(),
+        report::look_further(stage, &audit)?,
     ] {
         let mut page = Page::from("");
         page.append(paragraph);

@@ -46,9 +46,8 @@ fn why_twice(twice: &[Twice], fleet: &Fleet) -> String {
 /// Why some messages arrived twice after the poller's death, with one message as an example.
 pub(super) fn crash(crash: &Crash, audit: &Audit) -> String {
     let mut text = format!(
-        "The poller {} (epoch {}) was killed with {} requests on the wire. Nobody left could tell which of them had\n\
-         arrived, nor what had been answered and not been marked yet: all that is in doubt, and was sent again with\n\
-         the same idempotency key.",
+        "The poller {} (epoch {}) was killed with {} requests on the wire. Nobody left could tell which of them had arrived, nor \
+         what had been answered and not been marked yet: all that is in doubt, and was sent again with the same idempotency key.",
         crash.name, crash.epoch, crash.open
     );
     if let Some(Twice { key, accepted, .. }) = audit.twice.first() {
@@ -110,18 +109,18 @@ pub(super) fn verdict(audit: &Audit) -> String {
     text
 }
 
-/// Commands that show more of the database that the demo leaves behind.
-pub(super) fn look_further(stage: &Stage, audit: &Audit) -> anyhow::Result<String> {
+/// Commands that show more of the database that the demo leaves behind. Each is one line on any terminal, to be copied.
+pub(super) fn look_further(stage: &Stage, audit: &Audit) -> anyhow::Result<Page> {
     let program = std::env::current_exe()?;
     // The shortest path that works from here.
     let here = std::env::current_dir()?;
     let program = program.strip_prefix(&here).unwrap_or(&program);
     let outbox = format!("{} --config {}", shell(program), shell(&stage.config()));
-    let mut lines = vec!["Look further:".to_owned(), format!("  {outbox} status")];
-    lines.extend(audit.twice.first().map(|twice| format!("  {outbox} messages show {}", twice.id)));
-    lines.push(format!("  {outbox} dead-letters list"));
-    lines.push(format!("The logs of the replicas are in {}", shell(&stage.directory)));
-    Ok(lines.join("\n"))
+    let shown = audit.twice.first().map(|twice| format!("  {outbox} messages show {}\n", twice.id)).unwrap_or_default();
+    let mut page = Page::from("Look further:");
+    page.append(Page::as_it_is(format!("  {outbox} status\n{shown}  {outbox} dead-letters list\n")));
+    page.line(format!("The logs of the replicas are in {}", shell(&stage.directory)));
+    Ok(page)
 }
 
 /// A path as a shell takes it.
@@ -138,7 +137,39 @@ pub(super) fn seconds(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+    use std::time::Instant;
+
+    use outbox_dispatcher::text::Screen;
+
     use super::*;
+
+    const NARROW: Screen = Screen { columns: Some(80), coloured: false, now: UNIX_EPOCH };
+
+    fn sent_twice() -> Audit {
+        let (key, accepted) = ("order-7-placed".to_owned(), vec![Duration::from_secs(1), Duration::from_secs(9)]);
+        Audit { twice: vec![Twice { id: 787, key, accepted, because: Vec::new() }], ..Audit::default() }
+    }
+
+    #[test]
+    fn a_terminal_of_80_columns_breaks_a_paragraph_at_its_own_width_only() {
+        let killed = Crash { name: "b", pid: 7, epoch: 3, open: 31, at: Instant::now() };
+        let shown = Page::from(crash(&killed, &sent_twice())).on(&NARROW);
+        let lines: Vec<_> = shown.lines().collect();
+        let (_, before_last) = lines.split_last().unwrap();
+        assert!(lines.iter().all(|line| line.len() <= 80) && before_last.iter().all(|line| line.len() > 60), "{shown}");
+    }
+
+    #[test]
+    fn a_command_to_look_further_is_one_line_on_a_terminal_of_80_columns() {
+        let stage = Stage { directory: PathBuf::from("/tmp/a/directory/with/a/long/path/outbox-demo-1a2b3c") };
+        let shown = look_further(&stage, &sent_twice()).unwrap().on(&NARROW);
+        let commands: Vec<_> = shown.lines().filter(|line| line.starts_with("  ")).collect();
+        assert_eq!(commands.len(), 3, "{shown}");
+        for (command, end) in commands.iter().zip(["status", "messages show 787", "dead-letters list"]) {
+            assert!(command.contains("--config /tmp/a/") && command.ends_with(end), "{shown}");
+        }
+    }
 
     #[test]
     fn a_path_can_be_pasted_into_a_shell() {
