@@ -131,3 +131,16 @@ fn apns_gone() -> Refusal {
     let message = "Request contains an invalid argument.";
     Refusal::detailed(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", message, details)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::MANNERS;
+
+    #[test]
+    fn the_page_about_fcm_says_how_each_device_is_answered() {
+        let page = include_str!("../../../../docs/fcm.md");
+        for (device, answer) in MANNERS {
+            assert!(page.contains(&format!("| `{device}` | {answer} |")), "{device}");
+        }
+    }
+}
