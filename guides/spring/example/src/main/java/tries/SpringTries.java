@@ -29,6 +29,7 @@ class SpringTries implements Tries.Variants {
             outbox.send(new Outbox.Message("hooks", hook, message.map()).key(message.key()).delay(Duration.ofMinutes(10))));
         tries.attempt(stack, "outbox.send with all options", message ->
             outbox.send(new Outbox.Message("hooks", hook, message.map()).key(message.key()).expiry(Duration.ofHours(1))
-                .orderingKey("customer-9").priority(2).headers(Map.of("X-Tenant", "9"))));
+                .orderingKey("customer-9").priority(2).headers(Map.of("X-Tenant", "9")).maxAttempts(5)
+                .tenant("shop-9").tags(Map.of("order", "4711", "customer", "Jürgen"))));
     }
 }

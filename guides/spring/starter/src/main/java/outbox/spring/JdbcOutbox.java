@@ -8,9 +8,11 @@ import tools.jackson.databind.json.JsonMapper;
 /** Calls outbox_enqueue in the caller's transaction, and then has {@code wakes} hear of its commit. */
 public record JdbcOutbox(JdbcTemplate jdbc, JsonMapper json, Wake... wakes) implements Outbox {
     private static final String POSTGRESQL = """
-        SELECT outbox_enqueue(?, ?, ?, ?, headers, ordering_key, priority, delay_seconds, expires_seconds)
-        FROM jsonb_to_record(?::jsonb) AS options (headers jsonb, ordering_key varchar, priority integer,
-                                                   delay_seconds double precision, expires_seconds double precision)""";
+        SELECT outbox_enqueue(?, ?, ?, ?, headers, ordering_key, priority, delay_seconds, expires_seconds, max_attempts,
+                              p_tenant => tenant, p_tags => tags)
+        FROM jsonb_to_record(?::jsonb) AS options (headers jsonb, ordering_key varchar, priority integer, max_attempts integer,
+                                                   delay_seconds double precision, expires_seconds double precision,
+                                                   tenant varchar, tags jsonb)""";
 
     @Override public boolean send(Message message) {
         // In a transaction of another DataSource, this connection would commit by itself.

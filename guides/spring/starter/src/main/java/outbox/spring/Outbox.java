@@ -25,6 +25,9 @@ public interface Outbox {
         public Message orderingKey(String orderingKey) { return with("ordering_key", orderingKey); }
         public Message headers(Map<String, String> headers) { return with("headers", headers); }
         public Message priority(int priority) { return with("priority", priority); }
+        public Message maxAttempts(int maxAttempts) { return with("max_attempts", maxAttempts); }
+        public Message tenant(String tenant) { return with("tenant", tenant); }
+        public Message tags(Map<String, String> tags) { return with("tags", tags); }
 
         private Message with(String option, Object value) {
             Map<String, Object> all = new TreeMap<>(options);

@@ -70,11 +70,12 @@ public class OutboxAutoConfigurationTest {
             var outbox = context.getBean(Outbox.class);
             var message = new Outbox.Message("hooks", "/orders", "{\"order\": 1}").key("known")
                 .delay(Duration.ofMillis(1500)).expiry(Duration.ofMinutes(10)).orderingKey("customer-7")
-                .headers(Map.of("X-Tenant", "7")).priority(3);
+                .headers(Map.of("X-Tenant", "7")).priority(3).maxAttempts(4).tenant("shop-7").tags(Map.of("order", "1"));
             assertThat(inTransaction(context, () -> outbox.send(message))).isFalse();
             assertThat(calls).containsExactly(List.of("hooks", "/orders", "{\"order\": 1}", "known",
                 "{\"delay_seconds\":1.5,\"expires_seconds\":600.0,\"headers\":{\"X-Tenant\":\"7\"},"
-                    + "\"ordering_key\":\"customer-7\",\"priority\":3}"));
+                    + "\"max_attempts\":4,\"ordering_key\":\"customer-7\",\"priority\":3,\"tags\":{\"order\":\"1\"},"
+                    + "\"tenant\":\"shop-7\"}"));
         });
     }
 
