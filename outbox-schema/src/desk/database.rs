@@ -138,12 +138,23 @@ impl Database {
     /// Who besides the owners may make functions and operators in the schema of the tables, which the statements of others
     /// can then call. Each comes with its remedy.
     pub async fn strangers_may_create(&self) -> Result<Vec<String>, DeskError> {
-        let rows: Vec<(String, String)> =
+        let rows: Vec<(String, String, String)> =
             read(self, &MAY_CREATE, &[]).await.map_err(while_doing("reading who may create in the schema"))?;
-        let warning = |(role, schema): &(String, String)| {
+        let warning = |(role, schema, owner): &(String, String, String)| {
+            let (by, cure) = if owner.is_empty() {
+                ("", format!("REVOKE CREATE ON SCHEMA {schema} FROM {role}"))
+            } else {
+                let give = format!("ALTER SCHEMA {schema} OWNER TO {owner}");
+                (
+                    ", as the owner of the schema or of the database",
+                    format!(
+                        "{give}, after which it creates nothing there; or have a schema for the outbox alone (database.schema)"
+                    ),
+                )
+            };
             format!(
-                "{role} may create functions and operators in the schema of the tables, and statements of the dispatcher and the \
-                 owner would call them with their rights: REVOKE CREATE ON SCHEMA {schema} FROM {role}"
+                "{role} may create functions and operators in the schema of the tables{by}, and statements of the dispatcher and the \
+                 owner would call them with their rights: {cure}"
             )
         };
         Ok(rows.iter().map(warning).collect())

@@ -1,1 +1,1 @@
-SELECT '', '' WHERE FALSE
+SELECT '', '', '' WHERE FALSE
