@@ -1,7 +1,8 @@
 -- From Debezium's outbox table to this outbox, on PostgreSQL: a trigger makes each new row of outboxevent a message, in the
 -- transaction of the application, also where that deletes the row again at once. docs/coming-from.md has the order of the
 -- steps.
--- Yours are the routes and the name of the table. As an owner of the tables who is no superuser, after `outbox migrate`:
+-- Yours are the routes and the name of the table. After `outbox migrate`, as the owner of the outbox's tables, who is no superuser
+-- and has the rights of your table's owner (GRANT shop TO outbox_owner):
 --   psql -1 -v ON_ERROR_STOP=1 -f debezium.sql DATABASE
 -- It is one transaction, and can be run again.
 

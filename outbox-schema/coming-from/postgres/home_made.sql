@@ -1,7 +1,7 @@
 -- From a home-made outbox table to this outbox, on PostgreSQL: a trigger makes each new row of outbox_events a message, in the
 -- transaction of the application, and the rows that wait become messages here. docs/coming-from.md has the order of the steps.
--- Yours are the routes, the names and the states of the table. As an owner of the tables who is no superuser, after
--- `outbox migrate`, with the old publisher stopped:
+-- Yours are the routes, the names and the states of the table. After `outbox migrate`, with the old publisher stopped, as the owner of
+-- the outbox's tables, who is no superuser and has the rights of your table's owner (GRANT shop TO outbox_owner):
 --   psql -1 -v ON_ERROR_STOP=1 -f home_made.sql DATABASE
 -- It is one transaction, and can be run again.
 

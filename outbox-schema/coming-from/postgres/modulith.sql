@@ -1,8 +1,8 @@
 -- From Spring Modulith's event publication registry to this outbox, on PostgreSQL, for its tables of 1.x and of 2.x: a trigger
 -- makes each publication for a listener that has a route a message, in the transaction of the application.
 -- docs/coming-from.md has the order of the steps.
--- Yours are the routes and, where you want one, the ordering key. As an owner of the tables who is no superuser, after
--- `outbox migrate`:
+-- Yours are the routes and, where you want one, the ordering key. After `outbox migrate`, as the owner of the outbox's tables, who is
+-- no superuser and has the rights of your table's owner (GRANT shop TO outbox_owner):
 --   psql -1 -v ON_ERROR_STOP=1 -f modulith.sql DATABASE
 -- It is one transaction, and can be run again.
 

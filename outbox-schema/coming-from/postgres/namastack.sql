@@ -1,8 +1,8 @@
 -- From namastack-outbox to this outbox, on PostgreSQL: a trigger makes each new record of a handler that has a route a message,
 -- in the transaction of the application, and the records that wait become messages here. docs/coming-from.md has the order
 -- of the steps.
--- Yours are the routes. As an owner of the tables who is no superuser, after `outbox migrate`, with the application stopped or
--- its records all processed:
+-- Yours are the routes. After `outbox migrate`, with the application stopped or its records all processed, as the owner of the
+-- outbox's tables, who is no superuser and has the rights of your table's owner (GRANT shop TO outbox_owner):
 --   psql -1 -v ON_ERROR_STOP=1 -f namastack.sql DATABASE
 -- It is one transaction, and can be run again.
 

@@ -43,6 +43,8 @@ struct Shop {
     application: String,
     /// Where ours lies on PostgreSQL.
     schema: &'static str,
+    /// Who runs the scripts on PostgreSQL.
+    owner: String,
 }
 
 /// Each of them on PostgreSQL and on MariaDB.
@@ -68,7 +70,7 @@ impl Shop {
             _ => ("outbox@", format!("CREATE USER {role}")),
         };
         let application = outbox.test.url.replacen(user, &format!("{role}@"), 1);
-        let shop = Self { source, outbox, application, schema };
+        let shop = Self { source, outbox, application, schema, owner: "postgres".to_owned() };
         let table = shop.table();
         shop.run(&format!("{};\n{account};\nGRANT SELECT, INSERT, DELETE ON {table} TO {role};", shop.definition()));
         shop
@@ -86,11 +88,12 @@ impl Shop {
     fn run(&self, script: &str) {
         self.outbox.run_client(&match self.dialect() {
             Dialect::Postgres => {
-                let schema = self.schema;
+                let Self { schema, owner, .. } = self;
                 // As the files say for tables in a schema of their own.
                 let script = script.replace("pg_catalog, public", &format!("pg_catalog, public, {schema}"));
                 format!(
-                    "BEGIN; SET client_min_messages = warning; SET search_path = public, {schema};\n{script}\nCOMMIT;"
+                    "SET ROLE {owner}; BEGIN; SET client_min_messages = warning; SET search_path = public, {schema};\n{script}\n\
+                     COMMIT;"
                 )
             }
             _ => script.to_owned(),
@@ -436,6 +439,35 @@ async fn a_row_that_waits_and_cannot_become_a_message_is_named_on_postgres() {
     let script = format!("SET search_path = public;\n{}", script!(Dialect::Postgres, "home_made"));
     let told = shop.outbox.try_sql(&format!("BEGIN; {script}; COMMIT")).await.unwrap_err().to_string();
     assert!(told.contains("row 1 of outbox_events cannot become a message: "), "{told}");
+}
+
+/// As with the roles of docs/deploy.md: nobody owns both tables.
+#[tokio::test]
+async fn the_owner_of_the_outbox_who_has_the_rights_of_the_application_goes_there_and_back_on_postgres() {
+    for source in SOURCES {
+        let outbox = Outbox::open(servers::postgres().await.database().await).await;
+        let unique = &outbox.test.name[outbox.test.name.len() - 12..];
+        let [owner, role] = ["own", "shop"].map(|role| format!("{role}_{unique}"));
+        let url = |role: &str| outbox.test.url.replacen("postgres@", &format!("{role}@"), 1);
+        let application = url(&role);
+        outbox.run_client(&format!(
+            "CREATE ROLE {owner} LOGIN; CREATE ROLE {role} LOGIN; GRANT {role} TO {owner};\n\
+             GRANT CREATE ON SCHEMA public TO {owner}, {role};"
+        ));
+        outboxes::connect(&url(&owner), None).await.migrate("default").await.unwrap();
+        let mut shop = Shop { source, outbox, application, schema: "public", owner: role };
+        shop.run(&format!("{};", shop.definition()));
+        shop.owner = owner;
+        let mut application = shop.application().await;
+        application.run(&shop.event_of_before(1)).await.unwrap();
+        shop.forward();
+        application.run(&shop.event(2, &order(2))).await.unwrap();
+        let messages: &[u32] = if source == Debezium { &[2] } else { &[1, 2] };
+        assert_eq!(shop.pending().await, shop.keys(messages), "{source:?}");
+        shop.back();
+        let messages: &[u32] = if source == Debezium { &[2] } else { &[] };
+        assert_eq!(shop.pending().await, shop.keys(messages), "{source:?}");
+    }
 }
 
 #[tokio::test]
