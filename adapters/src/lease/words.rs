@@ -37,7 +37,11 @@ pub(super) fn words_of_redis(error: &RedisError) -> String {
     let Some(errors) = error.clone().into_server_errors() else {
         return match error.kind() {
             // What the client says of itself ends with the name of a kind.
-            ErrorKind::AuthenticationFailed => "the user or the password is wrong".to_owned(),
+            ErrorKind::AuthenticationFailed => {
+                "the user or the password is wrong, or the user is gone: a restart of Redis forgets a \
+                                                user that stands neither in redis.conf nor in its ACL file"
+                    .to_owned()
+            }
             _ => error.to_string(),
         };
     };

@@ -45,11 +45,11 @@ pub trait Transport: Kind {
         Commands { initialise: Self::initialise(), server, end_signal: "KILL" }
     }
 
-    /// A sentinel with this configuration.
-    fn watching(port: u16, configuration: &str) -> Commands {
+    /// A server with this configuration file, and further options.
+    fn configured(port: u16, configuration: &str, options: &str) -> Commands {
         let (redis, listening) = (PROGRAM.find(&[]), Self::listening(port));
-        let initialise = format!("{} && printf %s '{configuration}' >sentinel.conf", Self::initialise());
-        let server = format!("{} sentinel.conf --sentinel --bind 127.0.0.1 {listening}", quoted(&redis));
+        let initialise = format!("{} && printf %s '{configuration}' >server.conf", Self::initialise());
+        let server = format!("{} server.conf {options} --bind 127.0.0.1 {listening}", quoted(&redis));
         Commands { initialise, server, end_signal: "KILL" }
     }
 
@@ -116,6 +116,12 @@ impl Kind for RedisTlsKind {
 }
 
 impl Redis {
+    /// A server with this configuration file.
+    pub async fn start_with(configuration: &str) -> Self {
+        let configuration = configuration.to_owned();
+        Self::start_as(move |_, port| RedisKind::configured(port, &configuration, "--save ''")).await
+    }
+
     /// Tests that share a server keep apart by the UUID of their outbox, which is in each key.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port())

@@ -48,7 +48,8 @@ impl<K: Transport> Watched<K> {
                  sentinel down-after-milliseconds {SERVICE} 1000\n\
                  sentinel failover-timeout {SERVICE} 3000\n"
             );
-            sentinels.push(Server::<K>::start_as(move |_, port| K::watching(port, &configuration)).await);
+            sentinels
+                .push(Server::<K>::start_as(move |_, port| K::configured(port, &configuration, "--sentinel")).await);
         }
         let watched = Self { primary, replica, sentinels };
         for sentinel in &watched.sentinels {

@@ -107,6 +107,33 @@ async fn a_refusal_is_no_silence_and_is_told_once_in_the_words_of_redis() {
 }
 
 #[tokio::test]
+async fn a_user_that_a_restart_forgot_is_told_of_as_gone() {
+    let (lease, server) = as_user(REDIS_RIGHTS).await;
+    lease.current(SHARD).await.unwrap();
+    server.restart().await;
+    let told = async || {
+        let refused = lease.current(SHARD).await.unwrap_err().to_string();
+        refused
+            .contains("the user is gone: a restart of Redis forgets a user that stands neither in redis.conf")
+            .then_some(())
+    };
+    eventually("the refusal says that the user is gone", SOON, told).await;
+}
+
+#[tokio::test]
+async fn the_user_of_the_deploy_page_has_all_rights_and_is_there_after_a_restart() {
+    let page = include_str!("../../../docs/deploy.md");
+    let line = page.lines().find(|line| line.starts_with("user outbox ")).unwrap().replace('…', "secret");
+    let server = Redis::start_with(&line).await;
+    let url = server.url().replace("redis://", "redis://outbox:secret@");
+    let lease = RedisLease::new(&url, "", &Uuid::new_v4().to_string(), Duration::from_secs(10)).unwrap();
+    assert_eq!(lease.missing_rights().await.unwrap(), None);
+    server.restart().await;
+    let rights = async || lease.missing_rights().await.ok();
+    assert_eq!(eventually("Redis is back", SOON, rights).await, None);
+}
+
+#[tokio::test]
 async fn two_outboxes_on_one_redis_leave_each_other_alone() {
     let server = servers::redis().await;
     let ((one, _), (other, _)) = (replicas(server), replicas(server));
