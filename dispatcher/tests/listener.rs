@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::collections::{BTreeMap, VecDeque};
+use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +16,7 @@ use outbox_dispatcher::admin::listener::{ListenError, Listener, ListenerSources,
 use outbox_dispatcher::config::{Config, Sources};
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::doorbell::Doorbell;
-use outbox_dispatcher::health::readiness::{LeaseTimes, Readiness, Standing};
+use outbox_dispatcher::health::readiness::{Asked, LeaseTimes, Readiness, Standing};
 use outbox_dispatcher::health::vitals::{ChannelVitals, Vitals, VitalsCache, VitalsSource};
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::{Metrics, Name};
@@ -54,18 +55,26 @@ impl VitalsSource for Database {
     }
 }
 
-/// Gives the same causes each time, and counts.
+/// Gives the same causes each time, and counts. Where it waits for a server, it gives none.
 #[derive(Default)]
 struct Causes {
     asked: AtomicUsize,
     causes: Vec<String>,
+    waits: Option<Asked>,
 }
 
 #[async_trait]
 impl Readiness for Causes {
     async fn look(&self) -> Standing {
         self.asked.fetch_add(1, Ordering::SeqCst);
+        if self.waits.is_some() {
+            pending::<()>().await;
+        }
         Standing { causes: self.causes.clone(), notes: Vec::new() }
+    }
+
+    fn waits_for(&self) -> Asked {
+        self.waits.unwrap_or(Asked::Database)
     }
 }
 
@@ -465,6 +474,20 @@ async fn readiness_names_what_is_wrong_and_asks_once() {
         assert_eq!(body, serde_json::json!({ "ready": false, "causes": ["database: connection refused"] }));
     }
     assert_eq!(setup.readiness.asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn who_asks_while_a_server_says_nothing_hears_which_one_it_is() {
+    for (waits, cause) in [
+        (Asked::Database, "database: no answer within 1.5s"),
+        (Asked::LeaseStore, "lease store: no answer within 1.5s"),
+    ] {
+        let readiness = Arc::new(Causes { waits: Some(waits), ..Causes::default() });
+        let running = Setup { readiness, ..Setup::default() }.start().await;
+        let answer = running.get("/readyz").await.bytes().await.unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(body, serde_json::json!({ "ready": false, "causes": [cause] }));
+    }
 }
 
 #[tokio::test]

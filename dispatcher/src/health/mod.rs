@@ -12,6 +12,7 @@ pub mod status;
 pub mod store_health;
 pub mod vitals;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use crate::configured::Configured;
 use crate::health::cached::Cached;
 use crate::health::fleet::Fleet;
 use crate::health::lease_health::LeaseHealth;
-use crate::health::readiness::{LeaseTimes, NewestTerm, Observations, Readiness, Standing, causes};
+use crate::health::readiness::{Asked, LeaseTimes, NewestTerm, Observations, Readiness, Standing, causes};
 use crate::health::store_health::StoreHealth;
 use crate::health::vitals::{Vitals, VitalsCache, VitalsSource};
 use crate::in_force::InForce;
@@ -55,6 +56,8 @@ pub struct Health {
     marking: Arc<Marking>,
     times: LeaseTimes,
     fleet: Arc<Fleet>,
+    /// Whether a look asks the lease store just now. All else it asks of the database.
+    asks_lease: AtomicBool,
     locks: Cached<Vec<String>>,
     /// What the log was told last of the locks of others.
     logged: Mutex<Vec<String>>,
@@ -93,6 +96,7 @@ impl Health {
             marking,
             times: LeaseTimes { ttl, term: config.lease.term, campaign_interval: campaign_interval(ttl) },
             fleet,
+            asks_lease: AtomicBool::new(false),
             locks: Cached::new(LOCKS_FRESH),
             logged: Mutex::default(),
         }
@@ -155,7 +159,9 @@ impl Health {
         if newest_term.is_some_and(|term| term.age <= self.times.longest_term()) {
             return None;
         }
+        self.asks_lease.store(true, Ordering::Relaxed);
         let current = tokio::time::timeout(REFUSAL_LIMIT, self.lease.current(Shard::default())).await;
+        self.asks_lease.store(false, Ordering::Relaxed);
         let remove = current.ok()?.ok()??.removed_by?;
         Some(format!(
             "lease: no replica can be elected, since the key of the lease never expires, and no replica sets it so; remove it \
@@ -214,6 +220,10 @@ impl Readiness for Health {
             notes.extend(self.locks(vitals).await);
         }
         Standing { causes, notes }
+    }
+
+    fn waits_for(&self) -> Asked {
+        if self.asks_lease.load(Ordering::Relaxed) { Asked::LeaseStore } else { Asked::Database }
     }
 }
 

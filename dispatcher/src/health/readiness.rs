@@ -1,6 +1,7 @@
 //! Whether the fleet does its work, as far as one replica can tell. A healthy follower is ready: some replica must
 //! poll, not this one.
 
+use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -22,6 +23,27 @@ const DEAD_ROWS: i64 = 10_000;
 pub trait Readiness: Send + Sync {
     /// What is wrong, and what else an operator should know.
     async fn look(&self) -> Standing;
+
+    /// What the look that is under way waits for.
+    fn waits_for(&self) -> Asked;
+}
+
+/// A server that a replica asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// The outbox database.
+    Database,
+    /// The store of the lease.
+    LeaseStore,
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Database => "database",
+            Self::LeaseStore => "lease store",
+        })
+    }
 }
 
 /// What a replica says of its readiness.

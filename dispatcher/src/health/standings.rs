@@ -26,12 +26,12 @@ impl Standings {
         Self { readiness, newest: Arc::new(Cached::new(MAX_AGE)) }
     }
 
-    /// The standing now, or that it is not known.
+    /// The standing now, or who does not answer.
     pub(crate) async fn now(&self) -> Standing {
         let readiness = self.readiness.clone();
         let standing = self.newest.get_within(SOON, move || async move { readiness.look().await }).await;
         standing.unwrap_or_else(|| Standing {
-            causes: vec![format!("nothing is known: the database or the lease store has not answered within {SOON:?}")],
+            causes: vec![format!("{}: no answer within {SOON:?}", self.readiness.waits_for())],
             notes: Vec::new(),
         })
     }

@@ -167,6 +167,20 @@ async fn probes_are_answered_in_two_seconds_and_name_what_is_silent_on_mariadb()
     answers_probes_whatever_is_silent(servers::mariadb().await.database().await).await;
 }
 
+#[tokio::test]
+async fn the_first_who_asks_after_the_database_went_silent_hears_that_it_is_the_database() {
+    for test in [servers::postgres().await.database().await, servers::mariadb().await.database().await] {
+        outboxes::connect(&test.url, None).await.migrate("default").await.unwrap();
+        let proxy = Proxy::to(url::Url::parse(&test.url).unwrap().port().unwrap());
+        let mut replica = Program::new(&proxy.before(&test.url), &format!("{HTTP}{SHORT}")).start();
+        let address = replica.listener().await;
+        replica.says("term.began").await;
+        proxy.vanish();
+        let (status, body) = get(&address, "/readyz").await;
+        assert_eq!((status, body.as_str()), (503, r#"{"ready":false,"causes":["database: no answer within 1.5s"]}"#));
+    }
+}
+
 /// A call finds that its connection is dead, and begins another one. While that one is being made, another server takes the place
 /// of the one that is gone.
 async fn is_not_kept_waiting_by_a_connection_that_was_begun_too_early(test: TestDatabase) {
