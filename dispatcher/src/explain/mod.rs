@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::configured::Configured;
+use crate::health::replicas::Replicas;
 
 pub use again::Again;
 pub use life::{Event, life};
@@ -81,12 +82,14 @@ pub async fn explain(
         Some(before) => database.facts(before.first, &halting).await?,
         None => None,
     };
-    Ok(Some(Explanation::of(&facts, first.as_ref(), configured)))
+    // A role may lack the right to read the rows of the replicas.
+    let fleet = Replicas::of(database).await.unwrap_or_default();
+    Ok(Some(Explanation::of(&facts, first.as_ref(), configured, &fleet)))
 }
 
 impl Explanation {
     /// `first` is the message whose turn it is in the same ordering key, where that is another one.
-    fn of(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured) -> Self {
+    fn of(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured, fleet: &Replicas) -> Self {
         let message = &facts.message;
         Self {
             id: MessageId(message.id),
@@ -96,7 +99,7 @@ impl Explanation {
             status: message.status.clone(),
             attempts: message.attempts,
             as_of: facts.clock.now.clone(),
-            not_sent: reasons::of(facts, first, configured).into_iter().map(Said::from).collect(),
+            not_sent: reasons::of(facts, first, configured, fleet).into_iter().map(Said::from).collect(),
             sent_twice: Repetition::of(facts),
             notes: Note::of(facts).into_iter().map(Said::from).collect(),
         }

@@ -46,8 +46,13 @@ pub enum NotSent {
     InFlight { since: String, holder: String, epoch: i64, gate_closed_at: Option<String> },
     /// A claim of an earlier term names the message.
     BeingSettled { since: String, holder: String, epoch: i64, until: Option<String> },
-    /// The settings of this replica have no such channel.
-    ChannelNotConfigured { channel: String, put_off_until: Option<String> },
+    /// The settings have no such channel: those of the poller, or of the replica that explains.
+    ChannelNotConfigured {
+        channel: String,
+        put_off_until: Option<String>,
+        /// The name of the poller, where it lacks the channel and another replica has it.
+        poller: Option<String>,
+    },
     /// A dead letter before the message halts its ordering key.
     Halted { ordering_key: String, behind: MessageId, dead_reason: Option<String> },
     /// Another message of the same ordering key goes first.
@@ -174,8 +179,8 @@ impl fmt::Display for NotSent {
             Self::BeingSettled { since, holder, epoch, until } => {
                 sentences::being_settled(since, holder, *epoch, until.as_ref())
             }
-            Self::ChannelNotConfigured { channel, put_off_until } => {
-                sentences::not_configured(channel, put_off_until.as_ref())
+            Self::ChannelNotConfigured { channel, put_off_until, poller } => {
+                sentences::not_configured(channel, put_off_until.as_ref(), poller.as_ref())
             }
             Self::Halted { ordering_key, behind, dead_reason } => {
                 sentences::halted(ordering_key, *behind, dead_reason.as_ref())

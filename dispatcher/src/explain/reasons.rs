@@ -8,9 +8,15 @@ use outbox_schema::{MessageId, PauseKind, Status};
 use super::sent_twice::{kept_delivery, was_unmarked};
 use super::{NotSent, Said};
 use crate::configured::Configured;
+use crate::health::replicas::Replicas;
 
 /// The causes, the deciding one first; never empty. `first` is the message that this one waits behind, where it does.
-pub(super) fn of(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured) -> Vec<NotSent> {
+pub(super) fn of(
+    facts: &MessageFacts,
+    first: Option<&MessageFacts>,
+    configured: &Configured,
+    fleet: &Replicas,
+) -> Vec<NotSent> {
     let message = &facts.message;
     match [Status::Pending, Status::Success, Status::Dead].into_iter().find(|known| known.as_str() == message.status) {
         None => vec![NotSent::UnknownStatus { status: message.status.clone() }],
@@ -19,7 +25,7 @@ pub(super) fn of(facts: &MessageFacts, first: Option<&MessageFacts>, configured:
         }
         Some(Status::Success) => vec![delivered(message)],
         Some(Status::Dead) => [dead(message)].into_iter().chain(invalid_target(facts)).collect(),
-        Some(Status::Pending) => pending(facts, first, configured),
+        Some(Status::Pending) => pending(facts, first, configured, fleet),
     }
 }
 
@@ -55,12 +61,17 @@ fn invalid_target(facts: &MessageFacts) -> Option<NotSent> {
     Some(NotSent::InvalidTarget { channel, target, since, reason })
 }
 
-fn pending(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured) -> Vec<NotSent> {
+fn pending(
+    facts: &MessageFacts,
+    first: Option<&MessageFacts>,
+    configured: &Configured,
+    fleet: &Replicas,
+) -> Vec<NotSent> {
     let poller = no_poller(facts, configured);
     if let Some(out) = claimed(&facts.message) {
         return [accepted(&facts.message), Some(out), poller].into_iter().flatten().collect();
     }
-    let mut causes = kept(facts, first, configured);
+    let mut causes = kept(facts, first, configured, fleet);
     let kept = !causes.is_empty();
     causes.extend(poller);
     causes.extend(expired(facts));
@@ -96,13 +107,15 @@ fn claimed(message: &MessageRecord) -> Option<NotSent> {
 }
 
 /// The causes that keep the message from being claimed, whichever replica polls.
-fn kept(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured) -> Vec<NotSent> {
+fn kept(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured, fleet: &Replicas) -> Vec<NotSent> {
     let message = &facts.message;
     let mut causes = Vec::new();
-    let known = configured.channels.get(&message.channel);
-    if known.is_none() {
+    let poller = fleet.poller_without(message.shard, &message.channel);
+    let lacks_channel = poller.is_some() || !configured.channels.contains_key(&message.channel);
+    if lacks_channel {
         let put_off_until = message.deferred_from.is_some().then(|| message.available_at.clone());
-        causes.push(NotSent::ChannelNotConfigured { channel: message.channel.clone(), put_off_until });
+        let poller = poller.map(str::to_owned);
+        causes.push(NotSent::ChannelNotConfigured { channel: message.channel.clone(), put_off_until, poller });
     }
     let ordering_key = message.ordering_key.clone().unwrap_or_default();
     if let Some(dead) = &facts.dead_before {
@@ -114,7 +127,7 @@ fn kept(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configu
         });
     }
     if let Some(before) = &facts.before {
-        let its = first.map_or_else(Vec::new, |first| of(first, None, configured));
+        let its = first.map_or_else(Vec::new, |first| of(first, None, configured, fleet));
         let because = its.into_iter().map(Said::from).collect();
         let (ordering_key, behind) = (ordering_key.clone(), before.first);
         causes.push(NotSent::WaitsBehind { ordering_key, behind, waiting: before.waiting, because });
@@ -122,7 +135,7 @@ fn kept(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configu
     causes.extend(facts.in_flight_after.map(|message| NotSent::KeyInFlight { ordering_key, message }));
     causes.extend(facts.pauses.iter().map(paused));
     if !facts.clock.due {
-        causes.extend(not_due(facts, configured));
+        causes.extend(not_due(facts, configured, lacks_channel));
     }
     causes
 }
@@ -143,9 +156,9 @@ fn put_aside(facts: &MessageFacts, since: &str) -> Option<NotSent> {
     Some(NotSent::PutAside { destination, until, in_ms, since: since.to_owned(), waiting, reason })
 }
 
-fn not_due(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {
+fn not_due(facts: &MessageFacts, configured: &Configured, lacks_channel: bool) -> Option<NotSent> {
     let message = &facts.message;
-    let unexplained = facts.pauses.is_empty() && configured.channels.contains_key(&message.channel);
+    let unexplained = facts.pauses.is_empty() && !lacks_channel;
     let (at, in_ms) = (message.available_at.clone(), facts.clock.due_in_ms);
     match &message.deferred_from {
         // The cause of a pause or of a missing channel says as much.

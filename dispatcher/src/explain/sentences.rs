@@ -76,10 +76,16 @@ pub(super) fn being_settled(since: &str, holder: &str, epoch: i64, until: Option
     )
 }
 
-pub(super) fn not_configured(channel: &str, put_off_until: Option<&String>) -> String {
+pub(super) fn not_configured(channel: &str, put_off_until: Option<&String>, poller: Option<&String>) -> String {
     let put_off = put_off_until.map_or_else(String::new, |until| {
         format!("; it is put off until {} and looked at again then", to_the_second(until))
     });
+    if let Some(poller) = poller {
+        return format!(
+            "Its channel {channel:?} is not configured at the poller {poller}, and other replicas have it{put_off}. Add \
+             [channels.{channel}] to the settings of that replica, and have it read them (SIGHUP)."
+        );
+    }
     match channel_name::check(channel) {
         Ok(()) => format!(
             "Its channel {channel:?} is not configured here{put_off}. Add [channels.{channel}] to the settings of the \
@@ -298,9 +304,9 @@ mod tests {
 
     #[test]
     fn a_channel_that_no_settings_can_have_is_not_asked_for() {
-        assert!(not_configured("hooks", None).contains("Add [channels.hooks] to the settings"));
+        assert!(not_configured("hooks", None, None).contains("Add [channels.hooks] to the settings"));
         for name in ["HTTP", "a.b", ""] {
-            let sentence = not_configured(name, None);
+            let sentence = not_configured(name, None, None);
             assert!(sentence.contains("No channel can be called so") && !sentence.contains("[channels."), "{sentence}");
         }
     }

@@ -105,6 +105,15 @@ impl Replicas {
         self.0.iter().find(|replica| replica.replica.row.holds(holder))
     }
 
+    /// The name of the poller of a shard, where it runs without this channel, and another replica that runs has it.
+    pub fn poller_without(&self, shard: i32, channel: &str) -> Option<&str> {
+        let has =
+            |replica: &ReplicaStatus| replica.replica.runs_by.as_ref().map(|its| its.channels.contains_key(channel));
+        let poller = self.running().find(|replica| replica.polls.contains(&shard))?;
+        let only_it = has(poller) == Some(false) && self.running().any(|replica| has(replica) == Some(true));
+        only_it.then_some(poller.replica.row.name.as_str())
+    }
+
     /// What the fleet runs by: the poller, else a replica that runs, else the one that was seen last. None where no
     /// replica says it.
     pub fn runs_by(&self) -> Option<&RunsBy> {

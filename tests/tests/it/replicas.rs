@@ -105,6 +105,36 @@ async fn a_replica_with_other_settings_is_named_by_the_poller_and_by_readyz_whic
 }
 
 #[tokio::test]
+async fn a_channel_that_only_the_poller_lacks_is_explained_as_missing_there() {
+    for outbox in outboxes::each().await {
+        let other = HTTP.replace("channels.http", "channels.other");
+        let settings = |name: &str, more: &str| format!("instance = \"{name}\"\n[lease]\nterm = \"1h\"\n{other}{more}");
+        let home = Program::new(&outbox.test.url, &settings("web-1", ""));
+        let mut poller = home.start();
+        poller.says("term.began").await;
+        let mut follower = Program::new(&outbox.test.url, &settings("web-2", HTTP)).start_for_good();
+        let listener = follower.listener().await;
+        rows(&outbox, 2).await;
+        outbox.sql("INSERT INTO outbox (channel, target, payload) VALUES ('http', 'http://127.0.0.1:9/', '1')").await;
+        let missing = "Its channel \"http\" is not configured at the poller web-1, and other replicas have it";
+        for asked in [&["messages", "explain", "1"][..], &["--url", &listener, "messages", "explain", "1"]] {
+            let said = home.run(asked).await.done();
+            assert!(
+                said.contains(missing) && said.contains("[channels.http] to the settings of that replica"),
+                "{said}"
+            );
+        }
+        home.set(&settings("web-1", HTTP));
+        poller.hang_up();
+        let gone = async || (!home.run(&["messages", "explain", "1"]).await.done().contains(missing)).then_some(());
+        eventually("the poller has read its settings", PATIENCE, gone).await;
+        for replica in [poller, follower] {
+            assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
+        }
+    }
+}
+
+#[tokio::test]
 async fn replicas_with_the_same_settings_name_nobody() {
     let outbox = Outbox::open(outbox_tests::servers::sqlite()).await;
     let program =
