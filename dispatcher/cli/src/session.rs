@@ -47,7 +47,7 @@ async fn look(config: &Config) -> anyhow::Result<Database> {
     Ok(database)
 }
 
-/// What the fleet runs by, as its replicas say it. These settings, where no replica does: those of release 0.1.0 do not, and
+/// What the fleet runs by, as its replicas say it. These settings, where no replica does: those of 0.1.0 as released do not, and
 /// a role may lack the right to read their rows.
 async fn configured(config: &Config, database: &Database) -> Configured {
     let replicas = Replicas::of(database).await.unwrap_or_default();

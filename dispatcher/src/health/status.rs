@@ -26,7 +26,7 @@ pub struct Status {
     pub shards: Vec<ShardStatus>,
     /// The last ten terms, the newest first.
     pub last_terms: Vec<TermEntry>,
-    /// The replicas that run, and those that were killed within a day. Those of release 0.1.0 say nothing of themselves.
+    /// The replicas that run, and those that were killed within a day. Those of 0.1.0 as released say nothing of themselves.
     #[serde(default)]
     pub replicas: Vec<ReplicaStatus>,
     /// What the replicas did in the last minute, by their own counts. None where none of them counts.

@@ -26,8 +26,8 @@ pub enum SchemaError {
     },
     /// The role may not read which outbox this is.
     #[error(
-        "the role {role} may not read outbox_meta{}. Whoever owns the tables gives the right: {grant}. All rights of each role \
-         are in outbox-schema/grants",
+        "the role {role} may not read outbox_meta{}. Whoever owns the tables gives the right: {grant} (all rights of each role \
+         are in outbox-schema/grants)",
         if *.is_certain { "" } else { ", or there is none" }
     )]
     Unreadable {

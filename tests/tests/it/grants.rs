@@ -143,6 +143,7 @@ async fn an_application_enqueues_from_the_command_line_and_is_told_the_right_tha
         granted.owner.run_client(&format!("REVOKE SELECT ON {meta} FROM {};", granted.application_role));
         let refused = program.run(&enqueue).await.failed();
         assert!(!refused.contains("is not ours") && !refused.contains("at line"), "{refused}");
+        assert!(!refused.contains(";."), "{refused}");
         let grant = refused.split_once("gives the right: ").and_then(|(_, rest)| rest.split_once(';')).unwrap().0;
         granted.owner.run_client(&format!("{grant};"));
         program.run(&enqueue).await.done();
@@ -404,4 +405,44 @@ async fn whoever_may_create_in_the_schema_of_the_tables_is_told_of_by_migrate_an
             assert!(told.contains(&format!("REVOKE CREATE ON SCHEMA {SCHEMA} FROM {to}")), "{command}: {told}");
         }
     }
+}
+
+/// `public` belongs to whoever owns the database, so no grant shows that this role may create there.
+#[tokio::test]
+async fn whoever_may_create_because_the_schema_is_theirs_is_told_of_by_migrate_and_check() {
+    let [outbox, ..] = outboxes::empty().await;
+    let [database, unique] = [&outbox.test.name, &outbox.test.name[outbox.test.name.len() - 12..]];
+    let [owner, shop, group] = ["own", "shop", "team"].map(|role| format!("{role}_{unique}"));
+    outbox.run_client(&format!(
+        "CREATE ROLE {owner} LOGIN; CREATE ROLE {shop} LOGIN; CREATE ROLE {group};\n\
+         ALTER DATABASE {database} OWNER TO {shop}; GRANT CREATE ON SCHEMA public TO {owner};"
+    ));
+    let program = Program::new(&outbox.test.url.replacen("postgres@", &format!("{owner}@"), 1), "");
+    let told = async || {
+        let mut told = Vec::new();
+        for command in ["migrate", "check"] {
+            let ran = program.run(&[command]).await;
+            told.push(format!("{}{}", ran.stdout, ran.stderr));
+        }
+        told
+    };
+    let named = async |role: &str| {
+        for said in told().await {
+            assert!(said.contains(&format!("{role} may create functions and operators")), "{said}");
+            assert!(said.contains(&format!("ALTER SCHEMA public OWNER TO {owner}")), "{said}");
+        }
+    };
+    let nobody = async || {
+        for said in told().await {
+            assert!(!said.contains("may create"), "{said}");
+        }
+    };
+    named(&shop).await;
+    // A group in which only the owner is does no harm.
+    outbox.run_client(&format!("GRANT {group} TO {owner}; ALTER SCHEMA public OWNER TO {group};"));
+    nobody().await;
+    outbox.run_client(&format!("GRANT {group} TO {shop};"));
+    named(&group).await;
+    outbox.run_client(&format!("ALTER SCHEMA public OWNER TO {owner};"));
+    nobody().await;
 }

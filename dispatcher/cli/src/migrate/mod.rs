@@ -180,7 +180,7 @@ async fn users(config: &Config, database: &Database) -> anyhow::Result<Vec<Strin
     Ok(users)
 }
 
-/// The replicas that run, as far as they say so: those of release 0.1.0 do not, and tables of before have no room for it.
+/// The replicas that run, as far as they say so: those of 0.1.0 as released do not, and tables of before have no room for it.
 async fn running(database: &Database) -> Vec<ReplicaRow> {
     rows(database).await.into_iter().filter(ReplicaRow::runs).collect()
 }
