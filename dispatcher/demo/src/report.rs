@@ -137,6 +137,8 @@ pub(super) fn seconds(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
     use std::path::PathBuf;
     use std::time::Instant;
 
