@@ -59,7 +59,7 @@ impl VitalsSource for Database {
 #[derive(Default)]
 struct Causes {
     asked: AtomicUsize,
-    causes: Vec<String>,
+    given: Vec<String>,
     waits: Option<Asked>,
 }
 
@@ -70,7 +70,7 @@ impl Readiness for Causes {
         if self.waits.is_some() {
             pending::<()>().await;
         }
-        Standing { causes: self.causes.clone(), notes: Vec::new() }
+        Standing { causes: self.given.clone(), notes: Vec::new() }
     }
 
     fn waits_for(&self) -> Asked {
@@ -168,7 +168,7 @@ impl Running {
 }
 
 fn ready(causes: &[&str]) -> Arc<Causes> {
-    Arc::new(Causes { causes: causes.iter().map(|&cause| cause.to_owned()).collect(), ..Causes::default() })
+    Arc::new(Causes { given: causes.iter().map(|&cause| cause.to_owned()).collect(), ..Causes::default() })
 }
 
 #[tokio::test]
