@@ -9,7 +9,7 @@ use crate::text::{span, to_the_second};
 
 /// The end of a sentence about a missing poller.
 pub(super) const NOBODY_ELSE: &str = "and no replica has begun another. Is one running (`outbox run`)? `outbox status` \
-     asks the lease store; a replica whose lease store is down says so on /readyz.";
+     says which replicas run, and what keeps them from polling.";
 
 pub(super) fn cancelled(by: Option<&str>, why: Option<&String>) -> String {
     format!("cancelled by {}{}", by.unwrap_or("somebody whom the audit does not name"), said(": ", why))
@@ -251,8 +251,8 @@ pub(super) fn wrong_max_attempts(max_attempts: i32) -> String {
 
 pub(super) fn never_polled(shard: i32) -> String {
     format!(
-        "No replica has ever polled shard {shard}. Is one running (`outbox run`)? A replica whose lease store is down \
-         says so on /readyz."
+        "No replica has ever polled shard {shard}. Is one running (`outbox run`)? `outbox status` says which replicas \
+         run, and what keeps them from polling."
     )
 }
 
