@@ -339,7 +339,7 @@ async fn a_change_without_the_header_of_a_client_is_refused_and_the_description_
             assert!(answer.text().await.unwrap().contains("changes need the header X-Outbox-Client"), "{path}");
         }
     }
-    assert_eq!(changes, 12);
+    assert_eq!(changes, 13);
 }
 
 #[tokio::test]
@@ -424,6 +424,8 @@ async fn everything_that_is_described_is_there() {
             let answer = running.request(method.clone(), &path.replace("{id}", "1"), None).await;
             // The database has no tables, changes want a body, and this replica does not poll.
             let expected = match (&method, path.as_str()) {
+                // A check says so itself.
+                (&Method::GET, "/api/v1/check") => [200, 200],
                 (&Method::GET, _) => [503, 400],
                 (_, "/api/v1/wake") => [409, 409],
                 _ => [415, 415],
