@@ -47,7 +47,7 @@ async fn an_edit_of_many_goes_in_batches_under_one_number_and_a_second_one_chang
         let change = ["dead-letters", "edit", "--reason", "permanent", "--move-target"];
         let moved = [&change[..], &["https://shop.example/=https://new.example/", "--yes", "--json"]].concat();
         let ran = program.run(&moved).await;
-        assert!(ran.stderr.contains(" of 900; the audit keeps what is overwritten"), "{}", ran.stderr);
+        assert!(ran.stderr.contains(": 900 messages; the audit keeps what is overwritten"), "{}", ran.stderr);
         let done = ran.json();
         assert_eq!((&done["edited"], &done["unchanged"], &done["meant"]), (&900.into(), &0.into(), &900.into()));
         let part = format!("outbox_audit WHERE action = 'edit' AND part_of = {}", done["audit_id"]);
@@ -84,7 +84,7 @@ async fn a_redrive_begins_with_its_number_and_ctrl_c_says_what_was_done() {
         let program = Program::new(&outbox.test.url, HTTP);
         let redrive = ["dead-letters", "redrive", "--all", "--rate", "1/s"];
         let (code, first, rest) = stopped(&program, &redrive).await;
-        assert!(first.contains(" of 4,500; take back: outbox dead-letters undo "), "{first}");
+        assert!(first.contains(": 4,500 messages; take back: outbox dead-letters undo "), "{first}");
         assert_eq!(code, Some(130), "{rest}");
         assert!(rest.contains("stopping after this batch") && rest.contains("stopped: "), "{rest}");
         let redriven = count(&outbox, "outbox WHERE status = 'PENDING'").await;
@@ -105,7 +105,7 @@ async fn a_replica_tells_how_far_a_change_is_and_ends_it_for_a_client_that_goes(
         let url = replica.listener().await;
         let redrive = ["--url", &url, "dead-letters", "redrive", "--all", "--rate", "1/s"];
         let (code, first, rest) = stopped(&program, &redrive).await;
-        assert!(first.contains(" of 4,500; take back: outbox dead-letters undo "), "{first}");
+        assert!(first.contains(": 4,500 messages; take back: outbox dead-letters undo "), "{first}");
         assert_eq!(code, Some(130), "{rest}");
         let purge = ["--url", &url, "dead-letters", "purge", "--reason", "permanent", "--yes", "--json"];
         let ran = program.run(&purge).await;
@@ -142,7 +142,7 @@ async fn a_removal_by_hand_says_how_much_there_is_to_remove_by_a_replica_too() {
         for arguments in [&["prune", "--dead", "0s"] as &[&str], &["--url", &url, "prune", "--dead", "0s"]] {
             dead_letters(&outbox, 1).await;
             let ran = program.run(arguments).await;
-            assert!(ran.stderr.contains(" of 900; nothing takes this back"), "{arguments:?}: {}", ran.stderr);
+            assert!(ran.stderr.contains(": 900 messages; nothing takes this back"), "{arguments:?}: {}", ran.stderr);
             assert_eq!(ran.done(), "0 delivered messages and 900 dead letters removed\n");
         }
     }

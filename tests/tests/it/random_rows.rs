@@ -77,12 +77,13 @@ impl<'a> Stage<'a> {
     async fn set(owner: &'a Outbox, application: Database, dispatcher: &str, schema: Option<&str>) -> Self {
         let channel = "kind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\ntimeout = \"2s\"\nmax_attempts = 3\n";
         let database = schema.map(|schema| format!("[database]\nschema = \"{schema}\"\n")).unwrap_or_default();
+        let odd = Receiver::start(Duration::ZERO);
+        let told = format!("on_dead = {{ channel = \"told\", target = \"{}/204\" }}\n", odd.url());
         let settings = format!(
             "{database}[dispatch]\nmax_bytes = \"{MAX_BYTES} KiB\"\n[retry]\nbase = \"100ms\"\nmax = \"1s\"\n\
-             [channels.http]\n{channel}[channels.once]\nin_doubt = \"dead_letter\"\n{channel}"
+             [channels.http]\n{channel}{told}[channels.once]\nin_doubt = \"dead_letter\"\n{channel}{told}[channels.told]\n{channel}"
         );
         let mut replica = Program::new(dispatcher, &settings).start_for_good();
-        let odd = Receiver::start(Duration::ZERO);
         for (path, manner) in [
             ("/drop", Manner::Drop),
             ("/hang", Manner::Hang),
@@ -135,6 +136,7 @@ impl<'a> Stage<'a> {
         let unexplained =
             "SELECT count(*) FROM outbox WHERE status = 'DEAD' AND (last_error IS NULL OR dead_reason IS NULL)";
         assert_eq!(self.owner.number(unexplained).await, 0);
+        assert_eq!(self.owner.number(UNTOLD).await, 0, "each dead letter is told, and once");
         let keys: Vec<_> = self.good.requests().into_iter().map(|request| request.key).collect();
         assert_eq!(keys.len(), STEPS * GOOD, "each good message is sent once: {keys:?}");
         let (peak, allowed) = (peak_memory(self.replica.pid()), MAX_BYTES + ROOM);
@@ -144,6 +146,11 @@ impl<'a> Stage<'a> {
         assert!(!log.contains("panicked"), "{log}");
     }
 }
+
+/// The dead letters of channels that tell of them, but for the messages that tell.
+const UNTOLD: &str = "SELECT (SELECT count(*) FROM outbox WHERE status = 'DEAD' AND channel IN ('http', 'once')
+                              AND idempotency_key NOT LIKE 'outcome:%')
+                           - (SELECT count(*) FROM outbox WHERE idempotency_key LIKE 'outcome:%')";
 
 /// Rows that are due and were never tried. Those behind others of their ordering key wait for them.
 fn untried(owner: &Outbox) -> String {

@@ -42,7 +42,7 @@ async fn the_status_says_who_polls_each_shard_and_how_terms_ended() {
         assert_eq!((&shard["state"], &shard["holder"], &shard["epoch"]), (&json!("idle"), &json!(null), &json!(null)));
         assert_eq!(status["last_terms"][0]["ended_because"], "shutdown");
         let text = program.run(&["status"]).await.done();
-        assert!(text.contains("  shutdown  ") && !text.contains("  polls\n"), "{text}");
+        assert!(text.contains("  shutdown\n") && !text.contains("  polls\n"), "{text}");
     }
 }
 
