@@ -3,11 +3,17 @@
 //! The counts are those of the whole server. On PostgreSQL, commits and statements are those of the database. So the
 //! work of other clients is counted too.
 
+use std::time::{Duration, Instant};
+
 use outbox_schema::Database;
 use serde::Serialize;
 use sqlx::{MySqlPool, PgPool};
 
+use super::measure::LOOK;
 use super::number::float;
+
+/// The longest wait for the report of a server process.
+const REPORTED: Duration = Duration::from_secs(5);
 
 /// Totals, or the difference between two totals. None where the server does not report the count.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -27,6 +33,19 @@ impl Counters {
             Database::Postgres(pool) => Self::of_postgres(pool).await,
             Database::MySql(pool) => Self::of_mysql(pool).await,
             Database::Sqlite(_) => Self::default(),
+        }
+    }
+
+    /// The totals after work that committed something since `before`. A server process of PostgreSQL reports its commits when it
+    /// ends, or up to a second later: <https://www.postgresql.org/docs/current/monitoring-stats.html>.
+    pub(super) async fn after(database: &Database, before: Self) -> Self {
+        let began = Instant::now();
+        loop {
+            let now = Self::of(database).await;
+            if now.commits.is_none() || now.commits > before.commits || began.elapsed() > REPORTED {
+                return now;
+            }
+            tokio::time::sleep(LOOK).await;
         }
     }
 

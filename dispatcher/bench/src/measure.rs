@@ -112,7 +112,7 @@ impl Bench<'_> {
         let terms = epoch_since(&site.database, epoch).await?;
         replicas.stop().await?;
         let arrivals = self.receiver.arrivals().await?;
-        let spent = Counters::of(&site.database).await.per_message(before, arrivals.count);
+        let spent = Counters::after(&site.database, before).await.per_message(before, arrivals.count);
         let cpu = usage.cpu_micros.map(|micros| micros / float(arrivals.count.max(1)));
         Ok(Delivered { arrivals, attempts, cpu, peak: usage.peak_bytes, spent, terms })
     }

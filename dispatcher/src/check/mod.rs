@@ -38,7 +38,7 @@ pub struct CheckReport {
 pub struct Finding {
     /// What was looked at: `database`, `schema`, `rights`, `lease`, a channel, or the key of a setting.
     pub subject: String,
-    /// Whether it can be used.
+    /// Whether what was looked at can be used.
     pub verdict: FindingVerdict,
     /// What was found, and what to do about it.
     pub text: String,
@@ -48,11 +48,11 @@ pub struct Finding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FindingVerdict {
-    /// It can be used.
+    /// The subject works.
     Ok,
-    /// It can be used, and something is to be looked at.
+    /// The subject works, and something about it is to be looked at.
     Warning,
-    /// It cannot be used.
+    /// The subject does not work.
     Failed,
 }
 
@@ -84,7 +84,7 @@ pub(crate) async fn check_replica(
     Subject { started, read, database: Ok(database), lease: Some(lease) }.report(strict).await
 }
 
-/// What is checked.
+/// The settings and the connections that a check looks at.
 struct Subject {
     /// The settings of the start: of the database, the lease and the loop.
     started: Arc<Config>,

@@ -87,14 +87,13 @@ fn assert_sane(report: &Value) {
         ("destinations", "R beside a dead and a slow destination"),
         ("destinations", "the same from the start of the term"),
         ("fair", "commit to receiver of quiet tenants, p99"),
+        ("fair", "R of the noisy tenant meanwhile"),
         ("hosts", "R to many healthy hosts"),
         ("hosts", "R behind closed hosts, from the start of the term"),
     ] {
         let value = figure(report, scenario, name);
         assert!(value.is_finite() && value > 0.0, "{scenario}, {name}: {value}");
     }
-    // At this size the noisy tenant may have nothing left before the quiet ones begin.
-    assert!(figure(report, "fair", "R of the noisy tenant meanwhile") >= 0.0);
     assert!((figure(report, "enqueue", "statements to enqueue one") - 1.0).abs() < f64::EPSILON);
     assert_eq!(report["one_machine"], true);
 }
@@ -158,8 +157,7 @@ async fn a_bench_on_postgres_says_what_it_found_and_leaves_nothing_but_the_users
     let report = report(&database, &SMALL).await;
     assert_sane(&report);
     assert!(figure(&report, "drain", "log written per message") > 0.0);
-    // A server process may tell of its last commits only after the bench has asked.
-    assert!(figure(&report, "drain", "commits per message") >= 0.0);
+    assert!(figure(&report, "drain", "commits per message") > 0.0);
 
     let untouched = "SELECT revision FROM outbox WHERE status = 'PENDING' AND attempts = 0";
     let revisions: Vec<i32> = sqlx::query_scalar(untouched).fetch_all(pool).await.unwrap();

@@ -78,7 +78,6 @@ async fn quiet(
     }
     let mut replicas = Replicas::start(bench.grounds, &site, manner).await?;
     first(bench, &site, &mut replicas, noisy == 0).await?;
-    bench.receiver.begin_mixed().await?;
     commit(bench, &site, commits, EVERY, TENANTS, false).await?;
     let arrivals = loop {
         let arrivals = bench.receiver.arrivals().await?;
@@ -92,9 +91,9 @@ async fn quiet(
     Ok((arrivals.latency, arrivals.rate() * (1.0 - float(commits) / float(arrivals.count.max(1)))))
 }
 
-/// Waits until the replica polls: a message has arrived. Where there is none, it is written here.
+/// Begins the count, and waits until the replica polls: a message has arrived. Where there is none, it is written here.
 async fn first(bench: &mut Bench<'_>, site: &Site, replicas: &mut Replicas, write: bool) -> anyhow::Result<()> {
-    bench.receiver.begin().await?;
+    bench.receiver.begin_mixed().await?;
     while epoch(&site.database).await? == 0 {
         replicas.check()?;
         tokio::time::sleep(crate::measure::LOOK).await;

@@ -37,7 +37,7 @@ impl Office {
     }
 }
 
-/// How strict a check is.
+/// What a client asks of a check.
 #[derive(Debug, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
