@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
-use super::operation::{BATCH, Operation, PAUSES};
+use super::operation::{BATCH, Operation, PAUSES, pause};
 use super::progress::{Progress, Watch};
 use crate::sql::{AnyConnection, AnyTransaction};
 use crate::{Database, MessageId};
@@ -63,7 +63,7 @@ pub(super) async fn in_batches(
         transaction.commit().await?;
         progress = Progress { done: progress.done + batch.len() as u64, changed, ..progress };
         if progress.done < of {
-            tokio::time::sleep((began + idle).elapsed() * change.pauses()).await;
+            pause(began + idle, change.pauses()).await;
         }
     }
     // The change is done, whether it was to go on or not.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
 use super::dead::now_us;
-use super::operation::{BATCH, audit, pause};
+use super::operation::{BATCH, PAUSES, audit, pause};
 use super::statements::{INVALID_TARGETS, INVALID_TARGETS_CLEAR, INVALID_TARGETS_COUNT};
 use super::{Author, Moment};
 use crate::sql::{AnyConnection, AnyTransaction, Value};
@@ -163,6 +163,6 @@ pub(super) async fn clear(
         if some.len() < BATCH {
             return Ok(done);
         }
-        pause(began).await;
+        pause(began, PAUSES).await;
     }
 }

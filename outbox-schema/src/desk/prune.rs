@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::operation::{audit, pause};
+use super::operation::{PAUSES, audit, pause};
 use super::progress::{Progress, Watch};
 use super::{Author, DeskError};
 use crate::Database;
@@ -61,6 +61,6 @@ async fn walk(
             return Ok(done);
         }
         after = stretch.through;
-        pause(began).await;
+        pause(began, PAUSES).await;
     }
 }

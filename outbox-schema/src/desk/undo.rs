@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use super::operation::{BATCH, Operation, Standing, lock_terms, pause};
+use super::operation::{BATCH, Operation, PAUSES, Standing, lock_terms, pause};
 use super::progress::{Progress, Watch};
 use super::statements::{OPERATION, OPERATION_PAGE, REPLAY_PAGE, UNDO, UNDOABLE, UNDOABLE_REPLAYS};
 use super::{AuditEntry, Author, Undoable, Undone};
@@ -107,7 +107,7 @@ pub(super) async fn undo(
         undo_batch(&mut transaction.connection(), undoable, &operation, &entries, &mut done).await?;
         transaction.commit().await?;
         progress = Progress { done: progress.done + entries.len() as u64, changed: done.returned, ..progress };
-        pause(began).await;
+        pause(began, PAUSES).await;
     }
     Ok(Some(done))
 }
