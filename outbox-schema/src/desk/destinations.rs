@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
 use super::Author;
-use super::operation::{BATCH, audit, pause as rest, who};
+use super::operation::{BATCH, PAUSES, audit, pause as rest, who};
 use super::statements::{DEFERRED, DESTINATIONS, PAUSE, RESUME};
 use crate::destination::bring_back_rows;
 use crate::sql::{AnyConnection, AnyTransaction, Value};
@@ -230,6 +230,6 @@ pub(super) async fn resume(database: &Database, destination: &str, author: &Auth
         if back < BATCH {
             return Ok(done);
         }
-        rest(began).await;
+        rest(began, PAUSES).await;
     }
 }

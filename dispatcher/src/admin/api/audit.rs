@@ -6,7 +6,8 @@ use axum::http::{HeaderMap, Uri};
 use outbox_schema::desk::{AuditFilter, AuditPage};
 
 use super::dead_letters::link;
-use super::requests::{Filtered, Page};
+use super::extract::Filtered;
+use super::requests::Page;
 use super::{Office, Problem, Sight};
 
 /// Lists what people did by hand in pages, the newest first.

@@ -6,9 +6,10 @@ use axum::response::Response;
 use outbox_schema::desk::{CancelledAll, MessageGroup, MessageSelection};
 use outbox_schema::{ByHand, Desk, Status};
 
+use super::extract::Body;
 use super::followed::{Wish, answer};
 use super::problem::checked;
-use super::requests::{Body, ByClient, CancelBody};
+use super::requests::{ByClient, CancelBody};
 use super::{Answer, Office, Problem};
 
 /// Counts the messages of a selection that wait, by channel and destination.

@@ -8,7 +8,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
-use super::requests::Params;
+use super::extract::Params;
 use super::{Answer, Office, Problem};
 use crate::check::{CheckReport, check_replica};
 use crate::health::cached::Cached;

@@ -10,9 +10,10 @@ use outbox_schema::desk::{
 
 use outbox_schema::{ByHand, Desk};
 
+use super::extract::{Body, Filtered, Id, Params};
 use super::followed::{Wish, answer};
 use super::problem::Kind;
-use super::requests::{Authored, Body, ByClient, EditAllBody, Filtered, Id, Page, Params, PurgeBody, RedriveBody};
+use super::requests::{Authored, ByClient, EditAllBody, Page, PurgeBody, RedriveBody};
 use super::{Answer, Office, Problem};
 
 /// Lists dead letters in pages, the most recently dead first.

@@ -8,8 +8,9 @@ use outbox_schema::{ByHand, Desk};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
+use super::extract::{Body, Params};
 use super::problem::Kind;
-use super::requests::{Authored, Body, ByClient, Params, PauseBody};
+use super::requests::{Authored, ByClient, PauseBody};
 use super::{Answer, Office, Problem};
 use crate::configured::destination_named;
 

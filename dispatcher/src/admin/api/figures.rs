@@ -5,7 +5,7 @@ use axum::extract::State;
 use outbox_schema::Desk;
 use outbox_schema::desk::{FiguresFilter, FiguresSeries};
 
-use super::requests::Params;
+use super::extract::Params;
 use super::{Answer, Office, Problem};
 
 /// Shows what was done over time, by channel.

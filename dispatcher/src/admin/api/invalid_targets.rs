@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
 use super::dead_letters::link;
-use super::requests::{Body, ByClient, ClearBody, CountBody, Filtered, Page};
+use super::extract::{Body, Filtered};
+use super::requests::{ByClient, ClearBody, CountBody, Page};
 use super::{Answer, Office, Problem};
 
 /// A filter of targets. A target must meet all conditions that are given.

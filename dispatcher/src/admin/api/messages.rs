@@ -9,7 +9,8 @@ use outbox_schema::desk::{
 use outbox_schema::{ByHand, Desk, MessageId};
 
 use super::dead_letters::link;
-use super::requests::{Authored, Body, ByClient, ByKey, EditBody, Filtered, Id, Page, Params};
+use super::extract::{Body, Filtered, Id, Params};
+use super::requests::{Authored, ByClient, ByKey, EditBody, Page};
 use super::{Answer, Office, Problem, Sight};
 use crate::explain::{self, Explanation};
 

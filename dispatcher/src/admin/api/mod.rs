@@ -6,6 +6,7 @@ mod cancel;
 pub(crate) mod check;
 mod dead_letters;
 pub(crate) mod destinations;
+pub(crate) mod extract;
 mod figures;
 mod followed;
 mod invalid_targets;

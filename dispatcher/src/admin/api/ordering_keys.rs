@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
 use super::dead_letters::link;
+use super::extract::Filtered;
 use super::problem::Kind;
-use super::requests::{Filtered, Page};
+use super::requests::Page;
 use super::{Office, Problem};
 
 /// A filter of ordering keys.

@@ -7,7 +7,7 @@ use outbox_schema::desk::TermEntry;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::requests::Params;
+use super::extract::Params;
 use super::{Answer, Office, Problem};
 use crate::health::replicas::{ReplicaStatus, Replicas};
 use crate::health::status::Status;

@@ -6,8 +6,9 @@ use axum::response::Response;
 use outbox_schema::retention::Pruned;
 use outbox_schema::{ByHand, Desk};
 
+use super::extract::Body;
 use super::followed::{Wish, answer};
-use super::requests::{Body, ByClient, PruneBody};
+use super::requests::{ByClient, PruneBody};
 use super::{Answer, Office, Problem};
 
 /// Counts the messages that are past their retention. Changes nothing.

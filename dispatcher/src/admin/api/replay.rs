@@ -6,9 +6,10 @@ use axum::response::Response;
 use outbox_schema::desk::{MessageGroup, MessageSelection, Replayed};
 use outbox_schema::{ByHand, Desk, Status};
 
+use super::extract::Body;
 use super::followed::{Wish, answer};
 use super::problem::checked;
-use super::requests::{Body, ByClient, ReplayBody};
+use super::requests::{ByClient, ReplayBody};
 use super::{Answer, Office, Problem};
 
 /// Counts the delivered messages of a selection by channel and destination.

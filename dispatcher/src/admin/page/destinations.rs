@@ -14,7 +14,7 @@ use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::parts::{Tone, empty, lead_to, nothing, number, state, table, text, text_if, time};
 use crate::admin::api::destinations as api;
-use crate::admin::api::requests::Body;
+use crate::admin::api::extract::Body;
 use crate::admin::api::{DestinationQuery, PauseBody, Problem};
 
 /// Where the list is.

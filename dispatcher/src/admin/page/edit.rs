@@ -16,7 +16,7 @@ use super::door::Visit;
 use super::fields::{AUTHOR, Fields, Sent};
 use super::frame::{Content, wrong};
 use super::parts::{difference, lead_to};
-use crate::admin::api::requests::Id;
+use crate::admin::api::extract::Id;
 use crate::admin::api::{Kind, Problem};
 use crate::edit::{differs, indented};
 use crate::text::is_deceiving;

@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 use url::form_urlencoded::{Serializer, parse};
 
 use super::door::{TOKEN_FIELD, Visit};
-use crate::admin::api::requests::{Through, parameters};
+use crate::admin::api::extract::parameters;
+use crate::admin::api::requests::Through;
 use crate::admin::api::{Authored, Problem};
 
 /// Fields that are no part of a filter.

@@ -13,7 +13,7 @@ use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::{left, message, number};
-use crate::admin::api::requests::Id;
+use crate::admin::api::extract::Id;
 use crate::admin::api::{Kind, Problem};
 
 /// Which dead letters a form means, beside what else is in it.
