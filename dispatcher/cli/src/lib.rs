@@ -110,7 +110,7 @@ enum Command {
     /// What people did by hand: who, what and why.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
-    /// List, show, explain and cancel messages.
+    /// List, show, explain, cancel and replay messages.
     #[command(subcommand)]
     Messages(messages::MessagesCommand),
     /// Look at what could not be delivered, mend it, and redrive it.
