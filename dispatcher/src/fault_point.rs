@@ -20,6 +20,8 @@ pub enum Point {
     BeforeMark,
     /// The watchdog, about to renew.
     Renew,
+    /// An alert is claimed, and nothing is posted yet.
+    AlertClaimed,
 }
 
 impl Point {
@@ -31,6 +33,7 @@ impl Point {
             Self::Deliver => "deliver",
             Self::BeforeMark => "before-mark",
             Self::Renew => "renew",
+            Self::AlertClaimed => "alert-claimed",
         }
     }
 }

@@ -3,6 +3,7 @@
 //! The way of a message is in four files of [`poller`]: `poll`, `claim`, `send` and `mark`.
 
 pub mod admin;
+pub mod alerts;
 mod backoff;
 pub mod check;
 pub mod config;

@@ -34,6 +34,7 @@ GRANT EXECUTE ON FUNCTION :"schema".outbox_new_key, :"schema".outbox_destination
 GRANT USAGE ON SCHEMA :"schema" TO :"dispatcher";
 GRANT SELECT, INSERT, UPDATE ON :"schema".outbox_term, :"schema".outbox_destination, :"schema".outbox_invalid_target
     TO :"dispatcher";
+GRANT SELECT, UPDATE ON :"schema".outbox_alert TO :"dispatcher";
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     :"schema".outbox, :"schema".outbox_term_log, :"schema".outbox_claim, :"schema".outbox_lease, :"schema".outbox_replica,
     :"schema".outbox_minute

@@ -17,6 +17,8 @@
 #[macro_use]
 mod queries;
 
+#[cfg(feature = "dispatcher")]
+pub mod alerts;
 pub mod channel_name;
 #[cfg(feature = "dispatcher")]
 pub mod claim;

@@ -199,7 +199,7 @@ pub enum Auth {
     },
 }
 
-/// A secret: `"literal"`, `{ env = "NAME" }` or `{ file = "path" }`. Read when the channel is set up, and never shown.
+/// A secret: `"literal"`, `{ env = "NAME" }` or `{ file = "path" }`. Read when what needs it is set up, and never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Secret {
     /// The secret itself.
@@ -218,8 +218,11 @@ pub enum SecretPlace {
 }
 
 impl Secret {
-    /// The secret itself. The error says why it cannot be read.
-    pub(super) fn reveal(&self) -> Result<String, String> {
+    /// The secret itself: never for a log line, an error or a page.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub fn reveal(&self) -> Result<String, String> {
         let secret = match self {
             Self::Literal(text) => text.clone(),
             Self::SecretPlace(SecretPlace::Env(name)) => std::env::var(name)

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::session::{OutboxAccess, Purpose};
+use crate::session::{Misuse, OutboxAccess, Purpose};
 use outbox_dispatcher::check::{CheckReport, FindingVerdict, check_settings};
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::{Cell, Page, print_as};
@@ -15,6 +15,9 @@ pub(super) struct CheckArgs {
     /// (docs/security.md).
     #[arg(long)]
     strict: bool,
+    /// Post a test to the webhook of `alerts.url` too. With --url leave it out: the post is made from here.
+    #[arg(long)]
+    alert: bool,
     /// As JSON.
     #[arg(long)]
     json: bool,
@@ -24,10 +27,17 @@ pub(super) async fn check(config: Config, url: Option<&str>, args: &CheckArgs) -
     let report = if url.is_some()
         && let OutboxAccess::Replica(replica) = OutboxAccess::by(&config, url, Purpose::Look).await?
     {
+        if args.alert {
+            return Err(Misuse::new("--alert posts from here, by the settings that are here: leave out --url").into());
+        }
         replica.check(args.strict).await?
     } else {
         config.require_database()?;
-        check_settings(config, args.strict).await
+        let mut report = check_settings(config.clone(), args.strict).await;
+        if args.alert {
+            report.try_alert(&config).await;
+        }
+        report
     };
     print_as(args.json, &report, in_words)?;
     Ok(if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -1,5 +1,5 @@
-//! SIGHUP: the replica reads these settings anew: the channels with their secrets, the retention, and the tokens of the
-//! listener.
+//! SIGHUP: the replica reads these settings anew: the channels with their secrets, the retention, the alerts, and
+//! the tokens of the listener.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use tokio::signal::unix::Signal;
 
 use outbox_dispatcher::admin::api::Office;
 use outbox_dispatcher::admin::listener::Tokens;
+use outbox_dispatcher::alerts::Alerts;
 use outbox_dispatcher::config::{Config, ConfigError};
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::in_force::InForce;
@@ -35,6 +36,7 @@ pub(super) struct Reload {
     pub(super) dispatcher: Handle,
     pub(super) runs_by: InForce<RunsBy>,
     pub(super) tokens: InForce<Tokens>,
+    pub(super) alerts: InForce<Option<Alerts>>,
 }
 
 impl Reload {
@@ -50,15 +52,16 @@ impl Reload {
     async fn reload(&self) -> anyhow::Result<()> {
         let (read, own) = (self.read.clone(), self.listening_on);
         // The read waits for a disk, and the loop must not.
-        let reading = tokio::task::spawn_blocking(move || -> anyhow::Result<(Config, Vec<Channel>)> {
+        let reading = tokio::task::spawn_blocking(move || -> anyhow::Result<(Config, Vec<Channel>, Option<Alerts>)> {
             let config = read()?;
             let channels = wiring::channels(&config, own)?;
-            Ok((config, channels))
+            let alerts = Alerts::of(&config)?;
+            Ok((config, channels, alerts))
         });
         let reading = tokio::time::timeout(READING_LIMIT, reading).await;
         let reading =
             reading.with_context(|| format!("a file of the settings was not read within {READING_LIMIT:?}"))?;
-        let (config, channels) = reading.context("reading the settings failed")??;
+        let (config, channels, alerts) = reading.context("reading the settings failed")??;
         let Office { started, config: read_last, configured, retention, .. } = &self.office;
         if started.comes_from_a_file() && !config.comes_from_a_file() {
             bail!("the settings file is gone or empty, and all of it would be back at its defaults");
@@ -71,6 +74,7 @@ impl Reload {
         self.runs_by.replace(Configured::runs_by(&config, started));
         retention.replace(wiring::retention(&config));
         self.tokens.replace(tokens);
+        self.alerts.replace(alerts);
         self.dispatcher.reconfigure(channels);
 
         let channels: Vec<_> = config.channels.keys().collect();

@@ -22,6 +22,7 @@ use super::session;
 use super::start::{self, Connections, Opened};
 use outbox_dispatcher::admin::api::{Checks, Office};
 use outbox_dispatcher::admin::listener::{CHANGES_AT_ONCE, Listener, ListenerSources, QUESTIONS_AT_ONCE};
+use outbox_dispatcher::alerts::{AlertWatch, Alerts};
 use outbox_dispatcher::config::{Config, Dialect, Wakeup};
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::doorbell::Doorbell;
@@ -104,6 +105,7 @@ async fn dispatch(
     tell_of_default_database(&config);
     let Signals { shutdown, at_once, at_work } = Signals::heeded(config.dispatch.drain_timeout);
     let tokens = InForce::new(wiring::tokens(&config));
+    let alerts = InForce::new(Alerts::of(&config)?);
     let listener = wire.spawn(Listener::bind(config.admin.listen, tokens.clone())).await??;
     let listening_on = listener.address();
     let metrics = Arc::new(telemetry.metrics(config.channels.keys().map(String::as_str), &[Shard::default()])?);
@@ -122,7 +124,7 @@ async fn dispatch(
     let instance = Uuid::new_v4().simple().to_string()[..12].to_owned();
     let outbox_id = outbox.outbox_id.to_string();
     let lease = Arc::new(LeaseHealth::new(lease));
-    warn_of_a_password_in_the_clear(&config);
+    warn_of_what_is_in_the_clear(&config, &alerts);
     tokio::spawn(session::warn_of_missing_rights_of_the_lease(lease.clone()));
     let hints = wiring::hints(&config, &outbox_id)?;
     let channels = wiring::channels(&config, listening_on)?;
@@ -165,6 +167,7 @@ async fn dispatch(
         metrics.pool(pool, move || its.connections());
     }
     let stop_listening = CancellationToken::new();
+    let watch = alert_watch(&office, &alerts, &metrics, &handle, (outbox_id, this.name.clone()));
     let presence = Presence {
         database: database.clone(),
         replica: this,
@@ -176,29 +179,35 @@ async fn dispatch(
         fleet,
     };
     let present = tokio::spawn(presence.show(stop_listening.clone()));
+    let watching = wire.spawn(watch.watch(stop_listening.clone()));
     let figures = wire.spawn(figures(&office, &replica, &metrics, &handle).keep(stop_listening.clone()));
     let shown = sources(&metrics, &replica, &handle);
     let listening = wire.spawn(listener.serve(shown, office.clone(), stop_listening.clone()));
     if office.started.telemetry.otlp_endpoint.is_some() {
         wire.spawn(replica.refresh_vitals(metrics.clone()));
     }
-    let reload = Reload { read, office, listening_on, dispatcher: handle, runs_by, tokens };
+    let reload = Reload { read, office, listening_on, dispatcher: handle, runs_by, tokens, alerts };
     tokio::spawn(reload.at_each(hang_ups));
     let drained = at_once.run_until_cancelled(dispatcher.run(shutdown)).await;
     stopped(drained);
     let code = emptied(&database, &instance, began, args).await;
     stop_listening.cancel();
     let closing = async {
-        let _ = tokio::join!(listening, present, figures);
+        let _ = tokio::join!(listening, present, figures, watching);
         tokio::join!(database.close(), asked.close());
     };
     let _ = tokio::time::timeout(CLOSING_LIMIT, closing).await;
     Ok((metrics, code))
 }
 
-fn warn_of_a_password_in_the_clear(config: &Config) {
+fn warn_of_what_is_in_the_clear(config: &Config, alerts: &InForce<Option<Alerts>>) {
     if let Some(warning) = wiring::lease_link(config).and_then(|link| link.warning()) {
         tracing::warn!("lease.password_in_the_clear: {warning}");
+    }
+    if alerts.current().as_ref().as_ref().is_some_and(Alerts::is_in_the_clear) {
+        tracing::warn!(
+            "alerts.in_the_clear: alerts.url begins with http://: who is on the network can read it, and post there"
+        );
     }
 }
 
@@ -210,6 +219,26 @@ fn figures(office: &Office, replica: &Health, metrics: &Arc<Metrics>, handle: &H
         metrics: metrics.clone(),
         vitals: replica.vitals.clone(),
         config: office.config.clone(),
+    }
+}
+
+/// What tells people, on the connections of the listener.
+fn alert_watch(
+    office: &Office,
+    alerts: &InForce<Option<Alerts>>,
+    metrics: &Arc<Metrics>,
+    handle: &Handle,
+    (outbox_id, replica): (String, String),
+) -> AlertWatch {
+    AlertWatch {
+        database: office.database.clone(),
+        alerts: alerts.clone(),
+        terms: handle.terms(),
+        longest_term: office.started.lease.term,
+        metrics: metrics.clone(),
+        environment: office.started.database.environment.clone(),
+        outbox_id,
+        replica,
     }
 }
 

@@ -15,6 +15,7 @@ use outbox_schema::{Database, Role, Shard};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::alerts::Alerts;
 use crate::config::Config;
 use crate::poller::channels::Channel;
 use crate::poller::claim::SETTLING_MARGIN;
@@ -36,7 +37,7 @@ pub struct CheckReport {
 /// The finding about one subject.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Finding {
-    /// What was looked at: `database`, `schema`, `rights`, `lease`, a channel, or the key of a setting.
+    /// What was looked at: `database`, `schema`, `rights`, `lease`, a channel, `alerts`, or the key of a setting.
     pub subject: String,
     /// Whether what was looked at can be used.
     pub verdict: FindingVerdict,
@@ -100,6 +101,7 @@ impl Subject {
     async fn report(self, strict: bool) -> CheckReport {
         let (mut findings, of_channels) = tokio::join!(self.of_database(strict), of_channels(&self.read));
         findings.extend(of_channels);
+        findings.extend(of_alerts(&self.read));
         if strict {
             findings.extend(strict::of_lease(&self.started).map(|what| Finding::warning("lease", &what)));
             let remarks = strict::remarks(&self.read).into_iter();
@@ -246,6 +248,37 @@ async fn of_channels(config: &Config) -> Vec<Finding> {
         }
     };
     join_all(channels.iter().map(check)).await
+}
+
+/// What is told to people. None where nothing is.
+fn of_alerts(config: &Config) -> Vec<Finding> {
+    let alerts = match Alerts::of(config) {
+        Ok(Some(alerts)) => alerts,
+        Ok(None) => return Vec::new(),
+        Err(error) => return vec![Finding::failed("alerts", &with_causes(&error))],
+    };
+    let clear = "alerts.url begins with http://: who is on the network can read it, and post there";
+    let clear = alerts.is_in_the_clear().then(|| Finding::warning("alerts", &clear));
+    [Finding::ok("alerts", &alerts.in_words())].into_iter().chain(clear).collect()
+}
+
+impl CheckReport {
+    /// Posts a test to the webhook of the alerts, and adds what came of it.
+    pub async fn try_alert(&mut self, config: &Config) {
+        let tried = match Alerts::of(config) {
+            Ok(Some(alerts)) => alerts.try_out(&config.database.environment).await,
+            Ok(None) => {
+                Err("nothing is told: set alerts.url, and alerts.on_dead_rate or alerts.on_no_poller".to_owned())
+            }
+            // The check has said why.
+            Err(_) => return,
+        };
+        self.ok &= tried.is_ok();
+        self.findings.push(match tried {
+            Ok(()) => Finding::ok("alerts", &"the webhook has taken a test post"),
+            Err(why) => Finding::failed("alerts", &format!("no test post was taken: {why}")),
+        });
+    }
 }
 
 impl Finding {

@@ -64,7 +64,7 @@ impl Key {
         let parts: Vec<&str> = self.0.iter().map(String::as_str).collect();
         matches!(
             parts.as_slice(),
-            [CHANNELS | "retry" | "retention", ..]
+            [CHANNELS | "retry" | "retention" | "alerts", ..]
                 | ["admin", "token" | "read_token" | "metrics_token" | "read_payloads"]
         )
     }

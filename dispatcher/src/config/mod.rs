@@ -3,6 +3,7 @@
 //! Nothing is guessed and nothing is ignored. An unknown key and a value that is not allowed are refused, with their
 //! place and with what is allowed. All of them are reported at once. No secret is ever shown.
 
+mod alerts;
 pub(crate) mod channel;
 mod check;
 mod database_url;
@@ -33,6 +34,7 @@ use std::time::Duration;
 
 use axum::http::HeaderName;
 
+pub use alerts::{AlertFormat, AlertsConfig, DeadRate};
 pub use channel::{ChannelConfig, ChannelKind, RetryConfig};
 pub(crate) use check::is_on_loopback;
 pub use known::DEFAULTS;
@@ -59,6 +61,8 @@ pub struct Config {
     pub admin: AdminConfig,
     /// Logs, traces and metrics.
     pub telemetry: TelemetryConfig,
+    /// What is told to people without their asking. None: nothing is.
+    pub alerts: Option<AlertsConfig>,
     /// The channels, by name. There is at least one.
     pub channels: BTreeMap<String, ChannelConfig>,
     settings: merge::Settings,

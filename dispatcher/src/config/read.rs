@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use outbox_adapters::http::Secret;
 use toml::{Table, Value};
 
 use super::key::Key;
@@ -112,6 +113,29 @@ impl<'a> Reader<'a> {
         Some((!text.is_empty()).then(|| SecretText::new(text)))
     }
 
+    /// Reads a URL that is a secret: a text that `check` accepts, or where one is kept. None where the setting is empty.
+    #[allow(clippy::option_option, reason = "as for `url`")]
+    pub(super) fn secret_url(
+        &mut self,
+        name: &str,
+        allowed: &str,
+        check: impl Fn(&str) -> Result<(), String>,
+    ) -> Option<Option<Secret>> {
+        let key = self.section.child(name);
+        if self.settings.get(&key).is_some() {
+            let url = self.checked(name, allowed, check)?;
+            return Some((!url.is_empty()).then_some(Secret::Literal(url)));
+        }
+        let place = Value::Table(self.settings.table(&key));
+        match secret::parse(name, Some(&place)) {
+            Ok(secret) => Some(Some(secret)),
+            Err(why) => {
+                self.refuse_table(name, format!("{why}; allowed is {allowed}"));
+                None
+            }
+        }
+    }
+
     /// Reads one of several words.
     pub(super) fn word<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Option<T> {
         self.read(name, &one_of(choices), |value| {
@@ -130,10 +154,22 @@ impl<'a> Reader<'a> {
     /// Reads a time with its unit, or the word `never`, which gives none.
     #[allow(clippy::option_option, reason = "as for `url`")]
     pub(super) fn time_or_never(&mut self, name: &str, range: RangeInclusive<Duration>) -> Option<Option<Duration>> {
+        self.time_or(name, range, "never", "7d")
+    }
+
+    /// Reads a time with its unit, or this word, which gives none.
+    #[allow(clippy::option_option, reason = "as for `url`")]
+    pub(super) fn time_or(
+        &mut self,
+        name: &str,
+        range: RangeInclusive<Duration>,
+        none: &str,
+        like: &str,
+    ) -> Option<Option<Duration>> {
         let (low, high) = (units::format_time(*range.start()), units::format_time(*range.end()));
-        let allowed = format!("a time from {low} to {high}, written like \"7d\", or \"never\"");
+        let allowed = format!("a time from {low} to {high}, written like \"{like}\", or \"{none}\"");
         self.read(name, &allowed, |value| match value.as_str() {
-            Some("never") => Ok(None),
+            Some(word) if word == none => Ok(None),
             Some(_) | None => within(&range, units::parse_time(&with_unit(value)?)?).map(Some),
         })
     }

@@ -64,6 +64,7 @@ fn shape(default: &toml::Value, key: &Described) -> Value {
     let range = key.allowed().and_then(range);
     match (default, range, key.name) {
         (_, _, "auth") => auth(),
+        (_, _, "url") if key.section == "alerts" => secret(),
         (_, _, "on_dead" | "on_success") => {
             let text = json!({ "type": "string" });
             table(&Map::from_iter(["channel", "target"].map(|name| (name.to_owned(), text.clone()))))

@@ -1,7 +1,9 @@
 //! Secrets, and the values that may be shown without them.
 
 use std::fmt;
+use std::path::PathBuf;
 
+use outbox_adapters::http::{Secret, SecretPlace};
 use toml::Value;
 
 use super::key::Key;
@@ -57,17 +59,41 @@ impl fmt::Debug for SecretUrl {
     }
 }
 
+/// The text of a key, which must not be empty.
+pub(super) fn plain(name: &str, value: Option<&Value>) -> Result<String, String> {
+    let text = value.and_then(Value::as_str).filter(|text| !text.is_empty());
+    text.map(str::to_owned).ok_or_else(|| format!("has no {name}"))
+}
+
+/// Reads a secret: a text, or where to find it. Errors never repeat the text.
+pub(super) fn parse(name: &str, value: Option<&Value>) -> Result<Secret, String> {
+    match value {
+        Some(Value::String(text)) if !text.is_empty() => Ok(Secret::Literal(text.clone())),
+        Some(Value::Table(table)) if table.len() == 1 => match (table.get("env"), table.get("file")) {
+            (env @ Some(_), None) => plain("env", env).map(|name| Secret::SecretPlace(SecretPlace::Env(name))),
+            (None, file @ Some(_)) => {
+                plain("file", file).map(|path| Secret::SecretPlace(SecretPlace::File(PathBuf::from(path))))
+            }
+            _ => Err(format!("has a {name} that is neither a text nor {{ env }} nor {{ file }}")),
+        },
+        Some(Value::String(_)) | None => Err(format!("has no {name}")),
+        Some(_) => Err(format!("has a {name} that is neither a text nor {{ env }} nor {{ file }}")),
+    }
+}
+
 /// Whether no part of the value of `key` may be shown.
 pub(super) fn is_secret(key: &Key) -> bool {
     let parts: Vec<&str> = key.parts().iter().map(String::as_str).collect();
     match parts.as_slice() {
         ["channels", _, "auth" | "signing_keys", .., "env" | "file"]
+        | ["alerts", "url", "env" | "file"]
         | ["channels", _, "auth", "basic", "user"]
         | ["channels", _, "auth", "header", "name"] => false,
         ["channels", _, "headers", name] => is_secret_header(name),
         // A target may be one, as the URLs of chat rooms are.
         ["channels", _, "on_dead" | "on_success", "target"]
         | ["admin", "token" | "read_token" | "metrics_token", ..]
+        | ["alerts", "url", ..]
         | ["channels", _, "auth" | "headers" | "signing_keys", ..] => true,
         _ => false,
     }
@@ -200,11 +226,16 @@ mod tests {
             "channels.hook.auth",
             "channels.hook.headers.X-Api-Key",
             "channels.hook.signing_keys",
+            "alerts.url",
         ] {
             assert!(hidden(key), "{key}");
         }
-        for key in ["channels.hook.auth.bearer.env", "channels.hook.auth.basic.user", "channels.hook.headers.X-Source"]
-        {
+        for key in [
+            "channels.hook.auth.bearer.env",
+            "channels.hook.auth.basic.user",
+            "channels.hook.headers.X-Source",
+            "alerts.url.file",
+        ] {
             assert!(!hidden(key), "{key}");
         }
         assert_eq!(format!("{:?}", SecretText::new("s3cret")), HIDDEN);

@@ -14,7 +14,7 @@ use super::{secret, units};
 const FILES: [&str; 4] = ["tls_ca", "tls_cert", "tls_key", "credentials"];
 
 impl Config {
-    /// The settings in force that all replicas must share, without secrets: the lease, hints, the retention, and channels.
+    /// The settings in force that all replicas must share, without secrets: the lease, hints, the retention, alerts, and channels.
     /// A setting at its default is left out, so that a release with a new setting has the same as the release before.
     /// Where a replica has read its settings anew, `started` are those of its start.
     pub fn shared(&self, started: &Self) -> BTreeMap<String, String> {
@@ -46,6 +46,7 @@ fn is_shared(key: &Key) -> bool {
     match parts.as_slice() {
         ["retention", ..] | ["dispatch", "wakeup"] => true,
         ["channels", _, "auth" | "signing_keys", ..] => false,
+        ["alerts", name] => *name != "url",
         ["lease", name] | ["channels", _, name] => !FILES.contains(name),
         ["channels", ..] => !secret::is_secret(key),
         _ => false,

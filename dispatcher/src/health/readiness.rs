@@ -103,7 +103,7 @@ impl LeaseTimes {
     }
 
     /// How long a change of poller may take, with three campaigns to spare.
-    fn change_of_poller(&self) -> Duration {
+    pub(crate) fn change_of_poller(&self) -> Duration {
         self.ttl + self.campaign_interval * 3
     }
 

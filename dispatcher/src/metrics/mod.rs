@@ -16,6 +16,7 @@ use opentelemetry_otlp::MetricExporter;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkError;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
+use outbox_schema::alerts::Telling;
 use outbox_schema::desk::RunsBy;
 use outbox_schema::retention::Pruned;
 use outbox_schema::{Connections, InDoubtPolicy, Shard, Status, TermEnd};
@@ -55,6 +56,7 @@ pub struct Metrics {
     in_doubt: Counter<u64>,
     poll_duration: Histogram<f64>,
     pruned: Counter<u64>,
+    alerts: Counter<u64>,
     /// Attempts of this process that ended, whatever their channel.
     pub tally: Tally,
     /// The same by channel, until it is written as figures over time.
@@ -102,6 +104,7 @@ impl Metrics {
             in_doubt: counter(&meter, Name::InDoubt),
             poll_duration: histogram(&meter, Name::PollDuration, &SECONDS),
             pruned: counter(&meter, Name::Pruned),
+            alerts: counter(&meter, Name::Alerts),
             tally: Tally::default(),
             provider,
         };
@@ -178,6 +181,11 @@ impl Metrics {
         }
     }
 
+    /// Counts something that was told, or could not be told.
+    pub fn alert(&self, telling: Telling, told: bool) {
+        self.alerts.add(1, &alert_labels(telling, told));
+    }
+
     /// The furthest that a message was found to be past its retention; zero where there is none. The number is taken to
     /// grow until the next call.
     pub fn retention_behind(&self, by: Duration) {
@@ -228,6 +236,11 @@ impl Metrics {
         self.in_doubt(InDoubtPolicy::DeadLetter, 0);
         self.in_flight(0);
         self.pruned(Pruned::default());
+        for telling in [Telling::DeadRate, Telling::NoPoller] {
+            for told in [true, false] {
+                self.alerts.add(0, &alert_labels(telling, told));
+            }
+        }
     }
 
     fn attempts_begin_at_zero(&self) {
@@ -235,6 +248,10 @@ impl Metrics {
         self.channels.each(|labels| self.encoded_twice.add(0, labels));
         self.channels.each_outcome(|labels| self.attempts.add(0, labels));
     }
+}
+
+fn alert_labels(telling: Telling, told: bool) -> [KeyValue; 2] {
+    [KeyValue::new("alert", telling.kind()), KeyValue::new("result", if told { "told" } else { "failed" })]
 }
 
 fn counter(meter: &Meter, name: Name) -> Counter<u64> {

@@ -45,6 +45,8 @@ pub enum Name {
     Pruned,
     /// How far the oldest message is past its retention.
     RetentionLag,
+    /// Alerts that this process told, or could not tell.
+    Alerts,
     /// Whether the fleet does its work, as this process sees it.
     Ready,
     /// Connections to the outbox database, by pool and state.
@@ -57,7 +59,7 @@ pub enum Name {
 
 impl Name {
     /// All metrics.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Attempts,
         Self::AttemptDuration,
         Self::DeliveryLatency,
@@ -79,6 +81,7 @@ impl Name {
         Self::DestinationPaused,
         Self::Pruned,
         Self::RetentionLag,
+        Self::Alerts,
         Self::Ready,
         Self::DatabaseConnections,
         Self::BuildInfo,
@@ -109,6 +112,7 @@ impl Name {
             Self::DestinationPaused => "outbox_destination_paused",
             Self::Pruned => "outbox_pruned_total",
             Self::RetentionLag => "outbox_retention_lag_seconds",
+            Self::Alerts => "outbox_alerts_total",
             Self::Ready => "outbox_ready",
             Self::DatabaseConnections => "outbox_database_connections",
             Self::BuildInfo => "outbox_build_info",
@@ -146,6 +150,7 @@ impl Name {
             Self::RetentionLag => {
                 "While this process leads: for how long at most a message has been past its retention and not removed."
             }
+            Self::Alerts => "Alerts that this process posted to the webhook of alerts.url, or could not post.",
             Self::Ready => "1 while /readyz of this process says that the fleet does its work, else 0.",
             Self::DatabaseConnections => {
                 "Connections to the outbox database, of each pool of this process: at work, idle, and those that it may still open."

@@ -249,6 +249,7 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
             "UPDATE outbox_invalid_target SET reason = 'mine'",
             "INSERT INTO outbox_invalid_target (channel, target) VALUES ('http', 'mine')",
             "DELETE FROM outbox_minute",
+            "UPDATE outbox_alert SET told_at = NULL",
             "DELETE FROM outbox_claim",
             "INSERT INTO outbox_claim SELECT * FROM outbox_claim",
             "UPDATE outbox_audit SET who = 'nobody'",

@@ -77,6 +77,7 @@ mod stopping;
 mod store;
 mod tags;
 mod terminal;
+mod told;
 mod traces;
 mod trial;
 mod unmarkable;

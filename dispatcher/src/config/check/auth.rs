@@ -1,11 +1,10 @@
 //! Credentials and signing keys of HTTP channels.
 
-use std::path::PathBuf;
-
-use outbox_adapters::http::{Auth, IdempotencyKey, Secret, SecretPlace, check_header};
+use outbox_adapters::http::{Auth, IdempotencyKey, Secret, check_header};
 use toml::{Table, Value};
 
 use crate::config::read::Reader;
+use crate::config::secret::{parse as secret, plain};
 
 const ALLOWED: &str = "one of { bearer = SECRET }, { basic = { user = \"me\", password = SECRET } } or \
     { header = { name = \"X-Api-Key\", value = SECRET } }, where SECRET is a text, { env = \"NAME\" } or { file = \"PATH\" }";
@@ -63,26 +62,5 @@ fn pair<'v>(of: &str, value: &'v Value, names: [&str; 2]) -> Result<[Option<&'v 
     match table.keys().find(|key| !names.contains(&key.as_str())) {
         Some(other) => Err(format!("has {of}.{other}, which does not exist")),
         None => Ok(names.map(|name| table.get(name))),
-    }
-}
-
-fn plain(name: &str, value: Option<&Value>) -> Result<String, String> {
-    let text = value.and_then(Value::as_str).filter(|text| !text.is_empty());
-    text.map(str::to_owned).ok_or_else(|| format!("has no {name}"))
-}
-
-/// Reads a secret: a text, or where to find it. Errors never repeat the text.
-fn secret(name: &str, value: Option<&Value>) -> Result<Secret, String> {
-    match value {
-        Some(Value::String(text)) if !text.is_empty() => Ok(Secret::Literal(text.clone())),
-        Some(Value::Table(table)) if table.len() == 1 => match (table.get("env"), table.get("file")) {
-            (env @ Some(_), None) => plain("env", env).map(|name| Secret::SecretPlace(SecretPlace::Env(name))),
-            (None, file @ Some(_)) => {
-                plain("file", file).map(|path| Secret::SecretPlace(SecretPlace::File(PathBuf::from(path))))
-            }
-            _ => Err(format!("has a {name} that is neither a text nor {{ env }} nor {{ file }}")),
-        },
-        Some(Value::String(_)) | None => Err(format!("has no {name}")),
-        Some(_) => Err(format!("has a {name} that is neither a text nor {{ env }} nor {{ file }}")),
     }
 }

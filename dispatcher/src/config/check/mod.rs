@@ -1,5 +1,6 @@
 //! From merged settings to typed ones: checks each range, and what has to fit together.
 
+mod alerts;
 mod auth;
 mod channel;
 mod outcomes;
@@ -46,6 +47,8 @@ pub(super) fn config(
     let retention = retention(&mut Reader::new(&settings, problems, Key::dotted("retention")));
     let admin = admin(&mut Reader::new(&settings, problems, Key::dotted("admin")));
     let telemetry = telemetry(&mut Reader::new(&settings, problems, Key::dotted("telemetry")));
+    let ttl = lease.as_ref().map(|lease| lease.ttl);
+    let alerts = alerts::alerts(&mut Reader::new(&settings, problems, Key::dotted("alerts")), ttl);
     let max_bytes = dispatch.as_ref().map(|dispatch| dispatch.max_bytes);
     let channels = channel::channels(&settings, max_bytes, problems);
     // Every channel has its own retry settings. But a wrong `[retry]` is wrong even where no channel inherits it.
@@ -57,6 +60,7 @@ pub(super) fn config(
         retention: retention?,
         admin: admin?,
         telemetry: telemetry?,
+        alerts: alerts?,
         channels: channels?,
         settings,
         no_default_database,

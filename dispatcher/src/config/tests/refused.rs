@@ -25,6 +25,27 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[channels.hook]\nkind = \"http\"\ntemplate = \"x\"", &["not a setting of http channels", "idempotency_key"]),
     ("[lease]\nttl = { seconds = 10 }", &["lease.ttl is one value, not a table"]),
     ("[lease\nttl = 1", &["outbox.toml:1", "not TOML"]),
+    // What is told.
+    ("[alerts]\non_dead_rate = \"10/1h\"", &["alerts.on_dead_rate = \"10/1h\"", "needs alerts.url"]),
+    ("[alerts]\non_no_poller = \"5m\"", &["alerts.on_no_poller", "needs alerts.url"]),
+    (
+        "[alerts]\nurl = \"https://a.example/s3cret\"",
+        &["outbox.toml:2: alerts.url is where nothing is told", "on_no_poller"],
+    ),
+    ("[alerts]\nurl = { file = \"x\" }", &["alerts.url is where nothing is told"]),
+    ("[alerts]\nurl = { vault = \"x\" }", &["alerts.url", "neither a text nor { env }", "http:// or https://"]),
+    ("[alerts]\nurl = \"ftp://a.example/s3cret\"", &["alerts.url = \"***\"", "only http and https"]),
+    ("[alerts]\nurl = \"hooks.example/s3cret\"", &["alerts.url = \"***\"", "it is not a URL"]),
+    ("[alerts]\nformat = \"teams\"", &["alerts.format = \"teams\"", "\"slack\" or \"json\""]),
+    ("[alerts]\non_dead_rate = 10", &["alerts.on_dead_rate = 10", "not a text"]),
+    ("[alerts]\non_dead_rate = \"10\"", &["write it like \"10/1h\""]),
+    ("[alerts]\non_dead_rate = \"0/1h\"", &["write it like \"10/1h\""]),
+    ("[alerts]\non_dead_rate = \"10/60\"", &["a time needs a unit"]),
+    (
+        "[alerts]\nurl = \"https://a.example\"\non_no_poller = \"12s\"",
+        &["alerts.on_no_poller = \"12s\"", "may take 13s"],
+    ),
+    ("[alerts]\npage_url = \"outbox.example\"", &["alerts.page_url", "http://"]),
     // Types, units, ranges.
     ("[lease]\nttl = 10", &["lease.ttl = 10", "\"10s\"", "a time from 1s to 10m"]),
     ("[lease]\nttl = \"10 bananas\"", &["lease.ttl = \"10 bananas\"", "bananas", "from 1s to 10m"]),
