@@ -21,6 +21,7 @@ pub mod in_flight;
 pub mod in_force;
 mod in_time;
 pub mod metrics;
+pub mod operations;
 pub mod poller;
 mod retention;
 pub mod signals;

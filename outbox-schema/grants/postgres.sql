@@ -37,7 +37,7 @@ GRANT SELECT, INSERT, UPDATE ON :"schema".outbox_term, :"schema".outbox_destinat
 GRANT SELECT, UPDATE ON :"schema".outbox_alert TO :"dispatcher";
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     :"schema".outbox, :"schema".outbox_term_log, :"schema".outbox_claim, :"schema".outbox_lease, :"schema".outbox_replica,
-    :"schema".outbox_minute
+    :"schema".outbox_minute, :"schema".outbox_operation
     TO :"dispatcher";
 GRANT SELECT, INSERT, DELETE ON :"schema".outbox_attempt TO :"dispatcher";
 GRANT SELECT, INSERT ON :"schema".outbox_audit TO :"dispatcher";

@@ -13,8 +13,11 @@ GRANT USAGE ON SCHEMA :"schema" TO :"operator";
 GRANT SELECT ON
     :"schema".outbox, :"schema".outbox_meta, :"schema".outbox_term, :"schema".outbox_term_log, :"schema".outbox_claim,
     :"schema".outbox_attempt, :"schema".outbox_destination, :"schema".outbox_invalid_target, :"schema".outbox_audit,
-    :"schema".outbox_lease, :"schema".outbox_replica, :"schema".outbox_minute
+    :"schema".outbox_lease, :"schema".outbox_replica, :"schema".outbox_minute, :"schema".outbox_operation
     TO :"operator";
+-- Stopping what others ordered. The right to insert here is not among it: the poller would carry out whatever is ordered, by its own
+-- rights. So a change that this role makes is carried out by whoever asked, and has no row.
+GRANT UPDATE (status, ended_at, failure) ON :"schema".outbox_operation TO :"operator";
 -- Redriving, undoing, cancelling and editing; what names a message (id, channel, ordering key, shard) stays.
 GRANT UPDATE (idempotency_key, sent_key, target, payload, headers, revision, status, dead_reason, attempts, error_hash,
               available_at, deferred_from, expires_at, first_attempt_at, finished_at)

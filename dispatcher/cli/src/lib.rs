@@ -18,6 +18,7 @@ mod known;
 mod messages;
 mod migrate;
 mod nearest;
+mod operations;
 mod ordering_keys;
 mod pace;
 mod progress;
@@ -61,12 +62,13 @@ const GLOBAL: &str = "Global options";
 const LAST: usize = 1_000;
 
 /// The commands that can ask a replica instead of the database. The others neither show `--url` nor take it.
-const ASK_REPLICAS: [&str; 12] = [
+const ASK_REPLICAS: [&str; 13] = [
     "status",
     "replicas",
     "audit",
     "messages",
     "dead-letters",
+    "operations",
     "ordering-keys",
     "destinations",
     "invalid-targets",
@@ -116,6 +118,9 @@ enum Command {
     /// Look at what could not be delivered, mend it, and redrive it.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLettersCommand),
+    /// Changes of many messages: how far they are, and stopping them.
+    #[command(subcommand)]
+    Operations(operations::OperationsCommand),
     /// Ordering keys that a dead letter halts.
     #[command(subcommand)]
     OrderingKeys(ordering_keys::OrderingKeysCommand),
@@ -208,6 +213,7 @@ fn execute(cli: Cli, name: &str) -> anyhow::Result<ExitCode> {
             Command::Audit(command) => audit::audit(settings(&global)?, url, command).await,
             Command::Messages(command) => messages::messages(settings(&global)?, url, command).await,
             Command::DeadLetters(command) => dead_letters::dead_letters(settings(&global)?, url, command).await,
+            Command::Operations(command) => operations::operations(settings(&global)?, url, command).await,
             Command::OrderingKeys(command) => ordering_keys::ordering_keys(settings(&global)?, url, command).await,
             Command::Destinations(command) => destinations::destinations(settings(&global)?, url, command).await,
             Command::InvalidTargets(command) => {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use outbox_schema::desk::{Pace, Skipped};
+use outbox_schema::desk::{Pace, Skips};
 
 use crate::session::Misuse;
 
@@ -74,8 +74,8 @@ pub(super) fn changed_of(changed: u64, meant: u64, done: &str) -> String {
 }
 
 /// How to go on where a change has not come to all messages meant.
-pub(super) fn go_on(meant: u64, changed: u64, skipped: &[Skipped], stopped: bool) -> String {
-    if meant <= changed + skipped.len() as u64 {
+pub(super) fn go_on(meant: u64, changed: u64, skipped: u64, stopped: bool) -> String {
+    if meant <= changed + skipped {
         return String::new();
     }
     let again = if stopped { "the same command" } else { "the same command without --canary" };
@@ -83,18 +83,19 @@ pub(super) fn go_on(meant: u64, changed: u64, skipped: &[Skipped], stopped: bool
 }
 
 /// The messages that were left as they are.
-pub(super) fn left(skipped: &[Skipped]) -> String {
+pub(super) fn left(skipped: &Skips) -> String {
     let mut text = String::new();
     for one in skipped.iter().take(NAMED) {
         let _ = write!(text, "\nleft as it is:   {}: {}", one.id, one.because);
     }
-    if skipped.len() > NAMED {
-        let _ = write!(text, "\nand {} others", skipped.len() - NAMED);
+    let others = skipped.count().saturating_sub(NAMED as u64);
+    if others > 0 {
+        let _ = write!(text, "\nand {others} others");
     }
     text
 }
 
 /// The exit code: a failure where no message was changed and some were skipped.
-pub(super) fn ended(changed: u64, skipped: &[Skipped]) -> ExitCode {
+pub(super) fn ended(changed: u64, skipped: &Skips) -> ExitCode {
     if changed == 0 && !skipped.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

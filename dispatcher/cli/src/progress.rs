@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use outbox_dispatcher::text::{error_line, grouped, span};
-use outbox_schema::DeskError;
-use outbox_schema::desk::Progress;
+use outbox_schema::desk::{Author, Progress};
+use outbox_schema::{ByHand, DeskError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +19,9 @@ const EACH: Duration = Duration::from_secs(2);
 
 /// A change of no more messages than this is over before anybody asks.
 const SHORT: u64 = 200;
+
+/// How long the outbox has to stop a change at once.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
 
 /// The exit status of a program that SIGINT ended, as shells have it.
 const INTERRUPTED: u8 = 130;
@@ -91,21 +94,53 @@ impl LongChange {
     }
 
     /// Waits for the change, and gives its result, with an exit status where it was stopped before its end. The status alone
-    /// where the change has no result: a replica that is left tells none.
+    /// where the change has no result: a replica that is left tells none. `stopping` is who stops it at once, and where: without that
+    /// the poller would go on with it.
     pub(super) async fn through<T>(
         &self,
         change: impl Future<Output = Result<T, DeskError>>,
+        stopping: (&dyn ByHand, &Author),
     ) -> anyhow::Result<Result<(T, Option<ExitCode>), ExitCode>> {
         let done = self.at_once.run_until_cancelled(change).await;
         let stopped = self.end();
         match (done, stopped) {
-            (None, code) => Ok(Err(code.unwrap_or(ExitCode::from(INTERRUPTED)))),
+            (None, code) => {
+                self.stop(stopping).await;
+                Ok(Err(code.unwrap_or(ExitCode::from(INTERRUPTED))))
+            }
+            (Some(Err(error)), None) => {
+                self.tell_of_the_rest();
+                Err(error.into())
+            }
             (Some(Err(error)), Some(code)) => {
                 error_line(&error.into());
                 Ok(Err(code))
             }
             (Some(done), stopped) => Ok(Ok((done?, stopped))),
         }
+    }
+
+    async fn stop(&self, (by_hand, author): (&dyn ByHand, &Author)) {
+        let Some(id) = self.number() else { return };
+        let stopped = tokio::time::timeout(STOP_LIMIT, by_hand.stop(id, author)).await;
+        if !matches!(stopped, Ok(Ok(_))) {
+            self.tell_of_the_rest();
+        }
+    }
+
+    /// Says what may become of a change that failed: whoever reads the error may think that nothing goes on.
+    fn tell_of_the_rest(&self) {
+        if let Some(id) = self.number() {
+            let _ = writeln!(
+                io::stderr(),
+                "the poller may go on with operation {id}: `outbox operations show {id}` says so, and `outbox operations stop {id}` ends it"
+            );
+        }
+    }
+
+    /// The number of the change, once it has begun.
+    fn number(&self) -> Option<i64> {
+        self.state.lock().ok()?.last.map(|last| last.audit_id)
     }
 
     /// Ends the report: nothing of it stays on the line that the result begins on. Gives the exit status of a change that was
@@ -138,7 +173,7 @@ async fn stop_on_interrupt(mut interrupts: Signal, stopped: Arc<AtomicBool>, at_
     }
 }
 
-fn how_far(progress: Progress, done: &str, since: Duration) -> String {
+pub(super) fn how_far(progress: Progress, done: &str, since: Duration) -> String {
     let Progress { of, done: come_to, .. } = progress;
     let millis = since.as_millis().max(1);
     let rate = u128::from(come_to) * 1_000 / millis;

@@ -64,7 +64,8 @@ pub(super) async fn prune(config: Config, url: Option<&str>, args: PruneArgs) ->
     let follow = LongChange::new("prune", "removed", |_| "nothing takes this back".to_owned());
     let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
     let tell = |progress| follow.tell(progress);
-    let (done, stopped) = match follow.through(by_hand.prune(&retention, &author, &tell)).await? {
+    let change = by_hand.prune(&retention, &author, &tell);
+    let (done, stopped) = match follow.through(change, (&*by_hand, &author)).await? {
         Ok(done) => done,
         Err(code) => return Ok(code),
     };

@@ -34,6 +34,7 @@ use outbox_dispatcher::health::store_health::StoreHealth;
 use outbox_dispatcher::health::{Health, of_newer_tables};
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
+use outbox_dispatcher::operations::OperationsCarrier;
 use outbox_dispatcher::poller::assemble::{Parts, Settings};
 use outbox_dispatcher::poller::handle::Handle;
 use outbox_dispatcher::poller::hints::HintSource;
@@ -181,6 +182,8 @@ async fn dispatch(
     let present = tokio::spawn(presence.show(stop_listening.clone()));
     let watching = wire.spawn(watch.watch(stop_listening.clone()));
     let figures = wire.spawn(figures(&office, &replica, &metrics, &handle).keep(stop_listening.clone()));
+    let carrier = OperationsCarrier { operations: Arc::new(asked.clone()), terms: handle.terms() };
+    let operations = wire.spawn(carrier.carry(stop_listening.clone()));
     let shown = sources(&metrics, &replica, &handle);
     let listening = wire.spawn(listener.serve(shown, office.clone(), stop_listening.clone()));
     if office.started.telemetry.otlp_endpoint.is_some() {
@@ -193,7 +196,7 @@ async fn dispatch(
     let code = emptied(&database, &instance, began, args).await;
     stop_listening.cancel();
     let closing = async {
-        let _ = tokio::join!(listening, present, figures, watching);
+        let _ = tokio::join!(listening, present, figures, watching, operations);
         tokio::join!(database.close(), asked.close());
     };
     let _ = tokio::time::timeout(CLOSING_LIMIT, closing).await;

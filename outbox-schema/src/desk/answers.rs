@@ -1,5 +1,7 @@
 //! What the desk answers about changes by hand.
 
+use std::ops::Deref;
+
 use serde::{Deserialize, Serialize};
 
 use crate::MessageId;
@@ -47,6 +49,42 @@ pub struct Skipped {
     pub because: Refusal,
 }
 
+/// Messages that were left unchanged.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Skips {
+    /// The first of them and why, 1,000 at most.
+    skipped: Vec<Skipped>,
+    /// How many there are in all.
+    #[serde(default)]
+    skipped_count: u64,
+}
+
+/// The most messages that a result names of those that it left.
+const NAMED: usize = 1_000;
+
+impl Skips {
+    /// How many messages were left unchanged.
+    pub fn count(&self) -> u64 {
+        // A replica of an earlier release names them all, and does not count them.
+        self.skipped_count.max(self.skipped.len() as u64)
+    }
+
+    pub(super) fn extend(&mut self, others: Vec<Skipped>) {
+        self.skipped_count += others.len() as u64;
+        self.skipped.extend(others.into_iter().take(NAMED.saturating_sub(self.skipped.len())));
+    }
+}
+
+impl Deref for Skips {
+    type Target = [Skipped];
+
+    /// The messages that are named.
+    fn deref(&self) -> &[Skipped] {
+        &self.skipped
+    }
+}
+
 /// The result of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -72,7 +110,8 @@ pub struct CancelledAll {
     /// Messages that are dead letters now, and will not be sent.
     pub cancelled: u64,
     /// Messages that were left unchanged, and why.
-    pub skipped: Vec<Skipped>,
+    #[serde(flatten)]
+    pub skipped: Skips,
 }
 
 /// The result of an edit.
@@ -105,8 +144,20 @@ pub struct EditedAll {
     pub edited: u64,
     /// Dead letters that the change would not have altered.
     pub unchanged: u64,
-    /// Dead letters that were left as they are.
+    /// Dead letters that were left as they are: the first 1,000.
     pub left: Vec<Left>,
+    /// How many were left as they are.
+    #[serde(default)]
+    pub left_count: u64,
+}
+
+impl EditedAll {
+    pub(super) fn leave(&mut self, left: Left) {
+        self.left_count += 1;
+        if self.left.len() < NAMED {
+            self.left.push(left);
+        }
+    }
 }
 
 /// A message that an edit left as it is.
@@ -132,7 +183,8 @@ pub struct Redriven {
     /// The first redriven messages, 100 at most.
     pub messages: Vec<MessageId>,
     /// Dead letters that were left unchanged, and why.
-    pub skipped: Vec<Skipped>,
+    #[serde(flatten)]
+    pub skipped: Skips,
 }
 
 impl Redriven {
@@ -156,7 +208,8 @@ pub struct Replayed {
     #[serde(default)]
     pub last: Option<MessageId>,
     /// Messages that were left out, and why.
-    pub skipped: Vec<Skipped>,
+    #[serde(flatten)]
+    pub skipped: Skips,
 }
 
 impl Replayed {
@@ -218,5 +271,6 @@ pub struct Purged {
     /// Dead letters that were deleted.
     pub purged: u64,
     /// Dead letters that were left unchanged, and why.
-    pub skipped: Vec<Skipped>,
+    #[serde(flatten)]
+    pub skipped: Skips,
 }

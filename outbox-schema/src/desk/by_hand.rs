@@ -4,10 +4,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use super::cancel::Cancelling;
+use super::edit_all::Editing;
+use super::operations::carry;
+use super::prune::Removing;
+use super::redrive::{Purging, Redriving};
+use super::replay::Replaying;
+use super::undo::Undoing;
 use super::{
     Author, ByHand, Cancelled, CancelledAll, Change, Cleared, DeskError, Edited, EditedAll, InvalidTargetSelection,
-    MessageSelection, Pace, Paused, Purged, Redriven, ReplayManner, Replayed, Resumed, Revised, Selection, Undone,
-    Watch, cancel, destinations, edit, edit_all, invalid_targets, prune, redrive, replay, undo,
+    MessageSelection, Pace, Paused, Purged, Redriven, ReplayManner, Replayed, Resumed, Revised, Selection, Stopped,
+    Undone, Watch, cancel, destinations, edit, invalid_targets, operations, prune,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::while_doing;
@@ -25,7 +32,7 @@ impl ByHand for Database {
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<CancelledAll, DeskError> {
-        let cancelled = cancel::cancel_all(self, selection, author, watch).await;
+        let cancelled = carry(self, Cancelling::of(selection), author, watch).await;
         cancelled.map_err(while_doing("cancelling messages"))
     }
 
@@ -46,7 +53,7 @@ impl ByHand for Database {
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<Redriven, DeskError> {
-        let redriven = redrive::redrive(self, selection, pace, author, watch).await;
+        let redriven = carry(self, Redriving::of(selection, pace), author, watch).await;
         redriven.map_err(while_doing("redriving dead letters"))
     }
 
@@ -57,7 +64,7 @@ impl ByHand for Database {
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<Replayed, DeskError> {
-        let replayed = replay::replay(self, selection, manner, author, watch).await;
+        let replayed = carry(self, Replaying::of(selection, manner), author, watch).await;
         replayed.map_err(while_doing("replaying delivered messages"))
     }
 
@@ -68,7 +75,7 @@ impl ByHand for Database {
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<EditedAll, DeskError> {
-        let edited = edit_all::edit_all(self, selection, change, author, watch).await;
+        let edited = carry(self, Editing::of(selection, change), author, watch).await;
         edited.map_err(while_doing("editing dead letters"))
     }
 
@@ -78,7 +85,11 @@ impl ByHand for Database {
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<Option<Undone>, DeskError> {
-        undo::undo(self, operation, author, watch).await.map_err(while_doing("undoing a redrive or a replay"))
+        let undoing = || while_doing("undoing a redrive or a replay");
+        match Undoing::of(self, operation).await.map_err(undoing())? {
+            Some(work) => carry(self, work, author, watch).await.map(Some).map_err(undoing()),
+            None => Ok(None),
+        }
     }
 
     async fn purge_watched(
@@ -87,11 +98,18 @@ impl ByHand for Database {
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<Purged, DeskError> {
-        redrive::purge(self, selection, author, watch).await.map_err(while_doing("purging dead letters"))
+        carry(self, Purging::of(selection), author, watch).await.map_err(while_doing("purging dead letters"))
     }
 
     async fn prune(&self, retention: &Retention, author: &Author, watch: Watch<'_>) -> Result<Pruned, DeskError> {
-        prune::prune(self, retention, author, watch).await
+        // It is counted before, so that whoever follows the removal sees the end of it.
+        let of = prune::count(self, retention).await?.total();
+        let removing = Removing::of(retention, Some(of));
+        carry(self, removing, author, watch).await.map_err(while_doing("removing what is past its retention"))
+    }
+
+    async fn stop(&self, operation: i64, author: &Author) -> Result<Option<Stopped>, DeskError> {
+        operations::stop(self, operation, author).await.map_err(while_doing("stopping an operation"))
     }
 
     async fn pause(&self, destination: &str, lasting: Option<Duration>, author: &Author) -> Result<Paused, DeskError> {

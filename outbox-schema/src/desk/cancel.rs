@@ -1,10 +1,10 @@
 //! Cancelling makes messages that wait dead letters, `cancelled`: one, or all that a selection means.
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
-use super::batches::{Batch, BatchedChange, in_batches};
 use super::operation::{Operation, Standing, audit, lock_terms};
-use super::progress::Watch;
+use super::operations::{Batch, Remaining, Work};
 use super::statements::{CANCEL, MESSAGE};
 use super::{Author, Cancelled, CancelledAll, MessageRecord, MessageSelection, Refusal, Skipped};
 use crate::sql::{AnyConnection, AnyTransaction};
@@ -35,44 +35,54 @@ async fn cancel_in(connection: &mut AnyConnection<'_>, id: MessageId, author: &A
     Ok(Cancelled::Done { id })
 }
 
-pub(super) async fn cancel_all(
-    database: &Database,
-    selection: &MessageSelection,
-    author: &Author,
-    watch: Watch<'_>,
-) -> sqlx::Result<CancelledAll> {
-    let ids = selection.ids(database, Status::Pending).await?;
-    let mut done = CancelledAll { meant: ids.len() as u64, ..CancelledAll::default() };
-    if ids.is_empty() {
-        return Ok(done);
-    }
-    let operation = Operation::begin(database, "cancel", &selection.said(done.meant), author).await?;
-    done.audit_id = Some(operation.audit_id);
-
-    let mut cancelling = Cancelling(done);
-    in_batches(database, &operation, &ids, &mut cancelling, watch).await?;
-    Ok(cancelling.0)
+/// A cancellation of many messages.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Cancelling {
+    selection: MessageSelection,
+    remaining: Remaining,
+    done: CancelledAll,
 }
 
-struct Cancelling(CancelledAll);
+impl Cancelling {
+    pub(super) fn of(selection: &MessageSelection) -> Self {
+        Self { selection: selection.clone(), remaining: Remaining::default(), done: CancelledAll::default() }
+    }
+}
 
 #[async_trait]
-impl BatchedChange for Cancelling {
-    async fn batch(
-        &mut self,
-        connection: &mut AnyConnection<'_>,
-        operation: &Operation,
-        batch: &[MessageId],
-    ) -> sqlx::Result<Batch> {
-        let Self(done) = self;
+impl Work for Cancelling {
+    const ACTION: &'static str = "cancel";
+    type Done = CancelledAll;
+
+    fn said(&self, meant: Option<u64>) -> serde_json::Value {
+        self.selection.said(meant)
+    }
+
+    async fn find(&mut self, database: &Database) -> sqlx::Result<Option<u64>> {
+        let meant = self.selection.ids(database, Status::Pending, &mut self.remaining.as_of_us).await?;
+        self.done.meant = self.done.meant.max(meant.len() as u64);
+        Ok(Some(self.remaining.keep(meant, None)))
+    }
+
+    fn begun(&mut self, audit_id: i64) {
+        self.done.audit_id = Some(audit_id);
+    }
+
+    async fn batch(&mut self, connection: &mut AnyConnection<'_>, operation: &Operation) -> sqlx::Result<Batch> {
+        let Self { remaining, done, .. } = self;
+        let batch = remaining.next();
         // No claim is being made now, so none may take what is cancelled here.
         lock_terms(connection).await?;
-        let (fit, skipped) = Standing::lock(connection, batch).await?.split(batch, Status::Pending);
+        let (fit, skipped) = Standing::lock(connection, &batch).await?.split(&batch, Status::Pending);
         let gone = ids_as_json(&fit);
         operation.audit_each(connection, &gone).await?;
         connection.rows::<()>(&CANCEL, &[(&gone).into()]).await?;
         done.cancelled += fit.len() as u64;
         done.skipped.extend(skipped);
-        Ok(Batch::of(done.cancelled))
+        Ok(Batch::of(&batch, done.cancelled, remaining))
+    }
+
+    fn done(self) -> CancelledAll {
+        self.done
     }
 }

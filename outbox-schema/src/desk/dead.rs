@@ -155,6 +155,14 @@ pub(super) async fn now_us(connection: &mut AnyConnection<'_>) -> sqlx::Result<i
     now.first().map(|(us,)| *us).ok_or(sqlx::Error::RowNotFound)
 }
 
+/// The database's clock when it was first asked for.
+pub(super) async fn first_asked(connection: &mut AnyConnection<'_>, at_us: &mut Option<i64>) -> sqlx::Result<i64> {
+    match *at_us {
+        Some(us) => Ok(us),
+        None => Ok(*at_us.insert(now_us(connection).await?)),
+    }
+}
+
 pub(super) async fn page(
     database: &Database,
     filter: &DeadLetterFilter,
@@ -221,14 +229,20 @@ async fn few(connection: &mut AnyConnection<'_>, filter: &DeadLetterFilter) -> s
     Ok(Some(admitted.map(|(id, dead_at_us, _)| LetterPlace { dead_at_us, id }).collect()))
 }
 
-/// All letters of a selection, the lowest id first, so that the letters of an ordering key keep their order.
-pub(super) async fn meant(database: &Database, selection: &Selection) -> sqlx::Result<Vec<MessageId>> {
+/// All letters of a selection, the lowest id first, so that the letters of an ordering key keep their order. What a filter means is
+/// what it meant at the first call, whose time `as_of_us` keeps.
+pub(super) async fn meant(
+    database: &Database,
+    selection: &Selection,
+    as_of_us: &mut Option<i64>,
+) -> sqlx::Result<Vec<MessageId>> {
     let mut ids = match selection {
         Selection::Ids(ids) => ids.clone(),
         Selection::Filter(filter) => {
             let mut ids = Vec::new();
             let mut transaction = AnyTransaction::to_read(database).await?;
             let mut connection = transaction.connection();
+            let filter = &filter.as_of(first_asked(&mut connection, as_of_us).await?);
             let mut take = |chunk: &[LetterPlace]| ids.extend(chunk.iter().map(|found| MessageId(found.id)));
             if let Some(letters) = few(&mut connection, filter).await? {
                 take(&letters);

@@ -3,17 +3,16 @@
 use std::time::Instant;
 
 use async_trait::async_trait;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::batches::{Batch, BatchedChange, in_batches};
 use super::change::HeadersBefore;
 use super::dead::meant;
 use super::edit::{Envelope, not_json};
 use super::operation::{Operation, Standing, said_of};
-use super::progress::Watch;
+use super::operations::{Batch, Remaining, Work};
 use super::statements::{EDIT_EACH, ENVELOPES};
-use super::{Author, Change, EditedAll, Left, Revised, Selection};
+use super::{Change, EditedAll, Left, Revised, Selection, Skipped};
 use crate::sql::AnyConnection;
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
@@ -21,53 +20,58 @@ use crate::{Database, MessageId, Status};
 /// Stands for a payload, of which the check of an edited message has nothing to say.
 const UNREAD: &str = "{}";
 
-/// Makes the same change to each message of a selection, in batches.
-pub(super) async fn edit_all(
-    database: &Database,
-    selection: &Selection,
-    change: &Change,
-    author: &Author,
-    watch: Watch<'_>,
-) -> sqlx::Result<EditedAll> {
-    let ids = meant(database, selection).await?;
-    let mut done = EditedAll { meant: ids.len() as u64, ..EditedAll::default() };
-    if ids.is_empty() {
-        return Ok(done);
-    }
-    let operation = Operation::begin(database, "edit", &said_of(selection, done.meant), author).await?;
-    done.audit_id = Some(operation.audit_id);
-
-    let mut editing = Editing { change, done };
-    in_batches(database, &operation, &ids, &mut editing, watch).await?;
-    Ok(editing.done)
-}
-
-struct Editing<'a> {
-    change: &'a Change,
+/// The same change of each dead letter of a selection.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Editing {
+    selection: Selection,
+    change: Change,
+    remaining: Remaining,
     done: EditedAll,
 }
 
+impl Editing {
+    pub(super) fn of(selection: &Selection, change: &Change) -> Self {
+        let (remaining, done) = (Remaining::default(), EditedAll::default());
+        Self { selection: selection.clone(), change: change.clone(), remaining, done }
+    }
+}
+
 #[async_trait]
-impl BatchedChange for Editing<'_> {
+impl Work for Editing {
+    const ACTION: &'static str = "edit";
+    type Done = EditedAll;
+
+    fn said(&self, meant: Option<u64>) -> serde_json::Value {
+        said_of(&self.selection, meant)
+    }
+
+    async fn find(&mut self, database: &Database) -> sqlx::Result<Option<u64>> {
+        let meant = meant(database, &self.selection, &mut self.remaining.as_of_us).await?;
+        self.done.meant = self.done.meant.max(meant.len() as u64);
+        Ok(Some(self.remaining.keep(meant, None)))
+    }
+
+    fn begun(&mut self, audit_id: i64) {
+        self.done.audit_id = Some(audit_id);
+    }
+
     /// It holds no term, so no claim waits for its batches as claims wait for those of a redrive. SQLite has one writer, and waits.
     fn pauses(&self) -> u32 {
         2
     }
 
-    async fn batch(
-        &mut self,
-        connection: &mut AnyConnection<'_>,
-        operation: &Operation,
-        batch: &[MessageId],
-    ) -> sqlx::Result<Batch> {
-        let Self { change, done } = self;
-        let (fit, skipped) = Standing::lock(connection, batch).await?.split(batch, Status::Dead);
-        done.left.extend(skipped.iter().map(|skipped| Left { id: skipped.id, because: skipped.because.to_string() }));
+    async fn batch(&mut self, connection: &mut AnyConnection<'_>, operation: &Operation) -> sqlx::Result<Batch> {
+        let Self { change, remaining, done, .. } = self;
+        let batch = remaining.next();
+        let (fit, skipped) = Standing::lock(connection, &batch).await?.split(&batch, Status::Dead);
+        for Skipped { id, because } in skipped {
+            done.leave(Left { id, because: because.to_string() });
+        }
         let envelopes: Vec<Envelope> = connection.rows(&ENVELOPES, &[(&ids_as_json(&fit)).into()]).await?;
         let (read, mut parts) = (Instant::now(), Vec::new());
         for before in envelopes {
             match change.revised(&before.channel, &before.target, UNREAD, before.headers.as_deref()) {
-                Err(unfit) => done.left.push(Left { id: MessageId(before.id), because: unfit.to_string() }),
+                Err(unfit) => done.leave(Left { id: MessageId(before.id), because: unfit.to_string() }),
                 Ok(revised) if is_like(&before, &revised) => done.unchanged += 1,
                 Ok(revised) => parts.push(Part::of(&before, &revised, change.keep_key)?),
             }
@@ -80,7 +84,11 @@ impl BatchedChange for Editing<'_> {
             connection.rows::<()>(&EDIT_EACH, &[(&all).into()]).await?;
             done.edited += parts.len() as u64;
         }
-        Ok(Batch { changed: done.edited, idle })
+        Ok(Batch { idle, ..Batch::of(&batch, done.edited, remaining) })
+    }
+
+    fn done(self) -> EditedAll {
+        self.done
     }
 }
 

@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::dead::first_asked;
 use super::messages::{MessageFilter, MessageSummary, among, each};
 use super::operation::{said_of_filter, said_of_ids};
 use super::statements::REPLAYED;
-use crate::sql::read;
+use crate::sql::{AnyTransaction, read};
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 
@@ -97,14 +98,23 @@ impl MessageSelection {
         }
     }
 
-    /// The ids of the selection, in ascending order. Those that an operator names are all among them.
-    pub(super) async fn ids(&self, database: &Database, status: Status) -> sqlx::Result<Vec<MessageId>> {
+    /// The ids of the selection, in ascending order. Those that an operator names are all among them. What a filter means is what it
+    /// meant at the first call, whose time `as_of_us` keeps.
+    pub(super) async fn ids(
+        &self,
+        database: &Database,
+        status: Status,
+        as_of_us: &mut Option<i64>,
+    ) -> sqlx::Result<Vec<MessageId>> {
         let mut ids = match self {
             Self::Ids(ids) => ids.clone(),
-            Self::Filter(_) => {
-                let mut ids = Vec::new();
-                self.each(database, status, |page| ids.extend(page.iter().map(|message| MessageId(message.id))))
-                    .await?;
+            Self::Filter(filter) => {
+                let mut transaction = AnyTransaction::to_read(database).await?;
+                let now_us = first_asked(&mut transaction.connection(), as_of_us).await?;
+                transaction.commit().await?;
+                let (filter, mut ids) = (Self::Filter(filter.as_of(now_us)), Vec::new());
+                let take = |page: Vec<MessageSummary>| ids.extend(page.iter().map(|message| MessageId(message.id)));
+                filter.each(database, status, take).await?;
                 ids
             }
         };
@@ -114,7 +124,7 @@ impl MessageSelection {
     }
 
     /// What the audit says of the selection, which means so many messages.
-    pub(super) fn said(&self, meant: u64) -> serde_json::Value {
+    pub(super) fn said(&self, meant: Option<u64>) -> serde_json::Value {
         match self {
             Self::Ids(ids) => said_of_ids(ids, meant),
             Self::Filter(filter) => said_of_filter(filter, meant),

@@ -76,6 +76,12 @@ pub struct MessageFilter {
 }
 
 impl MessageFilter {
+    /// What the filter means now, and only that, also when it is asked later.
+    pub(super) fn as_of(&self, now_us: i64) -> Self {
+        let since = self.since.map(|since| since.fixed(now_us));
+        Self { since, until: Some(Moment::until(self.until, now_us)), ..self.clone() }
+    }
+
     fn known(&self) -> Known<'_> {
         Known::new(self.target.as_ref(), self.key_prefix.as_ref(), &self.tags, self.tenant.as_ref())
     }

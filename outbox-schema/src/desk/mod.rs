@@ -4,7 +4,6 @@
 
 mod answers;
 mod audits;
-mod batches;
 mod by_hand;
 mod cancel;
 mod change;
@@ -23,6 +22,7 @@ mod lock_holders;
 mod message_selection;
 mod messages;
 mod operation;
+mod operations;
 mod progress;
 mod prune;
 mod redrive;
@@ -37,6 +37,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
 use crate::retention::{Pruned, Retention};
 use crate::sql::lacks_rights;
@@ -44,8 +45,8 @@ use crate::words::{said, words};
 use crate::{MessageId, Status};
 
 pub use answers::{
-    Cancelled, CancelledAll, Edited, EditedAll, Left, Purged, Redriven, Refusal, Replay, Replayed, Skipped, Undoable,
-    Undone,
+    Cancelled, CancelledAll, Edited, EditedAll, Left, Purged, Redriven, Refusal, Replay, Replayed, Skipped, Skips,
+    Undoable, Undone,
 };
 pub use audits::{AuditFilter, AuditPage, ListedAudit};
 pub use change::{Change, HeadersBefore, MoveTarget, Unfit};
@@ -59,6 +60,9 @@ pub use held_back::{HeldBack, Snapshot};
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
 pub use message_selection::{MESSAGE_GROUPS, MessageGroup, MessageSelection};
 pub use messages::{MessageFilter, MessagePage, MessageSummary};
+pub use operations::{
+    OperationEntry, OperationPage, OperationResult, OperationStatus, Operations, Order, Ordered, Stopped,
+};
 pub use progress::{Progress, Watch};
 pub use replay::ReplayManner;
 pub use replicas::{ChannelRunsBy, Counted, Heartbeat, Replica, ReplicaEntry, ReplicaRow, RetentionRunsBy, RunsBy};
@@ -256,6 +260,10 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
     /// not the messages. `watch` follows it.
     async fn prune(&self, retention: &Retention, author: &Author, watch: Watch<'_>) -> Result<Pruned, DeskError>;
 
+    /// Stops an operation after its present batch, whoever carries it out. What it has changed stays changed. None where there is no
+    /// such operation.
+    async fn stop(&self, operation: i64, author: &Author) -> Result<Option<Stopped>, DeskError>;
+
     /// Pauses a destination, or a whole channel, for a century at most. None: until an operator resumes it. Messages in
     /// flight go on. The poller learns of the pause within a second.
     async fn pause(&self, destination: &str, lasting: Option<Duration>, author: &Author) -> Result<Paused, DeskError>;
@@ -283,7 +291,7 @@ pub struct Author {
 }
 
 /// How fast, and how much, to redrive or to replay.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
     /// Only this many, those with the lowest ids. None: all.
     pub canary: Option<NonZeroU32>,

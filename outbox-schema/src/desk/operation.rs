@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::statements::{AUDIT, AUDIT_EACH, AUDIT_PART, LOCK_TERMS, NAMED, STANDING};
 use super::{Author, Refusal, Selection, Skipped};
-use crate::sql::{AnyConnection, AnyTransaction, Value};
+use crate::sql::{AnyConnection, Value};
 use crate::store::wire::{ids_as_json, storable};
-use crate::{Database, MessageId, Status};
+use crate::{MessageId, Status};
 
 /// Rows of one transaction.
 pub(super) const BATCH: usize = 500;
@@ -24,27 +24,11 @@ const WHO_CHARS: usize = 255;
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) audit_id: i64,
-    action: &'static str,
-    who: String,
+    pub(super) action: &'static str,
+    pub(super) who: String,
 }
 
 impl Operation {
-    /// Writes the operation's entry while it locks all terms. Claims that were being made have then committed, and
-    /// later claims take no dead letters. So a change of dead letters needs only the locks of their rows.
-    pub(super) async fn begin(
-        database: &Database,
-        action: &'static str,
-        details: &serde_json::Value,
-        author: &Author,
-    ) -> sqlx::Result<Self> {
-        let mut transaction = AnyTransaction::to_write(database).await?;
-        let mut connection = transaction.connection();
-        lock_terms(&mut connection).await?;
-        let audit_id = audit(&mut connection, action, None, &details.to_string(), author).await?;
-        transaction.commit().await?;
-        Ok(Self { audit_id, action, who: who(author) })
-    }
-
     /// Writes an entry for each of `parts`, a JSON array of objects with an `id` and `details`.
     pub(super) async fn audit_parts(&self, connection: &mut AnyConnection<'_>, parts: &str) -> sqlx::Result<()> {
         let values = [Value::from(&self.who), self.action.into(), self.audit_id.into(), parts.into()];
@@ -82,18 +66,18 @@ pub(super) fn who(author: &Author) -> String {
 }
 
 /// What the audit says of a selection that means so many messages. Ids are in the entries of their messages.
-pub(super) fn said_of(selection: &Selection, meant: u64) -> serde_json::Value {
+pub(super) fn said_of(selection: &Selection, meant: Option<u64>) -> serde_json::Value {
     match selection {
         Selection::Ids(ids) => said_of_ids(ids, meant),
         Selection::Filter(filter) => said_of_filter(filter, meant),
     }
 }
 
-pub(super) fn said_of_ids(ids: &[MessageId], meant: u64) -> serde_json::Value {
+pub(super) fn said_of_ids(ids: &[MessageId], meant: Option<u64>) -> serde_json::Value {
     serde_json::json!({ "ids": ids.len(), "meant": meant })
 }
 
-pub(super) fn said_of_filter(filter: &impl Serialize, meant: u64) -> serde_json::Value {
+pub(super) fn said_of_filter(filter: &impl Serialize, meant: Option<u64>) -> serde_json::Value {
     serde_json::json!({ "filter": filter, "meant": meant })
 }
 

@@ -1,64 +1,80 @@
 //! Removing messages past their retention by hand, beside a fleet that does the same.
 
-use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::operation::{PAUSES, audit, pause};
-use super::progress::{Progress, Watch};
-use super::{Author, DeskError};
-use crate::Database;
-use crate::retention::{BEGINNING, Pruned, Pruning, Retention};
-use crate::sql::{AnyTransaction, while_doing};
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use super::DeskError;
+use super::operation::{Operation, PAUSES, pause};
+use super::operations::{Batch, Work};
+use crate::retention::{BEGINNING, Pruned, Pruning, Retention, overdue_in, remove_in};
+use crate::sql::AnyConnection;
 use crate::store::wire::millis_i64;
+use crate::{Database, MessageId};
 
-/// Removes what is past its retention. It is counted before, so that whoever follows the removal sees the end of it.
-pub(super) async fn prune(
-    database: &Database,
-    retention: &Retention,
-    author: &Author,
-    watch: Watch<'_>,
-) -> Result<Pruned, DeskError> {
-    let of = Some(count(database, retention).await?.total());
-    let audit_id = begin(database, retention, author).await.map_err(while_doing("writing down who prunes"))?;
-    let told = |removed: Pruned| watch(Progress { audit_id, of, done: removed.total(), changed: removed.total() });
-    if told(Pruned::default()).is_break() {
-        return Ok(Pruned::default());
+/// A removal of what is past its retention.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Removing {
+    retention: Retention,
+    /// How many there are to remove, where they were counted.
+    of: Option<u64>,
+    /// The last row that the removal has come to.
+    after: MessageId,
+    done: Pruned,
+}
+
+impl Removing {
+    /// A removal of so many messages. None: they are not counted.
+    pub(super) fn of(retention: &Retention, of: Option<u64>) -> Self {
+        Self { retention: retention.clone(), of, after: BEGINNING, done: Pruned::default() }
     }
-    walk(database, retention, true, &told).await
+}
+
+#[async_trait]
+impl Work for Removing {
+    const ACTION: &'static str = "prune";
+    type Done = Pruned;
+
+    fn said(&self, _: Option<u64>) -> serde_json::Value {
+        let Retention { success, dead, .. } = self.retention;
+        serde_json::json!({ "success_ms": success.map(millis_i64), "dead_ms": dead.map(millis_i64) })
+    }
+
+    async fn find(&mut self, _: &Database) -> sqlx::Result<Option<u64>> {
+        Ok(self.of)
+    }
+
+    /// Attempts of messages that are gone are removed too, and nobody counts those.
+    fn is_nothing(&self, _: Option<u64>) -> bool {
+        false
+    }
+
+    fn begun(&mut self, _: i64) {}
+
+    async fn batch(&mut self, connection: &mut AnyConnection<'_>, _: &Operation) -> sqlx::Result<Batch> {
+        let stretch = overdue_in(connection, &self.retention, self.after).await?;
+        let removed = remove_in(connection, &self.retention, &stretch).await?;
+        self.done.add(&removed);
+        self.after = stretch.through;
+        let come_to = removed.len() as u64;
+        Ok(Batch { come_to, changed: self.done.total(), idle: Duration::ZERO, last: stretch.last })
+    }
+
+    fn done(self) -> Pruned {
+        self.done
+    }
 }
 
 /// Counts what a removal would remove.
 pub(super) async fn count(database: &Database, retention: &Retention) -> Result<Pruned, DeskError> {
-    walk(database, retention, false, &|_| ControlFlow::Continue(())).await
-}
-
-async fn begin(database: &Database, retention: &Retention, author: &Author) -> sqlx::Result<i64> {
-    let details = serde_json::json!({
-        "success_ms": retention.success.map(millis_i64), "dead_ms": retention.dead.map(millis_i64),
-    });
-    let mut transaction = AnyTransaction::to_write(database).await?;
-    let audit_id = audit(&mut transaction.connection(), "prune", None, &details.to_string(), author).await?;
-    transaction.commit().await?;
-    Ok(audit_id)
-}
-
-async fn walk(
-    database: &Database,
-    retention: &Retention,
-    remove: bool,
-    told: &(dyn Fn(Pruned) -> ControlFlow<()> + Sync),
-) -> Result<Pruned, DeskError> {
-    let (mut done, mut after) = (Pruned::default(), BEGINNING);
+    let (mut found, mut after) = (Pruned::default(), BEGINNING);
     loop {
         let began = Instant::now();
         let stretch = database.overdue(retention, after).await?;
-        if remove {
-            done.add(&database.remove(retention, &stretch).await?);
-        } else {
-            done.add(&stretch.overdue);
-        }
-        if told(done).is_break() || stretch.last {
-            return Ok(done);
+        found.add(&stretch.overdue);
+        if stretch.last {
+            return Ok(found);
         }
         after = stretch.through;
         pause(began, PAUSES).await;

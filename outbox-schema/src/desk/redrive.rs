@@ -3,67 +3,69 @@
 use std::num::NonZeroU32;
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
-use super::batches::{Batch, BatchedChange, in_batches};
 use super::dead::{meant, now_us};
 use super::operation::{Operation, Standing, lock_terms, said_of};
-use super::progress::Watch;
+use super::operations::{Batch, Remaining, Work};
 use super::statements::REDRIVE;
-use super::{Author, Pace, Purged, Redriven, Selection};
+use super::{Pace, Purged, Redriven, Selection, Skips};
 use crate::retention::{PURGE, PURGE_ATTEMPTS};
 use crate::sql::AnyConnection;
 use crate::store::wire::ids_as_json;
-use crate::{Database, MessageId, Status};
+use crate::{Database, Status};
 
-pub(super) async fn redrive(
-    database: &Database,
-    selection: &Selection,
+/// A redrive of dead letters.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Redriving {
+    selection: Selection,
     pace: Pace,
-    author: &Author,
-    watch: Watch<'_>,
-) -> sqlx::Result<Redriven> {
-    let mut ids = meant(database, selection).await?;
-    let mut done =
-        Redriven { audit_id: None, meant: ids.len() as u64, redriven: 0, messages: Vec::new(), skipped: Vec::new() };
-    ids.truncate(pace.canary.map_or(usize::MAX, |most| most.get() as usize));
-    if ids.is_empty() {
-        return Ok(done);
-    }
-    let mut details = said_of(selection, done.meant);
-    details["canary"] = pace.canary.map(NonZeroU32::get).into();
-    details["rate"] = pace.rate.map(NonZeroU32::get).into();
-    let operation = Operation::begin(database, "redrive", &details, author).await?;
-    done.audit_id = Some(operation.audit_id);
-
-    let mut redriving = Redriving { pace, schedule: None, done };
-    in_batches(database, &operation, &ids, &mut redriving, watch).await?;
-    Ok(redriving.done)
-}
-
-struct Redriving {
-    pace: Pace,
+    remaining: Remaining,
     /// None before the first batch.
     schedule: Option<Schedule>,
     done: Redriven,
 }
 
+impl Redriving {
+    pub(super) fn of(selection: &Selection, pace: Pace) -> Self {
+        let done = Redriven { audit_id: None, meant: 0, redriven: 0, messages: Vec::new(), skipped: Skips::default() };
+        Self { selection: selection.clone(), pace, remaining: Remaining::default(), schedule: None, done }
+    }
+}
+
 #[async_trait]
-impl BatchedChange for Redriving {
-    async fn batch(
-        &mut self,
-        connection: &mut AnyConnection<'_>,
-        operation: &Operation,
-        batch: &[MessageId],
-    ) -> sqlx::Result<Batch> {
+impl Work for Redriving {
+    const ACTION: &'static str = "redrive";
+    type Done = Redriven;
+
+    fn said(&self, _: Option<u64>) -> serde_json::Value {
+        let mut details = said_of(&self.selection, Some(self.done.meant));
+        details["canary"] = self.pace.canary.map(NonZeroU32::get).into();
+        details["rate"] = self.pace.rate.map(NonZeroU32::get).into();
+        details
+    }
+
+    async fn find(&mut self, database: &Database) -> sqlx::Result<Option<u64>> {
+        let meant = meant(database, &self.selection, &mut self.remaining.as_of_us).await?;
+        self.done.meant = self.done.meant.max(meant.len() as u64);
+        Ok(Some(self.remaining.keep(meant, self.pace.canary.map(NonZeroU32::get))))
+    }
+
+    fn begun(&mut self, audit_id: i64) {
+        self.done.audit_id = Some(audit_id);
+    }
+
+    async fn batch(&mut self, connection: &mut AnyConnection<'_>, operation: &Operation) -> sqlx::Result<Batch> {
         let schedule = match &mut self.schedule {
             Some(schedule) => schedule,
             None => self.schedule.insert(Schedule::from(connection, self.pace).await?),
         };
+        let batch = self.remaining.next();
         // No claim is being made now. On MySQL a claim reads in one statement which message of a key is first, and in a
         // second one whether a dead letter halts that key. A redrive between the two would let the next message of the key
         // go first.
         lock_terms(connection).await?;
-        let (fit, skipped) = Standing::lock(connection, batch).await?.split(batch, Status::Dead);
+        let (fit, skipped) = Standing::lock(connection, &batch).await?.split(&batch, Status::Dead);
         operation.audit_each(connection, &ids_as_json(&fit)).await?;
         let due: serde_json::Value =
             fit.iter().map(|id| serde_json::json!({ "id": id, "due_us": schedule.next_us() })).collect();
@@ -72,11 +74,16 @@ impl BatchedChange for Redriving {
         let room = Redriven::SHOWN.saturating_sub(self.done.messages.len());
         self.done.messages.extend(fit.into_iter().take(room));
         self.done.skipped.extend(skipped);
-        Ok(Batch::of(self.done.redriven))
+        Ok(Batch::of(&batch, self.done.redriven, &self.remaining))
+    }
+
+    fn done(self) -> Redriven {
+        self.done
     }
 }
 
 /// When the messages of a redrive or of a replay come due, one after the other.
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Schedule {
     start_us: i64,
     rate: Option<i64>,
@@ -96,43 +103,54 @@ impl Schedule {
     }
 }
 
-pub(super) async fn purge(
-    database: &Database,
-    selection: &Selection,
-    author: &Author,
-    watch: Watch<'_>,
-) -> sqlx::Result<Purged> {
-    let ids = meant(database, selection).await?;
-    let mut done = Purged { audit_id: None, meant: ids.len() as u64, purged: 0, skipped: Vec::new() };
-    if ids.is_empty() {
-        return Ok(done);
-    }
-    let operation = Operation::begin(database, "purge", &said_of(selection, done.meant), author).await?;
-    done.audit_id = Some(operation.audit_id);
-
-    let mut purging = Purging(done);
-    in_batches(database, &operation, &ids, &mut purging, watch).await?;
-    Ok(purging.0)
+/// A purge of dead letters.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Purging {
+    selection: Selection,
+    remaining: Remaining,
+    done: Purged,
 }
 
-struct Purging(Purged);
+impl Purging {
+    pub(super) fn of(selection: &Selection) -> Self {
+        let done = Purged { audit_id: None, meant: 0, purged: 0, skipped: Skips::default() };
+        Self { selection: selection.clone(), remaining: Remaining::default(), done }
+    }
+}
 
 #[async_trait]
-impl BatchedChange for Purging {
-    async fn batch(
-        &mut self,
-        connection: &mut AnyConnection<'_>,
-        operation: &Operation,
-        batch: &[MessageId],
-    ) -> sqlx::Result<Batch> {
-        let Self(done) = self;
-        let (fit, skipped) = Standing::lock(connection, batch).await?.split(batch, Status::Dead);
+impl Work for Purging {
+    const ACTION: &'static str = "purge";
+    type Done = Purged;
+
+    fn said(&self, meant: Option<u64>) -> serde_json::Value {
+        said_of(&self.selection, meant)
+    }
+
+    async fn find(&mut self, database: &Database) -> sqlx::Result<Option<u64>> {
+        let meant = meant(database, &self.selection, &mut self.remaining.as_of_us).await?;
+        self.done.meant = self.done.meant.max(meant.len() as u64);
+        Ok(Some(self.remaining.keep(meant, None)))
+    }
+
+    fn begun(&mut self, audit_id: i64) {
+        self.done.audit_id = Some(audit_id);
+    }
+
+    async fn batch(&mut self, connection: &mut AnyConnection<'_>, operation: &Operation) -> sqlx::Result<Batch> {
+        let Self { remaining, done, .. } = self;
+        let batch = remaining.next();
+        let (fit, skipped) = Standing::lock(connection, &batch).await?.split(&batch, Status::Dead);
         let gone = ids_as_json(&fit);
         operation.audit_each(connection, &gone).await?;
         connection.rows::<()>(&PURGE_ATTEMPTS, &[(&gone).into()]).await?;
         connection.rows::<()>(&PURGE, &[(&gone).into()]).await?;
         done.purged += fit.len() as u64;
         done.skipped.extend(skipped);
-        Ok(Batch::of(done.purged))
+        Ok(Batch::of(&batch, done.purged, remaining))
+    }
+
+    fn done(self) -> Purged {
+        self.done
     }
 }

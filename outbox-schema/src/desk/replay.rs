@@ -5,22 +5,21 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use async_trait::async_trait;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::batches::{Batch, BatchedChange, in_batches};
 use super::edit::not_json;
 use super::operation::{Operation, Standing};
-use super::progress::Watch;
+use super::operations::{Batch, Remaining, Work};
 use super::redrive::Schedule;
 use super::statements::{REPLAY, REPLAYED, REPLAYS};
-use super::{Author, MessageSelection, Pace, Refusal, Replay, Replayed, Skipped};
+use super::{MessageSelection, Pace, Refusal, Replay, Replayed, Skipped};
 use crate::sql::AnyConnection;
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 
 /// How to replay.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayManner {
     /// Whether each row gets a key of its own. Otherwise the receiver gets the key of the message that is repeated, and may
     /// recognise it.
@@ -34,39 +33,22 @@ pub struct ReplayManner {
     pub pace: Pace,
 }
 
-pub(super) async fn replay(
-    database: &Database,
-    selection: &MessageSelection,
+/// A replay of delivered messages.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Replaying {
+    selection: MessageSelection,
     manner: ReplayManner,
-    author: &Author,
-    watch: Watch<'_>,
-) -> sqlx::Result<Replayed> {
-    let mut ids = selection.ids(database, Status::Success).await?;
-    ids.retain(|id| manner.after.is_none_or(|after| *id > after));
-    let mut done = Replayed { meant: ids.len() as u64, ..Replayed::default() };
-    ids.truncate(manner.pace.canary.map_or(usize::MAX, |most| most.get() as usize));
-    if ids.is_empty() {
-        return Ok(done);
-    }
-    let mut details = selection.said(done.meant);
-    details["canary"] = manner.pace.canary.map(NonZeroU32::get).into();
-    details["rate"] = manner.pace.rate.map(NonZeroU32::get).into();
-    details["new_key"] = manner.new_key.into();
-    details["again"] = manner.again.into();
-    details["after"] = manner.after.map(|after| after.0).into();
-    let operation = Operation::begin(database, "replay", &details, author).await?;
-    done.audit_id = Some(operation.audit_id);
-
-    let mut replaying = Replaying { manner, schedule: None, done };
-    in_batches(database, &operation, &ids, &mut replaying, watch).await?;
-    Ok(replaying.done)
-}
-
-struct Replaying {
-    manner: ReplayManner,
+    remaining: Remaining,
     /// None before the first batch.
     schedule: Option<Schedule>,
     done: Replayed,
+}
+
+impl Replaying {
+    pub(super) fn of(selection: &MessageSelection, manner: ReplayManner) -> Self {
+        let done = Replayed::default();
+        Self { selection: selection.clone(), manner, remaining: Remaining::default(), schedule: None, done }
+    }
 }
 
 /// A row to write, as the statement reads it.
@@ -79,19 +61,40 @@ struct Repeated {
 }
 
 #[async_trait]
-impl BatchedChange for Replaying {
-    async fn batch(
-        &mut self,
-        connection: &mut AnyConnection<'_>,
-        operation: &Operation,
-        batch: &[MessageId],
-    ) -> sqlx::Result<Batch> {
-        let Self { manner, schedule, done } = self;
+impl Work for Replaying {
+    const ACTION: &'static str = "replay";
+    type Done = Replayed;
+
+    fn said(&self, _: Option<u64>) -> serde_json::Value {
+        let Self { manner, done, .. } = self;
+        let mut details = self.selection.said(Some(done.meant));
+        details["canary"] = manner.pace.canary.map(NonZeroU32::get).into();
+        details["rate"] = manner.pace.rate.map(NonZeroU32::get).into();
+        details["new_key"] = manner.new_key.into();
+        details["again"] = manner.again.into();
+        details["after"] = manner.after.map(|after| after.0).into();
+        details
+    }
+
+    async fn find(&mut self, database: &Database) -> sqlx::Result<Option<u64>> {
+        let mut meant = self.selection.ids(database, Status::Success, &mut self.remaining.as_of_us).await?;
+        meant.retain(|id| self.manner.after.is_none_or(|after| *id > after));
+        self.done.meant = self.done.meant.max(meant.len() as u64);
+        Ok(Some(self.remaining.keep(meant, self.manner.pace.canary.map(NonZeroU32::get))))
+    }
+
+    fn begun(&mut self, audit_id: i64) {
+        self.done.audit_id = Some(audit_id);
+    }
+
+    async fn batch(&mut self, connection: &mut AnyConnection<'_>, operation: &Operation) -> sqlx::Result<Batch> {
+        let Self { manner, remaining, schedule, done, .. } = self;
+        let batch = remaining.next();
         let schedule = match schedule {
             Some(schedule) => schedule,
             None => schedule.insert(Schedule::from(connection, manner.pace).await?),
         };
-        let (mut fit, mut skipped) = Standing::lock(connection, batch).await?.split(batch, Status::Success);
+        let (mut fit, mut skipped) = Standing::lock(connection, &batch).await?.split(&batch, Status::Success);
         if !manner.again {
             let before: Vec<(i64,)> = connection.rows(&REPLAYED, &[(&ids_as_json(&fit)).into()]).await?;
             let before: BTreeSet<_> = before.into_iter().map(|(id,)| id).collect();
@@ -119,7 +122,11 @@ impl BatchedChange for Replaying {
         done.replays.extend(written.into_iter().take(room));
         done.skipped.extend(skipped);
         done.last = batch.last().copied();
-        Ok(Batch::of(done.replayed))
+        Ok(Batch::of(&batch, done.replayed, remaining))
+    }
+
+    fn done(self) -> Replayed {
+        self.done
     }
 }
 

@@ -91,6 +91,19 @@ impl Moment {
     }
 }
 
+impl Moment {
+    /// The same moment as a time of the calendar, given the database's clock at `now_us`.
+    pub(super) fn fixed(self, now_us: i64) -> Self {
+        let us = u64::try_from(self.in_us(now_us)).unwrap_or(0);
+        Self::At(UNIX_EPOCH + Duration::from_micros(us))
+    }
+
+    /// The earlier of a filter's end, if it has one, and of `now_us`.
+    pub(super) fn until(end: Option<Self>, now_us: i64) -> Self {
+        Self::fixed(end.unwrap_or(Self::Ago(Duration::ZERO)), now_us)
+    }
+}
+
 /// The place where a page of dead letters ended. In JSON it is the text of its `Display`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
@@ -123,6 +136,12 @@ impl DeadLetterFilter {
     /// What the filter says that a customer knows.
     pub(super) fn known(&self) -> Known<'_> {
         Known::new(self.target.as_ref(), self.key_prefix.as_ref(), &self.tags, self.tenant.as_ref())
+    }
+
+    /// What the filter means now, and only that, also when it is asked later.
+    pub(super) fn as_of(&self, now_us: i64) -> Self {
+        let since = self.since.map(|since| since.fixed(now_us));
+        Self { since, until: Some(Moment::until(self.until, now_us)), ..self.clone() }
     }
 
     /// The times of the filter, given the database's clock at `now_us`.

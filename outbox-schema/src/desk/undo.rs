@@ -1,14 +1,17 @@
 //! Undoing takes back what an operation did to messages that have not been claimed or attempted since. After a redrive they are dead
 //! letters again, as before. The rows of a replay are removed.
 
-use std::time::Instant;
+use std::time::Duration;
 
-use super::operation::{BATCH, Operation, PAUSES, Standing, lock_terms, pause};
-use super::progress::{Progress, Watch};
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use super::operation::{BATCH, Operation, Standing, lock_terms};
+use super::operations::{Batch, Work};
 use super::statements::{OPERATION, OPERATION_PAGE, REPLAY_PAGE, UNDO, UNDOABLE, UNDOABLE_REPLAYS};
-use super::{AuditEntry, Author, Undoable, Undone};
+use super::{AuditEntry, Undoable, Undone};
 use crate::retention::{PURGE, PURGE_ATTEMPTS};
-use crate::sql::{AnyConnection, AnyTransaction, Statement, read};
+use crate::sql::{AnyConnection, Statement, read};
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 
@@ -77,39 +80,61 @@ impl Undoable {
     }
 }
 
-/// Undoes an operation. None where `asked` is not the entry of one that can be undone.
-pub(super) async fn undo(
-    database: &Database,
+/// An undo of a redrive or of a replay.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Undoing {
+    /// The operation that is undone, and how many messages it was about at the most.
     asked: i64,
-    author: &Author,
-    watch: Watch<'_>,
-) -> sqlx::Result<Option<Undone>> {
-    let entry: Option<AuditEntry> = read(database, &OPERATION, &[asked.into()]).await?.pop();
-    let Some((entry, undoable)) = entry.and_then(|entry| Undoable::of(&entry).map(|undoable| (entry, undoable))) else {
-        return Ok(None);
-    };
-    let details = serde_json::json!({ (undoable.name()): asked });
-    let operation = Operation::begin(database, "undo", &details, author).await?;
-    let mut done = Undone { undone: undoable, audit_id: Some(operation.audit_id), ..Undone::default() };
-    let mut progress = Progress { audit_id: operation.audit_id, of: changed_at_most(&entry), done: 0, changed: 0 };
-    let mut after = 0;
-    loop {
-        if watch(progress).is_break() {
-            break;
-        }
-        let began = Instant::now();
-        let batch = i64::try_from(BATCH).unwrap_or(i64::MAX);
-        let entries: Vec<Entry> = read(database, undoable.page(), &[asked.into(), after.into(), batch.into()]).await?;
-        let Some((last, _)) = entries.last() else { break };
-        after = *last;
+    of: Option<u64>,
+    /// The last entry of the operation that the undo has come to.
+    after: i64,
+    done: Undone,
+}
 
-        let mut transaction = AnyTransaction::to_write(database).await?;
-        undo_batch(&mut transaction.connection(), undoable, &operation, &entries, &mut done).await?;
-        transaction.commit().await?;
-        progress = Progress { done: progress.done + entries.len() as u64, changed: done.returned, ..progress };
-        pause(began, PAUSES).await;
+impl Undoing {
+    /// None where `asked` is not the entry of an operation that can be undone.
+    pub(super) async fn of(database: &Database, asked: i64) -> sqlx::Result<Option<Self>> {
+        let entry: Option<AuditEntry> = read(database, &OPERATION, &[asked.into()]).await?.pop();
+        let undoable = entry.and_then(|entry| Undoable::of(&entry).map(|undone| (changed_at_most(&entry), undone)));
+        Ok(undoable.map(|(of, undone)| Self { asked, of, after: 0, done: Undone { undone, ..Undone::default() } }))
     }
-    Ok(Some(done))
+}
+
+#[async_trait]
+impl Work for Undoing {
+    const ACTION: &'static str = "undo";
+    type Done = Undone;
+
+    fn said(&self, _: Option<u64>) -> serde_json::Value {
+        serde_json::json!({ (self.done.undone.name()): self.asked })
+    }
+
+    /// Its messages are read in each batch.
+    async fn find(&mut self, _: &Database) -> sqlx::Result<Option<u64>> {
+        Ok(self.of)
+    }
+
+    fn begun(&mut self, audit_id: i64) {
+        self.done.audit_id = Some(audit_id);
+    }
+
+    /// The pending rows of the batch stay locked, so no poller may claim them until the transaction ends.
+    async fn batch(&mut self, connection: &mut AnyConnection<'_>, operation: &Operation) -> sqlx::Result<Batch> {
+        let Self { asked, after, done, .. } = self;
+        let most = i64::try_from(BATCH).unwrap_or(i64::MAX);
+        let values = [(*asked).into(), (*after).into(), most.into()];
+        let entries: Vec<Entry> = connection.rows(done.undone.page(), &values).await?;
+        if let Some((last, _)) = entries.last() {
+            *after = *last;
+            undo_batch(connection, operation, &entries, done).await?;
+        }
+        let come_to = entries.len() as u64;
+        Ok(Batch { come_to, changed: done.returned, idle: Duration::ZERO, last: entries.len() < BATCH })
+    }
+
+    fn done(self) -> Undone {
+        self.done
+    }
 }
 
 /// How many messages an operation was about, as its entry says.
@@ -119,10 +144,8 @@ fn changed_at_most(entry: &AuditEntry) -> Option<u64> {
     Some(details["canary"].as_u64().map_or(meant, |canary| canary.min(meant)))
 }
 
-/// Undoes a batch. The pending rows among it stay locked, so no poller may claim them until the transaction ends.
 async fn undo_batch(
     connection: &mut AnyConnection<'_>,
-    undoable: Undoable,
     operation: &Operation,
     entries: &[Entry],
     done: &mut Undone,
@@ -133,7 +156,7 @@ async fn undo_batch(
     let standing = Standing::lock(connection, &rows).await?;
     let waiting = entries.iter().filter(|(_, row)| standing.refusal(MessageId(*row), Status::Pending).is_none());
     let waiting: Vec<_> = waiting.map(|(entry, _)| MessageId(*entry)).collect();
-    let back = undoable.take_back(connection, operation, &waiting).await?;
+    let back = done.undone.take_back(connection, operation, &waiting).await?;
 
     done.returned += back.len() as u64;
     for row in rows.into_iter().filter(|row| back.binary_search(row).is_err()) {

@@ -8,7 +8,7 @@ use sqlx::FromRow;
 
 use super::statements::{OLD_TERMS, ORPHANED_ATTEMPTS, PRUNE_LOCK, PRUNE_PAGE, PRUNE_TERMS, PURGE, PURGE_ATTEMPTS};
 use super::{Overdue, Pruning, Retention, STRETCH, Stretch};
-use crate::sql::{AnyTransaction, Value, read, while_doing, write};
+use crate::sql::{AnyConnection, AnyTransaction, Value, read, while_doing, write};
 use crate::store::wire::{ids_as_json, millis_i64};
 use crate::{Database, DeskError, MessageId, Status};
 
@@ -55,6 +55,17 @@ impl Pruning for Database {
 }
 
 async fn overdue(database: &Database, retention: &Retention, after: MessageId) -> sqlx::Result<Stretch> {
+    let mut transaction = AnyTransaction::to_read(database).await?;
+    let stretch = overdue_in(&mut transaction.connection(), retention, after).await?;
+    transaction.commit().await?;
+    Ok(stretch)
+}
+
+pub(crate) async fn overdue_in(
+    connection: &mut AnyConnection<'_>,
+    retention: &Retention,
+    after: MessageId,
+) -> sqlx::Result<Stretch> {
     let Some(shortest) = retention.shortest() else { return Ok(Stretch::NONE) };
     let values = [
         after.0.into(),
@@ -63,7 +74,7 @@ async fn overdue(database: &Database, retention: &Retention, after: MessageId) -
         in_ms(retention.dead),
         in_ms(Some(shortest)),
     ];
-    let rows: Vec<Row> = read(database, &PRUNE_PAGE, &values).await?;
+    let rows: Vec<Row> = connection.rows(&PRUNE_PAGE, &values).await?;
     let all = rows.len() < STRETCH as usize;
     Ok(Stretch {
         after,
@@ -75,28 +86,51 @@ async fn overdue(database: &Database, retention: &Retention, after: MessageId) -
 }
 
 async fn remove(database: &Database, retention: &Retention, stretch: &Stretch) -> sqlx::Result<Vec<Overdue>> {
-    let removed = match &stretch.overdue[..] {
-        [] => Vec::new(),
-        overdue => remove_messages(database, retention, overdue).await?,
-    };
-    let span = [stretch.after.0.into(), stretch.through.0.into(), i64::from(STRETCH).into()];
-    let gone: Vec<(i64,)> = read(database, &ORPHANED_ATTEMPTS, &span).await?;
+    let mut removed = Vec::new();
+    if !stretch.overdue.is_empty() {
+        let mut transaction = AnyTransaction::to_write(database).await?;
+        removed = remove_messages(&mut transaction.connection(), retention, &stretch.overdue).await?;
+        transaction.commit().await?;
+    }
+    let gone: Vec<(i64,)> = read(database, &ORPHANED_ATTEMPTS, &span(stretch)).await?;
     if !gone.is_empty() {
-        let gone: Vec<_> = gone.into_iter().map(|(id,)| MessageId(id)).collect();
-        write(database, &PURGE_ATTEMPTS, &[(&ids_as_json(&gone)).into()]).await?;
+        write(database, &PURGE_ATTEMPTS, &[(&as_json(&gone)).into()]).await?;
     }
     Ok(removed)
 }
 
+/// The same in a transaction that writes more.
+pub(crate) async fn remove_in(
+    connection: &mut AnyConnection<'_>,
+    retention: &Retention,
+    stretch: &Stretch,
+) -> sqlx::Result<Vec<Overdue>> {
+    let removed = match &stretch.overdue[..] {
+        [] => Vec::new(),
+        overdue => remove_messages(connection, retention, overdue).await?,
+    };
+    let gone: Vec<(i64,)> = connection.rows(&ORPHANED_ATTEMPTS, &span(stretch)).await?;
+    if !gone.is_empty() {
+        connection.rows::<()>(&PURGE_ATTEMPTS, &[(&as_json(&gone)).into()]).await?;
+    }
+    Ok(removed)
+}
+
+fn span(stretch: &Stretch) -> [Value<'static>; 3] {
+    [stretch.after.0.into(), stretch.through.0.into(), i64::from(STRETCH).into()]
+}
+
+fn as_json(gone: &[(i64,)]) -> String {
+    ids_as_json(&gone.iter().map(|(id,)| MessageId(*id)).collect::<Vec<_>>())
+}
+
 async fn remove_messages(
-    database: &Database,
+    connection: &mut AnyConnection<'_>,
     retention: &Retention,
     overdue: &[Overdue],
 ) -> sqlx::Result<Vec<Overdue>> {
     let asked = ids_as_json(&overdue.iter().map(|one| one.id).collect::<Vec<_>>());
     let continuing = serde_json::json!(retention.continuing).to_string();
-    let mut transaction = AnyTransaction::to_write(database).await?;
-    let mut connection = transaction.connection();
     let values = [(&asked).into(), in_ms(retention.success), in_ms(retention.dead), (&continuing).into()];
     let locked: Vec<(i64, String)> = connection.rows(&PRUNE_LOCK, &values).await?;
     let locked: HashSet<_> = locked.into_iter().map(|(id, _)| MessageId(id)).collect();
@@ -106,7 +140,6 @@ async fn remove_messages(
         connection.rows::<()>(&PURGE_ATTEMPTS, &[(&gone).into()]).await?;
         connection.rows::<()>(&PURGE, &[(&gone).into()]).await?;
     }
-    transaction.commit().await?;
     Ok(removed)
 }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{DeskError, MessageId, Status};
 
 // A purge by hand deletes in the same way.
+pub(crate) use database::{overdue_in, remove_in};
 pub(crate) use statements::{PRUNE_LOCK, PURGE, PURGE_ATTEMPTS};
 
 /// Rows of one stretch, which is removed in one transaction.
@@ -21,7 +22,7 @@ pub const STRETCH: u32 = 1_000;
 pub const BEGINNING: MessageId = MessageId(i64::MIN);
 
 /// How long finished messages are kept. `PENDING` messages are kept whatever their age.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retention {
     /// How long delivered messages are kept. None: for ever. Their idempotency keys go with them.
     pub success: Option<Duration>,

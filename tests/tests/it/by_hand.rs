@@ -77,7 +77,7 @@ async fn a_redriven_message_begins_a_new_life_and_the_audit_says_who_and_why() {
         let asked = Selection::Ids(vec![ids[1], ids[0], MessageId(4_711), ids[1]]);
         let done = outbox.database.redrive(&asked, AT_ONCE, &ada("the hook is back")).await.unwrap();
         assert_eq!((done.meant, done.redriven, &done.messages[..]), (3, 2, &ids[..2]));
-        assert_eq!(done.skipped, [skipped(MessageId(4_711), Refusal::NotThere)]);
+        assert_eq!(done.skipped[..], [skipped(MessageId(4_711), Refusal::NotThere)]);
 
         let redriven = record(&outbox, ids[1]).await;
         assert_eq!((redriven.status.as_str(), redriven.revision, redriven.attempts), ("PENDING", 2, 0));
@@ -247,8 +247,8 @@ async fn what_a_claim_names_as_it_is_is_left_alone_by_every_hand() {
 
         // By a hand that raised no revision.
         outbox.sql("UPDATE outbox SET status = 'DEAD', dead_reason = 'cancelled'").await;
-        assert_eq!(outbox.database.redrive(&EVERYTHING, AT_ONCE, &ada("")).await.unwrap().skipped, [in_flight]);
-        assert_eq!(outbox.database.purge(&EVERYTHING, &ada("")).await.unwrap().skipped, [in_flight]);
+        assert_eq!(outbox.database.redrive(&EVERYTHING, AT_ONCE, &ada("")).await.unwrap().skipped[..], [in_flight]);
+        assert_eq!(outbox.database.purge(&EVERYTHING, &ada("")).await.unwrap().skipped[..], [in_flight]);
         let revised = Revised::new("http", "/other", "1", BTreeMap::new()).unwrap();
         let edited = outbox.database.edit(id, 1, &revised, &ada("")).await.unwrap();
         assert_eq!(edited, Edited::Refused(in_flight));

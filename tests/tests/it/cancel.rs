@@ -89,7 +89,7 @@ async fn what_is_in_flight_delivered_dead_or_not_there_is_left_as_it_is_and_name
             Skipped { id: MessageId(4_711), because: Refusal::NotThere },
         ];
         let CancelledAll { meant, cancelled, skipped: left, .. } = done;
-        assert_eq!((meant, cancelled, left.as_slice()), (4, 1, skipped.as_slice()));
+        assert_eq!((meant, cancelled, &left[..]), (4, 1, &skipped[..]));
         assert_eq!(record(&outbox, in_flight).await.status, "PENDING");
     }
     let filter = |status| MessageSelection::Filter(MessageFilter { status, ..MessageFilter::default() });

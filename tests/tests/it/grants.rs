@@ -240,7 +240,17 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
             1
         );
 
+        // By a row of its own an operator would have the poller do what its role may not.
+        assert_eq!(granted.owner.number("SELECT count(*) FROM outbox_operation").await, 0);
+        let other_s = "INSERT INTO outbox_operation (id, action, state) VALUES (1, 'purge', '{}')";
+        granted.owner.sql(other_s).await;
+        assert_eq!(operator.operations(None, 9).await.unwrap().operations.len(), 1);
+        assert!(operator.stop(1, &author).await.unwrap().unwrap().stopped);
+
         for sql in [
+            "INSERT INTO outbox_operation (id, action, state) VALUES (2, 'purge', '{}')",
+            "UPDATE outbox_operation SET state = '{}'",
+            "DELETE FROM outbox_operation",
             "INSERT INTO outbox (channel, target, payload) VALUES ('http', '/hook', '{}')",
             "UPDATE outbox SET channel = 'other'",
             "UPDATE outbox_term SET epoch = 9",

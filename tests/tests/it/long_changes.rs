@@ -14,7 +14,7 @@ use crate::program::{HTTP, PATIENCE, Program};
 const ROWS: u32 = 900;
 
 /// Makes this many times [`ROWS`] dead letters of one cause.
-async fn dead_letters(outbox: &Outbox, times: u32) {
+pub(crate) async fn dead_letters(outbox: &Outbox, times: u32) {
     let now = match outbox.dialect() {
         Dialect::Postgres => "now()",
         Dialect::MySql => "UTC_TIMESTAMP(6)",
@@ -35,7 +35,7 @@ async fn dead_letters(outbox: &Outbox, times: u32) {
     }
 }
 
-async fn count(outbox: &Outbox, what: &str) -> i64 {
+pub(crate) async fn count(outbox: &Outbox, what: &str) -> i64 {
     outbox.number(&format!("SELECT count(*) FROM {what}")).await
 }
 

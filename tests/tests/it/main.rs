@@ -55,6 +55,7 @@ mod messages;
 mod migrate;
 mod model;
 mod no_proxy;
+mod operations;
 mod order;
 mod outboxes;
 mod outcomes;

@@ -117,7 +117,7 @@ async fn the_same_replay_asked_for_twice_sends_nothing_twice_and_a_canary_is_not
         let rest = replay(&outbox, &all(), SAME_KEY).await;
         assert_eq!((rest.meant, rest.replayed), (5, 3), "{rest:?}");
         let replayed = |id: MessageId| Skipped { id, because: Refusal::Replayed };
-        assert_eq!(rest.skipped, [replayed(ids[0]), replayed(ids[1])]);
+        assert_eq!(rest.skipped[..], [replayed(ids[0]), replayed(ids[1])]);
         assert_eq!(replay(&outbox, &all(), SAME_KEY).await.replayed, 0);
         let counted = outbox.database.message_groups(Status::Success, &all()).await.unwrap();
         assert_eq!((counted[0].count, counted[0].replayed), (5, 5));

@@ -7,7 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outbox_schema::desk::{
     Author, Cancelled, CancelledAll, Change, Cleared, Edited, EditedAll, InvalidTargetSelection, MessageSelection,
-    Pace, Paused, Purged, Redriven, ReplayManner, Replayed, Resumed, Revised, Selection, Skipped, Undone, Watch,
+    Pace, Paused, Purged, Redriven, ReplayManner, Replayed, Resumed, Revised, Selection, Skipped, Stopped, Undone,
+    Watch,
 };
 use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{ByHand, DeskError, MessageId};
@@ -112,6 +113,10 @@ impl ByHand for Replica {
     async fn prune(&self, retention: &Retention, author: &Author, watch: Watch<'_>) -> Result<Pruned, DeskError> {
         let body = PruneBody { author: author.into(), ..PruneBody::from(retention) };
         Ok(self.follow("prune", &body, watch).await?)
+    }
+
+    async fn stop(&self, operation: i64, author: &Author) -> Result<Option<Stopped>, DeskError> {
+        if_there(self.change(&format!("operations/{operation}/stop"), &Authored::from(author)).await)
     }
 
     async fn pause(&self, destination: &str, lasting: Option<Duration>, author: &Author) -> Result<Paused, DeskError> {

@@ -7,7 +7,7 @@ mod follow;
 use std::time::Duration;
 
 use outbox_adapters::http::CLIENT_HEADER;
-use outbox_schema::desk::{AuditFilter, AuditPage};
+use outbox_schema::desk::{AuditFilter, AuditPage, OperationEntry, OperationPage};
 use outbox_schema::{DeskError, MessageId};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url, redirect};
@@ -171,6 +171,17 @@ impl Replica {
     ) -> Result<AuditPage, DeskError> {
         let page = Page { after: after.map(|id| id.to_string()), limit: Some(limit) };
         Ok(self.ask("audit", &Filtered { filter: &filter, page }).await?)
+    }
+
+    /// A page of the operations.
+    pub(crate) async fn operations(&self, after: Option<i64>, limit: u32) -> Result<OperationPage, DeskError> {
+        let page = Page { after: after.map(|id| id.to_string()), limit: Some(limit) };
+        Ok(self.ask("operations", &page).await?)
+    }
+
+    /// One operation.
+    pub(crate) async fn operation(&self, id: i64) -> Result<Option<OperationEntry>, DeskError> {
+        if_there(self.ask(&format!("operations/{id}"), &()).await)
     }
 
     /// Explains why a message has not been sent and why it was sent twice, by the replica's settings.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
-use outbox_schema::desk::{DeadGroup, GROUPS, Pace, Purged, Redriven, Selection, Skipped, Undoable, Undone};
+use outbox_schema::desk::{DeadGroup, GROUPS, Pace, Purged, Redriven, Selection, Skips, Undoable, Undone};
 
 use super::filter::SelectionArgs;
 use super::list::{groups, hint};
@@ -67,7 +67,8 @@ pub(super) async fn redrive(outbox: &OutboxAccess, args: RedriveArgs) -> anyhow:
     let follow = LongChange::new("redrive", "redriven", |id| format!("take back: outbox dead-letters undo {id}"));
     let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
     let tell = |progress| follow.tell(progress);
-    let (done, stopped) = match follow.through(by_hand.redrive_watched(&selection, pace, &author, &tell)).await? {
+    let change = by_hand.redrive_watched(&selection, pace, &author, &tell);
+    let (done, stopped) = match follow.through(change, (&*by_hand, &author)).await? {
         Ok(done) => done,
         Err(code) => return Ok(code),
     };
@@ -79,7 +80,8 @@ pub(crate) async fn undo(outbox: &OutboxAccess, args: UndoArgs) -> anyhow::Resul
     let follow = LongChange::new("undo", "looked at", |_| "the same command again goes on".to_owned());
     let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
     let tell = |progress| follow.tell(progress);
-    let (done, stopped) = match follow.through(by_hand.undo_watched(args.audit_id, &author, &tell)).await? {
+    let change = by_hand.undo_watched(args.audit_id, &author, &tell);
+    let (done, stopped) = match follow.through(change, (&*by_hand, &author)).await? {
         Ok(done) => done,
         Err(code) => return Ok(code),
     };
@@ -111,7 +113,8 @@ pub(super) async fn purge(outbox: &OutboxAccess, args: PurgeArgs) -> anyhow::Res
     let follow = LongChange::new("purge", "deleted", |_| "nothing takes this back".to_owned());
     let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
     let tell = |progress| follow.tell(progress);
-    let (done, stopped) = match follow.through(by_hand.purge_watched(&selection, &author, &tell)).await? {
+    let change = by_hand.purge_watched(&selection, &author, &tell);
+    let (done, stopped) = match follow.through(change, (&*by_hand, &author)).await? {
         Ok(done) => done,
         Err(code) => return Ok(code),
     };
@@ -124,7 +127,7 @@ async fn over(
     outbox: &OutboxAccess,
     selection: &Selection,
     stopped: Option<ExitCode>,
-    (meant, changed, skipped): (u64, u64, &[Skipped]),
+    (meant, changed, skipped): (u64, u64, &Skips),
 ) -> anyhow::Result<ExitCode> {
     if meant == 0 {
         hint(outbox, selection).await?;
@@ -163,7 +166,7 @@ fn redriven(done: &Redriven, stopped: bool) -> String {
     if let Some(example) = done.messages.first() {
         let _ = write!(text, "\nlook at one:     outbox messages show {example}");
     }
-    text += &go_on(done.meant, done.redriven, &done.skipped, stopped);
+    text += &go_on(done.meant, done.redriven, done.skipped.count(), stopped);
     if let (Some(id), 1..) = (done.audit_id, done.redriven) {
         let _ = write!(text, "\ntake back:       outbox dead-letters undo {id}");
     }

@@ -42,7 +42,8 @@ pub(super) async fn edit(
     let follow = LongChange::new("edit", "looked at", |_| "the audit keeps what is overwritten".to_owned());
     let by_hand = outbox.by_hand();
     let tell = |progress| follow.tell(progress);
-    let (done, stopped) = match follow.through(by_hand.edit_all(selection, &change.of_any, author, &tell)).await? {
+    let editing = by_hand.edit_all(selection, &change.of_any, author, &tell);
+    let (done, stopped) = match follow.through(editing, (&*by_hand, author)).await? {
         Ok(done) => done,
         Err(code) => return Ok(code),
     };
@@ -67,8 +68,9 @@ fn in_words(done: &EditedAll, keeps_keys: bool) -> String {
     for left in done.left.iter().take(NAMED) {
         let _ = write!(text, "\nleft as it is:   {}: {}", left.id, left.because);
     }
-    if done.left.len() > NAMED {
-        let _ = write!(text, "\nand {} others", done.left.len() - NAMED);
+    let left = done.left_count.max(done.left.len() as u64);
+    if left > NAMED as u64 {
+        let _ = write!(text, "\nand {} others", left - NAMED as u64);
     }
     text
 }

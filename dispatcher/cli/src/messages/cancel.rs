@@ -83,7 +83,8 @@ async fn many(
     let follow = LongChange::new("cancel", "cancelled", |_| TAKE_BACK.to_owned());
     let by_hand = outbox.by_hand();
     let tell = |progress| follow.tell(progress);
-    let (done, stopped) = match follow.through(by_hand.cancel_all_watched(selection, author, &tell)).await? {
+    let change = by_hand.cancel_all_watched(selection, author, &tell);
+    let (done, stopped) = match follow.through(change, (&*by_hand, author)).await? {
         Ok(done) => done,
         Err(code) => return Ok(code),
     };
@@ -97,7 +98,7 @@ const TAKE_BACK: &str = "take back: outbox dead-letters redrive --reason cancell
 
 fn in_words(done: &CancelledAll, stopped: bool) -> String {
     let mut text = changed_of(done.cancelled, done.meant, "cancelled");
-    text += &go_on(done.meant, done.cancelled, &done.skipped, stopped);
+    text += &go_on(done.meant, done.cancelled, done.skipped.count(), stopped);
     if done.cancelled > 0 {
         let _ = write!(text, "\n{TAKE_BACK}");
     }

@@ -61,7 +61,8 @@ pub(super) async fn replay(outbox: &OutboxAccess, args: ReplayArgs) -> anyhow::R
     let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
     let tell = |progress| follow.tell(progress);
     let manner = ReplayManner { new_key, again, after: after.map(MessageId), pace };
-    let (done, stopped) = match follow.through(by_hand.replay_watched(&selection, manner, &author, &tell)).await? {
+    let change = by_hand.replay_watched(&selection, manner, &author, &tell);
+    let (done, stopped) = match follow.through(change, (&*by_hand, &author)).await? {
         Ok(done) => done,
         Err(code) => return Ok(code),
     };
@@ -88,7 +89,7 @@ fn replayed(done: &Replayed, again: bool, stopped: bool) -> String {
     if let Some(example) = done.replays.first() {
         let _ = write!(text, "\nlook at one:     outbox messages show {}", example.id);
     }
-    let rest = go_on(done.meant, done.replayed, &done.skipped, stopped);
+    let rest = go_on(done.meant, done.replayed, done.skipped.count(), stopped);
     match done.last {
         // The same command would send once more what this one has sent.
         Some(last) if again && !rest.is_empty() => {

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use outbox_schema::desk::{CancelledAll, MessageGroup, MessageSelection};
-use outbox_schema::{ByHand, Desk, Status};
+use outbox_schema::desk::{CancelledAll, MessageGroup, MessageSelection, OperationEntry, Order};
+use outbox_schema::{Desk, Status};
 
 use super::extract::Body;
 use super::followed::{Wish, answer};
@@ -33,6 +33,7 @@ pub(super) async fn count(
 /// `{"done": …}` or `{"problem": …}`.
 #[utoipa::path(post, path = "/api/v1/messages/cancel", operation_id = "cancel_messages", tag = "messages", params(ByClient), request_body = CancelBody, responses(
     (status = 200, description = "What the cancellation did", body = CancelledAll),
+    (status = 202, description = "With `Prefer: respond-async`: the operation has begun. `Location` leads to it", body = OperationEntry),
     Problem,
 ))]
 pub(super) async fn cancel(
@@ -41,11 +42,5 @@ pub(super) async fn cancel(
     Body(body): Body<CancelBody>,
 ) -> Result<Response, Problem> {
     checked(&body.selection, Status::Pending)?;
-    answer(wish, |follower| {
-        Box::pin(async move {
-            let author = body.author.into_author();
-            Ok(office.database.cancel_all_watched(&body.selection, &author, &follower).await?)
-        })
-    })
-    .await
+    answer(wish, office, Order::Cancel(body.selection), body.author.into_author()).await
 }

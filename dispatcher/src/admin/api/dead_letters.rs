@@ -5,14 +5,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::response::Response;
 use outbox_schema::desk::{
-    DeadGroup, DeadLetterFilter, DeadLetterPage, EditedAll, Purged, Redriven, Selection, Undone,
+    DeadGroup, DeadLetterFilter, DeadLetterPage, EditedAll, OperationEntry, Order, Purged, Redriven, Selection, Undone,
 };
 
-use outbox_schema::{ByHand, Desk};
+use outbox_schema::Desk;
 
 use super::extract::{Body, Filtered, Id, Params};
 use super::followed::{Wish, answer};
-use super::problem::Kind;
 use super::requests::{Authored, ByClient, EditAllBody, Page, PurgeBody, RedriveBody};
 use super::{Answer, Office, Problem};
 
@@ -65,6 +64,7 @@ pub(super) async fn groups_of(
 /// `{"done": …}` or `{"problem": …}`.
 #[utoipa::path(post, path = "/api/v1/dead-letters/redrive", operation_id = "redrive_dead_letters", tag = "dead letters", params(ByClient), request_body = RedriveBody, responses(
     (status = 200, description = "What the redrive did. Its `audit_id` names it for an undo", body = Redriven),
+    (status = 202, description = "With `Prefer: respond-async`: the operation has begun. `Location` leads to it", body = OperationEntry),
     Problem,
 ))]
 pub(super) async fn redrive(
@@ -72,13 +72,8 @@ pub(super) async fn redrive(
     wish: Wish,
     Body(body): Body<RedriveBody>,
 ) -> Result<Response, Problem> {
-    answer(wish, |follower| {
-        Box::pin(async move {
-            let (pace, author) = (body.pace(), body.author.into_author());
-            Ok(office.database.redrive_watched(&body.selection, pace, &author, &follower).await?)
-        })
-    })
-    .await
+    let pace = body.pace();
+    answer(wish, office, Order::Redrive(body.selection, pace), body.author.into_author()).await
 }
 
 /// Makes the same change to dead letters: another target, other headers. Each gets a new idempotency key, or keeps its own
@@ -88,6 +83,7 @@ pub(super) async fn redrive(
 /// `{"done": …}` or `{"problem": …}`.
 #[utoipa::path(post, path = "/api/v1/dead-letters/edit", operation_id = "edit_dead_letters", tag = "dead letters", params(ByClient), request_body = EditAllBody, responses(
     (status = 200, description = "What the edit did", body = EditedAll),
+    (status = 202, description = "With `Prefer: respond-async`: the operation has begun. `Location` leads to it", body = OperationEntry),
     Problem,
 ))]
 pub(super) async fn edit(
@@ -95,13 +91,7 @@ pub(super) async fn edit(
     wish: Wish,
     Body(body): Body<EditAllBody>,
 ) -> Result<Response, Problem> {
-    answer(wish, |follower| {
-        Box::pin(async move {
-            let author = body.author.into_author();
-            Ok(office.database.edit_all(&body.selection, &body.change, &author, &follower).await?)
-        })
-    })
-    .await
+    answer(wish, office, Order::Edit(body.selection, body.change), body.author.into_author()).await
 }
 
 /// Deletes dead letters and their attempts. Only the audit remembers them.
@@ -110,6 +100,7 @@ pub(super) async fn edit(
 /// `{"done": …}` or `{"problem": …}`.
 #[utoipa::path(post, path = "/api/v1/dead-letters/purge", operation_id = "purge_dead_letters", tag = "dead letters", params(ByClient), request_body = PurgeBody, responses(
     (status = 200, description = "What the purge did", body = Purged),
+    (status = 202, description = "With `Prefer: respond-async`: the operation has begun. `Location` leads to it", body = OperationEntry),
     Problem,
 ))]
 pub(super) async fn purge(
@@ -117,13 +108,7 @@ pub(super) async fn purge(
     wish: Wish,
     Body(body): Body<PurgeBody>,
 ) -> Result<Response, Problem> {
-    answer(wish, |follower| {
-        Box::pin(async move {
-            let author = body.author.into_author();
-            Ok(office.database.purge_watched(&body.selection, &author, &follower).await?)
-        })
-    })
-    .await
+    answer(wish, office, Order::Purge(body.selection), body.author.into_author()).await
 }
 
 /// Undoes a redrive or a replay, for the messages that have not been claimed or attempted since.
@@ -134,6 +119,7 @@ pub(super) async fn purge(
 #[utoipa::path(post, path = "/api/v1/redrives/{id}/undo", operation_id = "undo_redrive", tag = "dead letters", params(("id" = i64, Path), ByClient),
     request_body = Authored, responses(
     (status = 200, description = "What the undo did", body = Undone),
+    (status = 202, description = "With `Prefer: respond-async`: the operation has begun. `Location` leads to it", body = OperationEntry),
     Problem,
 ))]
 pub(super) async fn undo(
@@ -142,13 +128,7 @@ pub(super) async fn undo(
     wish: Wish,
     Body(author): Body<Authored>,
 ) -> Result<Response, Problem> {
-    answer(wish, move |follower| {
-        Box::pin(async move {
-            let done = office.database.undo_watched(id, &author.into_author(), &follower).await?;
-            done.ok_or_else(|| Problem::new(Kind::NotThere, format!("no redrive or replay has the audit entry {id}")))
-        })
-    })
-    .await
+    answer(wish, office, Order::Undo(id), author.into_author()).await
 }
 
 /// The header that leads to the next page, <https://www.rfc-editor.org/rfc/rfc8288>. The address in it is relative,

@@ -2,21 +2,22 @@
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
-use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use outbox_schema::desk::Progress;
+use outbox_schema::desk::{Author, Order, Ordered, Progress};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::Problem;
+use super::problem::Kind;
+use super::{Office, PREFIX, Problem};
 
 /// The media type that a client accepts in order to follow a change. <https://github.com/ndjson/ndjson-spec>
 pub const LINES: &str = "application/x-ndjson";
@@ -33,11 +34,6 @@ pub enum Line<T> {
     Problem(Problem),
 }
 
-/// Follows a change on behalf of a client.
-pub(super) type Follower = Box<dyn Fn(Progress) -> ControlFlow<()> + Send + Sync>;
-
-type Changing<T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send>>;
-
 /// The turn of a request among those that change something at once. A change that is followed keeps it to its end, which is
 /// after the head of its answer.
 #[derive(Debug, Clone)]
@@ -47,6 +43,8 @@ pub(crate) struct Turn(#[expect(dead_code, reason = "it is held, not read")] pub
 #[derive(Debug)]
 pub(super) struct Wish {
     in_lines: bool,
+    /// Whether the client waits for no end (`Prefer: respond-async`, RFC 7240).
+    later: bool,
     turn: Option<Turn>,
 }
 
@@ -55,38 +53,64 @@ impl<S: Send + Sync> FromRequestParts<S> for Wish {
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
         let accepted = parts.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-        Ok(Self { in_lines: accepted == Some(LINES), turn: parts.extensions.get::<Turn>().cloned() })
+        let preferred = parts.headers.get_all("prefer").iter().filter_map(|preferred| preferred.to_str().ok());
+        let later = preferred.flat_map(|preferred| preferred.split(',')).any(|one| one.trim() == "respond-async");
+        Ok(Self { in_lines: accepted == Some(LINES), later, turn: parts.extensions.get::<Turn>().cloned() })
     }
 }
 
-/// Answers with the result of a change, or where the client accepts [`LINES`], with lines while it goes on. A client that goes
-/// away ends the change after its present batch.
-pub(super) async fn answer<T: Serialize + Send + 'static>(
-    Wish { in_lines, turn }: Wish,
-    change: impl FnOnce(Follower) -> Changing<T>,
+/// Carries an order out, and answers with its result, or where the client accepts [`LINES`], with lines while it goes on. A client
+/// that goes away ends the change after its present batch. A client that waits for no end is told where the operation is found.
+pub(super) async fn answer(
+    Wish { in_lines, later, turn }: Wish,
+    office: Office,
+    order: Order,
+    author: Author,
 ) -> Result<Response, Problem> {
+    let not_there = not_there(&order);
+    if later {
+        return match office.database.order(order, &author, Duration::ZERO).await?.ok_or(not_there)? {
+            Ordered::Over(result) => Ok(Json(result.alone()).into_response()),
+            Ordered::Begun(id) => begun(&office, id).await,
+        };
+    }
     if !in_lines {
-        return Ok(Json(change(Box::new(|_| ControlFlow::Continue(()))).await?).into_response());
+        let result = office.database.carry_out(order, &author, &|_| ControlFlow::Continue(())).await?;
+        return Ok(Json(result.ok_or(not_there)?.alone()).into_response());
     }
     let (into, lines) = mpsc::unbounded_channel();
     let told = into.clone();
-    let changing = change(Box::new(move |progress| match told.send(line(&Line::<T>::Progress(progress))) {
+    let follower = move |progress| match told.send(line(&Line::<()>::Progress(progress))) {
         Ok(()) => ControlFlow::Continue(()),
         Err(_) => ControlFlow::Break(()),
-    }));
+    };
     tokio::spawn(async move {
-        let last = match changing.await {
-            Ok(done) => Line::Done(done),
-            Err(problem) => Line::Problem(problem),
+        let done = office.database.carry_out(order, &author, &follower).await;
+        let last = match done.map_err(Problem::from).and_then(|result| result.ok_or(not_there)) {
+            Ok(result) => line(&Line::Done(result.alone())),
+            Err(problem) => line(&Line::<()>::Problem(problem)),
         };
         // A client that went away reads no last line.
-        let _ = into.send(line(&last));
+        let _ = into.send(last);
         drop(turn);
     });
     let body = stream::unfold(lines, async |mut lines: mpsc::UnboundedReceiver<String>| {
         Some((Ok::<_, Infallible>(lines.recv().await?), lines))
     });
     Ok(([(header::CONTENT_TYPE, LINES)], Body::from_stream(body)).into_response())
+}
+
+/// Tells a client where the operation is found that it ordered.
+async fn begun(office: &Office, id: i64) -> Result<Response, Problem> {
+    let operation = office.database.operation(id).await?.ok_or_else(|| Problem::no_operation(id))?;
+    let location = [(header::LOCATION, format!("{PREFIX}/operations/{id}"))];
+    Ok((StatusCode::ACCEPTED, location, Json(operation)).into_response())
+}
+
+/// Of all changes only an undo names what may not be there.
+fn not_there(order: &Order) -> Problem {
+    let entry = if let Order::Undo(id) = order { *id } else { 0 };
+    Problem::new(Kind::NotThere, format!("no redrive or replay has the audit entry {entry}"))
 }
 
 fn line<T: Serialize>(line: &Line<T>) -> String {

@@ -114,8 +114,8 @@ pub(crate) async fn redrive(
     Body(author): Body<Authored>,
 ) -> Answer<Redriven> {
     let selection = Selection::Ids(vec![MessageId(id)]);
-    let mut done = office.database.redrive(&selection, Pace::default(), &author.into_author()).await?;
-    match done.skipped.pop() {
+    let done = office.database.redrive(&selection, Pace::default(), &author.into_author()).await?;
+    match done.skipped.first().copied() {
         None => Ok(Json(done)),
         Some(refused) => Err(Problem::refused(refused)),
     }

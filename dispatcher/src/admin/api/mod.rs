@@ -11,6 +11,7 @@ mod figures;
 mod followed;
 mod invalid_targets;
 pub(crate) mod messages;
+mod operations;
 mod ordering_keys;
 mod overview;
 pub(crate) mod problem;
@@ -91,7 +92,7 @@ type Answer<T> = Result<Json<T>, Problem>;
         dead_letters::purge, dead_letters::undo, prune::count, prune::prune,
         destinations::list, destinations::pause, destinations::resume,
         invalid_targets::list, invalid_targets::count, invalid_targets::clear,
-        ordering_keys::list,
+        ordering_keys::list, operations::list, operations::show, operations::stop,
     ),
     components(schemas(Problem, Progress)),
     modifiers(&Bearer),
@@ -129,6 +130,8 @@ pub(crate) fn questions() -> Router<Office> {
         .route("/prune/count", post(prune::count))
         .route("/destinations", get(destinations::list))
         .route("/ordering-keys", get(ordering_keys::list))
+        .route("/operations", get(operations::list))
+        .route("/operations/{id}", get(operations::show))
         .route("/invalid-targets", get(invalid_targets::list))
         .route("/invalid-targets/count", post(invalid_targets::count))
         .route("/openapi.json", get(async || Json(description())))
@@ -147,6 +150,7 @@ pub(crate) fn changes() -> Router<Office> {
         .route("/dead-letters/purge", post(dead_letters::purge))
         .route("/prune", post(prune::prune))
         .route("/redrives/{id}/undo", post(dead_letters::undo))
+        .route("/operations/{id}/stop", post(operations::stop))
         .route("/destinations/{id}/pause", post(destinations::pause))
         .route("/destinations/{id}/resume", post(destinations::resume))
         .route("/invalid-targets/clear", post(invalid_targets::clear))

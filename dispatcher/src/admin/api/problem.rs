@@ -112,6 +112,14 @@ impl Problem {
         }
     }
 
+    /// There is no operation with that id.
+    pub(crate) fn no_operation(id: i64) -> Self {
+        Self::new(
+            Kind::NotThere,
+            format!("no operation has the id {id}: those that ended more than 30 days ago are in the audit only"),
+        )
+    }
+
     /// The problem of a message that does not exist.
     pub(crate) fn no_message(message: impl std::fmt::Display) -> Self {
         Self::new(Kind::NotThere, format!("no message has the id or the idempotency key `{message}`"))

@@ -3,8 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
+use outbox_schema::Desk;
+use outbox_schema::desk::{OperationEntry, Order};
 use outbox_schema::retention::Pruned;
-use outbox_schema::{ByHand, Desk};
 
 use super::extract::Body;
 use super::followed::{Wish, answer};
@@ -29,6 +30,7 @@ pub(super) async fn count(State(office): State<Office>, Body(body): Body<PruneBo
 #[utoipa::path(post, path = "/api/v1/prune", operation_id = "prune", tag = "retention", params(ByClient), request_body = PruneBody,
     responses(
     (status = 200, description = "How many messages were removed", body = Pruned),
+    (status = 202, description = "With `Prefer: respond-async`: the operation has begun. `Location` leads to it", body = OperationEntry),
     Problem,
 ))]
 pub(super) async fn prune(
@@ -37,8 +39,5 @@ pub(super) async fn prune(
     Body(body): Body<PruneBody>,
 ) -> Result<Response, Problem> {
     let retention = body.retention(&office.retention.current())?;
-    answer(wish, |follower| {
-        Box::pin(async move { Ok(office.database.prune(&retention, &body.author.into_author(), &follower).await?) })
-    })
-    .await
+    answer(wish, office, Order::Prune(retention), body.author.into_author()).await
 }

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use outbox_schema::desk::{MessageGroup, MessageSelection, Replayed};
-use outbox_schema::{ByHand, Desk, Status};
+use outbox_schema::desk::{MessageGroup, MessageSelection, OperationEntry, Order, Replayed};
+use outbox_schema::{Desk, Status};
 
 use super::extract::Body;
 use super::followed::{Wish, answer};
@@ -33,6 +33,7 @@ pub(super) async fn count(
 /// answer is lines while the replay goes on: `{"progress": …}`, and at last `{"done": …}` or `{"problem": …}`.
 #[utoipa::path(post, path = "/api/v1/messages/replay", operation_id = "replay_messages", tag = "messages", params(ByClient), request_body = ReplayBody, responses(
     (status = 200, description = "What the replay did. Its `audit_id` names it for an undo", body = Replayed),
+    (status = 202, description = "With `Prefer: respond-async`: the operation has begun. `Location` leads to it", body = OperationEntry),
     Problem,
 ))]
 pub(super) async fn replay(
@@ -41,11 +42,6 @@ pub(super) async fn replay(
     Body(body): Body<ReplayBody>,
 ) -> Result<Response, Problem> {
     checked(&body.selection, Status::Success)?;
-    answer(wish, |follower| {
-        Box::pin(async move {
-            let (manner, author) = (body.manner(), body.author.into_author());
-            Ok(office.database.replay_watched(&body.selection, manner, &author, &follower).await?)
-        })
-    })
-    .await
+    let manner = body.manner();
+    answer(wish, office, Order::Replay(body.selection, manner), body.author.into_author()).await
 }

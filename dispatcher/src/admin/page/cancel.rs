@@ -2,16 +2,16 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use maud::{Markup, html};
-use outbox_schema::desk::CancelledAll;
-use outbox_schema::{ByHand, Desk, Status};
+use maud::html;
+use outbox_schema::desk::{OperationResult, Order, Ordered};
+use outbox_schema::{Desk, Status};
 
 use super::Reception;
 use super::door::Visit;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::messages::PATH;
-use super::parts::{left, number};
+use super::operations::{elsewhere, ordered, told};
 use super::selected::{back, counted, selection, table_of};
 use crate::admin::api::Problem;
 
@@ -51,17 +51,10 @@ pub(super) async fn cancel(
 ) -> Result<Response, Problem> {
     let meant = sent.among(&AUTHOR, false);
     let selection = selection(&meant, Status::Pending)?;
-    let done = reception.office.database.cancel_all(&selection, &sent.author().into_author()).await?;
-    Ok(visit.page(&Content::still("Cancelled", cancelled(&done, &meant))))
-}
-
-fn cancelled(done: &CancelledAll, meant: &Fields) -> Markup {
-    html! {
-        p.note.good role="status" {
-            strong { (number(done.cancelled)) " of " (number(done.meant)) " cancelled." }
-            " They are " a href="/dead-letters?reason=cancelled" { "dead letters" } ", and a redrive has them sent after all."
-        }
-        (left(&done.skipped))
-        (back(meant))
-    }
+    let done = match ordered(&reception, Order::Cancel(selection), &sent).await? {
+        Ordered::Over(done @ OperationResult::Cancel(_)) => done,
+        other => return Ok(elsewhere(&other)),
+    };
+    let body = html! { (told(&done)) (back(&meant)) };
+    Ok(visit.page(&Content::still("Cancelled", body)))
 }

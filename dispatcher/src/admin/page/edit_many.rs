@@ -1,13 +1,12 @@
 //! The same edit of many dead letters. The difference in the first three is shown before anything is written.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{Change, EditedAll, MoveTarget};
-use outbox_schema::{ByHand, Desk};
+use outbox_schema::Desk;
+use outbox_schema::desk::{Change, EditedAll, MoveTarget, OperationResult, Order, Ordered};
 use serde::Deserialize;
 
 use super::Reception;
@@ -16,15 +15,13 @@ use super::door::Visit;
 use super::edit::headers;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::{Content, wrong};
+use super::operations::{elsewhere, ordered, unedited};
 use super::parts::{difference, message, number};
 use crate::admin::api::{Kind, Problem};
 use crate::edit::{Planned, Wanted};
 
 /// The messages whose difference is shown.
 const SHOWN: usize = 3;
-
-/// The most messages that are named where many were left as they are.
-const NAMED: usize = 20;
 
 /// The fields of a change that are no part of its filter.
 const CHANGE: [&str; 6] = ["target", "move_from", "move_to", "set_headers", "drop_headers", "keep_key"];
@@ -164,10 +161,12 @@ pub(super) async fn edit(
     let change = sent.among(&CHANGE, true).read::<ChangeFields>()?.change()?;
     let change = change.ok_or_else(|| Problem::new(Kind::BadRequest, "the form says nothing that is to change"))?;
     let selection = selection(&filter, &sent)?;
-    let author = sent.author().into_author();
-    let to_its_end = &|_| ControlFlow::Continue(());
-    let done = reception.office.database.edit_all(&selection, &change, &author, to_its_end).await?;
-    Ok(visit.page(&Content::still("Edited", edited(&done, &filter, change.keep_key))))
+    let keeps_keys = change.keep_key;
+    let done = match ordered(&reception, Order::Edit(selection, change), &sent).await? {
+        Ordered::Over(OperationResult::Edit(done)) => done,
+        other => return Ok(elsewhere(&other)),
+    };
+    Ok(visit.page(&Content::still("Edited", edited(&done, &filter, keeps_keys))))
 }
 
 fn edited(done: &EditedAll, filter: &Fields, keeps_keys: bool) -> Markup {
@@ -176,14 +175,7 @@ fn edited(done: &EditedAll, filter: &Fields, keeps_keys: bool) -> Markup {
             strong { (number(done.edited)) " of " (number(done.meant)) " edited," }
             " each under " @if keeps_keys { "its own" } @else { "a new" } " idempotency key. They are dead letters still."
         }
-        @if done.unchanged > 0 { p { (number(done.unchanged)) " are like that already." } }
-        @if !done.left.is_empty() {
-            h2 { "Left as they are" }
-            ul {
-                @for left in done.left.iter().take(NAMED) { li { (message(left.id)) ": " (left.because) } }
-                @if done.left.len() > NAMED { li { "and " (number(done.left.len() - NAMED)) " others" } }
-            }
-        }
+        (unedited(done))
         div.actions { a.button.main href=(filter.at(&format!("{PATH}/redrive"))) { "Redrive them…" } }
         p { a href=(filter.at(PATH)) { "Back to the dead letters" } }
     }

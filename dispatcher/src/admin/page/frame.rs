@@ -17,11 +17,12 @@ const EVERY: &str = "every 5s";
 const SCRIPT_SETTINGS: &str = r#"{"includeIndicatorCSS":false,"history":false}"#;
 
 /// The pages that the way leads to.
-const WAY: [(&str, &str); 10] = [
+const WAY: [(&str, &str); 11] = [
     ("/", "Overview"),
     ("/messages", "Messages"),
     ("/dead-letters", "Dead letters"),
     ("/ordering-keys", "Halted keys"),
+    ("/operations", "Operations"),
     ("/destinations", "Destinations"),
     ("/terms", "Terms"),
     ("/invalid-targets", "Invalid targets"),

@@ -18,6 +18,7 @@ mod frame;
 mod invalid_targets;
 mod message;
 mod messages;
+mod operations;
 mod ordering_keys;
 mod overview;
 mod pace;
@@ -140,6 +141,8 @@ fn shown() -> Router<Reception> {
         .route("/redrives/{id}/undo", get(redrive::undo_form))
         .route("/ordering-keys", get(ordering_keys::list))
         .route("/destinations", get(destinations::list))
+        .route("/operations", get(operations::list))
+        .route("/operations/{id}", get(operations::show))
         .route("/terms", get(terms::list))
         .route("/figures", get(figures::show))
         .route("/invalid-targets", get(invalid_targets::list))
@@ -162,6 +165,7 @@ fn changed() -> Router<Reception> {
         .route("/dead-letters/purge", post(redrive::purge))
         .route("/dead-letters/edit", post(edit_many::edit))
         .route("/redrives/{id}/undo", post(redrive::undo))
+        .route("/operations/{id}/stop", post(operations::stop))
         .route("/destinations/pause", post(destinations::pause))
         .route("/destinations/resume", post(destinations::resume))
         .route("/invalid-targets/clear", post(invalid_targets::clear))

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{ChannelVitals, FiguresFilter, HaltedVitals, PausedDestination, TenantVitals, TermEntry};
+use outbox_schema::desk::{
+    ChannelVitals, FiguresFilter, HaltedVitals, OperationStatus, PausedDestination, TenantVitals, TermEntry,
+};
 
 use super::Reception;
 use super::destinations::kind_of_pause;
@@ -13,6 +15,7 @@ use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::figures::over_time;
 use super::frame::Content;
+use super::operations::table_of;
 use super::parts::{Tone, leading, length, message, number, state, table, text, text_if, time, time_if};
 use super::terms::ended;
 use crate::admin::api::Problem;
@@ -20,6 +23,9 @@ use crate::health::readiness::Standing;
 use crate::health::replicas::ReplicaStatus;
 use crate::health::standings::SOON;
 use crate::health::status::{ShardStatus, State as ShardState, Status};
+
+/// The last operations that are looked at for those under way.
+const OPERATIONS: u32 = 20;
 
 /// The last terms that are shown here. Their own page has more.
 const TERMS: usize = 5;
@@ -33,14 +39,27 @@ pub(super) async fn show(
         Ok(filter) => filter,
         Err(refused) => return Ok(visit.misunderstood("Overview", html! {}, &refused)),
     };
-    let (standing, status, figures) =
-        tokio::join!(reception.standings.now(), newest(&reception), reception.figures.of(&reception.office, span));
+    let (standing, status, figures, operations) = tokio::join!(
+        reception.standings.now(),
+        newest(&reception),
+        reception.figures.of(&reception.office, span),
+        reception.office.database.operations(None, OPERATIONS)
+    );
+    // Where the database does not answer, others say so.
+    let mut operations = operations.map(|page| page.operations).unwrap_or_default();
+    operations.retain(|operation| operation.status == OperationStatus::Open);
     let rest = match &status {
         Ok(status) => shown(status, &over_time(figures.as_deref(), span)),
         // The causes above say it in the words of /readyz.
         Err(problem) => super::frame::wrong(problem),
     };
-    let body = html! { (health(&standing)) (rest) };
+    let body = html! {
+        (health(&standing))
+        @if !operations.is_empty() {
+            section { h2 { "Operations under way" } (table_of(&operations, "Operations under way")) }
+        }
+        (rest)
+    };
     Ok(visit.page(&Content::live("Overview", html! {}, body)))
 }
 

@@ -11,7 +11,7 @@ use super::fields::Fields;
 use crate::text::{grouped, in_one_line, relative, span, to_the_second};
 
 /// The most messages that are named where many were left as they are.
-const NAMED: usize = 20;
+pub(super) const NAMED: usize = 20;
 
 /// The colour of a state: what it means for an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,14 +191,15 @@ pub(super) fn filter(path: &str, asked: &Fields, fields: &Markup) -> Markup {
     }
 }
 
-/// The messages that a change left as they are.
-pub(super) fn left(skipped: &[Skipped]) -> Markup {
+/// The messages that a change left as they are: the first of them, and how many there are.
+pub(super) fn left(skipped: &[Skipped], count: u64) -> Markup {
+    let others = count.saturating_sub(NAMED as u64);
     html! {
         @if !skipped.is_empty() {
             h2 { "Left as they are" }
             ul {
                 @for one in skipped.iter().take(NAMED) { li { (message(one.id)) ": " (one.because) } }
-                @if skipped.len() > NAMED { li { "and " (number(skipped.len() as u64 - NAMED as u64)) " others" } }
+                @if others > 0 { li { "and " (number(others)) " others" } }
             }
         }
     }

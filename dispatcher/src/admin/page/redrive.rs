@@ -3,18 +3,18 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{DeadGroup, Redriven, Undoable, Undone};
-use outbox_schema::{ByHand, Desk};
+use outbox_schema::Desk;
+use outbox_schema::desk::{DeadGroup, OperationResult, Order, Ordered, Redriven};
 
 use super::Reception;
 use super::dead_letters::{ALL, PATH, by_cause, counted, meant, selection};
 use super::door::Visit;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
+use super::operations::{elsewhere, ordered, told};
 use super::pace::{PACE, pace, pace_fields};
-use super::parts::{left, message, number};
+use crate::admin::api::Problem;
 use crate::admin::api::extract::Id;
-use crate::admin::api::{Kind, Problem};
 
 /// Which dead letters a form means, beside what else is in it.
 fn filter_in(sent: &Fields) -> Fields {
@@ -62,25 +62,25 @@ pub(super) async fn redrive(
 ) -> Result<Response, Problem> {
     let filter = filter_in(&sent);
     let (selection, pace) = (selection(&filter, &sent)?, pace(&sent)?);
-    let done = reception.office.database.redrive(&selection, pace, &sent.author().into_author()).await?;
-    Ok(visit.page(&Content::still("Redriven", redriven(&visit, &done, &filter, &sent))))
+    let done = match ordered(&reception, Order::Redrive(selection, pace), &sent).await? {
+        Ordered::Over(OperationResult::Redrive(done)) => done,
+        other => return Ok(elsewhere(&other)),
+    };
+    Ok(visit.page(&Content::still("Redriven", redriven(&visit, done, &filter, &sent))))
 }
 
-fn redriven(visit: &Visit, done: &Redriven, filter: &Fields, sent: &Fields) -> Markup {
-    let more = done.meant > done.redriven + done.skipped.len() as u64;
+fn redriven(visit: &Visit, done: Redriven, filter: &Fields, sent: &Fields) -> Markup {
+    let more = done.meant > done.redriven + done.skipped.count();
+    let (audit_id, redriven) = (done.audit_id, done.redriven);
     html! {
-        p.note.good role="status" {
-            strong { (number(done.redriven)) " of " (number(done.meant)) " redriven." }
-            @if let Some(example) = done.messages.first() { " Look at one: message " (message(*example)) "." }
-        }
-        (left(&done.skipped))
+        (told(&OperationResult::Redrive(done)))
         @if more {
             section {
                 h2 { "Go on with the others" }
                 (redrive_fields(visit, filter, &sent.among(&["canary"], false), "Redrive the others"))
             }
         }
-        @if let (Some(id), 1..) = (done.audit_id, done.redriven) { (undo_fields(visit, id)) }
+        @if let (Some(id), 1..) = (audit_id, redriven) { (undo_fields(visit, id)) }
         (back(filter))
     }
 }
@@ -110,34 +110,12 @@ pub(super) async fn undo(
     Id(id): Id,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
-    let done = reception.office.database.undo(id, &sent.author().into_author()).await?;
-    let done =
-        done.ok_or_else(|| Problem::new(Kind::NotThere, format!("no redrive or replay has the audit entry {id}")))?;
-    Ok(visit.page(&Content::still("Taken back", undone(&done))))
-}
-
-fn taken_back(undone: Undoable) -> &'static str {
-    match undone {
-        Undoable::Redrive => "returned to the dead letters.",
-        Undoable::Replay => "are not sent again, and their rows removed.",
-    }
-}
-
-fn undone(done: &Undone) -> Markup {
-    html! {
-        p.note.good role="status" { strong { (number(done.returned)) " " (taken_back(done.undone)) } }
-        ul {
-            @for (count, what) in [
-                (done.delivered, "delivered already"),
-                (done.under_way, "in flight, or attempted or changed since: left as they are"),
-                (done.dead_again, "dead letters already"),
-                (done.gone, "not there any more"),
-            ] {
-                @if count > 0 { li { (number(count)) " " (what) } }
-            }
-        }
-        (back(&Fields::default()))
-    }
+    let done = match ordered(&reception, Order::Undo(id), &sent).await? {
+        Ordered::Over(done @ OperationResult::Undo(_)) => done,
+        other => return Ok(elsewhere(&other)),
+    };
+    let body = html! { (told(&done)) (back(&Fields::default())) };
+    Ok(visit.page(&Content::still("Taken back", body)))
 }
 
 pub(super) async fn purge_form(
@@ -168,13 +146,11 @@ pub(super) async fn purge(
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let filter = filter_in(&sent);
-    let author = sent.author().into_author();
-    let done = reception.office.database.purge(&selection(&filter, &sent)?, &author).await?;
-    let body = html! {
-        p.note.good role="status" { strong { (number(done.purged)) " of " (number(done.meant)) " deleted." } }
-        (left(&done.skipped))
-        (back(&Fields::default()))
+    let done = match ordered(&reception, Order::Purge(selection(&filter, &sent)?), &sent).await? {
+        Ordered::Over(done @ OperationResult::Purge(_)) => done,
+        other => return Ok(elsewhere(&other)),
     };
+    let body = html! { (told(&done)) (back(&Fields::default())) };
     Ok(visit.page(&Content::still("Purged", body)))
 }
 

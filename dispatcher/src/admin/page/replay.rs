@@ -3,16 +3,17 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{ReplayManner, Replayed};
-use outbox_schema::{ByHand, Desk, MessageId, Status};
+use outbox_schema::desk::{OperationResult, Order, Ordered, ReplayManner, Replayed};
+use outbox_schema::{Desk, MessageId, Status};
 
 use super::Reception;
 use super::door::Visit;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::messages::PATH;
+use super::operations::{elsewhere, ordered, told};
 use super::pace::{PACE, pace, pace_fields};
-use super::parts::{left, message, number};
+use super::parts::number;
 use super::redrive::undo_fields;
 use super::selected::{back, counted, selection, table_of};
 use crate::admin::api::Problem;
@@ -82,9 +83,11 @@ pub(super) async fn replay(
     let selection = selection(&meant, Status::Success)?;
     let after = sent.get(AFTER).and_then(|id| id.parse().ok()).map(MessageId);
     let manner = ReplayManner { new_key: sent.has(MANNER[0]), again: sent.has(MANNER[1]), after, pace: pace(&sent)? };
-    let author = sent.author().into_author();
-    let done = reception.office.database.replay(&selection, manner, &author).await?;
-    Ok(visit.page(&Content::still("Replayed", replayed(&visit, &done, &meant, &sent))))
+    let done = match ordered(&reception, Order::Replay(selection, manner), &sent).await? {
+        Ordered::Over(OperationResult::Replay(done)) => done,
+        other => return Ok(elsewhere(&other)),
+    };
+    Ok(visit.page(&Content::still("Replayed", replayed(&visit, done, &meant, &sent))))
 }
 
 /// The fields of a replay of those that this one has not come to.
@@ -97,21 +100,18 @@ fn others(sent: &Fields, done: &Replayed) -> Fields {
     }
 }
 
-fn replayed(visit: &Visit, done: &Replayed, meant: &Fields, sent: &Fields) -> Markup {
-    let more = done.meant > done.replayed + done.skipped.len() as u64;
+fn replayed(visit: &Visit, done: Replayed, meant: &Fields, sent: &Fields) -> Markup {
+    let more = done.meant > done.replayed + done.skipped.count();
+    let (others, audit_id, replayed) = (others(sent, &done), done.audit_id, done.replayed);
     html! {
-        p.note.good role="status" {
-            strong { (number(done.replayed)) " of " (number(done.meant)) " replayed." }
-            @if let Some(example) = done.replays.first() { " Look at one: message " (message(example.id)) "." }
-        }
-        (left(&done.skipped))
+        (told(&OperationResult::Replay(done)))
         @if more {
             section {
                 h2 { "Go on with the others" }
-                (fields(visit, meant, &others(sent, done), "Replay the others"))
+                (fields(visit, meant, &others, "Replay the others"))
             }
         }
-        @if let (Some(id), 1..) = (done.audit_id, done.replayed) { (undo_fields(visit, id)) }
+        @if let (Some(id), 1..) = (audit_id, replayed) { (undo_fields(visit, id)) }
         (back(meant))
     }
 }
