@@ -21,7 +21,7 @@ const EACH: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OperationsCommand {
-    /// List redrives, replays, edits, cancellations, purges, prunes and undos, the newest first: who ordered them, and how far they are.
+    /// List redrives, replays, edits and the like, the newest first: who ordered them, and how far they are.
     List(ListArgs),
     /// Show one: how far it is, and what it did.
     Show(ShowArgs),

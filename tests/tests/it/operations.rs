@@ -169,8 +169,8 @@ async fn two_carriers_never_make_the_same_batch() {
         dead_letters(&outbox, 4).await;
         let id = ordered(&outbox).await;
         let goes_on = || true;
-        let carrier = || outbox.database.go_on(id, &goes_on);
-        let carried = tokio::join!(carrier(), carrier(), carrier(), carrier());
+        let one = || outbox.database.go_on(id, &goes_on);
+        let carried = tokio::join!(one(), one(), one(), one());
         assert!(carried.0.and(carried.1).and(carried.2).and(carried.3).is_ok());
         assert_eq!(shown(&outbox, id).await.changed, 3_600);
         assert_eq!(count(&outbox, "outbox_audit WHERE action = 'purge' AND part_of IS NOT NULL").await, 3_600);

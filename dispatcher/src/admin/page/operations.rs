@@ -65,12 +65,9 @@ pub(super) async fn list(
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    let after = match asked.get("after").map(str::parse).transpose() {
-        Ok(after) => after,
-        Err(_) => {
-            let refused = Problem::new(Kind::BadRequest, "after: it must be the id of an operation");
-            return Ok(visit.misunderstood("Operations", html! {}, &refused));
-        }
+    let Ok(after) = asked.get("after").map(str::parse).transpose() else {
+        let refused = Problem::new(Kind::BadRequest, "after: it must be the id of an operation");
+        return Ok(visit.misunderstood("Operations", html! {}, &refused));
     };
     let page = reception.office.database.operations(after, PAGE).await?;
     let body = html! {

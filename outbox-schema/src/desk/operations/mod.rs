@@ -1,5 +1,5 @@
-//! Operations: changes of many messages, each a row of `outbox_operation`. Whoever is asked for one carries it out while he lives. Then
-//! the poller goes on with it, from where the row says that it stands.
+//! Operations: changes of many messages, each a row of `outbox_operation`. Whoever is asked for one carries it out while he
+//! lives. Then the poller goes on with it, from where the row says that it stands.
 
 mod carry;
 mod order;

@@ -49,7 +49,7 @@ pub(super) enum Standing {
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct State {
     pub(super) action: String,
-    pub(super) state: String,
+    pub(super) kept: String,
     meant: Option<i64>,
     done: i64,
     changed: i64,
@@ -68,7 +68,7 @@ impl State {
 
     /// The work, as it stands.
     pub(super) fn work<W: Work>(&self) -> sqlx::Result<W> {
-        serde_json::from_str(&self.state).map_err(|error| sqlx::Error::Decode(Box::new(error)))
+        serde_json::from_str(&self.kept).map_err(|error| sqlx::Error::Decode(Box::new(error)))
     }
 
     pub(super) fn progress(&self, id: i64) -> Progress {

@@ -2,7 +2,8 @@
 
 use outbox_tests::eventually;
 
-use super::{OPERATES, Shown, Stage, TOKENS, between, words};
+use super::{OPERATES, READS, Shown, Stage, TOKENS, between, words};
+use crate::long_changes::dead_letters;
 use crate::outboxes;
 use crate::program::PATIENCE;
 
@@ -61,6 +62,39 @@ async fn dead_letters_are_found_tried_redriven_and_taken_back() {
         let audit = words(&ada.page("/audit").await);
         assert!(audit.contains("it is back") && audit.contains("it moved") && audit.contains("too soon"), "{audit}");
     }
+}
+
+#[tokio::test]
+async fn a_long_change_leads_to_its_operation_which_goes_on_alone_and_is_stopped_there() {
+    let [outbox, ..] = outboxes::migrated().await;
+    dead_letters(&outbox, 50).await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    let ada = stage.person(OPERATES).await;
+    // What comes due waits behind this rate, so that nothing is sent.
+    let redrive = [("all", "yes"), ("rate", "1"), ("why", "they are back")];
+    let led = ada.send("/dead-letters/redrive", "/dead-letters/redrive", &redrive).await;
+    assert!(led.status == 303 && led.location.starts_with("/operations/"), "{} {}", led.status, words(&led.text));
+    let page = led.location.clone();
+    let shown = words(&ada.page(&page).await);
+    assert!(
+        shown.contains("of 45,000 done.") && shown.contains("Stop it") && shown.contains("they are back"),
+        "{shown}"
+    );
+    assert!(words(&ada.page("/").await).contains("Operations under way"));
+    let done = async || outbox.number("SELECT max(done) FROM outbox_operation").await;
+    let before = done().await;
+    eventually("the poller goes on", PATIENCE, async || (done().await > before).then_some(())).await;
+
+    let reader = stage.person(READS).await;
+    assert!(!words(&reader.page(&page).await).contains("Stop it"));
+    leads(&ada.send(&page, &format!("{page}/stop"), &[]).await, &page);
+    let shown = words(&ada.page(&page).await);
+    assert!(
+        shown.contains("stopped") && shown.contains("of 45,000 redriven.") && shown.contains("Take it back"),
+        "{shown}"
+    );
+    let unknown = ada.look("/operations/4711").await;
+    assert_eq!(unknown.status, 404);
 }
 
 #[tokio::test]

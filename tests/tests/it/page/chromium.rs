@@ -268,6 +268,7 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
     let axe = std::fs::read_to_string(AXE).expect("tests/install fetches axe-core");
     let browser = Browser::start(true).await;
     browser.look_in("light", 1280).await;
+    let goes_on = under_way(&outbox).await;
     browser.go(&format!("{}/sign-in", stage.url)).await;
     usable(&browser, &axe, "sign-in").await;
     browser.look_in("light", 1280).await;
@@ -285,6 +286,8 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
         ("purge", "/dead-letters/purge?status_code=422".to_owned()),
         ("edit-many", "/dead-letters/edit?status_code=422&set_headers=X-Api-Version%3A+2".to_owned()),
         ("halted-keys", "/ordering-keys".to_owned()),
+        ("operations", "/operations".to_owned()),
+        ("operation", format!("/operations/{goes_on}")),
         ("destinations", "/destinations".to_owned()),
         ("terms", "/terms".to_owned()),
         ("overview-of-a-day", "/?span=1d".to_owned()),
@@ -302,6 +305,26 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
         usable(&browser, &axe, name).await;
     }
     browser.close().await;
+}
+
+/// An operation that somebody else carries out, and others that have ended.
+async fn under_way(outbox: &Outbox) -> i64 {
+    for (action, why, row) in [
+        ("purge", "a test run", "'failed', 900, 400, 400, 'ERROR: permission denied for table outbox'"),
+        ("cancel", "the campaign is off", "'stopped', 20000, 4500, 4480, NULL"),
+        ("redrive", "the shop is back", "'open', 50000, 18500, 18500, NULL"),
+    ] {
+        outbox
+            .sql(&format!("INSERT INTO outbox_audit (who, action, why) VALUES ('ada (page)', '{action}', '{why}')"))
+            .await;
+        let columns = "id, action, began_at, carried_until, state, status, meant, done, changed, failure";
+        outbox
+            .sql(&format!(
+                "INSERT INTO outbox_operation ({columns}) SELECT max(id), '{action}', max(at) - interval '90 s', max(at) + interval '1 h', '{{}}', {row} FROM outbox_audit"
+            ))
+            .await;
+    }
+    outbox.number("SELECT max(id) FROM outbox_operation").await
 }
 
 /// Figures of a busy day with an hour of trouble.

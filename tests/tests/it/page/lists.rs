@@ -43,6 +43,13 @@ async fn what_a_stranger_wrote_is_text_on_each_page_whatever_its_column() {
                 "INSERT INTO outbox_audit (message_id, who, action, why, details) VALUES ({id}, {hostile}, 'edit', {hostile}, {json})"
             ))
             .await;
+        outbox
+            .sql(&format!(
+                "INSERT INTO outbox_operation (id, action, status, state, failure, began_at) SELECT max(id), 'edit', 'failed', {hostile}, {hostile}, max(at) \
+                 FROM outbox_audit"
+            ))
+            .await;
+        let operation = outbox.number("SELECT max(id) FROM outbox_operation").await;
         outbox.beat_troubled("replica", HOSTILE, HOSTILE).await;
         let ada = stage.person(OPERATES).await;
         let pages = [
@@ -55,6 +62,8 @@ async fn what_a_stranger_wrote_is_text_on_each_page_whatever_its_column() {
             "/dead-letters/redrive".to_owned(),
             "/dead-letters/edit?set_headers=X-A:+b".to_owned(),
             "/destinations?all=true".to_owned(),
+            "/operations".to_owned(),
+            format!("/operations/{operation}"),
             "/terms".to_owned(),
             "/invalid-targets".to_owned(),
             format!("/audit?message={id}"),
