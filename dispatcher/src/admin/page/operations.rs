@@ -16,8 +16,8 @@ use super::fields::{Asked, Fields, Sent};
 use super::frame::Content;
 use super::messages::PAGE;
 use super::parts::{
-    NAMED, Tone, empty, facts, lead_to, left, length, message, nothing, number, pages, state, table, text, text_if,
-    time, time_if,
+    NAMED, Tone, empty, facts, lead_to, left, length, message, number, pages, state, table, text, text_if, time,
+    time_if,
 };
 use crate::admin::api::extract::Id;
 use crate::admin::api::{Kind, Problem};
@@ -83,7 +83,7 @@ pub(super) async fn list(
 
 /// Operations as a table of this name.
 pub(super) fn table_of(operations: &[OperationEntry], name: &str) -> Markup {
-    let heading = ["Operation", "What", "State", "Done", "Of", "Changed", "Left", "Who", "Why", "Began"];
+    let heading = ["Operation", "What", "State", "Done", "Changed", "Left", "Who", "Why", "Began"];
     table(name, heading, operations.iter().map(row))
 }
 
@@ -92,8 +92,7 @@ fn row(operation: &OperationEntry) -> Markup {
         th.number scope="row" { a href=(address(operation.id)) { (operation.id) } }
         td { (text(&operation.action)) }
         td { (standing(operation)) }
-        td.number { (number(operation.done)) }
-        td.number { @if let Some(meant) = operation.meant { (number(meant)) } @else { (nothing()) } }
+        td.number { (number(operation.done)) @if let Some(meant) = operation.meant { " of " (number(meant)) } }
         td.number { (number(operation.changed)) }
         td.number { (length(left_of(operation))) }
         td { (text_if(operation.who.as_deref())) }
@@ -127,7 +126,7 @@ fn shown(visit: &Visit, operation: &OperationEntry) -> Markup {
     let open = operation.status == OperationStatus::Open;
     html! {
         @if open {
-            div.note role="status" {
+            div.note.plain role="status" {
                 strong {
                     (number(operation.done))
                     @if let Some(meant) = operation.meant { " of " (number(meant)) }
