@@ -15,12 +15,16 @@ use serde_json::value::RawValue;
 use tracing::Instrument;
 
 use super::examine::examine;
+use super::progress::Advance;
 use super::session::{self, Misuse};
 use crate::completions;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::telemetry::spans;
 use outbox_dispatcher::text::{print_as, warning, with_causes};
 use outbox_dispatcher::wiring;
+
+/// Messages that are enqueued before it is said how far it is.
+const BATCH: usize = 1_000;
 
 /// The longest wait for the lease store to take a hint.
 const HINT_LIMIT: Duration = Duration::from_secs(2);
@@ -167,27 +171,76 @@ async fn traced(
     Ok(enqueued)
 }
 
+/// Enqueues the messages in one transaction, and says how far it is where they are many.
 async fn in_one_transaction(database: &Database, messages: &[NewMessage]) -> Result<Vec<Enqueued>, EnqueueError> {
     // The same lines stand here three times, because sqlx has a separate type for each database.
     match database {
         Database::Postgres(pool) => {
             let mut transaction = pool.begin().await?;
-            let enqueued = enqueue_all(&mut *transaction, messages).await?;
+            let mut batches = Batches::of(messages);
+            while let Some(batch) = batches.next() {
+                batches.take(enqueue_all(&mut *transaction, batch).await)?;
+            }
             transaction.commit().await?;
-            Ok(enqueued)
+            Ok(batches.enqueued())
         }
         Database::MySql(pool) => {
             let mut transaction = pool.begin().await?;
-            let enqueued = enqueue_all(&mut *transaction, messages).await?;
+            let mut batches = Batches::of(messages);
+            while let Some(batch) = batches.next() {
+                batches.take(enqueue_all(&mut *transaction, batch).await)?;
+            }
             transaction.commit().await?;
-            Ok(enqueued)
+            Ok(batches.enqueued())
         }
         Database::Sqlite(pool) => {
             let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
-            let enqueued = enqueue_all(&mut *transaction, messages).await?;
+            let mut batches = Batches::of(messages);
+            while let Some(batch) = batches.next() {
+                batches.take(enqueue_all(&mut *transaction, batch).await)?;
+            }
             transaction.commit().await?;
-            Ok(enqueued)
+            Ok(batches.enqueued())
         }
+    }
+}
+
+/// The messages of one transaction, some at a time.
+struct Batches<'a> {
+    messages: &'a [NewMessage],
+    enqueued: Vec<Enqueued>,
+    advance: Advance,
+}
+
+impl<'a> Batches<'a> {
+    fn of(messages: &'a [NewMessage]) -> Self {
+        Self { messages, enqueued: Vec::with_capacity(messages.len()), advance: Advance::new("enqueued") }
+    }
+
+    fn next(&self) -> Option<&'a [NewMessage]> {
+        let rest = &self.messages[self.enqueued.len()..];
+        rest.chunks(BATCH).next()
+    }
+
+    fn take(&mut self, enqueued: Result<Vec<Enqueued>, EnqueueError>) -> Result<(), EnqueueError> {
+        let before = self.enqueued.len();
+        match enqueued {
+            Ok(enqueued) => self.enqueued.extend(enqueued),
+            Err(error) => {
+                self.advance.clear();
+                return Err(match error {
+                    EnqueueError::Invalid { index, source } => EnqueueError::Invalid { index: before + index, source },
+                    error => error,
+                });
+            }
+        }
+        self.advance.tell(self.enqueued.len() as u64, Some(self.messages.len() as u64));
+        Ok(())
+    }
+
+    fn enqueued(mut self) -> Vec<Enqueued> {
+        self.advance.clear();
+        self.enqueued
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use outbox_schema::desk::{OperationEntry, OperationPage, OperationStatus, Progress};
+use outbox_schema::desk::{OperationEntry, OperationPage, OperationStatus};
 
 use super::progress::how_far;
 use super::session::{AuthorArgs, OutboxAccess, Purpose};
@@ -108,11 +108,10 @@ async fn follow(outbox: &OutboxAccess, ShowArgs { id, json }: ShowArgs) -> anyho
             let done = operation.status == OperationStatus::Done;
             return Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        let OperationEntry { meant: of, done, changed, lasted_ms, .. } = operation;
-        let progress = Progress { audit_id: id, of, done, changed };
+        let OperationEntry { meant: of, done, lasted_ms, .. } = operation;
         let waits = if operation.waits { "; it waits for the poller" } else { "" };
         // A failure to report progress does not matter.
-        let _ = writeln!(io::stderr(), "{}{waits}", how_far(progress, "done", Duration::from_millis(lasted_ms)));
+        let _ = writeln!(io::stderr(), "{}{waits}", how_far(done, of, "done", Duration::from_millis(lasted_ms)));
         tokio::time::sleep(EACH).await;
     }
 }

@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// How often a change says how far it is.
-const EACH: Duration = Duration::from_secs(2);
+pub(super) const EACH: Duration = Duration::from_secs(2);
 
 /// A change of no more messages than this is over before anybody asks.
 const SHORT: u64 = 200;
@@ -38,16 +38,57 @@ pub(super) struct LongChange {
     state: Mutex<State>,
     stopped: Arc<AtomicBool>,
     at_once: CancellationToken,
-    rewrites: bool,
 }
 
 #[derive(Debug)]
 struct State {
+    advance: Advance,
+    last: Option<Progress>,
+}
+
+/// How far something is, on standard error, now and then. Nothing of it stays on a terminal.
+#[derive(Debug)]
+pub(super) struct Advance {
     began: Instant,
     said: Instant,
-    last: Option<Progress>,
+    /// `enqueued`, behind the numbers.
+    done: &'static str,
+    rewrites: bool,
     /// Whether the last line stands on the terminal, and is written over.
     shown: bool,
+}
+
+impl Advance {
+    /// It begins now.
+    pub(super) fn new(done: &'static str) -> Self {
+        let now = Instant::now();
+        Self { began: now, said: now, done, rewrites: io::stderr().is_terminal(), shown: false }
+    }
+
+    /// Says how far it is, unless that was said just now.
+    pub(super) fn tell(&mut self, come_to: u64, of: Option<u64>) {
+        if self.said.elapsed() >= EACH {
+            self.say(&how_far(come_to, of, self.done, self.began.elapsed()));
+        }
+    }
+
+    /// Says a line. A failure to report progress does not matter.
+    pub(super) fn say(&mut self, line: &str) {
+        self.said = Instant::now();
+        let _ = if self.rewrites {
+            self.shown = true;
+            write!(io::stderr(), "\r\u{1b}[K{line}")
+        } else {
+            writeln!(io::stderr(), "{line}")
+        };
+    }
+
+    /// Takes the last line away.
+    pub(super) fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = write!(io::stderr(), "\r\u{1b}[K");
+        }
+    }
 }
 
 impl LongChange {
@@ -59,9 +100,8 @@ impl LongChange {
         if let Ok(interrupts) = signal(SignalKind::interrupt()) {
             tokio::spawn(stop_on_interrupt(interrupts, stopped.clone(), at_once.clone()));
         }
-        let now = Instant::now();
-        let state = Mutex::new(State { began: now, said: now, last: None, shown: false });
-        Self { name, done, take_back, state, stopped, at_once, rewrites: io::stderr().is_terminal() }
+        let state = Mutex::new(State { advance: Advance::new(done), last: None });
+        Self { name, done, take_back, state, stopped, at_once }
     }
 
     /// Tells the operator how far the change is, and the change whether to go on.
@@ -75,22 +115,11 @@ impl LongChange {
                 let back = (self.take_back)(progress.audit_id);
                 // A failure to report progress does not matter.
                 let _ = writeln!(io::stderr(), "{} {}{of}; {back}", self.name, progress.audit_id);
-            } else if !first && long && state.said.elapsed() >= EACH {
-                state.said = Instant::now();
-                self.say(&mut state, progress);
+            } else if !first && long {
+                state.advance.tell(progress.done, progress.of);
             }
         }
         if self.stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    fn say(&self, state: &mut State, progress: Progress) {
-        let line = how_far(progress, self.done, state.began.elapsed());
-        let _ = if self.rewrites {
-            state.shown = true;
-            write!(io::stderr(), "\r\u{1b}[K{line}")
-        } else {
-            writeln!(io::stderr(), "{line}")
-        };
     }
 
     /// Waits for the change, and gives its result, with an exit status where it was stopped before its end. The status alone
@@ -146,10 +175,8 @@ impl LongChange {
     /// Ends the report: nothing of it stays on the line that the result begins on. Gives the exit status of a change that was
     /// stopped before it had come to all its messages.
     fn end(&self) -> Option<ExitCode> {
-        let Ok(state) = self.state.lock() else { return None };
-        if state.shown {
-            let _ = write!(io::stderr(), "\r\u{1b}[K");
-        }
+        let Ok(mut state) = self.state.lock() else { return None };
+        state.advance.clear();
         let last = state.last?;
         let stopped = self.stopped.load(Ordering::Relaxed) && last.of.is_none_or(|of| last.done < of);
         if !stopped {
@@ -173,8 +200,7 @@ async fn stop_on_interrupt(mut interrupts: Signal, stopped: Arc<AtomicBool>, at_
     }
 }
 
-pub(super) fn how_far(progress: Progress, done: &str, since: Duration) -> String {
-    let Progress { of, done: come_to, .. } = progress;
+pub(super) fn how_far(come_to: u64, of: Option<u64>, done: &str, since: Duration) -> String {
     let millis = since.as_millis().max(1);
     let rate = u128::from(come_to) * 1_000 / millis;
     let mut text = grouped(come_to);
@@ -194,12 +220,11 @@ mod tests {
 
     #[test]
     fn how_far_a_change_is_comes_with_its_rate_and_the_time_left() {
-        let progress = Progress { audit_id: 7, of: Some(20_000), done: 5_000, changed: 5_000 };
+        let ten_seconds = Duration::from_secs(10);
         assert_eq!(
-            how_far(progress, "redriven", Duration::from_secs(10)),
+            how_far(5_000, Some(20_000), "redriven", ten_seconds),
             "5,000 of 20,000 redriven, 500/s, 30.0s left"
         );
-        let unknown = Progress { of: None, ..progress };
-        assert_eq!(how_far(unknown, "removed", Duration::from_secs(10)), "5,000 removed, 500/s");
+        assert_eq!(how_far(5_000, None, "removed", ten_seconds), "5,000 removed, 500/s");
     }
 }

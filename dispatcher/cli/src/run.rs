@@ -182,8 +182,7 @@ async fn dispatch(
     let present = tokio::spawn(presence.show(stop_listening.clone()));
     let watching = wire.spawn(watch.watch(stop_listening.clone()));
     let figures = wire.spawn(figures(&office, &replica, &metrics, &handle).keep(stop_listening.clone()));
-    let carrier = OperationsCarrier { operations: Arc::new(asked.clone()), terms: handle.terms() };
-    let operations = wire.spawn(carrier.carry(stop_listening.clone()));
+    let operations = wire.spawn(operations(&office, &handle).carry(stop_listening.clone()));
     let shown = sources(&metrics, &replica, &handle);
     let listening = wire.spawn(listener.serve(shown, office.clone(), stop_listening.clone()));
     if office.started.telemetry.otlp_endpoint.is_some() {
@@ -243,6 +242,11 @@ fn alert_watch(
         outbox_id,
         replica,
     }
+}
+
+/// Who goes on with operations, on the connections of the listener.
+fn operations(office: &Office, handle: &Handle) -> OperationsCarrier {
+    OperationsCarrier { operations: Arc::new(office.database.clone()), terms: handle.terms() }
 }
 
 /// Where hints come from.

@@ -115,6 +115,18 @@ impl Database {
     /// # Cancel safety
     /// Safe: PostgreSQL and SQLite undo all of it. MySQL keeps what was made, and the next call goes on from there.
     pub async fn migrate(&self, environment: &str) -> Result<Migrated, MigrateError> {
+        self.migrate_watched(environment, &|_| {}).await
+    }
+
+    /// The same. `told` is told of each version before it is made: on large tables one can take minutes.
+    ///
+    /// # Errors
+    /// As of [`Database::migrate`].
+    pub async fn migrate_watched(
+        &self,
+        environment: &str,
+        told: &(dyn Fn(i32) + Sync),
+    ) -> Result<Migrated, MigrateError> {
         check_name(environment)?;
         self.require_utf8().await?;
         match self {
@@ -122,7 +134,7 @@ impl Database {
                 let mut transaction = Session::begin(pool, "BEGIN ISOLATION LEVEL READ COMMITTED").await?;
                 let mut connection = AnyConnection::Postgres(&mut transaction);
                 connection.script(query!("postgres/migrate/migrate_begin").to_owned()).await?;
-                let migrated = apply(connection, Dialect::Postgres, environment).await?;
+                let migrated = apply(connection, Dialect::Postgres, environment, told).await?;
                 transaction.commit().await?;
                 Ok(migrated)
             }
@@ -136,14 +148,14 @@ impl Database {
                 if lock != Some(1) {
                     return Err(MigrateError::Busy);
                 }
-                let migrated = apply(AnyConnection::MySql(&mut connection), Dialect::MySql, environment).await?;
+                let migrated = apply(AnyConnection::MySql(&mut connection), Dialect::MySql, environment, told).await?;
                 sqlx::Connection::close(connection).await?;
                 Ok(migrated)
             }
             Self::Sqlite(pool) => {
                 let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
                 let connection = AnyConnection::Sqlite(&mut transaction);
-                let migrated = apply(connection, Dialect::Sqlite, environment).await?;
+                let migrated = apply(connection, Dialect::Sqlite, environment, told).await?;
                 transaction.commit().await?;
                 Ok(migrated)
             }
@@ -220,6 +232,7 @@ async fn apply(
     mut connection: AnyConnection<'_>,
     dialect: Dialect,
     environment: &str,
+    told: &(dyn Fn(i32) + Sync),
 ) -> Result<Migrated, MigrateError> {
     let state = state(&mut connection).await?;
     let anew = matches!(state, SchemaState::Absent { remains: true });
@@ -233,6 +246,7 @@ async fn apply(
     }
     let from = found.map(|meta| meta.schema_version);
     for migration in MIGRATIONS.iter().filter(|migration| Some(migration.version) > from) {
+        told(migration.version);
         connection.script(print::for_the_server(migration, dialect, environment)).await?;
     }
     let functions = match functions::script(dialect) {

@@ -6,15 +6,17 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use outbox_schema::desk::ReplicaRow;
 use outbox_schema::migrate::{Migrated, SCHEMA_VERSION, SERVES_FROM, migration_statements, migrations_sql};
-use outbox_schema::{Database, Meta, SchemaState};
+use outbox_schema::{Database, Meta, MigrateError, SchemaState};
 use serde::Serialize;
 
+use crate::progress::{Advance, EACH};
 use crate::session::{Misuse, confirmed};
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::configured::Configured;
@@ -117,7 +119,7 @@ pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Resul
                 named(&too_old)
             ));
         }
-        let migrated = database.migrate(&settings.environment).await?;
+        let migrated = in_steps(&database, &settings.environment).await?;
         let older: Vec<_> = before.iter().filter(|replica| replica.schema_version < SCHEMA_VERSION).collect();
         if !older.is_empty() && too_old.is_empty() {
             warning(&format!(
@@ -136,6 +138,25 @@ pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Resul
     };
     print_as(args.json, &Outcome { did, from, anew, database: settings.url.to_string(), meta }, in_words)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Migrates, and says which version is being made where that takes long.
+async fn in_steps(database: &Database, environment: &str) -> Result<Migrated, MigrateError> {
+    let (mut advance, began) = (Advance::new("made"), Instant::now());
+    let version = AtomicI32::new(0);
+    let told = |making| version.store(making, Ordering::Relaxed);
+    let mut migrating = std::pin::pin!(database.migrate_watched(environment, &told));
+    loop {
+        if let Ok(migrated) = tokio::time::timeout(EACH, &mut migrating).await {
+            advance.clear();
+            return migrated;
+        }
+        let so_far = span(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX));
+        advance.say(&match version.load(Ordering::Relaxed) {
+            0 => format!("waiting for the tables, {so_far} so far"),
+            making => format!("making version {making} of {SCHEMA_VERSION}, {so_far} so far"),
+        });
+    }
 }
 
 /// Gives the outbox the environment of the settings, where nobody works on it and the operator says yes. None where the operator
