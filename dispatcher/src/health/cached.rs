@@ -63,6 +63,31 @@ impl<T: Clone + Send + 'static> Cached<T> {
         let (at, answer) = self.newest()?;
         (at.elapsed() < self.max_age * OLD).then_some(answer)
     }
+
+    /// The answer, and how old it is. Where the newest one `is_large`, it is given at once as long as it is younger than `oldest`,
+    /// and a new one is asked for behind it. So nobody waits for a count of a million rows, and a small one is fresh.
+    pub(crate) async fn at_hand<A>(
+        self: &Arc<Self>,
+        oldest: Duration,
+        is_large: impl FnOnce(&T) -> bool,
+        ask: impl FnOnce() -> A + Send + 'static,
+    ) -> (Duration, T)
+    where
+        A: Future<Output = T> + Send,
+    {
+        if let Some((at, answer)) = self.newest()
+            && at.elapsed() < oldest
+            && is_large(&answer)
+        {
+            if at.elapsed() >= self.max_age {
+                let cached = self.clone();
+                tokio::spawn(async move { cached.get(ask).await });
+            }
+            return (at.elapsed(), answer);
+        }
+        let answer = self.get(ask).await;
+        (self.newest().map_or(Duration::ZERO, |(at, _)| at.elapsed()), answer)
+    }
 }
 
 #[cfg(test)]
@@ -126,5 +151,27 @@ mod tests {
         assert_eq!(soon().await, Some(2));
         tokio::time::sleep(MAX_AGE * OLD).await;
         assert_eq!(soon().await, None, "the last answer is too old");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_large_answer_is_given_at_once_with_its_age_and_asked_for_anew_behind_it() {
+        let (cached, question) = (Arc::new(Cached::new(MAX_AGE)), Arc::new(Question::default()));
+        let oldest = MAX_AGE * 3;
+        let at_hand = async |is_large: bool| {
+            let question = question.clone();
+            let asked = Instant::now();
+            let (age, answer) = cached.at_hand(oldest, |_| is_large, move || async move { question.ask().await }).await;
+            (answer, age, asked.elapsed())
+        };
+        let (none, took) = (Duration::ZERO, Duration::from_millis(100));
+        assert_eq!(at_hand(true).await, (1, none, took), "there is none to give");
+        tokio::time::advance(MAX_AGE).await;
+        assert_eq!(at_hand(true).await, (1, MAX_AGE, none));
+        tokio::time::sleep(took * 2).await;
+        assert_eq!(at_hand(true).await, (2, took, none), "it was asked for meanwhile");
+        tokio::time::advance(MAX_AGE).await;
+        assert_eq!(at_hand(false).await, (3, none, took), "a small one is fresh");
+        tokio::time::advance(oldest).await;
+        assert_eq!(at_hand(true).await, (4, none, took), "it says nothing any more");
     }
 }

@@ -38,6 +38,9 @@ use crate::term::leadership::campaign_interval;
 /// How often each replica refreshes the metrics that it sends over OTLP.
 const REFRESH: Duration = Duration::from_mins(1);
 
+/// How old a count of very many messages may be that says whether the fleet does its work.
+const COUNTED_LATELY: Duration = Duration::from_mins(1);
+
 /// For how long the locks that others hold are not asked for anew.
 const LOCKS_FRESH: Duration = Duration::from_secs(5);
 
@@ -183,7 +186,7 @@ impl Health {
 #[async_trait]
 impl Readiness for Health {
     async fn look(&self) -> Standing {
-        let vitals = match self.vitals.get().await {
+        let vitals = match self.vitals.at_hand(COUNTED_LATELY).await.1 {
             Ok(vitals) => Ok(vitals),
             Err(why) => {
                 // The next question should not wait on another connection that is dead.

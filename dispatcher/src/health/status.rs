@@ -83,34 +83,38 @@ impl Status {
         lease: Option<&dyn Lease>,
         configured: &Configured,
     ) -> Result<Self, DeskError> {
-        let led = database.vitals(&[]).await?;
-        Self::of_shards(&led, database, lease, configured).await
+        let leases = leases(&database.current_terms().await?, lease).await;
+        // The database is asked after the leases, so that they are no newer than its answer.
+        let vitals = database.vitals(&configured.halting()).await?;
+        Self::with(vitals, leases, database, configured).await
     }
 
-    /// The same, where the shards are those in `led`, which may be some seconds old.
-    pub(crate) async fn of_shards(
-        led: &Vitals,
+    /// The same with messages that were counted before. All else is of now.
+    pub(crate) async fn of_counted(
+        counted: &Vitals,
         database: &Database,
-        lease: Option<&dyn Lease>,
+        lease: &dyn Lease,
         configured: &Configured,
     ) -> Result<Self, DeskError> {
-        let mut leases = BTreeMap::new();
-        for shard in shards(led) {
-            let held = match lease {
-                Some(lease) => Some(lease.current(shard).await),
-                None => None,
-            };
-            leases.insert(shard, held);
-        }
-        // The database is asked again, so that the leases are no newer than its answer.
-        let vitals = database.vitals(&configured.halting()).await?;
+        let leases = leases(&counted.terms, Some(lease)).await;
+        let vitals = Vitals { terms: database.current_terms().await?, ..counted.clone() };
+        Self::with(vitals, leases, database, configured).await
+    }
+
+    async fn with(
+        vitals: Vitals,
+        leases: Leases,
+        database: &Database,
+        configured: &Configured,
+    ) -> Result<Self, DeskError> {
         let last_terms = database.terms(LAST_TERMS).await?;
         let (replicas, notes) = match Replicas::of(database).await {
             Ok(replicas) => (replicas, Vec::new()),
             // As where the role has the rights of a release before.
             Err(error) => (Replicas::default(), vec![format!("which replicas run is not known: {error}")]),
         };
-        let open = if lease.is_none() { database.open_terms().await? } else { Vec::new() };
+        let unasked = leases.values().any(Option::is_none);
+        let open = if unasked { database.open_terms().await? } else { Vec::new() };
         let shard = |(shard, held)| match held {
             Some(held) => ShardStatus::of(shard, held, &vitals, &replicas),
             None => ShardStatus::by_database(shard, &open, &replicas, configured),
@@ -127,10 +131,21 @@ impl Status {
     }
 }
 
-/// The shards that a replica has led, and the first shard.
-fn shards(vitals: &Vitals) -> BTreeSet<Shard> {
-    let led = vitals.terms.iter().filter_map(|term| i16::try_from(term.shard).ok());
-    led.map(Shard).chain([Shard::default()]).collect()
+/// What the lease store says of each shard. None where it was not asked.
+type Leases = BTreeMap<Shard, Option<Result<Option<Held>, LeaseError>>>;
+
+/// The leases of the shards that a replica has led, and of the first shard.
+async fn leases(terms: &[CurrentTerm], lease: Option<&dyn Lease>) -> Leases {
+    let led = terms.iter().filter_map(|term| i16::try_from(term.shard).ok()).map(Shard);
+    let mut leases = Leases::new();
+    for shard in led.chain([Shard::default()]).collect::<BTreeSet<_>>() {
+        let held = match lease {
+            Some(lease) => Some(lease.current(shard).await),
+            None => None,
+        };
+        leases.insert(shard, held);
+    }
+    leases
 }
 
 impl ShardStatus {

@@ -12,6 +12,9 @@ use crate::health::cached::Cached;
 /// How long an answer is reused. This bounds how often probes and scrapes reach the database.
 pub const VITALS_MAX_AGE: Duration = Duration::from_secs(5);
 
+/// From so many messages that wait or are dead, a count of them takes longer than a page may.
+pub(crate) const LARGE: i64 = 100_000;
+
 /// How long the database has to answer.
 const PATIENCE: Duration = Duration::from_secs(4);
 
@@ -45,11 +48,24 @@ impl VitalsCache {
         self.answer.get(|| ask(self.source.clone())).await
     }
 
+    /// The same, and how old it is. Where very many messages wait or are dead, it is at hand at once, as it was when they were counted
+    /// last, as long as that is younger than `oldest`; they are counted anew behind it.
+    pub async fn at_hand(&self, oldest: Duration) -> (Duration, Result<Arc<Vitals>, String>) {
+        let source = self.source.clone();
+        self.answer.at_hand(oldest, is_large, move || ask(source)).await
+    }
+
     /// The same, within `limit`, or the newest that there is. None where there is none.
     pub async fn get_within(&self, limit: Duration) -> Option<Arc<Vitals>> {
         let source = self.source.clone();
         self.answer.get_within(limit, move || ask(source)).await?.ok()
     }
+}
+
+/// Whether a count of this outbox takes longer than somebody should wait.
+fn is_large(counted: &Result<Arc<Vitals>, String>) -> bool {
+    let rows = |vitals: &Arc<Vitals>| vitals.channels.iter().map(|channel| channel.pending + channel.dead).sum::<i64>();
+    counted.as_ref().is_ok_and(|vitals| rows(vitals) >= LARGE)
 }
 
 async fn ask(source: Arc<dyn VitalsSource>) -> Result<Arc<Vitals>, String> {

@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
-use super::statements::{FLEET, OPEN_TERMS, REPLICA_FORGET, REPLICA_GONE, REPLICA_SEEN, REPLICAS, TERM_RUNS_BY};
+use super::statements::{
+    CURRENT_TERMS, FLEET, OPEN_TERMS, REPLICA_FORGET, REPLICA_GONE, REPLICA_SEEN, REPLICAS, TERM_RUNS_BY,
+};
 use super::{CurrentTerm, DeskError};
 use crate::fingerprint::fnv;
 use crate::retention::Retention;
@@ -268,6 +270,11 @@ impl Database {
     /// The first columns of every replica's row, on tables of any version that has such rows.
     pub async fn replicas(&self) -> sqlx::Result<Vec<ReplicaRow>> {
         read(self, &REPLICAS, &[]).await
+    }
+
+    /// The newest term of each shard that a replica has led.
+    pub async fn current_terms(&self) -> Result<Vec<CurrentTerm>, DeskError> {
+        read(self, &CURRENT_TERMS, &[]).await.map_err(while_doing("reading the terms"))
     }
 
     /// The newest term of each shard, where nobody noted its end: it goes on, or its replica was killed.

@@ -1,18 +1,26 @@
 //! Dead letters: by cause, and where a filter narrows them down, one by one. The filter is what a change is made to.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::Desk;
 use outbox_schema::desk::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, GROUPS, Selection};
+use outbox_schema::{Database, Desk};
 
 use super::Reception;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
 use super::messages::{PAGE, known};
-use super::parts::{self, empty, filter, filter_choice, filter_text, number, pages, table, text, text_if, time};
+use super::overview::OLDEST;
+use super::parts::{
+    self, counted_before, empty, filter, filter_choice, filter_text, number, pages, table, text, text_if, time,
+};
 use crate::admin::api::{Kind, Problem};
+use crate::health::cached::Cached;
+use crate::health::vitals::LARGE;
 
 /// Where the list is.
 pub(super) const PATH: &str = "/dead-letters";
@@ -31,13 +39,19 @@ pub(super) async fn list(
         Err(problem) => return Ok(visit.misunderstood("Dead letters", above, &problem)),
     };
     let database = &reception.office.database;
-    let groups = database.dead_groups(&Selection::Filter(filter.clone())).await?;
+    let (age, groups) = if filter == DeadLetterFilter::default() {
+        reception.causes.at_hand(database).await
+    } else {
+        (Duration::ZERO, counted_now(database.clone(), filter.clone()).await)
+    };
+    let groups = groups?;
     let halting = reception.office.configured.current().halting();
     let letters =
         if asked.is_empty() { None } else { Some(database.dead_letters(&filter, &halting, after, PAGE).await?) };
     let above = html! { (above) @if visit.operates() && !groups.is_empty() { (actions(&asked.filter())) } };
     let body = html! {
         (by_cause(&groups, &asked))
+        (counted_before(age))
         @if let Some(page) = &letters {
             @if !page.letters.is_empty() {
                 section {
@@ -49,6 +63,35 @@ pub(super) async fn list(
         }
     };
     Ok(visit.page(&Content::live("Dead letters", above, body)))
+}
+
+type Counted = Result<Arc<Vec<DeadGroup>>, Problem>;
+
+/// The causes of all dead letters, as they were counted last.
+#[derive(Clone)]
+pub(super) struct Causes(Arc<Cached<Counted>>);
+
+impl Default for Causes {
+    /// Few letters are counted whenever somebody looks.
+    fn default() -> Self {
+        Self(Arc::new(Cached::new(Duration::ZERO)))
+    }
+}
+
+impl Causes {
+    async fn at_hand(&self, database: &Database) -> (Duration, Counted) {
+        let database = database.clone();
+        let is_large = |counted: &Counted| counted.as_ref().is_ok_and(|groups| sum(groups) >= LARGE.unsigned_abs());
+        self.0.at_hand(OLDEST, is_large, || counted_now(database, DeadLetterFilter::default())).await
+    }
+}
+
+async fn counted_now(database: Database, filter: DeadLetterFilter) -> Counted {
+    Ok(Arc::new(database.dead_groups(&Selection::Filter(filter)).await?))
+}
+
+fn sum(groups: &[DeadGroup]) -> u64 {
+    groups.iter().map(|group| group.count).sum()
 }
 
 fn fields(asked: &Fields) -> Markup {
@@ -82,7 +125,7 @@ fn actions(asked: &Fields) -> Markup {
 /// The number of dead letters in groups. There may be groups that were not counted.
 pub(super) fn counted(groups: &[DeadGroup]) -> String {
     let at_least = if groups.len() >= GROUPS { "at least " } else { "" };
-    format!("{at_least}{}", number(groups.iter().map(|group| group.count).sum::<u64>()))
+    format!("{at_least}{}", number(sum(groups)))
 }
 
 /// Dead letters by cause. Each cause leads to its own letters.

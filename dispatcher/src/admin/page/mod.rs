@@ -44,7 +44,6 @@ use crate::admin::api::{Office, Problem, Sight};
 use crate::admin::listener::{ListenerSources, Tokens};
 use crate::health::cached::Cached;
 use crate::health::standings::Standings;
-use crate::health::status::Status;
 use crate::in_force::InForce;
 use door::Visit;
 use figures::NewestFigures;
@@ -65,15 +64,25 @@ pub(crate) struct Reception {
     tokens: InForce<Tokens>,
     /// Seals the sessions of a process without tokens.
     own: Uuid,
-    overview: Arc<Cached<Result<Arc<Status>, Problem>>>,
+    overview: Arc<Cached<Result<overview::Counted, Problem>>>,
     figures: NewestFigures,
+    causes: dead_letters::Causes,
 }
 
 impl Reception {
     /// A reception before this office.
     pub(crate) fn new(office: Office, shown: ListenerSources, standings: Standings, tokens: InForce<Tokens>) -> Self {
         let overview = Arc::new(Cached::new(OVERVIEW_MAX_AGE));
-        Self { office, shown, standings, tokens, own: Uuid::new_v4(), overview, figures: NewestFigures::default() }
+        Self {
+            office,
+            shown,
+            standings,
+            tokens,
+            own: Uuid::new_v4(),
+            overview,
+            figures: NewestFigures::default(),
+            causes: dead_letters::Causes::default(),
+        }
     }
 
     fn seal(&self) -> Seal {

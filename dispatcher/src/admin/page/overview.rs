@@ -1,6 +1,7 @@
 //! The overview: is all well, what waits where, who works, and what is held up.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
@@ -16,16 +17,20 @@ use super::fields::{Asked, Fields};
 use super::figures::over_time;
 use super::frame::Content;
 use super::operations::table_of;
-use super::parts::{Tone, leading, length, message, number, state, table, text, text_if, time, time_if};
+use super::parts::{
+    Tone, counted_before, leading, length, message, number, state, table, text, text_if, time, time_if,
+};
 use super::terms::ended;
 use crate::admin::api::Problem;
 use crate::health::readiness::Standing;
 use crate::health::replicas::ReplicaStatus;
-use crate::health::standings::SOON;
 use crate::health::status::{ShardStatus, State as ShardState, Status};
 
 /// The last operations that are looked at for those under way.
 const OPERATIONS: u32 = 20;
+
+/// How old a count of very many messages may be. Live pages count anew within seconds.
+pub(super) const OLDEST: Duration = Duration::from_mins(10);
 
 /// The last terms that are shown here. Their own page has more.
 const TERMS: usize = 5;
@@ -49,7 +54,7 @@ pub(super) async fn show(
     let mut operations = operations.map(|page| page.operations).unwrap_or_default();
     operations.retain(|operation| operation.status == OperationStatus::Open);
     let rest = match &status {
-        Ok(status) => shown(status, &over_time(figures.as_deref(), span)),
+        Ok(counted) => shown(counted, &over_time(figures.as_deref(), span)),
         // The causes above say it in the words of /readyz.
         Err(problem) => super::frame::wrong(problem),
     };
@@ -63,15 +68,24 @@ pub(super) async fn show(
     Ok(visit.page(&Content::live("Overview", html! {}, body)))
 }
 
-async fn newest(reception: &Reception) -> Result<Arc<Status>, Problem> {
+/// The state of the outbox, and how long ago its messages were counted.
+#[derive(Debug, Clone)]
+pub(super) struct Counted {
+    status: Arc<Status>,
+    age: Duration,
+}
+
+async fn newest(reception: &Reception) -> Result<Counted, Problem> {
     let ask = || async {
         let office = &reception.office;
-        let (lease, configured) = (Some(office.lease.as_ref()), office.configured.current());
-        let status = match reception.shown.vitals.get_within(SOON).await {
-            Some(led) => Status::of_shards(&led, &office.database, lease, &configured).await,
-            None => Status::of(&office.database, lease, &configured).await,
+        let (lease, configured) = (office.lease.as_ref(), office.configured.current());
+        let (age, counted) = reception.shown.vitals.at_hand(OLDEST).await;
+        let status = match counted {
+            Ok(counted) => Status::of_counted(&counted, &office.database, lease, &configured).await,
+            // It takes longer than a probe waits.
+            Err(_) => Status::of(&office.database, Some(lease), &configured).await,
         };
-        Ok(Arc::new(status?))
+        Ok(Counted { status: Arc::new(status?), age })
     };
     reception.overview.get(ask).await
 }
@@ -95,7 +109,7 @@ fn health(standing: &Standing) -> Markup {
     }
 }
 
-fn shown(status: &Status, over_time: &Markup) -> Markup {
+fn shown(Counted { status, age }: &Counted, over_time: &Markup) -> Markup {
     let vitals = &status.vitals;
     html! {
         (figures(status))
@@ -105,6 +119,7 @@ fn shown(status: &Status, over_time: &Markup) -> Markup {
                 p.empty { "No message waits, and none is dead." }
             } @else {
                 (channels(&vitals.channels, &status.not_configured))
+                (counted_before(*age))
             }
         }
         (over_time)

@@ -1,6 +1,6 @@
 //! The parts that pages are made of: times, numbers, states, lists.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
@@ -61,6 +61,15 @@ pub(super) fn leading(count: i64, address: &str) -> Markup {
 /// A length of time in milliseconds.
 pub(super) fn length(ms: Option<i64>) -> Markup {
     html! { @if let Some(ms) = ms { (span(ms)) } @else { (nothing()) } }
+}
+
+/// Says how long ago very many rows were counted. Nothing where that was just now.
+pub(super) fn counted_before(age: Duration) -> Markup {
+    html! {
+        @if age >= Duration::from_secs(1) {
+            p.hint { "Counted " (length(age.as_millis().try_into().ok())) " ago: so many rows are counted behind the page, which shows the new count when it is there." }
+        }
+    }
 }
 
 /// A text of a row, in one line.

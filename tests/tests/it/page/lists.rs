@@ -1,9 +1,11 @@
 //! What the pages show.
 
+use outbox_tests::eventually;
 use serde_json::json;
 
 use super::{OPERATES, READS, Stage, TOKENS, words};
 use crate::outboxes::{self, literal};
+use crate::program::PATIENCE;
 
 /// The same for a name that must be short.
 const SHORT: &str = "<script>alert(1)</script>\u{202e}";
@@ -175,6 +177,28 @@ async fn the_overview_and_a_message_say_in_words_what_is_wrong() {
         let settings = ada.page("/settings").await;
         assert!(settings.contains("token = &quot;***&quot;") && !settings.contains("s3cret"), "{settings}");
     }
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_count_of_very_many_rows_and_its_age_is_said() {
+    let [_, _, outbox] = outboxes::migrated().await;
+    outbox
+        .sql(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100001) \
+             INSERT INTO outbox (channel, target, payload, revision, status, dead_reason, finished_at) \
+             SELECT 'http', '/', '{}', 2, 'DEAD', 'permanent', unixepoch() * 1000 FROM n",
+        )
+        .await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    let ada = stage.person(OPERATES).await;
+    let shows = async |path: &str, text: &str| words(&ada.page(path).await).contains(text);
+    assert!(shows("/dead-letters", "100,001 dead letters").await);
+    outbox.sql("DELETE FROM outbox WHERE id = 1").await;
+    assert!(shows("/dead-letters", "100,001 dead letters").await, "it is at hand, and counted anew behind it");
+    let anew = async || shows("/dead-letters", "100,000 dead letters").await.then_some(());
+    eventually("the new count is there", PATIENCE, anew).await;
+    let aged = async || shows("/", " ago: so many rows are counted behind the page").await.then_some(());
+    eventually("the overview says how old its count is", PATIENCE, aged).await;
 }
 
 #[tokio::test]
