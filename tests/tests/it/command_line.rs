@@ -148,6 +148,26 @@ async fn a_message_is_enqueued_once_and_a_wrong_one_not_at_all() {
 }
 
 #[tokio::test]
+async fn many_lines_are_one_transaction_in_which_a_wrong_one_is_named() {
+    for outbox in outboxes::each().await {
+        let program = Program::new(&outbox.test.url, HTTP);
+        let line = |n: u32| {
+            format!(
+                "{{\"channel\":\"http\",\"target\":\"/{n}\",\"payload\":{n},\"idempotency_key\":\"k{}\"}}\n",
+                n % 2_400
+            )
+        };
+        let good: String = (0..2_500).map(line).collect();
+        let wrong = good.replacen("\"/1600\"", "\"\"", 1);
+        let refused = program.feed(&["enqueue", "--lines", "-", "--force"], &wrong).await.failed();
+        assert!(refused.contains("message 1601") && refused.contains("nothing was inserted"), "{refused}");
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox").await, 0);
+        let enqueued = program.feed(&["enqueue", "--lines", "-", "--force"], &good).await.done();
+        assert_eq!(enqueued, "2400 messages enqueued, 100 were there already\n");
+    }
+}
+
+#[tokio::test]
 async fn lines_of_json_are_enqueued_all_or_none() {
     let program = small().await;
     let line =
