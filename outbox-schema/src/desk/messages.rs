@@ -10,7 +10,7 @@ use sqlx::FromRow;
 use super::Moment;
 use super::dead::now_us;
 use super::finding::{Known, few, said, said_if};
-use super::statements::{IDS_BELOW, IDS_DEAD, IDS_PENDING, MESSAGES};
+use super::statements::{IDS_BELOW, IDS_BETWEEN, IDS_DEAD, IDS_PENDING, MESSAGES};
 use crate::sql::{AnyConnection, AnyTransaction, Value};
 use crate::store::lossy::Lossy;
 use crate::store::wire::ids_as_json;
@@ -18,6 +18,9 @@ use crate::{Database, MessageId, Status, Tags};
 
 /// The most rows of one statement.
 const CHUNK: i64 = 10_000;
+
+/// Rows that are looked at before an index of tags is asked.
+const GLANCE: i64 = 2_000;
 
 /// Messages of a page, where all that a filter means are read.
 const PAGE: u32 = 5_000;
@@ -186,19 +189,24 @@ async fn walk(
     limit: u32,
 ) -> sqlx::Result<MessagePage> {
     let now_us = now_us(connection).await?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    if !filter.tags.is_empty()
+        && let Some(page) = glance(connection, filter, now_us, (after, limit)).await?
+    {
+        return Ok(page);
+    }
     let mut rows = Rows::of(connection, filter, after).await?;
     let mut page = MessagePage::default();
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     // Most lists end with their first rows.
     let mut size = i64::try_from(limit).unwrap_or(CHUNK).saturating_add(1).min(CHUNK);
     loop {
-        let chunk = rows.next(connection, size).await?;
+        let Some(chunk) = rows.next(connection, size).await? else { return Ok(page) };
         size = (size * 4).min(CHUNK);
-        let Some(&lowest) = chunk.last() else { return Ok(page) };
-        page.looked_at += chunk.len() as u64;
+        page.looked_at += chunk.looked_at();
+        let lowest = chunk.lowest();
         // One more than the limit tells whether there is a next page.
         let room = limit - page.messages.len() + 1;
-        page.messages.extend(meant(connection, &chunk, filter, now_us, room).await?);
+        page.messages.extend(chunk.meant(connection, filter, now_us, room).await?);
         if page.messages.len() > limit {
             page.messages.truncate(limit);
             page.next = page.messages.last().map(|message| MessageId(message.id));
@@ -209,6 +217,25 @@ async fn walk(
             return Ok(page);
         }
     }
+}
+
+/// Fills a page from the newest rows, where they are enough. An index would first read all that have a common tag.
+async fn glance(
+    connection: &mut AnyConnection<'_>,
+    filter: &MessageFilter,
+    now_us: i64,
+    (after, limit): (Option<MessageId>, usize),
+) -> sqlx::Result<Option<MessagePage>> {
+    let mut rows = Rows::Below(after.map_or(i64::MAX, |id| id.0));
+    let Some(chunk) = rows.next(connection, GLANCE).await? else { return Ok(None) };
+    let looked_at = chunk.looked_at();
+    let mut messages = chunk.meant(connection, filter, now_us, limit.saturating_add(1)).await?;
+    if messages.len() <= limit {
+        return Ok(None);
+    }
+    messages.truncate(limit);
+    let next = messages.last().map(|message| MessageId(message.id));
+    Ok(Some(MessagePage { messages, looked_at, next }))
 }
 
 impl Rows {
@@ -237,18 +264,69 @@ impl Rows {
         })
     }
 
-    async fn next(&mut self, connection: &mut AnyConnection<'_>, size: i64) -> sqlx::Result<Vec<MessageId>> {
+    /// The next rows to look at. None where there are no more.
+    async fn next(&mut self, connection: &mut AnyConnection<'_>, size: i64) -> sqlx::Result<Option<Chunk>> {
         match self {
             Self::Named(ids) => {
                 let size = usize::try_from(size).unwrap_or(usize::MAX).min(ids.len());
-                Ok(ids.drain(..size).collect())
+                let ids: Vec<_> = ids.drain(..size).collect();
+                Ok(ids.last().copied().map(|lowest| Chunk::Named { ids, lowest }))
             }
             Self::Below(below) => {
-                let ids: Vec<(i64,)> = connection.rows(&IDS_BELOW, &[(*below).into(), size.into()]).await?;
-                *below = ids.last().map_or(i64::MIN, |(id,)| *id);
-                Ok(ids.into_iter().map(|(id,)| MessageId(id)).collect())
+                let found: Vec<(Option<i64>, i64)> =
+                    connection.rows_from_index(&IDS_BELOW, &[(*below).into(), size.into()]).await?;
+                let Some(&(Some(lowest), looked_at)) = found.first() else { return Ok(None) };
+                let below = std::mem::replace(below, lowest);
+                Ok(Some(Chunk::Between { lowest, below, looked_at: looked_at.try_into().unwrap_or(0) }))
             }
         }
+    }
+}
+
+/// Rows that are looked at together.
+enum Chunk {
+    Named { ids: Vec<MessageId>, lowest: MessageId },
+    Between { lowest: i64, below: i64, looked_at: u64 },
+}
+
+impl Chunk {
+    fn looked_at(&self) -> u64 {
+        match self {
+            Self::Named { ids, .. } => ids.len() as u64,
+            Self::Between { looked_at, .. } => *looked_at,
+        }
+    }
+
+    fn lowest(&self) -> MessageId {
+        match self {
+            Self::Named { lowest, .. } => *lowest,
+            Self::Between { lowest, .. } => MessageId(*lowest),
+        }
+    }
+
+    /// The messages of the chunk that the filter means, the newest first.
+    async fn meant(
+        self,
+        connection: &mut AnyConnection<'_>,
+        filter: &MessageFilter,
+        now_us: i64,
+        limit: usize,
+    ) -> sqlx::Result<Vec<MessageSummary>> {
+        let ids = match self {
+            Self::Named { ids, .. } => ids,
+            // Where few rows of many are meant, the others are passed over where they lie.
+            Self::Between { lowest, below, .. } => {
+                let known = filter.known();
+                let mut values = conditions(filter, &known, lowest.into(), now_us, limit);
+                values.push(below.into());
+                let ids: Vec<(i64,)> = connection.rows(&IDS_BETWEEN, &values).await?;
+                ids.into_iter().map(|(id,)| MessageId(id)).collect()
+            }
+        };
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        meant(connection, &ids, filter, now_us, limit).await
     }
 }
 
@@ -259,11 +337,21 @@ async fn meant(
     now_us: i64,
     limit: usize,
 ) -> sqlx::Result<Vec<MessageSummary>> {
-    let ids = ids_as_json(ids);
+    let (ids, known) = (ids_as_json(ids), filter.known());
+    connection.rows(&MESSAGES, &conditions(filter, &known, (&ids).into(), now_us, limit)).await
+}
+
+/// The values of the conditions of a filter, of which the first says which rows are looked at.
+fn conditions<'a>(
+    filter: &'a MessageFilter,
+    known: &'a Known<'_>,
+    rows: Value<'a>,
+    now_us: i64,
+    limit: usize,
+) -> Vec<Value<'a>> {
     let in_us = |moment: Option<Moment>| Value::Number(moment.map(|moment| moment.in_us(now_us)));
-    let known = filter.known();
     let mut values = vec![
-        Value::from(&ids),
+        rows,
         filter.status.map(Status::as_str).into(),
         filter.channel.as_deref().into(),
         filter.destination.as_deref().into(),
@@ -274,5 +362,5 @@ async fn meant(
         i64::try_from(limit).unwrap_or(i64::MAX).into(),
     ];
     values.extend(known.values());
-    connection.rows(&MESSAGES, &values).await
+    values
 }

@@ -24,6 +24,7 @@ pub(super) const IDS_BY_KEY: Statement = statement!("desk/ids_by_key");
 pub(super) const IDS_BY_TAG: Statement = statement!("desk/ids_by_tag");
 pub(super) const TAGS_ARE_LISTED: Statement = statement!("desk/tags_are_listed");
 pub(super) const IDS_BELOW: Statement = statement!("desk/ids_below");
+pub(super) const IDS_BETWEEN: Statement = statement!("desk/ids_between");
 pub(super) const IDS_PENDING: Statement = statement!("desk/ids_pending");
 pub(super) const IDS_DEAD: Statement = statement!("desk/ids_dead");
 pub(super) const MESSAGES: Statement = statement!("desk/messages");
