@@ -1,11 +1,12 @@
 //! Claims: the committed record, made before any send, that a term may send these rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use uuid::Uuid;
 
 use crate::destination::DestinationRoom;
+use crate::store::fitting::DueRow;
 use crate::{InDoubtPolicy, Message, MessageId, OutcomeTarget};
 
 /// The id of a claim. The replica chooses it before it makes the claim. So a claim whose COMMIT went unanswered can be
@@ -84,6 +85,8 @@ pub struct ClaimRequest<'a> {
     pub rooms: &'a [DestinationRoom],
     /// The rows and bytes that all strangers together may get.
     pub strangers: Strangers,
+    /// What this claim found before it asked about strangers, or another one left. It then looks for nothing else.
+    pub found: Option<&'a Found>,
     /// Whether tenants take turns, and where these begin. None where nothing is backed up.
     pub turns: Option<Turns<'a>>,
     /// How long rows of an unknown channel are deferred.
@@ -160,8 +163,38 @@ pub struct Claimed {
     pub reached: Option<WalkStart>,
     /// The strangers that were met, where the claim asks about them and claims nothing.
     pub asked: Vec<String>,
+    /// What the claim found and did not take, as far as that is known. A claim that asks is made again with it.
+    pub found: Found,
     /// Whether the claim took all rows that its walk met.
     pub took_all: bool,
+}
+
+/// Due rows that a claim found and did not take, in the order in which they are to go. They are read again once they are claimed,
+/// each by its revision.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found(pub(crate) Vec<DueRow>);
+
+impl Found {
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The destinations of these rows.
+    pub fn destinations(&self) -> HashSet<&str> {
+        self.0.iter().map(|row| row.destination.as_str()).collect()
+    }
+
+    /// Leaves out these rows, and those of these destinations and channels.
+    pub fn leave_out(&mut self, excluded: &HashSet<MessageId>, closed: &[String], closed_channels: &[String]) {
+        let closed: HashSet<&str> = closed.iter().map(String::as_str).collect();
+        let closed_channels: HashSet<&str> = closed_channels.iter().map(String::as_str).collect();
+        self.0.retain(|row| {
+            !excluded.contains(&MessageId(row.id))
+                && !closed.contains(row.destination.as_str())
+                && !closed_channels.contains(row.channel.as_str())
+        });
+    }
 }
 
 /// The priorities that a row can have: 0 to 3.

@@ -71,8 +71,8 @@ pub mod words;
 
 #[cfg(feature = "dispatcher")]
 pub use claim::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, KeyStretch, OnDeadOrdered, OrderingKey, Strangers, Tenant, Turns,
-    WalkStart,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Found, KeyStretch, OnDeadOrdered, OrderingKey, Strangers, Tenant,
+    Turns, WalkStart,
 };
 #[cfg(feature = "dispatcher")]
 pub use database::{ConnectError, ConnectOptions, Connections, Database, Dialect};

@@ -108,6 +108,7 @@ async fn measure(name: &str, store: &dyn Store) {
             closed_channels: &[],
             rooms: &[],
             strangers: Strangers { rows: 1_000, bytes: 1 << 30, ask: false },
+            found: None,
             turns: None,
             unknown_channel_delay: Duration::from_mins(5),
             lease_ttl: Duration::from_secs(10),

@@ -1,16 +1,20 @@
 //! What a claim must know about destinations, and what the poller learns from it about turns.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use outbox_schema::destination::DestinationRoom;
 use outbox_schema::{Message, Strangers};
+use tokio::time::Instant;
 
 use super::Destinations;
 use super::destination::{Closed, Standing};
-use super::window::Slots;
 
-/// The most idle destinations of which a claim is told. It asks about others where it meets many.
+/// Where so many destinations are in use at most, a claim is told of all. It asks about others where it meets many.
 const MOST_TOLD: usize = 512;
+
+/// Where more are in use, it is told of about so many that have nothing in flight: those that were sent to last.
+const TOLD_OF_MANY: usize = 128;
 
 /// What a claim must know about destinations.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +38,7 @@ impl Destinations {
             rooms: Vec::new(),
             strangers: Strangers { rows: 0, bytes: 0, ask: true },
         };
-        let tell_all = self.state().known.len() <= MOST_TOLD;
+        let told_within = self.told_within();
         let (mut rows, mut bytes) = (0, 0);
         self.survey(|name, destination, at| {
             let standing = destination.standing(at);
@@ -54,7 +58,9 @@ impl Destinations {
                 // It has what a stranger gets.
                 Standing::Room(_) if stranger && in_flight > 0 => 0,
                 // As if nothing were known of it.
-                Standing::Room(_) if stranger || (in_flight == 0 && !tell_all) => return,
+                Standing::Room(_) if stranger || (in_flight == 0 && destination.unused_for(at.now) > told_within) => {
+                    return;
+                }
                 Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
             };
             admission.rooms.push(DestinationRoom { destination: name.to_owned(), room });
@@ -66,8 +72,8 @@ impl Destinations {
             room: limits.own_room(self.slots),
         }));
         drop(state);
-        let all = Slots { all: self.slots, alone: false }.of_strangers();
-        admission.strangers.rows = u32::try_from(all.saturating_sub(rows)).unwrap_or(u32::MAX);
+        let left = self.state().strangers.left(rows);
+        admission.strangers.rows = u32::try_from(left).unwrap_or(u32::MAX);
         // The largest message that there may be goes where none is on its way.
         admission.strangers.bytes = match bytes {
             0 => (self.max_bytes / 8).max(largest),
@@ -76,9 +82,25 @@ impl Destinations {
         admission
     }
 
+    /// A claim is told of idle destinations that were used within this time: of all, or of those used last.
+    fn told_within(&self) -> Duration {
+        let now = Instant::now();
+        let state = self.state();
+        if state.known.len() <= MOST_TOLD {
+            return Duration::MAX;
+        }
+        let idle = state.known.values().filter(|known| !known.is_stranger() && known.in_flight().0 == 0);
+        let mut idle: Vec<Duration> = idle.map(|known| known.unused_for(now)).collect();
+        if idle.len() <= TOLD_OF_MANY {
+            return Duration::MAX;
+        }
+        *idle.select_nth_unstable(TOLD_OF_MANY).1
+    }
+
     /// Adds the room of those of these destinations that are no strangers. A claim met them, and knew nothing of them.
     pub fn introduce(&self, admission: &mut Admission, met: Vec<String>) {
         let mut state = self.state();
+        state.strangers.is_wanted();
         for name in &met {
             if let Some(destination) = state.at_rest.remove(name) {
                 state.known.insert(name.clone(), destination);

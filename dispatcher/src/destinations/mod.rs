@@ -14,6 +14,7 @@ mod holds;
 mod keeper;
 mod limits;
 mod rate;
+mod strangers;
 mod window;
 
 use std::collections::HashMap;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use outbox_adapters::Answer;
 use outbox_schema::destination::{Aside, ByHandChange, DestinationState};
 use outbox_schema::{Message, Outcome, Pause, PauseKind, Scope};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
 pub use self::admission::Admission;
@@ -33,6 +34,8 @@ use self::destination::{Closed, Destination, Situation, Standing};
 pub use self::keeper::{Keeper, LISTEN};
 pub use self::limits::Limits;
 pub use self::rate::RateLimit;
+use self::strangers::Budget;
+pub use self::strangers::Place;
 use self::window::Slots;
 
 /// The longest deferral of a row. After it the row is met again, whatever has become of its destination.
@@ -62,9 +65,11 @@ pub struct Destinations {
     answered: Notify,
     /// Notified when rows are to be brought back.
     recovery: Notify,
+    /// The places on the wire for messages of strangers.
+    places: Semaphore,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// The limits of each configured channel.
     allowed: HashMap<String, Limits>,
@@ -73,6 +78,8 @@ struct State {
     /// Destinations of which only what they are is remembered. No claim looks at them.
     at_rest: HashMap<String, Destination>,
     credentials: Credentials,
+    /// What strangers may have in flight.
+    strangers: Budget,
     /// The last known change by hand of each destination.
     by_hand: HashMap<String, i64>,
     /// A counter: how often rows may have begun to wait that were deferred because their channel was not configured.
@@ -96,12 +103,27 @@ pub struct Ruling {
     pub at_fault: bool,
 }
 
+/// Says that too many strangers are silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silent;
+
 impl Destinations {
     /// No destination is known yet. `allowed` are the limits of the channels, `slots` is `dispatch.max_in_flight` and
     /// `max_bytes` the setting of that name.
     pub fn new(slots: usize, max_bytes: u64, allowed: HashMap<String, Limits>) -> Self {
-        let state = Mutex::new(State { allowed, ..State::default() });
-        Self { slots, max_bytes, state, answered: Notify::new(), recovery: Notify::new() }
+        let state = Mutex::new(State {
+            allowed,
+            known: HashMap::new(),
+            at_rest: HashMap::new(),
+            credentials: Credentials::default(),
+            strangers: Budget::of(slots),
+            by_hand: HashMap::new(),
+            configured: 0,
+            brought_back: 0,
+            moving: 0,
+        });
+        let places = Semaphore::new(Slots { all: slots, alone: false }.of_strangers());
+        Self { slots, max_bytes, state, answered: Notify::new(), recovery: Notify::new(), places }
     }
 
     /// Takes over the limits of new channels. Rows that waited for one of these channels come back.
@@ -173,6 +195,21 @@ impl Destinations {
         }
     }
 
+    /// Waits for a place on the wire, where this message is for a stranger.
+    ///
+    /// # Errors
+    /// Too many strangers are silent: the message is not to be sent now.
+    pub async fn place(&self, message: &Message) -> Result<Option<Place<'_>>, Silent> {
+        if !self.state().known.get(&message.destination).is_some_and(Destination::is_stranger) {
+            return Ok(None);
+        }
+        let place = strangers::place(&self.places).await;
+        if place.is_none() {
+            self.state().strangers.waited_in_vain();
+        }
+        place.map(Some).ok_or(Silent)
+    }
+
     /// Learns from an attempt to deliver `message`, which ended after `took`. No answer can ask for a longer pause than
     /// `longest`.
     pub fn answered(&self, message: &Message, answer: &Answer, took: Duration, longest: Duration) -> Ruling {
@@ -180,9 +217,15 @@ impl Destinations {
         let mut state = self.state();
         let mut ruling = Ruling::default();
         let slots = self.slots(&state);
-        if let Some(destination) = state.known.get_mut(&message.destination) {
-            ruling =
-                destination.answered(&message.destination, sign(message, answer), message.weight(), took, slots, now);
+        let State { known, strangers, .. } = &mut *state;
+        if let Some(destination) = known.get_mut(&message.destination) {
+            let sign = sign(message, answer);
+            match sign {
+                Sign::Good if destination.is_stranger() => strangers.answered(destination.unused_for(now)),
+                Sign::Bad { .. } if destination.is_stranger() => strangers.failed(),
+                Sign::Good | Sign::Bad { .. } | Sign::None => {}
+            }
+            ruling = destination.answered(&message.destination, sign, message.weight(), took, slots, now);
             if destination.comes_back_now(now) {
                 self.recovery.notify_one();
             }

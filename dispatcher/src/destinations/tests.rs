@@ -604,3 +604,42 @@ async fn a_destination_that_failed_until_its_messages_were_dead_is_forgotten() {
     destinations.prune();
     assert!(!destinations.is_known("closed"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn strangers_have_an_eighth_of_the_slots_on_the_wire_and_more_than_that_wait_in_vain_where_those_are_silent() {
+    let destinations = destinations(Limits::default());
+    destinations.send("known", &delivered(), QUICK);
+    let strangers: Vec<Message> = (0..=SLOTS / 8).map(|host| to(&format!("stranger {host}"))).collect();
+    destinations.admitted(&strangers);
+    let mut places = Vec::new();
+    for stranger in &strangers {
+        places.push(destinations.place(stranger).await);
+    }
+    assert_eq!(places.pop().expect("it waited").err(), Some(Silent));
+    assert!(places.iter().all(|place| matches!(place, Ok(Some(_)))));
+    assert!(matches!(destinations.place(&to("known")).await, Ok(None)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn strangers_that_answer_promptly_let_in_more_where_claims_meet_more() {
+    let destinations = destinations(Limits::default());
+    let allowed = || destinations.admission(1 << 20).strangers.rows;
+    destinations.send("a", &delivered(), QUICK);
+    assert_eq!(allowed(), 64, "no claim met more");
+    destinations.introduce(&mut destinations.admission(1 << 20), vec!["b".to_owned()]);
+    destinations.send("b", &delivered(), QUICK);
+    assert_eq!(allowed(), 65);
+    destinations.send("c", &failed(), QUICK);
+    assert_eq!(destinations.admission(1 << 20).strangers.rows, 64);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_very_many_destinations_a_claim_is_told_of_those_that_were_sent_to_last() {
+    let destinations = destinations(Limits::default());
+    for host in 0..600 {
+        destinations.send(&format!("host {host}"), &delivered(), QUICK);
+        tokio::time::advance(QUICK).await;
+    }
+    assert!(destinations.room_at("host 599").is_some());
+    assert_eq!(destinations.room_at("host 0"), None, "the claim asks about it where it meets many");
+}

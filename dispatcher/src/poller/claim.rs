@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use outbox_schema::{ClaimId, ClaimRequest, Claimed, KeyStretch, Message, Store, StoreError, TermEnd, WalkStart};
+use outbox_schema::{
+    ClaimId, ClaimRequest, Claimed, Found, KeyStretch, Message, Store, StoreError, TermEnd, WalkStart,
+};
 use tokio::sync::Notify;
 
 use crate::backoff::Backoff;
@@ -129,7 +131,8 @@ struct PollSoFar {
 
 impl Intake {
     /// The polls of `term` begin.
-    pub fn begin(&self, term: &Arc<Term>) {
+    pub fn begin(&mut self, term: &Arc<Term>) {
+        self.turns.leftover.forget();
         self.keys.begin(term);
         self.attention.begin();
     }
@@ -150,6 +153,11 @@ impl Intake {
         let mut seen = PollSoFar::default();
         loop {
             let Some(room) = self.room(term).await else { return Polled::TermOver };
+            match self.find_left(term, room).await {
+                None => return Polled::TermOver,
+                Some(Some(batch)) => return Polled::Batch(batch),
+                Some(None) => {}
+            }
             // Asked before the claim: what is marked while it runs may be due again, or make room for a larger row,
             // and the claim did not see it.
             seen.busy |= !room.empty || !self.in_flight.is_quiet() || self.destinations.holds_back();
@@ -184,14 +192,16 @@ impl Intake {
 
     /// Makes one claim, and takes note of what it shows. None once the term is over.
     async fn find(&mut self, term: &Term, room: Room, keys: KeyStretch<'_>) -> Option<ClaimResult> {
-        if self.in_flight.let_go() {
-            self.start.forget();
-        }
         let (channels, began) = (self.channels.current(), Instant::now());
         let admission = self.admission(&channels);
         let from = self.start.next(term.id.epoch);
-        let (claim, claimed) = self.claim(term, &channels, room, from, keys, admission).await?;
+        let looked = tokio::time::Instant::now();
+        let (claim, mut claimed) = self.claim(term, &channels, room, from, keys, admission, None).await?;
         self.metrics.polled(began.elapsed());
+        // Where it took less, there is no room for what it left.
+        if self.turns.next().is_some() && claimed.messages.len() >= room.messages {
+            self.turns.leftover.keep(std::mem::take(&mut claimed.found), looked);
+        }
         let limited = claimed.messages.is_empty() && self.destinations.limits_claims();
         let answering = self.destinations.answering(&claimed.messages);
         self.turns.learn(&claimed, limited, answering.as_deref(), began.elapsed());
@@ -205,17 +215,28 @@ impl Intake {
             let nothing = ClaimResult::Nothing { from_the_beginning: from.is_beginning() };
             return Some(if in_the_way { ClaimResult::InTheWay } else { nothing });
         }
-        self.attention.rouse();
         self.took_all = claimed.messages.len() < room.messages;
-        term.count_claimed(&claimed.messages);
-        self.destinations.admitted(&claimed.messages);
-        self.in_flight.admit(claim, &claimed.messages);
+        Some(ClaimResult::Due(self.batch(term, claim, channels, claimed.messages)))
+    }
+
+    /// Notes that these messages were claimed.
+    pub(super) fn batch(
+        &mut self,
+        term: &Term,
+        claim: ClaimId,
+        channels: Arc<Channels>,
+        messages: Vec<Message>,
+    ) -> Batch {
+        self.attention.rouse();
+        term.count_claimed(&messages);
+        self.destinations.admitted(&messages);
+        self.in_flight.admit(claim, &messages);
         self.metrics.in_flight(self.in_flight.count());
-        Some(ClaimResult::Due(Batch { claim, channels, messages: claimed.messages }))
+        Batch { claim, channels, messages }
     }
 
     /// What the next claim may take. Where a destination takes messages again, its rows may lie before the start of walks.
-    fn admission(&mut self, channels: &Channels) -> Admission {
+    pub(super) fn admission(&mut self, channels: &Channels) -> Admission {
         let largest = channels.terms().iter().map(|terms| terms.max_message_bytes).max();
         let admission = self.destinations.admission(largest.unwrap_or_default());
         let closed: HashSet<String> = admission.closed.iter().cloned().collect();
@@ -266,7 +287,7 @@ impl Intake {
     }
 
     /// Makes one claim, repeating it under the same id until its fate is known. None ends the term.
-    async fn claim(
+    pub(super) async fn claim(
         &self,
         term: &Term,
         channels: &Channels,
@@ -274,6 +295,7 @@ impl Intake {
         from: WalkStart,
         keys: KeyStretch<'_>,
         mut admission: Admission,
+        mut found: Option<Found>,
     ) -> Option<(ClaimId, Claimed)> {
         let claim = ClaimId::mint();
         self.suspects.give_up_overdue(channels.longest_request() + SETTLING_MARGIN + self.poll_interval);
@@ -294,6 +316,7 @@ impl Intake {
                 closed_channels: &admission.closed_channels,
                 rooms: &admission.rooms,
                 strangers: admission.strangers,
+                found: found.as_ref(),
                 turns,
                 unknown_channel_delay: UNKNOWN_CHANNEL_DELAY,
                 lease_ttl: self.lease_ttl,
@@ -302,6 +325,7 @@ impl Intake {
             let error = match self.store.claim(&term.id, &request).await {
                 Ok(claimed) if !claimed.asked.is_empty() => {
                     self.destinations.introduce(&mut admission, claimed.asked);
+                    found = Some(claimed.found);
                     continue;
                 }
                 Ok(claimed) => {

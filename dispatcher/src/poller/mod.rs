@@ -7,6 +7,7 @@ pub mod channels;
 pub mod claim;
 pub mod handle;
 pub mod hints;
+pub(crate) mod leftover;
 pub(crate) mod mark;
 pub mod marking;
 pub(crate) mod ordering_keys;

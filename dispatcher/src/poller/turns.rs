@@ -10,6 +10,8 @@ use std::time::Duration;
 use outbox_schema::{Claimed, Message, Tenant, Turns};
 use tokio::time::Instant;
 
+use crate::poller::leftover::Leftover;
+
 /// How many tenants of each channel a claim looks at. Where some destination has answered, a claim that brought nothing for such a
 /// one is followed by one that looks at more: tens of thousands of tenants may wait for receivers that are not there.
 const TENANTS: u32 = 256;
@@ -39,6 +41,8 @@ pub struct TurnTaking {
     rests_until: Instant,
     /// The tenants to whom something was sent lately. Those last claimed come first.
     served: Vec<Tenant>,
+    /// What the last claim found and left.
+    pub leftover: Leftover,
 }
 
 impl Default for TurnTaking {
@@ -50,6 +54,7 @@ impl Default for TurnTaking {
             more: TENANTS,
             rests_until: Instant::now(),
             served: Vec::new(),
+            leftover: Leftover::default(),
         }
     }
 }
@@ -78,7 +83,7 @@ impl TurnTaking {
     }
 
     /// Puts the tenants of these messages before those served earlier.
-    fn served(&mut self, messages: &[&Message]) {
+    pub fn served(&mut self, messages: &[&Message]) {
         let mut met = HashSet::new();
         let tenants = messages.iter().map(|message| (message.channel.as_str(), message.whose_turn()));
         let mut served: Vec<Tenant> = tenants

@@ -73,6 +73,16 @@ impl Start {
         }
     }
 
+    /// The start behind what was claimed last.
+    pub fn behind(&self) -> WalkStart {
+        self.behind
+    }
+
+    /// Learns from a claim without a walk, of what an earlier one had found.
+    pub fn went_on(&mut self, reached: Option<WalkStart>) {
+        self.behind = reached.map_or(self.behind, |reached| reached.or(self.behind));
+    }
+
     /// Rows that were left out of the walks may be claimed again: the next one begins at the beginning.
     pub fn forget(&mut self) {
         self.epoch = None;

@@ -11,7 +11,7 @@
 -- walk met and left is then returned as well: the next walk need not begin before it.
 --
 -- p_strangers and p_strangers_bytes are the room of all destinations together that are neither limited nor closed here. Where
--- they want more than that, and p_ask, nothing is claimed: the caller is asked about each.
+-- they want more than that, and p_ask, nothing is claimed: the caller is told what was found, and chooses. See outbox_take_found.
 --
 -- p_keys_from and p_keys_until say of which ordering keys the heads are looked at, by their numbers.
 --
@@ -54,9 +54,7 @@ DECLARE
     ats          timestamptz[];
     walked       bigint[];
     of_walked    smallint[];
-    -- The destinations of `due` of which nothing is said.
-    strangers    varchar[];
-    -- Whether those want more than they may get.
+    -- Whether the destinations of which nothing is said want more than they may get.
     crowded      boolean;
     seen         bigint[];
     nths         integer[];
@@ -65,6 +63,8 @@ DECLARE
     met          bigint[];
     free         bigint[];
     in_turns     boolean;
+    -- How many of those are counted.
+    upto         integer;
     alone        boolean;
     all_fit      boolean;
     longest      bigint;
@@ -100,7 +100,7 @@ BEGIN
         SELECT array_agg(due.id), array_agg(due.revision), array_agg(due.priority), array_agg(due.channel),
                array_agg(due.destination), array_agg(due.bytes),
                CASE WHEN p_turn IS NOT NULL THEN array_agg(due.tenant) END,
-               CASE WHEN p_turn IS NOT NULL THEN array_agg(due.available_at) END
+               array_agg(due.available_at)
         INTO ids, revisions, priorities, channels, destinations, bytes, tenants, ats
         FROM (
             SELECT branches.* FROM (
@@ -133,6 +133,7 @@ BEGIN
             RETURN; -- nothing is due, and nothing was written: not even a lock
         END IF;
         in_turns := false;
+        upto := cardinality(ids);
         LOOP
             -- There is room for all of it, each destination having one channel, and it is not too large.
             SELECT bool_and(coalesce(
@@ -142,18 +143,25 @@ BEGIN
                    AND coalesce(sum(crowd.rows) FILTER (WHERE limited.destination IS NULL) <= p_strangers
                                 AND sum(crowd.bytes) FILTER (WHERE limited.destination IS NULL) <= p_strangers_bytes, true),
                    max(channel.timeout_ms),
-                   array_agg(crowd.destination) FILTER (WHERE limited.destination IS NULL AND channel.name IS NOT NULL),
-                   coalesce(sum(least(crowd.rows, channel.room)) FILTER (WHERE limited.destination IS NULL) > p_strangers
-                            OR sum(crowd.bytes) FILTER (WHERE limited.destination IS NULL) > p_strangers_bytes, false)
-            INTO all_fit, longest, strangers, crowded
+                   coalesce(sum(least(crowd.rows, channel.room))
+                                FILTER (WHERE limited.destination IS NULL AND channel.name IS NOT NULL) > p_strangers
+                            OR sum(crowd.bytes)
+                                FILTER (WHERE limited.destination IS NULL AND channel.name IS NOT NULL) > p_strangers_bytes, false)
+            INTO all_fit, longest, crowded
             FROM (
                 SELECT due.destination, min(due.channel) AS channel, max(due.channel) AS other, count(*) AS rows,
                        sum(due.bytes) AS bytes, max(due.bytes) AS largest
-                FROM unnest(channels, destinations, bytes) AS due(channel, destination, bytes) GROUP BY due.destination
+                FROM unnest(channels[1:upto], destinations[1:upto], bytes[1:upto]) AS due(channel, destination, bytes)
+                GROUP BY due.destination
             ) crowd
             LEFT JOIN unnest(p_channels, p_timeouts_ms, p_rooms, p_mosts, p_most_bytes)
                       AS channel(name, timeout_ms, room, most, most_bytes) ON channel.name = crowd.channel
             LEFT JOIN unnest(p_limited, p_limits) AS limited(destination, room) ON limited.destination = crowd.destination;
+            -- Where there is room for those whose turn is first, they need not be counted off.
+            IF in_turns AND NOT all_fit AND upto > p_limit AND NOT (p_ask AND crowded) THEN
+                upto := p_limit;
+                CONTINUE;
+            END IF;
             -- Turns are taken where something is left: there is no room for it, or the walk brought as much as it may.
             EXIT WHEN in_turns OR p_turn IS NULL OR (all_fit AND cardinality(ids) < p_limit);
             -- With whom would the one tenant there is take turns?
@@ -175,20 +183,33 @@ BEGIN
                               p_channels, p_unfair, p_closed, p_closed_channels,
                               ARRAY(SELECT name FROM unnest(p_limited, p_limits) AS limited(name, room) WHERE room > 0),
                               p_turn, p_tenants, p_served_channels, p_served, p_from_us, p_from_id) turns;
+            upto := cardinality(ids);
         END LOOP;
         seen := ids;
-        IF p_ask AND crowded AND strangers IS NOT NULL THEN
-            RETURN QUERY SELECT (ROW('asked', 0, 0, '', '', '', name, 0, false, NULL, NULL, 0, NULL, NULL, NULL, now(),
-                                     NULL, NULL, NULL, NULL, 0, now(), false, NULL, NULL)::outbox_taken).*
-            FROM unnest(strangers) AS name;
+        IF p_ask AND crowded THEN
+            RETURN QUERY
+            SELECT (ROW('asked', due.id, due.revision, '', due.channel, '', due.destination, due.bytes, false, NULL, NULL, 0, NULL, NULL,
+                        NULL, now(), CASE WHEN due.id IN (SELECT unnest(heads)) THEN '' END, NULL, NULL, NULL, due.priority,
+                        CASE WHEN in_turns THEN found.at ELSE due.at END, false,
+                        CASE WHEN in_turns THEN due.nth ELSE due.turn END, due.turn)::outbox_taken).*
+            FROM unnest(ids, revisions, channels, destinations, bytes, priorities, ats, CASE WHEN in_turns THEN places END)
+                 WITH ORDINALITY AS due(id, revision, channel, destination, bytes, priority, at, nth, turn)
+            LEFT JOIN unnest(walked, CASE WHEN in_turns THEN ats END) AS found(id, at) ON found.id = due.id
+            WHERE due.id IS NOT NULL;
             RETURN;
         END IF;
-        all_fit := all_fit AND NOT in_turns;
-        IF NOT all_fit THEN
-            SELECT fit.* INTO ids, revisions, nths, longest, met
-            FROM outbox_fitting(ids, revisions, priorities, channels, destinations, bytes, CASE WHEN in_turns THEN places END,
-                                p_channels, p_timeouts_ms, p_rooms, p_mosts, p_most_bytes, p_limited, p_limits, p_limit,
-                                p_max_bytes, p_strangers, p_strangers_bytes) fit;
+        IF NOT all_fit OR in_turns THEN
+            IF all_fit THEN
+                ids := ids[1:p_limit];
+                revisions := revisions[1:p_limit];
+                nths := places[1:p_limit];
+            ELSE
+                SELECT fit.* INTO ids, revisions, nths, longest, met
+                FROM outbox_fitting(ids, revisions, priorities, channels, destinations, bytes, CASE WHEN in_turns THEN places END,
+                                    p_channels, p_timeouts_ms, p_rooms, p_mosts, p_most_bytes, p_limited, p_limits, p_limit,
+                                    p_max_bytes, p_strangers, p_strangers_bytes) fit;
+            END IF;
+            all_fit := false;
             IF in_turns AND undisturbed THEN
                 RETURN QUERY
                 SELECT (ROW('left', first.id, 0, '', '', '', '', 0, false, NULL, NULL, 0, NULL, NULL, NULL, now(),
@@ -264,8 +285,8 @@ BEGIN
         SELECT DISTINCT acl.grantee::regrole FROM pg_proc p, aclexplode(p.proacl) acl
         WHERE p.oid = 'outbox_claim_due'::regproc AND acl.privilege_type = 'EXECUTE' AND acl.grantee NOT IN (0, p.proowner)
     LOOP
-        EXECUTE format('GRANT EXECUTE ON FUNCTION outbox_fit, outbox_defer_unknown, outbox_take, outbox_taken_rows, outbox_turns, '
-            'outbox_fitting TO %s', dispatcher);
+        EXECUTE format('GRANT EXECUTE ON FUNCTION outbox_fit, outbox_defer_unknown, outbox_take, outbox_take_found, '
+            'outbox_taken_rows, outbox_turns, outbox_fitting TO %s', dispatcher);
     END LOOP;
 END
 $$;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::claim::Place;
+use crate::claim::{Found, Place};
 use crate::store::lossy::Lossy;
 use crate::store::rows::Met;
 use crate::{ChannelTerms, ClaimRequest, WalkStart};
@@ -49,6 +49,8 @@ pub(crate) struct Fitting {
     pub(crate) reached: Option<WalkStart>,
     /// The strangers that the claim asks about. It then takes nothing.
     pub(crate) asked: Vec<String>,
+    /// The rows that the claim leaves, but for heads of ordering keys; all rows where it asks.
+    pub(crate) found: Found,
     /// Whether all rows are taken, and a walk that stops at the limit did not.
     pub(crate) took_all: bool,
 }
@@ -82,10 +84,17 @@ impl Fitting {
         let crowded = rows > request.strangers.rows || of_strangers > request.strangers.bytes;
         if request.strangers.ask && crowded {
             let asked = strangers.into_keys().map(str::to_owned).collect();
-            return Self { taken: Vec::new(), met: Met::new(), reached: None, asked, took_all: false };
+            return Self {
+                taken: Vec::new(),
+                met: Met::new(),
+                reached: None,
+                asked,
+                found: Found(due),
+                took_all: false,
+            };
         }
         let mut there: HashMap<String, u32> = HashMap::new();
-        let (mut taken, mut met, mut steps) = (Vec::new(), Met::new(), Vec::new());
+        let (mut taken, mut left, mut met, mut steps) = (Vec::new(), Vec::new(), Met::new(), Vec::new());
         let (mut bytes, mut too_large) = (0, false);
         let mut left_for_strangers = (request.strangers.rows, request.strangers.bytes);
         let in_turns = due.iter().any(|row| row.place.is_none());
@@ -123,10 +132,13 @@ impl Fitting {
                 taken.push(row);
             } else {
                 took_all = false;
+                if !row.ordered {
+                    left.push(row);
+                }
             }
         }
         let reached = met.is_empty().then(|| reached(steps, from));
-        Self { taken, met, reached, asked: Vec::new(), took_all }
+        Self { taken, met, reached, asked: Vec::new(), found: Found(left), took_all }
     }
 
     /// Leaves rows alone that are not `free`. The place where the next walk may begin is then unknown: a row that was
@@ -233,6 +245,7 @@ mod tests {
             closed_channels: &[],
             rooms,
             strangers: Strangers { rows: 100, bytes: 1_000, ask: false },
+            found: None,
             turns: None,
             unknown_channel_delay: Duration::ZERO,
             lease_ttl: Duration::ZERO,

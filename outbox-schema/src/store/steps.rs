@@ -78,10 +78,7 @@ impl Batch {
         if rows.is_empty() {
             return Ok(None);
         }
-        let used: HashSet<_> = rows.iter().map(|row| row.channel.as_str()).collect();
-        let used = request.channels.iter().filter(|channel| used.contains(channel.name.as_str()));
-        let longest = used.map(|channel| channel.timeout).max().unwrap_or(Duration::ZERO);
-        let closed = longest.saturating_add(request.margin);
+        let closed = longest_timeout(rows, request).saturating_add(request.margin);
         Ok(Some(Self {
             message_ids: as_json(doing, &rows.iter().map(|row| row.id).collect::<Vec<_>>())?,
             revisions: as_json(doing, &rows.iter().map(|row| row.revision).collect::<Vec<_>>())?,
@@ -90,6 +87,13 @@ impl Batch {
             at_most_once: as_json(doing, &request.at_most_once())?,
         }))
     }
+}
+
+/// The longest that a request for one of these rows may take.
+pub(crate) fn longest_timeout(rows: &[DueRow], request: &ClaimRequest<'_>) -> Duration {
+    let used: HashSet<_> = rows.iter().map(|row| row.channel.as_str()).collect();
+    let used = request.channels.iter().filter(|channel| used.contains(channel.name.as_str()));
+    used.map(|channel| channel.timeout).max().unwrap_or(Duration::ZERO)
 }
 
 /// A group of marks on its way through the statements.

@@ -150,6 +150,7 @@ impl Probe {
             closed_channels: &[],
             rooms: &[],
             strangers: Strangers { rows: 1, bytes: 1_000, ask: false },
+            found: None,
             turns: Some(Turns { from: 0, tenants: 1, served: &[] }),
             unknown_channel_delay: Duration::ZERO,
             lease_ttl: Duration::ZERO,

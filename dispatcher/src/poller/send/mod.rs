@@ -13,7 +13,7 @@ use outbox_schema::{
 use tokio::sync::mpsc;
 use tracing::Span;
 
-use crate::destinations::{Destinations, Ruling};
+use crate::destinations::{Destinations, Ruling, Silent};
 use crate::fault_point::{self, Point};
 use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
@@ -46,8 +46,13 @@ impl Sender {
         mut message: Message,
     ) {
         let number = message.attempts.unsigned_abs().saturating_add(1);
+        let place = self.destinations.place(&message).await;
         let started = Instant::now();
-        let (answer, verdict, pause, record) = match sendable(&channels, &message) {
+        let sendable = match place {
+            Ok(_) => sendable(&channels, &message),
+            Err(Silent) => Err(NotSent::unsent("not sent: many hosts are silent that have never answered".to_owned())),
+        };
+        let (answer, verdict, pause, record) = match sendable {
             Ok(channel) => {
                 if channel.sends_json && is_encoded_twice(&message.payload) {
                     self.metrics.encoded_twice(&message.channel);
@@ -190,12 +195,21 @@ struct NotSent {
     error: String,
 }
 
+impl NotSent {
+    /// The message may be claimed again at once.
+    fn unsent(error: String) -> Self {
+        Self { outcome: Outcome::Unsent, verdict: Verdict::Unsent, error }
+    }
+}
+
 /// The channel of a message, unless there is a reason not to send it.
 fn sendable<'a>(channels: &'a Channels, message: &Message) -> Result<&'a Channel, NotSent> {
     let Some(channel) = channels.get(&message.channel) else {
         // The claim asked for configured channels only, so the row has been changed since. The next claim defers it.
-        let error = format!("not sent: it was not claimed for its present channel, {}", message.channel);
-        return Err(NotSent { outcome: Outcome::Unsent, verdict: Verdict::Unsent, error });
+        return Err(NotSent::unsent(format!(
+            "not sent: it was not claimed for its present channel, {}",
+            message.channel
+        )));
     };
     match unsendable(channel, message) {
         None => Ok(channel),

@@ -8,7 +8,7 @@ use sqlx::{FromRow, Row};
 use super::errors::failed;
 use super::literal::{highest, lowest, spelled_out, spelled_text, text};
 use super::{MySqlStore, Step};
-use crate::claim::PRIORITIES;
+use crate::claim::{Found, PRIORITIES};
 use crate::store::fitting::{DueRow, Fitting};
 use crate::store::rows::{Met, ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow};
@@ -78,14 +78,14 @@ impl<'a> ClaimParameters<'a> {
     /// Walks, and writes the rows to claim and the rows that are in the way. Only then reads the claimed rows, each at
     /// the revision that the walk found.
     pub(super) async fn claim(&self, step: &mut Step) -> Result<Claimed, StoreError> {
-        let Fitting { taken, met, reached, asked, took_all } = self.take(step).await?;
+        let Fitting { taken, met, reached, asked, found, took_all } = self.take(step).await?;
         let mut messages = Vec::new();
         if let Some(batch) = Batch::of(DOING, &taken, self.request)? {
             self.insert(step, batch).await?;
             messages = self.read(step, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
         }
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(step, met).await? };
-        Ok(Claimed { messages, deferred, reached, asked, took_all })
+        Ok(Claimed { messages, deferred, reached, asked, found, took_all })
     }
 
     /// Reads an earlier claim again, since the answer to that call was lost.
@@ -109,13 +109,11 @@ impl<'a> ClaimParameters<'a> {
             Cancellations::HeldBack { keys_wait: true } | Cancellations::Open => self.heads(step).await?,
         };
         let (mut from, mut excluded) = (self.request.from, self.request.excluded.to_vec());
+        let mut found = self.request.found.cloned();
         loop {
-            let due = self.walk(step, from, &excluded, &heads).await?;
-            let due = match self.request.turns {
-                Some(turns) if Fitting::leaves_some(&due, self.request, from) => {
-                    self.turns(step, turns, &excluded, &due).await?
-                }
-                Some(_) | None => due,
+            let due = match found.take() {
+                Some(Found(due)) => due,
+                None => self.look(step, from, &excluded, &heads).await?,
             };
             let mut found = Fitting::of(due, self.request, from);
             if matches!(cancellations, Cancellations::HeldBack { .. }) || found.is_empty() {
@@ -130,6 +128,23 @@ impl<'a> ClaimParameters<'a> {
             // The other transaction may hold many rows: go on behind all of them, and not past each one again.
             from = passed.unwrap_or(from);
             excluded.extend(walked);
+        }
+    }
+
+    /// What is due, in the order in which it is to go.
+    async fn look(
+        &self,
+        step: &mut Step,
+        from: WalkStart,
+        excluded: &[MessageId],
+        heads: &[MessageId],
+    ) -> Result<Vec<DueRow>, StoreError> {
+        let due = self.walk(step, from, excluded, heads).await?;
+        match self.request.turns {
+            Some(turns) if Fitting::leaves_some(&due, self.request, from) => {
+                self.turns(step, turns, excluded, &due).await
+            }
+            Some(_) | None => Ok(due),
         }
     }
 

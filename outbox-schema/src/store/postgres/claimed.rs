@@ -1,12 +1,15 @@
 //! The result of a claim. The PostgreSQL function decides what there is room for, and returns the rows that it took and
 //! those that it met.
 
-use crate::claim::{PRIORITIES, Place};
-use crate::store::rows::by_channel;
-use crate::{Claimed, Message, WalkStart};
+use std::collections::HashSet;
 
-/// A row that a claim met: `claimed`, `deferred` since it was in the way, or the first of its priority that was `left`. Or a
-/// stranger, `asked` about.
+use crate::claim::{Found, PRIORITIES, Place};
+use crate::store::fitting::{DueRow, Fitting};
+use crate::store::rows::by_channel;
+use crate::{ClaimRequest, Claimed, Message, WalkStart};
+
+/// A row that a claim met: `claimed`, `deferred` since it was in the way, or the first of its priority that was `left`. Or one of all
+/// that were found, where strangers are `asked` about.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct ClaimedRow {
     came_by: String,
@@ -34,14 +37,14 @@ impl ClaimedRow {
         self.came_by == "claimed"
     }
 
-    /// The result of a claim of `limit` rows at most, whose walk began at `from`.
-    pub(super) fn split(mut rows: Vec<Self>, from: WalkStart, limit: u32) -> Claimed {
-        if rows.iter().any(|row| row.came_by == "asked") {
-            let asked = rows.into_iter().map(|row| row.message.destination).collect();
-            return Claimed { asked, ..Claimed::default() };
-        }
-        let left: Vec<_> = rows.extract_if(.., |row| row.came_by == "left").collect();
+    /// The result of a claim.
+    pub(super) fn split(mut rows: Vec<Self>, request: &ClaimRequest<'_>) -> Claimed {
         rows.sort_by_key(|row| row.place);
+        if rows.iter().any(|row| row.came_by == "asked") {
+            return Self::asked(rows, request);
+        }
+        let (from, limit) = (request.from, request.limit);
+        let left: Vec<_> = rows.extract_if(.., |row| row.came_by == "left").collect();
         let reached = Self::reached(&rows, &left, from);
         let took_all = left.is_empty() && rows.iter().all(|row| row.complete) && rows.len() < limit as usize;
         let (claimed, met): (Vec<_>, Vec<_>) = rows.into_iter().partition(Self::is_claimed);
@@ -49,8 +52,49 @@ impl ClaimedRow {
             messages: claimed.into_iter().map(|row| row.message).collect(),
             deferred: by_channel(met.into_iter().map(|row| row.message.channel)),
             reached,
-            asked: Vec::new(),
             took_all,
+            ..Claimed::default()
+        }
+    }
+
+    /// The result of a claim that took these rows of the `chosen`.
+    pub(super) fn chosen(mut rows: Vec<Self>, chosen: Fitting) -> Claimed {
+        rows.sort_by_key(|row| row.place);
+        let all = rows.len() == chosen.taken.len();
+        Claimed {
+            messages: rows.into_iter().map(|row| row.message).collect(),
+            reached: chosen.reached.filter(|_| all),
+            found: chosen.found,
+            took_all: chosen.took_all && all,
+            ..Claimed::default()
+        }
+    }
+
+    /// What a claim asks about, and what it found.
+    fn asked(rows: Vec<Self>, request: &ClaimRequest<'_>) -> Claimed {
+        let channels: HashSet<&str> = request.channels.iter().map(|terms| terms.name.as_str()).collect();
+        let said: HashSet<&str> = request.rooms.iter().map(|room| room.destination.as_str()).collect();
+        let strangers = rows
+            .iter()
+            .map(|row| &row.message)
+            .filter(|row| channels.contains(row.channel.as_str()) && !said.contains(row.destination.as_str()));
+        let asked: HashSet<String> = strangers.map(|row| row.destination.clone()).collect();
+        let found = rows.into_iter().map(Self::found).collect();
+        Claimed { asked: asked.into_iter().collect(), found: Found(found), ..Claimed::default() }
+    }
+
+    fn found(self) -> DueRow {
+        let Self { message, priority, start_us, nth, .. } = self;
+        DueRow {
+            id: message.id,
+            revision: message.revision,
+            channel: message.channel,
+            destination: message.destination,
+            bytes: message.bytes,
+            priority,
+            ordered: message.ordering_key.is_some(),
+            start_us,
+            place: nth.and_then(|nth| usize::try_from(nth).ok()),
         }
     }
 

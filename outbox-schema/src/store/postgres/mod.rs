@@ -1,6 +1,7 @@
 //! The store on PostgreSQL 13 and later. Each step of the protocol is a PL/pgSQL function (see the migrations), in one
 //! round trip. Every statement in it reads what was committed before that statement began, after the locks are held.
 
+mod claim;
 mod claimed;
 pub(super) mod errors;
 mod loop_connection;
@@ -14,8 +15,7 @@ use async_trait::async_trait;
 use sqlx::{Executor, PgConnection, PgExecutor, PgPool, Postgres};
 use tokio::sync::watch;
 
-use self::claimed::ClaimedRow;
-use self::errors::{failed, fenced, is_lost};
+use self::errors::{failed, fenced};
 use self::loop_connection::LoopConnection;
 use crate::mark::MarkReport;
 use crate::session::Session;
@@ -23,11 +23,10 @@ use crate::silence::distrust;
 use crate::sql::AnyConnection;
 use crate::store::rows::{DecidedRow, DestinationRow, UnsettledRow};
 use crate::store::steps::DIVIDING;
-use crate::store::wire::millis_i64;
 use crate::store::{Decided, OpenedTerm, Settlement, TermCounts, Wakeups, dead, outcomes, unmarked};
 use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Epoch, Holder, InDoubtPolicy, Mark, MessageId,
-    OnDeadOrdered, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Epoch, Holder, InDoubtPolicy, Mark, MessageId, OrderingKey,
+    Shard, Store, StoreError, TermEnd, TermId,
 };
 
 /// The outbox in a PostgreSQL database.
@@ -134,76 +133,6 @@ async fn unsettled(
     Ok(UnsettledRow::split(&rows))
 }
 
-/// Claims rows that the database cannot give all together, and reads each by itself.
-async fn claimed_apart(
-    connection: &mut PgConnection,
-    term: &TermId,
-    request: &ClaimRequest<'_>,
-) -> Result<Vec<ClaimedRow>, StoreError> {
-    let doing = "reading what a claimed message says";
-    let mut rows = claimed(connection, term, request, false).await.map_err(|error| fenced(term, doing, error))?;
-    for message in rows.iter_mut().filter(|row| row.is_claimed()).map(ClaimedRow::message) {
-        if !message.too_large {
-            let body = sqlx::query_as(query!("postgres/poller/claimed_body"))
-                .bind(message.id)
-                .bind(message.revision)
-                .fetch_one(&mut *connection)
-                .await;
-            message.read_apart(body.map_err(|error| failed(doing, error)))?;
-        }
-    }
-    Ok(rows)
-}
-
-/// The rows that a claim took and met, with what they say, or without the `bodies`.
-async fn claimed(
-    connection: &mut PgConnection,
-    term: &TermId,
-    request: &ClaimRequest<'_>,
-    bodies: bool,
-) -> sqlx::Result<Vec<ClaimedRow>> {
-    let served = request.turns.map_or(&[][..], |turns| turns.served);
-    sqlx::query_as(query!("postgres/poller/claim"))
-        .bind(term.shard.0)
-        .bind(term.epoch.0)
-        .bind(term.holder.as_str())
-        .bind(request.claim.0)
-        .bind(request.limit.cast_signed())
-        .bind(request.max_bytes.cast_signed())
-        .bind(request.excluded.iter().map(|id| id.0).collect::<Vec<_>>())
-        .bind(names(request.channels))
-        .bind(request.channels.iter().map(|channel| millis_i64(channel.timeout)).collect::<Vec<_>>())
-        .bind(request.channels.iter().map(|channel| channel.room.cast_signed()).collect::<Vec<_>>())
-        .bind(request.channels.iter().map(|channel| channel.most.cast_signed()).collect::<Vec<_>>())
-        .bind(request.channels.iter().map(|channel| channel.max_message_bytes.cast_signed()).collect::<Vec<_>>())
-        .bind(halting(request.channels))
-        .bind(request.unfair())
-        .bind(request.at_most_once())
-        .bind(request.closed)
-        .bind(request.closed_channels)
-        .bind(request.rooms.iter().map(|room| room.destination.clone()).collect::<Vec<_>>())
-        .bind(request.rooms.iter().map(|room| room.room.cast_signed()).collect::<Vec<_>>())
-        .bind(request.strangers.rows.cast_signed())
-        .bind(request.strangers.bytes.cast_signed())
-        .bind(request.strangers.ask)
-        .bind(request.turns.map(|turns| turns.from.cast_signed()))
-        .bind(request.turns.map(|turns| turns.tenants.cast_signed()))
-        .bind(served.iter().map(|tenant| tenant.channel.as_str()).collect::<Vec<_>>())
-        .bind(served.iter().map(|tenant| tenant.name.as_str()).collect::<Vec<_>>())
-        .bind(millis_i64(request.unknown_channel_delay))
-        .bind(millis_i64(request.lease_ttl))
-        .bind(millis_i64(request.margin))
-        .bind(request.from.places().map(|place| place.map(|place| place.us)).to_vec())
-        .bind(request.from.places().map(|place| place.map(|place| place.id)).to_vec())
-        .bind(request.keys.from.map(|key| &key.channel))
-        .bind(request.keys.from.map(|key| &key.ordering_key))
-        .bind(request.keys.until.map(|key| &key.channel))
-        .bind(request.keys.until.map(|key| &key.ordering_key))
-        .bind(bodies)
-        .fetch_all(connection)
-        .await
-}
-
 #[async_trait]
 impl Store for PostgresStore {
     async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
@@ -221,25 +150,7 @@ impl Store for PostgresStore {
     }
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
-        let doing = "claiming due messages";
-        let mut connection = self.of_the_loop.take_unasked().await.map_err(|error| failed(doing, error))?;
-        let mut rows = claimed(&mut connection, term, request, true).await;
-        // The claim may have been made. A repeat under its id makes it only once.
-        if rows.as_ref().is_err_and(is_lost) {
-            connection = self.of_the_loop.make().await.map_err(|error| failed(doing, error))?;
-            rows = claimed(&mut connection, term, request, true).await;
-        }
-        let rows = rows.map_err(|error| match error.as_database_error() {
-            // An earlier try of the same claim has committed meanwhile. The next try finds it.
-            Some(database) if database.is_unique_violation() => StoreError::Unavailable { doing, source: error.into() },
-            Some(_) | None => fenced(term, doing, error),
-        });
-        let rows = match rows {
-            Err(StoreError::Refused { .. }) => claimed_apart(&mut connection, term, request).await?,
-            rows => rows?,
-        };
-        self.of_the_loop.keep(connection);
-        Ok(ClaimedRow::split(rows, request.from, request.limit))
+        self.claim_in_one_call(term, request).await
     }
 
     async fn key_behind(
@@ -296,10 +207,4 @@ impl Store for PostgresStore {
 
 fn names(channels: &[ChannelTerms]) -> Vec<String> {
     channels.iter().map(|channel| channel.name.clone()).collect()
-}
-
-/// The channels in which a dead letter halts its ordering key.
-fn halting(channels: &[ChannelTerms]) -> Vec<String> {
-    let halting = channels.iter().filter(|channel| channel.on_dead_ordered == OnDeadOrdered::Halt);
-    halting.map(|channel| channel.name.clone()).collect()
 }

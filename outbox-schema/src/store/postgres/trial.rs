@@ -2,13 +2,15 @@
 
 use sqlx::{Executor, PgConnection};
 
+use super::claim::asked;
 use super::errors::{failed, fenced};
 use super::mark::mark_in_trial;
-use super::{PostgresStore, begun, claimed, ended, settled};
+use super::{PostgresStore, begun, ended, settled};
 use crate::sql::AnyConnection;
 use crate::store::TermCounts;
+use crate::store::fitting::Fitting;
 use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
-use crate::{ClaimId, ClaimRequest, Claimed, StoreError, TermEnd, TermId};
+use crate::{ClaimId, ClaimRequest, Claimed, StoreError, Strangers, TermEnd, TermId};
 
 const BEGINNING: &str = "beginning";
 
@@ -40,7 +42,12 @@ async fn life(connection: &mut PgConnection) -> Result<(), TrialError> {
     let delivered = tried(CLAIM, claim(connection, &first, &probe.request(claimed)).await)?;
     let marks = Probe::deliveries(&first, claimed, &delivered)?;
     tried(MARK, mark_in_trial(connection, &marks).await)?;
-    tried(CLAIM, claim(connection, &first, &probe.request(ClaimId::mint())).await)?;
+    // Another message, of a stranger: the claim asks, and is made again.
+    let ask = Strangers { rows: 0, bytes: 0, ask: true };
+    let request = ClaimRequest { strangers: ask, ..probe.request(ClaimId::mint()) };
+    let met = tried(CLAIM, claim(connection, &first, &request).await)?;
+    let request = ClaimRequest { found: Some(&met.found), ..probe.request(request.claim) };
+    tried(CLAIM, claim(connection, &first, &request).await)?;
     tried(TERM, ended(connection, &first, TermEnd::Shutdown, TermCounts::default()).await)?;
     let second = probe.term(tried(TERM, begun(connection, Probe::SHARD, &probe.holders[1]).await)?.epoch, 1);
     tried(SETTLE, settled(&mut *connection, &second, &probe.channels).await)?;
@@ -52,6 +59,8 @@ async fn claim(
     term: &TermId,
     request: &ClaimRequest<'_>,
 ) -> Result<Claimed, StoreError> {
-    let rows = claimed(connection, term, request, true).await.map_err(|error| fenced(term, "claiming", error))?;
-    Ok(super::claimed::ClaimedRow::split(rows, request.from, request.limit))
+    let chosen = request.found.map(|found| Fitting::of(found.0.clone(), request, request.from));
+    let rows = asked(connection, term, request, chosen.as_ref(), true).await;
+    let rows = rows.map_err(|error| fenced(term, "claiming", error))?;
+    Ok(super::claimed::ClaimedRow::split(rows, request))
 }

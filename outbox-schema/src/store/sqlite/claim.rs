@@ -8,7 +8,7 @@ use sqlx::types::Json;
 
 use super::SqliteStore;
 use super::errors::failed;
-use crate::claim::PRIORITIES;
+use crate::claim::{Found, PRIORITIES};
 use crate::store::fitting::{DueRow, Fitting};
 use crate::store::lossy::Lossy;
 use crate::store::rows::{Met, ReadRow, by_channel};
@@ -124,19 +124,18 @@ impl<'a> ClaimParameters<'a> {
 
     /// Walks, and writes the rows to claim and the rows that are in the way. Only then reads the claimed rows.
     pub(super) async fn claim(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
-        let mut due = self.walk(tx).await.map_err(|error| failed(DOING, error))?;
-        let left = |_: &Turns<'_>| Fitting::leaves_some(&due, self.request, self.request.from);
-        if let Some(turns) = self.request.turns.filter(left) {
-            due = self.turns(tx, turns, &due).await.map_err(|error| failed(DOING, error))?;
-        }
-        let Fitting { taken, met, reached, asked, took_all } = Fitting::of(due, self.request, self.request.from);
+        let due = match self.request.found.cloned() {
+            Some(Found(due)) => due,
+            None => self.look(tx).await.map_err(|error| failed(DOING, error))?,
+        };
+        let Fitting { taken, met, reached, asked, found, took_all } = Fitting::of(due, self.request, self.request.from);
         let mut messages = Vec::new();
         if let Some(batch) = Batch::of(DOING, &taken, self.request)? {
             self.insert(tx, batch).await?;
             messages = self.read(tx, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
         }
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(tx, met).await? };
-        Ok(Claimed { messages, deferred, reached, asked, took_all })
+        Ok(Claimed { messages, deferred, reached, asked, found, took_all })
     }
 
     /// Reads an earlier claim again, since the answer to that call was lost.
@@ -148,6 +147,17 @@ impl<'a> ClaimParameters<'a> {
             .map_err(|error| failed(DOING, error))?;
         let messages = self.read(tx, ids.0.into_iter().zip(revisions.0).collect()).await?;
         Ok(Claimed { messages, ..Claimed::default() })
+    }
+
+    /// What is due, in the order in which it is to go.
+    async fn look(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<DueRow>, sqlx::Error> {
+        let due = self.walk(tx).await?;
+        match self.request.turns {
+            Some(turns) if Fitting::leaves_some(&due, self.request, self.request.from) => {
+                self.turns(tx, turns, &due).await
+            }
+            Some(_) | None => Ok(due),
+        }
     }
 
     async fn walk(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<DueRow>, sqlx::Error> {

@@ -74,6 +74,7 @@ pub fn request(channels: &[ChannelTerms]) -> ClaimRequest<'_> {
         closed_channels: &[],
         rooms: &[],
         strangers: Strangers { rows: 1_000, bytes: 1 << 30, ask: false },
+        found: None,
         turns: None,
         unknown_channel_delay: Duration::from_mins(1),
         lease_ttl: Duration::from_mins(5),

@@ -248,3 +248,34 @@ pub async fn strangers_share_their_room(outbox: &Outbox) {
     let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
     assert_eq!(of_tenants(&claimed), BTreeMap::from([("https://a.example:443", 1), ("https://d.example:443", 2)]));
 }
+
+/// A claim that asked is made again of what it found. What it leaves, another claim may take without a look: but no row that has moved
+/// on meanwhile.
+pub async fn claims_go_on_from_what_was_found(outbox: &Outbox) {
+    let channels = [ChannelTerms { room: 1, ..http() }];
+    let term = outbox.term(&channels).await;
+    for host in ["a", "b", "c", "d", "e"] {
+        write(outbox, 1, &[("target", &to(host))]).await;
+    }
+    let strangers = Strangers { rows: 2, bytes: 1 << 20, ask: true };
+    let ask = ClaimRequest { strangers, ..request(&channels) };
+    let asked = outbox.store.claim(&term, &ask).await.unwrap();
+    assert_eq!((asked.asked.len(), asked.found.destinations().len()), (5, 5));
+
+    write(outbox, 1, &[("target", &to("later")), ("priority", "3")]).await;
+    let strangers = Strangers { ask: false, ..strangers };
+    let ask = ClaimRequest { strangers, found: Some(&asked.found), ..ask };
+    let first = outbox.store.claim(&term, &ask).await.unwrap();
+    let hosts =
+        |messages: &[Message]| messages.iter().map(|message| message.target[8..9].to_owned()).collect::<String>();
+    assert_eq!(hosts(&first.messages), "ab");
+    let again = outbox.store.claim(&term, &ask).await.unwrap();
+    assert_eq!(hosts(&again.messages), "ab", "the answer was lost");
+
+    outbox.execute("UPDATE outbox SET revision = revision + 1 WHERE target LIKE '%//c.%'").await;
+    let mut left = first.found;
+    assert_eq!(left.destinations().len(), 3);
+    left.leave_out(&[].into(), &["https://d.example:443".to_owned()], &[]);
+    let ask = ClaimRequest { claim: outbox_schema::ClaimId::mint(), found: Some(&left), ..ask };
+    assert_eq!(hosts(&outbox.store.claim(&term, &ask).await.unwrap().messages), "e");
+}

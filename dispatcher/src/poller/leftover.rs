@@ -1,0 +1,85 @@
+//! What a claim found and left, where tenants take turns. To look at hundreds of tenants takes far longer than to claim their rows.
+//! So the next claims take what the last look found, as long as that is new, and for enough destinations to fill the free slots.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use outbox_schema::{Found, KeyStretch, MessageId};
+use tokio::time::Instant;
+
+use crate::destinations::Admission;
+use crate::in_flight::Room;
+use crate::poller::claim::{Batch, Intake};
+use crate::term::Term;
+
+/// For so long claims take what a look found. Whoever writes meanwhile waits for the next look.
+const FRESH: Duration = Duration::from_millis(100);
+
+/// What the last look found and no claim has taken.
+#[derive(Debug, Default)]
+pub struct Leftover {
+    found: Found,
+    /// When it was looked for. None: nothing is left.
+    since: Option<Instant>,
+}
+
+impl Leftover {
+    /// Keeps what a claim left of what was looked for at `since`.
+    pub fn keep(&mut self, found: Found, since: Instant) {
+        *self = Self { since: (!found.is_empty()).then_some(since), found };
+    }
+
+    /// Takes out what may be claimed now, for so many free slots, and when it was looked for. None where a look brings more.
+    pub fn take(&mut self, slots: usize, admission: &Admission, excluded: &[MessageId]) -> Option<(Found, Instant)> {
+        let since = self.since.take().filter(|since| since.elapsed() < FRESH)?;
+        let mut found = std::mem::take(&mut self.found);
+        let excluded: HashSet<_> = excluded.iter().copied().collect();
+        found.leave_out(&excluded, &admission.closed, &admission.closed_channels);
+        // Few destinations may have many rows each: whoever wrote meanwhile would wait for those.
+        (found.destinations().len() >= slots / 2).then_some((found, since))
+    }
+
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
+        self.since.is_none()
+    }
+
+    /// Forgets what was left.
+    pub fn forget(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Intake {
+    /// Claims of what the last claim found and left, without a look. None once the term is over, and within it where too little is
+    /// left.
+    pub(super) async fn find_left(&mut self, term: &Term, room: Room) -> Option<Option<Batch>> {
+        if self.in_flight.let_go() {
+            self.start.forget();
+            self.turns.leftover.forget();
+        }
+        if self.turns.leftover.is_empty() {
+            return Some(None);
+        }
+        let (channels, began) = (self.channels.current(), Instant::now());
+        let mut admission = self.admission(&channels);
+        let excluded = self.in_flight.excluded();
+        let Some((found, since)) = self.turns.leftover.take(room.messages, &admission, &excluded) else {
+            return Some(None);
+        };
+        let destinations = found.destinations().into_iter().map(str::to_owned).collect();
+        self.destinations.introduce(&mut admission, destinations);
+        let (from, keys) = (self.start.behind(), KeyStretch::default());
+        let (claim, claimed) = self.claim(term, &channels, room, from, keys, admission, Some(found)).await?;
+        if claimed.messages.is_empty() {
+            return Some(None);
+        }
+        self.metrics.polled(began.elapsed());
+        self.start.went_on(claimed.reached);
+        self.turns.served(&self.destinations.answering(&claimed.messages).unwrap_or_default());
+        if claimed.messages.len() >= room.messages {
+            self.turns.leftover.keep(claimed.found, since);
+        }
+        Some(Some(self.batch(term, claim, channels, claimed.messages)))
+    }
+}
