@@ -89,6 +89,17 @@ pub struct Batch {
     pub messages: Vec<Message>,
 }
 
+/// Where a claim looks for due rows.
+#[derive(Debug)]
+pub(super) struct Look<'a> {
+    /// Where its walk begins.
+    pub from: WalkStart,
+    /// The ordering keys that it looks at.
+    pub keys: KeyStretch<'a>,
+    /// What was found before: it then looks for nothing else.
+    pub found: Option<Found>,
+}
+
 /// The result of one poll.
 #[derive(Debug)]
 pub enum Polled {
@@ -196,7 +207,8 @@ impl Intake {
         let admission = self.admission(&channels);
         let from = self.start.next(term.id.epoch);
         let looked = tokio::time::Instant::now();
-        let (claim, mut claimed) = self.claim(term, &channels, room, from, keys, admission, None).await?;
+        let look = Look { from, keys, found: None };
+        let (claim, mut claimed) = self.claim(term, &channels, room, look, admission).await?;
         self.metrics.polled(began.elapsed());
         // Where it took less, there is no room for what it left.
         if self.turns.next().is_some() && claimed.messages.len() >= room.messages {
@@ -292,10 +304,8 @@ impl Intake {
         term: &Term,
         channels: &Channels,
         room: Room,
-        from: WalkStart,
-        keys: KeyStretch<'_>,
+        mut look: Look<'_>,
         mut admission: Admission,
-        mut found: Option<Found>,
     ) -> Option<(ClaimId, Claimed)> {
         let claim = ClaimId::mint();
         self.suspects.give_up_overdue(channels.longest_request() + SETTLING_MARGIN + self.poll_interval);
@@ -309,14 +319,14 @@ impl Intake {
                 limit: u32::try_from(room.messages).unwrap_or(u32::MAX),
                 max_bytes: room.bytes,
                 excluded: &excluded,
-                from,
-                keys,
+                from: look.from,
+                keys: look.keys,
                 channels: channels.terms(),
                 closed: &admission.closed,
                 closed_channels: &admission.closed_channels,
                 rooms: &admission.rooms,
                 strangers: admission.strangers,
-                found: found.as_ref(),
+                found: look.found.as_ref(),
                 turns,
                 unknown_channel_delay: UNKNOWN_CHANNEL_DELAY,
                 lease_ttl: self.lease_ttl,
@@ -325,7 +335,7 @@ impl Intake {
             let error = match self.store.claim(&term.id, &request).await {
                 Ok(claimed) if !claimed.asked.is_empty() => {
                     self.destinations.introduce(&mut admission, claimed.asked);
-                    found = Some(claimed.found);
+                    look.found = Some(claimed.found);
                     continue;
                 }
                 Ok(claimed) => {

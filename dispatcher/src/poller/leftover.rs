@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::destinations::Admission;
 use crate::in_flight::Room;
-use crate::poller::claim::{Batch, Intake};
+use crate::poller::claim::{Batch, Intake, Look};
 use crate::term::Term;
 
 /// For so long claims take what a look found. Whoever writes meanwhile waits for the next look.
@@ -69,8 +69,8 @@ impl Intake {
         };
         let destinations = found.destinations().into_iter().map(str::to_owned).collect();
         self.destinations.introduce(&mut admission, destinations);
-        let (from, keys) = (self.start.behind(), KeyStretch::default());
-        let (claim, claimed) = self.claim(term, &channels, room, from, keys, admission, Some(found)).await?;
+        let look = Look { from: self.start.behind(), keys: KeyStretch::default(), found: Some(found) };
+        let (claim, claimed) = self.claim(term, &channels, room, look, admission).await?;
         if claimed.messages.is_empty() {
             return Some(None);
         }
