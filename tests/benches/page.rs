@@ -63,7 +63,7 @@ const PAGES: [&str; 33] = [
     "/destinations",
     "/terms",
     "/api/v1/terms",
-    "/figures?channel=channel-3&span=week",
+    "/figures?channel=channel-3&span=1w",
     "/invalid-targets",
     "/audit",
     "/api/v1/audit",
