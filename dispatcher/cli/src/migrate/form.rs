@@ -322,7 +322,9 @@ mod tests {
     fn prisma_is_told_each_table() {
         let tables = migration(Dialect::MySql).tables();
         assert!(
-            tables.starts_with("\"outbox\", \"outbox_attempt\", \"outbox_audit\", \"outbox_cancelling\""),
+            tables.starts_with(
+                "\"outbox\", \"outbox_alert\", \"outbox_attempt\", \"outbox_audit\", \"outbox_cancelling\""
+            ),
             "{tables}"
         );
         let schema = Migration { schema: Some("messages"), ..migration(Dialect::Postgres) };
