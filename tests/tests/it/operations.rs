@@ -83,7 +83,7 @@ async fn the_poller_goes_on_with_a_change_whose_command_was_killed() {
 #[tokio::test]
 async fn a_second_replica_goes_on_where_the_first_one_died() {
     for outbox in outboxes::each().await {
-        dead_letters(&outbox, 20).await;
+        dead_letters(&outbox, 10).await;
         let program = Program::new(&outbox.test.url, &format!("[lease]\nttl = \"2s\"\n{HTTP}"));
         let mut first = program.start();
         let url = first.listener().await;
@@ -93,7 +93,7 @@ async fn a_second_replica_goes_on_where_the_first_one_died() {
 
         let body = r#"{"selection": {"filter": {}}, "rate": 1, "author": {"by": "ada", "why": "they are back"}}"#;
         let (status, location, begun) = order(&url, "dead-letters/redrive", body).await;
-        assert_eq!((status, begun["status"].as_str(), begun["meant"].as_u64()), (202, Some("open"), Some(18_000)));
+        assert_eq!((status, begun["status"].as_str(), begun["meant"].as_u64()), (202, Some("open"), Some(9_000)));
         assert_eq!(location, format!("/api/v1/operations/{}", begun["id"]));
         let id = begun["id"].as_i64().unwrap();
         let under_way = async || (shown(&outbox, id).await.done > 0).then_some(());
@@ -102,8 +102,8 @@ async fn a_second_replica_goes_on_where_the_first_one_died() {
         assert_eq!(shown(&outbox, id).await.status, OperationStatus::Open);
 
         let end = ended(&outbox, id).await;
-        assert_eq!((end.status, end.changed, end.who.as_deref()), (OperationStatus::Done, 18_000, Some("ada (API)")));
-        assert_eq!(redriven(&outbox).await, (18_000, 18_000), "each once");
+        assert_eq!((end.status, end.changed, end.who.as_deref()), (OperationStatus::Done, 9_000, Some("ada (API)")));
+        assert_eq!(redriven(&outbox).await, (9_000, 9_000), "each once");
     }
 }
 
