@@ -111,7 +111,7 @@ async fn whichever_of_its_first_connections_a_silent_database_meets_a_replica_wa
     for nth in 1..=3 {
         let proxy = Proxy::to(url::Url::parse(&test.url).unwrap().port().unwrap());
         proxy.vanish_at(nth);
-        let mut replica = Program::new(&proxy.before(&test.url), &format!("{HTTP}{SHORT}")).start();
+        let mut replica = Program::new(&proxy.before(&test.url), &format!("{HTTP}{SHORT}")).start_for_good();
         replica.says("run.waits").await;
         proxy.come_back();
         replica.says("term.began").await;
@@ -172,7 +172,7 @@ async fn the_first_who_asks_after_the_database_went_silent_hears_that_it_is_the_
     for test in [servers::postgres().await.database().await, servers::mariadb().await.database().await] {
         outboxes::connect(&test.url, None).await.migrate("default").await.unwrap();
         let proxy = Proxy::to(url::Url::parse(&test.url).unwrap().port().unwrap());
-        let mut replica = Program::new(&proxy.before(&test.url), &format!("{HTTP}{SHORT}")).start();
+        let mut replica = Program::new(&proxy.before(&test.url), &format!("{HTTP}{SHORT}")).start_for_good();
         let address = replica.listener().await;
         replica.says("term.began").await;
         proxy.vanish();
