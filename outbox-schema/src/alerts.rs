@@ -18,7 +18,7 @@ const RELEASE: Statement = statement!("alerts/release");
 /// A replica that is silent for longer is gone, or cut off.
 const SEEN: Duration = Duration::from_secs(90);
 
-/// What there is to tell.
+/// A kind of news that a webhook is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Telling {
     /// So many messages died within so long.

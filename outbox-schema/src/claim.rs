@@ -175,7 +175,7 @@ pub struct Claimed {
 pub struct Found(pub(crate) Vec<DueRow>);
 
 impl Found {
-    /// Whether there are no rows.
+    /// Whether a look found no rows.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

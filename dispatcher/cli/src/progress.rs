@@ -59,7 +59,7 @@ pub(super) struct Advance {
 }
 
 impl Advance {
-    /// It begins now.
+    /// The report of something that begins now.
     pub(super) fn new(done: &'static str) -> Self {
         let now = Instant::now();
         Self { began: now, said: now, done, rewrites: io::stderr().is_terminal(), shown: false }

@@ -29,7 +29,7 @@ pub(super) enum News {
     Test,
 }
 
-/// Who tells it.
+/// The replica that tells news.
 pub(super) struct Sender {
     pub(super) environment: String,
     pub(super) outbox_id: Option<String>,

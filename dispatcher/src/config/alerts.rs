@@ -10,7 +10,7 @@ use outbox_adapters::http::Secret;
 pub struct AlertsConfig {
     /// The webhook. Nobody sees it.
     pub url: Secret,
-    /// What is posted.
+    /// The form of the posts.
     pub format: AlertFormat,
     /// The rate of dead letters that is told. None: none is.
     pub on_dead_rate: Option<DeadRate>,

@@ -39,7 +39,7 @@ impl Leftover {
         (found.destinations().len() >= slots / 2).then_some((found, since))
     }
 
-    /// Whether nothing is left.
+    /// Whether the last look left no rows.
     pub fn is_empty(&self) -> bool {
         self.since.is_none()
     }

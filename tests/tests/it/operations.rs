@@ -192,6 +192,9 @@ async fn an_order_that_this_release_cannot_read_fails_and_one_that_it_does_not_k
         outbox.sql(&format!("UPDATE outbox_operation SET action = 'compost' WHERE id = {other}")).await;
         outbox.database.go_on(other, &|| true).await.unwrap();
         assert_eq!(shown(&outbox, other).await.status, OperationStatus::Open);
+        // It stands before no other.
+        let known = ordered(&outbox).await;
+        assert_eq!(outbox.database.waiting(1).await.unwrap(), [known]);
         assert_eq!(count(&outbox, "outbox").await, 900);
     }
 }

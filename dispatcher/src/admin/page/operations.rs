@@ -179,7 +179,7 @@ pub(super) async fn stop(
     Ok(lead_to(&address(id)))
 }
 
-/// What an operation did, or has done so far.
+/// The result of an operation, or what it has done so far.
 pub(super) fn told(result: &OperationResult) -> Markup {
     match result {
         OperationResult::Redrive(done) => html! {

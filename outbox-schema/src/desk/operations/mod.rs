@@ -27,7 +27,6 @@ use crate::store::lossy::Lossy;
 
 const WAITING: Statement = statement!("operations/waiting");
 const LIST: Statement = statement!("operations/list");
-const ONE: Statement = statement!("operations/one");
 
 pub(super) use carry::carry;
 use carry::carry_for;
@@ -43,7 +42,7 @@ pub struct OperationEntry {
     pub id: i64,
     /// What it does: `redrive`, `replay`, `cancel`, `edit`, `undo`, `purge` or `prune`.
     pub action: String,
-    /// Who ordered it.
+    /// The name of who ordered the operation.
     pub who: Option<String>,
     /// Why, in their words.
     pub why: Option<String>,
@@ -85,7 +84,7 @@ pub enum OperationStatus {
     Failed,
 }
 
-/// What an operation did.
+/// The result of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -161,7 +160,7 @@ pub struct Stopped {
 /// Goes on with operations in place of whoever ordered them. [`Database`] does it for each of the three dialects.
 #[async_trait]
 pub trait Operations: Send + Sync + std::fmt::Debug {
-    /// Operations that nobody carries out, the oldest first: at most `limit`.
+    /// Operations that nobody carries out and this release can, the oldest first: at most `limit`.
     async fn waiting(&self, limit: u32) -> Result<Vec<i64>, DeskError>;
 
     /// Goes on with one of them, to its end or for as long as `goes_on` says. Whoever comes second does nothing.
@@ -222,15 +221,26 @@ macro_rules! work_of {
 #[async_trait]
 impl Operations for Database {
     async fn waiting(&self, limit: u32) -> Result<Vec<i64>, DeskError> {
-        let waiting: Vec<(i64,)> = read(self, &WAITING, &[i64::from(limit).into()])
-            .await
-            .map_err(while_doing("looking for operations that wait"))?;
-        Ok(waiting.into_iter().map(|(id,)| id).collect())
+        let waiting: Vec<(i64, String)> =
+            read(self, &WAITING, &[]).await.map_err(while_doing("looking for operations that wait"))?;
+        // Those that only another release can carry out must not stand before the others.
+        let known = waiting.into_iter().filter(|(_, action)| is_known(action)).map(|(id, _)| id);
+        Ok(known.take(limit as usize).collect())
     }
 
     async fn go_on(&self, id: i64, goes_on: &(dyn Fn() -> bool + Sync)) -> Result<(), DeskError> {
         go_on(self, id, goes_on).await.map_err(while_doing("going on with an operation"))
     }
+}
+
+/// Whether this release can carry out operations of that action.
+fn is_known(action: &str) -> bool {
+    macro_rules! known {
+        ($work:ty, $result:ident) => {
+            true
+        };
+    }
+    work_of!(action, known!(), else false)
 }
 
 async fn go_on(database: &Database, id: i64, goes_on: &(dyn Fn() -> bool + Sync)) -> sqlx::Result<()> {
@@ -244,7 +254,7 @@ async fn go_on(database: &Database, id: i64, goes_on: &(dyn Fn() -> bool + Sync)
     work_of!(state.action.as_str(), carried!(), else Ok(()))
 }
 
-/// What an operation did, or has done so far.
+/// The result of an operation, or what it has done so far.
 async fn result(database: &Database, id: i64) -> sqlx::Result<Option<OperationResult>> {
     let Some(state) = State::of(database, id).await? else { return Ok(None) };
     macro_rules! told {
@@ -277,8 +287,8 @@ impl Database {
     /// The database did not answer, or refused.
     pub async fn operation(&self, id: i64) -> Result<Option<OperationEntry>, DeskError> {
         let doing = || while_doing("reading an operation");
-        let row: Option<Row> = read(self, &ONE, &[id.into()]).await.map_err(doing())?.pop();
-        let Some(row) = row else { return Ok(None) };
+        let rows: Vec<Row> = read(self, &LIST, &[id.saturating_add(1).into(), 1.into()]).await.map_err(doing())?;
+        let Some(row) = rows.into_iter().find(|row| row.id == id) else { return Ok(None) };
         Ok(Some(OperationEntry { result: result(self, id).await.map_err(doing())?, ..row.into() }))
     }
 }
