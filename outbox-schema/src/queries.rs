@@ -36,9 +36,16 @@ macro_rules! step {
     };
 }
 
-/// A statement in three dialects: `"SUBJECT/NAME"`.
+/// A statement in three dialects: `"SUBJECT/NAME"`, or two files of which the second goes on where the first ends.
 macro_rules! statement {
     ($name:literal) => {
         dialects!("queries", $name)
+    };
+    ($name:literal, $rest:literal) => {
+        $crate::sql::Statement {
+            postgres: concat!(sql_file!("queries/postgres/", $name), sql_file!("queries/postgres/", $rest)),
+            mysql: concat!(sql_file!("queries/mysql/", $name), sql_file!("queries/mysql/", $rest)),
+            sqlite: concat!(sql_file!("queries/sqlite/", $name), sql_file!("queries/sqlite/", $rest)),
+        }
     };
 }
