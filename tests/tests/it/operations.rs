@@ -178,6 +178,26 @@ async fn two_carriers_never_make_the_same_batch() {
 }
 
 #[tokio::test]
+async fn a_carrier_that_was_taken_for_dead_makes_no_more_batches() {
+    for outbox in outboxes::each().await {
+        dead_letters(&outbox, 4).await;
+        let id = ordered(&outbox).await;
+        let goes_on = || true;
+        let one = || outbox.database.go_on(id, &goes_on);
+        let others = async {
+            while shown(&outbox, id).await.status == OperationStatus::Open {
+                outbox.sql("UPDATE outbox_operation SET carried_until = NULL WHERE status = 'open'").await;
+                one().await.unwrap();
+            }
+        };
+        let (first, ()) = tokio::join!(one(), others);
+        first.unwrap();
+        let end = shown(&outbox, id).await;
+        assert_eq!((end.status, end.done, end.changed), (OperationStatus::Done, 3_600, 3_600));
+    }
+}
+
+#[tokio::test]
 async fn an_order_that_this_release_cannot_read_fails_and_one_that_it_does_not_know_waits() {
     for outbox in outboxes::each().await {
         dead_letters(&outbox, 1).await;
