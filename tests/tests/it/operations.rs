@@ -198,6 +198,26 @@ async fn a_carrier_that_was_taken_for_dead_makes_no_more_batches() {
 }
 
 #[tokio::test]
+async fn whoever_carries_an_operation_out_ends_it_when_somebody_else_stops_it() {
+    for outbox in outboxes::each().await {
+        dead_letters(&outbox, 10).await;
+        let id = ordered(&outbox).await;
+        let goes_on = || true;
+        let stopping = async {
+            eventually("it is under way", PATIENCE, async || (shown(&outbox, id).await.done > 0).then_some(())).await;
+            outbox.database.stop(id, &ada()).await.unwrap()
+        };
+        let (carried, stopped) = tokio::join!(outbox.database.go_on(id, &goes_on), stopping);
+        carried.unwrap();
+        assert!(stopped.is_some_and(|stopped| stopped.stopped), "it was open");
+        let end = shown(&outbox, id).await;
+        assert_eq!(end.status, OperationStatus::Stopped);
+        assert!(end.changed < 9_000, "{end:?}");
+        assert_eq!(count(&outbox, "outbox").await, 9_000 - i64::try_from(end.changed).unwrap());
+    }
+}
+
+#[tokio::test]
 async fn an_order_that_this_release_cannot_read_fails_and_one_that_it_does_not_know_waits() {
     for outbox in outboxes::each().await {
         dead_letters(&outbox, 1).await;
