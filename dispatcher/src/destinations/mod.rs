@@ -7,6 +7,7 @@
 //! takes from each of the others no more rows than there is room for.
 
 mod admission;
+mod answers;
 mod breaker;
 mod credentials;
 mod destination;
@@ -21,21 +22,20 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use outbox_adapters::Answer;
 use outbox_schema::destination::{Aside, ByHandChange, DestinationState};
-use outbox_schema::{Message, Outcome, Pause, PauseKind, Scope};
+use outbox_schema::{Message, PauseKind};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
 pub use self::admission::Admission;
-use self::breaker::Sign;
+pub use self::answers::Ruling;
 use self::credentials::Credentials;
 use self::destination::{Closed, Destination, Situation, Standing};
 pub use self::keeper::{Keeper, LISTEN};
 pub use self::limits::Limits;
 pub use self::rate::RateLimit;
 use self::strangers::Budget;
-pub use self::strangers::Place;
+pub use self::strangers::{Place, Silent};
 use self::window::Slots;
 
 /// The longest deferral of a row. After it the row is met again, whatever has become of its destination.
@@ -90,22 +90,6 @@ struct State {
     /// ended term may be at its last step while the next one is at its first.
     moving: u32,
 }
-
-/// What an attempt means for its destination.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Ruling {
-    /// How long the message waits where the destination or the channel's credential is at fault, and not the message. No
-    /// attempt is counted then.
-    pub deferred: Option<Duration>,
-    /// The pause that begins.
-    pub pause: Option<Pause>,
-    /// Whether the message was refused for what is in it: receivers accept the signature of its channel.
-    pub at_fault: bool,
-}
-
-/// Says that too many strangers are silent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Silent;
 
 impl Destinations {
     /// No destination is known yet. `allowed` are the limits of the channels, `slots` is `dispatch.max_in_flight` and
@@ -193,73 +177,6 @@ impl Destinations {
                 known.admitted(channel, message.weight(), allowed, now);
             }
         }
-    }
-
-    /// Waits for a place on the wire, where this message is for a stranger.
-    ///
-    /// # Errors
-    /// Too many strangers are silent: the message is not to be sent now.
-    pub async fn place(&self, message: &Message) -> Result<Option<Place<'_>>, Silent> {
-        if !self.state().known.get(&message.destination).is_some_and(Destination::is_stranger) {
-            return Ok(None);
-        }
-        let place = strangers::place(&self.places).await;
-        if place.is_none() {
-            self.state().strangers.waited_in_vain();
-        }
-        place.map(Some).ok_or(Silent)
-    }
-
-    /// Learns from an attempt to deliver `message`, which ended after `took`. No answer can ask for a longer pause than
-    /// `longest`.
-    pub fn answered(&self, message: &Message, answer: &Answer, took: Duration, longest: Duration) -> Ruling {
-        let now = Instant::now();
-        let mut state = self.state();
-        let mut ruling = Ruling::default();
-        let slots = self.slots(&state);
-        let State { known, strangers, .. } = &mut *state;
-        if let Some(destination) = known.get_mut(&message.destination) {
-            let sign = sign(message, answer);
-            match sign {
-                Sign::Good if destination.is_stranger() => strangers.answered(destination.unused_for(now)),
-                Sign::Bad { .. } if destination.is_stranger() => strangers.failed(),
-                Sign::Good | Sign::Bad { .. } | Sign::None => {}
-            }
-            ruling = destination.answered(&message.destination, sign, message.weight(), took, slots, now);
-            if destination.comes_back_now(now) {
-                self.recovery.notify_one();
-            }
-        }
-        let mut asked = asked(message, answer, longest);
-        match state.credentials.learn(message, answer, now) {
-            credentials::Turn::Stay => {}
-            credentials::Turn::Refused { bar, wait } => {
-                ruling.deferred = Some(wait.min(longest));
-                let remaining = bar.min(longest);
-                asked = Some(Pause { destination: message.channel.clone(), remaining, kind: PauseKind::Barred });
-            }
-            credentials::Turn::AtFault => ruling.at_fault = true,
-            credentials::Turn::Waits(wait) => ruling.deferred = Some(wait.min(longest)),
-            credentials::Turn::Verified => {
-                state.destination(&message.destination, now).brings_back();
-                self.recovery.notify_one();
-            }
-            credentials::Turn::Works => {
-                state.destination(&message.channel, now).no_longer_barred();
-                self.recovery.notify_one();
-            }
-        }
-        if let Some(asked) = asked {
-            state.destination(&asked.destination, now).pause(asked.kind, asked.remaining, now);
-            ruling.pause = Some(match ruling.pause.take() {
-                // The destination is tried carefully, but no sooner than it asked for.
-                Some(opened) => Pause { remaining: opened.remaining.max(asked.remaining), ..opened },
-                None => asked,
-            });
-        }
-        drop(state);
-        self.answered.notify_waiters();
-        ruling
     }
 
     /// Notes that no attempt is made to deliver the admitted `message`.
@@ -449,29 +366,6 @@ impl State {
             })
         })
     }
-}
-
-fn sign(message: &Message, answer: &Answer) -> Sign {
-    match &answer.outcome {
-        // The message was refused here, and the destination was not asked.
-        Outcome::Dead { .. } | Outcome::DeadTarget if answer.status_code.is_none() => Sign::None,
-        Outcome::Delivered { .. } | Outcome::Refused { .. } | Outcome::Dead { .. } | Outcome::DeadTarget => Sign::Good,
-        // Where no attempt was counted, the destination was at fault before, and not the message.
-        Outcome::Retry { .. } | Outcome::InDoubt if message.attempts == 0 => Sign::Bad { trying_for: Duration::ZERO },
-        Outcome::Retry { .. } | Outcome::InDoubt => Sign::Bad { trying_for: message.retrying_for() },
-        Outcome::Defer { .. } | Outcome::Unsent => Sign::None,
-    }
-}
-
-/// The pause that the answer asks for, if any.
-fn asked(message: &Message, answer: &Answer, longest: Duration) -> Option<Pause> {
-    let (destination, kind, remaining) = match (&answer.outcome, answer.busy_for) {
-        (Outcome::Defer { scope: Scope::Channel, until }, _) => (&message.channel, PauseKind::Barred, *until),
-        (Outcome::Defer { scope: Scope::Destination, until }, _) => (&message.destination, PauseKind::Asked, *until),
-        (_, Some(busy_for)) => (&message.destination, PauseKind::Asked, busy_for),
-        (_, None) => return None,
-    };
-    Some(Pause { destination: destination.clone(), remaining: remaining.min(longest), kind })
 }
 
 #[cfg(test)]

@@ -7,7 +7,11 @@
 
 use std::time::Duration;
 
+use outbox_schema::Message;
 use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::Destinations;
+use super::destination::Destination;
 
 /// The longest that a claimed message for a stranger waits for its place on the wire.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -67,8 +71,29 @@ impl Budget {
 pub type Place<'a> = SemaphorePermit<'a>;
 
 /// Waits for a place. None where it took too long.
-pub(super) async fn place(places: &Semaphore) -> Option<Place<'_>> {
+async fn place(places: &Semaphore) -> Option<Place<'_>> {
     tokio::time::timeout(PATIENCE, places.acquire()).await.ok()?.ok()
+}
+
+/// Says that too many strangers are silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silent;
+
+impl Destinations {
+    /// Waits for a place on the wire, where this message is for a stranger.
+    ///
+    /// # Errors
+    /// Too many strangers are silent: the message is not to be sent now.
+    pub async fn place(&self, message: &Message) -> Result<Option<Place<'_>>, Silent> {
+        if !self.state().known.get(&message.destination).is_some_and(Destination::is_stranger) {
+            return Ok(None);
+        }
+        let place = place(&self.places).await;
+        if place.is_none() {
+            self.state().strangers.waited_in_vain();
+        }
+        place.map(Some).ok_or(Silent)
+    }
 }
 
 #[cfg(test)]

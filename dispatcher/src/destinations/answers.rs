@@ -1,0 +1,99 @@
+//! What an answer tells of its destination, and what is decided about its message because of that.
+
+use std::time::Duration;
+
+use outbox_adapters::Answer;
+use outbox_schema::{Message, Outcome, Pause, PauseKind, Scope};
+use tokio::time::Instant;
+
+use super::breaker::Sign;
+use super::{Destinations, State, credentials};
+
+/// What an attempt means for its destination.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Ruling {
+    /// How long the message waits where the destination or the channel's credential is at fault, and not the message. No
+    /// attempt is counted then.
+    pub deferred: Option<Duration>,
+    /// The pause that begins.
+    pub pause: Option<Pause>,
+    /// Whether the message was refused for what is in it: receivers accept the signature of its channel.
+    pub at_fault: bool,
+}
+
+impl Destinations {
+    /// Learns from an attempt to deliver `message`, which ended after `took`. No answer can ask for a longer pause than
+    /// `longest`.
+    pub fn answered(&self, message: &Message, answer: &Answer, took: Duration, longest: Duration) -> Ruling {
+        let now = Instant::now();
+        let mut state = self.state();
+        let mut ruling = Ruling::default();
+        let slots = self.slots(&state);
+        let State { known, strangers, .. } = &mut *state;
+        if let Some(destination) = known.get_mut(&message.destination) {
+            let sign = sign(message, answer);
+            match sign {
+                Sign::Good if destination.is_stranger() => strangers.answered(destination.unused_for(now)),
+                Sign::Bad { .. } if destination.is_stranger() => strangers.failed(),
+                Sign::Good | Sign::Bad { .. } | Sign::None => {}
+            }
+            ruling = destination.answered(&message.destination, sign, message.weight(), took, slots, now);
+            if destination.comes_back_now(now) {
+                self.recovery.notify_one();
+            }
+        }
+        let mut asked = asked(message, answer, longest);
+        match state.credentials.learn(message, answer, now) {
+            credentials::Turn::Stay => {}
+            credentials::Turn::Refused { bar, wait } => {
+                ruling.deferred = Some(wait.min(longest));
+                let remaining = bar.min(longest);
+                asked = Some(Pause { destination: message.channel.clone(), remaining, kind: PauseKind::Barred });
+            }
+            credentials::Turn::AtFault => ruling.at_fault = true,
+            credentials::Turn::Waits(wait) => ruling.deferred = Some(wait.min(longest)),
+            credentials::Turn::Verified => {
+                state.destination(&message.destination, now).brings_back();
+                self.recovery.notify_one();
+            }
+            credentials::Turn::Works => {
+                state.destination(&message.channel, now).no_longer_barred();
+                self.recovery.notify_one();
+            }
+        }
+        if let Some(asked) = asked {
+            state.destination(&asked.destination, now).pause(asked.kind, asked.remaining, now);
+            ruling.pause = Some(match ruling.pause.take() {
+                // The destination is tried carefully, but no sooner than it asked for.
+                Some(opened) => Pause { remaining: opened.remaining.max(asked.remaining), ..opened },
+                None => asked,
+            });
+        }
+        drop(state);
+        self.answered.notify_waiters();
+        ruling
+    }
+}
+
+fn sign(message: &Message, answer: &Answer) -> Sign {
+    match &answer.outcome {
+        // The message was refused here, and the destination was not asked.
+        Outcome::Dead { .. } | Outcome::DeadTarget if answer.status_code.is_none() => Sign::None,
+        Outcome::Delivered { .. } | Outcome::Refused { .. } | Outcome::Dead { .. } | Outcome::DeadTarget => Sign::Good,
+        // Where no attempt was counted, the destination was at fault before, and not the message.
+        Outcome::Retry { .. } | Outcome::InDoubt if message.attempts == 0 => Sign::Bad { trying_for: Duration::ZERO },
+        Outcome::Retry { .. } | Outcome::InDoubt => Sign::Bad { trying_for: message.retrying_for() },
+        Outcome::Defer { .. } | Outcome::Unsent => Sign::None,
+    }
+}
+
+/// The pause that the answer asks for, if any.
+fn asked(message: &Message, answer: &Answer, longest: Duration) -> Option<Pause> {
+    let (destination, kind, remaining) = match (&answer.outcome, answer.busy_for) {
+        (Outcome::Defer { scope: Scope::Channel, until }, _) => (&message.channel, PauseKind::Barred, *until),
+        (Outcome::Defer { scope: Scope::Destination, until }, _) => (&message.destination, PauseKind::Asked, *until),
+        (_, Some(busy_for)) => (&message.destination, PauseKind::Asked, busy_for),
+        (_, None) => return None,
+    };
+    Some(Pause { destination: destination.clone(), remaining: remaining.min(longest), kind })
+}
