@@ -54,8 +54,8 @@ impl Work for Cancelling {
     const ACTION: &'static str = "cancel";
     type Done = CancelledAll;
 
-    fn said(&self, meant: Option<u64>) -> serde_json::Value {
-        self.selection.said(meant)
+    fn said(&self) -> serde_json::Value {
+        self.selection.said(self.done.meant)
     }
 
     async fn find(&mut self, database: &Database) -> sqlx::Result<Option<u64>> {

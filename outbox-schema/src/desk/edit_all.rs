@@ -41,8 +41,8 @@ impl Work for Editing {
     const ACTION: &'static str = "edit";
     type Done = EditedAll;
 
-    fn said(&self, meant: Option<u64>) -> serde_json::Value {
-        said_of(&self.selection, meant)
+    fn said(&self) -> serde_json::Value {
+        said_of(&self.selection, self.done.meant)
     }
 
     async fn find(&mut self, database: &Database) -> sqlx::Result<Option<u64>> {

@@ -124,7 +124,7 @@ impl MessageSelection {
     }
 
     /// What the audit says of the selection, which means so many messages.
-    pub(super) fn said(&self, meant: Option<u64>) -> serde_json::Value {
+    pub(super) fn said(&self, meant: u64) -> serde_json::Value {
         match self {
             Self::Ids(ids) => said_of_ids(ids, meant),
             Self::Filter(filter) => said_of_filter(filter, meant),

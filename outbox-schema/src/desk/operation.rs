@@ -66,18 +66,18 @@ pub(super) fn who(author: &Author) -> String {
 }
 
 /// What the audit says of a selection that means so many messages. Ids are in the entries of their messages.
-pub(super) fn said_of(selection: &Selection, meant: Option<u64>) -> serde_json::Value {
+pub(super) fn said_of(selection: &Selection, meant: u64) -> serde_json::Value {
     match selection {
         Selection::Ids(ids) => said_of_ids(ids, meant),
         Selection::Filter(filter) => said_of_filter(filter, meant),
     }
 }
 
-pub(super) fn said_of_ids(ids: &[MessageId], meant: Option<u64>) -> serde_json::Value {
+pub(super) fn said_of_ids(ids: &[MessageId], meant: u64) -> serde_json::Value {
     serde_json::json!({ "ids": ids.len(), "meant": meant })
 }
 
-pub(super) fn said_of_filter(filter: &impl Serialize, meant: Option<u64>) -> serde_json::Value {
+pub(super) fn said_of_filter(filter: &impl Serialize, meant: u64) -> serde_json::Value {
     serde_json::json!({ "filter": filter, "meant": meant })
 }
 

@@ -36,7 +36,7 @@ impl Work for Removing {
     const ACTION: &'static str = "prune";
     type Done = Pruned;
 
-    fn said(&self, _: Option<u64>) -> serde_json::Value {
+    fn said(&self) -> serde_json::Value {
         let Retention { success, dead, .. } = self.retention;
         serde_json::json!({ "success_ms": success.map(millis_i64), "dead_ms": dead.map(millis_i64) })
     }

@@ -38,8 +38,8 @@ impl Work for Redriving {
     const ACTION: &'static str = "redrive";
     type Done = Redriven;
 
-    fn said(&self, _: Option<u64>) -> serde_json::Value {
-        let mut details = said_of(&self.selection, Some(self.done.meant));
+    fn said(&self) -> serde_json::Value {
+        let mut details = said_of(&self.selection, self.done.meant);
         details["canary"] = self.pace.canary.map(NonZeroU32::get).into();
         details["rate"] = self.pace.rate.map(NonZeroU32::get).into();
         details
@@ -123,8 +123,8 @@ impl Work for Purging {
     const ACTION: &'static str = "purge";
     type Done = Purged;
 
-    fn said(&self, meant: Option<u64>) -> serde_json::Value {
-        said_of(&self.selection, meant)
+    fn said(&self) -> serde_json::Value {
+        said_of(&self.selection, self.done.meant)
     }
 
     async fn find(&mut self, database: &Database) -> sqlx::Result<Option<u64>> {

@@ -65,9 +65,9 @@ impl Work for Replaying {
     const ACTION: &'static str = "replay";
     type Done = Replayed;
 
-    fn said(&self, _: Option<u64>) -> serde_json::Value {
+    fn said(&self) -> serde_json::Value {
         let Self { manner, done, .. } = self;
-        let mut details = self.selection.said(Some(done.meant));
+        let mut details = self.selection.said(done.meant);
         details["canary"] = manner.pace.canary.map(NonZeroU32::get).into();
         details["rate"] = manner.pace.rate.map(NonZeroU32::get).into();
         details["new_key"] = manner.new_key.into();

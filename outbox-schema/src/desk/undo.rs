@@ -105,7 +105,7 @@ impl Work for Undoing {
     const ACTION: &'static str = "undo";
     type Done = Undone;
 
-    fn said(&self, _: Option<u64>) -> serde_json::Value {
+    fn said(&self) -> serde_json::Value {
         serde_json::json!({ (self.done.undone.name()): self.asked })
     }
 

@@ -93,7 +93,7 @@ impl<'a> Record<'a> {
         let mut transaction = AnyTransaction::to_write(database).await?;
         let mut connection = transaction.connection();
         lock_terms(&mut connection).await?;
-        let details = work.said(meant).to_string();
+        let details = work.said().to_string();
         let audit_id = audit(&mut connection, W::ACTION, None, &details, author).await?;
         work.begun(audit_id);
         let operation = Operation { audit_id, action: W::ACTION, who: who(author) };

@@ -20,8 +20,8 @@ pub(in crate::desk) trait Work: Serialize + DeserializeOwned + Send + Sync {
     /// The result of the change.
     type Done: Send;
 
-    /// What the audit says of the change, which means so many messages.
-    fn said(&self, meant: Option<u64>) -> serde_json::Value;
+    /// What the audit says of the change, once its messages are found.
+    fn said(&self) -> serde_json::Value;
 
     /// Finds the messages that the change has not come to. Gives how many it has to come to in all, where that is known.
     async fn find(&mut self, database: &Database) -> sqlx::Result<Option<u64>>;
