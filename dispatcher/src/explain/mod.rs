@@ -11,6 +11,7 @@ mod note;
 mod reasons;
 mod sent_twice;
 mod sentences;
+mod telling;
 mod words;
 
 use outbox_schema::desk::MessageFacts;
@@ -26,6 +27,7 @@ pub use life::{Event, life};
 pub use not_sent::NotSent;
 pub use note::Note;
 pub use sent_twice::{Repetition, Verdict};
+pub use telling::Telling;
 
 /// Why one message has not been sent, and why it was sent twice. Contains neither its body nor its headers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -48,6 +50,9 @@ pub struct Explanation {
     pub not_sent: Vec<Said<NotSent>>,
     /// Whether the message was sent twice, and why.
     pub sent_twice: Repetition,
+    /// The messages that tell of the outcomes of the message, or the message of which it tells.
+    #[serde(default)]
+    pub outcomes: Vec<Said<Telling>>,
     /// Likely mistakes of the application that wrote the message.
     #[serde(default)]
     pub notes: Vec<Said<Note>>,
@@ -101,6 +106,7 @@ impl Explanation {
             as_of: facts.clock.now.clone(),
             not_sent: reasons::of(facts, first, configured, fleet).into_iter().map(Said::from).collect(),
             sent_twice: Repetition::of(facts),
+            outcomes: Telling::of(facts).into_iter().map(Said::from).collect(),
             notes: Note::of(facts).into_iter().map(Said::from).collect(),
         }
     }

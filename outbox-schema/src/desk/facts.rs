@@ -10,7 +10,8 @@ use super::statements::{
     PAUSED_DESTINATIONS, TERMS_OF_MESSAGE,
 };
 use super::{
-    CurrentTerm, DestinationEntry, HeldUp, InvalidTarget, MessageRecord, PausedDestination, TermEntry, destinations,
+    CurrentTerm, DestinationEntry, HeldUp, InvalidTarget, MessageRecord, OutcomeMessage, PausedDestination, TermEntry,
+    ToldMessage, destinations, told,
 };
 use crate::sql::{AnyConnection, AnyTransaction, Value};
 use crate::{Database, MessageId, Status};
@@ -42,6 +43,10 @@ pub struct MessageFacts {
     /// The terms of the message's attempts, the term that led when it was finished, and the newest term, by epoch.
     /// Terms that were pruned from the log are missing.
     pub terms: Vec<TermEntry>,
+    /// The messages that tell of the outcomes of the message, the oldest first.
+    pub told_by: Vec<OutcomeMessage>,
+    /// The message of which the message tells, where it is an outcome.
+    pub tells_of: Option<ToldMessage>,
 }
 
 /// The times of a message, by the database's clock.
@@ -159,6 +164,8 @@ async fn read(
         backlog: if pending && clock.due { Some(backlog(connection, &message).await?) } else { None },
         term: terms.into_iter().find(|term| term.shard == message.shard),
         terms: connection.rows(&TERMS_OF_MESSAGE, &by_id).await?,
+        told_by: told::told_by(connection, &message).await?,
+        tells_of: told::tells_of(connection, &message).await?,
         message,
         clock,
         pauses,

@@ -31,6 +31,7 @@ mod replicas;
 mod report;
 mod selection;
 mod statements;
+mod told;
 mod undo;
 
 use std::num::NonZeroU32;
@@ -71,6 +72,7 @@ pub use report::{
     NamingClaim, PausedDestination, TenantVitals, TermEntry, Vitals,
 };
 pub use selection::{Cursor, DeadLetterFilter, Moment, Selection};
+pub use told::{OutcomeMessage, ToldMessage};
 
 /// The questions that operators ask of an outbox. [`Database`](crate::Database) answers for each of the three dialects.
 /// No question writes anything.

@@ -27,6 +27,11 @@ fn in_words(explanation: &Explanation) -> Page {
     page.line("Why was it sent twice?");
     page.line(format!("  {}", in_one_line(&sent_twice.sentence)));
     listed(&mut page, &sent_twice.causes);
+    if !explanation.outcomes.is_empty() {
+        page.blank();
+        page.line("Which outcomes are told?");
+        listed(&mut page, &explanation.outcomes);
+    }
     if !explanation.notes.is_empty() {
         page.blank();
     }

@@ -178,6 +178,9 @@ fn explanation(explained: &Explanation) -> Markup {
             p { (explained.sent_twice.sentence) }
             (said(&explained.sent_twice.causes))
         }
+        @if !explained.outcomes.is_empty() {
+            section { h2 { "Which outcomes are told?" } (said(&explained.outcomes)) }
+        }
         @if !explained.notes.is_empty() {
             section { h2 { "Likely mistakes of the application" } (said(&explained.notes)) }
         }

@@ -6,6 +6,7 @@ mod killed;
 mod life;
 mod not_sent;
 mod sent_twice;
+mod telling;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -67,7 +68,8 @@ async fn explained_with(outbox: &Outbox, id: MessageId, configured: &Configured)
 fn sentences(explanation: &Explanation) -> Vec<&str> {
     let not_sent = explanation.not_sent.iter().map(|said| said.sentence.as_str());
     let again = explanation.sent_twice.causes.iter().map(|said| said.sentence.as_str());
-    not_sent.chain([explanation.sent_twice.sentence.as_str()]).chain(again).collect()
+    let outcomes = explanation.outcomes.iter().map(|said| said.sentence.as_str());
+    not_sent.chain([explanation.sent_twice.sentence.as_str()]).chain(again).chain(outcomes).collect()
 }
 
 /// The names of causes, as JSON has them.

@@ -1,0 +1,1 @@
+SELECT status FROM outbox WHERE id = ?
