@@ -11,7 +11,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Column, Connection, MySqlConnection, PgConnection, Row, SqliteConnection, ValueRef};
 
 use crate::grants::{SCHEMA, granted, refused};
-use crate::outboxes::{self, Step};
+use crate::outboxes::{self, Step, transaction};
 use crate::poller::Poller;
 use crate::program::{PATIENCE, Program};
 use crate::sink::Sink;
@@ -62,6 +62,25 @@ async fn an_application_is_told_what_became_of_its_messages() {
         eventually("all are marked", PATIENCE, async || (outbox.number(ended).await == all).then_some(())).await;
         assert_eq!(outbox.number("SELECT count(*) FROM outbox").await, all);
         assert!(sink.keys().iter().filter(|(key, _)| key.starts_with("outcome:")).all(|(_, times)| *times == 1));
+    }
+}
+
+/// By the rights that the grants give. The key holds an id and a revision, which anybody can foresee.
+#[tokio::test]
+async fn no_application_takes_the_key_of_an_outcome_beforehand() {
+    for granted in granted().await {
+        let dialect = granted.owner.dialect();
+        let as_text = if dialect == Dialect::Postgres { "::text" } else { "" };
+        let outbox_id = granted.owner.text(&format!("SELECT outbox_id{as_text} FROM outbox_meta")).await;
+        let taken = NewMessage::http("/x").idempotency_key(format!("outcome:{outbox_id}:1:1"));
+        let told = transaction(&granted.application, &[Step::Enqueue(&[taken])], "ROLLBACK").await.remove(0);
+        let told = format!("{:?}", told.unwrap_err());
+        assert!(told.contains("outbox_key_of_an_outcome"), "{told}");
+        let with_revision = format!(
+            "INSERT INTO outbox (channel, target, payload, idempotency_key, revision) \
+             VALUES ('http', '/x', '1', 'outcome:{outbox_id}:1:1', 1)"
+        );
+        refused(&granted.application, dialect, &with_revision).await;
     }
 }
 

@@ -306,7 +306,7 @@ async fn times_are_a_right_of_their_own_on_mysql_and_the_library_needs_it_only_w
 }
 
 #[tokio::test]
-async fn zero_values_outcomes_and_payloads_encoded_twice_are_refused_by_name() {
+async fn zero_values_outcomes_their_keys_and_payloads_encoded_twice_are_refused_by_name() {
     for outbox in outboxes::each().await {
         let then = match outbox.dialect() {
             Dialect::Postgres => "'0001-01-01 00:00:00+00'",
@@ -317,6 +317,7 @@ async fn zero_values_outcomes_and_payloads_encoded_twice_are_refused_by_name() {
             ("status", "'SUCCESS'", "outbox_born_pending"),
             ("status", "'DEAD'", "outbox_born_pending"),
             ("max_attempts", "0", "outbox_max_attempts_of_1_or_more"),
+            ("idempotency_key", "'outcome:0f9e2ab1-3c4d-4e5f-8a6b-7c8d9e0f1a2b:1:1'", "outbox_key_of_an_outcome"),
             ("expires_at", then, "outbox_expires_at_after_2000"),
         ] {
             let insert =
