@@ -1,10 +1,15 @@
 //! Changes of many dead letters: what is said while they go on, how they are stopped, and that an edit goes in batches.
 
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
+use std::time::Duration;
 
-use outbox_schema::Dialect;
+use outbox_schema::desk::{Author, OperationStatus, Operations, Order, Ordered, Selection};
+use outbox_schema::{Database, DeadLetterFilter, Dialect};
 use rustix::process::{Pid, Signal, kill_process};
+use sqlx::{Executor, MySqlTransaction, PgTransaction, SqliteTransaction};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, ChildStderr};
 use tokio::time::timeout;
 
 use crate::outboxes::{self, Outbox};
@@ -61,17 +66,45 @@ async fn an_edit_of_many_goes_in_batches_under_one_number_and_a_second_one_chang
     }
 }
 
+/// A command, and what it says.
+struct Started {
+    child: Child,
+    said: BufReader<ChildStderr>,
+}
+
+impl Started {
+    fn by(program: &Program, arguments: &[&str]) -> Self {
+        let mut command = program.command(arguments);
+        // Without it, a warning comes first that nobody in particular makes the change.
+        command.env("USER", "operator");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let said = BufReader::new(child.stderr.take().unwrap());
+        Self { child, said }
+    }
+
+    /// Waits for the next line with these words.
+    async fn says(&mut self, words: &str) -> String {
+        loop {
+            let mut line = String::new();
+            let read = timeout(PATIENCE, self.said.read_line(&mut line)).await.unwrap().unwrap();
+            assert!(read > 0, "it ended without saying {words:?}");
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+
+    fn ctrl_c(&self) {
+        kill_process(Pid::from_raw(self.child.id().unwrap().cast_signed()).unwrap(), Signal::INT).unwrap();
+    }
+}
+
 /// Runs a command, stops it with Ctrl-C once its first line is there, and gives its exit status and what it said.
 async fn stopped(program: &Program, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = program.command(arguments);
-    // Without it, a warning comes first that nobody in particular makes the change.
-    command.env("USER", "operator");
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
-    let mut first = String::new();
-    timeout(PATIENCE, said.read_line(&mut first)).await.unwrap().unwrap();
-    let pid = Pid::from_raw(child.id().unwrap().cast_signed()).unwrap();
-    kill_process(pid, Signal::INT).unwrap();
+    let mut started = Started::by(program, arguments);
+    let first = started.says("").await;
+    started.ctrl_c();
+    let Started { mut child, mut said } = started;
     let mut rest = String::new();
     timeout(PATIENCE, said.read_to_string(&mut rest)).await.unwrap().unwrap();
     (child.wait().await.unwrap().code(), first, rest)
@@ -93,6 +126,94 @@ async fn a_redrive_begins_with_its_number_and_ctrl_c_says_what_was_done() {
         let undone = program.run(&["dead-letters", "undo", number]).await.done();
         assert!(undone.starts_with(&format!("{redriven} returned")), "{undone}");
         assert_eq!(count(&outbox, "outbox WHERE status = 'DEAD'").await, 4_500);
+    }
+}
+
+/// Keeps batches from their end: where a row can be locked, by the lock of the first dead letter.
+enum Held<'a> {
+    Postgres(PgTransaction<'a>),
+    MySql(MySqlTransaction<'a>),
+    Sqlite(SqliteTransaction<'a>),
+}
+
+impl<'a> Held<'a> {
+    async fn take(outbox: &'a Outbox) -> Self {
+        let lock = "SELECT id FROM outbox WHERE status = 'DEAD' ORDER BY id LIMIT 1 FOR UPDATE";
+        match &outbox.database {
+            Database::Postgres(pool) => {
+                let mut held = pool.begin().await.unwrap();
+                held.execute(lock).await.unwrap();
+                Self::Postgres(held)
+            }
+            Database::MySql(pool) => {
+                let mut held = pool.begin().await.unwrap();
+                held.execute(lock).await.unwrap();
+                Self::MySql(held)
+            }
+            Database::Sqlite(pool) => Self::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await.unwrap()),
+        }
+    }
+
+    async fn release(self) {
+        match self {
+            Self::Postgres(held) => held.rollback().await.unwrap(),
+            Self::MySql(held) => held.rollback().await.unwrap(),
+            Self::Sqlite(held) => held.rollback().await.unwrap(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_second_ctrl_c_ends_a_change_at_once_and_its_present_batch_is_undone() {
+    for outbox in outboxes::each().await {
+        dead_letters(&outbox, 5).await;
+        let program = Program::new(&outbox.test.url, HTTP);
+        // SQLite locks no row, so there the change has to begin first.
+        let locks_rows = outbox.dialect() != Dialect::Sqlite;
+        let before = if locks_rows { Some(Held::take(&outbox).await) } else { None };
+        let mut redrive = Started::by(&program, &["dead-letters", "redrive", "--all", "--rate", "1/s"]);
+        let first = redrive.says("take back: outbox dead-letters undo ").await;
+        let held = match before {
+            Some(held) => held,
+            None => Held::take(&outbox).await,
+        };
+        let made = count(&outbox, "outbox WHERE status = 'PENDING'").await;
+        redrive.ctrl_c();
+        redrive.says("stopping after this batch; again to stop at once").await;
+        redrive.ctrl_c();
+        let stopped = redrive.says("stopped: ").await;
+        assert!(stopped.contains(" of 4,500 redriven; take back: "), "{stopped}");
+        held.release().await;
+        assert_eq!(timeout(PATIENCE, redrive.child.wait()).await.unwrap().unwrap().code(), Some(130));
+
+        // The poller does not go on with it either.
+        let id = first.trim().rsplit(' ').next().unwrap().parse().unwrap();
+        let operation = outbox.database.operation(id).await.unwrap().unwrap();
+        assert_eq!(operation.status, OperationStatus::Stopped);
+        assert_eq!(i64::try_from(operation.changed).unwrap(), made);
+        assert_eq!(count(&outbox, "outbox WHERE status = 'PENDING'").await, made);
+        assert!(if locks_rows { made == 0 } else { made < 4_500 }, "{made} were redriven");
+    }
+}
+
+#[tokio::test]
+async fn ctrl_c_ends_the_following_of_an_operation_and_not_the_operation() {
+    for outbox in outboxes::each().await {
+        dead_letters(&outbox, 1).await;
+        let purge = Order::Purge(Selection::Filter(DeadLetterFilter::default()));
+        let author = Author { who: "ada".to_owned(), why: "they are gone".to_owned() };
+        let Some(Ordered::Begun(id)) = outbox.database.order(purge, &author, Duration::ZERO).await.unwrap() else {
+            panic!("it was carried out")
+        };
+        let program = Program::new(&outbox.test.url, HTTP);
+        let mut follow = Started::by(&program, &["operations", "follow", &id.to_string()]);
+        follow.says("it waits for the poller").await;
+        follow.ctrl_c();
+        let ended = timeout(PATIENCE, follow.child.wait()).await.unwrap().unwrap();
+        assert_eq!(ended.signal(), Some(Signal::INT.as_raw()));
+        assert_eq!(outbox.database.waiting(10).await.unwrap(), [id]);
+        outbox.database.go_on(id, &|| true).await.unwrap();
+        assert_eq!(count(&outbox, "outbox").await, 0);
     }
 }
 
