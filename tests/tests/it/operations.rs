@@ -6,7 +6,7 @@ use std::time::Duration;
 use outbox_schema::desk::{
     Author, OperationEntry, OperationResult, OperationStatus, Operations, Order, Ordered, Pace, Selection,
 };
-use outbox_schema::{ByHand, DeadLetterFilter};
+use outbox_schema::{ByHand, DeadLetterFilter, Desk, MessageId};
 use outbox_tests::eventually;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -146,6 +146,32 @@ async fn an_operation_is_stopped_by_anybody_and_what_it_changed_stays_changed() 
         assert_eq!(count(&outbox, "outbox").await, 1_300, "nobody goes on with what was stopped");
         let unknown = program.run(&["operations", "stop", "4711"]).await.failed();
         assert!(unknown.contains("no operation has the number 4711"), "{unknown}");
+    }
+}
+
+#[tokio::test]
+async fn a_batch_writes_down_where_the_change_stands_and_not_the_whole_order_anew() {
+    for outbox in outboxes::each().await {
+        dead_letters(&outbox, 2).await;
+        let page = outbox.database.dead_letters(&DeadLetterFilter::default(), &[], None, 1_800).await.unwrap();
+        let ids = Selection::Ids(page.letters.iter().map(|letter| MessageId(letter.id)).collect());
+        let begun = outbox.database.order(Order::Purge(ids), &ada(), Duration::ZERO).await.unwrap();
+        let Some(Ordered::Begun(id)) = begun else { panic!("{begun:?}") };
+        let order = outbox.text("SELECT state FROM outbox_operation").await;
+        for made in [500, 1_000] {
+            let batches = std::sync::atomic::AtomicU32::new(0);
+            let once = || batches.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+            outbox.database.go_on(id, &once).await.unwrap();
+            assert_eq!(count(&outbox, "outbox").await, 1_800 - made);
+            assert_eq!(outbox.text("SELECT state FROM outbox_operation").await, order);
+            let place = outbox.text("SELECT place FROM outbox_operation").await;
+            assert!(place.len() < 500 && order.len() > 5_000, "{place}");
+        }
+        outbox.database.go_on(id, &|| true).await.unwrap();
+        let end = shown(&outbox, id).await;
+        assert_eq!((end.status, end.meant, end.changed), (OperationStatus::Done, Some(1_800), 1_800));
+        let Some(OperationResult::Purge(purged)) = end.result else { panic!("no result") };
+        assert_eq!((purged.audit_id, purged.purged), (Some(id), 1_800));
     }
 }
 

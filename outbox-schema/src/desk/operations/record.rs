@@ -29,11 +29,16 @@ const SILENCE: Duration = Duration::from_secs(10);
 pub(super) struct Record<'a> {
     database: &'a Database,
     pub(super) operation: Operation,
+    /// The work before its first batch, as the row has it. An order by ids is long, so a batch writes only what it changed.
+    order: Fields,
     /// A random name, so that no two processes take each other for themselves.
     carrier: String,
     /// Whether there is a row. An operator's role may lack the right to make one.
     pub(super) written: bool,
 }
+
+/// Work, as it is written down: each field by its name.
+type Fields = serde_json::Map<String, serde_json::Value>;
 
 /// What a carrier finds before a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +55,8 @@ pub(super) enum Standing {
 pub(super) struct State {
     pub(super) action: String,
     pub(super) kept: String,
+    /// What batches have changed of it.
+    place: Option<String>,
     meant: Option<i64>,
     done: i64,
     changed: i64,
@@ -68,7 +75,9 @@ impl State {
 
     /// The work, as it stands.
     pub(super) fn work<W: Work>(&self) -> sqlx::Result<W> {
-        serde_json::from_str(&self.kept).map_err(|error| sqlx::Error::Decode(Box::new(error)))
+        let mut work = fields(&self.kept)?;
+        work.extend(self.place.as_deref().map(fields).transpose()?.unwrap_or_default());
+        serde_json::from_value(work.into()).map_err(unread)
     }
 
     pub(super) fn progress(&self, id: i64) -> Progress {
@@ -97,8 +106,10 @@ impl<'a> Record<'a> {
         let audit_id = audit(&mut connection, W::ACTION, None, &details, author).await?;
         work.begun(audit_id);
         let operation = Operation { audit_id, action: W::ACTION, who: who(author) };
-        let mut record = Self { database, operation, carrier: Uuid::new_v4().to_string(), written: false };
-        record.written = record.write(&mut connection, work, meant).await?;
+        let order = serde_json::to_value(&*work).map_err(not_json)?;
+        let order = order.as_object().cloned().unwrap_or_default();
+        let mut record = Self { database, operation, order, carrier: Uuid::new_v4().to_string(), written: false };
+        record.written = record.write::<W>(&mut connection, meant).await?;
         transaction.commit().await?;
         Ok(record)
     }
@@ -106,7 +117,9 @@ impl<'a> Record<'a> {
     /// Takes an operation that waits. None where somebody was faster.
     pub(super) async fn take<W: Work>(database: &'a Database, id: i64, state: &State) -> sqlx::Result<Option<Self>> {
         let operation = Operation { audit_id: id, action: W::ACTION, who: state.who.clone().unwrap_or_default() };
-        let record = Self { database, operation, carrier: Uuid::new_v4().to_string(), written: true };
+        // What cannot be read is told by who reads the work.
+        let order = fields(&state.kept).unwrap_or_default();
+        let record = Self { database, operation, order, carrier: Uuid::new_v4().to_string(), written: true };
         let values = [id.into(), (&record.carrier).into(), millis_i64(SILENCE).into()];
         let mut transaction = AnyTransaction::to_write(database).await?;
         let taken = transaction.connection().changed(&TAKE, &values).await?;
@@ -115,13 +128,8 @@ impl<'a> Record<'a> {
     }
 
     /// Writes the row. False where the role may not.
-    async fn write<W: Work>(
-        &self,
-        connection: &mut AnyConnection<'_>,
-        work: &W,
-        meant: Option<u64>,
-    ) -> sqlx::Result<bool> {
-        let state = serde_json::to_string(work).map_err(not_json)?;
+    async fn write<W: Work>(&self, connection: &mut AnyConnection<'_>, meant: Option<u64>) -> sqlx::Result<bool> {
+        let state = serde_json::to_string(&self.order).map_err(not_json)?;
         let values = [
             self.operation.audit_id.into(),
             W::ACTION.into(),
@@ -170,10 +178,10 @@ impl<'a> Record<'a> {
         if !self.written {
             return Ok(());
         }
-        let state = serde_json::to_string(work).map_err(not_json)?;
+        let place = serde_json::to_string(&self.changed_in(work)?).map_err(not_json)?;
         let values = [
             self.operation.audit_id.into(),
-            (&state).into(),
+            (&place).into(),
             number(Some(progress.done)),
             number(Some(progress.changed)),
             number(progress.of),
@@ -181,6 +189,15 @@ impl<'a> Record<'a> {
             millis_i64(rest.saturating_add(SILENCE)).into(),
         ];
         connection.changed(&KEEP, &values).await.map(drop)
+    }
+
+    /// The fields of the work that are not as they were ordered.
+    fn changed_in<W: Work>(&self, work: &W) -> sqlx::Result<Fields> {
+        let serde_json::Value::Object(mut work) = serde_json::to_value(work).map_err(not_json)? else {
+            return Ok(Fields::new());
+        };
+        work.retain(|name, value| self.order.get(name) != Some(value));
+        Ok(work)
     }
 
     /// Leaves the operation to the poller.
@@ -211,4 +228,12 @@ pub(super) async fn end(
 
 fn number(count: Option<u64>) -> Value<'static> {
     Value::Number(count.map(|count| i64::try_from(count).unwrap_or(i64::MAX)))
+}
+
+fn fields(text: &str) -> sqlx::Result<Fields> {
+    serde_json::from_str(text).map_err(unread)
+}
+
+fn unread(error: serde_json::Error) -> sqlx::Error {
+    sqlx::Error::Decode(Box::new(error))
 }
