@@ -22,6 +22,7 @@ pub(super) fn messages(sold: &Sales, audit: &Audit, fleet: &Fleet) -> Page {
         ("delivered", audit.delivered, "accepted by the receiver".to_owned()),
         ("sent twice", audit.twice.len(), why_twice(&audit.twice, fleet)),
         ("dead letters", dead, "each kept with its reason".to_owned()),
+        ("outcomes told", audit.told, "of each dead letter and each push, once".to_owned()),
     ];
     let mut page = Page::default();
     page.findings(

@@ -9,6 +9,9 @@ use serde_json::json;
 /// The most messages that are claimed and not yet marked: a crash can leave this many in doubt.
 pub(super) const MAX_IN_FLIGHT: usize = 32;
 
+/// The channel that is told of outcomes: of every dead letter, and of every push that was delivered.
+pub(super) const TOLD: &str = "told";
+
 /// The place of a demo.
 #[derive(Debug)]
 pub(super) struct Stage {
@@ -94,6 +97,7 @@ kind = "http"
 base_url = "http://{receiver}/hook"
 allow_networks = ["127.0.0.0/8"]
 timeout = "2s"
+on_dead = {{ channel = "{TOLD}", target = "/outcomes" }}
 
 [channels.push]
 kind = "fcm"
@@ -101,6 +105,14 @@ base_url = "http://{receiver}"
 allow_networks = ["127.0.0.0/8"]
 credentials = {key}
 timeout = "10s"
+on_dead = {{ channel = "{TOLD}", target = "/outcomes" }}
+on_success = {{ channel = "{TOLD}", target = "/outcomes" }}
+
+[channels.{TOLD}]
+kind = "http"
+base_url = "http://{receiver}/hook"
+allow_networks = ["127.0.0.0/8"]
+timeout = "2s"
 "#
     )
 }
@@ -141,6 +153,6 @@ mod tests {
         let config = Config::load(&Sources { file: Some((stage.config(), text)), ..Sources::default() }).unwrap();
         assert_eq!(config.dispatch.max_in_flight, 32);
         assert!(config.database.url.expose().ends_with("/100%25 \"demo\"/outbox.db"));
-        assert_eq!(config.channels.len(), 2);
+        assert_eq!(config.channels.len(), 3);
     }
 }

@@ -3,7 +3,7 @@
 use sqlx::SqlitePool;
 use sqlx::sqlite::SqliteConnectOptions;
 
-use super::stage::Stage;
+use super::stage::{Stage, TOLD};
 
 /// The tables of the demo's outbox.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub(super) struct Leader {
 }
 
 /// A row of the outbox.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx::FromRow)]
 pub(super) struct MessageRow {
     pub(super) id: i64,
     pub(super) idempotency_key: String,
@@ -27,6 +27,9 @@ pub(super) struct MessageRow {
     pub(super) status: String,
     pub(super) dead_reason: Option<String>,
     pub(super) last_status_code: Option<i64>,
+    /// Of a message that tells of an outcome: the message whose outcome that is, and the status that it tells.
+    pub(super) tells_of: Option<i64>,
+    pub(super) told_status: Option<String>,
 }
 
 /// An attempt that another delivery may have followed.
@@ -89,9 +92,11 @@ impl Tables {
 
     /// Every message.
     pub(super) async fn messages(&self) -> sqlx::Result<Vec<MessageRow>> {
-        let statement = "SELECT id, idempotency_key, channel, status, dead_reason, last_status_code
+        let statement = "SELECT id, idempotency_key, channel, status, dead_reason, last_status_code,
+                                CASE WHEN channel = ?1 THEN payload ->> 'id' END AS tells_of,
+                                CASE WHEN channel = ?1 THEN payload ->> 'status' END AS told_status
                          FROM outbox ORDER BY id";
-        sqlx::query_as(statement).fetch_all(&self.0).await
+        sqlx::query_as(statement).bind(TOLD).fetch_all(&self.0).await
     }
 
     /// Every attempt that explains a second delivery.

@@ -67,6 +67,8 @@ async fn the_demo_loses_nothing_and_explains_what_was_sent_twice() {
     assert!(number(&said, "rolled back") > 0, "{said}");
     let committed = number(&said, "committed");
     assert_eq!(committed, number(&said, "delivered") + number(&said, "dead letters"), "{said}");
+    // Every dead letter, and every push.
+    assert!(number(&said, "outcomes told") > number(&said, "dead letters"), "{said}");
     let twice = said.lines().find(|line| line.starts_with("sent twice")).unwrap();
     assert!((1..=32).contains(&number(&said, "sent twice")) && twice.contains("in doubt: epoch "), "{said}");
     for cause in ["exhausted   webhook  500", "permanent   webhook  410", "permanent   push     404"] {

@@ -176,8 +176,15 @@ fn draw_failing(frame: &mut Frame<'_>, area: Rect, seen: &Seen, now: SystemTime)
         ([when, state, id.to_string(), channel.clone(), target.clone(), error(last_error)], Style::new().red())
     };
     let rows: Vec<_> = seen.retried.iter().take(retried).map(of_retried).chain(seen.dead.iter().map(of_dead)).collect();
-    let title = if rows.is_empty() { "Nothing fails" } else { "What fails: tried again, and dead" };
-    table(frame, area, title, columns, &rows);
+    // The list begins with the newest messages that wait. Of all others the count of the hour tells.
+    let failed: u64 = seen.figures.channels.iter().map(|channel| channel.total.failed).sum();
+    let title = match (rows.is_empty(), failed) {
+        (true, 0) => "Nothing fails".to_owned(),
+        (true, _) => format!("{} attempts failed within the hour", grouped(failed)),
+        (false, 0) => "What fails: tried again, and dead".to_owned(),
+        (false, _) => format!("What fails: tried again, and dead; {} attempts failed within the hour", grouped(failed)),
+    };
+    table(frame, area, &title, columns, &rows);
 }
 
 /// The title of a table. It says where the table shows fewer rows than there are.

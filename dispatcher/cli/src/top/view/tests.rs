@@ -115,6 +115,7 @@ fn an_incident_fits_80_columns_and_24_lines() {
             "http                       1m 1s 1,234        5    3 █ ▁█               17 250ms",
             "push                           -     0        0    0 ████               17 250ms",
             "https://shop.example… broken: tried again in 4.0s       5 503 Service Unavailab…",
+            "What fails: tried again, and dead; 34 attempts failed within the hour ──────────",
             "in 12 s  try 3     42 http    https://shop.example… 502 Bad Gateway",
             "30 s ago exhausted  7 http    https://shop.example… 503 Service Unavailable, an…",
         ],
@@ -156,6 +157,19 @@ fn texts_of_rows_are_shown_as_what_they_are_and_move_nothing() {
         let shown: Vec<_> = screen.chars().filter(|c| c.is_control() && *c != '\n' || *c == '\u{202e}').collect();
         assert_eq!(shown, [], "{screen}");
     }
+}
+
+#[test]
+fn nothing_fails_only_where_no_attempt_failed_within_the_hour() {
+    let mut look = incident();
+    let seen = Arc::get_mut(&mut look.seen).unwrap_or_else(|| panic!("the state has one owner"));
+    (seen.retried, seen.dead) = (Vec::new(), Vec::new());
+    let screen = drawn(SIZES[0], &look).join("\n");
+    assert!(screen.contains("34 attempts failed within the hour") && !screen.contains("Nothing fails"), "{screen}");
+    let seen = Arc::get_mut(&mut look.seen).unwrap_or_else(|| panic!("the state has one owner"));
+    seen.figures = FiguresSeries::default();
+    let screen = drawn(SIZES[0], &look).join("\n");
+    assert!(screen.contains("Nothing fails"), "{screen}");
 }
 
 #[test]
