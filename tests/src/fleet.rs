@@ -42,9 +42,14 @@ pub struct Settings {
     pub max_attempts: usize,
     /// Whether the channel's `in_doubt` is `dead_letter`.
     pub at_most_once: bool,
+    /// Whether the channel tells of each outcome, by a channel `told` to the same receiver.
+    pub tells: bool,
     /// Further lines of the settings file, as `retry.base = "1s"`.
     pub more: String,
 }
+
+/// Where outcomes are told.
+const TOLD: &str = "{ channel = \"told\", target = \"/outcomes\" }";
 
 impl Settings {
     /// What they allow.
@@ -68,14 +73,21 @@ impl Settings {
         set("retry.max_attempts", self.max_attempts.to_string());
         set("admin.listen", "\"127.0.0.1:0\"".to_owned());
         set("telemetry.log_format", "\"json\"".to_owned());
-        set("channels.http.kind", "\"http\"".to_owned());
-        set("channels.http.base_url", format!("\"{}\"", self.receiver));
-        set("channels.http.allow_networks", "[\"127.0.0.0/8\"]".to_owned());
-        set("channels.http.timeout", milliseconds(self.timeout));
-        // All that these fleets send goes to one destination.
-        set("channels.http.max_in_flight", self.max_in_flight.to_string());
-        set("channels.http.in_doubt", format!("\"{}\"", if self.at_most_once { "dead_letter" } else { "resend" }));
-        set("channels.http.headers", format!("{{ x-replica = \"{place}\" }}"));
+        for channel in ["http", "told"].into_iter().take(if self.tells { 2 } else { 1 }) {
+            let mut set = |key: &str, value: String| set(&format!("channels.{channel}.{key}"), value);
+            set("kind", "\"http\"".to_owned());
+            set("base_url", format!("\"{}\"", self.receiver));
+            set("allow_networks", "[\"127.0.0.0/8\"]".to_owned());
+            set("timeout", milliseconds(self.timeout));
+            // All that these fleets send goes to one destination.
+            set("max_in_flight", self.max_in_flight.to_string());
+            set("in_doubt", format!("\"{}\"", if self.at_most_once { "dead_letter" } else { "resend" }));
+            set("headers", format!("{{ x-replica = \"{place}\" }}"));
+        }
+        if self.tells {
+            set("channels.http.on_dead", TOLD.to_owned());
+            set("channels.http.on_success", TOLD.to_owned());
+        }
         text
     }
 }

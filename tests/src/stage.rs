@@ -51,6 +51,7 @@ impl Stage {
             timeout: Duration::from_secs(15),
             max_attempts: 10,
             at_most_once: false,
+            tells: false,
             more: String::new(),
         }
     }
@@ -72,11 +73,15 @@ impl Stage {
 
     /// What everybody has written down; without a fleet nobody says who sent what.
     pub async fn accounts(&self, fleet: Option<&Fleet>) -> Accounts {
+        let messages = self.tables.messages().await;
+        // A mark commits these.
+        let outcomes =
+            messages.iter().map(|message| &message.idempotency_key).filter(|key| key.starts_with("outcome:"));
         Accounts {
-            committed: self.application.committed.clone(),
+            committed: self.application.committed.iter().chain(outcomes).cloned().collect(),
             rolled_back: self.application.rolled_back.clone(),
             // After the tables: what they say was sent has then arrived.
-            messages: self.tables.messages().await,
+            messages,
             attempts: self.tables.attempts().await,
             claims: self.tables.claims().await,
             terms: self.tables.terms().await,

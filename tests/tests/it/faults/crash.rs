@@ -56,6 +56,44 @@ async fn killed_pollers_lose_nothing_and_explain_each_repeat_on_sqlite() {
     kill_pollers("pollers killed, SQLite and the table lease", sqlite_and_table, &[16], SHORT, CHANGES).await;
 }
 
+/// Kills the poller under load, and when a message is accepted and not marked. The channel tells of each outcome.
+async fn kill_pollers_that_tell(what: &str, setup: impl AsyncFn(u32) -> Setup) {
+    repeat(what, async |_, figures| {
+        let setup = Setup { fault_points: true, ..setup(16).await };
+        let mut run = Run::begin(setup, |settings| Settings { ttl: SHORT, tells: true, ..settings }).await;
+        for kill in 0..CHANGES {
+            let poller = run.poller_at_work().await;
+            run.strikes(&poller);
+            if kill % 2 == 0 {
+                run.fleet.kill(poller.place).await;
+            } else {
+                run.fleet.arm(poller.place, Point::BeforeMark, "kill");
+                run.fleet.ended(poller.place).await;
+            }
+            run.fleet.add(&[]);
+            run.next_delivery(&run.last()).await;
+        }
+        run.stage.settled().await;
+        let messages = run.stage.tables.messages().await;
+        let (outcomes, others): (Vec<_>, Vec<_>) =
+            messages.into_iter().partition(|message| message.idempotency_key.starts_with("outcome:"));
+        let mut told: Vec<i64> = outcomes
+            .iter()
+            .map(|outcome| outcome.idempotency_key.split(':').nth(2).unwrap().parse().unwrap())
+            .collect();
+        told.sort_unstable();
+        assert_eq!(told, others.iter().map(|message| message.id).collect::<Vec<_>>(), "each is told once");
+        run.end(figures).await.assert_all_delivered(2 * others.len());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn killed_pollers_tell_each_outcome_once() {
+    kill_pollers_that_tell("pollers that tell outcomes killed, PostgreSQL and Redis", postgres_and_redis).await;
+    kill_pollers_that_tell("pollers that tell outcomes killed, MariaDB and Redis", mariadb_and_redis).await;
+}
+
 /// Kills the poller when the receiver has accepted a message and nothing is marked yet.
 async fn kill_before_mark(figures: &mut Figures, setup: Setup, at_most_once: bool) {
     let setup = Setup { fault_points: true, ..setup };
