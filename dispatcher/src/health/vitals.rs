@@ -13,7 +13,7 @@ use crate::health::cached::Cached;
 pub const VITALS_MAX_AGE: Duration = Duration::from_secs(5);
 
 /// From so many messages that wait or are dead, a count of them takes longer than a page may.
-pub(crate) const LARGE: i64 = 100_000;
+const LARGE: i64 = 100_000;
 
 /// How long the database has to answer.
 const PATIENCE: Duration = Duration::from_secs(4);

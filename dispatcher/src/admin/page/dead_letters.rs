@@ -1,26 +1,23 @@
 //! Dead letters: by cause, and where a filter narrows them down, one by one. The filter is what a change is made to.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, GROUPS, Selection};
-use outbox_schema::{Database, Desk};
+use outbox_schema::Desk;
+use outbox_schema::desk::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, GROUPS, Selection};
 
 use super::Reception;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
 use super::messages::{PAGE, known};
-use super::overview::OLDEST;
 use super::parts::{
-    self, counted_before, empty, filter, filter_choice, filter_text, number, pages, table, text, text_if, time,
+    self, empty, filter, filter_choice, filter_text, looked_before, number, pages, table, text, text_if, time,
 };
+use super::searches::{Searches, under_way};
 use crate::admin::api::{Kind, Problem};
-use crate::health::cached::Cached;
-use crate::health::vitals::LARGE;
 
 /// Where the list is.
 pub(super) const PATH: &str = "/dead-letters";
@@ -38,21 +35,22 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Dead letters", above, &problem)),
     };
-    let database = &reception.office.database;
-    let (age, groups) = if filter == DeadLetterFilter::default() {
-        reception.causes.at_hand(database).await
-    } else {
-        (Duration::ZERO, counted_now(database.clone(), filter.clone()).await)
+    let (database, halting) = (reception.office.database.clone(), reception.office.configured.current().halting());
+    let lists = !asked.is_empty();
+    let search = move || async move {
+        let groups = database.dead_groups(&Selection::Filter(filter.clone())).await?;
+        let letters = if lists { Some(database.dead_letters(&filter, &halting, after, PAGE).await?) } else { None };
+        Ok(Arc::new(Shown { groups, letters }))
     };
-    let groups = groups?;
-    let halting = reception.office.configured.current().halting();
-    let letters =
-        if asked.is_empty() { None } else { Some(database.dead_letters(&filter, &halting, after, PAGE).await?) };
+    let Some((found, age)) = reception.dead_letters.find(asked.at(PATH), search).await else {
+        return Ok(visit.page(&Content::live("Dead letters", above, under_way(&asked.at(PATH)))));
+    };
+    let Shown { groups, letters } = &*found?;
     let above = html! { (above) @if visit.operates() && !groups.is_empty() { (actions(&asked.filter())) } };
     let body = html! {
-        (by_cause(&groups, &asked))
-        (counted_before(age))
-        @if let Some(page) = &letters {
+        (by_cause(groups, &asked))
+        (looked_before(age))
+        @if let Some(page) = letters {
             @if !page.letters.is_empty() {
                 section {
                     h2 { "Letters" }
@@ -65,29 +63,15 @@ pub(super) async fn list(
     Ok(visit.page(&Content::live("Dead letters", above, body)))
 }
 
-type Counted = Result<Arc<Vec<DeadGroup>>, Problem>;
+/// The searches of this page.
+pub(super) type DeadSearches = Searches<Result<Arc<Shown>, Problem>>;
 
-/// The causes of all dead letters, as they were counted last.
-#[derive(Clone)]
-pub(super) struct Causes(Arc<Cached<Counted>>);
-
-impl Default for Causes {
-    /// Few letters are counted whenever somebody looks.
-    fn default() -> Self {
-        Self(Arc::new(Cached::new(Duration::ZERO)))
-    }
-}
-
-impl Causes {
-    async fn at_hand(&self, database: &Database) -> (Duration, Counted) {
-        let database = database.clone();
-        let is_large = |counted: &Counted| counted.as_ref().is_ok_and(|groups| sum(groups) >= LARGE.unsigned_abs());
-        self.0.at_hand(OLDEST, is_large, || counted_now(database, DeadLetterFilter::default())).await
-    }
-}
-
-async fn counted_now(database: Database, filter: DeadLetterFilter) -> Counted {
-    Ok(Arc::new(database.dead_groups(&Selection::Filter(filter)).await?))
+/// What the page shows.
+#[derive(Debug)]
+pub(super) struct Shown {
+    groups: Vec<DeadGroup>,
+    /// One page of those that a filter means. None without a filter.
+    letters: Option<DeadLetterPage>,
 }
 
 fn sum(groups: &[DeadGroup]) -> u64 {

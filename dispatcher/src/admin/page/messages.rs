@@ -1,9 +1,11 @@
 //! Messages: the list whose filter is its address, and the search for one.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{MessageFilter, MessageSelection, MessageSummary};
+use outbox_schema::desk::{MessageFilter, MessagePage, MessageSelection, MessageSummary};
 use outbox_schema::{Desk, MessageId, Status};
 
 use super::Reception;
@@ -11,8 +13,9 @@ use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
 use super::parts::{
-    self, empty, filter, filter_choice, filter_text, lead_to, number, pages, table, text, text_if, time,
+    self, empty, filter, filter_choice, filter_text, lead_to, looked_before, number, pages, table, text, text_if, time,
 };
+use super::searches::{Searches, under_way};
 use crate::admin::api::{Kind, Problem};
 
 /// Where the list is.
@@ -32,7 +35,12 @@ pub(super) async fn list(
         Err(problem) => return Ok(visit.misunderstood("Messages", above, &problem)),
     };
     let above = html! { (above) @if visit.operates() { (actions(&filter, &asked.filter())) } };
-    let page = reception.office.database.messages(&filter, after.map(MessageId), PAGE).await?;
+    let database = reception.office.database.clone();
+    let search = move || async move { Ok(Arc::new(database.messages(&filter, after.map(MessageId), PAGE).await?)) };
+    let Some((page, age)) = reception.messages.find(asked.at(PATH), search).await else {
+        return Ok(visit.page(&Content::live("Messages", above, under_way(&asked.at(PATH)))));
+    };
+    let page = page?;
     let heading = ["Id", "Status", "Channel", "Target", "Ordering key", "Attempts", "Created", "Last error"];
     let body = html! {
         @if page.messages.is_empty() {
@@ -43,10 +51,14 @@ pub(super) async fn list(
         @if page.next.is_some() && page.messages.len() < PAGE as usize {
             p.hint { (number(page.looked_at)) " rows were looked at, and there are more." }
         }
+        (looked_before(age))
         (pages(PATH, &asked, page.next.as_ref()))
     };
     Ok(visit.page(&Content::live("Messages", above, body)))
 }
+
+/// The searches of this page.
+pub(super) type MessageSearches = Searches<Result<Arc<MessagePage>, Problem>>;
 
 /// What can be done with all that the filter means: where it names a status, and means not all of that status.
 fn actions(filter: &MessageFilter, asked: &Fields) -> Markup {

@@ -25,6 +25,7 @@ mod pace;
 mod parts;
 mod redrive;
 mod replay;
+mod searches;
 mod selected;
 mod session;
 mod settings;
@@ -66,7 +67,8 @@ pub(crate) struct Reception {
     own: Uuid,
     overview: Arc<Cached<Result<overview::Counted, Problem>>>,
     figures: NewestFigures,
-    causes: dead_letters::Causes,
+    dead_letters: dead_letters::DeadSearches,
+    messages: messages::MessageSearches,
 }
 
 impl Reception {
@@ -81,7 +83,8 @@ impl Reception {
             own: Uuid::new_v4(),
             overview,
             figures: NewestFigures::default(),
-            causes: dead_letters::Causes::default(),
+            dead_letters: dead_letters::DeadSearches::default(),
+            messages: messages::MessageSearches::default(),
         }
     }
 

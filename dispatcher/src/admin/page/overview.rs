@@ -17,9 +17,7 @@ use super::fields::{Asked, Fields};
 use super::figures::over_time;
 use super::frame::Content;
 use super::operations::table_of;
-use super::parts::{
-    Tone, counted_before, leading, length, message, number, state, table, text, text_if, time, time_if,
-};
+use super::parts::{Tone, leading, length, looked_before, message, number, state, table, text, text_if, time, time_if};
 use super::terms::ended;
 use crate::admin::api::Problem;
 use crate::health::readiness::Standing;
@@ -30,7 +28,7 @@ use crate::health::status::{ShardStatus, State as ShardState, Status};
 const OPERATIONS: u32 = 20;
 
 /// How old a count of very many messages may be. Live pages count anew within seconds.
-pub(super) const OLDEST: Duration = Duration::from_mins(10);
+const OLDEST: Duration = Duration::from_mins(10);
 
 /// The last terms that are shown here. Their own page has more.
 const TERMS: usize = 5;
@@ -119,7 +117,7 @@ fn shown(Counted { status, age }: &Counted, over_time: &Markup) -> Markup {
                 p.empty { "No message waits, and none is dead." }
             } @else {
                 (channels(&vitals.channels, &status.not_configured))
-                (counted_before(*age))
+                (looked_before(*age))
             }
         }
         (over_time)

@@ -63,11 +63,11 @@ pub(super) fn length(ms: Option<i64>) -> Markup {
     html! { @if let Some(ms) = ms { (span(ms)) } @else { (nothing()) } }
 }
 
-/// Says how long ago very many rows were counted. Nothing where that was just now.
-pub(super) fn counted_before(age: Duration) -> Markup {
+/// Says how long ago very many rows were looked at. Nothing where that was just now.
+pub(super) fn looked_before(age: Duration) -> Markup {
     html! {
         @if age >= Duration::from_secs(1) {
-            p.hint { "Counted " (length(age.as_millis().try_into().ok())) " ago: so many rows are counted behind the page, which shows the new count when it is there." }
+            p.hint { "As it was " (length(age.as_millis().try_into().ok())) " ago: so many rows are looked at behind the page, which shows the new state when it is there." }
         }
     }
 }

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use super::LOOK_AGAIN;
 use crate::program::PATIENCE;
 
 /// The name of an element in answers.
@@ -82,9 +83,24 @@ impl Browser {
     }
 
     async fn found(&self, xpath: &str) -> Option<String> {
+        let found = self.at(xpath).await;
+        if found.is_none() {
+            self.look_again().await;
+        }
+        found
+    }
+
+    async fn at(&self, xpath: &str) -> Option<String> {
         let by = json!({ "using": "xpath", "value": xpath });
         let found = self.ask(Method::POST, "/element", Some(by)).await.ok()?;
         Some(found[ELEMENT].as_str().unwrap().to_owned())
+    }
+
+    /// Clicks on what stands on a page that has not found yet what it searches for.
+    async fn look_again(&self) {
+        if let Some(element) = self.at(&format!("//main//a[.='{LOOK_AGAIN}']")).await {
+            let _ = self.ask(Method::POST, &format!("/element/{element}/click"), Some(json!({}))).await;
+        }
     }
 
     async fn element(&self, xpath: &str) -> String {
@@ -118,10 +134,14 @@ impl Browser {
     pub(super) async fn words(&self) -> String {
         let read = async || {
             let element = self.found("//main").await?;
-            self.ask(Method::GET, &format!("/element/{element}/text"), None).await.ok()
+            let text = self.ask(Method::GET, &format!("/element/{element}/text"), None).await.ok()?;
+            if text.as_str()?.contains(LOOK_AGAIN) {
+                self.look_again().await;
+                return None;
+            }
+            Some(text.as_str()?.to_owned())
         };
-        let text = eventually("the page is read", Duration::from_secs(20), read).await;
-        text.as_str().unwrap().to_owned()
+        eventually("the page is read", Duration::from_secs(20), read).await
     }
 
     /// Waits until the page says these words.

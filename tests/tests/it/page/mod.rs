@@ -66,6 +66,9 @@ impl Stage {
     }
 }
 
+/// The link on a page that is shown before it has found what it searches for.
+const LOOK_AGAIN: &str = "Look again";
+
 /// Somebody at a browser, which keeps cookies.
 struct Person {
     client: reqwest::Client,
@@ -109,8 +112,15 @@ impl Person {
         Shown { status, location, headers, text: answer.text().await.unwrap() }
     }
 
-    async fn look(&self, path: &str) -> Shown {
+    /// What is there at once.
+    async fn glance(&self, path: &str) -> Shown {
         self.ask(|client, url| client.get(format!("{url}{path}"))).await
+    }
+
+    /// What is there once nothing is searched for any more.
+    async fn look(&self, path: &str) -> Shown {
+        let searched = async || Some(self.glance(path).await).filter(|shown| !shown.text.contains(LOOK_AGAIN));
+        eventually(&format!("{path} has found what it searches for"), PATIENCE, searched).await
     }
 
     /// The page, which must be there.
