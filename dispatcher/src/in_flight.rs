@@ -17,7 +17,7 @@ const LINGER: Duration = Duration::from_millis(2);
 
 /// Free slots that are worth a claim even where they are fewer than a quarter: marks are written in groups, and the
 /// next group takes a while.
-const ENOUGH: usize = 64;
+pub(crate) const ENOUGH: usize = 64;
 
 /// The rows in flight and the limits on them.
 #[derive(Debug)]

@@ -185,6 +185,13 @@ impl Found {
         self.0.iter().map(|row| row.destination.as_str()).collect()
     }
 
+    /// Keeps those rows that came beside the walk, as the turns of tenants. The others are met again.
+    #[must_use]
+    pub fn of_turns(mut self) -> Self {
+        self.0.retain(|row| row.place.is_none());
+        self
+    }
+
     /// Leaves out these rows, and those of these destinations and channels.
     pub fn leave_out(&mut self, excluded: &HashSet<MessageId>, closed: &[String], closed_channels: &[String]) {
         let closed: HashSet<&str> = closed.iter().map(String::as_str).collect();

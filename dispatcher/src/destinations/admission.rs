@@ -1,14 +1,13 @@
 //! What a claim must know about destinations, and what the poller learns from it about turns.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use outbox_schema::destination::DestinationRoom;
 use outbox_schema::{Message, Strangers};
 use tokio::time::Instant;
 
-use super::Destinations;
 use super::destination::{Closed, Standing};
+use super::{Destinations, State};
 
 /// Where so many destinations are in use at most, a claim is told of all. It asks about others where it meets many.
 const MOST_TOLD: usize = 512;
@@ -82,41 +81,40 @@ impl Destinations {
         admission
     }
 
-    /// A claim is told of idle destinations that were used within this time: of all, or of those used last.
+    /// A claim is told of idle destinations that were used within this time: of all, or of those used last. The others rest, so that
+    /// nobody looks at them.
     fn told_within(&self) -> Duration {
         let now = Instant::now();
-        let state = self.state();
-        if state.known.len() <= MOST_TOLD {
+        let mut state = self.state();
+        let State { known, at_rest, .. } = &mut *state;
+        if known.len() <= MOST_TOLD {
             return Duration::MAX;
         }
-        let idle = state.known.values().filter(|known| !known.is_stranger() && known.in_flight().0 == 0);
+        let idle = known.values().filter(|known| !known.is_stranger() && known.in_flight().0 == 0);
         let mut idle: Vec<Duration> = idle.map(|known| known.unused_for(now)).collect();
         if idle.len() <= TOLD_OF_MANY {
             return Duration::MAX;
         }
-        *idle.select_nth_unstable(TOLD_OF_MANY).1
+        let within = *idle.select_nth_unstable(TOLD_OF_MANY).1;
+        at_rest.extend(known.extract_if(|_, known| known.unused_for(now) > within && known.is_idle(now)));
+        within
     }
 
     /// Adds the room of those of these destinations that are no strangers. A claim met them, and knew nothing of them.
     pub fn introduce(&self, admission: &mut Admission, met: Vec<String>) {
         let mut state = self.state();
         state.strangers.is_wanted();
-        for name in &met {
-            if let Some(destination) = state.at_rest.remove(name) {
-                state.known.insert(name.clone(), destination);
-            }
+        let at = self.situation(&state);
+        let State { known, at_rest, .. } = &mut *state;
+        for name in met {
+            let destination = known.get_mut(&name).or_else(|| at_rest.get_mut(&name));
+            let Some(destination) = destination.filter(|destination| !destination.is_stranger()) else { continue };
+            let room = match destination.standing(&at) {
+                Standing::Closed(_) | Standing::Full { .. } => 0,
+                Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
+            };
+            admission.rooms.push(DestinationRoom { destination: name, room });
         }
-        drop(state);
-        let met: HashSet<String> = met.into_iter().collect();
-        self.survey(|name, destination, at| {
-            if met.contains(name) && !destination.is_stranger() {
-                let room = match destination.standing(at) {
-                    Standing::Closed(_) | Standing::Full { .. } => 0,
-                    Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
-                };
-                admission.rooms.push(DestinationRoom { destination: name.to_owned(), room });
-            }
-        });
         admission.strangers.ask = false;
     }
 

@@ -407,10 +407,14 @@ impl Destination {
         self.unused_for(now) >= rest
     }
 
-    /// Whether the destination has nothing in flight, nothing holds it, and nothing waits to be brought back.
+    /// Whether the destination has been idle for a while.
     pub(super) fn is_at_rest(&mut self, now: Instant) -> bool {
+        self.unused_for(now) >= REST_BEGINS && self.is_idle(now)
+    }
+
+    /// Whether the destination has nothing in flight, nothing holds it, and nothing waits to be brought back.
+    pub(super) fn is_idle(&mut self, now: Instant) -> bool {
         self.window.in_flight == 0
-            && self.unused_for(now) >= REST_BEGINS
             && self.paused.on(now).is_none()
             && (self.breaker.is_closed()
                 || (self.breaker.open_for(now).is_none() && self.unused_for(now) >= FAILURES_FORGOTTEN))

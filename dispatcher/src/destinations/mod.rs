@@ -325,19 +325,25 @@ impl Destinations {
 
     /// Looks at every destination, all at one moment.
     fn survey(&self, mut look: impl FnMut(&str, &mut Destination, &Situation)) {
-        let now = Instant::now();
         let mut state = self.state();
-        let slots = self.slots(&state);
-        let slow: usize = state.known.values().map(|destination| destination.in_flight_if_slow(now)).sum();
-        let slow_bytes: u64 = state.known.values().map(|destination| destination.bytes_if_slow(now)).sum();
-        let moment = Situation {
+        let at = self.situation(&state);
+        for (name, destination) in &mut state.known {
+            look(name, destination, &at);
+        }
+    }
+
+    fn situation(&self, state: &State) -> Situation {
+        let (now, slots) = (Instant::now(), self.slots(state));
+        let (mut slow, mut slow_bytes) = (0, 0);
+        for destination in state.known.values() {
+            slow += destination.in_flight_if_slow(now);
+            slow_bytes += destination.bytes_if_slow(now);
+        }
+        Situation {
             now,
             slots,
             for_the_slow: slots.of_the_slow().saturating_sub(slow),
             bytes_for_the_slow: (self.max_bytes / 2).saturating_sub(slow_bytes),
-        };
-        for (name, destination) in &mut state.known {
-            look(name, destination, &moment);
         }
     }
 

@@ -210,9 +210,8 @@ impl Intake {
         let look = Look { from, keys, found: None };
         let (claim, mut claimed) = self.claim(term, &channels, room, look, admission).await?;
         self.metrics.polled(began.elapsed());
-        // Where it took less, there is no room for what it left.
-        if self.turns.next().is_some() && claimed.messages.len() >= room.messages {
-            self.turns.leftover.keep(std::mem::take(&mut claimed.found), looked);
+        if self.turns.next().is_some() {
+            self.turns.leftover.keep_of(&claimed.messages, room, std::mem::take(&mut claimed.found), looked);
         }
         let limited = claimed.messages.is_empty() && self.destinations.limits_claims();
         let answering = self.destinations.answering(&claimed.messages);

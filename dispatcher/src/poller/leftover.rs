@@ -4,16 +4,16 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use outbox_schema::{Found, KeyStretch, MessageId};
+use outbox_schema::{Found, KeyStretch, Message, MessageId};
 use tokio::time::Instant;
 
 use crate::destinations::Admission;
-use crate::in_flight::Room;
+use crate::in_flight::{ENOUGH, Room};
 use crate::poller::claim::{Batch, Intake, Look};
 use crate::term::Term;
 
 /// For so long claims take what a look found. Whoever writes meanwhile waits for the next look.
-const FRESH: Duration = Duration::from_millis(100);
+const FRESH: Duration = Duration::from_millis(250);
 
 /// What the last look found and no claim has taken.
 #[derive(Debug, Default)]
@@ -24,9 +24,12 @@ pub struct Leftover {
 }
 
 impl Leftover {
-    /// Keeps what a claim left of what was looked for at `since`.
-    pub fn keep(&mut self, found: Found, since: Instant) {
-        *self = Self { since: (!found.is_empty()).then_some(since), found };
+    /// Keeps what a claim for this `room` left of what was looked for at `since`. Where it took few, there is no room for what it
+    /// left.
+    pub fn keep_of(&mut self, taken: &[Message], room: Room, found: Found, since: Instant) {
+        let found = found.of_turns();
+        let keeps = taken.len() >= room.messages.min(ENOUGH) && !found.is_empty();
+        *self = Self { since: keeps.then_some(since), found };
     }
 
     /// Takes out what may be claimed now, for so many free slots, and when it was looked for. None where a look brings more.
@@ -36,7 +39,7 @@ impl Leftover {
         let excluded: HashSet<_> = excluded.iter().copied().collect();
         found.leave_out(&excluded, &admission.closed, &admission.closed_channels);
         // Few destinations may have many rows each: whoever wrote meanwhile would wait for those.
-        (found.destinations().len() >= slots / 2).then_some((found, since))
+        (found.destinations().len() >= slots.min(ENOUGH)).then_some((found, since))
     }
 
     /// Whether the last look left no rows.
@@ -77,9 +80,7 @@ impl Intake {
         self.metrics.polled(began.elapsed());
         self.start.went_on(claimed.reached);
         self.turns.served(&self.destinations.answering(&claimed.messages).unwrap_or_default());
-        if claimed.messages.len() >= room.messages {
-            self.turns.leftover.keep(claimed.found, since);
-        }
+        self.turns.leftover.keep_of(&claimed.messages, room, claimed.found, since);
         Some(Some(self.batch(term, claim, channels, claimed.messages)))
     }
 }

@@ -9,6 +9,10 @@
 -- tenants there are, and however many messages of others come due again. They go first in every other claim, the newest of all
 -- before the others.
 --
+-- What is sent to one host within a moment goes over the same connections. So of each tenant come at least eight rows, where it has
+-- them. And of more than 64 tenants go first those of which so much comes: the newest come in every other claim only, and of the rows
+-- that only the walk brings the oldest eight.
+--
 -- Which of two tenants goes first in a round is a matter of p_turn, and so another one each time: not of their priorities, since there
 -- may be room for one row only, whenever this is asked.
 --
@@ -95,7 +99,7 @@ BEGIN
               AND o.id NOT IN (SELECT unnest(p_excluded))
               AND o.destination NOT IN (SELECT unnest(p_closed)) AND o.channel NOT IN (SELECT unnest(p_closed_channels))
             ORDER BY o.available_at, o.id
-            LIMIT greatest(1, p_limit / greatest(1, (SELECT count(*) FROM tenants)))) share
+            LIMIT greatest(8, p_limit / greatest(1, (SELECT count(*) FROM tenants)))) share
     ), open AS MATERIALIZED (
         SELECT DISTINCT share.at FROM share WHERE share.destination IN (SELECT unnest(p_open))
     ), late AS MATERIALIZED (
@@ -113,6 +117,7 @@ BEGIN
                 ORDER BY o.available_at DESC, o.id DESC LIMIT 512) o
             WHERE o.first_attempt_at IS NULL
             ORDER BY o.available_at DESC, o.id DESC LIMIT 64) late
+        WHERE p_turn & 1 = 1 OR (SELECT count(*) FROM tenants) <= 64
         ORDER BY late.available_at DESC, late.id DESC LIMIT 64
     ), beside AS (
         SELECT share.id, share.revision, share.priority, share.channel, share.destination, share.bytes, share.tenant, share.available_at
@@ -136,6 +141,12 @@ BEGIN
         UNION ALL
         SELECT late.id, late.revision, late.priority, late.channel, late.destination, late.bytes, late.tenant, late.available_at
         FROM late
+    ), aside AS MATERIALIZED (
+        -- But not the heads of ordering keys, which come with the walk alone.
+        SELECT walked.id
+        FROM walked JOIN fair ON fair.name = walked.channel JOIN outbox o ON o.id = walked.id
+        WHERE (SELECT count(*) FROM tenants) > 64 AND o.ordering_key IS NULL
+          AND (fair.base | (walked.tenant & 281474976710655)) NOT IN (SELECT tenants.at FROM tenants)
     ), met AS (
         SELECT walked.id, walked.revision, walked.priority, walked.channel, walked.destination, walked.bytes, walked.tenant,
                walked.available_at, (walked.place - first.place + 1)::integer AS nth
@@ -146,6 +157,7 @@ BEGIN
     ), due AS (
         SELECT met.*, met.available_at AS at, channel.base,
                NOT (p_turn & 1 = 1 AND met.id IN (SELECT id FROM late)) AS late,
+               met.nth > 8 AND met.id IN (SELECT id FROM aside) AS aside,
                row_number() OVER (
                    -- By number, for these are compared quickly.
                    PARTITION BY channel.base, CASE WHEN channel.fair THEN met.tenant END
@@ -156,7 +168,7 @@ BEGIN
     ), in_turn AS (
         SELECT due.*, row_number() OVER (
                    PARTITION BY due.base
-                   ORDER BY due.of_tenant, due.late,
+                   ORDER BY coalesce(due.aside, false), due.of_tenant, due.late,
                             CASE WHEN due.late THEN ((due.tenant & 281474976710655) - p_turn) & 281474976710655
                                  ELSE -date_part('epoch', due.at) END, due.id) AS of_channel
         FROM due

@@ -7,7 +7,7 @@
 use crate::Dialect;
 
 /// The version of the set. Each change of a file raises it, which a test checks.
-pub const FUNCTIONS_VERSION: i32 = 9;
+pub const FUNCTIONS_VERSION: i32 = 10;
 
 /// The files of the set. Each function comes after those that it names.
 const FUNCTIONS: [&str; 19] = [
@@ -49,7 +49,7 @@ mod tests {
     use crate::fingerprint::fnv;
 
     /// The set that has this version.
-    const DIGEST: u64 = 0xb9ef_691e_82b0_31fd;
+    const DIGEST: u64 = 0xa06e_bdef_5d44_a7e6;
 
     #[test]
     fn a_changed_set_has_another_version() {

@@ -37,6 +37,7 @@ on_every_database! {
         closed_destinations_take_no_turn_of_their_tenant,
         turns_change_nothing_where_a_claim_takes_all_that_is_due,
         channels_take_turns,
+        ordering_keys_take_turns_beside_very_many_tenants,
         priorities_decide_within_a_tenant,
         a_channel_without_turns_keeps_to_priority_and_age,
         turns_do_not_move_the_start_of_a_walk_past_what_was_left,

@@ -465,4 +465,10 @@ async fn of_very_many_destinations_a_claim_is_told_of_those_that_were_sent_to_la
     }
     assert!(destinations.room_at("host 599").is_some());
     assert_eq!(destinations.room_at("host 0"), None, "the claim asks about it where it meets many");
+    let known = destinations.state().known.len();
+    assert!(known < 150, "no claim looks at the others: {known} are known");
+    let mut admission = destinations.admission(1 << 20);
+    destinations.introduce(&mut admission, vec!["host 0".to_owned(), "stranger".to_owned()]);
+    let told: Vec<_> = admission.rooms.iter().map(|room| room.destination.as_str()).collect();
+    assert!(told.contains(&"host 0") && !told.contains(&"stranger"), "{told:?}");
 }

@@ -112,6 +112,23 @@ pub async fn turns_change_nothing_where_a_claim_takes_all_that_is_due(outbox: &O
     assert!(claimed.took_all);
 }
 
+/// Ordered messages have their turns, however many tenants have more than a claim takes.
+pub async fn ordering_keys_take_turns_beside_very_many_tenants(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    for host in 0..100 {
+        write(outbox, 2, &[("target", &to(&format!("host{host}")))]).await;
+    }
+    for key in 0..20 {
+        write(outbox, 1, &[("target", &to("ordered")), ("ordering_key", &format!("'{key}'"))]).await;
+    }
+    for turns in TURNS {
+        let ask = ClaimRequest { limit: 120, turns: Some(turns), ..request(&channels) };
+        let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+        assert!(claimed.iter().any(|message| message.ordering_key.is_some()), "{turns:?}: {:?}", of_tenants(&claimed));
+    }
+}
+
 /// Half of a claim goes to each of two channels, whatever tenants there are.
 pub async fn channels_take_turns(outbox: &Outbox) {
     let channels = [http(), once()];
