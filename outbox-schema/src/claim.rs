@@ -1,6 +1,6 @@
 //! Claims: the committed record, made before any send, that a term may send these rows.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -111,7 +111,7 @@ pub struct Strangers {
 /// Where the turns of tenants begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turns<'a> {
-    /// A place on the ring of the tenants of each channel: 0 to [`Turns::LAST`].
+    /// A place on the ring of the tenants of each channel: 0 to [`Turns::LAST`]. Where it is odd, the newest messages go first.
     pub from: u64,
     /// How many tenants of each channel are looked at.
     pub tenants: u32,
@@ -190,6 +190,16 @@ impl Found {
     pub fn of_turns(mut self) -> Self {
         self.0.retain(|row| row.place.is_none());
         self
+    }
+
+    /// How many of these rows there is room for, at the destinations whose room is said.
+    pub fn fitting(&self, rooms: &[DestinationRoom]) -> usize {
+        let mut rows: HashMap<&str, usize> = HashMap::new();
+        for row in &self.0 {
+            *rows.entry(&row.destination).or_default() += 1;
+        }
+        let fitting = |one: &DestinationRoom| Some(rows.remove(one.destination.as_str())?.min(one.room as usize));
+        rooms.iter().filter_map(fitting).sum()
     }
 
     /// Leaves out these rows, and those of these destinations and channels.

@@ -1,5 +1,5 @@
 //! What a claim found and left, where tenants take turns. To look at hundreds of tenants takes far longer than to claim their rows.
-//! So the next claims take what the last look found, as long as that is new, and for enough destinations to fill the free slots.
+//! So the next claims take what the last look found, as long as that is new, and enough of it is for destinations that have answered.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -32,14 +32,13 @@ impl Leftover {
         *self = Self { since: keeps.then_some(since), found };
     }
 
-    /// Takes out what may be claimed now, for so many free slots, and when it was looked for. None where a look brings more.
-    pub fn take(&mut self, slots: usize, admission: &Admission, excluded: &[MessageId]) -> Option<(Found, Instant)> {
+    /// Takes out what may be claimed now, and when it was looked for.
+    pub fn take(&mut self, admission: &Admission, excluded: &[MessageId]) -> Option<(Found, Instant)> {
         let since = self.since.take().filter(|since| since.elapsed() < FRESH)?;
         let mut found = std::mem::take(&mut self.found);
         let excluded: HashSet<_> = excluded.iter().copied().collect();
         found.leave_out(&excluded, &admission.closed, &admission.closed_channels);
-        // Few destinations may have many rows each: whoever wrote meanwhile would wait for those.
-        (found.destinations().len() >= slots.min(ENOUGH)).then_some((found, since))
+        Some((found, since))
     }
 
     /// Whether the last look left no rows.
@@ -67,11 +66,14 @@ impl Intake {
         let (channels, began) = (self.channels.current(), Instant::now());
         let mut admission = self.admission(&channels);
         let excluded = self.in_flight.excluded();
-        let Some((found, since)) = self.turns.leftover.take(room.messages, &admission, &excluded) else {
-            return Some(None);
-        };
+        let Some((found, since)) = self.turns.leftover.take(&admission, &excluded) else { return Some(None) };
         let destinations = found.destinations().into_iter().map(str::to_owned).collect();
         self.destinations.introduce(&mut admission, destinations);
+        // Few destinations may have many rows each, and whoever wrote meanwhile would wait for those. Strangers may be silent.
+        let worthwhile = room.messages.min(ENOUGH);
+        if found.destinations().len() < worthwhile || found.fitting(&admission.rooms) < worthwhile / 2 {
+            return Some(None);
+        }
         let look = Look { from: self.start.behind(), keys: KeyStretch::default(), found: Some(found) };
         let (claim, claimed) = self.claim(term, &channels, room, look, admission).await?;
         if claimed.messages.is_empty() {

@@ -34,6 +34,9 @@ pub struct TurnTaking {
     /// Whether more is due than the last claim took.
     backlog: bool,
     from: u64,
+    /// Whether the newest go first in the next claim. They do in every other one that brings something: places for strangers that are
+    /// silent become free at intervals, and claims between bring nothing.
+    newest_first: bool,
     /// How many tenants the next claim looks at.
     tenants: u32,
     /// How many the next claim that looks at more will look at, and when there may be one.
@@ -50,6 +53,7 @@ impl Default for TurnTaking {
         Self {
             backlog: true,
             from: STEP,
+            newest_first: true,
             tenants: TENANTS,
             more: TENANTS,
             rests_until: Instant::now(),
@@ -62,7 +66,8 @@ impl Default for TurnTaking {
 impl TurnTaking {
     /// The turns of the next claim. None where nothing is backed up.
     pub fn next(&self) -> Option<Turns<'_>> {
-        self.backlog.then_some(Turns { from: self.from, tenants: self.tenants, served: &self.served })
+        let from = (self.from & !1) | u64::from(self.newest_first);
+        self.backlog.then_some(Turns { from, tenants: self.tenants, served: &self.served })
     }
 
     /// Learns from a claim, and how long it took. `limited` says, where the claim brought nothing, whether some destination has what
@@ -72,6 +77,7 @@ impl TurnTaking {
         let brought = !claimed.messages.is_empty();
         self.backlog = if brought { !claimed.took_all } else { limited };
         self.from = (self.from + STEP) & Turns::LAST;
+        self.newest_first ^= brought;
         let missed = answering.is_some_and(<[_]>::is_empty);
         let now = Instant::now();
         if self.tenants > TENANTS {
@@ -143,6 +149,17 @@ mod tests {
             tokio::time::advance(took).await;
         }
         assert_eq!(looked_at, [2, 1, 1, 1, 16, 1, 1, 1, 16]);
+    }
+
+    #[test]
+    fn the_newest_go_first_in_every_other_claim_that_brings_something_however_many_bring_nothing_between() {
+        let mut turns = TurnTaking::default();
+        let mut first = Vec::new();
+        for brought in [1, 0, 1, 0, 0, 1, 0] {
+            first.push(turns.next().expect("there is a backlog").from % 2 == 1);
+            turns.learn(&claimed(brought, false), true, Some(&[]), Duration::ZERO);
+        }
+        assert_eq!(first, [true, false, false, true, true, true, false]);
     }
 
     #[test]

@@ -56,13 +56,13 @@ pub(crate) struct Fitting {
 }
 
 impl Fitting {
-    /// Whether something is left of what a walk found, or behind it: tenants then take turns.
+    /// Whether something is left of what a walk found, or behind it, also for want of room for strangers: tenants then take turns.
     pub(crate) fn leaves_some(due: &[DueRow], request: &ClaimRequest<'_>, from: WalkStart) -> bool {
         if due.len() >= request.limit as usize {
             return true;
         }
         let found = Self::of(due.to_vec(), request, from);
-        found.asked.is_empty() && !found.took_all
+        !found.asked.is_empty() || !found.took_all
     }
 
     /// Chooses from `due`, which a walk from `from` found, and turns of tenants beside it, the first to go first. Takes of

@@ -43,6 +43,7 @@ on_every_database! {
         turns_do_not_move_the_start_of_a_walk_past_what_was_left,
         whoever_was_served_lately_is_looked_at_in_each_claim,
         strangers_share_their_room,
+        strangers_take_turns_where_a_claim_asks,
         claims_go_on_from_what_was_found,
         the_newest_that_was_never_tried_goes_before_those_that_come_again,
     ],

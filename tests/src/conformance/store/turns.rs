@@ -266,6 +266,26 @@ pub async fn strangers_share_their_room(outbox: &Outbox) {
     assert_eq!(of_tenants(&claimed), BTreeMap::from([("https://a.example:443", 1), ("https://d.example:443", 2)]));
 }
 
+/// A claim that asks about strangers goes on in the order of turns, also where only their places are too few for all that is due: the
+/// urgent messages of silent hosts keep no newcomer waiting.
+pub async fn strangers_take_turns_where_a_claim_asks(outbox: &Outbox) {
+    let channels = [ChannelTerms { room: 1, ..http() }];
+    let term = outbox.term(&channels).await;
+    for host in 0..20 {
+        write(outbox, 1, &[("target", &to(&format!("silent{host}"))), ("priority", "3")]).await;
+    }
+    write(outbox, 1, &[("target", &to("newcomer"))]).await;
+    let strangers = Strangers { rows: 8, bytes: 1 << 20, ask: true };
+    let ask = ClaimRequest { strangers, turns: Some(TURNS[1]), ..request(&channels) };
+    let asked = outbox.store.claim(&term, &ask).await.unwrap();
+    assert_eq!(asked.asked.len(), 21);
+    let strangers = Strangers { ask: false, ..strangers };
+    let ask = ClaimRequest { strangers, found: Some(&asked.found), ..ask };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    assert_eq!(claimed.len(), 8);
+    assert!(of_tenants(&claimed).contains_key("https://newcomer.example:443"), "{:?}", of_tenants(&claimed));
+}
+
 /// A claim that asked is made again of what it found. What it leaves, another claim may take without a look: but no row that has moved
 /// on meanwhile.
 pub async fn claims_go_on_from_what_was_found(outbox: &Outbox) {
