@@ -8,7 +8,7 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use outbox_schema::desk::{OperationEntry, OperationPage, OperationStatus};
 
-use super::progress::how_far;
+use super::progress::{INTERRUPTED, how_far};
 use super::session::{AuthorArgs, OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::text::{Cell, Page, print_as, span, to_the_second};
@@ -100,7 +100,15 @@ async fn there(outbox: &OutboxAccess, id: i64) -> anyhow::Result<OperationEntry>
     }
 }
 
-async fn follow(outbox: &OutboxAccess, ShowArgs { id, json }: ShowArgs) -> anyhow::Result<ExitCode> {
+/// Follows an operation to its end, or until Ctrl-C.
+async fn follow(outbox: &OutboxAccess, args: ShowArgs) -> anyhow::Result<ExitCode> {
+    tokio::select! {
+        ended = follow_to_its_end(outbox, args) => ended,
+        _ = tokio::signal::ctrl_c() => Ok(ExitCode::from(INTERRUPTED)),
+    }
+}
+
+async fn follow_to_its_end(outbox: &OutboxAccess, ShowArgs { id, json }: ShowArgs) -> anyhow::Result<ExitCode> {
     loop {
         let operation = there(outbox, id).await?;
         if operation.status != OperationStatus::Open {

@@ -24,7 +24,7 @@ const SHORT: u64 = 200;
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 
 /// The exit status of a program that SIGINT ended, as shells have it.
-const INTERRUPTED: u8 = 130;
+pub(super) const INTERRUPTED: u8 = 130;
 
 /// A long change, as its operator follows it.
 #[derive(Debug)]
