@@ -26,7 +26,7 @@ pub enum Telling {
     },
     /// The message tells of an outcome of another one.
     TellsOf {
-        /// That other message.
+        /// The message with that outcome.
         message: MessageId,
         /// Its status. None where it is no longer there.
         status: Option<String>,

@@ -67,11 +67,15 @@ impl Intake {
         let mut admission = self.admission(&channels);
         let excluded = self.in_flight.excluded();
         let Some((found, since)) = self.turns.leftover.take(&admission, &excluded) else { return Some(None) };
-        let destinations = found.destinations().into_iter().map(str::to_owned).collect();
-        self.destinations.introduce(&mut admission, destinations);
-        // Few destinations may have many rows each, and whoever wrote meanwhile would wait for those. Strangers may be silent.
+        let destinations: Vec<String> = found.destinations().into_iter().map(str::to_owned).collect();
         let worthwhile = room.messages.min(ENOUGH);
-        if found.destinations().len() < worthwhile || found.fitting(&admission.rooms) < worthwhile / 2 {
+        if destinations.len() < worthwhile {
+            // Few destinations may have many rows each, and whoever wrote meanwhile would wait for those.
+            return Some(None);
+        }
+        self.destinations.introduce(&mut admission, destinations);
+        if found.fitting(&admission.rooms) < worthwhile / 2 {
+            // Most of it is for strangers, who may be silent.
             return Some(None);
         }
         let look = Look { from: self.start.behind(), keys: KeyStretch::default(), found: Some(found) };

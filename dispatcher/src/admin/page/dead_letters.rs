@@ -66,7 +66,7 @@ pub(super) async fn list(
 /// The searches of this page.
 pub(super) type DeadSearches = Searches<Result<Arc<Shown>, Problem>>;
 
-/// What the page shows.
+/// What the page of dead letters shows.
 #[derive(Debug)]
 pub(super) struct Shown {
     groups: Vec<DeadGroup>,

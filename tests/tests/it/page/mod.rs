@@ -112,7 +112,7 @@ impl Person {
         Shown { status, location, headers, text: answer.text().await.unwrap() }
     }
 
-    /// What is there at once.
+    /// What a browser gets at once, though a search may go on.
     async fn glance(&self, path: &str) -> Shown {
         self.ask(|client, url| client.get(format!("{url}{path}"))).await
     }
