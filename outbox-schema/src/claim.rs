@@ -117,6 +117,9 @@ pub struct Turns<'a> {
     pub tenants: u32,
     /// Tenants that are looked at in any case: messages of theirs were claimed lately for destinations that answer.
     pub served: &'a [Tenant],
+    /// Whether the claim may do without its walk where few tenants have something that waits. PostgreSQL then does, and its claim
+    /// says nothing of where the next walk may begin.
+    pub glance: bool,
 }
 
 /// Who takes turns with others in a channel.
@@ -137,6 +140,14 @@ impl ClaimRequest<'_> {
     /// The most rows that a walk brings in all. In turns, those of each priority are wanted, and each head of an ordering key.
     pub(crate) fn walk_limit(&self) -> i64 {
         if self.turns.is_some() { i64::MAX } else { i64::from(self.limit) }
+    }
+
+    /// The room of a destination, as far as something is said of it: none where it is closed.
+    pub(crate) fn room_of(&self, destination: &str) -> Option<u32> {
+        if self.closed.iter().any(|closed| closed == destination) {
+            return Some(0);
+        }
+        self.rooms.iter().find(|one| one.destination == destination).map(|one| one.room)
     }
 
     /// The channels whose tenants take no turns.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use outbox_schema::{
-    ClaimId, ClaimRequest, Claimed, Found, KeyStretch, Message, Store, StoreError, TermEnd, WalkStart,
+    ClaimId, ClaimRequest, Claimed, Found, KeyStretch, Message, Store, StoreError, TermEnd, Turns, WalkStart,
 };
 use tokio::sync::Notify;
 
@@ -309,7 +309,9 @@ impl Intake {
         let claim = ClaimId::mint();
         self.suspects.give_up_overdue(channels.longest_request() + SETTLING_MARGIN + self.poll_interval);
         let excluded = self.in_flight.excluded();
-        let mut turns = self.turns.next();
+        // A look back is a walk.
+        let glances = !look.from.is_beginning();
+        let mut turns = self.turns.next().map(|turns| Turns { glance: turns.glance && glances, ..turns });
         let mut backoff = Backoff::new();
         loop {
             term.progress();

@@ -25,6 +25,10 @@ const RESTS: u32 = 3;
 /// The most tenants that are remembered as served lately.
 const MOST_SERVED: usize = 128;
 
+/// So many claims in a row may do without a walk, where few tenants have something that waits. Only the next one meets what these
+/// leave out: messages of channels that are not configured, and the newest of a tenant whose oldest have no room.
+const GLANCES: u32 = 7;
+
 /// The golden ratio's part of the ring: each place that it leads to lies farthest from those before.
 const STEP: u64 = 173_961_102_589_771;
 
@@ -37,6 +41,8 @@ pub struct TurnTaking {
     /// Whether the newest go first in the next claim. They do in every other one that brings something: places for strangers that are
     /// silent become free at intervals, and claims between bring nothing.
     newest_first: bool,
+    /// How many more claims may do without a walk.
+    glances: u32,
     /// How many tenants the next claim looks at.
     tenants: u32,
     /// How many the next claim that looks at more will look at, and when there may be one.
@@ -54,6 +60,7 @@ impl Default for TurnTaking {
             backlog: true,
             from: STEP,
             newest_first: true,
+            glances: 0,
             tenants: TENANTS,
             more: TENANTS,
             rests_until: Instant::now(),
@@ -67,7 +74,8 @@ impl TurnTaking {
     /// The turns of the next claim. None where nothing is backed up.
     pub fn next(&self) -> Option<Turns<'_>> {
         let from = (self.from & !1) | u64::from(self.newest_first);
-        self.backlog.then_some(Turns { from, tenants: self.tenants, served: &self.served })
+        let glance = self.glances > 0 && self.tenants == TENANTS;
+        self.backlog.then_some(Turns { from, tenants: self.tenants, served: &self.served, glance })
     }
 
     /// Learns from a claim, and how long it took. `limited` says, where the claim brought nothing, whether some destination has what
@@ -78,6 +86,7 @@ impl TurnTaking {
         self.backlog = if brought { !claimed.took_all } else { limited };
         self.from = (self.from + STEP) & Turns::LAST;
         self.newest_first ^= brought;
+        self.glances = self.glances.checked_sub(1).unwrap_or(GLANCES);
         let missed = answering.is_some_and(<[_]>::is_empty);
         let now = Instant::now();
         if self.tenants > TENANTS {
@@ -160,6 +169,19 @@ mod tests {
             turns.learn(&claimed(brought, false), true, Some(&[]), Duration::ZERO);
         }
         assert_eq!(first, [true, false, false, true, true, true, false]);
+    }
+
+    #[test]
+    fn claims_do_without_a_walk_but_for_one_in_eight() {
+        let mut turns = TurnTaking::default();
+        let mut glances = String::new();
+        for _ in 0..17 {
+            glances.push(if turns.next().is_some_and(|turns| turns.glance) { 'g' } else { 'w' });
+            turns.learn(&claimed(1, false), false, Some(&[&message(1)]), Duration::ZERO);
+        }
+        assert_eq!(glances, "wgggggggwgggggggw");
+        turns.learn(&claimed(3, false), false, Some(&[]), Duration::ZERO);
+        assert!(turns.next().is_some_and(|turns| !turns.glance), "it is to look at more tenants");
     }
 
     #[test]

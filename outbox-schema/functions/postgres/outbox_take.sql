@@ -8,7 +8,9 @@
 -- there. What became due behind it is found by walks from the beginning, which the caller makes now and then.
 --
 -- p_turn is NULL where nothing is backed up. Else tenants take turns: see outbox_turns. Of each priority the first row that the
--- walk met and left is then returned as well: the next walk need not begin before it.
+-- walk met and left is then returned as well: the next walk need not begin before it. Where p_tenants is 0, and few tenants have
+-- something that waits, and no ordering key has, there is no walk: see outbox_glance. What it brings has no place among what a walk
+-- came by. Else p_tenants 0 is 256.
 --
 -- p_strangers and p_strangers_bytes are the room of all destinations together that are neither limited nor closed here. Where
 -- they want more than that, and p_ask, nothing is claimed: the caller is told what was found, and chooses. See outbox_take_found.
@@ -63,6 +65,7 @@ DECLARE
     met          bigint[];
     free         bigint[];
     in_turns     boolean;
+    glances      boolean;
     -- How many of those are counted.
     upto         integer;
     alone        boolean;
@@ -84,56 +87,66 @@ BEGIN
         RETURN;
     END IF;
 
+    glances := (p_tenants = 0) IS TRUE AND undisturbed AND NOT keyed AND p_unfair = '{}' AND cardinality(p_closed) < 64;
+    p_tenants := CASE p_tenants WHEN 0 THEN 256 ELSE p_tenants END;
+    IF glances THEN
+        SELECT glance.* INTO ids, revisions, priorities, channels, destinations, bytes
+        FROM outbox_glance(p_shard, p_limit, p_excluded, p_channels, p_rooms, p_mosts, p_closed, p_closed_channels, p_limited,
+                           p_limits, p_turn, p_from_us, p_from_id) glance;
+        glances := ids IS NOT NULL;
+    END IF;
     LOOP
-        IF keyed THEN
-            -- A key with a row in flight has its turn: a redriven row of it that goes before waits for that one.
-            SELECT array_agg(head.id) INTO heads
-            FROM (SELECT o.id FROM outbox_ordered_heads(p_shard, p_halting, p_keys_from, p_keys_until) o
-                  WHERE o.available_at <= now()
-                    AND o.destination <> ALL (p_closed) AND o.channel <> ALL (p_closed_channels)
-                    AND (o.channel, o.ordering_key) NOT IN (
-                      SELECT x.channel, x.ordering_key FROM outbox x
-                      WHERE x.id = ANY (p_excluded) AND x.ordering_key IS NOT NULL)
-                  -- In turns all of them are wanted: there are no more than a stretch has.
-                  ORDER BY o.priority DESC, o.available_at, o.id LIMIT CASE WHEN p_turn IS NULL THEN p_limit END) head;
-        END IF;
-        SELECT array_agg(due.id), array_agg(due.revision), array_agg(due.priority), array_agg(due.channel),
-               array_agg(due.destination), array_agg(due.bytes),
-               CASE WHEN p_turn IS NOT NULL THEN array_agg(due.tenant) END,
-               array_agg(due.available_at)
-        INTO ids, revisions, priorities, channels, destinations, bytes, tenants, ats
-        FROM (
-            SELECT branches.* FROM (
-                -- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog.
-                SELECT branch.* FROM (
-                    SELECT start.priority, coalesce(start.id, 0) AS id,
-                           coalesce(timestamptz 'epoch' + start.us * interval '1 us', '-infinity') AS at
-                    FROM unnest('{0,1,2,3}'::smallint[], p_from_us, p_from_id) AS start(priority, us, id)
-                ) of CROSS JOIN LATERAL (
+        IF NOT glances THEN
+            IF keyed THEN
+                -- A key with a row in flight has its turn: a redriven row of it that goes before waits for that one.
+                SELECT array_agg(head.id) INTO heads
+                FROM (SELECT o.id FROM outbox_ordered_heads(p_shard, p_halting, p_keys_from, p_keys_until) o
+                      WHERE o.available_at <= now()
+                        AND o.destination <> ALL (p_closed) AND o.channel <> ALL (p_closed_channels)
+                        AND (o.channel, o.ordering_key) NOT IN (
+                          SELECT x.channel, x.ordering_key FROM outbox x
+                          WHERE x.id = ANY (p_excluded) AND x.ordering_key IS NOT NULL)
+                      -- In turns all of them are wanted: there are no more than a stretch has.
+                      ORDER BY o.priority DESC, o.available_at, o.id LIMIT CASE WHEN p_turn IS NULL THEN p_limit END) head;
+            END IF;
+            SELECT array_agg(due.id), array_agg(due.revision), array_agg(due.priority), array_agg(due.channel),
+                   array_agg(due.destination), array_agg(due.bytes),
+                   CASE WHEN p_turn IS NOT NULL THEN array_agg(due.tenant) END,
+                   array_agg(due.available_at)
+            INTO ids, revisions, priorities, channels, destinations, bytes, tenants, ats
+            FROM (
+                SELECT branches.* FROM (
+                    -- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog.
+                    SELECT branch.* FROM (
+                        SELECT start.priority, coalesce(start.id, 0) AS id,
+                               coalesce(timestamptz 'epoch' + start.us * interval '1 us', '-infinity') AS at
+                        FROM unnest('{0,1,2,3}'::smallint[], p_from_us, p_from_id) AS start(priority, us, id)
+                    ) of CROSS JOIN LATERAL (
+                        SELECT o.id, o.revision, o.channel, o.destination, o.priority, o.available_at,
+                               CASE WHEN p_turn IS NOT NULL THEN hashtextextended(coalesce(o.tenant, o.destination), 0) END AS tenant,
+                               o.payload_bytes::bigint + octet_length(o.target) + coalesce(pg_column_size(o.headers), 0) AS bytes
+                        FROM outbox o
+                        WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
+                          AND o.priority = of.priority AND o.available_at <= now()
+                          AND (o.available_at, o.id) > (of.at, of.id)
+                          -- Hashed once; the elements of an array would be compared one by one.
+                          AND o.id NOT IN (SELECT unnest(p_excluded))
+                          AND o.destination NOT IN (SELECT unnest(p_closed))
+                          AND o.channel NOT IN (SELECT unnest(p_closed_channels))
+                        ORDER BY o.available_at, o.id LIMIT p_limit) branch
+                    UNION ALL
                     SELECT o.id, o.revision, o.channel, o.destination, o.priority, o.available_at,
                            CASE WHEN p_turn IS NOT NULL THEN hashtextextended(coalesce(o.tenant, o.destination), 0) END AS tenant,
                            o.payload_bytes::bigint + octet_length(o.target) + coalesce(pg_column_size(o.headers), 0) AS bytes
-                    FROM outbox o
-                    WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
-                      AND o.priority = of.priority AND o.available_at <= now()
-                      AND (o.available_at, o.id) > (of.at, of.id)
-                      -- Hashed once; the elements of an array would be compared one by one.
-                      AND o.id NOT IN (SELECT unnest(p_excluded))
-                      AND o.destination NOT IN (SELECT unnest(p_closed))
-                      AND o.channel NOT IN (SELECT unnest(p_closed_channels))
-                    ORDER BY o.available_at, o.id LIMIT p_limit) branch
-                UNION ALL
-                SELECT o.id, o.revision, o.channel, o.destination, o.priority, o.available_at,
-                       CASE WHEN p_turn IS NOT NULL THEN hashtextextended(coalesce(o.tenant, o.destination), 0) END AS tenant,
-                       o.payload_bytes::bigint + octet_length(o.target) + coalesce(pg_column_size(o.headers), 0) AS bytes
-                FROM outbox o WHERE o.id = ANY (heads) AND o.status = 'PENDING' AND o.available_at <= now()
-            ) branches ORDER BY branches.priority DESC, branches.available_at, branches.id
-            LIMIT CASE WHEN p_turn IS NULL THEN p_limit END) due;
-        IF ids IS NULL THEN
-            RETURN; -- nothing is due, and nothing was written: not even a lock
+                    FROM outbox o WHERE o.id = ANY (heads) AND o.status = 'PENDING' AND o.available_at <= now()
+                ) branches ORDER BY branches.priority DESC, branches.available_at, branches.id
+                LIMIT CASE WHEN p_turn IS NULL THEN p_limit END) due;
+            IF ids IS NULL THEN
+                RETURN; -- nothing is due, and nothing was written: not even a lock
+            END IF;
         END IF;
-        in_turns := false;
-        upto := cardinality(ids);
+        in_turns := glances;
+        upto := CASE WHEN glances THEN least(p_limit, cardinality(ids)) ELSE cardinality(ids) END;
         LOOP
             -- There is room for all of it, each destination having one channel, and it is not too large.
             SELECT bool_and(coalesce(
@@ -185,6 +198,10 @@ BEGIN
                               p_turn, p_tenants, p_served_channels, p_served, p_from_us, p_from_id) turns;
             upto := cardinality(ids);
         END LOOP;
+        IF glances AND NOT all_fit THEN
+            glances := false;
+            CONTINUE;
+        END IF;
         seen := ids;
         IF p_ask AND crowded THEN
             RETURN QUERY
@@ -210,7 +227,7 @@ BEGIN
                                     p_max_bytes, p_strangers, p_strangers_bytes) fit;
             END IF;
             all_fit := false;
-            IF in_turns AND undisturbed THEN
+            IF in_turns AND undisturbed AND NOT glances THEN
                 RETURN QUERY
                 SELECT (ROW('left', first.id, 0, '', '', '', '', 0, false, NULL, NULL, 0, NULL, NULL, NULL, now(),
                             NULL, NULL, NULL, NULL, first.priority, first.at, false, NULL, NULL)::outbox_taken).*
@@ -286,7 +303,7 @@ BEGIN
         WHERE p.oid = 'outbox_claim_due'::regproc AND acl.privilege_type = 'EXECUTE' AND acl.grantee NOT IN (0, p.proowner)
     LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION outbox_fit, outbox_defer_unknown, outbox_take, outbox_take_found, '
-            'outbox_taken_rows, outbox_turns, outbox_fitting TO %s', dispatcher);
+            'outbox_taken_rows, outbox_turns, outbox_glance, outbox_fitting TO %s', dispatcher);
     END LOOP;
 END
 $$;

@@ -109,10 +109,13 @@ BEGIN
                    o.payload_bytes::bigint + octet_length(o.target) + coalesce(pg_column_size(o.headers), 0) AS bytes,
                    hashtextextended(coalesce(o.tenant, o.destination), 0) AS tenant
             FROM (
-                SELECT o.* FROM outbox o
-                WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
-                  AND o.priority = start.priority AND o.available_at <= now() AND (o.available_at, o.id) > (start.at, start.id)
-                  AND o.id NOT IN (SELECT unnest(p_excluded))
+                SELECT o.* FROM (
+                    -- A closed destination may have any number of the newest.
+                    SELECT o.* FROM outbox o
+                    WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
+                      AND o.priority = start.priority AND o.available_at <= now() AND (o.available_at, o.id) > (start.at, start.id)
+                    ORDER BY o.available_at DESC, o.id DESC LIMIT 4096) o
+                WHERE o.id NOT IN (SELECT unnest(p_excluded))
                   AND o.destination NOT IN (SELECT unnest(p_closed)) AND o.channel NOT IN (SELECT unnest(p_closed_channels))
                 ORDER BY o.available_at DESC, o.id DESC LIMIT 512) o
             WHERE o.first_attempt_at IS NULL

@@ -151,7 +151,7 @@ impl Probe {
             rooms: &[],
             strangers: Strangers { rows: 1, bytes: 1_000, ask: false },
             found: None,
-            turns: Some(Turns { from: 0, tenants: 1, served: &[] }),
+            turns: Some(Turns { from: 0, tenants: 1, served: &[], glance: false }),
             unknown_channel_delay: Duration::ZERO,
             lease_ttl: Duration::ZERO,
             margin: Duration::ZERO,

@@ -5,13 +5,16 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::store::fitting::DueRow;
+use crate::store::fitting::{DueRow, Fitting};
 use crate::store::lossy::Lossy;
 use crate::{ClaimRequest, Turns};
 
 /// How many tenants may be few: of each of these come as many rows as its share. Of each of more comes the first, and of so many
 /// whose destinations have answered and have room, the share of these.
 pub(crate) const FEW: usize = 16;
+
+/// A claim does without a walk only beside fewer closed destinations.
+const MOST_CLOSED: usize = 64;
 
 /// How many of the newest rows are looked at beside the oldest.
 pub(crate) const NEWEST: u32 = 64;
@@ -29,6 +32,39 @@ pub(crate) struct TurnRow {
     /// MySQL: the number of the tenant.
     #[sqlx(default)]
     pub(crate) turn: Option<i64>,
+}
+
+/// Whether a claim may do without a walk. Beside ordering keys it may not: their heads come with the walk.
+pub(crate) fn may_glance(request: &ClaimRequest<'_>) -> bool {
+    request.found.is_none()
+        && request.turns.is_some_and(|turns| turns.glance)
+        && request.closed.len() < MOST_CLOSED
+        && request.channels.iter().all(|channel| channel.fair)
+}
+
+/// How many rows of each of these tenants, all that have something that waits, a claim without a walk reads. `room` is that of a tenant
+/// which is a destination, as far as it is known: where it has none, it is passed over. None where the tenants are too many, or one
+/// that has nobody to take turns with.
+pub(crate) fn glance_shares<T>(
+    tenants: Vec<T>,
+    room: impl Fn(&T) -> Option<u32>,
+    request: &ClaimRequest<'_>,
+) -> Option<Vec<(T, usize)>> {
+    if !(2..=2 * FEW).contains(&tenants.len()) {
+        return None;
+    }
+    let rooms = tenants.into_iter().map(|tenant| (room(&tenant).unwrap_or(request.limit).min(request.limit), tenant));
+    let shares: Vec<_> = rooms.filter(|(room, _)| *room > 0).map(|(room, tenant)| (tenant, room as usize)).collect();
+    (shares.len() <= FEW).then_some(shares)
+}
+
+/// What a claim takes of these rows of few tenants, in the order of their turns. None where it cannot take as many as it may: then a
+/// walk must look for others.
+pub(crate) fn glanced(rows: Vec<TurnRow>, request: &ClaimRequest<'_>) -> Option<Vec<DueRow>> {
+    let due = in_turn(rows, &[], &HashSet::new(), request);
+    let most = due.len().min(request.limit as usize);
+    let fitting = Fitting::of(due, request, request.from);
+    (most > 0 && fitting.taken.len() == most).then_some(fitting.taken)
 }
 
 /// The tenants of which more than the first row is to come: one row of each. They are not among those `walked`, and send to

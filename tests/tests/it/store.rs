@@ -37,6 +37,8 @@ on_every_database! {
         closed_destinations_take_no_turn_of_their_tenant,
         turns_change_nothing_where_a_claim_takes_all_that_is_due,
         channels_take_turns,
+        a_claim_of_few_tenants_does_without_a_walk,
+        each_tenant_has_its_part_of_a_claim,
         ordering_keys_take_turns_beside_very_many_tenants,
         priorities_decide_within_a_tenant,
         a_channel_without_turns_keeps_to_priority_and_age,

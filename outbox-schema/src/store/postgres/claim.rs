@@ -159,7 +159,7 @@ async fn claimed(
         .bind(request.strangers.bytes.cast_signed())
         .bind(request.strangers.ask)
         .bind(request.turns.map(|turns| turns.from.cast_signed()))
-        .bind(request.turns.map(|turns| turns.tenants.cast_signed()))
+        .bind(request.turns.map(|turns| if turns.glance { 0 } else { turns.tenants.cast_signed() }))
         .bind(served.iter().map(|tenant| tenant.channel.as_str()).collect::<Vec<_>>())
         .bind(served.iter().map(|tenant| tenant.name.as_str()).collect::<Vec<_>>())
         .bind(millis_i64(request.unknown_channel_delay))

@@ -13,7 +13,7 @@ use crate::store::fitting::{DueRow, Fitting};
 use crate::store::lossy::Lossy;
 use crate::store::rows::{Met, ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow};
-use crate::store::turns::{FEW, NEWEST, TurnRow, in_turn, open_tenants};
+use crate::store::turns::{FEW, NEWEST, TurnRow, glance_shares, glanced, in_turn, may_glance, open_tenants};
 use crate::store::wire::{ChannelRow, as_json, millis_i64};
 use crate::{ClaimRequest, Claimed, Message, StoreError, TermId, Turns, WalkStart};
 
@@ -151,6 +151,11 @@ impl<'a> ClaimParameters<'a> {
 
     /// What is due, in the order in which it is to go.
     async fn look(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<DueRow>, sqlx::Error> {
+        if may_glance(self.request)
+            && let Some(due) = self.glance(tx).await?
+        {
+            return Ok(due);
+        }
         let due = self.walk(tx).await?;
         match self.request.turns {
             Some(turns) if Fitting::leaves_some(&due, self.request, self.request.from) => {
@@ -158,6 +163,36 @@ impl<'a> ClaimParameters<'a> {
             }
             Some(_) | None => Ok(due),
         }
+    }
+
+    /// What few tenants have due, in the order of their turns, without a walk. None where one is needed.
+    async fn glance(&self, tx: &mut SqliteTransaction<'static>) -> Result<Option<Vec<DueRow>>, sqlx::Error> {
+        let keyed: bool = sqlx::query_scalar(query!("sqlite/poller/claim_keyed"))
+            .bind(self.term.shard.0)
+            .fetch_one(&mut **tx)
+            .await?;
+        if keyed {
+            return Ok(None);
+        }
+        let mut tenants = Vec::new();
+        let closed_channels = self.request.closed_channels;
+        for channel in self.request.channels.iter().filter(|channel| !closed_channels.contains(&channel.name)) {
+            let most = u32::try_from(2 * FEW + 1).unwrap_or(u32::MAX);
+            let names = self.tenants_behind(tx, &channel.name, None, most).await?;
+            tenants.extend(names.into_iter().map(|name| (channel.name.as_str(), name)));
+        }
+        let room = |(_, name): &(&str, String)| self.request.room_of(name);
+        let Some(shares) = glance_shares(tenants, room, self.request) else { return Ok(None) };
+        let (mut ids, mut some_left) = (HashSet::new(), false);
+        for ((channel, tenant), share) in shares {
+            let found = self.turn(tx, channel, &tenant, share).await?;
+            some_left |= found.len() >= share;
+            ids.extend(found);
+        }
+        if !some_left {
+            return Ok(None);
+        }
+        Ok(glanced(self.beside(tx, &ids).await?, self.request))
     }
 
     async fn walk(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<DueRow>, sqlx::Error> {
@@ -258,14 +293,8 @@ impl<'a> ClaimParameters<'a> {
         for from in [Some(from.as_str()).filter(|from| !from.is_empty()), None] {
             let most = turns.tenants.min(MOST_TENANTS);
             let rest = most - u32::try_from(names.len()).unwrap_or(most).min(most);
-            let behind: Vec<Lossy<String>> = sqlx::query_scalar(query!("sqlite/poller/claim_tenants"))
-                .bind(self.term.shard.0)
-                .bind(channel)
-                .bind(from)
-                .bind(rest)
-                .fetch_all(&mut **tx)
-                .await?;
-            names.extend(behind.into_iter().map(String::from).filter(|name| !names.contains(name)).collect::<Vec<_>>());
+            let behind = self.tenants_behind(tx, channel, from, rest).await?;
+            names.extend(behind.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
             if from.is_none() || rest == 0 {
                 break;
             }
@@ -275,7 +304,27 @@ impl<'a> ClaimParameters<'a> {
         let served = turns.served.iter().filter(|tenant| tenant.channel == channel && !met.contains(&tenant.name));
         let served: Vec<_> = served.map(|tenant| tenant.name.clone()).collect();
         names.extend(served);
+        // One that is a closed destination may have any number of rows: they are not read.
+        names.retain(|name| !self.request.closed.contains(name));
         Ok(names)
+    }
+
+    /// The tenants of a channel behind one of them, or the first.
+    async fn tenants_behind(
+        &self,
+        tx: &mut SqliteTransaction<'static>,
+        channel: &str,
+        from: Option<&str>,
+        most: u32,
+    ) -> Result<Vec<String>, sqlx::Error> {
+        let names: Vec<Lossy<String>> = sqlx::query_scalar(query!("sqlite/poller/claim_tenants"))
+            .bind(self.term.shard.0)
+            .bind(channel)
+            .bind(from)
+            .bind(most)
+            .fetch_all(&mut **tx)
+            .await?;
+        Ok(names.into_iter().map(String::from).collect())
     }
 
     async fn turn(

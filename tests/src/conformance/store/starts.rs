@@ -129,7 +129,7 @@ pub async fn a_walk_passes_over_what_closed_destinations_have_only_once(outbox: 
     let rooms = [("full", 0), ("good", 1)]
         .map(|(host, room)| DestinationRoom { destination: format!("https://{host}.example:443"), room });
     let term = outbox.term(&channels).await;
-    let turns = Some(Turns { from: 0, tenants: 100, served: &[] });
+    let turns = Some(Turns { from: 0, tenants: 100, served: &[], glance: false });
     let ask = ClaimRequest { closed: &closed, rooms: &rooms, turns, ..request(&channels) };
     let claimed = outbox.store.claim(&term, &ask).await.unwrap();
     assert_eq!(ids(&claimed.messages), taken[..1]);

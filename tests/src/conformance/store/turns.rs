@@ -5,11 +5,19 @@ use std::collections::BTreeMap;
 use outbox_schema::destination::DestinationRoom;
 use outbox_schema::{ChannelTerms, ClaimRequest, Message, Strangers, Tenant, Turns};
 
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
 use super::{Outbox, http, once, request};
 
 /// Turns that begin anywhere. The newest rows go first where the number is odd.
-const TURNS: [Turns<'static>; 2] =
-    [Turns { from: 1 << 40, tenants: 100, served: &[] }, Turns { from: (1 << 47) + 1, tenants: 100, served: &[] }];
+const TURNS: [Turns<'static>; 2] = [
+    Turns { from: 1 << 40, tenants: 100, served: &[], glance: false },
+    Turns { from: (1 << 47) + 1, tenants: 100, served: &[], glance: false },
+];
+
+/// The same, and then turns where a claim may do without a walk.
+const GLANCES: [Turns<'static>; 3] = [TURNS[0], TURNS[1], Turns { glance: true, ..TURNS[0] }];
 
 async fn write(outbox: &Outbox, messages: usize, columns: &[(&str, &str)]) {
     for _ in 0..messages {
@@ -37,7 +45,7 @@ pub async fn whoever_has_little_is_claimed_beside_the_backlog_of_another(outbox:
     write(outbox, 60, &[("target", &to("noisy")), ("tenant", "'loud'")]).await;
     write(outbox, 2, &[("target", &to("quiet"))]).await;
     write(outbox, 1, &[("target", &to("noisy")), ("tenant", "'silent'")]).await;
-    for turns in TURNS {
+    for turns in GLANCES {
         let term = outbox.term(&channels).await;
         let ask = ClaimRequest { limit: 20, turns: Some(turns), ..request(&channels) };
         let claimed = outbox.store.claim(&term, &ask).await.unwrap();
@@ -62,7 +70,7 @@ pub async fn each_name_of_a_tenant_has_its_turn(outbox: &Outbox) {
     let channels = [http()];
     for tenant in ["tenant-44148", "", "a\u{10ffff}"] {
         between(outbox, &[("target", &to("quiet")), ("tenant", &format!("'{tenant}'"))], 1).await;
-        for turns in TURNS {
+        for turns in GLANCES {
             let term = outbox.term(&channels).await;
             let ask = ClaimRequest { limit: 20, turns: Some(turns), ..request(&channels) };
             let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
@@ -75,7 +83,7 @@ pub async fn each_name_of_a_tenant_has_its_turn(outbox: &Outbox) {
 pub async fn the_heads_of_ordering_keys_take_turns_with_tenants(outbox: &Outbox) {
     let channels = [http()];
     between(outbox, &[("target", &to("quiet")), ("ordering_key", "'order-17'")], 3).await;
-    for turns in TURNS {
+    for turns in GLANCES {
         let term = outbox.term(&channels).await;
         let ask = ClaimRequest { limit: 20, turns: Some(turns), ..request(&channels) };
         let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
@@ -91,7 +99,7 @@ pub async fn closed_destinations_take_no_turn_of_their_tenant(outbox: &Outbox) {
     write(outbox, 30, &[("target", &to("closed")), ("tenant", "'shop'")]).await;
     between(outbox, &[("target", &to("open")), ("tenant", "'shop'")], 1).await;
     let closed = ["https://closed.example:443".to_owned()];
-    for turns in TURNS {
+    for turns in GLANCES {
         let term = outbox.term(&channels).await;
         let ask = ClaimRequest { limit: 20, turns: Some(turns), closed: &closed, ..request(&channels) };
         let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
@@ -122,7 +130,7 @@ pub async fn ordering_keys_take_turns_beside_very_many_tenants(outbox: &Outbox) 
     for key in 0..20 {
         write(outbox, 1, &[("target", &to("ordered")), ("ordering_key", &format!("'{key}'"))]).await;
     }
-    for turns in TURNS {
+    for turns in GLANCES {
         let ask = ClaimRequest { limit: 120, turns: Some(turns), ..request(&channels) };
         let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
         assert!(claimed.iter().any(|message| message.ordering_key.is_some()), "{turns:?}: {:?}", of_tenants(&claimed));
@@ -132,35 +140,103 @@ pub async fn ordering_keys_take_turns_beside_very_many_tenants(outbox: &Outbox) 
 /// Half of a claim goes to each of two channels, whatever tenants there are.
 pub async fn channels_take_turns(outbox: &Outbox) {
     let channels = [http(), once()];
-    let term = outbox.term(&channels).await;
     for host in ["a", "b", "c"] {
         write(outbox, 20, &[("target", &to(host))]).await;
     }
     write(outbox, 20, &[("channel", "'once'"), ("target", &to("d"))]).await;
-    let ask = ClaimRequest { limit: 20, turns: Some(TURNS[0]), ..request(&channels) };
-    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
-    let once = claimed.iter().filter(|message| message.channel == "once").count();
-    assert_eq!((claimed.len(), once), (20, 10));
+    for turns in GLANCES {
+        let term = outbox.term(&channels).await;
+        let ask = ClaimRequest { limit: 20, turns: Some(turns), ..request(&channels) };
+        let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+        let once = claimed.iter().filter(|message| message.channel == "once").count();
+        assert_eq!((claimed.len(), once), (20, 10), "{turns:?}");
+    }
 }
 
 /// The urgent messages of one tenant do not keep another one waiting.
 pub async fn priorities_decide_within_a_tenant(outbox: &Outbox) {
     let channels = [http()];
-    let term = outbox.term(&channels).await;
     write(outbox, 20, &[("target", &to("calm"))]).await;
     write(outbox, 10, &[("target", &to("urgent"))]).await;
-    write(outbox, 20, &[("target", &to("urgent")), ("priority", "3")]).await;
-    let ask = ClaimRequest { limit: 20, turns: Some(TURNS[0]), ..request(&channels) };
-    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
-    let counts = of_tenants(&claimed);
-    assert_eq!((counts["https://calm.example:443"], counts["https://urgent.example:443"]), (10, 10));
-    let ids: Vec<i64> = claimed.iter().filter(|message| message.target.contains("urgent")).map(|m| m.id).collect();
-    let calm = 20;
-    assert!(ids.iter().all(|id| *id > outbox_first(&claimed) + calm + 9), "the urgent ones of it go first: {ids:?}");
+    let first_urgent = outbox.insert(&[("target", &to("urgent")), ("priority", "3")]).await.0;
+    write(outbox, 19, &[("target", &to("urgent")), ("priority", "3")]).await;
+    for turns in GLANCES {
+        let term = outbox.term(&channels).await;
+        let ask = ClaimRequest { limit: 20, turns: Some(turns), ..request(&channels) };
+        let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+        let urgent: Vec<_> = claimed.iter().filter(|message| message.target.contains("urgent")).collect();
+        assert_eq!((claimed.len(), urgent.len()), (20, 10), "{turns:?}");
+        assert!(urgent.iter().all(|message| message.id >= first_urgent), "its urgent ones go first: {urgent:?}");
+    }
 }
 
-fn outbox_first(claimed: &[Message]) -> i64 {
-    claimed.iter().map(|message| message.id).min().unwrap()
+/// With few tenants, a claim that may do without a walk does: so it says nothing of where walks may begin. A destination that is full is
+/// no tenant then. Where nobody has more than the claim brings, there is a walk: only that proves it.
+pub async fn a_claim_of_few_tenants_does_without_a_walk(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    write(outbox, 30, &[("target", &to("full"))]).await;
+    write(outbox, 30, &[("target", &to("noisy"))]).await;
+    write(outbox, 1, &[("target", &to("quiet"))]).await;
+    let rooms = [DestinationRoom { destination: "https://full.example:443".to_owned(), room: 0 }];
+    let ask = ClaimRequest { limit: 20, turns: Some(GLANCES[2]), rooms: &rooms, ..request(&channels) };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
+    let expected = BTreeMap::from([("https://noisy.example:443", 19), ("https://quiet.example:443", 1)]);
+    assert_eq!(of_tenants(&claimed.messages), expected);
+    assert!(claimed.reached.unwrap_or_default().is_beginning() && !claimed.took_all, "{:?}", claimed.reached);
+    let excluded: Vec<_> = claimed.messages.iter().map(Message::id).collect();
+    let ask = ClaimRequest { claim: outbox_schema::ClaimId::mint(), excluded: &excluded, ..ask };
+    let rest = outbox.store.claim(&term, &ask).await.unwrap();
+    assert_eq!(rest.messages.len(), 11);
+    assert!(!rest.reached.unwrap_or_default().is_beginning(), "what is left is for the full one");
+}
+
+/// Whatever tenants there are, whatever they send to, and whether or not a claim does without a walk: each has its part of it.
+pub async fn each_tenant_has_its_part_of_a_claim(outbox: &Outbox) {
+    const LIMIT: usize = 30;
+    let channels = [http(), once()];
+    let seed: u64 = rand::random();
+    let mut chance = StdRng::seed_from_u64(seed);
+    for round in 0..6 {
+        outbox.execute("DELETE FROM outbox").await;
+        let mut rooms = vec![DestinationRoom { destination: "https://good.example:443".to_owned(), room: 1_000 }];
+        let mut wants = [const { Vec::new() }; 2];
+        for tenant in 0..chance.random_range(2..20) {
+            let (channel, rows) = (chance.random_range(0..2), chance.random_range(0..25));
+            let named = chance.random_bool(0.5);
+            let host = format!("t{tenant}");
+            let room = [0, 3, 1_000][chance.random_range(0..3)];
+            let (target, name) = if named { (to("good"), format!("'{host}'")) } else { (to(&host), "NULL".to_owned()) };
+            if !named {
+                rooms.push(DestinationRoom { destination: format!("https://{host}.example:443"), room });
+            }
+            let channel_name = format!("'{}'", channels[channel].name);
+            let priority = chance.random_range(0..4).to_string();
+            let columns =
+                [("channel", &*channel_name), ("target", &target), ("tenant", &name), ("priority", &priority)];
+            write(outbox, rows, &columns).await;
+            let who = if named { host } else { format!("https://{host}.example:443") };
+            wants[channel].push((who, if named { rows } else { rows.min(room as usize) }));
+        }
+        let busy = wants.iter().filter(|tenants| !tenants.is_empty()).count();
+        for turns in GLANCES {
+            let term = outbox.term(&channels).await;
+            let limit = u32::try_from(LIMIT).unwrap();
+            let ask = ClaimRequest { limit, turns: Some(turns), rooms: &rooms, ..request(&channels) };
+            let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+            let taken = of_tenants(&claimed);
+            for tenants in &wants {
+                for (who, wanted) in tenants {
+                    let part = LIMIT / busy / tenants.len();
+                    let got = taken.get(who.as_str()).copied().unwrap_or_default();
+                    assert!(
+                        got >= part.min(*wanted),
+                        "{who} got {got} of {wanted}, its part is {part}; seed {seed}, round {round}, {turns:?}: {taken:?}"
+                    );
+                }
+            }
+        }
+    }
 }
 
 /// All of its messages count as those of one tenant.
@@ -210,7 +286,7 @@ pub async fn whoever_was_served_lately_is_looked_at_in_each_claim(outbox: &Outbo
     let rooms = [DestinationRoom { destination: "https://good.example:443".to_owned(), room: 9 }];
     let strangers = Strangers { rows: 2, bytes: 1_000, ask: false };
     let served = [Tenant { channel: "http".to_owned(), name: "served".to_owned() }];
-    let turns = Some(Turns { from: 0, tenants: 1, served: &served });
+    let turns = Some(Turns { from: 0, tenants: 1, served: &served, glance: false });
     let ask = ClaimRequest { limit: 20, rooms: &rooms, strangers, turns, ..request(&channels) };
     let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
     assert!(of_tenants(&claimed).contains_key("served"), "{:?}", of_tenants(&claimed));
