@@ -66,6 +66,8 @@ DECLARE
     free         bigint[];
     in_turns     boolean;
     glances      boolean;
+    -- How many rows of each priority a walk passes. NULL: any number.
+    most         integer;
     -- How many of those are counted.
     upto         integer;
     alone        boolean;
@@ -89,6 +91,9 @@ BEGIN
 
     glances := (p_tenants = 0) IS TRUE AND undisturbed AND NOT keyed AND p_unfair = '{}' AND cardinality(p_closed) < 64;
     p_tenants := CASE p_tenants WHEN 0 THEN 256 ELSE p_tenants END;
+    -- There may be any number of rows that are on hold. Where turns find what is behind them, no walk passes over all.
+    most := CASE WHEN p_turn IS NOT NULL AND p_unfair = '{}' AND cardinality(p_closed) + cardinality(p_closed_channels) > 0
+                 THEN 4096 + cardinality(p_excluded) END;
     IF glances THEN
         SELECT glance.* INTO ids, revisions, priorities, channels, destinations, bytes
         FROM outbox_glance(p_shard, p_limit, p_excluded, p_channels, p_rooms, p_mosts, p_closed, p_closed_channels, p_limited,
@@ -125,12 +130,16 @@ BEGIN
                         SELECT o.id, o.revision, o.channel, o.destination, o.priority, o.available_at,
                                CASE WHEN p_turn IS NOT NULL THEN hashtextextended(coalesce(o.tenant, o.destination), 0) END AS tenant,
                                o.payload_bytes::bigint + octet_length(o.target) + coalesce(pg_column_size(o.headers), 0) AS bytes
-                        FROM outbox o
-                        WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
-                          AND o.priority = of.priority AND o.available_at <= now()
-                          AND (o.available_at, o.id) > (of.at, of.id)
-                          -- Hashed once; the elements of an array would be compared one by one.
-                          AND o.id NOT IN (SELECT unnest(p_excluded))
+                        FROM (
+                            SELECT o.id, o.revision, o.channel, o.destination, o.priority, o.available_at, o.tenant, o.payload_bytes,
+                                   o.target, o.headers
+                            FROM outbox o
+                            WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
+                              AND o.priority = of.priority AND o.available_at <= now()
+                              AND (o.available_at, o.id) > (of.at, of.id)
+                            ORDER BY o.available_at, o.id LIMIT most) o
+                        -- Hashed once; the elements of an array would be compared one by one.
+                        WHERE o.id NOT IN (SELECT unnest(p_excluded))
                           AND o.destination NOT IN (SELECT unnest(p_closed))
                           AND o.channel NOT IN (SELECT unnest(p_closed_channels))
                         ORDER BY o.available_at, o.id LIMIT p_limit) branch
@@ -141,7 +150,7 @@ BEGIN
                     FROM outbox o WHERE o.id = ANY (heads) AND o.status = 'PENDING' AND o.available_at <= now()
                 ) branches ORDER BY branches.priority DESC, branches.available_at, branches.id
                 LIMIT CASE WHEN p_turn IS NULL THEN p_limit END) due;
-            IF ids IS NULL THEN
+            IF ids IS NULL AND most IS NULL THEN
                 RETURN; -- nothing is due, and nothing was written: not even a lock
             END IF;
         END IF;
@@ -176,7 +185,7 @@ BEGIN
                 CONTINUE;
             END IF;
             -- Turns are taken where something is left: there is no room for it, or the walk brought as much as it may.
-            EXIT WHEN in_turns OR p_turn IS NULL OR (all_fit AND cardinality(ids) < p_limit);
+            EXIT WHEN in_turns OR p_turn IS NULL OR (all_fit AND cardinality(ids) < p_limit AND most IS NULL);
             -- With whom would the one tenant there is take turns?
             SELECT first.number = last.number INTO alone
             FROM (SELECT (((hashtextextended(o.channel, 0) & 32767) << 48)
@@ -187,7 +196,7 @@ BEGIN
                           | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)) AS number
                   FROM outbox o WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
                   ORDER BY number DESC LIMIT 1) last;
-            EXIT WHEN alone AND heads IS NULL AND all_fit;
+            EXIT WHEN alone AND heads IS NULL AND all_fit AND most IS NULL;
             in_turns := true;
             walked := ids;
             of_walked := priorities;
@@ -196,6 +205,9 @@ BEGIN
                               p_channels, p_unfair, p_closed, p_closed_channels,
                               ARRAY(SELECT name FROM unnest(p_limited, p_limits) AS limited(name, room) WHERE room > 0),
                               p_turn, p_tenants, p_served_channels, p_served, p_from_us, p_from_id) turns;
+            IF ids IS NULL THEN
+                RETURN;
+            END IF;
             upto := cardinality(ids);
         END LOOP;
         IF glances AND NOT all_fit THEN

@@ -50,7 +50,7 @@ mod tests {
     use crate::fingerprint::fnv;
 
     /// The set that has this version.
-    const DIGEST: u64 = 0x5d1b_87bd_0e77_6d4f;
+    const DIGEST: u64 = 0x4529_73f8_7569_5712;
 
     #[test]
     fn a_changed_set_has_another_version() {

@@ -39,6 +39,7 @@ pub(crate) fn may_glance(request: &ClaimRequest<'_>) -> bool {
     request.found.is_none()
         && request.turns.is_some_and(|turns| turns.glance)
         && request.closed.len() < MOST_CLOSED
+        && request.closed_channels.is_empty()
         && request.channels.iter().all(|channel| channel.fair)
 }
 
@@ -58,13 +59,25 @@ pub(crate) fn glance_shares<T>(
     (shares.len() <= FEW).then_some(shares)
 }
 
-/// What a claim takes of these rows of few tenants, in the order of their turns. None where it cannot take as many as it may: then a
-/// walk must look for others.
-pub(crate) fn glanced(rows: Vec<TurnRow>, request: &ClaimRequest<'_>) -> Option<Vec<DueRow>> {
+/// What a claim takes of these rows of few tenants, in the order of their turns; of each tenant no more than its share. None where it
+/// cannot take as many as it may, or no tenant has more than that: then a walk must look for others.
+pub(crate) fn glanced(
+    mut rows: Vec<TurnRow>,
+    share_of: impl Fn(&TurnRow) -> usize,
+    request: &ClaimRequest<'_>,
+) -> Option<Vec<DueRow>> {
+    rows.sort_by_key(|row| (Reverse(row.due.priority), row.age, row.due.id));
+    let (mut counts, mut some_left): (HashMap<_, usize>, _) = (HashMap::new(), false);
+    rows.retain(|row| {
+        let count = counts.entry((row.due.channel.clone(), row.tenant.clone())).or_default();
+        *count += 1;
+        some_left |= *count >= share_of(row);
+        *count <= share_of(row)
+    });
     let due = in_turn(rows, &[], &HashSet::new(), request);
     let most = due.len().min(request.limit as usize);
-    let fitting = Fitting::of(due, request, request.from);
-    (most > 0 && fitting.taken.len() == most).then_some(fitting.taken)
+    let taken = Fitting::of(due, request, request.from).taken;
+    (some_left && taken.len() == most).then_some(taken)
 }
 
 /// The tenants of which more than the first row is to come: one row of each. They are not among those `walked`, and send to

@@ -2,33 +2,30 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crc::{CRC_32_ISO_HDLC, Crc};
 use sqlx::types::Json;
 use sqlx::{FromRow, Row};
 
 use super::errors::failed;
+use super::glance::turns_of;
 use super::literal::{highest, lowest, spelled_out, spelled_text, text};
 use super::{MySqlStore, Step};
 use crate::claim::{Found, PRIORITIES};
 use crate::store::fitting::{DueRow, Fitting};
 use crate::store::rows::{Met, ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow};
-use crate::store::turns::{FEW, NEWEST, TurnRow, glance_shares, glanced, in_turn, may_glance, open_tenants};
+use crate::store::turns::{FEW, NEWEST, TurnRow, in_turn, may_glance, open_tenants};
 use crate::store::wire::{ChannelRow, as_json, millis_i64};
 use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, StoreError, TermId, Turns, WalkStart};
 
-const DOING: &str = "claiming due messages";
-
-/// As `CRC32()` of MySQL has it.
-const CRC32: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
+pub(super) const DOING: &str = "claiming due messages";
 
 /// The request of a claim, in the form that statements take.
 pub(super) struct ClaimParameters<'a> {
-    term: &'a TermId,
-    request: &'a ClaimRequest<'a>,
-    channels: String,
-    closed: String,
-    closed_channels: String,
+    pub(super) term: &'a TermId,
+    pub(super) request: &'a ClaimRequest<'a>,
+    pub(super) channels: String,
+    pub(super) closed: String,
+    pub(super) closed_channels: String,
 }
 
 /// The cancellations that applications may make beside a claim.
@@ -158,38 +155,6 @@ impl<'a> ClaimParameters<'a> {
         }
     }
 
-    /// What few tenants have due, in the order of their turns, without a walk. None where one is needed.
-    async fn glance(&self, step: &mut Step) -> Result<Option<Vec<DueRow>>, StoreError> {
-        let most = u32::try_from(PRIORITIES * 2 * FEW + 1).unwrap_or(u32::MAX);
-        let firsts = self.tenants(step, Turns { from: 0, tenants: most, served: &[], glance: true }).await?;
-        if firsts.len() >= most as usize {
-            return Ok(None);
-        }
-        let rooms = self.rooms_by_turn();
-        let tenants: HashSet<i64> = firsts.iter().map(|(turn, ..)| *turn).collect();
-        let room = |turn: &i64| rooms.get(turn).copied();
-        let Some(shares) = glance_shares(tenants.into_iter().collect(), room, self.request) else { return Ok(None) };
-        let excluded = as_json(DOING, self.request.excluded)?;
-        let (mut ids, mut some_left) = (HashSet::new(), false);
-        for (turn, share) in shares {
-            let found = self.turn(step, turn, &excluded, share).await?;
-            some_left |= found.len() >= share;
-            ids.extend(found);
-        }
-        if !some_left {
-            return Ok(None);
-        }
-        Ok(glanced(self.beside(step, &ids).await?, self.request))
-    }
-
-    /// The rooms of the destinations of which something is said, by the number of the tenant that each is: none where it is closed.
-    fn rooms_by_turn(&self) -> HashMap<i64, u32> {
-        let rooms = self.request.rooms.iter().map(|one| (one.destination.as_str(), one.room));
-        let rooms: Vec<_> = rooms.chain(self.request.closed.iter().map(|closed| (closed.as_str(), 0))).collect();
-        let channels = self.request.channels.iter().map(|channel| channel.name.as_str());
-        channels.flat_map(|channel| rooms.iter().map(move |(name, room)| (turn_of(channel, name), *room))).collect()
-    }
-
     /// Lets new cancellations wait until the claim has committed, where none is open already.
     async fn hold_back_cancellations(&self, step: &mut Step) -> Result<Cancellations, StoreError> {
         let keyed: Option<bool> = sqlx::query_scalar(query!("mysql/poller/claim_undisturbed"))
@@ -253,10 +218,9 @@ impl<'a> ClaimParameters<'a> {
         met.extend(self.served(step, turns, &excluded).await?);
         let mut firsts = self.tenants(step, turns).await?;
         // A tenant that is a closed destination may have any number of rows: they are not read.
-        let channels = self.request.channels.iter().map(|channel| channel.name.as_str());
-        let closed: HashSet<i64> =
-            channels.flat_map(|channel| self.request.closed.iter().map(move |name| turn_of(channel, name))).collect();
-        firsts.retain(|(turn, ..)| !closed.contains(turn));
+        let closed: HashMap<i64, u32> =
+            turns_of(self.request, self.request.closed.iter().map(|name| (name.as_str(), 0)));
+        firsts.retain(|(turn, ..)| !closed.contains_key(turn));
         let tenants: HashSet<i64> = firsts.iter().map(|(turn, ..)| *turn).collect();
         let (before, few) = (met.len(), tenants.len() <= FEW);
         let share = (self.request.limit as usize / tenants.len().max(1)).max(1);
@@ -334,7 +298,11 @@ impl<'a> ClaimParameters<'a> {
 
     /// The tenants of each channel in a stretch of its ring, which begins again at its end: for each of their priorities,
     /// when the first row is due.
-    async fn tenants(&self, step: &mut Step, turns: Turns<'_>) -> Result<Vec<(i64, i16, String)>, StoreError> {
+    pub(super) async fn tenants(
+        &self,
+        step: &mut Step,
+        turns: Turns<'_>,
+    ) -> Result<Vec<(i64, i16, String)>, StoreError> {
         // The ring has 32 bits here.
         let from = turns.from >> 16;
         let stretches = [(from, 1 << 32), (0, from)];
@@ -471,12 +439,6 @@ impl<'a> ClaimParameters<'a> {
             .map_err(|error| failed(DOING, error))?;
         Ok(by_channel(met.into_values()))
     }
-}
-
-/// The number of a tenant of a channel: the column `turn`.
-fn turn_of(channel: &str, tenant: &str) -> i64 {
-    let sum = |text: &str| i64::from(CRC32.checksum(text.as_bytes()));
-    (sum(channel) & 0x7fff) << 32 | sum(tenant)
 }
 
 /// The rows that must be looked up: the heads that are not excluded themselves, and the excluded rows that may have the

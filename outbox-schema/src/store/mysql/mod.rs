@@ -4,6 +4,7 @@
 
 mod claim;
 pub(super) mod errors;
+mod glance;
 mod literal;
 mod mark;
 mod trial;

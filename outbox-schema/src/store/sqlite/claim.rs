@@ -13,7 +13,7 @@ use crate::store::fitting::{DueRow, Fitting};
 use crate::store::lossy::Lossy;
 use crate::store::rows::{Met, ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow};
-use crate::store::turns::{FEW, NEWEST, TurnRow, glance_shares, glanced, in_turn, may_glance, open_tenants};
+use crate::store::turns::{FEW, NEWEST, TurnRow, in_turn, may_glance, open_tenants};
 use crate::store::wire::{ChannelRow, as_json, millis_i64};
 use crate::{ClaimRequest, Claimed, Message, StoreError, TermId, Turns, WalkStart};
 
@@ -33,8 +33,8 @@ struct Peek {
 /// The request of a claim, in the form that statements take.
 pub(super) struct ClaimParameters<'a> {
     cursors: &'a Cursors,
-    term: &'a TermId,
-    request: &'a ClaimRequest<'a>,
+    pub(super) term: &'a TermId,
+    pub(super) request: &'a ClaimRequest<'a>,
     excluded: String,
     channels: String,
     closed: String,
@@ -165,36 +165,6 @@ impl<'a> ClaimParameters<'a> {
         }
     }
 
-    /// What few tenants have due, in the order of their turns, without a walk. None where one is needed.
-    async fn glance(&self, tx: &mut SqliteTransaction<'static>) -> Result<Option<Vec<DueRow>>, sqlx::Error> {
-        let keyed: bool = sqlx::query_scalar(query!("sqlite/poller/claim_keyed"))
-            .bind(self.term.shard.0)
-            .fetch_one(&mut **tx)
-            .await?;
-        if keyed {
-            return Ok(None);
-        }
-        let mut tenants = Vec::new();
-        let closed_channels = self.request.closed_channels;
-        for channel in self.request.channels.iter().filter(|channel| !closed_channels.contains(&channel.name)) {
-            let most = u32::try_from(2 * FEW + 1).unwrap_or(u32::MAX);
-            let names = self.tenants_behind(tx, &channel.name, None, most).await?;
-            tenants.extend(names.into_iter().map(|name| (channel.name.as_str(), name)));
-        }
-        let room = |(_, name): &(&str, String)| self.request.room_of(name);
-        let Some(shares) = glance_shares(tenants, room, self.request) else { return Ok(None) };
-        let (mut ids, mut some_left) = (HashSet::new(), false);
-        for ((channel, tenant), share) in shares {
-            let found = self.turn(tx, channel, &tenant, share).await?;
-            some_left |= found.len() >= share;
-            ids.extend(found);
-        }
-        if !some_left {
-            return Ok(None);
-        }
-        Ok(glanced(self.beside(tx, &ids).await?, self.request))
-    }
-
     async fn walk(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<DueRow>, sqlx::Error> {
         let mut due: Vec<DueRow> = sqlx::query_as(query!("sqlite/poller/claim_walk"))
             .bind(self.term.shard.0)
@@ -268,7 +238,7 @@ impl<'a> ClaimParameters<'a> {
     }
 
     /// The rows with these ids that are due, with whose turn each is.
-    async fn beside(
+    pub(super) async fn beside(
         &self,
         tx: &mut SqliteTransaction<'static>,
         ids: &HashSet<i64>,
@@ -310,7 +280,7 @@ impl<'a> ClaimParameters<'a> {
     }
 
     /// The tenants of a channel behind one of them, or the first.
-    async fn tenants_behind(
+    pub(super) async fn tenants_behind(
         &self,
         tx: &mut SqliteTransaction<'static>,
         channel: &str,
@@ -327,7 +297,7 @@ impl<'a> ClaimParameters<'a> {
         Ok(names.into_iter().map(String::from).collect())
     }
 
-    async fn turn(
+    pub(super) async fn turn(
         &self,
         tx: &mut SqliteTransaction<'static>,
         channel: &str,
