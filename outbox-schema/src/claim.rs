@@ -117,8 +117,8 @@ pub struct Turns<'a> {
     pub tenants: u32,
     /// Tenants that are looked at in any case: messages of theirs were claimed lately for destinations that answer.
     pub served: &'a [Tenant],
-    /// Whether the claim may do without its walk where few tenants have something that waits. PostgreSQL then does, and its claim
-    /// says nothing of where the next walk may begin.
+    /// Whether the claim may do without its walk where few tenants have something that waits. It then says nothing of where the next
+    /// walk may begin.
     pub glance: bool,
 }
 

@@ -43,9 +43,9 @@ pub(crate) fn may_glance(request: &ClaimRequest<'_>) -> bool {
         && request.channels.iter().all(|channel| channel.fair)
 }
 
-/// How many rows of each of these tenants, all that have something that waits, a claim without a walk reads. `room` is that of a tenant
-/// which is a destination, as far as it is known: where it has none, it is passed over. None where the tenants are too many, or one
-/// that has nobody to take turns with.
+/// How many rows of each of these tenants a claim without a walk reads. They are all that have something that waits. `room` is that of
+/// a tenant which is a destination, as far as it is known: where it has none, it is passed over. None where the tenants are too many,
+/// or one that has nobody to take turns with.
 pub(crate) fn glance_shares<T>(
     tenants: Vec<T>,
     room: impl Fn(&T) -> Option<u32>,

@@ -17,7 +17,7 @@ const TURNS: [Turns<'static>; 2] = [
 ];
 
 /// The same, and then turns where a claim may do without a walk.
-const GLANCES: [Turns<'static>; 3] = [TURNS[0], TURNS[1], Turns { glance: true, ..TURNS[0] }];
+const WITH_A_WALK_OR_WITHOUT: [Turns<'static>; 3] = [TURNS[0], TURNS[1], Turns { glance: true, ..TURNS[0] }];
 
 async fn write(outbox: &Outbox, messages: usize, columns: &[(&str, &str)]) {
     for _ in 0..messages {
@@ -45,7 +45,7 @@ pub async fn whoever_has_little_is_claimed_beside_the_backlog_of_another(outbox:
     write(outbox, 60, &[("target", &to("noisy")), ("tenant", "'loud'")]).await;
     write(outbox, 2, &[("target", &to("quiet"))]).await;
     write(outbox, 1, &[("target", &to("noisy")), ("tenant", "'silent'")]).await;
-    for turns in GLANCES {
+    for turns in WITH_A_WALK_OR_WITHOUT {
         let term = outbox.term(&channels).await;
         let ask = ClaimRequest { limit: 20, turns: Some(turns), ..request(&channels) };
         let claimed = outbox.store.claim(&term, &ask).await.unwrap();
@@ -70,7 +70,7 @@ pub async fn each_name_of_a_tenant_has_its_turn(outbox: &Outbox) {
     let channels = [http()];
     for tenant in ["tenant-44148", "", "a\u{10ffff}"] {
         between(outbox, &[("target", &to("quiet")), ("tenant", &format!("'{tenant}'"))], 1).await;
-        for turns in GLANCES {
+        for turns in WITH_A_WALK_OR_WITHOUT {
             let term = outbox.term(&channels).await;
             let ask = ClaimRequest { limit: 20, turns: Some(turns), ..request(&channels) };
             let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
@@ -83,7 +83,7 @@ pub async fn each_name_of_a_tenant_has_its_turn(outbox: &Outbox) {
 pub async fn the_heads_of_ordering_keys_take_turns_with_tenants(outbox: &Outbox) {
     let channels = [http()];
     between(outbox, &[("target", &to("quiet")), ("ordering_key", "'order-17'")], 3).await;
-    for turns in GLANCES {
+    for turns in WITH_A_WALK_OR_WITHOUT {
         let term = outbox.term(&channels).await;
         let ask = ClaimRequest { limit: 20, turns: Some(turns), ..request(&channels) };
         let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
@@ -99,7 +99,7 @@ pub async fn closed_destinations_take_no_turn_of_their_tenant(outbox: &Outbox) {
     write(outbox, 30, &[("target", &to("closed")), ("tenant", "'shop'")]).await;
     between(outbox, &[("target", &to("open")), ("tenant", "'shop'")], 1).await;
     let closed = ["https://closed.example:443".to_owned()];
-    for turns in GLANCES {
+    for turns in WITH_A_WALK_OR_WITHOUT {
         let term = outbox.term(&channels).await;
         let ask = ClaimRequest { limit: 20, turns: Some(turns), closed: &closed, ..request(&channels) };
         let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
@@ -130,7 +130,7 @@ pub async fn ordering_keys_take_turns_beside_very_many_tenants(outbox: &Outbox) 
     for key in 0..20 {
         write(outbox, 1, &[("target", &to("ordered")), ("ordering_key", &format!("'{key}'"))]).await;
     }
-    for turns in GLANCES {
+    for turns in WITH_A_WALK_OR_WITHOUT {
         let ask = ClaimRequest { limit: 120, turns: Some(turns), ..request(&channels) };
         let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
         assert!(claimed.iter().any(|message| message.ordering_key.is_some()), "{turns:?}: {:?}", of_tenants(&claimed));
@@ -144,7 +144,7 @@ pub async fn channels_take_turns(outbox: &Outbox) {
         write(outbox, 20, &[("target", &to(host))]).await;
     }
     write(outbox, 20, &[("channel", "'once'"), ("target", &to("d"))]).await;
-    for turns in GLANCES {
+    for turns in WITH_A_WALK_OR_WITHOUT {
         let term = outbox.term(&channels).await;
         let ask = ClaimRequest { limit: 20, turns: Some(turns), ..request(&channels) };
         let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
@@ -160,7 +160,7 @@ pub async fn priorities_decide_within_a_tenant(outbox: &Outbox) {
     write(outbox, 10, &[("target", &to("urgent"))]).await;
     let first_urgent = outbox.insert(&[("target", &to("urgent")), ("priority", "3")]).await.0;
     write(outbox, 19, &[("target", &to("urgent")), ("priority", "3")]).await;
-    for turns in GLANCES {
+    for turns in WITH_A_WALK_OR_WITHOUT {
         let term = outbox.term(&channels).await;
         let ask = ClaimRequest { limit: 20, turns: Some(turns), ..request(&channels) };
         let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
@@ -170,8 +170,8 @@ pub async fn priorities_decide_within_a_tenant(outbox: &Outbox) {
     }
 }
 
-/// With few tenants, a claim that may do without a walk does: so it says nothing of where walks may begin. A destination that is full is
-/// no tenant then. Where nobody has more than the claim brings, there is a walk: only that proves it.
+/// With few tenants, a claim that may do without a walk does: so it says nothing of where walks may begin. A destination that is full
+/// is no tenant then. Where nobody has more than the claim brings, there is a walk: only that proves it.
 pub async fn a_claim_of_few_tenants_does_without_a_walk(outbox: &Outbox) {
     let channels = [http()];
     let term = outbox.term(&channels).await;
@@ -179,7 +179,7 @@ pub async fn a_claim_of_few_tenants_does_without_a_walk(outbox: &Outbox) {
     write(outbox, 30, &[("target", &to("noisy"))]).await;
     write(outbox, 1, &[("target", &to("quiet"))]).await;
     let rooms = [DestinationRoom { destination: "https://full.example:443".to_owned(), room: 0 }];
-    let ask = ClaimRequest { limit: 20, turns: Some(GLANCES[2]), rooms: &rooms, ..request(&channels) };
+    let ask = ClaimRequest { limit: 20, turns: Some(WITH_A_WALK_OR_WITHOUT[2]), rooms: &rooms, ..request(&channels) };
     let claimed = outbox.store.claim(&term, &ask).await.unwrap();
     let expected = BTreeMap::from([("https://noisy.example:443", 19), ("https://quiet.example:443", 1)]);
     assert_eq!(of_tenants(&claimed.messages), expected);
@@ -219,7 +219,7 @@ pub async fn each_tenant_has_its_part_of_a_claim(outbox: &Outbox) {
             wants[channel].push((who, if named { rows } else { rows.min(room as usize) }));
         }
         let busy = wants.iter().filter(|tenants| !tenants.is_empty()).count();
-        for turns in GLANCES {
+        for turns in WITH_A_WALK_OR_WITHOUT {
             let term = outbox.term(&channels).await;
             let limit = u32::try_from(LIMIT).unwrap();
             let ask = ClaimRequest { limit, turns: Some(turns), rooms: &rooms, ..request(&channels) };
