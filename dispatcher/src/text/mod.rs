@@ -22,9 +22,14 @@ pub fn print(page: impl Into<Page>) -> io::Result<()> {
 /// Writes text that this program made itself, for another program. A reader that has gone away (`outbox … | head`) is
 /// not an error.
 pub fn print_as_it_is(text: &str) -> io::Result<()> {
+    print_to_reader(text).map(drop)
+}
+
+/// The same for a command that prints without end. Gives whether its reader is still there.
+pub fn print_to_reader(text: &str) -> io::Result<bool> {
     match writeln!(io::stdout().lock(), "{}", text.trim_end_matches('\n')) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true),
     }
 }
 

@@ -1,14 +1,17 @@
 //! `outbox status`: who polls each shard, since when and for how long trusted, and how the last terms ended.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use outbox_tests::eventually;
 use rustix::process::Signal;
 use serde_json::json;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::time::timeout;
 
 use crate::command_line::small;
 use crate::outboxes;
-use crate::program::{HTTP, Program};
+use crate::program::{HTTP, PATIENCE, Program};
 
 #[tokio::test]
 async fn the_status_says_who_polls_each_shard_and_how_terms_ended() {
@@ -92,5 +95,22 @@ async fn the_status_names_the_tenants_that_have_most_of_what_is_due() {
             assert!(text.contains(line), "{text}");
         }
         assert!(!text.contains("quiet"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_status_that_is_watched_ends_quietly_once_nobody_reads_it() {
+    let outbox = &outboxes::migrated().await[2];
+    let program = Program::new(&outbox.test.url, HTTP);
+    for arguments in [&["status", "--watch", "1s"] as &[&str], &["status", "--watch", "1s", "--json"]] {
+        let mut command = program.command(arguments);
+        let mut watch = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut read = BufReader::new(watch.stdout.take().unwrap());
+        let mut line = String::new();
+        assert!(timeout(PATIENCE, read.read_line(&mut line)).await.unwrap().unwrap() > 0);
+        drop(read);
+        let ended = timeout(PATIENCE, watch.wait_with_output()).await.unwrap().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!((ended.status.code(), said.as_str()), (Some(0), ""), "{arguments:?}");
     }
 }

@@ -15,7 +15,8 @@ use outbox_dispatcher::config::Config;
 use outbox_dispatcher::health::replicas::{PerMinute, ReplicaStatus};
 use outbox_dispatcher::health::status::{ShardStatus, State, Status};
 use outbox_dispatcher::text::{
-    Cell, Page, in_one_line, print, print_as, print_as_it_is, shortened, span, to_the_second,
+    Cell, Page, Screen, error_line, grouped, in_one_line, print_as, print_as_it_is, print_to_reader, shortened, span,
+    to_the_second,
 };
 use source::Source;
 
@@ -44,23 +45,30 @@ pub(super) async fn status(config: Config, url: Option<&str>, args: &StatusArgs)
         print_as(args.json, &source.status().await?, in_words)?;
         return Ok(ExitCode::SUCCESS);
     };
-    loop {
-        let status = source.status().await;
-        if args.json {
-            // One line for each look. A look that fails says so elsewhere, and the next one may succeed.
-            match status {
-                Ok(status) => print_as_it_is(&serde_json::to_string(&status)?)?,
-                Err(error) => outbox_dispatcher::text::error_line(&error),
-            }
-        } else {
-            if io::stdout().is_terminal() {
-                // Clears the screen, as `watch` does: ECMA-48, CUP and ED.
-                print_as_it_is("\u{1b}[H\u{1b}[2J")?;
-            }
-            print(status.map_or_else(|error| Page::from(format!("{error:#}")), |status| in_words(&status)))?;
-        }
+    while print_look(source.status().await, args.json)? {
         tokio::time::sleep(each).await;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints one look of many. Gives whether anybody still reads them.
+fn print_look(status: anyhow::Result<Status>, json: bool) -> anyhow::Result<bool> {
+    if json {
+        // One line for each look. A look that fails says so elsewhere, and the next one may succeed.
+        return match status {
+            Ok(status) => Ok(print_to_reader(&serde_json::to_string(&status)?)?),
+            Err(error) => {
+                error_line(&error);
+                Ok(true)
+            }
+        };
+    }
+    if io::stdout().is_terminal() {
+        // Clears the screen, as `watch` does: ECMA-48, CUP and ED.
+        print_as_it_is("\u{1b}[H\u{1b}[2J")?;
+    }
+    let page = status.map_or_else(|error| Page::from(format!("{error:#}")), |status| in_words(&status));
+    Ok(print_to_reader(&page.on(&Screen::of_stdout()))?)
 }
 
 fn in_words(status: &Status) -> Page {
@@ -146,7 +154,9 @@ fn fleet(status: &Status) -> Page {
     }
     if let Some(PerMinute { delivered, failed, seen_ms }) = status.per_minute {
         let seen = span(seen_ms);
-        page.line(format!("a minute: {delivered} delivered, {failed} attempts failed (counted until {seen} ago)"));
+        let rate = |count: i64| format!("{}/min", grouped(count.try_into().unwrap_or(0)));
+        let (delivered, failed) = (rate(delivered), rate(failed));
+        page.line(format!("rates: {delivered} delivered, {failed} failed attempts (counted until {seen} ago)"));
     }
     for replica in running.iter().filter(|replica| !replica.differs.is_empty()) {
         let name = &replica.replica.row.name;

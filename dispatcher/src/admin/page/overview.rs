@@ -167,8 +167,8 @@ fn figures(status: &Status) -> Markup {
             (figure("Deferred", Tone::Plain, leading(sum(|channel| channel.deferred), "/messages?status=PENDING")))
             (figure("Dead letters", tone, leading(dead, "/dead-letters")))
             @if let Some(minute) = &status.per_minute {
-                (figure("Delivered a minute", Tone::Plain, html! { (number(minute.delivered)) }))
-                (figure("Failed a minute", if minute.failed > 0 { Tone::Warning } else { Tone::Plain }, html! { (number(minute.failed)) }))
+                (figure("Delivered", Tone::Plain, html! { (number(minute.delivered)) "/min" }))
+                (figure("Failed attempts", if minute.failed > 0 { Tone::Warning } else { Tone::Plain }, html! { (number(minute.failed)) "/min" }))
             }
         }
     }

@@ -21,6 +21,9 @@ use outbox_dispatcher::text::{grouped, relative, span};
 /// A terminal of fewer columns has bars of fewer minutes.
 const WIDE: u16 = 100;
 
+/// Of the columns of channels, those that a narrow terminal leaves out first: the bars, what failed, and the p99.
+const CHANNELS_FIRST_TO_GO: [usize; 3] = [5, 6, 7];
+
 /// The warnings that are shown at most: the rest of the screen is for what they are about.
 const WARNINGS: usize = 3;
 
@@ -52,7 +55,7 @@ fn overview(look: &Look, width: u16) -> Vec<Line<'static>> {
     let mut counts = format!("due {due}  deferred {deferred}  dead {}", sum(|channel| channel.dead));
     if let Some(minute) = &status.per_minute {
         let (delivered, failed) = (number(minute.delivered), number(minute.failed));
-        let _ = write!(counts, "  a minute: {delivered} delivered, {failed} failed");
+        let _ = write!(counts, "  {delivered}/min delivered, {failed}/min failed");
     }
     let mut lines = vec![line(&format!("{counts}  (q leaves)")).bold()];
     lines.extend(look.trouble.iter().map(|why| line(&format!("no answer since: {why}")).red()));
@@ -121,7 +124,7 @@ fn draw_channels(frame: &mut Frame<'_>, area: Rect, channels: &BTreeMap<&str, Ch
         (texts, if vitals.is_some_and(|vitals| vitals.dead > 0) { Style::new().yellow() } else { Style::new() })
     };
     let rows: Vec<_> = channels.iter().map(row).collect();
-    table(frame, area, &titled("Channels", channels.len(), area), columns, &rows);
+    table(frame, area, &titled("Channels", channels.len(), area), (columns, &CHANNELS_FIRST_TO_GO), &rows);
 }
 
 /// The deliveries of the last minutes as bars, of which the highest is full. A minute with few has a low one, not none.
@@ -146,7 +149,7 @@ fn draw_destinations(frame: &mut Frame<'_>, area: Rect, destinations: &[Destinat
     let rows: Vec<_> = destinations.iter().map(row).collect();
     let title =
         if rows.is_empty() { "Nothing is held up".to_owned() } else { titled("Held up", destinations.len(), area) };
-    table(frame, area, &title, columns, &rows);
+    table(frame, area, &title, (columns, &[]), &rows);
 }
 
 fn draw_failing(frame: &mut Frame<'_>, area: Rect, seen: &Seen, now: SystemTime) {
@@ -178,13 +181,14 @@ fn draw_failing(frame: &mut Frame<'_>, area: Rect, seen: &Seen, now: SystemTime)
     let rows: Vec<_> = seen.retried.iter().take(retried).map(of_retried).chain(seen.dead.iter().map(of_dead)).collect();
     // The list begins with the newest messages that wait. Of all others the count of the hour tells.
     let failed: u64 = seen.figures.channels.iter().map(|channel| channel.total.failed).sum();
+    let failures = if failed == 1 { "1 attempt".to_owned() } else { format!("{} attempts", grouped(failed)) };
     let title = match (rows.is_empty(), failed) {
         (true, 0) => "Nothing fails".to_owned(),
-        (true, _) => format!("{} attempts failed within the hour", grouped(failed)),
+        (true, _) => format!("{failures} failed within the hour"),
         (false, 0) => "What fails: tried again, and dead".to_owned(),
-        (false, _) => format!("What fails: tried again, and dead; {} attempts failed within the hour", grouped(failed)),
+        (false, _) => format!("What fails: tried again, and dead; {failures} failed within the hour"),
     };
-    table(frame, area, &title, columns, &rows);
+    table(frame, area, &title, (columns, &[]), &rows);
 }
 
 /// The title of a table. It says where the table shows fewer rows than there are.

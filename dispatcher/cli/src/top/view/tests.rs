@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use outbox_dispatcher::health::replicas::PerMinute;
 use outbox_dispatcher::health::status::Status;
 use outbox_schema::desk::{FiguresPoint, FiguresSeries, HeldUp, Vitals};
 use ratatui::Terminal;
@@ -138,6 +139,39 @@ fn an_incident_is_shown_whole_on_120_columns() {
             "30 s ago exhausted  7 http    https://shop.example/hooks/orders 503 Service Unavailable, and five attempts",
         ],
     );
+}
+
+#[test]
+fn a_narrow_terminal_leaves_out_whole_columns_and_cuts_no_number() {
+    let mut look = incident();
+    let seen = Arc::get_mut(&mut look.seen).unwrap_or_else(|| panic!("the state has one owner"));
+    seen.status.vitals.channels[0].lag_ms = Some(111_000);
+    for (columns, heading, row) in [
+        (60, "CHANNEL         LAG   DUE DEFERRED DEAD FAILED 1H      P99", "http"),
+        (
+            50,
+            "CHANNEL    LAG   DUE DEFERRED DEAD FAILED 1H   P99",
+            "http    1m 51s 1,234        5    3        17 250ms",
+        ),
+        (40, "CHANNEL    LAG   DUE DEFERRED DEAD   P99", "http    1m 51s 1,234        5    3 250ms"),
+        (30, "CHANNEL    LAG   DUE DEFERRED", "http    1m 51s 1,234        5"),
+        (16, "CHANNEL    LAG", "http    1m 51s"),
+    ] {
+        let screen = drawn((columns, 24), &look);
+        let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown: Vec<_> = screen.iter().map(|line| squeezed(line)).collect();
+        assert!(shown.contains(&squeezed(heading)), "{heading:?} is not in\n{}", screen.join("\n"));
+        assert!(shown.iter().any(|line| line.starts_with(&squeezed(row))), "{row:?} is not in\n{}", screen.join("\n"));
+    }
+}
+
+#[test]
+fn what_was_counted_in_a_minute_is_shown_as_a_rate() {
+    let mut look = incident();
+    let seen = Arc::get_mut(&mut look.seen).unwrap_or_else(|| panic!("the state has one owner"));
+    seen.status.per_minute = Some(PerMinute { delivered: 8_977, failed: 10_175, seen_ms: 1_000 });
+    let line = "due 1,234  deferred 5  dead 3  8,977/min delivered, 10,175/min failed  (q leaves)";
+    assert_lines(&drawn(SIZES[1], &look), &[line]);
 }
 
 #[test]
