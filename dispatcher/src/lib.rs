@@ -11,6 +11,7 @@ pub mod configured;
 pub mod destinations;
 pub mod doorbell;
 pub mod edit;
+pub mod examine;
 pub mod explain;
 pub mod fault_point;
 pub mod figures;

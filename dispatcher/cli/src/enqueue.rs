@@ -263,7 +263,10 @@ fn in_words(enqueued: &[Enqueued]) -> String {
         }
         many => {
             let inserted = many.iter().filter(|one| one.is_inserted()).count();
-            format!("{inserted} messages enqueued, {} were there already", many.len() - inserted)
+            let messages = if inserted == 1 { "message" } else { "messages" };
+            let there = many.len() - inserted;
+            let were = if there == 1 { "was" } else { "were" };
+            format!("{inserted} {messages} enqueued, {there} {were} there already")
         }
     }
 }
@@ -347,8 +350,9 @@ fn from_line(line: &str) -> anyhow::Result<NewMessage> {
     Ok(complete(message, line.headers, optional))
 }
 
+/// Reads a header. `NAME=VALUE` is taken too: no name has a colon or an equals sign in it.
 pub(super) fn header(text: &str) -> Result<(String, String), String> {
-    match text.split_once(':') {
+    match text.split_once([':', '=']) {
         Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
         None => Err("write it as `Name: value`".to_owned()),
     }
@@ -357,6 +361,14 @@ pub(super) fn header(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_header_is_taken_with_a_colon_or_an_equals_sign() {
+        let host = ("X-Tenant".to_owned(), "a=b:c".to_owned());
+        assert_eq!(header("X-Tenant: a=b:c"), Ok(host.clone()));
+        assert_eq!(header("X-Tenant=a=b:c"), Ok(host));
+        assert!(header("X-Tenant").is_err());
+    }
 
     #[test]
     fn a_wrong_line_is_named_and_nothing_is_taken() {

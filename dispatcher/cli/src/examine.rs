@@ -2,14 +2,13 @@
 //! make the request of each message, and send nothing.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
-use outbox_adapters::Delivery;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::configured::nearest;
+use outbox_dispatcher::examine::delivery;
 use outbox_dispatcher::poller::channels::Channel;
 use outbox_dispatcher::wiring;
-use outbox_schema::{Content, NewMessage, origin};
+use outbox_schema::NewMessage;
 
 /// The most messages that are named.
 const NAMED: usize = 10;
@@ -85,22 +84,6 @@ fn doubt(config: &Config, name: &str, found: &Found, count: usize) -> Option<Str
             ))
         }
         Found::Unusable(error) => Some(format!("what goes to channel {name} was not examined: {error}")),
-    }
-}
-
-fn delivery(content: &Content<'_>) -> Delivery {
-    Delivery {
-        // Any key will do where the database is to mint one.
-        idempotency_key: content.idempotency_key.unwrap_or("0").to_owned(),
-        target: content.target.to_owned(),
-        destination: origin::column(content.target).unwrap_or_else(|| content.channel.to_owned()),
-        payload: content.payload.clone().into_owned(),
-        headers: content.headers.clone(),
-        created_at: Some(std::time::SystemTime::now()),
-        traceparent: None,
-        tracestate: None,
-        permit: Arc::new(|| false),
-        witness: None,
     }
 }
 

@@ -10,6 +10,8 @@ use outbox_schema::{Desk, DeskError, MessageId, Status};
 
 pub use difference::indented;
 
+use crate::config::Config;
+use crate::examine::refusal;
 use difference::difference;
 
 /// The dead letters among which those that change are looked for.
@@ -78,7 +80,7 @@ impl Wanted {
         groups: &[DeadGroup],
         most: usize,
     ) -> Result<Vec<Planned>, DeskError> {
-        let mut ids: Vec<_> = groups.iter().take(LOOKED_AT as usize).map(|group| group.example).collect();
+        let mut ids: Vec<_> = examples(groups).collect();
         match selection {
             Selection::Ids(named) => ids.extend(named.iter().take(LOOKED_AT as usize)),
             Selection::Filter(filter) => {
@@ -99,6 +101,32 @@ impl Wanted {
         }
         Ok(plans)
     }
+
+    /// Why the change would make dead letters for good of messages in these groups: their examples are asked. What a channel has
+    /// against a message as it is, the change need not mend.
+    pub async fn refusal(
+        &self,
+        config: &Config,
+        desk: &dyn Desk,
+        groups: &[DeadGroup],
+    ) -> Result<Option<String>, DeskError> {
+        for id in examples(groups) {
+            let Some(before) = desk.message(id).await? else { continue };
+            let Ok(planned) = self.plan(&before) else { continue };
+            let same = Self::default().plan(&before).ok();
+            let already = same.and_then(|same| refusal(config, &before.channel, &same.revised));
+            let refused =
+                refusal(config, &before.channel, &planned.revised).filter(|why| already.as_ref() != Some(why));
+            if let Some(why) = refused {
+                return Ok(Some(format!("message {id}, as the change would make it: {why}")));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn examples(groups: &[DeadGroup]) -> impl Iterator<Item = MessageId> {
+    groups.iter().take(LOOKED_AT as usize).map(|group| group.example)
 }
 
 /// The lines in which a message would differ. Empty where there are none.

@@ -265,3 +265,28 @@ async fn a_dead_letter_is_shown_with_its_error_once() {
     let explained = program.run(&["messages", "explain", "b"]).await.done();
     assert!(explained.contains("\nWas it sent?\n"), "{explained}");
 }
+
+#[tokio::test]
+async fn an_edit_is_refused_that_would_be_a_dead_letter_again_and_written_by_force() {
+    let outbox = &outboxes::migrated().await[2];
+    let sink = Sink::start().await;
+    let program = Program::new(&outbox.test.url, HTTP);
+    enqueue(&program, "a", &sink.url("/garbage"), &[]).await.done();
+    program.deliver().await;
+    let mut replica = program.start();
+    let url = replica.listener().await;
+    for change in [["--target", "ftp://x/"], ["--target", "http://10.0.0.1/"], ["--header", "Host: x"]] {
+        for way in [&[] as &[&str], &["--url", &url]] {
+            for meant in [["a"].as_slice(), &["--reason", "permanent"]] {
+                let edit = [way, &["dead-letters", "edit"], meant, &change, &["--yes"]].concat();
+                let refused = program.run(&edit).await;
+                assert_eq!(refused.code, Some(1), "{edit:?}: {refused:?}");
+            }
+        }
+    }
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit WHERE action = 'edit'").await, 0);
+    let refused = program.run(&["dead-letters", "edit", "a", "--target", "ftp://x/", "--yes"]).await.failed();
+    assert!(refused.contains("With --force it is written"), "{refused}");
+    program.run(&["dead-letters", "edit", "a", "--target", "ftp://x/", "--yes", "--force"]).await.done();
+    assert_eq!(outbox.text("SELECT target FROM outbox").await, "ftp://x/");
+}

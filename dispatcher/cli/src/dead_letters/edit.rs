@@ -10,14 +10,21 @@ use outbox_schema::{ByHand, DeadLetterFilter};
 
 use super::edit_many;
 use super::filter::FilterArgs;
+use crate::enqueue::header;
 use crate::messages::{find, ids_of};
 use crate::session::{AuthorArgs, Misuse, OutboxAccess, confirmed, read};
+use outbox_dispatcher::config::Config;
 use outbox_dispatcher::edit::{Planned, Wanted};
+use outbox_dispatcher::examine::refusal;
 use outbox_dispatcher::text::{Page, print, print_as};
 
 /// The error for a --move-target that can be split in several places.
 const AMBIGUOUS: &str = "it is ambiguous: of several = exactly one must be directly before http://, https:// or /; \
      leave queries out, or edit the messages one by one with --target";
+
+/// What stands below the reason for which an edit is not written.
+const ADVICE: &str =
+    "nothing was changed: it would be a dead letter again by the settings here. With --force it is written";
 
 #[derive(Debug, Args)]
 #[command(
@@ -44,7 +51,7 @@ pub(crate) struct EditArgs {
     #[arg(long, value_name = "FROM=TO", value_parser = move_of_targets, group = "change", conflicts_with = "target")]
     move_target: Option<(String, String)>,
     /// A header to add or to set. May be repeated.
-    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = pair, group = "change")]
+    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header, group = "change")]
     headers: Vec<(String, String)>,
     /// A header to take away. May be repeated.
     #[arg(long = "drop-header", value_name = "NAME", group = "change")]
@@ -52,9 +59,8 @@ pub(crate) struct EditArgs {
     /// Keep the idempotency key, so that receivers recognise the message. Only where the payload stays as it is.
     #[arg(long, conflicts_with = "payload")]
     keep_key: bool,
-    /// Do not ask.
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    without: WithoutArgs,
     #[command(flatten)]
     author: AuthorArgs,
     /// As JSON, without the difference.
@@ -62,9 +68,20 @@ pub(crate) struct EditArgs {
     json: bool,
 }
 
-pub(super) async fn edit(outbox: &OutboxAccess, args: EditArgs) -> anyhow::Result<ExitCode> {
+/// What an edit is made without.
+#[derive(Debug, Args)]
+struct WithoutArgs {
+    /// Write also what would be a dead letter again by the settings here. A replica (`--url`) judges by its own, whatever this says.
+    #[arg(long)]
+    force: bool,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(super) async fn edit(config: &Config, outbox: &OutboxAccess, args: EditArgs) -> anyhow::Result<ExitCode> {
     let EditArgs { messages, filter, payload, target, move_target, headers, drop_headers, .. } = args;
-    let EditArgs { old_target, keep_key, yes, author, json, .. } = args;
+    let EditArgs { old_target, keep_key, without: WithoutArgs { force, yes }, author, json, .. } = args;
     if !yes && payload.as_deref() == Some(Path::new("-")) {
         return Err(
             Misuse::new("the payload comes from standard input, so nobody can be asked there: say --yes").into()
@@ -83,9 +100,20 @@ pub(super) async fn edit(outbox: &OutboxAccess, args: EditArgs) -> anyhow::Resul
     let of_any = desk::Change { target, move_target, headers: headers.into_iter().collect(), drop_headers, keep_key };
     let change = Wanted { payload, of_any };
     let author = author.into_author();
+    // A replica that is asked judges by its own settings.
+    let judge = match outbox {
+        OutboxAccess::Database(..) if !force => Some(config),
+        OutboxAccess::Database(..) | OutboxAccess::Replica(_) => None,
+    };
     match &messages[..] {
         [message] => {
-            let planned = change.plan(&find(outbox.desk().as_ref(), message).await?)?;
+            let before = find(outbox.desk().as_ref(), message).await?;
+            let planned = change.plan(&before)?;
+            if let Some(config) = judge
+                && let Some(why) = refusal(config, &before.channel, &planned.revised)
+            {
+                bail!("{why}\n{ADVICE}");
+            }
             one(outbox.by_hand().as_ref(), planned, yes, json, &author).await
         }
         named => {
@@ -94,6 +122,13 @@ pub(super) async fn edit(outbox: &OutboxAccess, args: EditArgs) -> anyhow::Resul
             } else {
                 Selection::Ids(ids_of(outbox.desk().as_ref(), named).await?)
             };
+            if let Some(config) = judge {
+                let desk = outbox.desk();
+                let groups = desk.dead_groups(&selection).await?;
+                if let Some(why) = change.refusal(config, desk.as_ref(), &groups).await? {
+                    bail!("{why}\n{ADVICE}");
+                }
+            }
             edit_many::edit(outbox, &change, &selection, (yes, json), &author).await
         }
     }

@@ -53,7 +53,7 @@ pub(super) async fn dead_letters(
     match command {
         DeadLettersCommand::List(args) => list::list(&outbox, args).await?,
         DeadLettersCommand::Show { message, json } => show(&outbox, &message, json).await?,
-        DeadLettersCommand::Edit(args) => return edit::edit(&outbox, args).await,
+        DeadLettersCommand::Edit(args) => return edit::edit(&config, &outbox, args).await,
         DeadLettersCommand::Redrive(args) => return change::redrive(&outbox, args).await,
         DeadLettersCommand::Undo(args) => return change::undo(&outbox, args).await,
         DeadLettersCommand::Purge(args) => return change::purge(&outbox, args).await,

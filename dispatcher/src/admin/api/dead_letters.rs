@@ -5,15 +5,18 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::response::Response;
 use outbox_schema::desk::{
-    DeadGroup, DeadLetterFilter, DeadLetterPage, EditedAll, OperationEntry, Order, Purged, Redriven, Selection, Undone,
+    Change, DeadGroup, DeadLetterFilter, DeadLetterPage, EditedAll, OperationEntry, Order, Purged, Redriven, Selection,
+    Undone,
 };
 
 use outbox_schema::Desk;
 
 use super::extract::{Body, Filtered, Id, Params};
 use super::followed::{Wish, answer};
+use super::problem::Kind;
 use super::requests::{Authored, ByClient, EditAllBody, Page, PurgeBody, RedriveBody};
 use super::{Answer, Office, Problem};
+use crate::edit::Wanted;
 
 /// Lists dead letters in pages, the most recently dead first.
 #[utoipa::path(get, path = "/api/v1/dead-letters", operation_id = "list_dead_letters", tag = "dead letters", params(DeadLetterFilter, Page), responses(
@@ -91,7 +94,18 @@ pub(super) async fn edit(
     wish: Wish,
     Body(body): Body<EditAllBody>,
 ) -> Result<Response, Problem> {
+    examined(&office, &body.selection, &body.change).await?;
     answer(wish, office, Order::Edit(body.selection, body.change), body.author.into_author()).await
+}
+
+/// Refuses a change after which a channel would make dead letters of the messages at once.
+pub(crate) async fn examined(office: &Office, selection: &Selection, change: &Change) -> Result<(), Problem> {
+    let groups = office.database.dead_groups(selection).await?;
+    let wanted = Wanted { payload: None, of_any: change.clone() };
+    match wanted.refusal(&office.config.current(), &office.database, &groups).await? {
+        Some(why) => Err(Problem::new(Kind::InvalidMessage, why)),
+        None => Ok(()),
+    }
 }
 
 /// Deletes dead letters and their attempts. Only the audit remembers them.

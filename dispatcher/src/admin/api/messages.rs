@@ -10,8 +10,10 @@ use outbox_schema::{ByHand, Desk, MessageId};
 
 use super::dead_letters::link;
 use super::extract::{Body, Filtered, Id, Params};
+use super::problem::Kind;
 use super::requests::{Authored, ByClient, ByKey, EditBody, Page};
 use super::{Answer, Office, Problem, Sight};
+use crate::examine::refusal;
 use crate::explain::{self, Explanation};
 
 /// Lists messages without their bodies in pages, the newest first.
@@ -96,6 +98,9 @@ pub(super) async fn edit(State(office): State<Office>, Id(id): Id, Body(body): B
     let message = office.database.message(id).await?.ok_or_else(|| Problem::no_message(id))?;
     let revised =
         Revised::new(&message.channel, &body.target, body.payload.get(), body.headers)?.keeping_key(body.keep_key);
+    if let Some(why) = refusal(&office.config.current(), &message.channel, &revised) {
+        return Err(Problem::new(Kind::InvalidMessage, why));
+    }
     match office.database.edit(id, body.revision, &revised, &body.author.into_author()).await? {
         done @ Edited::Done { .. } => Ok(Json(done)),
         Edited::Refused(refused) => Err(Problem::refused(refused)),

@@ -4,7 +4,7 @@
 mod audit;
 mod cancel;
 pub(crate) mod check;
-mod dead_letters;
+pub(crate) mod dead_letters;
 pub(crate) mod destinations;
 pub(crate) mod extract;
 mod figures;

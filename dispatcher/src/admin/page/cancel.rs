@@ -12,7 +12,7 @@ use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::messages::PATH;
 use super::operations::{elsewhere, ordered, told};
-use super::selected::{back, counted, selection, table_of};
+use super::selected::{back, counted_messages, selection, table_of};
 use crate::admin::api::Problem;
 
 pub(super) async fn form(
@@ -26,7 +26,7 @@ pub(super) async fn form(
     let groups = reception.office.database.message_groups(Status::Pending, &selection).await?;
     let body = html! {
         p.lead {
-            strong { (counted(&groups)) } " messages that wait would become dead letters, cancelled, and not be sent. Nothing is changed yet."
+            strong { (counted_messages(&groups, "waiting")) } " would be cancelled, and not be sent. Nothing is changed yet."
         }
         @if groups.is_empty() {
             p { "Only what waits can be cancelled." }

@@ -12,7 +12,7 @@ use super::Reception;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
-use super::messages::{PAGE, known};
+use super::messages::{PAGE, known, unknown_channel};
 use super::parts::{
     self, empty, filter, filter_choice, filter_text, looked_before, number, pages, table, text, text_if, time,
 };
@@ -49,6 +49,7 @@ pub(super) async fn list(
     let above = html! { (above) @if visit.operates() && !groups.is_empty() { (actions(&asked.filter())) } };
     let body = html! {
         (by_cause(groups, &asked))
+        @if groups.is_empty() { (unknown_channel(&reception, PATH, &asked)) }
         (looked_before(age))
         @if let Some(page) = letters {
             @if !page.letters.is_empty() {
@@ -112,6 +113,12 @@ pub(super) fn counted(groups: &[DeadGroup]) -> String {
     format!("{at_least}{}", number(sum(groups)))
 }
 
+/// How many dead letters there are, with their noun.
+pub(super) fn counted_letters(groups: &[DeadGroup]) -> String {
+    let letters = if sum(groups) == 1 { "dead letter" } else { "dead letters" };
+    format!("{} {letters}", counted(groups))
+}
+
 /// Dead letters by cause. Each cause leads to its own letters.
 pub(super) fn by_cause(groups: &[DeadGroup], asked: &Fields) -> Markup {
     let row = |group: &DeadGroup| {
@@ -136,7 +143,7 @@ pub(super) fn by_cause(groups: &[DeadGroup], asked: &Fields) -> Markup {
             } @else {
                 (table("Dead letters by cause", ["Letters", "Error and fingerprint", "First died", "Last died", "Example"], groups.iter().map(row)))
                 p.hint {
-                    (counted(groups)) " dead letters, of "
+                    (counted_letters(groups)) ", of "
                     @if groups.len() == 1 { "one cause." } @else { (number(groups.len())) " causes." }
                 }
             }

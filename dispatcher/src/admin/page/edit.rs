@@ -19,6 +19,7 @@ use super::parts::{difference, lead_to};
 use crate::admin::api::extract::Id;
 use crate::admin::api::{Kind, Problem};
 use crate::edit::{differs, indented};
+use crate::examine::refusal;
 use crate::text::is_deceiving;
 
 /// The fields of the form that edits a message.
@@ -65,7 +66,7 @@ pub(super) async fn edit(
 ) -> Result<Response, Problem> {
     let edit: Edit = sent.among(&AUTHOR, false).read()?;
     let message = dead(&reception, id).await?;
-    let revised = match revised(&message, &edit) {
+    let revised = match revised(&reception, &message, &edit) {
         Ok(revised) => revised,
         Err(problem) => {
             let page = shown(&visit, id, (&edit, &sent), &wrong(&problem));
@@ -109,11 +110,14 @@ async fn dead(reception: &Reception, id: i64) -> Result<MessageRecord, Problem> 
     Ok(message)
 }
 
-fn revised(message: &MessageRecord, edit: &Edit) -> Result<Revised, Problem> {
+fn revised(reception: &Reception, message: &MessageRecord, edit: &Edit) -> Result<Revised, Problem> {
     // Where nobody touched the payload it stays as the application wrote it, space and all.
     let payload = if edit.payload == in_lines(&message.payload) { &message.payload } else { &edit.payload };
     let revised = Revised::new(&message.channel, edit.target.trim(), payload.trim(), headers(&edit.headers)?)?;
-    Ok(revised.keeping_key(edit.keep_key.is_some()))
+    match refusal(&reception.office.config.current(), &message.channel, &revised) {
+        Some(why) => Err(Problem::new(Kind::InvalidMessage, why)),
+        None => Ok(revised.keeping_key(edit.keep_key.is_some())),
+    }
 }
 
 pub(super) fn headers(lines: &str) -> Result<BTreeMap<String, String>, Problem> {

@@ -10,13 +10,14 @@ use outbox_schema::desk::{Change, EditedAll, MoveTarget, OperationResult, Order,
 use serde::Deserialize;
 
 use super::Reception;
-use super::dead_letters::{ALL, PATH, by_cause, counted, meant, selection};
+use super::dead_letters::{ALL, PATH, by_cause, counted, counted_letters, meant, selection};
 use super::door::Visit;
 use super::edit::headers;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::{Content, wrong};
 use super::operations::{elsewhere, ordered, unedited};
 use super::parts::{difference, message, number};
+use crate::admin::api::dead_letters::examined;
 use crate::admin::api::{Kind, Problem};
 use crate::edit::{Planned, Wanted};
 
@@ -82,13 +83,17 @@ pub(super) async fn form(
         Ok(None) => html! {},
         Err(problem) => wrong(&problem),
         Ok(Some(of_any)) => {
-            let wanted = Wanted { payload: None, of_any };
-            let plans = wanted.first(&reception.office.database, &selection, &groups, SHOWN).await?;
-            seen(&visit, &asked, &plans, &counted(&groups))
+            if let Err(problem) = examined(&reception.office, &selection, &of_any).await {
+                wrong(&problem)
+            } else {
+                let wanted = Wanted { payload: None, of_any };
+                let plans = wanted.first(&reception.office.database, &selection, &groups, SHOWN).await?;
+                seen(&visit, &asked, &plans, &counted(&groups))
+            }
         }
     };
     let body = html! {
-        p.lead { strong { (counted(&groups)) } " dead letters are meant. Each gets the same change; their payloads stay." }
+        p.lead { strong { (counted_letters(&groups)) } " meant. Each gets the same change; their payloads stay." }
         (seen)
         (change_fields(&asked, &filter))
         (by_cause(&groups, &filter))
@@ -161,6 +166,7 @@ pub(super) async fn edit(
     let change = sent.among(&CHANGE, true).read::<ChangeFields>()?.change()?;
     let change = change.ok_or_else(|| Problem::new(Kind::BadRequest, "the form says nothing that is to change"))?;
     let selection = selection(&filter, &sent)?;
+    examined(&reception.office, &selection, &change).await?;
     let keeps_keys = change.keep_key;
     let done = match ordered(&reception, Order::Edit(selection, change), &sent).await? {
         Ordered::Over(OperationResult::Edit(done)) => done,

@@ -17,6 +17,7 @@ use super::parts::{
 };
 use super::searches::{Searches, under_way};
 use crate::admin::api::{Kind, Problem};
+use crate::configured::nearest;
 
 /// Where the list is.
 pub(super) const PATH: &str = "/messages";
@@ -45,6 +46,7 @@ pub(super) async fn list(
     let body = html! {
         @if page.messages.is_empty() {
             (empty("No message meets the filter."))
+            (unknown_channel(&reception, PATH, &asked))
         } @else {
             (table("Messages", heading, page.messages.iter().map(row)))
         }
@@ -55,6 +57,23 @@ pub(super) async fn list(
         (pages(PATH, &asked, page.next.as_ref()))
     };
     Ok(visit.page(&Content::live("Messages", above, body)))
+}
+
+/// Says where the settings have no channel of the name that is filtered by, and which name may be meant.
+pub(super) fn unknown_channel(reception: &Reception, path: &str, asked: &Fields) -> Markup {
+    let configured = reception.office.configured.current();
+    let unknown = asked.get("channel").filter(|name| !configured.channels.contains_key(*name));
+    let meant = unknown.and_then(|name| nearest(name, configured.channels.keys().map(String::as_str)));
+    html! {
+        @if let Some(name) = unknown {
+            p.hint {
+                "The settings have no channel " (text(name)) "."
+                @if let Some(meant) = meant {
+                    " Did you mean " a href=(asked.filter().with("channel", meant).at(path)) { (text(meant)) } "?"
+                }
+            }
+        }
+    }
 }
 
 /// The searches of this page.

@@ -7,7 +7,7 @@ use outbox_schema::Desk;
 use outbox_schema::desk::{DeadGroup, OperationResult, Order, Ordered, Redriven};
 
 use super::Reception;
-use super::dead_letters::{ALL, PATH, by_cause, counted, meant, selection};
+use super::dead_letters::{ALL, PATH, by_cause, counted_letters, meant, selection};
 use super::door::Visit;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
@@ -35,7 +35,7 @@ pub(super) async fn redrive_form(
 ) -> Result<Response, Problem> {
     let groups = would(&reception, &visit, &asked).await?;
     let body = html! {
-        p.lead { strong { (counted(&groups)) } " dead letters would be redriven: due again, under the same idempotency keys. Nothing is changed yet." }
+        p.lead { strong { (counted_letters(&groups)) } " would be redriven: due again, under the same idempotency keys. Nothing is changed yet." }
         (by_cause(&groups, &asked))
         @if !groups.is_empty() { (redrive_fields(&visit, &asked, &Fields::default().with("canary", "1"), "Redrive them")) }
         (back(&asked))
@@ -125,7 +125,7 @@ pub(super) async fn purge_form(
 ) -> Result<Response, Problem> {
     let groups = would(&reception, &visit, &asked).await?;
     let body = html! {
-        p.note.bad { strong { (counted(&groups)) " dead letters would be deleted for good," } " with their attempts. Only the audit remembers them. Nothing is changed yet." }
+        p.note.bad { strong { (counted_letters(&groups)) " would be deleted for good," } " with their attempts. Only the audit remembers them. Nothing is changed yet." }
         (by_cause(&groups, &asked))
         @if !groups.is_empty() {
             form.change method="post" action={ (PATH) "/purge" } {

@@ -15,7 +15,7 @@ use super::operations::{elsewhere, ordered, told};
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::number;
 use super::redrive::undo_fields;
-use super::selected::{back, counted, selection, table_of};
+use super::selected::{back, counted_messages, selection, table_of};
 use crate::admin::api::Problem;
 
 /// The fields that ask for new idempotency keys, and for messages that were replayed before.
@@ -35,7 +35,7 @@ pub(super) async fn form(
         reception.office.database.message_groups(Status::Success, &selection(&meant, Status::Success)?).await?;
     let body = html! {
         p.lead {
-            strong { (counted(&groups)) } " delivered messages would be sent again, each by a row of its own. Nothing is changed yet."
+            strong { (counted_messages(&groups, "delivered")) } " would be sent again, each by a row of its own. Nothing is changed yet."
             @let before: u64 = groups.iter().map(|group| group.replayed).sum();
             @if before > 0 { " Of them " (number(before)) " were replayed before, and are left out." }
         }

@@ -31,6 +31,12 @@ pub(super) fn counted(groups: &[MessageGroup]) -> String {
     format!("{at_least}{}", number(groups.iter().map(|group| group.count).sum::<u64>()))
 }
 
+/// How many messages of a kind there are, with their noun, as in `1 delivered message`.
+pub(super) fn counted_messages(groups: &[MessageGroup], kind: &str) -> String {
+    let messages = if groups.iter().map(|group| group.count).sum::<u64>() == 1 { "message" } else { "messages" };
+    format!("{} {kind} {messages}", counted(groups))
+}
+
 /// The groups as a table of this name.
 pub(super) fn table_of(groups: &[MessageGroup], name: &str) -> Markup {
     let heading = ["Messages", "Channel", "Destination", "First created", "Last created", "Example"];

@@ -257,7 +257,7 @@ async fn messages_that_wait_are_cancelled_after_a_look_at_how_many() {
         assert!(found.contains(&format!("/messages/cancel?{}", filter.replace('&', "&amp;"))), "{}", words(&found));
         let form = format!("/messages/cancel?{filter}");
         let would = ada.page(&form).await;
-        assert!(words(&would).contains("2 messages that wait would become dead letters"), "{}", words(&would));
+        assert!(words(&would).contains("2 waiting messages would be cancelled"), "{}", words(&would));
         assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit").await, 0, "nothing is changed by looking");
 
         let fields = [("channel", "http"), ("status", "PENDING"), ("why", "the campaign is off"), ("by", "ada")];
