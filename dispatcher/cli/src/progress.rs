@@ -131,7 +131,7 @@ impl LongChange {
         stopping: (&dyn ByHand, &Author),
     ) -> anyhow::Result<Result<(T, Option<ExitCode>), ExitCode>> {
         let done = self.at_once.run_until_cancelled(change).await;
-        let stopped = self.end();
+        let stopped = self.end(matches!(done, Some(Ok(_))));
         match (done, stopped) {
             (None, code) => {
                 self.stop(stopping).await;
@@ -173,8 +173,8 @@ impl LongChange {
     }
 
     /// Ends the report: nothing of it stays on the line that the result begins on. Gives the exit status of a change that was
-    /// stopped before it had come to all its messages.
-    fn end(&self) -> Option<ExitCode> {
+    /// stopped before it had come to all its messages. `over`: nothing more comes of it.
+    fn end(&self, over: bool) -> Option<ExitCode> {
         let Ok(mut state) = self.state.lock() else { return None };
         state.advance.clear();
         let last = state.last?;
@@ -182,10 +182,24 @@ impl LongChange {
         if !stopped {
             return None;
         }
-        let of = last.of.map_or_else(String::new, |of| format!(" of {}", grouped(of)));
-        let back = (self.take_back)(last.audit_id);
-        let _ = writeln!(io::stderr(), "stopped: {}{of} {}; {back}", grouped(last.changed), self.done);
+        let _ = writeln!(io::stderr(), "{}", self.stopped_at(last, over));
         Some(ExitCode::from(INTERRUPTED))
+    }
+}
+
+impl LongChange {
+    /// What a change came to that was stopped. Where it is not over, its present batch may add to that.
+    fn stopped_at(&self, Progress { audit_id, of, changed, .. }: Progress, over: bool) -> String {
+        let of = of.map_or_else(String::new, |of| format!(" of {}", grouped(of)));
+        let stopped = format!("stopped: {}{of} {}", grouped(changed), self.done);
+        match (over, changed) {
+            (true, 0) => format!("{stopped}; nothing was changed"),
+            (true, _) => format!("{stopped}; {}", (self.take_back)(audit_id)),
+            (false, _) => format!(
+                "{stopped} so far; {}\n`outbox operations show {audit_id}` says what it came to",
+                (self.take_back)(audit_id)
+            ),
+        }
     }
 }
 
@@ -217,6 +231,16 @@ pub(super) fn how_far(come_to: u64, of: Option<u64>, done: &str, since: Duration
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_change_that_was_stopped_says_what_it_came_to_and_takes_back_nothing_where_nothing_was_changed() {
+        let change = LongChange::new("cancel", "cancelled", |id| format!("take back {id}"));
+        let at = |changed| Progress { audit_id: 7, of: Some(30_000), done: changed, changed };
+        assert_eq!(change.stopped_at(at(3_000), true), "stopped: 3,000 of 30,000 cancelled; take back 7");
+        assert_eq!(change.stopped_at(at(0), true), "stopped: 0 of 30,000 cancelled; nothing was changed");
+        let so_far = change.stopped_at(at(3_000), false);
+        assert!(so_far.starts_with("stopped: 3,000 of 30,000 cancelled so far; take back 7\n"), "{so_far}");
+    }
 
     #[test]
     fn how_far_a_change_is_comes_with_its_rate_and_the_time_left() {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::operation::{BATCH, Operation, Standing, lock_terms};
-use super::operations::{Batch, Work};
+use super::operations::{Batch, State, Work};
 use super::statements::{OPERATION, OPERATION_PAGE, REPLAY_PAGE, UNDO, UNDOABLE, UNDOABLE_REPLAYS};
 use super::{AuditEntry, Undoable, Undone};
 use crate::retention::{PURGE, PURGE_ATTEMPTS};
@@ -95,8 +95,10 @@ impl Undoing {
     /// None where `asked` is not the entry of an operation that can be undone.
     pub(super) async fn of(database: &Database, asked: i64) -> sqlx::Result<Option<Self>> {
         let entry: Option<AuditEntry> = read(database, &OPERATION, &[asked.into()]).await?.pop();
-        let undoable = entry.and_then(|entry| Undoable::of(&entry).map(|undone| (changed_at_most(&entry), undone)));
-        Ok(undoable.map(|(of, undone)| Self { asked, of, after: 0, done: Undone { undone, ..Undone::default() } }))
+        let Some(entry) = entry else { return Ok(None) };
+        let Some(undone) = Undoable::of(&entry) else { return Ok(None) };
+        let of = changed_by(database, asked).await?.or_else(|| changed_at_most(&entry));
+        Ok(Some(Self { asked, of, after: 0, done: Undone { undone, ..Undone::default() } }))
     }
 }
 
@@ -135,6 +137,12 @@ impl Work for Undoing {
     fn done(self) -> Undone {
         self.done
     }
+}
+
+/// How many messages an operation changed that is over. None where it goes on, or where no row tells of it any more.
+async fn changed_by(database: &Database, operation: i64) -> sqlx::Result<Option<u64>> {
+    let state = State::of(database, operation).await?;
+    Ok(state.filter(|state| !state.is_open()).map(|state| state.progress(operation).changed))
 }
 
 /// How many messages an operation was about, as its entry says.

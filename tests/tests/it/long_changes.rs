@@ -3,6 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use outbox_dispatcher::text::grouped;
 use outbox_schema::desk::{Author, OperationStatus, Operations, Order, Ordered, Selection};
 use outbox_schema::{Database, DeadLetterFilter, Dialect};
 use rustix::process::{Pid, Signal, kill_process};
@@ -181,7 +182,7 @@ async fn a_second_ctrl_c_ends_a_change_at_once_and_its_present_batch_is_undone()
         redrive.says("stopping after this batch; again to stop at once").await;
         redrive.ctrl_c();
         let stopped = redrive.says("stopped: ").await;
-        assert!(stopped.contains(" of 4,500 redriven; take back: "), "{stopped}");
+        assert!(stopped.contains(" of 4,500 redriven so far; take back: "), "{stopped}");
         held.release().await;
         assert_eq!(timeout(PATIENCE, redrive.child.wait()).await.unwrap().unwrap().code(), Some(130));
 
@@ -227,6 +228,9 @@ async fn a_replica_tells_how_far_a_change_is_and_ends_it_for_a_client_that_goes(
         let (code, first, rest) = stopped(&program, &redrive).await;
         assert!(first.contains(": 4,500 messages; take back: outbox dead-letters undo "), "{first}");
         assert_eq!(code, Some(130), "{rest}");
+        let stopped = count(&outbox, "outbox_audit WHERE action = 'redrive' AND part_of IS NOT NULL").await;
+        let said = format!("stopped: {} of 4,500 redriven; ", grouped(stopped.cast_unsigned()));
+        assert!(rest.contains(&said), "{said:?} is not in {rest}");
         let purge = ["--url", &url, "dead-letters", "purge", "--reason", "permanent", "--yes", "--json"];
         let ran = program.run(&purge).await;
         assert!(ran.stderr.contains("; nothing takes this back"), "{}", ran.stderr);

@@ -33,7 +33,7 @@ impl ByHand for Replica {
         watch: Watch<'_>,
     ) -> Result<CancelledAll, DeskError> {
         let body = CancelBody { selection: selection.clone(), author: author.into() };
-        Ok(self.follow("messages/cancel", &body, watch).await?)
+        Ok(self.follow("messages/cancel", &body, (watch, author)).await?)
     }
 
     async fn edit(
@@ -64,7 +64,7 @@ impl ByHand for Replica {
     ) -> Result<Redriven, DeskError> {
         let Pace { canary, rate } = pace;
         let body = RedriveBody { selection: selection.clone(), canary, rate, author: author.into() };
-        Ok(self.follow("dead-letters/redrive", &body, watch).await?)
+        Ok(self.follow("dead-letters/redrive", &body, (watch, author)).await?)
     }
 
     async fn replay_watched(
@@ -77,7 +77,7 @@ impl ByHand for Replica {
         let ReplayManner { new_key, again, after, pace: Pace { canary, rate } } = manner;
         let body =
             ReplayBody { selection: selection.clone(), new_key, again, after, canary, rate, author: author.into() };
-        Ok(self.follow("messages/replay", &body, watch).await?)
+        Ok(self.follow("messages/replay", &body, (watch, author)).await?)
     }
 
     async fn edit_all(
@@ -88,7 +88,7 @@ impl ByHand for Replica {
         watch: Watch<'_>,
     ) -> Result<EditedAll, DeskError> {
         let body = EditAllBody { selection: selection.clone(), change: change.clone(), author: author.into() };
-        Ok(self.follow("dead-letters/edit", &body, watch).await?)
+        Ok(self.follow("dead-letters/edit", &body, (watch, author)).await?)
     }
 
     async fn undo_watched(
@@ -97,7 +97,7 @@ impl ByHand for Replica {
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<Option<Undone>, DeskError> {
-        if_there(self.follow(&format!("redrives/{operation}/undo"), &Authored::from(author), watch).await)
+        if_there(self.follow(&format!("redrives/{operation}/undo"), &Authored::from(author), (watch, author)).await)
     }
 
     async fn purge_watched(
@@ -107,12 +107,12 @@ impl ByHand for Replica {
         watch: Watch<'_>,
     ) -> Result<Purged, DeskError> {
         let body = PurgeBody { selection: selection.clone(), author: author.into() };
-        Ok(self.follow("dead-letters/purge", &body, watch).await?)
+        Ok(self.follow("dead-letters/purge", &body, (watch, author)).await?)
     }
 
     async fn prune(&self, retention: &Retention, author: &Author, watch: Watch<'_>) -> Result<Pruned, DeskError> {
         let body = PruneBody { author: author.into(), ..PruneBody::from(retention) };
-        Ok(self.follow("prune", &body, watch).await?)
+        Ok(self.follow("prune", &body, (watch, author)).await?)
     }
 
     async fn stop(&self, operation: i64, author: &Author) -> Result<Option<Stopped>, DeskError> {

@@ -1,22 +1,34 @@
 //! A change that the client follows while the replica makes it.
 
-use outbox_schema::desk::Watch;
+use std::time::Duration;
+
+use outbox_schema::desk::{Author, Stopped, Watch};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Method, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{CHANGE_LIMIT, Replica, ReplicaError, in_json};
-use outbox_dispatcher::admin::api::{LINES, Line};
+use outbox_dispatcher::admin::api::{Authored, LINES, Line};
+
+/// How long a replica has to end a change that its operator stops, and to tell its result.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+/// The lines of an answer, as they come.
+struct Lines {
+    answer: Response,
+    read: Vec<u8>,
+}
 
 impl Replica {
     /// Asks for a change of many messages, and tells `watch` how far it is. A replica of a release that does not tell answers as
-    /// ever.
+    /// ever. Where `watch` ends the change, the result is what the replica had done by then.
     pub(super) async fn follow<T: DeserializeOwned>(
         &self,
         path: &str,
         body: &impl Serialize,
-        watch: Watch<'_>,
+        (watch, author): (Watch<'_>, &Author),
     ) -> Result<T, ReplicaError> {
         let url = self.url(path);
         let request = self.request(Method::POST, &url, Some(in_json(body)?), CHANGE_LIMIT).header(ACCEPT, LINES);
@@ -25,27 +37,51 @@ impl Replica {
         if !(answer.status().is_success() && told) {
             return self.whole(&url, answer).await;
         }
-        self.lines(answer, watch).await
-    }
-
-    async fn lines<T: DeserializeOwned>(&self, mut answer: Response, watch: Watch<'_>) -> Result<T, ReplicaError> {
-        let (url, status) = (answer.url().clone(), answer.status());
-        let foreign = || ReplicaError::Foreign { url: url.clone(), status };
-        let mut read = Vec::new();
-        while let Some(some) = answer.chunk().await.map_err(|source| self.unreachable(source))? {
-            read.extend_from_slice(&some);
-            while let Some(end) = read.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = read.drain(..=end).collect();
-                match serde_json::from_slice(&line).map_err(|_| foreign())? {
-                    Line::Done(done) => return Ok(done),
-                    Line::Problem(problem) => {
-                        return Err(ReplicaError::Refused { url: self.base.clone(), problem: Box::new(problem) });
+        let mut lines = Lines { answer, read: Vec::new() };
+        // Set once the change is to end.
+        let mut ends_by: Option<Instant> = None;
+        loop {
+            let line = match ends_by {
+                None => self.line(&mut lines).await?,
+                Some(ends_by) => timeout_at(ends_by, self.line(&mut lines)).await.map_err(|_| ReplicaError::Left)??,
+            };
+            match line {
+                Line::Done(done) => return Ok(done),
+                Line::Problem(problem) => {
+                    return Err(ReplicaError::Refused { url: self.base.clone(), problem: Box::new(problem) });
+                }
+                Line::Progress(progress) => {
+                    if watch(progress).is_break() && ends_by.is_none() {
+                        ends_by = Some(Instant::now() + STOP_LIMIT);
+                        self.end(progress.audit_id, author).await?;
                     }
-                    Line::Progress(progress) if watch(progress).is_break() => return Err(ReplicaError::Left),
-                    Line::Progress(_) => {}
                 }
             }
         }
-        Err(foreign())
+    }
+
+    /// Tells the replica to end a change after its present batch. A replica that does not understand ends it as soon as nobody reads
+    /// its lines.
+    async fn end(&self, operation: i64, author: &Author) -> Result<(), ReplicaError> {
+        let (path, body) = (format!("operations/{operation}/stop"), Authored::from(author));
+        match timeout(STOP_LIMIT, self.change::<Stopped>(&path, &body)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(ReplicaError::Left),
+        }
+    }
+
+    async fn line<T: DeserializeOwned>(&self, lines: &mut Lines) -> Result<Line<T>, ReplicaError> {
+        let Lines { answer, read } = lines;
+        let foreign = |answer: &Response| ReplicaError::Foreign { url: answer.url().clone(), status: answer.status() };
+        loop {
+            if let Some(end) = read.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = read.drain(..=end).collect();
+                return serde_json::from_slice(&line).map_err(|_| foreign(answer));
+            }
+            match answer.chunk().await.map_err(|source| self.unreachable(source))? {
+                Some(some) => read.extend_from_slice(&some),
+                None => return Err(foreign(answer)),
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize, Serializer};
 use sqlx::FromRow;
 
-use self::record::State;
+pub(super) use self::record::State;
 use super::cancel::Cancelling;
 use super::edit_all::Editing;
 use super::operation::audit;

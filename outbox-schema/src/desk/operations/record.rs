@@ -52,7 +52,7 @@ pub(super) enum Standing {
 
 /// The state of an operation, as the row has it.
 #[derive(Debug, sqlx::FromRow)]
-pub(super) struct State {
+pub(in crate::desk) struct State {
     pub(super) action: String,
     pub(super) kept: String,
     /// What batches have changed of it.
@@ -65,11 +65,11 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) async fn of(database: &Database, id: i64) -> sqlx::Result<Option<Self>> {
+    pub(in crate::desk) async fn of(database: &Database, id: i64) -> sqlx::Result<Option<Self>> {
         Ok(read(database, &STATE, &[id.into()]).await?.pop())
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(in crate::desk) fn is_open(&self) -> bool {
         OperationStatus::of(&self.status) == OperationStatus::Open
     }
 
@@ -80,7 +80,7 @@ impl State {
         serde_json::from_value(work.into()).map_err(unread)
     }
 
-    pub(super) fn progress(&self, id: i64) -> Progress {
+    pub(in crate::desk) fn progress(&self, id: i64) -> Progress {
         Progress {
             audit_id: id,
             of: self.meant.and_then(|meant| meant.try_into().ok()),
