@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use outbox_adapters::Lease;
+use outbox_schema::migrate::Meta;
 use outbox_schema::mistakes::Mistakes;
 use outbox_schema::tls::Tls;
 use outbox_schema::{Database, Role, Shard};
@@ -16,12 +17,16 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::alerts::Alerts;
-use crate::config::Config;
+use crate::config::{Config, LeaseProvider};
+use crate::health::replicas::Replicas;
 use crate::poller::channels::Channel;
 use crate::poller::claim::SETTLING_MARGIN;
 use crate::term::leadership::longest_campaign_pause;
 use crate::text::with_causes;
 use crate::wiring;
+
+/// Stands for the id of an outbox that cannot be read.
+const NO_OUTBOX: &str = "check";
 
 /// The findings of a check.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -99,7 +104,7 @@ struct Subject {
 
 impl Subject {
     async fn report(self, strict: bool) -> CheckReport {
-        let (mut findings, of_channels) = tokio::join!(self.of_database(strict), of_channels(&self.read));
+        let (mut findings, of_channels) = tokio::join!(self.of_database_and_lease(strict), of_channels(&self.read));
         findings.extend(of_channels);
         findings.extend(of_alerts(&self.read));
         if strict {
@@ -112,22 +117,54 @@ impl Subject {
         CheckReport { ok, findings, crash: CrashCost::of(&self.started, &self.read) }
     }
 
-    async fn of_database(&self, strict: bool) -> Vec<Finding> {
+    fn lease_is_a_table(&self) -> bool {
+        match self.started.lease.provider {
+            LeaseProvider::Table => true,
+            LeaseProvider::Redis { .. } => false,
+        }
+    }
+
+    /// The findings about the database, and about the lease, whose name holds the id of the outbox.
+    async fn of_database_and_lease(&self, strict: bool) -> Vec<Finding> {
         let mut findings = Vec::new();
-        match &self.database {
+        let outbox = match &self.database {
             Ok(database) => of_database(self, database, strict, &mut findings).await,
-            Err(error) => findings.push(Finding::failed("database", error)),
+            Err(error) => {
+                findings.push(Finding::failed("database", error));
+                None
+            }
+        };
+        findings.push(match &outbox {
+            None if self.lease_is_a_table() => {
+                Finding::failed("lease", &"not tried: it is a table of the database, which cannot be used")
+            }
+            None => of_lease(self, None).await,
+            Some(outbox) => of_lease(self, Some(&outbox.outbox_id.to_string())).await,
+        });
+        let link = wiring::lease_link(&self.started);
+        findings.extend(link.and_then(|link| Some(Finding::warning("lease", &link.warning()?))));
+        if let (Ok(database), Some(_)) = (&self.database, &outbox) {
+            findings.extend(elsewhere(&self.started, database).await);
         }
         findings
     }
 }
 
-async fn of_database(subject: &Subject, database: &Database, strict: bool, findings: &mut Vec<Finding>) {
+/// The findings about the database. Gives its outbox, where that can be used.
+async fn of_database(
+    subject: &Subject,
+    database: &Database,
+    strict: bool,
+    findings: &mut Vec<Finding>,
+) -> Option<Meta> {
     let config = &subject.started;
     let url = &config.database.url;
     let tls = match database.tls().await {
         Ok(tls) => tls,
-        Err(error) => return findings.push(Finding::failed("database", &error)),
+        Err(error) => {
+            findings.push(Finding::failed("database", &error));
+            return None;
+        }
     };
     let protected = tls.map_or_else(String::new, |tls| format!("; {}", protection(tls, database.is_near())));
     findings.push(Finding::ok("database", &format!("{url} answers{protected}")));
@@ -138,7 +175,10 @@ async fn of_database(subject: &Subject, database: &Database, strict: bool, findi
     }
     let outbox = match database.require(&config.database.environment).await {
         Ok(outbox) => outbox,
-        Err(error) => return findings.push(Finding::failed("schema", &error)),
+        Err(error) => {
+            findings.push(Finding::failed("schema", &error));
+            return None;
+        }
     };
     findings.push(Finding::ok(
         "schema",
@@ -176,8 +216,23 @@ async fn of_database(subject: &Subject, database: &Database, strict: bool, findi
         Ok(seen) => findings.extend(seen.missing_right.map(unseen)),
         Err(error) => findings.push(Finding::failed("snapshots", &error)),
     }
-    findings.push(of_lease(subject, &outbox.outbox_id.to_string()).await);
-    findings.extend(wiring::lease_link(config).and_then(|link| Some(Finding::warning("lease", &link.warning()?))));
+    Some(outbox)
+}
+
+/// A lease store of the fleet that is not the one of these settings. What the latter says then tells nothing of the fleet.
+async fn elsewhere(config: &Config, database: &Database) -> Option<Finding> {
+    let own = config.lease.provider.shown();
+    // Without the right to read their rows nothing is known of the replicas.
+    let replicas = Replicas::of(database).await.unwrap_or_default();
+    let other = replicas.running().find_map(|replica| {
+        let by = replica.replica.runs_by.as_ref()?;
+        (by.lease_store != own).then_some((&replica.replica.row.name, &by.lease_store))
+    });
+    let (name, store) = other?;
+    let text = format!(
+        "the replica {name} has its lease in {store}, and these settings name {own}: set lease.url as the replicas have it"
+    );
+    Some(Finding::warning("lease", &text))
 }
 
 /// Each mistake that the newest messages show. `outbox messages explain` shows the same for one message.
@@ -203,10 +258,11 @@ fn unseen(right: &'static str) -> Finding {
     Finding::warning("snapshots", &text)
 }
 
-async fn of_lease(subject: &Subject, outbox_id: &str) -> Finding {
+/// The lease. Its name holds the id of the outbox: without that, only whether the store answers can be found out.
+async fn of_lease(subject: &Subject, outbox_id: Option<&str>) -> Finding {
     let lease = match &subject.lease {
         Some(lease) => Ok(lease.clone()),
-        None => wiring::lease(&subject.started, outbox_id).await,
+        None => wiring::lease(&subject.started, outbox_id.unwrap_or(NO_OUTBOX)).await,
     };
     let lease = match lease {
         Ok(lease) => lease,
@@ -223,6 +279,9 @@ async fn of_lease(subject: &Subject, outbox_id: &str) -> Finding {
     }
     match lease.current(Shard::default()).await {
         Ok(Some(held)) => Finding::ok("lease", &format!("{answers}; {} polls", held.holder)),
+        Ok(None) if outbox_id.is_none() => {
+            Finding::ok("lease", &format!("{answers}; who polls is not known without the database"))
+        }
         Ok(None) => Finding::ok("lease", &format!("{answers}; nobody polls")),
         Err(error) => Finding::failed("lease", &error),
     }
