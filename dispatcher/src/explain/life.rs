@@ -117,7 +117,14 @@ fn earlier_death(entry: &AuditEntry) -> Option<Event> {
     }
     let details: serde_json::Value = serde_json::from_str(entry.details.as_deref()?).ok()?;
     let reason = details["dead_reason"].as_str().unwrap_or("no reason");
-    Some(Event::new(details["finished_at"].as_str()?.to_owned(), format!("dead ({reason})")))
+    Some(Event::new(in_utc(details["finished_at"].as_str()?), format!("dead ({reason})")))
+}
+
+/// A time as all others are written. The JSON of PostgreSQL writes it with an offset, and leaves out zeros at the end.
+fn in_utc(time: &str) -> String {
+    let Some(time) = time.strip_suffix("+00:00") else { return time.to_owned() };
+    let (seconds, fraction) = time.split_once('.').unwrap_or((time, ""));
+    format!("{seconds}.{fraction:0<6}Z")
 }
 
 fn claimed(claim: &NamingClaim) -> Event {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use outbox_schema::desk::{
     Author, OperationEntry, OperationResult, OperationStatus, Operations, Order, Ordered, Pace, Selection,
 };
-use outbox_schema::{ByHand, DeadLetterFilter, Desk, MessageId};
+use outbox_schema::{ByHand, DeadLetterFilter, Desk, Dialect, MessageId};
 use outbox_tests::eventually;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -288,5 +288,43 @@ async fn a_change_with_nothing_to_do_is_no_operation_and_others_are_listed_and_f
         assert_eq!((&followed["status"], &followed["result"]["purge"]["purged"]), (&"done".into(), &900.into()));
         let shown = program.run(&["operations", "show", &id.to_string()]).await.done();
         assert!(shown.contains("900 of 900") && shown.contains("they are back"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn all_times_are_in_utc_with_six_digits() {
+    for outbox in outboxes::each().await {
+        dead_letters(&outbox, 1).await;
+        let program = Program::new(&outbox.test.url, HTTP);
+        let redriven = program.run(&["dead-letters", "redrive", "--all", "--json"]).await.json();
+        let listed = program.run(&["operations", "list", "--json"]).await.json();
+        let audit = program.run(&["audit", "list", "--json"]).await.json();
+        let id = redriven["messages"][0].to_string();
+        let shown = program.run(&["messages", "show", &id]).await.done();
+        let times =
+            [&listed["operations"][0]["began_at"], &listed["operations"][0]["ended_at"], &audit["entries"][0]["at"]];
+        for time in times {
+            let time = time.as_str().unwrap();
+            let digits = time.split_once('.').map_or(0, |(_, fraction)| fraction.len() - 1);
+            assert!(time.ends_with('Z') && (3..=6).contains(&digits), "{time}");
+            assert!(outbox.dialect() != Dialect::Postgres || digits == 6, "{time}");
+        }
+        let death = shown.lines().find(|line| line.contains("dead (permanent)"));
+        assert!(death.is_some_and(|line| !line.contains("+00:00")), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn an_undo_is_of_what_the_operation_made_and_not_of_what_was_meant() {
+    for outbox in outboxes::each().await {
+        dead_letters(&outbox, 1).await;
+        let program = Program::new(&outbox.test.url, HTTP);
+        let redriven = program.run(&["dead-letters", "redrive", "--all", "--rate", "1/s", "--json"]).await.json();
+        // As if it had been stopped: the rest stayed as it was.
+        let id = redriven["audit_id"].to_string();
+        outbox.sql(&format!("UPDATE outbox_operation SET status = 'stopped', changed = 300 WHERE id = {id}")).await;
+        program.run(&["dead-letters", "undo", &id]).await.done();
+        let undone = shown(&outbox, outbox.number("SELECT max(id) FROM outbox_operation").await).await;
+        assert_eq!((undone.action.as_str(), undone.meant), ("undo", Some(300)), "{undone:?}");
     }
 }

@@ -130,11 +130,19 @@ impl Migration<'_> {
         let digits: String = time.chars().filter(char::is_ascii_digit).collect();
         let (date, hour) = time.trim_end_matches('Z').split_once('T').unwrap_or_default();
         template
-            .replace("{{from}}", &self.from.to_string())
+            .replace("from schema version {{from}} to {{to}}", &self.versions())
             .replace("{{to}}", &self.to())
             .replace("{{time}}", &digits)
             .replace("{{laravel_time}}", &format!("{}_{}", date.replace('-', "_"), hour.replace(':', "")))
             .replace("{{after}}", after)
+    }
+
+    /// The versions that the migration leads between. Without tables there is none before.
+    fn versions(&self) -> String {
+        match self.from {
+            0 => format!("schema version {}", self.to()),
+            from => format!("from schema version {from} to {}", self.to()),
+        }
     }
 
     /// Functions alone have a version of their own.
@@ -237,7 +245,10 @@ mod tests {
             for dialect in DIALECTS {
                 let text = text(*tool, dialect);
                 assert!(!text.contains("{{"), "{tool:?} {dialect:?}");
-                assert!(text.contains(&format!("from schema version 0 to {SCHEMA_VERSION}")), "{tool:?} {dialect:?}");
+                assert!(
+                    text.contains(&format!("The outbox, schema version {SCHEMA_VERSION}, for ")),
+                    "{tool:?} {dialect:?}"
+                );
                 assert!(text.contains("'staging'"), "{tool:?} {dialect:?}");
                 let statements = migration_statements(dialect, None, "staging", 0);
                 for line in statements

@@ -1,6 +1,6 @@
 -- Of the newest entries below an id, those that are meant, the newest first. Entries of one message of an operation are left out
 -- unless the message is named.
-SELECT a.id, to_json(a.at) #>> '{}' AS at, a.who, a.action,
+SELECT a.id, coalesce(to_char(a.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(a.at) #>> '{}') AS at, a.who, a.action,
        coalesce(a.why, whole.why) AS why, a.details::text AS details, a.part_of, a.message_id
 FROM (SELECT * FROM outbox_audit l WHERE ($1::bigint IS NULL OR l.message_id = $1) AND ($2::bigint IS NULL OR l.id < $2)
       ORDER BY l.id DESC LIMIT $3) a
