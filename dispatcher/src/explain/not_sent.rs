@@ -52,6 +52,9 @@ pub enum NotSent {
         put_off_until: Option<String>,
         /// The name of the poller, where it lacks the channel and another replica has it.
         poller: Option<String>,
+        /// Whether the settings of the replicas were looked at, and not only those of who explains.
+        #[serde(default)]
+        at_replicas: bool,
     },
     /// A dead letter before the message halts its ordering key.
     Halted { ordering_key: String, behind: MessageId, dead_reason: Option<String> },
@@ -104,7 +107,9 @@ pub enum NotSent {
         at: String,
         in_ms: Option<i64>,
         attempt: i32,
-        of: i64,
+        /// The attempts that the message may have. Left out where the settings have no such channel.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<i64>,
         status_code: Option<i32>,
         error: Option<String>,
     },
@@ -179,8 +184,8 @@ impl fmt::Display for NotSent {
             Self::BeingSettled { since, holder, epoch, until } => {
                 sentences::being_settled(since, holder, *epoch, until.as_ref())
             }
-            Self::ChannelNotConfigured { channel, put_off_until, poller } => {
-                sentences::not_configured(channel, put_off_until.as_ref(), poller.as_ref())
+            Self::ChannelNotConfigured { channel, put_off_until, poller, at_replicas } => {
+                sentences::not_configured(channel, put_off_until.as_ref(), poller.as_ref(), *at_replicas)
             }
             Self::Halted { ordering_key, behind, dead_reason } => {
                 sentences::halted(ordering_key, *behind, dead_reason.as_ref())
@@ -205,7 +210,8 @@ impl fmt::Display for NotSent {
             Self::NextAttempt { at, in_ms, attempt, of, status_code, error } => {
                 let (code, error) = (said(" with status ", status_code.as_ref()), said(": ", error.as_ref()));
                 let at = sentences::later(at, *in_ms);
-                format!("It waits for attempt {attempt} of {of} at {at}. The last one failed{code}{error}.")
+                let of = said(" of ", of.as_ref());
+                format!("It waits for attempt {attempt}{of} at {at}. The last one failed{code}{error}.")
             }
             Self::NotDue { at, in_ms } => format!("It is not due until {}.", sentences::later(at, *in_ms)),
             Self::Expired { at } => sentences::expired(at),

@@ -1,7 +1,7 @@
 //! From the facts to the causes for which a message has not been sent.
 
 use outbox_schema::desk::{
-    AttemptEntry, Backlog, DestinationEntry, InvalidTarget, MessageFacts, MessageRecord, PausedDestination,
+    AttemptEntry, Backlog, DestinationEntry, InvalidTarget, MessageFacts, MessageRecord, PausedDestination, RunsBy,
 };
 use outbox_schema::{MessageId, PauseKind, Status};
 
@@ -115,7 +115,10 @@ fn kept(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configu
     if lacks_channel {
         let put_off_until = message.deferred_from.is_some().then(|| message.available_at.clone());
         let poller = poller.map(str::to_owned);
-        causes.push(NotSent::ChannelNotConfigured { channel: message.channel.clone(), put_off_until, poller });
+        let lacks = |by: &RunsBy| !by.channels.contains_key(&message.channel);
+        let at_replicas = fleet.runs_by().is_some_and(lacks);
+        let channel = message.channel.clone();
+        causes.push(NotSent::ChannelNotConfigured { channel, put_off_until, poller, at_replicas });
     }
     let ordering_key = message.ordering_key.clone().unwrap_or_default();
     if let Some(dead) = &facts.dead_before {
@@ -213,7 +216,7 @@ fn wrong_budget(message: &MessageRecord, configured: &Configured) -> Option<NotS
     if let Some(max_attempts @ i32::MIN..=0) = message.max_attempts {
         return Some(NotSent::WrongMaxAttempts { max_attempts });
     }
-    let of = budget(message, configured);
+    let of = budget(message, configured)?;
     (i64::from(message.attempts) >= of).then_some(NotSent::AttemptsUsedUp { attempts: message.attempts, of })
 }
 
@@ -224,12 +227,11 @@ fn too_old(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {
     Some(NotSent::TooOld { tried_for_ms, max_age_ms })
 }
 
-/// The attempts that the message may have: its own number, else its channel's. Where the channel is not configured, one
-/// more than it has had.
-fn budget(message: &MessageRecord, configured: &Configured) -> i64 {
+/// The attempts that the message may have: its own number, else its channel's. None where nothing here says it.
+fn budget(message: &MessageRecord, configured: &Configured) -> Option<i64> {
     let own = message.max_attempts.map(i64::from);
     let of_channel = || configured.channels.get(&message.channel).map(|channel| i64::from(channel.max_attempts));
-    own.or_else(of_channel).unwrap_or_else(|| i64::from(message.attempts) + 1)
+    own.or_else(of_channel)
 }
 
 fn suspect(message: &MessageRecord) -> Option<NotSent> {

@@ -76,7 +76,13 @@ pub(super) fn being_settled(since: &str, holder: &str, epoch: i64, until: Option
     )
 }
 
-pub(super) fn not_configured(channel: &str, put_off_until: Option<&String>, poller: Option<&String>) -> String {
+pub(super) fn not_configured(
+    channel: &str,
+    put_off_until: Option<&String>,
+    poller: Option<&String>,
+    at_replicas: bool,
+) -> String {
+    let place = if at_replicas { "at the replicas" } else { "here" };
     let put_off = put_off_until.map_or_else(String::new, |until| {
         format!("; it is put off until {} and looked at again then", to_the_second(until))
     });
@@ -88,11 +94,11 @@ pub(super) fn not_configured(channel: &str, put_off_until: Option<&String>, poll
     }
     match channel_name::check(channel) {
         Ok(()) => format!(
-            "Its channel {channel:?} is not configured here{put_off}. Add [channels.{channel}] to the settings of the \
+            "Its channel {channel:?} is not configured {place}{put_off}. Add [channels.{channel}] to the settings of the \
              replicas, and have them read it (SIGHUP)."
         ),
         Err(why) => format!(
-            "Its channel {channel:?} is not configured here{put_off}. No channel can be called so: {why}; allowed is {}. \
+            "Its channel {channel:?} is not configured {place}{put_off}. No channel can be called so: {why}; allowed is {}. \
              Cancel it (`outbox messages cancel`), and have it inserted for another channel.",
             channel_name::ALLOWED
         ),
@@ -176,7 +182,12 @@ pub(super) fn breaker_open(
     failures: i32,
     reason: Option<&String>,
 ) -> String {
-    let times = if failures > 1 { format!(", for the {failures}. time in a row") } else { String::new() };
+    let times = match failures {
+        ..=1 => String::new(),
+        2 => ", for the second time in a row".to_owned(),
+        3 => ", for the third time in a row".to_owned(),
+        more => format!(", {more} times in a row"),
+    };
     format!(
         "The breaker of {destination} is open{times}: too many attempts failed{}. It is tried again at {}.",
         said(", the last with ", reason),
@@ -303,10 +314,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_channel_is_not_configured_at_the_replicas_where_their_settings_were_read() {
+        assert!(not_configured("late", None, None, true).contains("is not configured at the replicas."));
+        assert!(not_configured("late", None, None, false).contains("is not configured here."));
+    }
+
+    #[test]
+    fn a_breaker_counts_as_people_do() {
+        let sentences = [1, 2, 3, 4, 11, 21].map(|failures| breaker_open("d", "t", None, failures, None));
+        let times = sentences.map(|said| said.split(':').next().unwrap_or_default().to_owned());
+        assert_eq!(times[0], "The breaker of d is open");
+        assert_eq!(times[1], "The breaker of d is open, for the second time in a row");
+        assert_eq!(times[2], "The breaker of d is open, for the third time in a row");
+        assert_eq!(times[3], "The breaker of d is open, 4 times in a row");
+        assert_eq!(times[5], "The breaker of d is open, 21 times in a row");
+    }
+
+    #[test]
     fn a_channel_that_no_settings_can_have_is_not_asked_for() {
-        assert!(not_configured("hooks", None, None).contains("Add [channels.hooks] to the settings"));
+        assert!(not_configured("hooks", None, None, false).contains("Add [channels.hooks] to the settings"));
         for name in ["HTTP", "a.b", ""] {
-            let sentence = not_configured(name, None, None);
+            let sentence = not_configured(name, None, None, false);
             assert!(sentence.contains("No channel can be called so") && !sentence.contains("[channels."), "{sentence}");
         }
     }

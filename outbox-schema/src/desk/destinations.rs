@@ -1,6 +1,6 @@
 //! Destinations for operators: what holds messages up at each, and pausing and resuming by hand.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -165,12 +165,17 @@ pub(super) async fn entries(
 ) -> sqlx::Result<Vec<DestinationEntry>> {
     let rows: Vec<Row> = connection.rows(&DESTINATIONS, &[name.into()]).await?;
     let deferred: Vec<Deferred> = connection.rows(&DEFERRED, &[name.into()]).await?;
+    let held: HashSet<&str> =
+        rows.iter().filter(|row| row.held() != HeldUp::Open).map(|row| row.destination.as_str()).collect();
     let mut waiting: HashMap<String, i64> = HashMap::new();
     for Deferred { destination, channel, waiting: rows } in deferred {
+        // What waits for its destination does not wait for a channel that takes messages.
+        if destination == channel || held.contains(channel.as_str()) || !held.contains(destination.as_str()) {
+            *waiting.entry(channel.clone()).or_default() += rows;
+        }
         if destination != channel {
             *waiting.entry(destination).or_default() += rows;
         }
-        *waiting.entry(channel).or_default() += rows;
     }
     let mut entries: Vec<_> = rows.into_iter().map(|row| row.into_entry(&waiting)).collect();
     entries.sort_by(|one, other| one.destination.cmp(&other.destination));

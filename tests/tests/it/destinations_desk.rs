@@ -370,3 +370,18 @@ async fn a_destination_that_was_paused_by_command_gets_nothing_until_it_is_resum
         assert_eq!(paused.keys().get("late"), Some(&1));
     }
 }
+
+#[tokio::test]
+async fn a_channel_that_takes_messages_is_not_among_what_holds_them_up() {
+    for outbox in outboxes::each().await {
+        let store = outbox.database.store();
+        let poller = Poller::begin(&*store, "one").await;
+        enqueue(&outbox, "https://slow.example/x", 3).await;
+        put_aside(&outbox, &poller, SLOW, Duration::from_mins(1), Duration::from_secs(1)).await;
+        // An earlier pause has left a row of the channel.
+        outbox.sql("INSERT INTO outbox_destination (destination) VALUES ('http')").await;
+        let held = outbox.database.destinations(false).await.unwrap();
+        let names: Vec<_> = held.iter().map(|entry| (entry.destination.as_str(), entry.waiting)).collect();
+        assert_eq!(names, [(SLOW, 3)]);
+    }
+}

@@ -88,7 +88,7 @@ fn word(held: &HeldUp) -> (&'static str, Tone) {
         HeldUp::Broken { .. } => ("being tried", Tone::Warning),
         HeldUp::Asked { .. } => ("asked for a pause", Tone::Warning),
         HeldUp::Aside { .. } => ("rows deferred", Tone::Warning),
-        HeldUp::Open => ("open", Tone::Good),
+        HeldUp::Open => ("takes messages", Tone::Good),
     }
 }
 

@@ -88,7 +88,7 @@ async fn a_breaker_that_is_open_says_when_it_is_tried_again_and_a_pause_for_good
         assert!(said.contains(", the last with it answered 503. It is tried again at 2"), "{said}");
 
         outbox.execute("UPDATE outbox_destination SET failures = 3").await;
-        assert!(decisive(outbox, id).await.1.contains("is open, for the 3. time in a row:"));
+        assert!(decisive(outbox, id).await.1.contains("is open, for the third time in a row:"));
         let author = Author { who: "ada".to_owned(), why: "they move".to_owned() };
         outbox.database().pause("https://down.example:443", None, &author).await.unwrap();
         let said = decisive(outbox, id).await.1;
