@@ -606,3 +606,19 @@ async fn a_probe_that_has_just_come_is_answered_though_the_replica_begins() {
     probe.read_to_string(&mut text).await.unwrap();
     assert!(text.starts_with("HTTP/1.1 503"), "{text:?}");
 }
+
+#[tokio::test]
+async fn a_browser_gets_a_page_where_nothing_is_and_a_program_gets_a_problem() {
+    let running = Setup::default().start().await;
+    for (path, status) in [("/nosuch", StatusCode::NOT_FOUND), ("/destinations/pause", StatusCode::METHOD_NOT_ALLOWED)]
+    {
+        let url = format!("http://{}{path}", running.address);
+        let page = running.client.get(&url).header("accept", "text/html,*/*;q=0.8").send().await.unwrap();
+        assert_eq!(page.status(), status);
+        assert!(page.headers()["content-type"].to_str().unwrap().starts_with("text/html"), "{path}");
+        assert!(page.text().await.unwrap().contains("To the overview"), "{path}");
+        let problem = running.get(path).await;
+        let media_type = problem.headers()["content-type"].to_str().unwrap();
+        assert_eq!((problem.status(), media_type), (status, "application/problem+json"));
+    }
+}

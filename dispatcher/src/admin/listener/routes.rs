@@ -72,12 +72,14 @@ pub(super) fn router(shown: ListenerSources, office: Office, tokens: &InForce<To
         .route("/readyz", get(readyz))
         .route_layer(patient(&patience(PROBES)))
         .with_state(routes);
+    let strays = middleware::from_fn_with_state(reception, page::receive_strays);
     Router::new()
         .nest(api::PREFIX, api)
         .merge(pages)
         .merge(probes)
         .fallback(any(not_here).layer(reads()))
         .method_not_allowed_fallback(wrong_method)
+        .layer(strays)
         .layer(DefaultBodyLimit::max(BODY_BYTES))
 }
 

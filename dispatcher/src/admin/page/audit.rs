@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
+use outbox_schema::Desk;
 use outbox_schema::desk::{AuditFilter, ListedAudit};
 
 use super::Reception;
@@ -23,7 +24,11 @@ pub(super) async fn list(
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let above = filter(PATH, &asked, &fields(&asked));
-    let (filter, after) = match asked.of_list::<AuditFilter, _>() {
+    let meant = match with_id(&reception, &asked).await {
+        Ok(meant) => meant,
+        Err(problem) => return Ok(visit.misunderstood("Audit", above, &problem)),
+    };
+    let (filter, after) = match meant.of_list::<AuditFilter, _>() {
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Audit", above, &problem)),
     };
@@ -33,14 +38,27 @@ pub(super) async fn list(
             (table("Audit", ["Entry", "When", "Who", "What", "Message", "Why", "Details"], page.entries.iter().map(|entry| row(&visit, entry))))
         }
         (pages(PATH, &asked, page.next.as_ref()))
-        @if !page.entries.is_empty() { (links(PATH, &asked)) }
+        @if !page.entries.is_empty() { (links(PATH, &meant)) }
     };
     Ok(visit.page(&Content::live("Audit", above, body)))
 }
 
+/// The fields with the id of the message, where they name it by its idempotency key.
+async fn with_id(reception: &Reception, asked: &Fields) -> Result<Fields, Problem> {
+    match asked.get("message").map(str::trim) {
+        // A message that was purged has left its id here only.
+        Some(named) if named.parse::<i64>().is_err() && !named.contains('\0') => {
+            let found = reception.office.database.message_by_key(named).await?;
+            let id = found.ok_or_else(|| Problem::no_message(named))?.id;
+            Ok(asked.with("message", &id.to_string()))
+        }
+        Some(_) | None => Ok(asked.clone()),
+    }
+}
+
 fn fields(asked: &Fields) -> Markup {
     html! {
-        (filter_text(asked, "message", "Message id", ""))
+        (filter_text(asked, "message", "Message id or idempotency key", ""))
         (filter_text(asked, "since", "Since", "2h, or 2026-05-01T14:00:00Z"))
     }
 }

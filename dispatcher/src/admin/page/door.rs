@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use super::Reception;
 use super::frame;
 use super::session::{Sealed, Session};
-use crate::admin::api::{Kind, Problem, Sight};
+use crate::admin::api::{Kind, PREFIX, Problem, Sight};
 use crate::admin::listener::{ANOTHER_NAME, ONLY_READS, Role, names_this_machine};
 
 /// The field of a form that shows where the form comes from.
@@ -123,6 +123,46 @@ pub(super) async fn receive(State(reception): State<Reception>, mut request: Req
     headers.extend(HEADERS);
     headers.extend(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
     response
+}
+
+/// Shows a person at a browser what went wrong at an address that is none of the page. Programs get the problem as it is.
+pub(crate) async fn receive_strays(State(reception): State<Reception>, request: Request, next: Next) -> Response {
+    let for_a_person = accepts_pages(request.headers()) && !request.uri().path().starts_with(PREFIX);
+    if !for_a_person {
+        return next.run(request).await;
+    }
+    let seal = reception.seal();
+    let opened = seal.opened(request.headers());
+    let sealed = opened.unwrap_or_else(|| {
+        let role = (!reception.tokens.current().needed()).then_some(Role::Operate);
+        seal.seal(Session::new(role, ""))
+    });
+    let visit = reception.visit(&sealed, &request);
+    let mut answer = next.run(request).await;
+    let Some(problem) = answer.extensions_mut().remove::<Problem>() else { return answer };
+    let problem = if problem.status == StatusCode::METHOD_NOT_ALLOWED.as_u16() {
+        Problem { detail: ONLY_A_FORM.to_owned(), ..problem }
+    } else if problem.kind == Kind::NoToken && visit.session.role.is_some() {
+        // A session opens the pages only, and this is none.
+        Problem::new(Kind::NotThere, NO_PAGE)
+    } else {
+        problem
+    };
+    let mut page = in_its_form(&visit, problem.into_response());
+    page.headers_mut().extend(HEADERS);
+    page
+}
+
+/// What a person hears at an address without a page.
+const NO_PAGE: &str = "no page has this address";
+
+/// What a person hears who opens the address of a form.
+const ONLY_A_FORM: &str = "there is nothing to see at this address: a form of the page sends something to it";
+
+/// Whether a browser asks, which shows pages.
+fn accepts_pages(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|accepted| accepted.to_str().ok());
+    accepted.flat_map(|accepted| accepted.split(',')).any(|one| one.trim().starts_with("text/html"))
 }
 
 /// The one place where what went wrong becomes a page. Who has to sign in first is led there.

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
-use super::assets::{OWN_SCRIPT, SCRIPT, STYLE};
+use super::assets::{ICON, OWN_SCRIPT, SCRIPT, STYLE};
 use super::door::{TOKEN_FIELD, Visit};
 use super::fields::Fields;
 use crate::admin::api::Problem;
@@ -84,7 +84,7 @@ impl Visit {
                     meta name="color-scheme" content="light dark";
                     meta name="htmx-config" content=(SCRIPT_SETTINGS);
                     title { (content.title) " · outbox" }
-                    link rel="icon" href="data:,";
+                    link rel="icon" type=(ICON.media_type()) href=(ICON.address());
                     link rel="stylesheet" href=(STYLE.address());
                     script src=(SCRIPT.address()) defer {}
                     script src=(OWN_SCRIPT.address()) defer {}

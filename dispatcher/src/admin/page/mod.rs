@@ -46,6 +46,8 @@ use crate::admin::listener::{ListenerSources, Tokens};
 use crate::health::cached::Cached;
 use crate::health::standings::Standings;
 use crate::in_force::InForce;
+pub(crate) use door::receive_strays;
+
 use door::Visit;
 use figures::NewestFigures;
 use session::{Seal, Sealed};

@@ -55,8 +55,9 @@ impl Browser {
         if !runs_scripts {
             options["prefs"] = json!({ "profile.managed_default_content_settings.javascript": 2 });
         }
-        let wanted =
-            json!({ "capabilities": { "alwaysMatch": { "browserName": "chrome", "goog:chromeOptions": options } } });
+        let wanted = json!({ "capabilities": { "alwaysMatch": {
+                "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": { "browser": "SEVERE" },
+            } } });
         let session = browser.ask(Method::POST, "", Some(wanted)).await.unwrap();
         browser.session = format!("{}/{}", browser.session, session["sessionId"].as_str().unwrap());
         browser
@@ -194,6 +195,13 @@ impl Browser {
         std::fs::create_dir_all(&folder).unwrap();
         let bytes = base64(picture["data"].as_str().unwrap());
         std::fs::write(folder.join(format!("{name}.png")), bytes).unwrap();
+    }
+
+    /// The errors in the console since they were read last, as of a policy that a page breaks. An answer that is an error is none.
+    pub(super) async fn errors(&self) -> Vec<String> {
+        let log = self.post("/se/log", json!({ "type": "browser" })).await;
+        let said = log.as_array().unwrap().iter().map(|entry| entry["message"].as_str().unwrap().to_owned());
+        said.filter(|said| !said.contains("the server responded with a status of")).collect()
     }
 
     /// Closes the browser. One that is left ends with its driver.

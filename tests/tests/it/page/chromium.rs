@@ -301,7 +301,9 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
         ("misunderstood", "/messages?status=lost".to_owned()),
         ("not-there", "/messages/4711".to_owned()),
     ] {
+        browser.errors().await;
         browser.go(&format!("{}{path}", stage.url)).await;
+        assert_eq!(browser.errors().await, Vec::<String>::new(), "{name}");
         usable(&browser, &axe, name).await;
     }
     browser.close().await;

@@ -42,7 +42,11 @@ async fn the_overview_has_charts_of_each_channel_and_words_for_those_who_do_not_
         for path in ["/?span=1y", "/figures?span=1y"] {
             let refused = person.look(path).await;
             assert_eq!(refused.status, 400, "{}", refused.text);
-            assert!(words(&refused.text).contains("span = &quot;1y&quot;: unknown variant"), "{}", refused.text);
+            assert!(
+                words(&refused.text).contains("span = &quot;1y&quot;: `1y` is not known; it must be one of"),
+                "{}",
+                refused.text
+            );
         }
         outbox.sql("DROP TABLE outbox_minute").await;
         let without = async || {

@@ -96,17 +96,17 @@ async fn a_filter_that_cannot_be_read_says_what_is_allowed_and_shows_nothing() {
     stage.dead(&outbox, 1).await;
     let ada = stage.person(OPERATES).await;
     for (path, said) in [
-        ("/messages?status=lost", "status = &quot;lost&quot;: unknown variant"),
+        ("/messages?status=lost", "status = &quot;lost&quot;: `lost` is not known; it must be one of"),
         ("/messages?since=yesterday", "it must be a time ago, as 2h"),
         ("/messages?chanel=http", "chanel = &quot;http&quot;: unknown field"),
         ("/messages?after=x", "after = &quot;x&quot;"),
-        ("/dead-letters?reason=boredom", "reason = &quot;boredom&quot;: unknown variant"),
+        ("/dead-letters?reason=boredom", "reason = &quot;boredom&quot;: `boredom` is not known; it must be one of"),
         ("/dead-letters?status_code=many", "status_code = &quot;many&quot;"),
         ("/dead-letters?after=17", "it is not where a page of dead letters ended"),
         ("/invalid-targets?older_than=1", "it must be a time ago"),
         ("/ordering-keys?halted=true", "halted = &quot;true&quot;: unknown field"),
         ("/ordering-keys?after=x", "after = &quot;x&quot;"),
-        ("/audit?message=first", "message = &quot;first&quot;"),
+        ("/messages?priority=9", "it must be 0, 1, 2 or 3"),
     ] {
         let refused = ada.look(path).await;
         assert_eq!(refused.status, 400, "{path}: {}", refused.text);
@@ -275,4 +275,18 @@ async fn the_audit_and_gone_targets_are_files_too_as_far_as_a_person_may_see_the
             "who has not signed in"
         );
     }
+}
+
+#[tokio::test]
+async fn the_audit_of_a_message_is_found_by_its_key_and_an_unknown_channel_is_named() {
+    let [.., outbox] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    let id = stage.message(&outbox, "/", &["--delay", "2h", "--idempotency-key", "order-4711"]).await;
+    stage.program.run(&["messages", "cancel", &id.to_string(), "--why", "wrong", "--by", "ada"]).await.done();
+    let ada = stage.person(OPERATES).await;
+    let audit = ada.look("/audit?message=order-4711").await;
+    assert!(audit.status == 200 && audit.text.contains(&format!("/messages/{id}\"")), "{}", audit.text);
+    assert_eq!(ada.look("/audit?message=nobody").await.status, 404);
+    let messages = words(&ada.look("/messages?channel=htpp").await.text);
+    assert!(messages.contains("The settings have no channel htpp. Did you mean http?"), "{messages}");
 }

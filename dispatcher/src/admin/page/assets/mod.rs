@@ -31,11 +31,20 @@ pub(super) const SCRIPT: Asset =
 pub(super) const OWN_SCRIPT: Asset =
     Asset { path: "/assets/page.js", media_type: "text/javascript; charset=utf-8", text: include_str!("page.js") };
 
+/// The icon of a browser's tab: a box, and an arrow that leaves it.
+pub(super) const ICON: Asset =
+    Asset { path: "/assets/icon.svg", media_type: "image/svg+xml", text: include_str!("icon.svg") };
+
 impl Asset {
     /// The address, which is another one for another content: a browser may keep the file for good.
     pub(super) fn address(&self) -> String {
         let hash = digest(&SHA256, self.text.as_bytes());
         format!("{}?{}", self.path, BASE64.encode(&hash.as_ref()[..VERSION_BYTES]))
+    }
+
+    /// The media type of the file.
+    pub(super) fn media_type(&self) -> &'static str {
+        self.media_type
     }
 
     fn answer(&self) -> impl IntoResponse + use<> {
@@ -51,5 +60,6 @@ impl Asset {
 /// The files are the same for everybody, and need no session.
 pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let route = |asset: Asset| get(async move || asset.answer());
-    [STYLE, SCRIPT, OWN_SCRIPT].into_iter().fold(Router::new(), |router, asset| router.route(asset.path, route(asset)))
+    let all = [STYLE, SCRIPT, OWN_SCRIPT, ICON];
+    all.into_iter().fold(Router::new(), |router, asset| router.route(asset.path, route(asset)))
 }
