@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use outbox_schema::desk::{AuditFilter, AuditPage, ListedAudit, Moment};
 
+use super::known::number;
 use super::messages::find;
 use super::session::{OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
@@ -29,7 +30,7 @@ pub(super) struct ListArgs {
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
     /// From where the last page ended: only of lower ids.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = number)]
     after: Option<i64>,
     /// As JSON.
     #[arg(long)]

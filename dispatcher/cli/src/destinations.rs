@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use outbox_schema::desk::{DestinationEntry, HeldUp, Paused, Resumed};
 
-use super::session::{AuthorArgs, Misuse, OutboxAccess, Purpose};
+use super::session::{AuthorArgs, Misuse, OutboxAccess, Purpose, ReasonedArgs};
 use crate::completions;
 use outbox_dispatcher::admin::api::pause_length;
 use outbox_dispatcher::config::Config;
@@ -42,7 +42,7 @@ pub(super) struct PauseArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = pause_length)]
     lasting: Option<Duration>,
     #[command(flatten)]
-    author: AuthorArgs,
+    author: ReasonedArgs,
     /// As JSON.
     #[arg(long)]
     json: bool,

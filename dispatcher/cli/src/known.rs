@@ -25,3 +25,8 @@ impl KnownArgs {
         Tags::try_from(self.tags.clone()).map_err(Misuse::new)
     }
 }
+
+/// Reads the number of a row, of an operation or of an audit entry.
+pub(super) fn number(text: &str) -> Result<i64, &'static str> {
+    text.parse().map_err(|_| "it must be a number: lists show it as ID")
+}

@@ -35,6 +35,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
 
@@ -167,7 +168,15 @@ pub fn main() -> ExitCode {
     if completions::answered(command_line) {
         return ExitCode::SUCCESS;
     }
-    let matches = command_line().get_matches();
+    let matches = match command_line().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => {
+            // What clap thinks similar may be far off.
+            let Some(said) = meant(&error) else { error.exit() };
+            text::warning(&said);
+            return ExitCode::from(2);
+        }
+    };
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match execute(cli, matches.subcommand_name().unwrap_or_default()) {
         Ok(code) => code,
@@ -182,6 +191,24 @@ pub fn main() -> ExitCode {
             ExitCode::from(if is_misuse(&error) { 2 } else { 1 })
         }
     }
+}
+
+/// The commands that may be meant where no command has the name that was given, but one of another command has it.
+fn meant(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let meant = commands_called(name);
+    let said = || format!("there is no command `{name}` by itself; did you mean {}?", meant.join(" or "));
+    (!meant.is_empty()).then(said)
+}
+
+/// The commands of other commands that have this name.
+fn commands_called(name: &str) -> Vec<String> {
+    let whole = Cli::command();
+    let has = |command: &&clap::Command| command.get_subcommands().any(|its| its.get_name() == name);
+    whole.get_subcommands().filter(has).map(|command| format!("`outbox {} {name}`", command.get_name())).collect()
 }
 
 /// Whether the command was used wrongly. Wrong settings and a wrong --url count as wrong usage.
@@ -294,6 +321,13 @@ mod tests {
         let refused = crate::client::base("x").map_err(anyhow::Error::from);
         assert!(refused.is_err_and(|error| is_misuse(&error)));
         assert!(!is_misuse(&anyhow::anyhow!("the replica does not answer")));
+    }
+
+    #[test]
+    fn a_command_of_another_command_is_found_by_its_name() {
+        assert_eq!(commands_called("replay"), ["`outbox messages replay`"]);
+        assert_eq!(commands_called("redrive"), ["`outbox dead-letters redrive`"]);
+        assert!(commands_called("nonsense").is_empty());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use outbox_schema::desk::{OperationEntry, OperationPage, OperationStatus};
 
+use super::known::number;
 use super::progress::{INTERRUPTED, how_far};
 use super::session::{AuthorArgs, OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
@@ -37,7 +38,7 @@ pub(super) struct ListArgs {
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
     /// From where the last page ended: only of lower ids.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = number)]
     after: Option<i64>,
     /// As JSON.
     #[arg(long)]
@@ -47,6 +48,7 @@ pub(super) struct ListArgs {
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
     /// The number of the operation.
+    #[arg(value_parser = number)]
     id: i64,
     /// As JSON.
     #[arg(long)]
@@ -56,6 +58,7 @@ pub(super) struct ShowArgs {
 #[derive(Debug, Args)]
 pub(super) struct StopArgs {
     /// The number of the operation.
+    #[arg(value_parser = number)]
     id: i64,
     #[command(flatten)]
     author: AuthorArgs,
@@ -118,8 +121,12 @@ async fn follow_to_its_end(outbox: &OutboxAccess, ShowArgs { id, json }: ShowArg
         }
         let OperationEntry { meant: of, done, lasted_ms, .. } = operation;
         let waits = if operation.waits { "; it waits for the poller" } else { "" };
-        // A failure to report progress does not matter.
-        let _ = writeln!(io::stderr(), "{}{waits}", how_far(done, of, "done", Duration::from_millis(lasted_ms)));
+        let far = how_far(done, of, "done", Duration::from_millis(lasted_ms));
+        let said = writeln!(io::stderr(), "{far}{waits}");
+        // Any other failure to report progress does not matter.
+        if said.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            return Ok(ExitCode::SUCCESS);
+        }
         tokio::time::sleep(EACH).await;
     }
 }

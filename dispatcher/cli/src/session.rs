@@ -238,11 +238,28 @@ impl Misuse {
 #[derive(Debug, Args)]
 pub(super) struct AuthorArgs {
     /// Why, for the audit.
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     why: String,
     /// Who, for the audit [default: the user of the system].
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
+}
+
+/// Who asks for a change that others have to live with, and why.
+#[derive(Debug, Args)]
+pub(super) struct ReasonedArgs {
+    /// Why: others are told it while the change lasts, and the audit keeps it.
+    #[arg(long, value_name = "TEXT", required = true)]
+    why: String,
+    /// Who, for the audit [default: the user of the system].
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+}
+
+impl ReasonedArgs {
+    pub(super) fn into_author(self) -> Author {
+        AuthorArgs { why: self.why, by: self.by }.into_author()
+    }
 }
 
 impl AuthorArgs {
@@ -251,9 +268,7 @@ impl AuthorArgs {
         let named = self.by.or_else(of_system).filter(|name| !name.is_empty());
         let who = named.unwrap_or_else(|| {
             let who = format!("uid {}", rustix::process::getuid().as_raw());
-            text::warning(&format!(
-                "the audit will say `{who}`, which is everybody in this container: say --by NAME, or set USER"
-            ));
+            text::warning(&format!("the audit will say `{who}`, which names nobody: say --by NAME, or set USER"));
             who
         });
         Author { who, why: self.why }

@@ -184,8 +184,8 @@ async fn finish(fleet: &mut Fleet, tables: &Tables, messages: usize, progress: &
             said = Instant::now();
             let retried = tables.retried().await?;
             progress.say(&format!(
-                "{pending} of {messages} messages pending: {retried} wait for their next attempt, {} are in flight, or in doubt since \
-                 the crash until they are settled",
+                "{pending} of {messages} messages pending: {retried} for their next attempt, {} in flight, or in doubt since the crash \
+                 until they are settled",
                 pending - retried
             ))?;
         }

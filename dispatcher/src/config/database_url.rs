@@ -8,6 +8,9 @@ use super::{Dialect, url_parameters};
 pub(super) const ALLOWED: &str =
     "sqlite://PATH, postgres://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE";
 
+/// How a password is written.
+const IN_A_PASSWORD: &str = "write / as %2F, # as %23 and @ as %40 in a password";
+
 /// The database that a URL leads to, where each of its parameters is one.
 pub(super) fn dialect(text: &str) -> Result<Dialect, String> {
     let dialect = named(text)?;
@@ -43,9 +46,13 @@ fn sqlite(rest: &str) -> Result<Dialect, String> {
 
 fn parse(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|why| {
-        let hint = if text.contains('@') { " (write / as %2F, # as %23 and @ as %40 in a password)" } else { "" };
+        let hint = if text.contains('@') { format!(" ({IN_A_PASSWORD})") } else { String::new() };
         format!("this is not a URL: {why}{hint}")
     })?;
+    // What stands before the first / was taken for user, password and host.
+    if url.path().contains('@') {
+        return Err(format!("an @ stands behind the host ({IN_A_PASSWORD})"));
+    }
     match url.fragment() {
         Some(_) => Err("it has a fragment (write # as %23 in a password)".to_owned()),
         None => Ok(url),

@@ -4,7 +4,8 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use sqlx::FromRow;
 
 use super::Moment;
@@ -63,8 +64,8 @@ pub struct MessageFilter {
     /// The ordering key of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ordering_key: Option<String>,
-    /// The priority of the message.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The priority of the message: 0 to 3.
+    #[serde(default, deserialize_with = "priority", skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
     /// Only messages created at this moment or later.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,6 +77,14 @@ pub struct MessageFilter {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "2h"))]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "2h"))]
     pub until: Option<Moment>,
+}
+
+/// Reads a priority that messages can have.
+fn priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
+    match Option::<u8>::deserialize(deserializer)? {
+        Some(4..) => Err(D::Error::custom("it must be 0, 1, 2 or 3")),
+        priority => Ok(priority),
+    }
 }
 
 impl MessageFilter {

@@ -81,8 +81,17 @@ pub enum EnqueueError {
     )]
     Missing(#[source] sqlx::Error),
     /// The database refused the insert, or did not answer. PostgreSQL aborts the transaction then.
-    #[error("the outbox row was not inserted: {}", words(.0))]
+    #[error("the outbox row was not inserted: {}{}", words(.0), advice(.0))]
     Database(#[source] sqlx::Error),
+}
+
+/// What to do about a refused payload, behind the words of the database.
+fn advice(error: &sqlx::Error) -> &'static str {
+    if words(error).contains("outbox_payload_encoded_twice") {
+        ". The payload is a JSON string that holds JSON, so it was encoded twice: give the JSON itself"
+    } else {
+        ""
+    }
 }
 
 impl From<sqlx::Error> for EnqueueError {

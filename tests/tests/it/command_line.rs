@@ -177,7 +177,7 @@ async fn lines_of_json_are_enqueued_all_or_none() {
     let said = program.feed(&lines, &format!("{a}\n\n{b}\n")).await.done();
     assert_eq!(said, "2 messages enqueued, 0 were there already\n");
     let said = program.feed(&lines, &format!("{b}\n{c}\n{c}\n")).await.done();
-    assert_eq!(said, "1 messages enqueued, 2 were there already\n");
+    assert_eq!(said, "1 message enqueued, 2 were there already\n");
 
     let d = line("d");
     for (bad, said) in [
@@ -408,4 +408,52 @@ async fn until_empty_ends_with_what_became_of_what() {
         assert_eq!(again.code, Some(0), "{}", again.stderr);
         assert!(again.stderr.contains("0 claimed: 0 delivered, 0 dead, 1 waits until 20"), "{}", again.stderr);
     }
+}
+
+#[tokio::test]
+async fn a_check_warns_where_the_replicas_have_their_lease_elsewhere() {
+    let outbox = &outboxes::migrated().await[2];
+    let fleet = Program::new(&outbox.test.url, HTTP);
+    let mut replica = fleet.start();
+    replica.says("term.began").await;
+    let text = fleet.run(&["check"]).await.done();
+    assert!(!text.contains("has its lease in"), "{text}");
+    let nobody = "redis://127.0.0.1:1";
+    let elsewhere = Program::new(&outbox.test.url, &format!("{HTTP}[lease]\nurl = \"{nobody}\"\n"));
+    let checked = elsewhere.run(&["check"]).await;
+    let line = checked.stdout.lines().find(|line| line.contains("has its lease in"));
+    assert!(line.is_some_and(|line| line.starts_with("lease") && line.contains("warning")), "{}", checked.stdout);
+}
+
+#[tokio::test]
+async fn a_check_tries_the_lease_also_where_the_database_is_down() {
+    let settings = format!("{HTTP}[lease]\nurl = \"redis://127.0.0.1:1\"\n");
+    let of_redis = Program::new("postgres://127.0.0.1:1/x", &settings).run(&["check"]).await;
+    let line = of_redis.stdout.lines().find(|line| line.starts_with("lease"));
+    assert!(line.is_some_and(|line| line.contains("FAILED") && line.contains("127.0.0.1:1")), "{}", of_redis.stdout);
+    let of_table = Program::new("postgres://127.0.0.1:1/x", HTTP).run(&["check"]).await;
+    assert!(of_table.stdout.contains("not tried: it is a table of the database"), "{}", of_table.stdout);
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_said_with_what_to_do() {
+    let program = small().await;
+    let twice = r#""{\"a\":1}""#;
+    let enqueue = ["enqueue", "--channel", "http", "--target", "https://shop.example/", "--payload", twice];
+    let ran = program.run(&enqueue).await;
+    assert!(ran.stderr.contains("it was encoded twice: give the JSON itself"), "{ran:?}");
+    for (arguments, said) in [
+        (&["replay"] as &[&str], "did you mean `outbox messages replay`?"),
+        (&["redrive", "17"], "did you mean `outbox dead-letters redrive`?"),
+        (&["operations", "show", "abc"], "it must be a number"),
+        (&["audit", "list", "--after", "x"], "it must be a number"),
+        (&["destinations", "pause", "http"], "--why"),
+    ] {
+        let misused = program.run(arguments).await.misused();
+        assert!(misused.contains(said), "{arguments:?}: {misused}");
+    }
+    let mut replica = program.start();
+    let url = replica.listener().await.replace("http://", "https://");
+    let plain = program.run(&["--url", &url, "status"]).await.failed();
+    assert!(plain.contains("it speaks plain HTTP, so write http://"), "{plain}");
 }

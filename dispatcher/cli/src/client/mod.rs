@@ -42,12 +42,14 @@ pub(crate) struct Replica {
 #[derive(Debug, thiserror::Error)]
 pub enum ReplicaError {
     /// No replica is at the URL, or the network is in the way.
-    #[error("the replica at {url} does not answer: {source}")]
+    #[error("the replica at {url} does not answer: {source}{}", if *speaks_plainly { PLAIN } else { "" })]
     Unreachable {
         /// The URL of the replica.
         url: Url,
         /// The error of the HTTP client.
         source: reqwest::Error,
+        /// Whether it was asked by TLS, and answers without.
+        speaks_plainly: bool,
     },
     /// The request cannot be encoded.
     #[error("the request cannot be written: {0}")]
@@ -239,7 +241,8 @@ impl Replica {
     }
 
     fn unreachable(&self, source: reqwest::Error) -> ReplicaError {
-        ReplicaError::Unreachable { url: self.base.clone(), source: source.without_url() }
+        let speaks_plainly = self.base.scheme() == "https" && is_no_tls(&source);
+        ReplicaError::Unreachable { url: self.base.clone(), source: source.without_url(), speaks_plainly }
     }
 
     /// Reads an answer that is one JSON text.
@@ -253,6 +256,21 @@ impl Replica {
         let problem = serde_json::from_slice::<Problem>(&text).map_err(|_| foreign())?;
         Err(ReplicaError::Refused { url: self.base.clone(), problem: Box::new(problem) })
     }
+}
+
+/// What to do where TLS meets a listener without TLS, as every replica's own is.
+const PLAIN: &str = ": it speaks plain HTTP, so write http:// (a proxy before it may speak TLS)";
+
+/// Whether the answer to the greeting of TLS is none of TLS. The type of that error is one of rustls, deep in the causes.
+fn is_no_tls(error: &reqwest::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(one) = cause {
+        if one.to_string().contains("InvalidContentType") {
+            return true;
+        }
+        cause = one.source();
+    }
+    false
 }
 
 impl From<ReplicaError> for DeskError {

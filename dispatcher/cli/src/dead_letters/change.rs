@@ -8,6 +8,7 @@ use outbox_schema::desk::{DeadGroup, GROUPS, Pace, Purged, Redriven, Selection, 
 
 use super::filter::SelectionArgs;
 use super::list::{groups, hint};
+use crate::known::number;
 use crate::nearest;
 use crate::pace::{Count, PaceArgs, changed_of, ended, go_on, left};
 use crate::progress::LongChange;
@@ -33,6 +34,7 @@ pub(crate) struct RedriveArgs {
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
     /// The audit entry of the redrive or of the replay, which it printed.
+    #[arg(value_parser = number)]
     audit_id: i64,
     #[command(flatten)]
     author: AuthorArgs,

@@ -74,11 +74,35 @@ pub(crate) fn parameters<T: DeserializeOwned>(query: &str, meant: impl Fn(&str) 
     serde_path_to_error::deserialize(read).map_err(|error| {
         let (place, error) = (error.path().to_string(), error.inner());
         match pairs().find(|(name, _)| *name == place) {
-            Some((name, value)) => wrong(format!("{name} = {value:?}: {error}")),
+            Some((name, value)) => wrong(format!("{name} = {value:?}: {}", in_words(&error.to_string()))),
             // A parameter is missing, and the error has its name.
             None => wrong(error.to_string()),
         }
     })
+}
+
+/// What Rust's parsers say, in words for people.
+pub(super) fn in_words(error: &str) -> String {
+    const NUMBERS: [&str; 4] = [
+        "invalid digit found in string",
+        "cannot parse integer from empty string",
+        "number too large to fit in target type",
+        "number too small to fit in target type",
+    ];
+    const BODIES: [(&str, &str); 2] = [
+        ("Failed to deserialize the JSON body into the target type: ", "in the JSON: "),
+        ("Failed to parse the request body as JSON: ", "the body is not JSON: "),
+    ];
+    let mut words = error.to_owned();
+    for (said, meant) in BODIES {
+        words = words.replace(said, meant);
+    }
+    for said in NUMBERS {
+        words = words.replace(said, "it must be a whole number that is not too large");
+    }
+    let Some((before, rest)) = words.split_once("unknown variant ") else { return words };
+    let Some((value, expected)) = rest.split_once(", expected ") else { return words };
+    format!("{before}{value} is not known; it must be {expected}")
 }
 
 #[cfg(test)]
@@ -112,6 +136,24 @@ mod tests {
         ] {
             assert!(said.starts_with(begins), "{said}");
         }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_value_is_said_in_words_for_people() {
+        let number = "it must be a whole number that is not too large";
+        assert_eq!(refused::<Page>("limit=abc"), format!("limit = \"abc\": {number}"));
+        assert_eq!(refused::<MessageFilter>("priority=9"), "priority = \"9\": it must be 0, 1, 2 or 3");
+        let status = refused::<MessageFilter>("status=foo");
+        assert!(status.starts_with("status = \"foo\": `foo` is not known; it must be one of `PENDING`"), "{status}");
+        let body = "Failed to deserialize the JSON body into the target type: author: missing field `by` at line 1";
+        assert_eq!(in_words(body), "in the JSON: author: missing field `by` at line 1");
+    }
+
+    #[test]
+    fn a_place_in_a_list_that_is_none_is_said_in_words_for_people() {
+        let page = Page { after: Some("x".to_owned()), limit: None };
+        let problem = page.cursor::<i64>().unwrap_err();
+        assert_eq!(problem.detail, "after = \"x\": it must be a whole number that is not too large");
     }
 
     #[test]

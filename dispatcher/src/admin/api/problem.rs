@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::openapi::{self, Content, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, ToSchema};
 
+use super::extract::in_words;
+
 /// <https://www.iana.org/assignments/media-types/application/problem+json>
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 
@@ -187,7 +189,7 @@ impl From<InvalidMessage> for Problem {
 
 impl From<JsonRejection> for Problem {
     fn from(rejection: JsonRejection) -> Self {
-        Self { status: rejection.status().as_u16(), ..Self::new(Kind::BadRequest, rejection.body_text()) }
+        Self { status: rejection.status().as_u16(), ..Self::new(Kind::BadRequest, in_words(&rejection.body_text())) }
     }
 }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
+use super::extract::in_words;
 use super::problem::{Kind, Problem};
 
 /// Entries of a page without a limit.
@@ -313,7 +314,9 @@ impl Page {
     /// The place where the page before ended.
     pub(crate) fn cursor<C: std::str::FromStr<Err: std::fmt::Display>>(&self) -> Result<Option<C>, Problem> {
         let Some(after) = &self.after else { return Ok(None) };
-        let wrong = |error| Problem::new(Kind::BadRequest, format!("after = {after:?}: {error}"));
+        let wrong = |error: C::Err| {
+            Problem::new(Kind::BadRequest, format!("after = {after:?}: {}", in_words(&error.to_string())))
+        };
         after.parse().map(Some).map_err(wrong)
     }
 }

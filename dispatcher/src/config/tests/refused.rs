@@ -105,6 +105,10 @@ const BAD_FILES: &[(&str, &[&str])] = &[
             "did you mean ssl-mode?",
         ],
     ),
+    (
+        "[database]\nurl = \"postgres://me:s3@cret/w@127.0.0.1:7432/shop\"",
+        &["database.url", "an @ stands behind the host", "/ as %2F"],
+    ),
     ("[database]\nurl = \"postgres://me:12#s3cret@db/shop\"", &["database.url", "it has a fragment", "write # as %23"]),
     ("[database]\nurl = \"jdbc:mysql://db/shop\"", &["JDBC", "leave out \"jdbc:\"", "mysql://"]),
     ("[database]\nurl = \"oracle://db/shop\"", &["not supported", "sqlite://PATH", "postgres://", "mysql://"]),
