@@ -256,7 +256,7 @@ async fn pages_lead_to_each_other_and_what_is_refused_names_the_message() {
     let (status, _, problem) = stage.ask("POST", "messages/1/edit", "s3cret-operate", Some(invalid)).await;
     assert_eq!((status, &problem["type"]), (422, &json!("urn:outbox:problem:invalid-message")));
     for (body, said) in [
-        ("{", "parse"),
+        ("{", "the body is not JSON"),
         ("{}", "selection"),
         (r#"{"selection": {"filter": {"chanel": "http"}}}"#, "chanel"),
         (r#"{"selection": {"filter": {"tags": {}}}}"#, "empty"),
