@@ -246,10 +246,10 @@ async fn pages_lead_to_each_other_and_what_is_refused_names_the_message() {
     assert_eq!(problem["refused"], json!({ "id": 1, "because": "not_pending" }));
     let (status, _, problem) = stage.ask("POST", "messages/9/redrive", "s3cret-operate", Some("{}")).await;
     assert_eq!((status, &problem["detail"]), (404, &json!("message 9: there is no such message")));
-    let old = r#"{"revision": 0, "target": "/", "payload": {}}"#;
+    let old = r#"{"revision": 0, "target": "https://shop.example/", "payload": {}}"#;
     let (status, _, problem) = stage.ask("POST", "messages/1/edit", "s3cret-operate", Some(old)).await;
     assert_eq!((status, &problem["refused"]["because"]), (409, &json!("changed")));
-    let other = r#"{"revision": 1, "target": "/", "payload": {"other": 1}, "keep_key": true}"#;
+    let other = r#"{"revision": 1, "target": "https://shop.example/", "payload": {"other": 1}, "keep_key": true}"#;
     let (status, _, problem) = stage.ask("POST", "messages/1/edit", "s3cret-operate", Some(other)).await;
     assert_eq!((status, &problem["refused"]["because"]), (409, &json!("payload_under_old_key")));
     let invalid = r#"{"revision": 1, "target": "http://me:pw@shop/", "payload": {}}"#;
