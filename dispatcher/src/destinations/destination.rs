@@ -173,6 +173,7 @@ impl Destination {
     /// Forgets what the database knows better. The messages in flight stay.
     pub(super) fn forget(&mut self, now: Instant) {
         (self.paused, self.aside_until, self.comes_back) = (Holds::default(), now, false);
+        self.window.forget_silence(now);
         if !self.breaker.is_closed() {
             self.breaker = Breaker::new(now);
         }

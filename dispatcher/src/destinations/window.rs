@@ -89,6 +89,11 @@ impl Window {
         self.bytes += bytes;
     }
 
+    /// A new term begins. What an earlier one of this process left on its way says nothing of how the destination answers now.
+    pub(super) fn forget_silence(&mut self, now: Instant) {
+        self.heard = now;
+    }
+
     /// Notes that one of its messages, of so many bytes, is no longer in flight.
     pub(super) fn released(&mut self, bytes: u64) {
         self.in_flight = self.in_flight.saturating_sub(1);
@@ -194,6 +199,18 @@ mod tests {
         assert!(window.is_slow(Instant::now()));
         window.released(0);
         assert!(!window.is_slow(Instant::now()), "nothing is waited for");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_an_earlier_term_waits_for_makes_no_destination_slow_in_the_next() {
+        let mut window = Window::new(Instant::now());
+        window.admitted(1, 0, Instant::now());
+        tokio::time::advance(SLOW * 2).await;
+        window.forget_silence(Instant::now());
+        window.admitted(1, 0, Instant::now());
+        assert!(!window.is_slow(Instant::now()));
+        tokio::time::advance(SLOW).await;
+        assert!(window.is_slow(Instant::now()), "it is silent in this term too");
     }
 
     #[test]
