@@ -8,7 +8,7 @@ use super::{Dialect, url_parameters};
 pub(super) const ALLOWED: &str =
     "sqlite://PATH, postgres://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE";
 
-/// How a password is written.
+/// The characters of a password that a URL takes for its own, and how they are written.
 const IN_A_PASSWORD: &str = "write / as %2F, # as %23 and @ as %40 in a password";
 
 /// The database that a URL leads to, where each of its parameters is one.

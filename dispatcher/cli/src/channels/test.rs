@@ -4,16 +4,17 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use outbox_adapters::{Answer, Delivery, HIDDEN, SeenAnswer, SeenRequest, Witness, http};
 use outbox_dispatcher::config::{ChannelConfig, ChannelKind, Config, is_secret_header};
 use outbox_dispatcher::configured::nearest;
+use outbox_dispatcher::examine;
 use outbox_dispatcher::text::{Page, in_one_line, print_as};
 use outbox_dispatcher::wiring;
-use outbox_schema::{NewMessage, Outcome, origin};
+use outbox_schema::{NewMessage, Outcome};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -131,15 +132,9 @@ fn delivery(message: &NewMessage, key: &str, kept: &Arc<Kept>) -> anyhow::Result
     let content = message.content()?;
     Ok(Delivery {
         idempotency_key: key.to_owned(),
-        target: content.target.to_owned(),
-        destination: origin::column(content.target).unwrap_or_else(|| content.channel.to_owned()),
-        payload: content.payload.clone().into_owned(),
-        headers: content.headers.clone(),
-        created_at: Some(SystemTime::now()),
-        traceparent: None,
-        tracestate: None,
         permit: Arc::new(|| true),
         witness: Some(kept.clone()),
+        ..examine::delivery(&content)
     })
 }
 

@@ -218,8 +218,7 @@ impl<'a> ClaimParameters<'a> {
         met.extend(self.served(step, turns, &excluded).await?);
         let mut firsts = self.tenants(step, turns).await?;
         // A tenant that is a closed destination may have any number of rows: they are not read.
-        let closed: HashMap<i64, u32> =
-            turns_of(self.request, self.request.closed.iter().map(|name| (name.as_str(), 0)));
+        let closed = turns_of(self.request, self.request.closed.iter().map(|name| (name.as_str(), ())));
         firsts.retain(|(turn, ..)| !closed.contains_key(turn));
         let tenants: HashSet<i64> = firsts.iter().map(|(turn, ..)| *turn).collect();
         let (before, few) = (met.len(), tenants.len() <= FEW);
