@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outbox_schema::session::Session;
 use outbox_schema::{Database, Holder, Shard};
-use sqlx::{MySqlConnection, MySqlPool, PgPool, Pool, SqlitePool};
+use sqlx::{Executor, MySqlConnection, MySqlPool, PgPool, Pool, SqlitePool};
 
 use super::{Held, Lease, LeaseError};
 
@@ -22,7 +22,10 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const LIMIT: Duration = Duration::from_secs(2);
 const LIMIT_OF_TTL: u32 = 3;
 
-/// The lease of one outbox in its own database. It needs no other server.
+/// How often a call looks for the lock of an SQLite file.
+const LOOK_FOR_LOCK: Duration = Duration::from_millis(2);
+
+/// The lease of one outbox in its own database. It needs no other server, but connections of its own.
 #[derive(Debug, Clone)]
 pub enum TableLease {
     /// PostgreSQL 13 or later.
@@ -93,6 +96,37 @@ async fn on<DB: sqlx::Database, T>(
     Ok(done)
 }
 
+/// Changes the row of the lease in an SQLite file as soon as the lock of that file is free. Returns whether it was changed.
+///
+/// SQLite's own wait looks for the lock ever more rarely, at last every 100 ms. So whoever waits longest is served last, and a
+/// renewal would come too late beside claims and marks. Nor is the disk waited for: where the machine loses its power, no holder is
+/// left.
+async fn change_soon(
+    pool: &SqlitePool,
+    statement: &'static str,
+    shard: Shard,
+    holder: &Holder,
+    ttl: Option<i64>,
+) -> sqlx::Result<bool> {
+    let mut connection = pool.acquire().await?;
+    connection.execute("PRAGMA busy_timeout = 0; PRAGMA synchronous = NORMAL").await?;
+    loop {
+        let change = sqlx::query(statement).bind(shard.0).bind(holder.as_str()).bind(ttl);
+        match change.execute(&mut *connection).await {
+            Err(error) if is_locked(&error) => tokio::time::sleep(LOOK_FOR_LOCK).await,
+            changed => return Ok(changed?.rows_affected() == 1),
+        }
+    }
+}
+
+/// Whether another connection writes to the SQLite file.
+fn is_locked(error: &sqlx::Error) -> bool {
+    // The low byte of an extended code is its primary code (https://www.sqlite.org/rescode.html).
+    const BUSY: i32 = 5;
+    let code = error.as_database_error().and_then(|error| error.code()?.parse::<i32>().ok());
+    code.is_some_and(|code| code & 0xff == BUSY)
+}
+
 impl TableLease {
     /// Lets a call come to its end also where its caller gives it up, within a limit. What was given up has its effect all
     /// the same, and its connection stays: closed, as a connection is that was given up in the middle, it would leave a
@@ -134,9 +168,11 @@ impl TableLease {
                 on(pool, async |connection| acquire_on_mysql(connection, shard, holder, ttl).await).await
             }
             Self::Sqlite(pool) => {
-                let acquire = sqlx::query(include_str!("sql/sqlite/lease_acquire.sql"));
-                let row = acquire.bind(shard.0).bind(holder.as_str()).bind(ttl).fetch_optional(pool).await;
-                row.map(|row| row.is_some())
+                // To look takes no lock. So only those write who find nobody, or themselves.
+                if self.read(shard).await?.is_some_and(|(present, _)| present != holder.as_str()) {
+                    return Ok(false);
+                }
+                change_soon(pool, include_str!("sql/sqlite/lease_acquire.sql"), shard, holder, Some(ttl)).await
             }
         }
     }
@@ -155,8 +191,8 @@ impl TableLease {
                 on(pool, async |connection| renew.execute(connection).await).await?.rows_affected()
             }
             Self::Sqlite(pool) => {
-                let renew = sqlx::query(include_str!("sql/sqlite/lease_renew.sql"));
-                renew.bind(shard.0).bind(holder.as_str()).bind(ttl).execute(pool).await?.rows_affected()
+                let renew = include_str!("sql/sqlite/lease_renew.sql");
+                return change_soon(pool, renew, shard, holder, Some(ttl)).await;
             }
         };
         Ok(rows == 1)
@@ -175,8 +211,7 @@ impl TableLease {
                 on(pool, async |connection| release.execute(connection).await).await?.rows_affected()
             }
             Self::Sqlite(pool) => {
-                let release = sqlx::query(include_str!("sql/sqlite/lease_release.sql"));
-                release.bind(shard.0).bind(holder.as_str()).execute(pool).await?.rows_affected()
+                return change_soon(pool, include_str!("sql/sqlite/lease_release.sql"), shard, holder, None).await;
             }
         };
         Ok(rows == 1)

@@ -48,6 +48,7 @@ mod late_commits;
 mod lease;
 mod lease_redis;
 mod lease_sentinel;
+mod lease_sqlite;
 mod log_lines;
 mod long_changes;
 mod memory;

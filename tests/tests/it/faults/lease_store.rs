@@ -54,7 +54,7 @@ async fn a_redis_that_forgets_gives_two_believers_for_a_renewal_and_one_valid_ep
             let messages = run.stage.application.committed.len();
             let report = run.end(figures).await;
             report.assert_all_delivered(messages);
-            assert!(report.is_without_duplicates(), "{:?}", report.twice);
+            report.assert_no_duplicates();
         }
     })
     .await;
@@ -74,7 +74,7 @@ async fn note_believers(run: &Run, loser: &Poller, figures: &mut Figures) {
     let (ended, began) = (of(loser).ended.expect("it has ended"), of(&winner).began);
     let both = ended.duration_since(began).unwrap_or_default();
     let renewal = run.fleet.settings().ttl / 3 + run.fleet.settings().ttl / 6;
-    figures.bounded(&format!("two believers (a renewal: {renewal:.2?})"), both, renewal, run.machine.lateness());
+    figures.bounded(&format!("two believers (a renewal: {renewal:.2?})"), both, renewal, run.lateness());
 }
 
 /// How Redis is out of reach.
@@ -109,7 +109,7 @@ async fn without_redis_sends_stop_before_trust_ends_and_work_resumes_when_it_ret
                 run.stage.application.insert(4 * run.in_flight(), "/hook").await;
                 let ttl = run.fleet.settings().ttl;
                 tokio::time::sleep(dice.up_to(2 * ttl)).await;
-                let trusted = struck + ttl + figures.allowed(run.machine.lateness());
+                let trusted = struck + ttl + figures.allowed(run.lateness());
                 let sent = run.stage.receiver.requests().iter().filter(|request| request.arrived > trusted).count();
                 assert_eq!(sent, 0, "{way:?}: sent without trust");
                 let (away, dialled) = (struck.elapsed(), proxy.connections() - connections);
@@ -126,7 +126,7 @@ async fn without_redis_sends_stop_before_trust_ends_and_work_resumes_when_it_ret
                 };
                 let resumed = eventually("deliveries go on", PATIENCE, next).await.arrived - back;
                 let what = format!("from the return of Redis to the next delivery (bound {RESUMED:?})");
-                figures.bounded(&what, resumed, RESUMED, run.machine.lateness());
+                figures.bounded(&what, resumed, RESUMED, run.lateness());
             }
             let messages = run.stage.application.committed.len();
             run.end(figures).await.assert_all_delivered(messages);
@@ -182,7 +182,7 @@ async fn a_replica_that_never_saw_the_lease_takes_the_place_of_its_primary() {
             let messages = run.stage.application.committed.len();
             let report = run.end(figures).await;
             report.assert_all_delivered(messages);
-            assert!(report.is_without_duplicates(), "{:?}", report.twice);
+            report.assert_no_duplicates();
         }
     })
     .await;
@@ -206,7 +206,7 @@ async fn sentinels_promote_a_replica_that_never_saw_the_lease() {
         let messages = run.stage.application.committed.len();
         let report = run.end(figures).await;
         report.assert_all_delivered(messages);
-        assert!(report.is_without_duplicates(), "{:?}", report.twice);
+        report.assert_no_duplicates();
     })
     .await;
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use outbox_tests::eventually;
 use outbox_tests::faults::{Machine, Run, repeat};
 use outbox_tests::fleet::{Fleet, PATIENCE, Settings};
+use outbox_tests::invariants::Report;
 use outbox_tests::receiver::{ACCESS_TOKENS, Manner, Request, Trickle};
 use outbox_tests::servers;
 use outbox_tests::stage::Stage;
@@ -122,7 +123,7 @@ async fn fcm_that_takes_35_seconds_delivers_once_and_delays_nobody() {
         assert_eq!(stage.receiver.count_at(PUSHES), 5);
         stage.settled().await;
         fleet.stop_all().await;
-        let report = stage.check(&fleet).await;
+        let report = Report { stood_still: machine.stood_still(), ..stage.check(&fleet).await };
         report.assert_all_delivered(stage.application.committed.len());
         report.assert_nothing_in_doubt();
         let ends = report.terms.iter().filter_map(|term| term.ended_because.as_deref());

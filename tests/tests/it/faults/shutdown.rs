@@ -65,7 +65,7 @@ fn gaps_beside_slow_sends(run: &Run) -> Vec<Duration> {
 }
 
 fn assert_cheap(run: &Run, what: &str, gaps: &[Duration], figures: &mut Figures) {
-    let (what, lateness) = (format!("{what} (bound {GAP:?})"), run.machine.lateness());
+    let (what, lateness) = (format!("{what} (bound {GAP:?})"), run.lateness());
     for gap in gaps {
         if run.fleet.settings().database.starts_with("postgres") {
             figures.bounded(&what, *gap, GAP, lateness);

@@ -42,7 +42,7 @@ async fn vanish(dice: &mut Dice, figures: &mut Figures, database: TestDatabase, 
         let next = async || run.stage.receiver.requests().into_iter().find(|request| request.arrived > back);
         let next = eventually("deliveries go on", PATIENCE, next).await;
         let what = format!("from the first answer to the next delivery, ttl {ttl:?} (bound {bound:.2?})");
-        figures.bounded(&what, next.arrived - back, bound, run.machine.lateness());
+        figures.bounded(&what, next.arrived - back, bound, run.lateness());
     }
     run.enough_hand_overs().await;
     let messages = run.stage.application.committed.len();

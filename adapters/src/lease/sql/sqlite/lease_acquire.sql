@@ -1,4 +1,4 @@
--- Takes the lease where nobody holds it. One row: it is ?2's now.
+-- Takes the lease where nobody holds it. One row changed: it is ?2's now.
 -- ?1 shard, ?2 holder, ?3 time to live in milliseconds
 INSERT INTO outbox_lease AS lease (shard, holder, expires_at)
 VALUES (?1, ?2, CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?3)
@@ -9,4 +9,3 @@ SET holder = excluded.holder,
         ELSE excluded.expires_at
     END
 WHERE lease.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) OR lease.holder = excluded.holder
-RETURNING shard
