@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use outbox_schema::desk::{Cleared, InvalidTargetPage, InvalidTargetSelection, Moment};
-use outbox_schema::{ByHand, Desk};
 
 use super::session::{AuthorArgs, Misuse, OutboxAccess, Purpose, confirmed};
 use crate::completions;
+use crate::nearest::{self, NOTHING_MATCHED};
 use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{Cell, Page, print_as, shortened, to_the_second};
+use outbox_dispatcher::text::{Cell, Page, print_as, shortened, to_the_second, warning};
 
 /// The most targets that are shown before they are cleared.
 const SHOWN: u32 = 20;
@@ -98,36 +98,52 @@ pub(super) async fn invalid_targets(
         InvalidTargetsCommand::Clear(ref args) => Purpose::of(args.dry_run),
     };
     let outbox = OutboxAccess::by(&config, url, purpose).await?;
-    let (desk, by_hand) = (outbox.desk(), outbox.by_hand());
+    let desk = outbox.desk();
     match command {
         InvalidTargetsCommand::List(ListArgs { channel, target, limit, after, json }) => {
             let selection = InvalidTargetSelection { targets: target.into_iter().collect(), channel, older_than: None };
-            print_as(json, &desk.invalid_targets(&selection, after, limit).await?, list)?;
+            let found = desk.invalid_targets(&selection, after, limit).await?;
+            if found.total == 0 {
+                hint(&outbox, selection.channel.as_deref()).await?;
+            }
+            print_as(json, &found, list)?;
         }
-        InvalidTargetsCommand::Clear(args) => clear(desk.as_ref(), by_hand.as_ref(), args).await?,
+        InvalidTargetsCommand::Clear(args) => return clear(&outbox, args).await,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn clear(desk: &dyn Desk, by_hand: &dyn ByHand, args: ClearArgs) -> anyhow::Result<()> {
+/// Says of a channel that nobody has what it may have meant.
+async fn hint(outbox: &OutboxAccess, channel: Option<&str>) -> anyhow::Result<()> {
+    if let Some(channel) = channel {
+        nearest::of_channel(outbox, channel).await?.iter().for_each(|unknown| warning(unknown));
+    }
+    Ok(())
+}
+
+async fn clear(outbox: &OutboxAccess, args: ClearArgs) -> anyhow::Result<ExitCode> {
     let ClearArgs { selection, dry_run, yes, author, json } = args;
     let selection = selection.into_selection()?;
+    let found = outbox.desk().invalid_targets(&selection, None, SHOWN).await?;
+    if found.total == 0 {
+        hint(outbox, selection.channel.as_deref()).await?;
+    }
+    let code = if found.total == 0 { ExitCode::from(NOTHING_MATCHED) } else { ExitCode::SUCCESS };
     if dry_run {
-        let found = desk.invalid_targets(&selection, None, SHOWN).await?;
-        return print_as(json, &found, |found| {
+        print_as(json, &found, |found| {
             let mut page = first(found);
             page.blank();
             page.line(format!("{} would be forgotten; nothing was changed", found.total));
             page
-        });
+        })?;
+        return Ok(code);
     }
-    if !yes {
-        let found = desk.invalid_targets(&selection, None, SHOWN).await?;
-        if !confirmed(first(&found), &format!("forget these {} targets?", found.total))? {
-            anyhow::bail!("nothing was forgotten");
-        }
+    let asks = !yes && found.total > 0;
+    if asks && !confirmed(first(&found), &format!("forget these {} targets?", found.total))? {
+        anyhow::bail!("nothing was forgotten");
     }
-    print_as(json, &by_hand.clear_invalid_targets(&selection, &author.into_author()).await?, cleared)
+    print_as(json, &outbox.by_hand().clear_invalid_targets(&selection, &author.into_author()).await?, cleared)?;
+    Ok(code)
 }
 
 fn list(found: &InvalidTargetPage) -> Page {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use outbox_dispatcher::configured::nearest;
-use outbox_schema::desk::{DeadLetterFilter, MessageFilter, Selection};
+use outbox_schema::desk::{DeadLetterFilter, MessageFilter, Moment, Selection};
 use outbox_schema::{Desk, DeskError};
 
 use crate::session::OutboxAccess;
@@ -32,6 +32,7 @@ pub(super) async fn of_messages(outbox: &OutboxAccess, filter: &MessageFilter) -
     let names =
         Names { channel: filter.channel.as_deref(), destination: filter.destination.as_deref(), fingerprint: None };
     let mut said = names.unknown(outbox).await?;
+    said.extend(turned_round(filter.since, filter.until));
     if let Some(target) = &filter.target {
         said.extend(other_spelling(outbox, filter, target).await?);
     }
@@ -61,7 +62,15 @@ pub(super) async fn of_dead_letters(outbox: &OutboxAccess, selection: &Selection
         destination: filter.destination.as_deref(),
         fingerprint: filter.fingerprint.as_deref(),
     };
-    names.unknown(outbox).await
+    let mut said = names.unknown(outbox).await?;
+    said.extend(turned_round(filter.since, filter.until));
+    Ok(said)
+}
+
+/// Says of a time whose end lies before its beginning that nothing lies between.
+fn turned_round(since: Option<Moment>, until: Option<Moment>) -> Option<String> {
+    let (since, until) = (since?, until?);
+    until.is_before(since).then(|| "nothing lies between: --until is earlier than --since".to_owned())
 }
 
 /// The same about the name of a channel.

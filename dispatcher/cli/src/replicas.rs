@@ -25,7 +25,8 @@ pub(super) async fn replicas(config: Config, url: Option<&str>, args: &ReplicasA
 
 fn in_words(replicas: &[ReplicaStatus]) -> Page {
     if replicas.is_empty() {
-        return "no replica has been seen within a day (those of 0.1.0 as released say nothing of themselves)".into();
+        return "no replica runs. (One that stops in good order leaves nothing here: `outbox status` has its terms. Those of 0.1.0 as released say \
+                nothing of themselves)".into();
     }
     let mut page = Page::default();
     page.table(["INSTANCE", "ID", "ROLE", "VERSION", "SINCE", "SEEN", "SETTINGS"], replicas.iter().map(row));

@@ -297,5 +297,11 @@ pub(super) fn read(file: &Path) -> anyhow::Result<String> {
         io::stdin().read_to_string(&mut text).context("standard input cannot be read")?;
         return Ok(text);
     }
-    std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))
+    std::fs::read_to_string(file).with_context(|| {
+        let name = file.to_string_lossy();
+        if name.trim_start().starts_with(['{', '[']) {
+            return "this is JSON where the name of a file is expected: write it to a file, or give - and it on standard input".to_owned();
+        }
+        format!("{name} cannot be read")
+    })
 }

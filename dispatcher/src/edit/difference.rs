@@ -5,6 +5,10 @@ use similar::TextDiff;
 /// The number of lines around a difference.
 const CONTEXT: usize = 3;
 
+/// How many times as long as a text its lines may be, and how much longer in any case.
+const GROWTH: usize = 8;
+const SOME: usize = 4096;
+
 /// A unified diff. Empty where there is no difference.
 pub(super) fn difference(before: &str, after: &str) -> String {
     if before == after {
@@ -14,12 +18,16 @@ pub(super) fn difference(before: &str, after: &str) -> String {
 }
 
 /// JSON text with a line for each value. Only the space between values changes. Numbers stay as they are written, and
-/// keys keep their order.
+/// keys keep their order. Text of so many levels that the space would take most of the room stays as it is written.
 pub fn indented(json: &str) -> String {
+    let most = json.len() * GROWTH + SOME;
     let mut text = String::with_capacity(json.len());
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     let mut characters = json.chars().peekable();
     while let Some(c) = characters.next() {
+        if text.len() > most {
+            return json.to_owned();
+        }
         if in_text {
             text.push(c);
             in_text = escaped || c != '"';
@@ -75,6 +83,14 @@ mod tests {
         assert_eq!(indented(json), lines);
         assert_eq!(indented(lines), lines);
         assert_eq!(indented("[[1],2]"), "[\n  [\n    1\n  ],\n  2\n]");
+    }
+
+    #[test]
+    fn levels_without_end_take_no_room_without_end() {
+        let nested = |levels: usize| ["[".repeat(levels), "]".repeat(levels)].concat();
+        let many = format!("[{}1]", (nested(5_000) + ",").repeat(7));
+        assert_eq!(indented(&many), many);
+        assert_eq!(indented(&nested(30)).lines().count(), 2 * 30 - 1, "{}", indented(&nested(30)));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::operation::{BATCH, PAUSES, audit, pause as rest, who};
 use super::statements::{DEFERRED, DESTINATIONS, PAUSE, RESUME};
 use crate::destination::bring_back_rows;
 use crate::sql::{AnyConnection, AnyTransaction, Value};
+use crate::store::lossy::Lossy;
 use crate::store::wire::{millis_i64, storable};
 use crate::{Database, PauseKind};
 
@@ -112,7 +113,9 @@ struct Row {
 
 #[derive(Debug, FromRow)]
 struct Deferred {
+    #[sqlx(try_from = "Lossy<String>")]
     destination: String,
+    #[sqlx(try_from = "Lossy<String>")]
     channel: String,
     waiting: i64,
 }

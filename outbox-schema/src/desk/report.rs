@@ -315,6 +315,7 @@ pub struct AuditEntry {
     /// The reason that the person gave.
     pub why: Option<String>,
     /// JSON text: the request, or the values that the change overwrote.
+    #[sqlx(try_from = "Lossy<Option<String>>")]
     pub details: Option<String>,
     /// The id of the whole operation's entry, where this is the entry of one of its messages.
     pub part_of: Option<i64>,

@@ -92,6 +92,15 @@ impl Moment {
 }
 
 impl Moment {
+    /// Whether the moment lies before another, as far as that can be told without a clock.
+    pub fn is_before(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Ago(this), Self::Ago(other)) => this > other,
+            (Self::At(this), Self::At(other)) => this < other,
+            (Self::Ago(_), Self::At(_)) | (Self::At(_), Self::Ago(_)) => false,
+        }
+    }
+
     /// The same moment as a time of the calendar, given the database's clock at `now_us`.
     pub(super) fn fixed(self, now_us: i64) -> Self {
         let us = u64::try_from(self.in_us(now_us)).unwrap_or(0);

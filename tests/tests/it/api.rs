@@ -210,6 +210,9 @@ async fn destinations_are_paused_and_targets_forgotten_by_a_replica() {
         assert!(status == 400 && problem["detail"].as_str().unwrap().contains("why"), "{problem}");
         let (status, ..) = stage.ask("POST", path, "s3cret-read", Some("{}")).await;
         assert_eq!(status, 403);
+        let (path, all) = ("dead-letters/purge?dry_run=true", json!({"selection": {"filter": {}}}).to_string());
+        let (status, _, problem) = stage.ask("POST", path, "s3cret-operate", Some(&all)).await;
+        assert!(status == 400 && problem["detail"].as_str().unwrap().contains("no parameters"), "{problem}");
 
         outbox
             .sql("INSERT INTO outbox_invalid_target (channel, target) VALUES ('fcm', 'a'), ('fcm', 'b'), ('x', 'c')")

@@ -230,6 +230,18 @@ async fn a_filter_that_finds_nothing_names_what_it_may_have_meant_and_a_change_e
     assert!(found.contains("cancelled"), "{found}");
     let edit = ["dead-letters", "edit", "--status-code", "499", "--header", "X-A=1", "--yes"];
     assert_eq!(program.run(&edit).await.code, Some(3));
+    for arguments in [&["--dry-run"] as &[&str], &["--yes"]] {
+        let cleared = program.run(&[&["invalid-targets", "clear", "--channel", "htp"], arguments].concat()).await;
+        assert!(cleared.code == Some(3) && cleared.stderr.contains("did you mean http?"), "{cleared:?}");
+    }
+    for list in ["messages", "dead-letters"] {
+        let turned_round = program.run(&[list, "list", "--since", "1h", "--until", "2h"]).await;
+        assert!(turned_round.stderr.contains("--until is earlier than --since"), "{turned_round:?}");
+    }
+    for (arguments, code) in [(&["--channel", "htp"] as &[&str], 3), (&["4711"], 1), (&["1"], 0)] {
+        let would = program.run(&[&["dead-letters", "redrive", "--dry-run"], arguments].concat()).await;
+        assert_eq!(would.code, Some(code), "as without --dry-run: {would:?}");
+    }
     assert_eq!(program.run(&["dead-letters", "redrive", "--all"]).await.code, Some(0));
     assert_eq!(program.run(&["dead-letters", "redrive", "--all"]).await.code, Some(0));
 }
@@ -249,6 +261,22 @@ async fn a_message_is_named_by_its_id_or_its_key_everywhere() {
     enqueue(&program, "c", "http://127.0.0.1:9/", &[]).await.done();
     let pruned = program.run(&["messages", "explain", "3"]).await.failed();
     assert!(pruned.contains("ids up to 4 were given, so it was removed"), "{pruned}");
+    assert!(pruned.contains("outbox audit list --message 3"), "{pruned}");
+}
+
+#[tokio::test]
+async fn a_number_that_is_the_id_of_one_message_and_the_key_of_another_is_changed_only_where_it_is_said_which() {
+    let program = small().await;
+    for key in ["a", "1"] {
+        enqueue(&program, key, "http://127.0.0.1:9/", &[]).await.done();
+    }
+    let refused = program.run(&["messages", "cancel", "1"]).await;
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("the idempotency key of message 2: write id:1 or id:2"), "{refused:?}");
+    let shown = program.run(&["messages", "show", "1"]).await;
+    assert!(shown.stderr.contains("message 2 has the idempotency key `1`"), "{shown:?}");
+    assert!(program.run(&["messages", "cancel", "id:1"]).await.done().contains("message 1 is cancelled"));
+    assert!(program.run(&["messages", "cancel", "2"]).await.done().contains("message 2 is cancelled"));
 }
 
 #[tokio::test]

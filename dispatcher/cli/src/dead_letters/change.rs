@@ -1,5 +1,6 @@
 //! `outbox dead-letters redrive`, `undo` and `purge`.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -13,7 +14,7 @@ use crate::nearest;
 use crate::pace::{Count, PaceArgs, changed_of, ended, go_on, left};
 use crate::progress::LongChange;
 use crate::session::{AuthorArgs, OutboxAccess, confirmed};
-use outbox_dispatcher::text::print_as;
+use outbox_dispatcher::text::{print_as, warning};
 
 #[derive(Debug, Args)]
 pub(crate) struct RedriveArgs {
@@ -155,7 +156,18 @@ async fn would(
         page.line(format!("{}; nothing was changed", what(counted(found))));
         page
     })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(would_end(selection, counted(&found).counted))
+}
+
+/// The exit status of a dry run: that of the change itself, where named messages are no dead letters or a filter found none.
+fn would_end(selection: &Selection, meant: u64) -> ExitCode {
+    match selection {
+        Selection::Ids(ids) if ids.iter().collect::<HashSet<_>>().len() as u64 > meant => {
+            warning(&format!("not all of these {} messages are dead letters: {meant} are", ids.len()));
+            ExitCode::FAILURE
+        }
+        Selection::Ids(_) | Selection::Filter(_) => nearest::ended(selection, meant, ExitCode::SUCCESS),
+    }
 }
 
 /// The number of dead letters in groups.

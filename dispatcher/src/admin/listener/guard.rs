@@ -127,6 +127,18 @@ pub(super) async fn require_client(request: Request, next: Next) -> Response {
     Problem::new(Kind::NotAllowed, advice).into_response()
 }
 
+/// Refuses a change with parameters in its address, where nobody reads them: it may be meant for a dry run.
+pub(super) async fn refuse_parameters(request: Request, next: Next) -> Response {
+    match request.uri().query() {
+        None | Some("") => next.run(request).await,
+        Some(_) => {
+            let advice = "a change takes no parameters in its address: what it is to do stands in its body, and the address ending \
+                          in /count says what it would do";
+            Problem::new(Kind::BadRequest, advice).into_response()
+        }
+    }
+}
+
 /// What a client hears that may only read.
 pub(crate) const ONLY_READS: &str = "admin.read_token only reads: changes need admin.token";
 

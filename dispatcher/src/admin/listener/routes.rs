@@ -51,13 +51,15 @@ pub(super) fn router(shown: ListenerSources, office: Office, tokens: &InForce<To
     let reads = || middleware::from_fn_with_state(tokens.clone(), guard::require_read);
     let operates = || middleware::from_fn_with_state(tokens.clone(), guard::require_operate);
     let by_a_client = || middleware::from_fn(guard::require_client);
+    let by_its_body = || middleware::from_fn(guard::refuse_parameters);
     let patience = |(limit, at_once)| Patience::new(limit, at_once);
     let patient = |patience: &Patience| middleware::from_fn_with_state(patience.clone(), guard::be_patient);
     // The page and the API wait in one queue for the connections to the database.
     let (asking, changing) = (patience(QUESTIONS), patience(CHANGES));
 
     let questions = api::questions().route_layer(patient(&asking)).route_layer(reads());
-    let changes = api::changes().route_layer(patient(&changing)).route_layer(by_a_client()).route_layer(operates());
+    let changes = api::changes().route_layer(patient(&changing)).route_layer(by_its_body());
+    let changes = changes.route_layer(by_a_client()).route_layer(operates());
     let hints = api::hints().route_layer(patient(&patience(HINTS))).route_layer(operates());
     let api = questions.merge(changes).merge(hints).with_state(office);
     let pages = page::routes(

@@ -22,6 +22,9 @@ use crate::edit::{differs, indented};
 use crate::examine::refusal;
 use crate::text::is_deceiving;
 
+/// The longest payload that a form edits, in bytes: as long as a message may be by default.
+const PAYLOAD_BYTES: usize = 1 << 20;
+
 /// The fields of the form that edits a message.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -45,6 +48,13 @@ struct Edit {
 pub(super) async fn form(State(reception): State<Reception>, visit: Visit, Id(id): Id) -> Result<Response, Problem> {
     visit.require_operate()?;
     let message = dead(&reception, id).await?;
+    if message.payload.len() > PAYLOAD_BYTES {
+        let why = format!(
+            "its payload of {0} bytes is too large for a form: outbox dead-letters edit {id} --payload FILE",
+            message.payload.len()
+        );
+        return Err(Problem::new(Kind::Refused, why));
+    }
     let HeadersBefore { texts, .. } = HeadersBefore::of(message.headers.as_deref());
     let headers: Vec<_> = texts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let edit = Edit {

@@ -11,7 +11,7 @@ use super::Reception;
 use super::door::Visit;
 use super::fields::{Fields, Sent};
 use super::frame::Content;
-use super::parts::{self, copy, facts, lead_to, nothing, text, time, time_if};
+use super::parts::{self, copy, facts, lead_to, nothing, number, text, time, time_if};
 use crate::admin::api::extract::{Body, Id};
 use crate::admin::api::messages as api;
 use crate::admin::api::{Authored, Problem};
@@ -208,7 +208,17 @@ fn time_line(message: &MessageRecord) -> Markup {
     }
 }
 
+/// The most bytes of a payload that a page shows.
+const SHOWN: usize = 64 << 10;
+
+/// A payload as a page shows it, whole or its beginning.
+fn beginning(payload: &str) -> (String, bool) {
+    let is_whole = payload.len() <= SHOWN;
+    (if is_whole { indented(payload) } else { payload[..payload.floor_char_boundary(SHOWN)].to_owned() }, is_whole)
+}
+
 fn content(message: &MessageRecord) -> Markup {
+    let (payload, is_whole) = beginning(&message.payload);
     let HeadersBefore { texts, others } = HeadersBefore::of(message.headers.as_deref());
     html! {
         section {
@@ -223,8 +233,27 @@ fn content(message: &MessageRecord) -> Markup {
             }
         }
         section {
-            h2 { "Payload" " " (copy("payload", "the payload")) }
-            pre #payload .payload role="group" tabindex="0" aria-label="Payload" { (indented(&message.payload)) }
+            h2 { "Payload" @if is_whole { " " (copy("payload", "the payload")) } }
+            pre #payload .payload role="group" tabindex="0" aria-label="Payload" { (payload) }
+            @if !is_whole {
+                p.hint {
+                    "These are the first 64 KiB of " (number(message.payload.len().try_into().unwrap_or(i64::MAX))) " bytes. Whole: "
+                    code { "outbox messages show " (message.id) }
+                }
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_shows_the_beginning_of_a_payload_that_is_longer_than_it_has_room_for() {
+        assert_eq!(beginning("[1]"), ("[\n  1\n]".to_owned(), true));
+        let long = format!("[\"{}\"]", "\u{e9}".repeat(SHOWN));
+        let (shown, is_whole) = beginning(&long);
+        assert!(!is_whole && long.starts_with(&shown) && SHOWN - shown.len() < 2, "{}", shown.len());
     }
 }

@@ -23,6 +23,7 @@ use crate::admin::api::Problem;
 use crate::health::readiness::Standing;
 use crate::health::replicas::ReplicaStatus;
 use crate::health::status::{ShardStatus, State as ShardState, Status};
+use crate::text::in_one_line;
 
 /// The last operations that are looked at for those under way.
 const OPERATIONS: u32 = 20;
@@ -57,7 +58,7 @@ pub(super) async fn show(
         Err(problem) => super::frame::wrong(problem),
     };
     let body = html! {
-        (health(&standing))
+        (health(&standing, &status.as_ref().map(|counted| stuck(&counted.status)).unwrap_or_default()))
         @if !operations.is_empty() {
             section { h2 { "Operations under way" } (table_of(&operations, "Operations under way")) }
         }
@@ -88,20 +89,35 @@ async fn newest(reception: &Reception) -> Result<Counted, Problem> {
     reception.overview.get(ask).await
 }
 
-fn health(standing: &Standing) -> Markup {
+/// What waits until somebody does something, in words.
+fn stuck(status: &Status) -> Vec<String> {
+    let channels = status.not_configured.iter();
+    let channels =
+        channels.map(|channel| format!("Nobody has configured channel {}: its messages wait.", in_one_line(channel)));
+    let halted = status.vitals.halted.iter().filter(|halted| halted.keys > 0);
+    let halted = halted.map(|HaltedVitals { channel, keys, messages, more, .. }| {
+        let at_least = if *more { "at least " } else { "" };
+        format!(
+            "Channel {channel}: dead letters halt {at_least}{keys} ordering keys, with {messages} messages behind them."
+        )
+    });
+    channels.chain(halted).collect()
+}
+
+fn health(standing: &Standing, stuck: &[String]) -> Markup {
     html! {
-        @if standing.causes.is_empty() {
+        @if standing.causes.is_empty() && stuck.is_empty() {
             p.note.good { strong { "All is well." } " This replica is ready: the database and the lease store answer, and what is due has a poller." }
-        } @else {
+        } @else if !standing.causes.is_empty() {
             div.note.bad role="alert" {
                 strong { "Not well." }
                 ul { @for cause in &standing.causes { li { (cause) } } }
             }
         }
-        @if !standing.notes.is_empty() {
+        @if !standing.notes.is_empty() || !stuck.is_empty() {
             div.note.warning {
                 strong { "To be looked at." }
-                ul { @for note in &standing.notes { li { (note) } } }
+                ul { @for note in standing.notes.iter().chain(stuck) { li { (note) } } }
             }
         }
     }

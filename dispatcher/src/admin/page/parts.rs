@@ -180,7 +180,7 @@ pub(super) fn filter_choice(asked: &Fields, name: &str, label: &str, choices: &[
             select name=(name) {
                 option value="" { "any" }
                 @for (value, word) in choices {
-                    option value=(value) selected[asked.get(name) == Some(value)] { (word) }
+                    option value=(value) selected[asked.get(name).is_some_and(|asked| asked.eq_ignore_ascii_case(value))] { (word) }
                 }
             }
         }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use outbox_schema::desk::MessageFilter;
-use outbox_schema::{ChannelTerms, Desk, MessageId, TermId};
+use outbox_schema::desk::{Author, MessageFilter};
+use outbox_schema::{ByHand, ChannelTerms, Desk, MessageId, TermId};
 
 use super::{Dialect, Outbox, http, ids, request};
 
@@ -24,6 +24,7 @@ async fn can_be_looked_at(outbox: &Outbox, row: MessageId) {
     let page = outbox.database().messages(&MessageFilter::default(), None, 1_000).await.unwrap();
     assert!(page.messages.iter().any(|message| message.id == row.0));
     assert!(outbox.database().vitals(&[]).await.unwrap().channels.iter().any(|channel| channel.pending > 0));
+    outbox.database().destinations(true).await.unwrap();
 }
 
 /// A driver of Go writes its zero time as 0000-00-00 to MySQL.
@@ -94,6 +95,13 @@ pub async fn a_text_that_is_not_utf8_keeps_no_row_from_being_claimed(outbox: &Ou
     let payloads: Vec<_> = claimed.messages.iter().map(|message| message.payload.as_str()).collect();
     assert!(payloads.contains(&"{\"a\":\"\u{fffd}\"}"), "{payloads:?}");
     all_are_claimed(outbox, &term, &channels, rows.iter().map(|row| row.0).collect()).await;
+    can_be_looked_at(outbox, unknown[0]).await;
+    // The audit keeps what the row said.
+    let [cancelled, other] = unknown;
+    outbox.database().cancel(cancelled, &Author::default()).await.unwrap();
+    let record = outbox.database().message(cancelled).await.unwrap().expect("it is there");
+    assert_eq!(record.audit.len(), 1, "{record:?}");
+    can_be_looked_at(outbox, other).await;
 }
 
 /// To MySQL both names are equal, so it refuses the one that nobody can mean.

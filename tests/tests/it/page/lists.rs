@@ -163,7 +163,9 @@ async fn the_overview_and_a_message_say_in_words_what_is_wrong() {
         outbox.sql("INSERT INTO outbox (channel, target, payload) VALUES ('fax', '1', '{}')").await;
         let ada = stage.person(OPERATES).await;
         let overview = words(&ada.page("/").await);
-        for said in ["All is well.", "Dead letters1", "fax not configured", "polled"] {
+        for said in
+            ["To be looked at.", "Nobody has configured channel fax", "Dead letters1", "fax not configured", "polled"]
+        {
             assert!(overview.contains(said), "{said}: {overview}");
         }
         let terms = words(&ada.page("/terms").await);
