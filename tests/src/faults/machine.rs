@@ -45,7 +45,7 @@ impl Machine {
 
     /// What a bound on a change of poller must allow for, where nobody waits for the disk.
     pub fn lateness(&self) -> Duration {
-        STEPS * self.latest()
+        STEPS * self.stood_still()
     }
 
     /// The same where each step waits for the disk: for the write of whoever has the lock, and for its own.
@@ -53,12 +53,8 @@ impl Machine {
         self.lateness() + 2 * self.writes().iter().sum::<Duration>()
     }
 
-    /// How long the machine stood still, or its disk.
+    /// How long the machine stood still.
     pub fn stood_still(&self) -> Duration {
-        self.writes().iter().copied().fold(self.latest(), Duration::max)
-    }
-
-    fn latest(&self) -> Duration {
         Duration::from_micros(self.latest.load(Ordering::Relaxed))
     }
 

@@ -187,7 +187,8 @@ impl Run {
     pub async fn end(mut self, figures: &mut Figures) -> Report {
         self.stage.settled().await;
         self.fleet.stop_all().await;
-        let report = Report { stood_still: self.machine.stood_still(), ..self.stage.check(&self.fleet).await };
+        let report = self.stage.check(&self.fleet).await;
+        figures.stood_still(self.machine.stood_still());
         assert!(report.terms.len() > CHANGES, "too few changes of poller: {:?}", report.terms);
         assert!(pollers(&report.terms) >= 2, "there was one poller only: {:?}", report.terms);
         let struck: BTreeSet<i64> = self.struck.iter().map(|struck| struck.poller.epoch).collect();

@@ -7,9 +7,6 @@ mod rules;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::time::Duration;
-
-use outbox_dispatcher::poller::claim::SETTLING_MARGIN;
 
 use crate::fleet::{Led, Place};
 use crate::receiver::Request;
@@ -72,14 +69,12 @@ pub struct Report {
     pub in_doubt: Vec<AttemptRow>,
     /// The terms, in the order in which they began.
     pub terms: Vec<TermRow>,
-    /// How long the machine stood still, as far as somebody watched.
-    pub stood_still: Duration,
 }
 
 impl Report {
-    /// Asserts that no message was accepted twice.
-    pub fn assert_no_duplicates(&self) {
-        assert!(self.twice.is_empty() || self.marks_came_too_late(), "{:?}", self.twice);
+    /// Whether each message was accepted once at most.
+    pub fn is_without_duplicates(&self) -> bool {
+        self.twice.is_empty()
     }
 
     /// Asserts that there are so many messages, and that all were delivered.
@@ -89,14 +84,8 @@ impl Report {
 
     /// Asserts that no message was accepted twice, and that none was ever in doubt.
     pub fn assert_nothing_in_doubt(&self) {
-        self.assert_no_duplicates();
-        assert!(self.in_doubt.is_empty() || self.marks_came_too_late(), "{:?}", self.in_doubt);
-    }
-
-    /// Whether the machine stood still for so long that the marks of a poller came after its successor had settled its claims. That
-    /// is a fault of its own, and what it leaves in doubt is explained and bounded like any other.
-    fn marks_came_too_late(&self) -> bool {
-        self.stood_still > SETTLING_MARGIN
+        assert!(self.is_without_duplicates(), "{:?}", self.twice);
+        assert!(self.in_doubt.is_empty(), "{:?}", self.in_doubt);
     }
 
     /// How many messages the end of this term left to be settled.
@@ -139,7 +128,6 @@ pub fn check(accounts: &Accounts) -> Report {
         repeats: 0,
         in_doubt: accounts.attempts.iter().filter(|attempt| attempt.is_in_doubt()).cloned().collect(),
         terms: accounts.terms.clone(),
-        stood_still: Duration::ZERO,
     };
     for message in &accounts.messages {
         let reason = message.dead_reason.as_ref().map(|reason| format!(" {reason}")).unwrap_or_default();

@@ -182,14 +182,3 @@ fn each_breach_is_convicted() {
         assert!(breaches.iter().any(|breach| breach == said), "{said:?} in {breaches:?}");
     }
 }
-
-#[test]
-fn a_duplicate_is_no_breach_where_the_machine_stood_still_for_longer_than_marks_may_take() {
-    Report { stood_still: SETTLING_MARGIN * 2, ..check(&sound()) }.assert_nothing_in_doubt();
-}
-
-#[test]
-#[should_panic(expected = "\"twice\"")]
-fn a_duplicate_is_a_breach_where_the_machine_merely_was_late() {
-    Report { stood_still: SETTLING_MARGIN, ..check(&sound()) }.assert_nothing_in_doubt();
-}

@@ -54,7 +54,7 @@ async fn a_redis_that_forgets_gives_two_believers_for_a_renewal_and_one_valid_ep
             let messages = run.stage.application.committed.len();
             let report = run.end(figures).await;
             report.assert_all_delivered(messages);
-            report.assert_no_duplicates();
+            figures.assert_no_duplicates(&report);
         }
     })
     .await;
@@ -182,7 +182,7 @@ async fn a_replica_that_never_saw_the_lease_takes_the_place_of_its_primary() {
             let messages = run.stage.application.committed.len();
             let report = run.end(figures).await;
             report.assert_all_delivered(messages);
-            report.assert_no_duplicates();
+            figures.assert_no_duplicates(&report);
         }
     })
     .await;
@@ -206,7 +206,7 @@ async fn sentinels_promote_a_replica_that_never_saw_the_lease() {
         let messages = run.stage.application.committed.len();
         let report = run.end(figures).await;
         report.assert_all_delivered(messages);
-        report.assert_no_duplicates();
+        figures.assert_no_duplicates(&report);
     })
     .await;
 }

@@ -45,7 +45,7 @@ async fn hand_over_under_load(what: &str, setup: impl AsyncFn(u32) -> Setup) {
         assert_cheap(&run, "from a poller's last send to the next's first", &gaps, figures);
         let report = run.end(figures).await;
         report.assert_all_delivered(messages);
-        report.assert_nothing_in_doubt();
+        figures.assert_nothing_in_doubt(&report);
     })
     .await;
 }
@@ -116,7 +116,7 @@ async fn rolling_restart(figures: &mut Figures, setup: Setup) {
     let messages = run.stage.application.committed.len();
     let report = run.end(figures).await;
     report.assert_all_delivered(messages);
-    report.assert_nothing_in_doubt();
+    figures.assert_nothing_in_doubt(&report);
 }
 
 /// The longest time in which nothing arrived, from shortly before a moment to the first request a second after it. There
