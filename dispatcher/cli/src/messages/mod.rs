@@ -81,7 +81,7 @@ fn id_in(message: &str) -> Option<MessageId> {
 
 /// The id of another message, whose idempotency key is the number that the operator wrote.
 async fn namesake(desk: &dyn Desk, message: &str, id: i64) -> anyhow::Result<Option<i64>> {
-    if message.parse() != Ok(id) {
+    if message.starts_with(ID) {
         return Ok(None);
     }
     let other = desk.message_by_key(message).await?.map(|other| other.id);
@@ -121,22 +121,17 @@ pub(super) async fn find(desk: &dyn Desk, message: &str) -> anyhow::Result<Messa
 /// # Errors
 /// The number is the id of one message and the idempotency key of another, or the text is neither.
 pub(super) async fn id_of(desk: &dyn Desk, message: &str) -> anyhow::Result<MessageId> {
-    let id = match (id_in(message), message.parse::<i64>()) {
-        (Some(MessageId(id)), Ok(_)) if desk.message(MessageId(id)).await?.is_some() => id,
-        (id, _) => {
-            return match (find(desk, message).await, id) {
-                (Ok(found), _) => Ok(MessageId(found.id)),
-                (Err(_), Some(id)) => Ok(id),
-                (Err(error), None) => Err(error),
-            };
-        }
-    };
-    match namesake(desk, message, id).await? {
-        None => Ok(MessageId(id)),
-        Some(other) => Err(Misuse::new(format!(
-            "{message} is the id of one message, and the idempotency key of message {other}: write {ID}{message} or {ID}{other}"
-        ))
-        .into()),
+    if let Ok(id) = message.parse()
+        && desk.message(MessageId(id)).await?.is_some()
+        && let Some(other) = namesake(desk, message, id).await?
+    {
+        let both = format!("{message} is the id of one message, and the idempotency key of message {other}");
+        return Err(Misuse::new(format!("{both}: write {ID}{message} or {ID}{other}")).into());
+    }
+    match (find(desk, message).await, id_in(message)) {
+        (Ok(found), _) => Ok(MessageId(found.id)),
+        (Err(_), Some(id)) => Ok(id),
+        (Err(error), None) => Err(error),
     }
 }
 
