@@ -45,7 +45,7 @@ pub(crate) fn may_glance(request: &ClaimRequest<'_>) -> bool {
 
 /// How many rows of each of these tenants a claim without a walk reads. They are all that have something that waits. `room` is that of
 /// a tenant which is a destination, as far as it is known: where it has none, it is passed over. None where the tenants are too many,
-/// or one that has nobody to take turns with.
+/// or one that has nobody to take turns with, or where none of them has room.
 pub(crate) fn glance_shares<T>(
     tenants: Vec<T>,
     room: impl Fn(&T) -> Option<u32>,
@@ -56,7 +56,7 @@ pub(crate) fn glance_shares<T>(
     }
     let rooms = tenants.into_iter().map(|tenant| (room(&tenant).unwrap_or(request.limit).min(request.limit), tenant));
     let shares: Vec<_> = rooms.filter(|(room, _)| *room > 0).map(|(room, tenant)| (tenant, room as usize)).collect();
-    (shares.len() <= FEW).then_some(shares)
+    (1..=FEW).contains(&shares.len()).then_some(shares)
 }
 
 /// What a claim takes of these rows of few tenants, in the order of their turns; of each tenant no more than its share. None where it

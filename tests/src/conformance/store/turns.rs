@@ -191,6 +191,22 @@ pub async fn a_claim_of_few_tenants_does_without_a_walk(outbox: &Outbox) {
     assert!(!rest.reached.unwrap_or_default().is_beginning(), "what is left is for the full one");
 }
 
+/// As beside two hosts that are busy.
+pub async fn a_claim_beside_tenants_of_which_none_has_room_brings_nothing(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let full = ["one", "other"].map(|host| (host, format!("https://{host}.example:443")));
+    for (host, _) in &full {
+        write(outbox, 30, &[("target", &to(host))]).await;
+    }
+    let rooms = full.map(|(_, destination)| DestinationRoom { destination, room: 0 });
+    for turns in WITH_A_WALK_OR_WITHOUT {
+        let ask = ClaimRequest { limit: 20, turns: Some(turns), rooms: &rooms, ..request(&channels) };
+        let claimed = outbox.store.claim(&term, &ask).await.unwrap();
+        assert!(claimed.messages.is_empty(), "{turns:?}: {:?}", claimed.messages);
+    }
+}
+
 /// Whatever tenants there are, whatever they send to, and whether or not a claim does without a walk: each has its part of it.
 pub async fn each_tenant_has_its_part_of_a_claim(outbox: &Outbox) {
     const LIMIT: usize = 30;
