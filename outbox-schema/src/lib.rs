@@ -36,6 +36,8 @@ pub mod figures;
 #[cfg(feature = "dispatcher")]
 pub mod fingerprint;
 #[cfg(feature = "dispatcher")]
+mod literal;
+#[cfg(feature = "dispatcher")]
 pub mod mark;
 #[cfg(feature = "dispatcher")]
 pub mod message;

@@ -10,6 +10,7 @@ use sqlx::{
     SqliteConnection, Transaction, Type,
 };
 
+use crate::literal::{self, spelled_out};
 use crate::session::Session;
 use crate::{Database, DeskError, Shard};
 
@@ -63,6 +64,17 @@ impl<'a> From<&'a str> for Value<'a> {
     }
 }
 
+impl Value<'_> {
+    /// As a literal of MySQL and MariaDB.
+    fn spelled(&self) -> String {
+        let literal = match self {
+            Self::Number(number) => number.map(|number| number.to_string()),
+            Self::Text(text) => text.map(literal::text),
+        };
+        literal.unwrap_or_else(|| "NULL".to_owned())
+    }
+}
+
 /// A row that is read in the same way from each database. `()` is for statements without rows.
 pub(crate) trait AnyRow:
     for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, MySqlRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin
@@ -93,8 +105,7 @@ impl AnyConnection<'_> {
     }
 
     /// The same for a statement that reads much of an index. MariaDB 10.11 reads the rows too when it executes a
-    /// prepared statement a second time, even where the index has all columns. So the statement is prepared anew each
-    /// time.
+    /// prepared statement a second time, even where the index has all columns. So there the statement is sent as text.
     pub(crate) async fn rows_from_index<T: AnyRow>(
         &mut self,
         statement: &'static Statement,
@@ -116,8 +127,13 @@ impl AnyConnection<'_> {
             }
             Self::MySql(connection) => {
                 let (text, values) = unnumbered(statement.mysql, values);
-                let query = sqlx::query_as_with(AssertSqlSafe(text), bound::<MySql>(&values)?);
-                query.persistent(kept).fetch_all(&mut **connection).await
+                if kept {
+                    let query = sqlx::query_as_with(AssertSqlSafe(text), bound::<MySql>(&values)?);
+                    return query.fetch_all(&mut **connection).await;
+                }
+                let values: Vec<_> = values.iter().map(Value::spelled).collect();
+                let rows = sqlx::raw_sql(spelled_out(&text, &values)).fetch_all(&mut **connection).await?;
+                rows.iter().map(T::from_row).collect()
             }
             Self::Sqlite(connection) => {
                 let query = sqlx::query_as_with(statement.sqlite, bound::<Sqlite>(values)?);

@@ -7,9 +7,9 @@ use sqlx::{FromRow, Row};
 
 use super::errors::failed;
 use super::glance::turns_of;
-use super::literal::{highest, lowest, spelled_out, spelled_text, text};
-use super::{MySqlStore, Step};
+use super::{MySqlStore, Step, highest, lowest};
 use crate::claim::{Found, PRIORITIES};
+use crate::literal::{spelled_out, spelled_text, text};
 use crate::store::fitting::{DueRow, Fitting};
 use crate::store::rows::{Met, ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow};

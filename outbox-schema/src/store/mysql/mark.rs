@@ -1,8 +1,8 @@
 //! Marks: a group is written as a whole or not at all.
 
 use super::errors::failed;
-use super::literal::{spelled_out, text};
 use super::{MySqlStore, Step};
+use crate::literal::{spelled_out, text};
 use crate::mark::MarkReport;
 use crate::sql::AnyConnection;
 use crate::store::outcomes::tell_marked;

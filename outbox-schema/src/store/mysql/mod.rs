@@ -5,13 +5,13 @@
 mod claim;
 pub(super) mod errors;
 mod glance;
-mod literal;
 mod mark;
 mod trial;
 
 use async_trait::async_trait;
 use sqlx::{FromRow, MySql, MySqlPool};
 
+use crate::literal::{spelled_out, text};
 use crate::mark::MarkReport;
 use crate::session::Session;
 use crate::silence::distrust;
@@ -23,7 +23,9 @@ use crate::{
 };
 
 use self::errors::failed;
-use self::literal::{lowest, spelled_out, text};
+
+/// More characters than a key can have.
+const LONGEST_KEY: usize = 256;
 
 /// One step of the protocol on one connection.
 type Step = Session<MySql>;
@@ -99,4 +101,15 @@ impl Store for MySqlStore {
     fn distrust(&self) {
         distrust(&self.pool);
     }
+}
+
+/// The lowest key of the stretch, in the order of the column. That compares by code points, as if short keys were
+/// filled up with spaces. So the lowest key of all is not the empty one.
+fn lowest(from: Option<&OrderingKey>) -> String {
+    from.map_or_else(|| "\0".repeat(LONGEST_KEY), |key| key.ordering_key.clone())
+}
+
+/// The first key behind the stretch.
+fn highest(until: Option<&OrderingKey>) -> String {
+    until.map_or_else(|| char::MAX.to_string().repeat(LONGEST_KEY), |key| key.ordering_key.clone())
 }

@@ -179,11 +179,12 @@ impl Outbox {
             Dialect::MySql => "CHAR",
         };
         let cast: Vec<_> = expressions.iter().map(|expression| format!("CAST({expression} AS {text})")).collect();
-        let query = AssertSqlSafe(format!("SELECT {} FROM {from}", cast.join(", ")));
+        // As text: no two are the same, so that to keep them would only take time.
+        let query = sqlx::raw_sql(AssertSqlSafe(format!("SELECT {} FROM {from}", cast.join(", "))));
         match &self.database {
-            Database::Postgres(pool) => texts(sqlx::query(query).fetch_all(pool).await.unwrap()),
-            Database::MySql(pool) => texts(sqlx::query(query).fetch_all(pool).await.unwrap()),
-            Database::Sqlite(pool) => texts(sqlx::query(query).fetch_all(pool).await.unwrap()),
+            Database::Postgres(pool) => texts(query.fetch_all(pool).await.unwrap()),
+            Database::MySql(pool) => texts(query.fetch_all(pool).await.unwrap()),
+            Database::Sqlite(pool) => texts(query.fetch_all(pool).await.unwrap()),
         }
     }
 

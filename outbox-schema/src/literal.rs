@@ -1,29 +1,24 @@
-//! Statements that are sent as text that contains their values.
+//! Statements of MySQL and MariaDB that are sent as text that contains their values.
 
 use sqlx::AssertSqlSafe;
-
-use crate::OrderingKey;
-
-/// More characters than a key can have.
-const LONGEST_KEY: usize = 256;
 
 const HEX_DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
 
 /// A statement with its values in place of its question marks, for a statement that must not be kept. To prepare it for
 /// one use would take 40 ms: the client tells the server that it is done with it, and its next packet then waits for an
 /// acknowledgement.
-pub(super) fn spelled_out(statement: &str, values: &[String]) -> AssertSqlSafe<String> {
+pub(crate) fn spelled_out(statement: &str, values: &[String]) -> AssertSqlSafe<String> {
     AssertSqlSafe(spelled_text(statement, values))
 }
 
 /// The same as a part of a statement.
-pub(super) fn spelled_text(statement: &str, values: &[String]) -> String {
+pub(crate) fn spelled_text(statement: &str, values: &[String]) -> String {
     let mut values = values.iter();
     statement.split('?').map(|part| [part, values.next().map_or("", String::as_str)].concat()).collect()
 }
 
 /// A text as a literal that needs no quoting.
-pub(super) fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     let mut literal = String::with_capacity(2 * text.len() + "_utf8mb4 X''".len());
     literal.push_str("_utf8mb4 X'");
     for byte in text.bytes() {
@@ -31,17 +26,6 @@ pub(super) fn text(text: &str) -> String {
     }
     literal.push('\'');
     literal
-}
-
-/// The lowest key of the stretch, in the order of the column. That compares by code points, as if short keys were
-/// filled up with spaces. So the lowest key of all is not the empty one.
-pub(super) fn lowest(from: Option<&OrderingKey>) -> String {
-    from.map_or_else(|| "\0".repeat(LONGEST_KEY), |key| key.ordering_key.clone())
-}
-
-/// The first key behind the stretch.
-pub(super) fn highest(until: Option<&OrderingKey>) -> String {
-    until.map_or_else(|| char::MAX.to_string().repeat(LONGEST_KEY), |key| key.ordering_key.clone())
 }
 
 #[cfg(test)]
