@@ -11,7 +11,8 @@ use crate::store::wire::{ChannelRow, as_json};
 use crate::store::{Decided, Settlement, dead};
 use crate::{ChannelTerms, Database, MessageId, Shard, StoreError, TermId};
 
-const OVER: Statement = step!("poller/settle_lock");
+const OVER: Statement = step!("poller/settle_over");
+const CLAIMS_LOCK: Statement = step!("poller/claims_lock");
 const DOUBT: Statement = step!("poller/settle_doubt");
 const SETTLE: Statement = step!("poller/settle");
 const RECORD: Statement = step!("poller/settle_record");
@@ -46,6 +47,7 @@ pub(crate) async fn decide(
     }
     let over: Vec<_> = over.into_iter().map(|(claim,)| claim).collect();
     let over = as_json(DOING, &over)?;
+    connection.rows::<(String,)>(&CLAIMS_LOCK, &[(&over).into()]).await.map_err(failed(DOING))?;
     let doubt: Vec<DoubtRow> =
         connection.rows(&DOUBT, &[Value::from(&over), (&policies).into()]).await.map_err(failed(DOING))?;
     let decisions: Vec<Decision> = doubt.into_iter().map(Into::into).collect();

@@ -14,7 +14,7 @@ const LOCK: Statement = step!("poller/term_lock");
 const MINT: Statement = step!("poller/term_mint");
 const LOG_LOST: Statement = step!("poller/term_log_lost");
 const LOG: Statement = step!("poller/term_log");
-const SUPERSEDE_LOCK: Statement = step!("poller/supersede_lock");
+const UNSUPERSEDED: Statement = step!("poller/unsuperseded");
 const SUPERSEDE: Statement = step!("poller/supersede");
 const DESTINATIONS_KNOWN: Statement = step!("poller/destinations_known");
 const CLOSE_GATE: Statement = step!("poller/close_gate");
@@ -58,8 +58,12 @@ pub(crate) async fn mint(connection: &mut AnyConnection<'_>, shard: Shard, holde
 
 async fn minted(connection: &mut AnyConnection<'_>, shard: Shard, holder: &Holder) -> sqlx::Result<i64> {
     let (shard, holder) = (Value::from(shard), holder.as_str());
-    connection.changed(&ENSURE, &[shard]).await?;
-    let term: TermRow = connection.rows(&LOCK, &[shard]).await?.pop().ok_or(sqlx::Error::RowNotFound)?;
+    let mut term: Option<TermRow> = connection.rows(&LOCK, &[shard]).await?.pop();
+    if term.is_none() {
+        connection.changed(&ENSURE, &[shard]).await?;
+        term = connection.rows(&LOCK, &[shard]).await?.pop();
+    }
+    let term = term.ok_or(sqlx::Error::RowNotFound)?;
     if term.holder == holder {
         return Ok(term.epoch); // the answer to an earlier call was lost
     }
@@ -69,8 +73,9 @@ async fn minted(connection: &mut AnyConnection<'_>, shard: Shard, holder: &Holde
     connection.changed(&LOG_LOST, &[shard, term.epoch.into()]).await?;
     connection.changed(&LOG, &[shard, minted.into(), holder.into()]).await?;
 
-    connection.rows::<(String,)>(&SUPERSEDE_LOCK, &[shard]).await?;
-    connection.changed(&SUPERSEDE, &[shard]).await?;
+    let standing: Vec<(String,)> = connection.rows(&UNSUPERSEDED, &[shard]).await?;
+    let standing: Vec<_> = standing.into_iter().map(|(claim,)| claim).collect();
+    connection.changed(&SUPERSEDE, &[(&serde_json::Value::from(standing).to_string()).into()]).await?;
     Ok(minted)
 }
 

@@ -5,6 +5,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use uuid::Uuid;
+
 use crate::database::Database;
 use crate::passing::passes;
 use crate::retention::{PRUNE_LOCK, PURGE, PURGE_ATTEMPTS};
@@ -105,14 +107,15 @@ impl Database {
 /// The parts of a trial.
 #[derive(Debug)]
 pub(crate) struct Probe {
+    /// A shard that no replica polls. Trials that are made at the same time each have one of their own, as good as always: they
+    /// would wait for each other's term, and on MySQL could be in a deadlock.
+    pub(crate) shard: Shard,
     /// The holders of two terms, one after the other. The second settles what the first left.
     pub(crate) holders: [Holder; 2],
     pub(crate) channels: [ChannelTerms; 1],
 }
 
 impl Probe {
-    pub(crate) const SHARD: Shard = Shard(-1);
-
     /// The targets of the two messages: each is a tenant of its own, so that they take turns. Nobody dials them.
     pub(crate) const TARGETS: [&str; 2] = ["https://nowhere.invalid", "https://elsewhere.invalid"];
 
@@ -129,11 +132,13 @@ impl Probe {
             fair: true,
             on_dead: None,
         };
-        Self { holders: ["1", "2"].map(|nonce| Holder::new("outbox-trial", nonce)), channels: [channel] }
+        let [.., high, low] = Uuid::new_v4().into_bytes();
+        let shard = Shard(i16::from_be_bytes([high | 0x80, low]));
+        Self { shard, holders: ["1", "2"].map(|nonce| Holder::new("outbox-trial", nonce)), channels: [channel] }
     }
 
     pub(crate) fn term(&self, epoch: Epoch, holder: usize) -> TermId {
-        TermId { shard: Self::SHARD, epoch, holder: self.holders[holder].clone() }
+        TermId { shard: self.shard, epoch, holder: self.holders[holder].clone() }
     }
 
     /// A request for one message, with no settling time to wait for.
@@ -157,6 +162,7 @@ impl Probe {
             margin: Duration::ZERO,
         }
     }
+
     /// Marks that record the messages of a claim by `term` as delivered.
     ///
     /// # Errors

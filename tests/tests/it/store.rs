@@ -1,8 +1,8 @@
 //! Every store does the same: each behaviour, a test on every database.
 
 use outbox_tests::conformance::store::{
-    Dialect, claims, defaults, destinations, halting, marks, odd_rows, on, ordering, outcomes, settling, starts, terms,
-    turns,
+    Dialect, claims, defaults, destinations, halting, locks, marks, odd_rows, on, ordering, outcomes, settling, starts,
+    terms, turns,
 };
 
 /// Makes a module of each behaviour, and in it a test for each database: a failure names its database.
@@ -38,6 +38,7 @@ on_every_database! {
         turns_change_nothing_where_a_claim_takes_all_that_is_due,
         channels_take_turns,
         a_claim_of_few_tenants_does_without_a_walk,
+        a_claim_beside_tenants_of_which_none_has_room_brings_nothing,
         each_tenant_has_its_part_of_a_claim,
         ordering_keys_take_turns_beside_very_many_tenants,
         priorities_decide_within_a_tenant,
@@ -159,6 +160,7 @@ on_every_database! {
         a_dead_letter_halts_only_those_behind_it,
         halted_keys_do_not_stand_in_the_way_of_others,
     ],
+    locks: [replicas_that_start_lead_and_hand_over_meet_no_deadlock],
     odd_rows: [
         a_time_that_is_no_moment_keeps_no_row_from_being_claimed,
         a_row_that_is_due_since_before_all_time_is_claimed,
@@ -199,6 +201,16 @@ async fn a_delivery_on_mariadb_takes_the_room_that_its_row_keeps_for_it() {
 #[tokio::test]
 async fn a_mark_on_postgres_finds_its_claim_by_the_index() {
     on(Dialect::Postgres, marks::a_mark_finds_its_claim_by_the_index).await;
+}
+
+#[tokio::test]
+async fn an_open_transaction_of_an_application_holds_up_nobody_on_postgres() {
+    on(Dialect::Postgres, locks::an_open_transaction_of_an_application_holds_up_nobody).await;
+}
+
+#[tokio::test]
+async fn an_open_transaction_of_an_application_holds_up_nobody_on_mysql() {
+    on(Dialect::MySql, locks::an_open_transaction_of_an_application_holds_up_nobody).await;
 }
 
 #[tokio::test]

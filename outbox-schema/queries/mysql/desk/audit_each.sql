@@ -6,4 +6,4 @@ SELECT ?1, ?2, ?3, o.id, JSON_OBJECT(
            'first_attempt_at', DATE_FORMAT(o.first_attempt_at, '%Y-%m-%dT%H:%i:%s.%fZ'),
            'finished_at', DATE_FORMAT(o.finished_at, '%Y-%m-%dT%H:%i:%s.%fZ'),
            'expires_at', DATE_FORMAT(o.expires_at, '%Y-%m-%dT%H:%i:%s.%fZ'))
-FROM JSON_TABLE(?4, '$[*]' COLUMNS (id bigint PATH '$')) AS asked STRAIGHT_JOIN outbox o ON o.id = asked.id
+FROM JSON_TABLE(?4, '$[*]' COLUMNS (id bigint PATH '$')) AS asked STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = asked.id

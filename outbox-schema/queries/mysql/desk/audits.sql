@@ -4,7 +4,7 @@ SELECT a.id, DATE_FORMAT(a.at, '%Y-%m-%dT%H:%i:%s.%fZ') AS at, a.who, a.action,
        coalesce(a.why, whole.why) AS why, CAST(a.details AS CHAR) AS details, a.part_of, a.message_id
 FROM (SELECT * FROM outbox_audit l WHERE (?1 IS NULL OR l.message_id = ?1) AND (?2 IS NULL OR l.id < ?2)
       ORDER BY l.id DESC LIMIT ?3) a
-LEFT JOIN outbox_audit whole ON whole.id = a.part_of
+LEFT JOIN outbox_audit whole FORCE INDEX (PRIMARY) ON whole.id = a.part_of
 WHERE (?1 IS NOT NULL OR a.part_of IS NULL)
   AND (?4 IS NULL OR a.at >= TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?4 MICROSECOND)
 ORDER BY a.id DESC LIMIT ?5

@@ -13,6 +13,6 @@ FROM (
     SELECT o.channel, 0, 0, 0, letters, NULL
     FROM (SELECT COUNT(*) AS letters, MAX(id) AS example FROM outbox FORCE INDEX (outbox_dead)
           WHERE fingerprint > '' GROUP BY fingerprint) dead
-    STRAIGHT_JOIN outbox o ON o.id = dead.example
+    STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = dead.example
 ) parts
 GROUP BY channel ORDER BY channel

@@ -1,7 +1,7 @@
 -- Of the messages named, the dead letters that meet the conditions.
 SELECT o.id, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', o.dead_at) AS dead_at_us, o.fingerprint
 FROM JSON_TABLE(?1, '$[*]' COLUMNS (id bigint PATH '$')) AS asked
-STRAIGHT_JOIN outbox o ON o.id = asked.id AND o.status = 'DEAD'
+STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = asked.id AND o.status = 'DEAD'
 WHERE TRUE
   AND (?2 IS NULL OR o.destination = ?2) AND o.dead_at >= TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?3 MICROSECOND
   AND o.dead_at <= TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?4 MICROSECOND

@@ -4,5 +4,5 @@ SELECT o.id, o.idempotency_key, o.channel, o.target, o.destination, o.dead_reaso
        DATE_FORMAT(o.dead_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS dead_at,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', o.dead_at) AS dead_at_us
 FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) AS asked
-STRAIGHT_JOIN outbox o ON o.id = asked.id AND o.status = 'DEAD'
+STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = asked.id AND o.status = 'DEAD'
 ORDER BY o.dead_at DESC, o.id DESC

@@ -31,5 +31,5 @@ FROM (
     WHERE first_waiting > dead_letter
     ORDER BY ordering_key LIMIT ?5
 ) halted
-STRAIGHT_JOIN outbox d ON d.id = halted.dead_letter
+STRAIGHT_JOIN outbox d FORCE INDEX (PRIMARY) ON d.id = halted.dead_letter
 ORDER BY halted.ordering_key

@@ -4,7 +4,8 @@ SELECT id, first_waiting FROM (
                   WHERE w.status = 'PENDING' AND w.shard = o.shard AND w.ordering_key = o.ordering_key AND w.channel = o.channel
                   ORDER BY w.id LIMIT 1) AS first_waiting
     FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) AS asked
-    STRAIGHT_JOIN outbox o ON o.id = asked.id AND o.status = 'DEAD' AND COALESCE(o.dead_reason, '') <> 'cancelled'
+    STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = asked.id AND o.status = 'DEAD'
+                                                AND COALESCE(o.dead_reason, '') <> 'cancelled'
     WHERE NOT EXISTS (
         SELECT 1 FROM outbox d FORCE INDEX (outbox_ordered)
         WHERE d.status = 'DEAD' AND d.shard = o.shard AND d.ordering_key = o.ordering_key AND d.channel = o.channel

@@ -5,5 +5,5 @@ SELECT o.id, o.idempotency_key, o.channel, o.target, o.destination, o.ordering_k
        DATE_FORMAT(o.created_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS created_at,
        DATE_FORMAT(o.finished_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS finished_at, o.last_error, o.last_status_code, o.replay_of
 FROM JSON_TABLE(?1, '$[*]' COLUMNS (id bigint PATH '$')) AS asked
-STRAIGHT_JOIN outbox o ON o.id = asked.id
+STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = asked.id
 WHERE TRUE

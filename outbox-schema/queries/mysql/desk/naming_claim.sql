@@ -7,6 +7,6 @@ SELECT c.id, c.shard, c.epoch, c.holder, DATE_FORMAT(c.claimed_at, '%Y-%m-%dT%H:
                                 c.superseded_at), '%Y-%m-%dT%H:%i:%s.%fZ') AS settles_at
 FROM outbox_claim c
 STRAIGHT_JOIN JSON_TABLE(c.message_ids, '$[*]' COLUMNS (place FOR ORDINALITY, id bigint PATH '$')) sent
-STRAIGHT_JOIN outbox o ON o.id = sent.id AND o.status = 'PENDING'
+STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = sent.id AND o.status = 'PENDING'
                       AND o.revision = JSON_EXTRACT(c.revisions, CONCAT('$[', sent.place - 1, ']'))
 WHERE o.id = ?

@@ -8,4 +8,4 @@ SELECT asked.idempotency_key, o.channel, o.target, o.payload, o.headers, o.order
        o.traceparent, o.tracestate, o.id, IF(asked.same_key, COALESCE(o.sent_key, o.idempotency_key), NULL), o.tags
 FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$.id', idempotency_key varchar(255) PATH '$.key', due_us bigint PATH '$.due_us',
                                    same_key boolean PATH '$.same_key')) AS asked
-STRAIGHT_JOIN outbox o ON o.id = asked.id ORDER BY o.id
+STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = asked.id ORDER BY o.id

@@ -1,2 +1,3 @@
 -- Those of the asked that are there, locked, so that nobody decides about them meanwhile. The asked come by id.
-SELECT o.id, o.status FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) AS asked STRAIGHT_JOIN outbox o ON o.id = asked.id FOR UPDATE /*!80000 OF o */
+SELECT o.id, o.status FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) AS asked
+STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = asked.id FOR UPDATE /*!80000 OF o */

@@ -9,6 +9,6 @@ FROM (
     UNION
     SELECT t.epoch FROM outbox o JOIN outbox_term t ON t.shard = o.shard WHERE o.id = ?1
 ) meant
-STRAIGHT_JOIN outbox o ON o.id = ?1
+STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = ?1
 STRAIGHT_JOIN outbox_term_log l ON l.shard = o.shard AND l.epoch = meant.epoch
 ORDER BY l.epoch

@@ -5,6 +5,6 @@ SELECT o.id, o.action, a.who, a.why, o.status, o.meant, o.done, o.changed,
        CASE WHEN o.status = 'open' AND (o.carried_until IS NULL OR o.carried_until < UTC_TIMESTAMP(6)) THEN 1 ELSE 0 END AS waits,
        o.failure
 FROM outbox_operation o
-LEFT JOIN outbox_audit a ON a.id = o.id
+LEFT JOIN outbox_audit a FORCE INDEX (PRIMARY) ON a.id = o.id
 WHERE (?1 IS NULL OR o.id < ?1)
 ORDER BY o.id DESC LIMIT ?2

@@ -73,9 +73,10 @@ FROM (
     (SELECT o.id, o.revision, o.channel, o.destination, o.priority, o.available_at, TRUE,
             o.payload_bytes + OCTET_LENGTH(o.target) + COALESCE(OCTET_LENGTH(o.headers), 0)
      FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) head
-     STRAIGHT_JOIN outbox o ON o.id = head.id AND o.status = 'PENDING'
+     STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = head.id AND o.status = 'PENDING'
      LEFT JOIN (SELECT DISTINCT x.channel, x.ordering_key
-                FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) e STRAIGHT_JOIN outbox x ON x.id = e.id
+                FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) e
+                STRAIGHT_JOIN outbox x FORCE INDEX (PRIMARY) ON x.id = e.id
                 WHERE x.ordering_key IS NOT NULL) busy
             ON busy.channel = o.channel AND busy.ordering_key = o.ordering_key
      WHERE o.available_at <= UTC_TIMESTAMP(6) AND busy.channel IS NULL

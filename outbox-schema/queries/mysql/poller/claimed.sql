@@ -20,7 +20,7 @@ FROM (
            COALESCE(o.payload_bytes + OCTET_LENGTH(o.target) + COALESCE(OCTET_LENGTH(o.headers), 0) > c.most, FALSE) AS too_large
     FROM JSON_TABLE(?, '$[*]' COLUMNS (
              place FOR ORDINALITY, id bigint PATH '$[0]', revision integer PATH '$[1]')) sent
-    STRAIGHT_JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'
+    STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'
     LEFT JOIN JSON_TABLE(?, '$[*]' COLUMNS (
              name varchar(64) CHARACTER SET utf8mb4 PATH '$.name', most bigint PATH '$.max_message_bytes')) c
            ON c.name = o.channel

@@ -6,7 +6,7 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
     status_code integer PATH '$.status_code', error text CHARACTER SET utf8mb4 PATH '$.error',
     error_hash varchar(16) CHARACTER SET utf8mb4 PATH '$.error_hash',
     started_ms bigint PATH '$.started_ms')) m
-STRAIGHT_JOIN outbox o ON o.id = m.id
+STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = m.id
 SET o.status = m.status,
     o.revision = o.revision + 1,
     o.attempts = o.attempts + m.counted,

@@ -2,7 +2,7 @@
 -- which takes longer the more rows there are; most of it does not differ. One table, so that each row is changed as it is found:
 -- an UPDATE of a join gathers what it is to assign in a table on disk first, and took a third longer. Sent as text, since there
 -- are as many values as rows.
-UPDATE outbox
+UPDATE outbox FORCE INDEX (PRIMARY)
 SET status = 'SUCCESS',
     revision = revision + 1,
     attempts = attempts + 1,

@@ -6,7 +6,7 @@ SELECT m.id FROM JSON_TABLE(?, '$[*]' COLUMNS (
     number integer PATH '$.number', epoch bigint PATH '$.epoch',
     holder varchar(255) CHARACTER SET utf8mb4 PATH '$.holder',
     outcome varchar(32) CHARACTER SET utf8mb4 PATH '$.outcome')) m
-LEFT JOIN outbox o ON o.id = m.id
+LEFT JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = m.id
 WHERE o.id IS NULL OR o.revision <> m.revision + 1 OR o.status <> m.status
    OR (m.record AND NOT EXISTS (
         SELECT 1 FROM outbox_attempt a WHERE a.message_id = m.id AND a.epoch = m.epoch

@@ -10,7 +10,7 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (
     started_ms bigint PATH '$.started_ms', duration_ms bigint PATH '$.duration_ms',
     outcome varchar(32) CHARACTER SET utf8mb4 PATH '$.outcome', status_code integer PATH '$.status_code',
     error text CHARACTER SET utf8mb4 PATH '$.error', excerpt text CHARACTER SET utf8mb4 PATH '$.excerpt')) m
-LEFT JOIN outbox_claim c ON c.id = m.claim
+LEFT JOIN outbox_claim c FORCE INDEX (PRIMARY) ON c.id = m.claim
 WHERE m.outcome <> 'delivered_fenced' OR NOT EXISTS (
     SELECT 1 FROM outbox_attempt a WHERE a.message_id = m.id AND a.epoch = m.epoch
     AND a.holder = m.holder AND a.number = m.number AND a.outcome = m.outcome)

@@ -14,7 +14,7 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (
     id bigint PATH '$.id', revision integer PATH '$.revision', status varchar(16) CHARACTER SET utf8mb4 PATH '$.status',
     dead_reason varchar(32) CHARACTER SET utf8mb4 PATH '$.dead_reason', error text CHARACTER SET utf8mb4 PATH '$.error',
     channel text CHARACTER SET utf8mb4 PATH '$.channel', target longtext CHARACTER SET utf8mb4 PATH '$.target')) told
-STRAIGHT_JOIN outbox o ON o.id = told.id AND o.revision = told.revision AND o.status = told.status
+STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = told.id AND o.revision = told.revision AND o.status = told.status
                       AND o.dead_reason <=> told.dead_reason
 CROSS JOIN outbox_meta meta
 WHERE o.idempotency_key NOT LIKE 'outcome:________-____-____-____-____________:%'

@@ -5,8 +5,8 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
     dead_reason varchar(32) CHARACTER SET utf8mb4 PATH '$.dead_reason',
     error text CHARACTER SET utf8mb4 PATH '$.error',
     error_hash varchar(16) CHARACTER SET utf8mb4 PATH '$.error_hash')) d
-STRAIGHT_JOIN outbox_claim c ON c.id = d.claim
-STRAIGHT_JOIN outbox o ON o.id = d.message_id
+STRAIGHT_JOIN outbox_claim c FORCE INDEX (PRIMARY) ON c.id = d.claim
+STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = d.message_id
 SET o.status = d.status,
     o.dead_reason = d.dead_reason,
     o.revision = o.revision + 1,

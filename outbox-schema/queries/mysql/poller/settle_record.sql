@@ -4,5 +4,5 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (
     message_id bigint PATH '$.message_id', number integer PATH '$.number',
     claim char(36) CHARACTER SET utf8mb4 PATH '$.claim',
     explanation text CHARACTER SET utf8mb4 PATH '$.explanation')) d
-STRAIGHT_JOIN outbox_claim c ON c.id = d.claim
+STRAIGHT_JOIN outbox_claim c FORCE INDEX (PRIMARY) ON c.id = d.claim
 ORDER BY d.message_id

@@ -7,7 +7,7 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (
     epoch bigint PATH '$.epoch', holder varchar(255) CHARACTER SET utf8mb4 PATH '$.holder',
     started_ms bigint PATH '$.started_ms', duration_ms bigint PATH '$.duration_ms',
     error text CHARACTER SET utf8mb4 PATH '$.error')) m
-LEFT JOIN outbox_claim c ON c.id = m.claim
+LEFT JOIN outbox_claim c FORCE INDEX (PRIMARY) ON c.id = m.claim
 WHERE NOT EXISTS (
     SELECT 1 FROM outbox_attempt a WHERE a.message_id = m.id AND a.epoch = m.epoch
     AND a.holder = m.holder AND a.number = m.number AND a.outcome = 'delivered_unmarked')

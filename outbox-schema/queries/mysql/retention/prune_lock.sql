@@ -2,7 +2,7 @@
 -- A dead letter that holds up its ordering key stays for as long as a later message of the key waits: without it they
 -- would go out as if it had never been.
 SELECT o.id, o.status FROM JSON_TABLE(?1, '$[*]' COLUMNS (id bigint PATH '$')) AS asked
-STRAIGHT_JOIN outbox o ON o.id = asked.id
+STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = asked.id
 WHERE (o.status = 'SUCCESS'
            AND COALESCE(o.finished_at, o.created_at) <= UTC_TIMESTAMP(6) - INTERVAL ?2 * 1000 MICROSECOND
        OR o.status = 'DEAD'

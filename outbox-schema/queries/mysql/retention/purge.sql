@@ -1,2 +1,2 @@
 DELETE o FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) AS asked
-STRAIGHT_JOIN outbox o ON o.id = asked.id
+STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = asked.id

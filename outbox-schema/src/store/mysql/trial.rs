@@ -9,7 +9,7 @@ use crate::store::settle::decide;
 use crate::store::steps::MarkGroup;
 use crate::store::term::mint;
 use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
-use crate::{ClaimId, ClaimRequest, Claimed, Epoch, Holder, StoreError, TermId};
+use crate::{ClaimId, ClaimRequest, Claimed, Epoch, StoreError, TermId};
 
 impl MySqlStore {
     pub(crate) async fn trial(&self) -> Result<(), TrialError> {
@@ -24,22 +24,23 @@ impl MySqlStore {
 async fn life(step: &mut Step) -> Result<(), TrialError> {
     let probe = Probe::new();
     for target in Probe::TARGETS {
-        let inserted = sqlx::query(query!("mysql/poller/trial")).bind(target).execute(&mut **step).await;
+        let inserted =
+            sqlx::query(query!("mysql/poller/trial")).bind(target).bind(probe.shard.0).execute(&mut **step).await;
         tried(ENQUEUE, inserted.map_err(|error| failed("inserting a message", error)))?;
     }
-    let first = probe.term(Epoch(tried(TERM, begin(step, &probe.holders[0]).await)?), 0);
+    let first = probe.term(Epoch(tried(TERM, begin(step, &probe, 0).await)?), 0);
     let claimed = ClaimId::mint();
     let delivered = tried(CLAIM, claim(step, &first, &probe.request(claimed)).await)?;
     let marks = Probe::deliveries(&first, claimed, &delivered)?;
     tried(MARK, write(step, &MarkGroup::of(&marks), &[]).await)?;
     tried(CLAIM, claim(step, &first, &probe.request(ClaimId::mint())).await)?;
-    tried(TERM, begin(step, &probe.holders[1]).await)?;
-    tried(SETTLE, decide(&mut AnyConnection::MySql(step), Probe::SHARD, &probe.channels).await)?;
+    tried(TERM, begin(step, &probe, 1).await)?;
+    tried(SETTLE, decide(&mut AnyConnection::MySql(step), probe.shard, &probe.channels).await)?;
     prune(AnyConnection::MySql(step), &marks).await
 }
 
-async fn begin(step: &mut Step, holder: &Holder) -> Result<i64, StoreError> {
-    mint(&mut AnyConnection::MySql(step), Probe::SHARD, holder).await
+async fn begin(step: &mut Step, probe: &Probe, holder: usize) -> Result<i64, StoreError> {
+    mint(&mut AnyConnection::MySql(step), probe.shard, &probe.holders[holder]).await
 }
 
 async fn claim(step: &mut Step, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {

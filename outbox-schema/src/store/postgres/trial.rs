@@ -34,10 +34,14 @@ impl PostgresStore {
 async fn life(connection: &mut PgConnection) -> Result<(), TrialError> {
     let probe = Probe::new();
     for target in Probe::TARGETS {
-        let inserted = sqlx::query(query!("postgres/poller/trial")).bind(target).execute(&mut *connection).await;
+        let inserted = sqlx::query(query!("postgres/poller/trial"))
+            .bind(target)
+            .bind(probe.shard.0)
+            .execute(&mut *connection)
+            .await;
         tried(ENQUEUE, inserted.map_err(|error| failed("inserting a message", error)))?;
     }
-    let first = probe.term(tried(TERM, begun(connection, Probe::SHARD, &probe.holders[0]).await)?.epoch, 0);
+    let first = probe.term(tried(TERM, begun(connection, probe.shard, &probe.holders[0]).await)?.epoch, 0);
     let claimed = ClaimId::mint();
     let delivered = tried(CLAIM, claim(connection, &first, &probe.request(claimed)).await)?;
     let marks = Probe::deliveries(&first, claimed, &delivered)?;
@@ -49,7 +53,7 @@ async fn life(connection: &mut PgConnection) -> Result<(), TrialError> {
     let request = ClaimRequest { found: Some(&met.found), ..probe.request(request.claim) };
     tried(CLAIM, claim(connection, &first, &request).await)?;
     tried(TERM, ended(connection, &first, TermEnd::Shutdown, TermCounts::default()).await)?;
-    let second = probe.term(tried(TERM, begun(connection, Probe::SHARD, &probe.holders[1]).await)?.epoch, 1);
+    let second = probe.term(tried(TERM, begun(connection, probe.shard, &probe.holders[1]).await)?.epoch, 1);
     tried(SETTLE, settled(&mut *connection, &second, &probe.channels).await)?;
     prune(AnyConnection::Postgres(connection), &marks).await
 }

@@ -32,7 +32,7 @@ pub(super) async fn write(
     group: &MarkGroup<'_>,
     finished: &[Uuid],
 ) -> Result<Vec<i64>, StoreError> {
-    let standing: Vec<String> = sqlx::query_scalar(query!("sqlite/poller/claims_standing"))
+    let standing: Vec<String> = sqlx::query_scalar(query!("sqlite/poller/claims_lock"))
         .bind(as_json(DOING, &group.claims(finished))?)
         .fetch_all(&mut **tx)
         .await

@@ -11,7 +11,7 @@ use crate::store::settle::decide;
 use crate::store::steps::MarkGroup;
 use crate::store::term::mint;
 use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
-use crate::{ClaimId, ClaimRequest, Claimed, Epoch, Holder, StoreError, TermId};
+use crate::{ClaimId, ClaimRequest, Claimed, Epoch, StoreError, TermId};
 
 impl SqliteStore {
     pub(crate) async fn trial(&self) -> Result<(), TrialError> {
@@ -26,22 +26,23 @@ impl SqliteStore {
 async fn life(tx: &mut SqliteTransaction<'static>) -> Result<(), TrialError> {
     let probe = Probe::new();
     for target in Probe::TARGETS {
-        let inserted = sqlx::query(query!("sqlite/poller/trial")).bind(target).execute(&mut **tx).await;
+        let inserted =
+            sqlx::query(query!("sqlite/poller/trial")).bind(target).bind(probe.shard.0).execute(&mut **tx).await;
         tried(ENQUEUE, inserted.map_err(|error| failed("inserting a message", error)))?;
     }
-    let first = probe.term(Epoch(tried(TERM, begin(tx, &probe.holders[0]).await)?), 0);
+    let first = probe.term(Epoch(tried(TERM, begin(tx, &probe, 0).await)?), 0);
     let claimed = ClaimId::mint();
     let delivered = tried(CLAIM, claim(tx, &first, &probe.request(claimed)).await)?;
     let marks = Probe::deliveries(&first, claimed, &delivered)?;
     tried(MARK, write(tx, &MarkGroup::of(&marks), &[]).await)?;
     tried(CLAIM, claim(tx, &first, &probe.request(ClaimId::mint())).await)?;
-    tried(TERM, begin(tx, &probe.holders[1]).await)?;
-    tried(SETTLE, decide(&mut AnyConnection::Sqlite(tx), Probe::SHARD, &probe.channels).await)?;
+    tried(TERM, begin(tx, &probe, 1).await)?;
+    tried(SETTLE, decide(&mut AnyConnection::Sqlite(tx), probe.shard, &probe.channels).await)?;
     prune(AnyConnection::Sqlite(tx), &marks).await
 }
 
-async fn begin(tx: &mut SqliteTransaction<'static>, holder: &Holder) -> Result<i64, StoreError> {
-    mint(&mut AnyConnection::Sqlite(tx), Probe::SHARD, holder).await
+async fn begin(tx: &mut SqliteTransaction<'static>, probe: &Probe, holder: usize) -> Result<i64, StoreError> {
+    mint(&mut AnyConnection::Sqlite(tx), probe.shard, &probe.holders[holder]).await
 }
 
 async fn claim(

@@ -1,0 +1,126 @@
+//! Who waits for whom: nobody for a transaction that an application keeps open, and no two for each other.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use outbox_schema::desk::{Author, Pace, Revised};
+use outbox_schema::destination::{Aside, DestinationStore as _};
+use outbox_schema::store::TermCounts;
+use outbox_schema::{
+    ByHand as _, ClaimRequest, DeadReason, Holder, Message, Selection, Shard, StoreError, TermEnd, TermId, Verdict,
+};
+use sqlx::{Connection, Executor, MySqlConnection, PgConnection};
+
+use super::{Dialect, Outbox, delivered, http, mark, request};
+
+/// Less than a statement waits for a lock, so that whoever waits for one is found out.
+const PROMPTLY: Duration = Duration::from_secs(4);
+
+const INSERT: &str = "INSERT INTO outbox (channel, target, payload) VALUES ('http', 'https://slow.example/', '{}')";
+
+/// An application that has inserted a message, and not committed. Its transaction ends when this is dropped.
+async fn application(outbox: &Outbox) -> Box<dyn Any> {
+    if outbox.dialect == Dialect::Postgres {
+        let mut connection = PgConnection::connect(outbox.url()).await.unwrap();
+        connection.execute("BEGIN").await.unwrap();
+        connection.execute(INSERT).await.unwrap();
+        Box::new(connection)
+    } else {
+        let mut connection = MySqlConnection::connect(outbox.url()).await.unwrap();
+        connection.execute("START TRANSACTION").await.unwrap();
+        connection.execute(INSERT).await.unwrap();
+        Box::new(connection)
+    }
+}
+
+async fn promptly<T>(what: &str, step: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PROMPTLY, step).await.unwrap_or_else(|_| panic!("{what} waits for the application"))
+}
+
+/// In a table so small that a database would sooner read all of it than look a row up by its id. (Not on SQLite, where an open
+/// transaction that has written holds the whole file.)
+pub async fn an_open_transaction_of_an_application_holds_up_nobody(outbox: &Outbox) {
+    let (channels, database, store) = ([http()], outbox.database(), &outbox.store);
+    for _ in 0..4 {
+        outbox.insert(&[]).await;
+    }
+    outbox.insert(&[("channel", "'unknown'")]).await;
+    outbox.execute(if outbox.dialect == Dialect::Postgres { "ANALYZE" } else { "ANALYZE TABLE outbox" }).await;
+    let _open = application(outbox).await;
+
+    let term = promptly("a term that begins", outbox.term(&channels)).await;
+    let ask = request(&channels);
+    let claimed = promptly("a claim", store.claim(&term, &ask)).await.unwrap();
+    let [success, retried, dead, _in_doubt] = &claimed.messages[..] else { panic!("{claimed:?}") };
+    assert_eq!(claimed.deferred["unknown"], 1);
+    let retry = Verdict::Retry { after: Duration::from_hours(1) };
+    let no = Verdict::Dead { reason: DeadReason::Permanent, attempted: true, invalid_target: false };
+    let marks = [
+        vec![delivered(&term, ask.claim, success)],
+        vec![mark(&term, ask.claim, retried, retry, "retry")],
+        vec![mark(&term, ask.claim, dead, no, "dead")],
+    ];
+    for group in &marks {
+        let report = promptly("a mark", store.mark(group, &[])).await.unwrap();
+        assert!(report.fenced.is_empty());
+    }
+    promptly("the end of a term", store.end_term(&term, TermEnd::Interval, TermCounts::default())).await.unwrap();
+    let next = promptly("the next term", outbox.term(&channels)).await;
+    promptly("its claims", outbox.age_claims(Duration::from_hours(1))).await;
+    let settled = promptly("whoever settles", store.settle(&next, &channels)).await.unwrap();
+    assert_eq!(settled.decided.len(), 1);
+
+    let ada = Author { who: "ada".to_owned(), why: "a test".to_owned() };
+    let revised = Revised::new("http", "/mended", "{}", BTreeMap::new()).unwrap();
+    promptly("an edit", database.edit(dead.id(), 1, &revised, &ada)).await.unwrap();
+    let one = |message: &Message| Selection::Ids(vec![message.id()]);
+    promptly("a redrive", database.redrive(&one(dead), Pace::default(), &ada)).await.unwrap();
+    promptly("a cancellation", database.cancel(retried.id(), &ada)).await.unwrap();
+    promptly("a purge", database.purge(&one(retried), &ada)).await.unwrap();
+    let hour = Duration::from_hours(1);
+    let (destination, step) = ("http".to_owned(), Duration::ZERO);
+    let aside = Aside { destination, whole_channel: true, from: hour, step, most: hour, reason: None };
+    let moved = promptly("a row that is put aside", database.put_aside(&next, &[aside], &[], 100)).await.unwrap();
+    assert_eq!(moved, [2]);
+    promptly("the trial of a replica that starts", database.trial()).await.unwrap();
+}
+
+/// Whoever is chosen to give way in a deadlock does its work a second time, later: a mark by then holds up its slots.
+pub async fn replicas_that_start_lead_and_hand_over_meet_no_deadlock(outbox: &Outbox) {
+    const ROUNDS: usize = 30;
+    let channels = [http()];
+    for _ in 0..5 * ROUNDS {
+        outbox.insert(&[]).await;
+    }
+    let starts = async || {
+        for _ in 0..ROUNDS {
+            outbox.database().trial().await.unwrap();
+        }
+    };
+    // A term may have ended meanwhile. Nothing else may go wrong.
+    let lead = async |name: &str| {
+        for round in 0..ROUNDS {
+            let holder = Holder::new(name, &round.to_string());
+            let epoch = outbox.store.begin_term(Shard(0), &holder).await.unwrap().epoch;
+            let term = TermId { shard: Shard(0), epoch, holder };
+            let mut sent = Vec::new();
+            for _ in 0..3 {
+                let ask = ClaimRequest { limit: 1, ..request(&channels) };
+                match outbox.store.claim(&term, &ask).await {
+                    Ok(claimed) => sent.extend(claimed.messages.iter().map(|row| delivered(&term, ask.claim, row))),
+                    Err(StoreError::Fenced { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            let finished: Vec<_> = sent.iter().map(|mark| mark.claim).collect();
+            outbox.store.mark(&sent, &finished).await.unwrap();
+            match outbox.store.settle(&term, &channels).await {
+                Ok(_) | Err(StoreError::Fenced { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+            outbox.store.end_term(&term, TermEnd::Interval, TermCounts::default()).await.unwrap();
+        }
+    };
+    tokio::join!(starts(), starts(), starts(), lead("one"), lead("two"));
+}
