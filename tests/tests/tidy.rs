@@ -215,6 +215,25 @@ fn each_file_of_sql_is_run_by_somebody() {
     none(&idle, "SQL that nothing runs");
 }
 
+/// Where a table is small, MySQL and MariaDB would sooner read all of it than look its rows up by their ids. A statement that locks
+/// then waits for rows that it has nothing to do with.
+#[test]
+fn a_join_by_id_on_mysql_names_the_index() {
+    let mut found = Vec::new();
+    for file in files(".sql").iter().filter(|file| file.starts_with("outbox-schema/queries/mysql/")) {
+        let text = text(file);
+        let words: Vec<_> =
+            text.lines().filter(|line| !line.starts_with("--")).flat_map(str::split_whitespace).collect();
+        let joins = words.windows(5).filter(|join| join[0] == "JOIN" || join[0] == "STRAIGHT_JOIN");
+        for join in joins.filter(|join| join[1].starts_with("outbox") && join[3] == "ON") {
+            if join[4] == format!("{}.id", join[2]) {
+                found.push(format!("{file}: {}", join.join(" ")));
+            }
+        }
+    }
+    none(&found, "joins that an optimizer may read a whole table for: FORCE INDEX (PRIMARY)");
+}
+
 /// A service that enqueues on one database brings one driver: no other, and not SQLite's C source.
 #[test]
 fn an_application_brings_the_driver_of_its_database_only() {
