@@ -160,7 +160,6 @@ on_every_database! {
         a_dead_letter_halts_only_those_behind_it,
         halted_keys_do_not_stand_in_the_way_of_others,
     ],
-    locks: [replicas_that_start_lead_and_hand_over_meet_no_deadlock],
     odd_rows: [
         a_time_that_is_no_moment_keeps_no_row_from_being_claimed,
         a_row_that_is_due_since_before_all_time_is_claimed,
@@ -201,6 +200,16 @@ async fn a_delivery_on_mariadb_takes_the_room_that_its_row_keeps_for_it() {
 #[tokio::test]
 async fn a_mark_on_postgres_finds_its_claim_by_the_index() {
     on(Dialect::Postgres, marks::a_mark_finds_its_claim_by_the_index).await;
+}
+
+#[tokio::test]
+async fn replicas_that_start_lead_and_hand_over_meet_no_deadlock_on_postgres() {
+    on(Dialect::Postgres, locks::replicas_that_start_lead_and_hand_over_meet_no_deadlock).await;
+}
+
+#[tokio::test]
+async fn replicas_that_start_lead_and_hand_over_meet_no_deadlock_on_mysql() {
+    on(Dialect::MySql, locks::replicas_that_start_lead_and_hand_over_meet_no_deadlock).await;
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! Who waits for whom: nobody for a transaction that an application keeps open, and no two for each other.
+//! Who waits for whom: nobody for a transaction that an application keeps open, and no two for each other. (Not on SQLite: there
+//! whoever writes holds the whole file.)
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -38,8 +39,7 @@ async fn promptly<T>(what: &str, step: impl Future<Output = T>) -> T {
     tokio::time::timeout(PROMPTLY, step).await.unwrap_or_else(|_| panic!("{what} waits for the application"))
 }
 
-/// In a table so small that a database would sooner read all of it than look a row up by its id. (Not on SQLite, where an open
-/// transaction that has written holds the whole file.)
+/// In a table so small that a database would sooner read all of it than look a row up by its id.
 pub async fn an_open_transaction_of_an_application_holds_up_nobody(outbox: &Outbox) {
     let (channels, database, store) = ([http()], outbox.database(), &outbox.store);
     for _ in 0..4 {
