@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use outbox_schema::desk::KeyCursor;
-use outbox_schema::{Desk, Dialect};
+use outbox_schema::{ConnectOptions, Database, Desk, Dialect};
 use serde_json::{Value, json};
 
 use crate::outboxes::{self, Outbox};
@@ -238,5 +238,27 @@ async fn pages_of_halted_keys_lead_to_each_other_by_channel_and_key() {
         let of_one = outbox.database.halted_keys(&halting, Some("b"), None, 100).await.unwrap().keys;
         assert!(of_one.len() == 7 && of_one.iter().all(|key| key.channel == "b"), "{of_one:?}");
         assert_eq!(outbox.database.halted_keys(&halting, Some("c"), None, 100).await.unwrap().keys, []);
+    }
+}
+
+/// The URL of a MySQL or MariaDB may name one, and a server has its own default.
+#[tokio::test]
+async fn halted_keys_and_explanations_are_read_under_any_collation_of_the_connection() {
+    for outbox in outboxes::each().await.into_iter().filter(|outbox| outbox.dialect() == Dialect::MySql) {
+        one_halted_key(&outbox).await;
+        for collation in ["utf8mb4_unicode_ci", "utf8mb4_bin"] {
+            let url = format!("{}?collation={collation}", outbox.test.url);
+            let program = Program::new(&url, &halting());
+            let explained = program.run(&["messages", "explain", "2"]).await.done();
+            assert!(explained.contains("waits behind message 1"), "{explained}");
+            let options = ConnectOptions { url: &url, schema: None, connections: 1 };
+            let database = Database::connect(&options).await.unwrap();
+            for (after, keys) in [("", 1), ("k", 0)] {
+                let after = KeyCursor { channel: "orders".to_owned(), ordering_key: after.to_owned() };
+                let page = database.halted_keys(&["orders".to_owned()], None, Some(&after), 10).await.unwrap();
+                assert_eq!(page.keys.len(), keys, "{collation}: {page:?}");
+            }
+            database.close().await;
+        }
     }
 }

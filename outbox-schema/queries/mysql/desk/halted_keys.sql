@@ -23,7 +23,7 @@ FROM (
         FROM (
             SELECT DISTINCT ordering_key FROM (
                 SELECT ordering_key FROM outbox FORCE INDEX (outbox_ordered)
-                WHERE status = 'DEAD' AND shard = ?1 AND ordering_key >= COALESCE(?3, '') AND NOT (ordering_key <=> ?3)
+                WHERE status = 'DEAD' AND shard = ?1 AND ordering_key >= COALESCE(?3, _utf8mb4 '') AND NOT (ordering_key <=> ?3)
                 ORDER BY ordering_key LIMIT ?4
             ) first
         ) looked_at

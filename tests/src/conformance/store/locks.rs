@@ -15,8 +15,8 @@ use sqlx::{Connection, Executor, MySqlConnection, PgConnection};
 
 use super::{Dialect, Outbox, delivered, http, mark, request};
 
-/// Less than a statement waits for a lock, so that whoever waits for one is found out.
-const PROMPTLY: Duration = Duration::from_secs(4);
+/// Longer than a statement waits for a lock before it is refused: whoever waits for one fails by that.
+const PROMPTLY: Duration = Duration::from_secs(30);
 
 const INSERT: &str = "INSERT INTO outbox (channel, target, payload) VALUES ('http', 'https://slow.example/', '{}')";
 
