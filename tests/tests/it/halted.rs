@@ -244,7 +244,7 @@ async fn pages_of_halted_keys_lead_to_each_other_by_channel_and_key() {
 /// The URL of a MySQL or MariaDB may name one, and a server has its own default.
 #[tokio::test]
 async fn halted_keys_and_explanations_are_read_under_any_collation_of_the_connection() {
-    for outbox in outboxes::each().await.into_iter().filter(|outbox| outbox.dialect() == Dialect::MySql) {
+    for outbox in outboxes::each().await.filter(|outbox| outbox.dialect() == Dialect::MySql) {
         one_halted_key(&outbox).await;
         for collation in ["utf8mb4_unicode_ci", "utf8mb4_bin"] {
             let url = format!("{}?collation={collation}", outbox.test.url);
