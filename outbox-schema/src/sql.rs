@@ -101,7 +101,21 @@ impl AnyConnection<'_> {
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> sqlx::Result<Vec<T>> {
-        self.rows_of(statement, values, true).await
+        match self {
+            Self::Postgres(connection) => {
+                let query = sqlx::query_as_with(statement.postgres, bound::<Postgres>(values)?);
+                query.fetch_all(&mut **connection).await
+            }
+            Self::MySql(connection) => {
+                let (text, values) = unnumbered(statement.mysql, values);
+                let query = sqlx::query_as_with(AssertSqlSafe(text), bound::<MySql>(&values)?);
+                query.fetch_all(&mut **connection).await
+            }
+            Self::Sqlite(connection) => {
+                let query = sqlx::query_as_with(statement.sqlite, bound::<Sqlite>(values)?);
+                query.fetch_all(&mut **connection).await
+            }
+        }
     }
 
     /// The same for a statement that reads much of an index. MariaDB 10.11 reads the rows too when it executes a
@@ -111,35 +125,11 @@ impl AnyConnection<'_> {
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> sqlx::Result<Vec<T>> {
-        self.rows_of(statement, values, false).await
-    }
-
-    async fn rows_of<T: AnyRow>(
-        &mut self,
-        statement: &'static Statement,
-        values: &[Value<'_>],
-        kept: bool,
-    ) -> sqlx::Result<Vec<T>> {
-        match self {
-            Self::Postgres(connection) => {
-                let query = sqlx::query_as_with(statement.postgres, bound::<Postgres>(values)?);
-                query.fetch_all(&mut **connection).await
-            }
-            Self::MySql(connection) => {
-                let (text, values) = unnumbered(statement.mysql, values);
-                if kept {
-                    let query = sqlx::query_as_with(AssertSqlSafe(text), bound::<MySql>(&values)?);
-                    return query.fetch_all(&mut **connection).await;
-                }
-                let values: Vec<_> = values.iter().map(Value::spelled).collect();
-                let rows = sqlx::raw_sql(spelled_out(&text, &values)).fetch_all(&mut **connection).await?;
-                rows.iter().map(T::from_row).collect()
-            }
-            Self::Sqlite(connection) => {
-                let query = sqlx::query_as_with(statement.sqlite, bound::<Sqlite>(values)?);
-                query.fetch_all(&mut **connection).await
-            }
-        }
+        let Self::MySql(connection) = self else { return self.rows(statement, values).await };
+        let (text, values) = unnumbered(statement.mysql, values);
+        let values: Vec<_> = values.iter().map(Value::spelled).collect();
+        let rows = sqlx::raw_sql(spelled_out(&text, &values)).fetch_all(&mut **connection).await?;
+        rows.iter().map(T::from_row).collect()
     }
 
     /// Runs a statement that inserts one row. Returns the `id` of the row.
