@@ -50,6 +50,16 @@ pub enum Unplanned {
         /// Its status.
         status: String,
     },
+    /// The payload is larger than one that is read back.
+    #[error(
+        "message {id} has a payload of {bytes} bytes, and none of more than 8 MiB is edited: write another message in its place"
+    )]
+    Unread {
+        /// The message.
+        id: MessageId,
+        /// The length of its payload.
+        bytes: i64,
+    },
     /// The change does not fit the message.
     #[error(transparent)]
     Unfit(#[from] Unfit),
@@ -65,10 +75,11 @@ impl Wanted {
         if before.status != Status::Dead.as_str() {
             return Err(Unplanned::NotDead { id, status: before.status.clone() });
         }
-        let payload = self.payload.as_deref().unwrap_or(&before.payload);
+        let Some(former) = &before.payload else { return Err(Unplanned::Unread { id, bytes: before.payload_bytes }) };
+        let payload = self.payload.as_ref().unwrap_or(former);
         let headers = before.headers.as_deref();
         let revised = self.of_any.revised(&before.channel, &before.target, payload.trim(), headers)?;
-        Ok(Planned { id, revision: before.revision, difference: differs(before, &revised), revised })
+        Ok(Planned { id, revision: before.revision, difference: differs(before, former, &revised), revised })
     }
 
     /// The plans for the first `most` dead letters that the change alters: the examples of their groups, and those of the
@@ -129,10 +140,10 @@ fn examples(groups: &[DeadGroup]) -> impl Iterator<Item = MessageId> {
     groups.iter().take(LOOKED_AT as usize).map(|group| group.example)
 }
 
-/// The lines in which a message would differ. Empty where there are none.
-pub fn differs(before: &MessageRecord, after: &Revised) -> String {
+/// The lines in which a message with this payload would differ. Empty where there are none.
+pub fn differs(before: &MessageRecord, payload: &str, after: &Revised) -> String {
     difference(
-        &shown(&before.target, &before.payload, &all_headers(before)),
+        &shown(&before.target, payload, &all_headers(before)),
         &shown(after.target(), after.payload(), after.headers()),
     )
 }

@@ -55,13 +55,14 @@ impl Note {
         let (message, clock) = (&facts.message, &facts.clock);
         let finished = message.status != Status::Pending.as_str();
         let born = (finished && message.revision == 0).then(|| Self::BornFinished { status: message.status.clone() });
-        let twice = is_encoded_twice(&message.payload).then_some(Self::EncodedTwice);
+        let twice = message.payload.as_deref().is_some_and(is_encoded_twice).then_some(Self::EncodedTwice);
         // A retry moves the time at which a message is due.
         let untouched = message.attempts == 0 || (message.attempts == 1 && message.status == Status::Success.as_str());
         let delay = clock.delayed_by_ms.filter(|_| untouched).and_then(Self::of_delay);
         let future = clock.created_in_ms.filter(|in_ms| *in_ms > MINUTE_MS);
         let future = future.map(|in_ms| Self::WrittenInTheFuture { in_ms });
-        let rounded = (clock.rounds && may_be_rounded(&message.payload)).then_some(Self::PerhapsRounded);
+        let rounded =
+            (clock.rounds && message.payload.as_deref().is_some_and(may_be_rounded)).then_some(Self::PerhapsRounded);
         [born, twice, delay, future, rounded].into_iter().flatten().collect()
     }
 }

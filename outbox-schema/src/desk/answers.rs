@@ -37,6 +37,9 @@ pub enum Refusal {
         "its payload would change: a receiver that knows its key would not look at the new one, so leave keep-key out"
     )]
     PayloadUnderOldKey,
+    /// The payload is larger than one that is read back.
+    #[error("its payload has more than 8 MiB, and the audit would have to keep it: write another message in its place")]
+    PayloadUnread,
 }
 
 /// A message that was left unchanged.

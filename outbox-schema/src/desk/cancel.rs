@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use super::edit::Envelope;
 use super::operation::{Operation, Standing, audit, lock_terms};
 use super::operations::{Batch, Remaining, Work};
-use super::statements::{CANCEL, MESSAGE};
-use super::{Author, Cancelled, CancelledAll, MessageRecord, MessageSelection, Refusal, Skipped};
+use super::statements::{CANCEL, ENVELOPES};
+use super::{Author, Cancelled, CancelledAll, MessageSelection, Refusal, Skipped};
 use crate::sql::{AnyConnection, AnyTransaction};
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
@@ -24,14 +25,15 @@ async fn cancel_in(connection: &mut AnyConnection<'_>, id: MessageId, author: &A
     if let Some(because) = Standing::lock(connection, &[id]).await?.refusal(id, Status::Pending) {
         return refused(because);
     }
-    let Some(before) = connection.rows::<MessageRecord>(&MESSAGE, &[id.0.into()]).await?.pop() else {
+    let ids = ids_as_json(&[id]);
+    let Some(before) = connection.rows::<Envelope>(&ENVELOPES, &[(&ids).into()]).await?.pop() else {
         return refused(Refusal::NotThere);
     };
     let details = serde_json::json!({
         "idempotency_key": before.idempotency_key, "channel": before.channel, "revision": before.revision,
     });
     audit(connection, "cancel", Some(id), &details.to_string(), author).await?;
-    connection.rows::<()>(&CANCEL, &[ids_as_json(&[id]).as_str().into()]).await?;
+    connection.rows::<()>(&CANCEL, &[(&ids).into()]).await?;
     Ok(Cancelled::Done { id })
 }
 

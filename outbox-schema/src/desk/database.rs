@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::edit::PAYLOAD_READ;
 use super::statements::{
     ATTEMPTS, AUDIT_OF_MESSAGE, CHANNELS, CURRENT_TERMS, DURABILITY, FORMER_KEY, MAY_CREATE, MESSAGE, MESSAGE_ID,
     NAMING_CLAIM, PAUSED_DESTINATIONS, TENANTS, TERMS, UNSETTLED_CLAIMS,
@@ -195,12 +196,13 @@ pub(super) async fn whole_message(
     connection: &mut AnyConnection<'_>,
     id: MessageId,
 ) -> sqlx::Result<Option<MessageRecord>> {
-    let id = [id.0.into()];
-    let Some(message) = connection.rows::<MessageRecord>(&MESSAGE, &id).await?.pop() else { return Ok(None) };
+    let asked = [id.0.into(), PAYLOAD_READ.into()];
+    let Some(message) = connection.rows::<MessageRecord>(&MESSAGE, &asked).await?.pop() else { return Ok(None) };
+    let id = &asked[..1];
     Ok(Some(MessageRecord {
-        attempt_log: connection.rows(&ATTEMPTS, &id).await?,
-        audit: connection.rows(&AUDIT_OF_MESSAGE, &id).await?,
-        claim: connection.rows(&NAMING_CLAIM, &id).await?.pop(),
+        attempt_log: connection.rows(&ATTEMPTS, id).await?,
+        audit: connection.rows(&AUDIT_OF_MESSAGE, id).await?,
+        claim: connection.rows(&NAMING_CLAIM, id).await?.pop(),
         ..message
     }))
 }

@@ -15,6 +15,10 @@ use crate::store::lossy::Lossy;
 use crate::store::wire::ids_as_json;
 use crate::{Database, InvalidMessage, MessageId, NewMessage, Status};
 
+/// The most bytes of a payload that is read back, to be shown or edited. A row of a few kilobytes can hold one of hundreds of
+/// megabytes, and whoever asks may ask a replica.
+pub(super) const PAYLOAD_READ: i64 = 8 << 20;
+
 /// What an edit may change of a message, but for its payload.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct Envelope {
@@ -27,7 +31,7 @@ pub(super) struct Envelope {
     pub(super) target: String,
     #[sqlx(try_from = "Lossy<Option<String>>")]
     pub(super) headers: Option<String>,
-    revision: i32,
+    pub(super) revision: i32,
 }
 
 /// What an edit may change of a message.
@@ -35,8 +39,8 @@ pub(super) struct Envelope {
 struct Content {
     #[sqlx(flatten)]
     envelope: Envelope,
-    #[sqlx(try_from = "Lossy<String>")]
-    payload: String,
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    payload: Option<String>,
 }
 
 /// The new content of a dead letter. It is as valid as a message that is enqueued.
@@ -144,13 +148,16 @@ async fn edit_in(
     if let Some(because) = Standing::lock(connection, &[id]).await?.refusal(id, Status::Dead) {
         return refused(because);
     }
-    let Some(before) = connection.rows::<Content>(&CONTENTS, &[(&ids_as_json(&[id])).into()]).await?.pop() else {
+    let Some(before) =
+        connection.rows::<Content>(&CONTENTS, &[(&ids_as_json(&[id])).into(), PAYLOAD_READ.into()]).await?.pop()
+    else {
         return refused(Refusal::NotThere);
     };
     let Content { envelope: before, payload } = before;
     if before.revision != revision {
         return refused(Refusal::Changed);
     }
+    let Some(payload) = payload else { return refused(Refusal::PayloadUnread) };
     let (new_key, revised) = if revised.keeps_key {
         // Space around the JSON text means nothing, and stays as it is: a signature may cover it.
         if revised.payload.trim() != payload.trim() {

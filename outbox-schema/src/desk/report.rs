@@ -179,9 +179,12 @@ pub struct MessageRecord {
     pub target: String,
     #[sqlx(try_from = "Lossy<String>")]
     pub destination: String,
-    /// The payload as JSON text, as the database returns it.
-    #[sqlx(try_from = "Lossy<String>")]
-    pub payload: String,
+    /// The payload as JSON text, as the database returns it. None where it has more than 8 MiB: nothing reads those back.
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    pub payload: Option<String>,
+    /// The length of the payload, in bytes of that text.
+    #[serde(default)]
+    pub payload_bytes: i64,
     /// The headers as JSON text, as the database returns it.
     #[sqlx(try_from = "Lossy<Option<String>>")]
     pub headers: Option<String>,

@@ -177,11 +177,11 @@ pub(crate) fn literal(dialect: Dialect, text: &str) -> String {
 
 /// A payload of so many bytes, as an SQL expression.
 pub(crate) fn body(dialect: Dialect, bytes: usize) -> String {
-    let (characters, half) = (bytes - 2, bytes / 2 - 1);
+    let characters = bytes - 2;
     match dialect {
         Dialect::Postgres => format!("to_jsonb(repeat('x', {characters}))"),
         Dialect::MySql => format!("CONCAT('\"', REPEAT('x', {characters}), '\"')"),
-        Dialect::Sqlite => format!("'\"' || hex(zeroblob({half})) || '\"'"),
+        Dialect::Sqlite => format!("'\"' || printf('%.*c', {characters}, 'x') || '\"'"),
     }
 }
 

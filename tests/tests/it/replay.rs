@@ -213,8 +213,12 @@ async fn a_replay_that_died_is_edited_under_a_key_of_its_own_or_keeps_the_first_
             let dead = record(&outbox, replay.id).await;
             let first_key = dead.sent_key.clone().unwrap();
             assert_eq!(dead.dead_reason.as_deref(), Some(DeadReason::Permanent.as_str()));
-            let revised =
-                Revised::new("http", "https://other.example/", &dead.payload, std::collections::BTreeMap::new());
+            let revised = Revised::new(
+                "http",
+                "https://other.example/",
+                &dead.payload.unwrap(),
+                std::collections::BTreeMap::new(),
+            );
             let revised = revised.unwrap().keeping_key(keeps);
             outbox.database.edit(MessageId(dead.id), dead.revision, &revised, &ada()).await.unwrap();
             let edited = record(&outbox, dead.id).await;

@@ -6,7 +6,7 @@ use outbox_schema::desk::MessageRecord;
 use super::find;
 use crate::session::OutboxAccess;
 use outbox_dispatcher::explain::life;
-use outbox_dispatcher::text::{Cell, Page, print_as};
+use outbox_dispatcher::text::{Cell, Page, grouped, print_as};
 
 /// The column of the names of facts.
 const NAMES: usize = 16;
@@ -68,7 +68,12 @@ fn head(message: &MessageRecord) -> Page {
         }
     }
     // The line breaks of the payload are kept: the application may have put it in lines so that people can read it.
-    let mut lines = message.payload.split('\n');
+    let unread = || {
+        let bytes = grouped(message.payload_bytes.unsigned_abs());
+        format!("{bytes} bytes, not read back: more than 8 MiB")
+    };
+    let payload = message.payload.clone().unwrap_or_else(unread);
+    let mut lines = payload.split('\n');
     page.fact("payload", NAMES, lines.next().unwrap_or_default());
     lines.for_each(|line| page.line(line));
     page

@@ -138,7 +138,8 @@ impl Problem {
             | Refusal::NotPending
             | Refusal::InFlight
             | Refusal::Changed
-            | Refusal::PayloadUnderOldKey => Kind::Refused,
+            | Refusal::PayloadUnderOldKey
+            | Refusal::PayloadUnread => Kind::Refused,
         };
         Self { refused: Some(refused), ..Self::new(kind, format!("message {id}: {because}")) }
     }

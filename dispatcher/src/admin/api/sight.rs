@@ -36,7 +36,7 @@ impl Sight {
         if self == Self::Whole {
             return message;
         }
-        let mut seen = MessageRecord { payload: HIDDEN.to_owned(), headers: None, ..message };
+        let mut seen = MessageRecord { payload: Some(HIDDEN.to_owned()), headers: None, ..message };
         // A receiver repeats what it refuses, and the audit keeps what an edit overwrote.
         seen.attempt_log.iter_mut().for_each(|attempt| attempt.excerpt = None);
         seen.audit.iter_mut().for_each(|entry| entry.details = None);

@@ -18,7 +18,7 @@ use super::frame::{Content, wrong};
 use super::parts::{difference, lead_to};
 use crate::admin::api::extract::Id;
 use crate::admin::api::{Kind, Problem};
-use crate::edit::{differs, indented};
+use crate::edit::{Unplanned, differs, indented};
 use crate::examine::refusal;
 use crate::text::is_deceiving;
 
@@ -47,21 +47,14 @@ struct Edit {
 
 pub(super) async fn form(State(reception): State<Reception>, visit: Visit, Id(id): Id) -> Result<Response, Problem> {
     visit.require_operate()?;
-    let message = dead(&reception, id).await?;
-    if message.payload.len() > PAYLOAD_BYTES {
-        let why = format!(
-            "its payload of {0} bytes is too large for a form: outbox dead-letters edit {id} --payload FILE",
-            message.payload.len()
-        );
-        return Err(Problem::new(Kind::Refused, why));
-    }
+    let (message, payload) = dead(&reception, id).await?;
     let HeadersBefore { texts, .. } = HeadersBefore::of(message.headers.as_deref());
     let headers: Vec<_> = texts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let edit = Edit {
         revision: message.revision,
         target: message.target.clone(),
         headers: headers.join("\n"),
-        payload: in_lines(&message.payload),
+        payload: in_lines(&payload),
         ..Edit::default()
     };
     Ok(shown(&visit, id, (&edit, &Fields::default()), &html! {}))
@@ -75,8 +68,8 @@ pub(super) async fn edit(
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let edit: Edit = sent.among(&AUTHOR, false).read()?;
-    let message = dead(&reception, id).await?;
-    let revised = match revised(&reception, &message, &edit) {
+    let (message, payload) = dead(&reception, id).await?;
+    let revised = match revised(&reception, &message, &payload, &edit) {
         Ok(revised) => revised,
         Err(problem) => {
             let page = shown(&visit, id, (&edit, &sent), &wrong(&problem));
@@ -90,7 +83,7 @@ pub(super) async fn edit(
             Edited::Refused(refused) => Err(Problem::refused(refused)),
         };
     }
-    let lines = differs(&message, &revised);
+    let lines = differs(&message, &payload, &revised);
     let seen = html! {
         section {
             h2 { "What would be different" }
@@ -111,18 +104,30 @@ pub(super) async fn edit(
     Ok(shown(&visit, id, (&edit, &sent), &seen))
 }
 
-async fn dead(reception: &Reception, id: i64) -> Result<MessageRecord, Problem> {
-    let message = reception.office.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
+/// The dead letter, and its payload.
+async fn dead(reception: &Reception, id: i64) -> Result<(MessageRecord, String), Problem> {
+    let mut message = reception.office.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
     if message.status != Status::Dead.as_str() {
         let why = format!("message {id} is {}: only dead letters are edited", message.status);
         return Err(Problem::new(Kind::Refused, why));
     }
-    Ok(message)
+    let Some(payload) = message.payload.take() else {
+        let unread = Unplanned::Unread { id: MessageId(id), bytes: message.payload_bytes };
+        return Err(Problem::new(Kind::Refused, unread.to_string()));
+    };
+    if payload.len() > PAYLOAD_BYTES {
+        let bytes = payload.len();
+        let why = format!(
+            "its payload of {bytes} bytes is too large for a form: outbox dead-letters edit {id} --payload FILE"
+        );
+        return Err(Problem::new(Kind::Refused, why));
+    }
+    Ok((message, payload))
 }
 
-fn revised(reception: &Reception, message: &MessageRecord, edit: &Edit) -> Result<Revised, Problem> {
+fn revised(reception: &Reception, message: &MessageRecord, payload: &str, edit: &Edit) -> Result<Revised, Problem> {
     // Where nobody touched the payload it stays as the application wrote it, space and all.
-    let payload = if edit.payload == in_lines(&message.payload) { &message.payload } else { &edit.payload };
+    let payload = if edit.payload == in_lines(payload) { payload } else { &edit.payload };
     let revised = Revised::new(&message.channel, edit.target.trim(), payload.trim(), headers(&edit.headers)?)?;
     match refusal(&reception.office.config.current(), &message.channel, &revised) {
         Some(why) => Err(Problem::new(Kind::InvalidMessage, why)),

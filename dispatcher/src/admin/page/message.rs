@@ -218,7 +218,6 @@ fn beginning(payload: &str) -> (String, bool) {
 }
 
 fn content(message: &MessageRecord) -> Markup {
-    let (payload, is_whole) = beginning(&message.payload);
     let HeadersBefore { texts, others } = HeadersBefore::of(message.headers.as_deref());
     html! {
         section {
@@ -232,12 +231,27 @@ fn content(message: &MessageRecord) -> Markup {
                 }
             }
         }
+        (payload(message))
+    }
+}
+
+fn payload(message: &MessageRecord) -> Markup {
+    let Some(whole) = &message.payload else {
+        return html! {
+            section {
+                h2 { "Payload" }
+                p.empty { "Its " (number(message.payload_bytes)) " bytes are not read back: they are more than 8 MiB." }
+            }
+        };
+    };
+    let (shown, is_whole) = beginning(whole);
+    html! {
         section {
             h2 { "Payload" @if is_whole { " " (copy("payload", "the payload")) } }
-            pre #payload .payload role="group" tabindex="0" aria-label="Payload" { (payload) }
+            pre #payload .payload role="group" tabindex="0" aria-label="Payload" { (shown) }
             @if !is_whole {
                 p.hint {
-                    "These are the first 64 KiB of " (number(message.payload.len().try_into().unwrap_or(i64::MAX))) " bytes. Whole: "
+                    "These are the first 64 KiB of " (number(message.payload_bytes)) " bytes. Whole: "
                     code { "outbox messages show " (message.id) }
                 }
             }

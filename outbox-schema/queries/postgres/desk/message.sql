@@ -1,4 +1,5 @@
-SELECT id, idempotency_key, channel, target, destination, payload::text AS payload, headers::text AS headers,
+SELECT id, idempotency_key, channel, target, destination,
+       CASE WHEN payload_bytes <= $2 THEN payload::text END AS payload, payload_bytes::bigint AS payload_bytes, headers::text AS headers,
        ordering_key, tenant, replay_of, sent_key, tags::text AS tags, priority::integer AS priority, shard::integer AS shard,
        revision, status, dead_reason,
        attempts::integer AS attempts, max_attempts::integer AS max_attempts,
