@@ -5,11 +5,11 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::desk::{HeadersBefore, MessageRecord};
-use outbox_schema::{Desk, MessageId, Status, Tags};
+use outbox_schema::{Database, Desk, MessageId, Status, Tags};
 
 use super::Reception;
 use super::door::Visit;
-use super::fields::{Fields, Sent};
+use super::fields::{Asked, Fields, Sent};
 use super::frame::Content;
 use super::parts::{self, copy, facts, lead_to, nothing, number, text, time, time_if};
 use crate::admin::api::extract::{Body, Id};
@@ -18,20 +18,47 @@ use crate::admin::api::{Authored, Problem};
 use crate::edit::indented;
 use crate::explain::{Explanation, Said, explain, life};
 
-pub(super) async fn show(State(reception): State<Reception>, visit: Visit, Id(id): Id) -> Result<Response, Problem> {
+/// What a message was looked for by, where that says more than its id.
+pub(super) const NAMED: &str = "named";
+
+pub(super) async fn show(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Id(id): Id,
+    Asked(asked): Asked,
+) -> Result<Response, Problem> {
     let office = &reception.office;
     let message = office.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
     let message = visit.sight.of_message(message);
     // None where the message was deleted in the meantime.
     let explained = explain(&office.database, &office.configured.current(), MessageId(id)).await?;
     let above = html! { @if visit.operates() { (actions(&visit, &message)) } };
+    let found_by = match asked.get(NAMED) {
+        Some(named) => found_by(&office.database, &message, named).await?,
+        None => html! {},
+    };
     let body = html! {
+        (found_by)
         (head(&message, office.started.telemetry.trace_url.as_deref()))
         @if let Some(explained) = &explained { (explanation(explained)) }
         (time_line(&message))
         (content(&message))
     };
     Ok(visit.page(&Content::live(format!("Message {id}"), above, body)))
+}
+
+/// What is to be said where the name by which the message was looked for means another message as well, or is a former key.
+async fn found_by(database: &Database, message: &MessageRecord, named: &str) -> Result<Markup, Problem> {
+    let by_key = database.message_by_key(named).await?;
+    Ok(match by_key {
+        Some(other) if other.id != message.id && named == message.id.to_string() => html! {
+            p.hint { "This is the message with the id " (named) ". Message " (parts::message(other.id)) " has " (named) " as its idempotency key." }
+        },
+        Some(same) if same.id == message.id && same.idempotency_key != named => html! {
+            p.hint { "Its idempotency key was " (text(named)) " before it was edited." }
+        },
+        _ => html! {},
+    })
 }
 
 pub(super) async fn cancel(

@@ -12,6 +12,7 @@ use super::Reception;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
+use super::message::NAMED;
 use super::parts::{
     self, empty, filter, filter_choice, filter_text, lead_to, looked_before, number, pages, table, text, text_if, time,
 };
@@ -134,18 +135,24 @@ fn row(message: &MessageSummary) -> Markup {
     }
 }
 
-/// Leads to the message that has this id, or else this idempotency key.
+/// Leads to the message that has this id, or else this idempotency key. The page of that message is told of the name where it may
+/// mean another message, or is a former key.
 pub(super) async fn find(State(reception): State<Reception>, Asked(asked): Asked) -> Result<Response, Problem> {
     let named = asked.get("message").map(str::trim).unwrap_or_default();
-    let database = &reception.office.database;
-    if let Ok(id) = named.parse::<i64>()
-        && database.message(MessageId(id)).await?.is_some()
-    {
-        return Ok(lead_to(&format!("{PATH}/{id}")));
-    }
     if named.contains('\0') {
         return Err(Problem::new(Kind::BadRequest, "no message has NUL in its idempotency key"));
     }
-    let found = database.message_by_key(named).await?.ok_or_else(|| Problem::no_message(named))?;
-    Ok(lead_to(&format!("{PATH}/{}", found.id)))
+    let database = &reception.office.database;
+    let by_id = match named.parse() {
+        Ok(id) => database.message(MessageId(id)).await?,
+        Err(_) => None,
+    };
+    let by_key = database.message_by_key(named).await?;
+    let (id, is_plain) = match (by_id, by_key) {
+        (Some(found), other) => (found.id, other.is_none_or(|other| other.id == found.id)),
+        (None, Some(found)) => (found.id, found.idempotency_key == named),
+        (None, None) => return Err(Problem::no_message(named)),
+    };
+    let named = if is_plain { Fields::default() } else { Fields::default().with(NAMED, named) };
+    Ok(lead_to(&named.at(&format!("{PATH}/{id}"))))
 }

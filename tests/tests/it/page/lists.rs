@@ -149,6 +149,13 @@ async fn lists_lead_from_page_to_page_and_a_search_to_its_message() {
         let found = ada.look(&format!("/messages/find?message={named}")).await;
         assert_eq!((found.status, found.location), (303, format!("/messages/{id}")), "{named}");
     }
+    let namesake = stage.message(&outbox, "/", &["--idempotency-key", &id.to_string(), "--force"]).await;
+    let found = ada.look(&format!("/messages/find?message={id}")).await;
+    assert_eq!((found.status, found.location), (303, format!("/messages/{id}?named={id}")));
+    let said = words(&ada.page(&format!("/messages/{id}?named={id}")).await);
+    let both = format!("This is the message with the id {id}. Message {namesake} has {id} as its idempotency key.");
+    assert!(said.contains(&both), "{said}");
+    assert!(!words(&ada.page(&format!("/messages/{id}")).await).contains("This is the message"));
     let lost = ada.look("/messages/find?message=nobody").await;
     assert_eq!(lost.status, 404);
     assert!(lost.text.contains("no message has the id or the idempotency key"), "{}", lost.text);
