@@ -22,9 +22,16 @@ pub struct Ruling {
 }
 
 impl Destinations {
-    /// Learns from an attempt to deliver `message`, which ended after `took`. No answer can ask for a longer pause than
-    /// `longest`.
-    pub fn answered(&self, message: &Message, answer: &Answer, took: Duration, longest: Duration) -> Ruling {
+    /// Learns from an attempt to deliver `message`, which weighed so much when it was admitted. The attempt ended after `took`. No
+    /// answer can ask for a longer pause than `longest`.
+    pub fn answered(
+        &self,
+        message: &Message,
+        weight: u64,
+        answer: &Answer,
+        took: Duration,
+        longest: Duration,
+    ) -> Ruling {
         let now = Instant::now();
         let mut state = self.state();
         let mut ruling = Ruling::default();
@@ -37,7 +44,7 @@ impl Destinations {
                 Sign::Bad { .. } if destination.is_stranger() => strangers.failed(),
                 Sign::Good | Sign::Bad { .. } | Sign::None => {}
             }
-            ruling = destination.answered(&message.destination, sign, message.weight(), took, slots, now);
+            ruling = destination.answered(&message.destination, sign, weight, took, slots, now);
             if destination.comes_back_now(now) {
                 self.recovery.notify_one();
             }

@@ -179,10 +179,10 @@ impl Destinations {
         }
     }
 
-    /// Notes that no attempt is made to deliver the admitted `message`.
-    pub fn released(&self, message: &Message) {
+    /// Notes that no attempt is made to deliver the admitted `message`, which weighed so much when it was admitted.
+    pub fn released(&self, message: &Message, weight: u64) {
         if let Some(destination) = self.state().known.get_mut(&message.destination) {
-            destination.released(message.weight(), Instant::now());
+            destination.released(weight, Instant::now());
         }
         self.answered.notify_waiters();
     }

@@ -25,7 +25,7 @@ impl Destinations {
         let message = Message { id, retrying_for_ms, ..to("hook") };
         self.admitted(std::slice::from_ref(&message));
         let refused = Outcome::Refused { not_before: None, identity: Identity::Signature };
-        self.answered(&message, &Answer { status_code: Some(400), ..answer(refused) }, QUICK, LONGEST)
+        self.learns(&message, &Answer { status_code: Some(400), ..answer(refused) }, QUICK)
     }
 }
 
@@ -74,7 +74,7 @@ impl Destinations {
     fn send_to(&self, target: &str, answer: &Answer) -> Ruling {
         let message = Message { target: target.to_owned(), ..to("hook") };
         self.admitted(std::slice::from_ref(&message));
-        self.answered(&message, answer, QUICK, LONGEST)
+        self.learns(&message, answer, QUICK)
     }
 }
 
@@ -100,7 +100,7 @@ async fn several_targets_that_are_refused_are_at_fault_where_others_are_delivere
     for number in 0..10 {
         let tried = Message { target: format!("/again/{number}"), ..tried.clone() };
         destinations.admitted(std::slice::from_ref(&tried));
-        let ruling = destinations.answered(&tried, &refused(), QUICK, LONGEST);
+        let ruling = destinations.learns(&tried, &refused(), QUICK);
         assert_eq!(ruling, Ruling::default(), "it was first tried before the last delivery");
     }
 }

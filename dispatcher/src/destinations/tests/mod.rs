@@ -34,15 +34,24 @@ fn failed() -> Answer {
 }
 
 impl Destinations {
+    /// What a destination has in flight: messages and bytes.
+    pub(crate) fn in_flight_at(&self, destination: &str) -> Option<(usize, u64)> {
+        self.state().known.get(destination).map(Destination::in_flight)
+    }
+
+    fn learns(&self, message: &Message, answer: &Answer, took: Duration) -> Ruling {
+        self.answered(message, message.weight(), answer, took, LONGEST)
+    }
+
     fn send(&self, destination: &str, answer: &Answer, took: Duration) -> Ruling {
         self.admitted(&[to(destination)]);
-        self.answered(&to(destination), answer, took, LONGEST)
+        self.learns(&to(destination), answer, took)
     }
 
     /// Answers what it was sent, and so often that its window is no limit to a few.
     fn answers(&self, destination: &str) {
         for _ in 0..FIRST {
-            self.answered(&to(destination), &delivered(), QUICK, LONGEST);
+            self.learns(&to(destination), &delivered(), QUICK);
         }
     }
 
@@ -81,7 +90,7 @@ async fn a_destination_that_is_down_is_left_alone_and_its_messages_keep_their_at
     assert_eq!(destinations.room_at("down"), Some(3), "it is probed");
     destinations.admitted(&[to("down"), to("down"), to("down")]);
     assert!(destinations.is_closed("down"));
-    assert_eq!(destinations.answered(&to("down"), &delivered(), QUICK, LONGEST), Ruling::default());
+    assert_eq!(destinations.learns(&to("down"), &delivered(), QUICK), Ruling::default());
     assert_eq!(destinations.recovered(), ["down"]);
     assert!(destinations.room_at("down").is_some());
     destinations.brought_back("down");
@@ -96,7 +105,7 @@ async fn messages_that_always_fail_do_not_close_a_destination_that_takes_others(
     for _ in 0..20 {
         tokio::time::advance(Duration::from_secs(4)).await;
         destinations.admitted(std::slice::from_ref(&failing));
-        assert_eq!(destinations.answered(&failing, &failed(), QUICK, LONGEST), Ruling::default());
+        assert_eq!(destinations.learns(&failing, &failed(), QUICK), Ruling::default());
     }
     assert!(!destinations.is_closed("up"));
 
@@ -104,7 +113,7 @@ async fn messages_that_always_fail_do_not_close_a_destination_that_takes_others(
     destinations.prune();
     for _ in 0..20 {
         destinations.admitted(std::slice::from_ref(&failing));
-        assert_eq!(destinations.answered(&failing, &failed(), QUICK, LONGEST), Ruling::default(), "it is remembered");
+        assert_eq!(destinations.learns(&failing, &failed(), QUICK), Ruling::default(), "it is remembered");
     }
     let opened = (0..5).filter(|_| destinations.send("up", &failed(), QUICK).pause.is_some()).count();
     assert_eq!(opened, 1, "others fail as well");
@@ -117,7 +126,7 @@ async fn messages_that_were_tried_while_it_was_down_open_the_breaker_when_it_is_
     destinations.send("flaky", &delivered(), QUICK);
     let opened = (0..5).filter(|_| {
         destinations.admitted(std::slice::from_ref(&spared));
-        destinations.answered(&spared, &failed(), QUICK, LONGEST).pause.is_some()
+        destinations.learns(&spared, &failed(), QUICK).pause.is_some()
     });
     assert_eq!(opened.count(), 1);
 }
@@ -200,7 +209,7 @@ async fn rows_of_a_slow_destination_are_put_aside_in_turn_and_come_back_when_it_
     assert!(destinations.holds_back());
 
     for _ in 0..128 {
-        destinations.answered(&to("slow"), &delivered(), QUICK, LONGEST);
+        destinations.learns(&to("slow"), &delivered(), QUICK);
     }
     assert_eq!(destinations.recovered(), ["slow"]);
 }

@@ -46,9 +46,12 @@ impl Sender {
         mut message: Message,
     ) {
         let number = message.attempts.unsigned_abs().saturating_add(1);
+        // A delivery takes the body of the message with it.
+        let weight = message.weight();
+        // Held until the result is passed on.
         let place = self.destinations.place(&message).await;
         let started = Instant::now();
-        let sendable = match place {
+        let sendable = match &place {
             Ok(_) => sendable(&channels, &message),
             Err(Silent) => Err(NotSent::unsent("not sent: many hosts are silent that have never answered".to_owned())),
         };
@@ -58,7 +61,8 @@ impl Sender {
                     self.metrics.encoded_twice(&message.channel);
                 }
                 let mut answer = self.deliver(&term, channel, &mut message, number).await;
-                let Ruling { deferred, pause, at_fault } = self.ruling(channel, &message, &answer, started.elapsed());
+                let took = started.elapsed();
+                let Ruling { deferred, pause, at_fault } = self.ruling(channel, &message, weight, &answer, took);
                 if at_fault {
                     answer.outcome = Outcome::Dead { reason: DeadReason::Permanent };
                 }
@@ -69,7 +73,7 @@ impl Sender {
                 (answer, verdict, pause, channel.record_deliveries)
             }
             Err(NotSent { outcome, verdict, error }) => {
-                self.destinations.released(&message);
+                self.destinations.released(&message, weight);
                 (Answer::failed(outcome, error), verdict, None, DeliveryRecord::Off)
             }
         };
@@ -104,12 +108,12 @@ impl Sender {
     }
 
     /// What the answer says about the destination. It says nothing where this process stood still meanwhile.
-    fn ruling(&self, channel: &Channel, message: &Message, answer: &Answer, took: Duration) -> Ruling {
+    fn ruling(&self, channel: &Channel, message: &Message, weight: u64, answer: &Answer, took: Duration) -> Ruling {
         if took > channel.timeout + 2 * GRACE {
-            self.destinations.released(message);
+            self.destinations.released(message, weight);
             return Ruling::default();
         }
-        self.destinations.answered(message, answer, took, channel.retry.max)
+        self.destinations.answered(message, weight, answer, took, channel.retry.max)
     }
 
     async fn deliver(&self, term: &Arc<Term>, channel: &Channel, message: &mut Message, number: u32) -> Answer {

@@ -35,6 +35,8 @@ struct Told {
     mark: Mark,
     counts: TermCounts,
     metrics: Arc<Metrics>,
+    /// What its destination has in flight afterwards: messages and bytes.
+    in_flight: Option<(usize, u64)>,
 }
 
 impl Told {
@@ -64,11 +66,11 @@ async fn turn_under(term: &Arc<Term>, adapter: Arc<dyn Adapter>, message: Messag
     let (marks, mut marked) = mpsc::unbounded_channel();
     let destinations = Arc::new(Destinations::new(8, 1_000_000, channels.limits()));
     destinations.admitted(std::slice::from_ref(&message));
-    let sender = Arc::new(Sender { destinations, marks, metrics: metrics() });
-    let metrics = sender.metrics.clone();
+    let sender = Arc::new(Sender { destinations: destinations.clone(), marks, metrics: metrics() });
+    let (metrics, destination) = (sender.metrics.clone(), message.destination.clone());
     sender.attempt(term.clone(), channels, ClaimId::mint(), message).await;
     let Sent { mark, .. } = marked.try_recv().expect("its row waits for a mark");
-    Told { mark, counts: term.counts(), metrics }
+    Told { mark, counts: term.counts(), metrics, in_flight: destinations.in_flight_at(&destination) }
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,6 +99,15 @@ async fn a_message_that_its_adapter_refuses_counts_as_an_attempt() {
 }
 
 /// The row must not stay in flight for good. The next claim defers it, like all rows of such a channel.
+#[tokio::test(start_paused = true)]
+async fn what_a_destination_has_in_flight_is_given_back_whole_whether_a_message_was_sent_or_not() {
+    for channel in ["hook", "fax"] {
+        let large = Message { payload: "x".repeat(10_000), headers: Some("{}".to_owned()), ..message(1) };
+        let told = turn_of(Message { channel: channel.to_owned(), ..large }).await;
+        assert_eq!(told.in_flight, Some((0, 0)), "{channel}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_message_that_has_got_another_channel_since_its_claim_is_marked_unsent() {
     let told = turn_of(Message { channel: "another".to_owned(), ..message(1) }).await;
