@@ -390,6 +390,16 @@ async fn what_no_row_can_be_is_refused_by_the_database() {
                 row("attempts", "9223372036854775807"),
                 row("revision", "'one'"),
                 row("traceparent", "x'00'"),
+                row("traceparent", &format!("'{}'", "x".repeat(257))),
+                row("tracestate", &format!("'{}'", "x".repeat(2_049))),
+                row("ordering_key", &format!("'a' || char(0) || '{}'", "x".repeat(1_020))),
+                row("tenant", &format!("'a' || char(0) || '{}'", "x".repeat(1_020))),
+                row("tags", &format!("json_object('a', 'a' || char(0) || '{}')", "x".repeat(65_536))),
+                row("last_status_code", "'abc'"),
+                row("receipt", "x'00'"),
+                row("last_error", "x'00'"),
+                row("replay_of", "'one'"),
+                row("finished_at", "'yesterday'"),
             ]);
             let mut bytes = Row::new("bytes", "hooks", "http://127.0.0.1/").insert(Dialect::Sqlite);
             bytes = bytes.replace("('http://127.0.0.1/')", "x'00'");

@@ -103,6 +103,23 @@ async fn a_message_without_a_key_gets_a_new_one_and_its_application_learns_it() 
 }
 
 #[tokio::test]
+async fn the_key_that_the_database_gives_a_message_tells_the_time_of_that_message() {
+    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
+    for outbox in outboxes::each().await {
+        let began = now();
+        // An open table may keep what it once computed, and another session another thing.
+        while now() < began + 1_500 {
+            let from = now();
+            outbox.sql("INSERT INTO outbox (channel, target, payload) VALUES ('http', '/', '{}')").await;
+            let key = outbox.text("SELECT idempotency_key FROM outbox ORDER BY id DESC LIMIT 1").await;
+            let time = u128::from_str_radix(&key.replace('-', "")[..12], 16).unwrap();
+            assert!((from - 5..=now() + 5).contains(&time), "{key}: {time}, and it was {from}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn every_column_arrives_as_it_was_said() {
     for outbox in outboxes::each().await {
         let body =
