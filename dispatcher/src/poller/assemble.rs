@@ -123,7 +123,7 @@ impl Dispatcher {
             marking: marking.clone(),
             metrics: metrics.clone(),
         };
-        tokio::spawn(marker.run(sent));
+        tokio::spawn(marker.run_watched(sent));
         let pruner =
             retention.map(|(pruning, retention)| Pruner::new(pruning, retention, in_flight.clone(), metrics.clone()));
         Self {

@@ -1,11 +1,13 @@
 //! Marks: the results of attempts, written in groups. While one group is being written the next collects.
 
 use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use outbox_schema::mark::MarkReport;
-use outbox_schema::{InDoubtPolicy, Mark, MessageId, Outcome, Store, StoreError, TermEnd, Verdict};
+use outbox_schema::{InDoubtPolicy, Mark, MessageId, Outcome, Store, StoreError, Verdict};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -14,7 +16,6 @@ use crate::in_flight::InFlight;
 use crate::metrics::Metrics;
 use crate::poller::marking::Marking;
 use crate::poller::suspects::Suspects;
-use crate::term::Term;
 
 /// The most marks of one group.
 const GROUP: usize = 1024;
@@ -35,14 +36,34 @@ const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 pub(crate) struct Sent {
     /// The mark to write.
     pub mark: Mark,
-    /// The term of the claim under which the row was sent. It may have ended.
-    pub term: Arc<Term>,
     /// Whether another message may wait for this one: the next of its ordering key, or the one that tells of it.
     pub frees: bool,
 }
 
-/// Marks that are written together, each with its term.
-type Group = (Vec<Mark>, Vec<Arc<Term>>);
+/// Marks that are written together.
+#[derive(Debug)]
+struct Group {
+    marks: Vec<Mark>,
+    /// Whether another message may wait for one of these.
+    frees: bool,
+}
+
+impl Group {
+    fn of(results: impl IntoIterator<Item = Sent>) -> Self {
+        let mut frees = false;
+        let marks = results.into_iter().map(|sent| {
+            frees |= sent.frees;
+            sent.mark
+        });
+        Self { marks: marks.collect(), frees }
+    }
+
+    /// The group without its latter half, and that half.
+    fn halves(mut self) -> [Self; 2] {
+        let rest = Self { marks: self.marks.split_off(self.marks.len() / 2), frees: self.frees };
+        [self, rest]
+    }
+}
 
 /// Writes the results of attempts. The process has one marker, which goes on until all results are written.
 #[derive(Debug)]
@@ -62,8 +83,18 @@ pub(crate) struct Marker {
 }
 
 impl Marker {
+    /// Runs, and says so should it panic: a replica that cannot mark is not ready, and claims nothing.
+    pub(crate) async fn run_watched(self, sent: mpsc::UnboundedReceiver<Sent>) {
+        let marking = self.marking.clone();
+        if AssertUnwindSafe(self.run(sent)).catch_unwind().await.is_err() {
+            tracing::error!("marker.died: this replica marks nothing any more; restart it");
+            marking
+                .failed("the task that marks messages has panicked: restart this replica, and see its log".to_owned());
+        }
+    }
+
     /// Writes the results that come through `sent`, until every sender is gone.
-    pub(crate) async fn run(self, mut sent: mpsc::UnboundedReceiver<Sent>) {
+    async fn run(self, mut sent: mpsc::UnboundedReceiver<Sent>) {
         let mut group = Vec::with_capacity(GROUP);
         let mut refused: Vec<Group> = Vec::new();
         let mut again = tokio::time::interval_at(Instant::now() + REFUSED_AGAIN, REFUSED_AGAIN);
@@ -80,12 +111,7 @@ impl Marker {
                 break;
             }
             self.gather(&mut sent, &mut group).await;
-            let frees = group.iter().any(|sent| sent.frees);
-            let marks = group.drain(..).map(|sent| (sent.mark, sent.term)).unzip();
-            refused.extend(self.write(vec![marks], &mut sent).await);
-            if frees {
-                self.wakeup.notify_one();
-            }
+            refused.extend(self.write(vec![Group::of(group.drain(..))], &mut sent).await);
         }
         self.write(refused, &mut sent).await;
     }
@@ -118,56 +144,46 @@ impl Marker {
         let mut refused = Vec::new();
         let mut recorded = HashSet::new();
         let mut backoff = Backoff::new();
-        while let Some((mut marks, mut terms)) = groups.pop() {
-            let finished = self.in_flight.finished_by(&marks);
-            let error = match self.store.mark(&marks, &finished).await {
+        while let Some(mut group) = groups.pop() {
+            let finished = self.in_flight.finished_by(&group.marks);
+            let error = match self.store.mark(&group.marks, &finished).await {
                 Ok(report) => {
                     self.marking.worked();
-                    self.landed(&marks, &terms, &report);
+                    self.landed(&group, &report);
                     continue;
                 }
-                Err(error @ StoreError::Refused { .. }) if marks.len() > 1 => {
-                    tracing::warn!(messages = marks.len(), %error, "mark.group_refused");
-                    let half = marks.len() / 2;
-                    let rest = (marks.split_off(half), terms.split_off(half));
-                    groups.extend([rest, (marks, terms)]);
+                Err(error @ StoreError::Refused { .. }) if group.marks.len() > 1 => {
+                    tracing::warn!(messages = group.marks.len(), %error, "mark.group_refused");
+                    let [half, rest] = group.halves();
+                    groups.extend([rest, half]);
                     continue;
                 }
                 Err(error @ StoreError::Refused { .. }) => {
-                    let lost_texts = marks.iter_mut().any(without_foreign_texts);
-                    let message_id = marks.first().map(|mark| mark.id.0);
+                    let lost_texts = group.marks.iter_mut().any(without_foreign_texts);
+                    let message_id = group.marks.first().map(|mark| mark.id.0);
                     tracing::error!(message_id, %error, lost_texts, "mark.refused");
                     let again = if lost_texts { &mut groups } else { &mut refused };
-                    again.push((marks, terms));
+                    again.push(group);
                     continue;
                 }
                 Err(error @ (StoreError::Unavailable { .. } | StoreError::Fenced { .. })) => error,
             };
             tracing::error!(
-                messages = marks.len(),
-                first_message_id = marks.first().map(|mark| mark.id.0),
+                messages = group.marks.len(),
+                first_message_id = group.marks.first().map(|mark| mark.id.0),
                 %error,
                 "mark.failed"
             );
             self.marking.failed(error.to_string());
             tokio::time::sleep(backoff.next()).await;
             // What has come meanwhile is written too, and until then recorded. The group that failed is tried first.
-            while let Some(group) = self.waiting(sent) {
+            while let Some(group) = waiting(sent) {
                 groups.insert(0, group);
             }
-            groups.push((marks, terms));
+            groups.push(group);
             self.record_unmarked(&groups, &error, &mut recorded).await;
         }
         refused
-    }
-
-    /// The next group of those results that wait already.
-    fn waiting(&self, sent: &mut mpsc::UnboundedReceiver<Sent>) -> Option<Group> {
-        let results: Vec<Sent> = std::iter::from_fn(|| sent.try_recv().ok()).take(GROUP).collect();
-        if results.iter().any(|sent| sent.frees) {
-            self.wakeup.notify_one();
-        }
-        (!results.is_empty()).then(|| results.into_iter().map(|sent| (sent.mark, sent.term)).unzip())
     }
 
     /// Once marks have failed for longer than `lease.ttl`, records the deliveries among them beside the messages: this process may
@@ -176,7 +192,7 @@ impl Marker {
         if self.marking.stuck().is_none() || !why.is_an_answer() {
             return;
         }
-        for (marks, _) in groups {
+        for Group { marks, .. } in groups {
             let is_new = |mark: &&Mark| matches!(mark.verdict, Verdict::Success { .. }) && !recorded.contains(&mark.id);
             let deliveries: Vec<Mark> = marks.iter().filter(is_new).cloned().collect();
             if deliveries.is_empty() {
@@ -195,8 +211,11 @@ impl Marker {
         }
     }
 
-    fn landed(&self, marks: &[Mark], terms: &[Arc<Term>], report: &MarkReport) {
+    fn landed(&self, Group { marks, frees }: &Group, report: &MarkReport) {
         self.in_flight.release(marks);
+        if *frees {
+            self.wakeup.notify_one();
+        }
         self.metrics.in_flight(self.in_flight.count());
         self.suspects.survived(marks);
         // A fenced row was settled, and counted, by another poller.
@@ -207,19 +226,23 @@ impl Marker {
         if report.fenced.is_empty() {
             return;
         }
+        // A later term may have settled the row, or somebody has changed or deleted it. Whether the term is over the next claim shows.
         self.metrics.fenced(report.fenced.len() as u64);
-        for (mark, term) in marks.iter().zip(terms).filter(|(mark, _)| report.fenced.contains(&mark.id)) {
+        for mark in marks.iter().filter(|mark| report.fenced.contains(&mark.id)) {
             tracing::warn!(
                 message_id = mark.id.0,
                 epoch = mark.attempt.epoch.0,
                 outcome = mark.attempt.outcome,
                 "mark.fenced"
             );
-            // A later term settled rows that this term had claimed. So this term is over, whatever the lease store
-            // says.
-            term.end(TermEnd::Fenced);
         }
     }
+}
+
+/// The next group of those results that wait already.
+fn waiting(sent: &mut mpsc::UnboundedReceiver<Sent>) -> Option<Group> {
+    let group = Group::of(std::iter::from_fn(|| sent.try_recv().ok()).take(GROUP));
+    (!group.marks.is_empty()).then_some(group)
 }
 
 /// What became of a row whose attempt ended in doubt. A row without attempts left is a dead letter, whatever the
@@ -249,14 +272,13 @@ fn without_foreign_texts(mark: &mut Mark) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{KeyedStore, SteppedClock, mark, message, metrics, term_of};
-    use crate::term::clock::Clock;
+    use crate::fixtures::{KeyedStore, mark, message, metrics};
     use outbox_schema::ClaimId;
 
     const SLOTS: i64 = 64;
 
-    /// A marker with this many slots taken, under a claim of a term.
-    fn marker(taken: i64) -> (Marker, ClaimId, Arc<Term>) {
+    /// A marker with this many slots taken, under a claim.
+    fn marker(taken: i64) -> (Marker, ClaimId) {
         let (in_flight, wakeup) = (Arc::new(InFlight::new(64, 1_000)), Arc::<Notify>::default());
         let claim = ClaimId::mint();
         let messages: Vec<_> = (0..taken).map(message).collect();
@@ -269,16 +291,15 @@ mod tests {
             marking: Arc::new(Marking::new(Duration::from_secs(10))),
             metrics: metrics(),
         };
-        let clock = SteppedClock::new();
-        (marker, claim, term_of(&clock, clock.now().after(Duration::from_mins(1))))
+        (marker, claim)
     }
 
     /// How long the first result of a group waits for others, with this many slots taken.
     async fn waited(taken: i64, results: i64, frees: bool) -> Duration {
-        let (marker, claim, term) = marker(taken);
+        let (marker, claim) = marker(taken);
         let (sender, mut sent) = mpsc::unbounded_channel();
         for id in 0..results {
-            assert!(sender.send(Sent { mark: mark(claim, id), term: term.clone(), frees }).is_ok());
+            assert!(sender.send(Sent { mark: mark(claim, id), frees }).is_ok());
         }
         let began = Instant::now();
         let mut group = Vec::new();
@@ -289,17 +310,29 @@ mod tests {
 
     #[test]
     fn a_doubt_that_somebody_else_has_settled_is_not_counted_again() {
-        let (marker, claim, term) = marker(2);
+        let (marker, claim) = marker(2);
         let in_doubt = |id| {
             let mut mark = mark(claim, id);
             mark.attempt.outcome = Outcome::InDoubt.as_str();
             mark
         };
         let fenced = MarkReport { fenced: vec![MessageId(1)] };
-        marker.landed(&[in_doubt(0), in_doubt(1)], &[term.clone(), term], &fenced);
+        marker.landed(&Group { marks: vec![in_doubt(0), in_doubt(1)], frees: false }, &fenced);
         let shown = marker.metrics.render().unwrap_or_default();
         assert!(shown.contains("outbox_in_doubt_total{policy=\"resend\"} 1"), "{shown}");
         assert!(shown.contains("outbox_fenced_marks_total 1"), "{shown}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_marker_that_panics_says_that_nothing_is_marked_any_more() {
+        let (marker, claim) = marker(1);
+        let marking = marker.marking.clone();
+        let (sender, sent) = mpsc::unbounded_channel();
+        assert!(sender.send(Sent { mark: mark(claim, 0), frees: true }).is_ok());
+        // Its store panics.
+        marker.run_watched(sent).await;
+        tokio::time::advance(Duration::from_mins(1)).await;
+        assert!(marking.stuck().is_some_and(|stuck| stuck.why.contains("restart this replica")));
     }
 
     #[tokio::test(start_paused = true)]

@@ -26,7 +26,9 @@ BEGIN
             available_at = CASE WHEN m.after_ms IS NULL THEN o.available_at
                                 ELSE clock_timestamp() + m.after_ms * interval '1 ms' END,
             deferred_from = CASE WHEN m.spared_ms > 0 THEN clock_timestamp() + m.spared_ms * interval '1 ms'
-                                 WHEN m.deferred THEN coalesce(o.deferred_from, o.available_at) END,
+                                 WHEN m.deferred THEN coalesce(o.deferred_from, o.available_at)
+                                 -- An unsent row may have been put aside since its claim, and is still to be brought back.
+                                 WHEN m.status = 'PENDING' AND m.after_ms IS NULL THEN o.deferred_from END,
             first_attempt_at = CASE WHEN m.counted = 0 AND m.spared_ms IS NULL THEN o.first_attempt_at ELSE coalesce(
                 o.first_attempt_at, clock_timestamp() - m.started_ms * interval '1 ms') END,
             finished_at = CASE WHEN m.status <> 'PENDING' THEN clock_timestamp() END,

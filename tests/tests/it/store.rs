@@ -87,6 +87,7 @@ on_every_database! {
         rows_that_are_put_aside_come_back_one_after_the_other,
         only_due_rows_that_nobody_has_in_hand_are_put_aside,
         rows_that_go_elsewhere_stay_where_a_destination_that_bears_their_channels_name_is_put_aside,
+        a_row_that_was_put_aside_and_then_not_sent_is_brought_back,
         rows_that_are_brought_back_are_due_when_they_were,
         a_term_that_is_over_moves_no_row,
         a_later_term_is_told_what_matters_of_destinations,

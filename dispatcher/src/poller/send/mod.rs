@@ -104,7 +104,7 @@ impl Sender {
         };
         self.report(&term, &message, &answer.outcome, &mark);
         // The marker outlives every attempt. Without it, a later term settles the claim.
-        let _ = self.marks.send(Sent { frees: message.ordering_key.is_some() || mark.told.is_some(), mark, term });
+        let _ = self.marks.send(Sent { frees: message.ordering_key.is_some() || mark.told.is_some(), mark });
     }
 
     /// What the answer says about the destination. It says nothing where this process stood still meanwhile.

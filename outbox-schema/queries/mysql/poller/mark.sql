@@ -12,7 +12,9 @@ SET o.status = m.status,
     o.attempts = o.attempts + m.counted,
     o.dead_reason = m.dead_reason,
     o.deferred_from = CASE WHEN m.spared_ms > 0 THEN UTC_TIMESTAMP(6) + INTERVAL m.spared_ms * 1000 MICROSECOND
-                           WHEN m.deferred THEN COALESCE(o.deferred_from, o.available_at) END,
+                           WHEN m.deferred THEN COALESCE(o.deferred_from, o.available_at)
+                           -- An unsent row may have been put aside since its claim, and is still to be brought back.
+                           WHEN m.status = 'PENDING' AND m.after_ms IS NULL THEN o.deferred_from END,
     o.available_at = CASE WHEN m.after_ms IS NULL THEN o.available_at
                           ELSE UTC_TIMESTAMP(6) + INTERVAL m.after_ms * 1000 MICROSECOND END,
     o.first_attempt_at = CASE WHEN m.counted = 0 AND m.spared_ms IS NULL THEN o.first_attempt_at ELSE COALESCE(

@@ -5,7 +5,9 @@ SET status = m.status,
     dead_reason = m.dead_reason,
     available_at = coalesce(now.ms + m.after_ms, o.available_at),
     deferred_from = CASE WHEN m.spared_ms > 0 THEN now.ms + m.spared_ms
-                         WHEN m.deferred THEN coalesce(o.deferred_from, o.available_at) END,
+                         WHEN m.deferred THEN coalesce(o.deferred_from, o.available_at)
+                         -- An unsent row may have been put aside since its claim, and is still to be brought back.
+                         WHEN m.status = 'PENDING' AND m.after_ms IS NULL THEN o.deferred_from END,
     first_attempt_at = CASE WHEN m.counted = 0 AND m.spared_ms IS NULL THEN o.first_attempt_at
                             ELSE coalesce(o.first_attempt_at, now.ms - m.started_ms) END,
     finished_at = CASE WHEN m.status <> 'PENDING' THEN now.ms END,

@@ -114,6 +114,22 @@ pub async fn rows_that_go_elsewhere_stay_where_a_destination_that_bears_their_ch
     assert!(due_in(outbox, elsewhere).await > 0);
 }
 
+/// A row may be put aside while a claim takes it. If it is not sent, the end of the pause is to find it.
+pub async fn a_row_that_was_put_aside_and_then_not_sent_is_brought_back(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let row = slow_rows(outbox, 1).await[0];
+    let ask = request(&channels);
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let database = outbox.database();
+    assert_eq!(database.put_aside(&term, &[aside(SLOW)], &[], 100).await.unwrap(), [1]);
+    let unsent = mark(&term, ask.claim, &claimed[0], Verdict::Unsent, "unsent");
+    outbox.store.mark(&[unsent], &[ask.claim]).await.unwrap();
+    assert!(due_in(outbox, row).await > 0);
+    assert_eq!(database.bring_back(&term, SLOW, 100).await.unwrap(), 1);
+    assert!(due_in(outbox, row).await <= -59_000);
+}
+
 /// And the pause that put them there is over, for good.
 pub async fn rows_that_are_brought_back_are_due_when_they_were(outbox: &Outbox) {
     let channels = [http()];
