@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::body::{Body, Incoming};
+use hyper::body::Body;
 use hyper::header::{CONTENT_ENCODING, HeaderMap};
 use outbox_schema::{DeadReason, Outcome};
 use tokio::time::{Instant, timeout_at};
@@ -112,7 +112,7 @@ pub(crate) struct Read {
 }
 
 /// Reads a body up to the cap and the deadline. True where that was the whole body.
-pub(crate) async fn read(body: &mut Incoming, deadline: Instant) -> (Vec<u8>, bool) {
+pub(crate) async fn read(body: &mut (impl Body<Data = Bytes> + Unpin), deadline: Instant) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     loop {
         match next(body, deadline).await {
@@ -131,7 +131,7 @@ pub(crate) async fn read(body: &mut Incoming, deadline: Instant) -> (Vec<u8>, bo
 
 /// Reads a body and throws it away. True where it came to its end; false where that takes too long or the body is too
 /// large.
-pub(crate) async fn drain(body: &mut Incoming, deadline: Instant) -> bool {
+pub(crate) async fn drain(body: &mut (impl Body<Data = Bytes> + Unpin), deadline: Instant) -> bool {
     /// How long that may take. A new connection costs less than a longer wait.
     const PATIENCE: Duration = Duration::from_secs(1);
     if body.size_hint().lower() > RESPONSE_BYTES as u64 {
@@ -159,7 +159,7 @@ enum Next {
     Lost,
 }
 
-async fn next(body: &mut Incoming, deadline: Instant) -> Next {
+async fn next(body: &mut (impl Body<Data = Bytes> + Unpin), deadline: Instant) -> Next {
     if body.is_end_stream() {
         return Next::End;
     }

@@ -119,7 +119,11 @@ async fn a_request_that_waited_for_its_turn_is_in_doubt_because_its_head_may_sti
         }
     });
     let adapter = channel(&trusting(), Duration::from_secs(1), true);
-    let (one, other) = tokio::join!(adapter.deliver(delivery(&target)), adapter.deliver(delivery(&target)));
+    let later = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        adapter.deliver(delivery(&target)).await
+    };
+    let (one, other) = tokio::join!(adapter.deliver(delivery(&target)), later);
     assert_eq!((one.outcome, other.outcome), (Outcome::InDoubt, Outcome::InDoubt));
     heads.await.unwrap();
 }

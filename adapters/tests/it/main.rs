@@ -4,6 +4,7 @@
 mod fcm;
 mod fcm_connections;
 mod fcm_table;
+mod floods;
 mod http;
 mod http2;
 mod http_certificate;

@@ -25,6 +25,7 @@ use crate::adapter::Permit;
 use crate::setup::origin as origin_of;
 use crate::transport::exchange::{self, HeadAlone, NoAnswer, Read};
 use crate::transport::network::Guard;
+use crate::transport::network::allowance::Counted;
 use crate::transport::network::dial::Dialer;
 use crate::transport::network::tls::Tls;
 use crate::witness::Witness;
@@ -81,7 +82,7 @@ impl Connections {
     /// Dropping the call leaves the request in doubt.
     pub(crate) async fn send(&self, request: &Request, deadline: Instant) -> Result<Answered, NoAnswer> {
         let (response, lent) = self.origin(&request.url).send(request, self.head_alone, deadline).await?;
-        Ok(Answered { response, lent })
+        Ok(Answered { response: response.map(|body| lent.counted(body)), lent })
     }
 
     fn origin(&self, url: &Url) -> Arc<Origin> {
@@ -147,7 +148,7 @@ fn lock(origins: &Origins) -> MutexGuard<'_, HashMap<String, Known>> {
 /// An answer whose body has not been read. A connection whose body is read to its end is kept for the next request.
 /// Otherwise it is dropped.
 pub(crate) struct Answered {
-    response: Response<Incoming>,
+    response: Response<Counted<Incoming>>,
     lent: LentConnection,
 }
 

@@ -23,9 +23,10 @@ use url::{Position, Url};
 
 use super::Request;
 use super::body::{Body, Offer};
-use super::pool::{First, Opened, Opening, Pool, Way};
+use super::pool::{First, OneAtATime, Opened, Opening, Pool, Way};
 use crate::setup;
 use crate::transport::exchange::{HeadAlone, NoAnswer, timed_out, unanswered};
+use crate::transport::network::allowance::{Allowance, Counted, Hold};
 use crate::transport::network::dial::Dialer;
 use crate::witness::{SeenAnswer, SeenRequest, seen_headers};
 
@@ -112,30 +113,34 @@ impl Origin {
             witness.sent(sender.seen(request, &outgoing));
         }
         let sent = Instant::now();
-        let mut answer = pin!(sender.send(outgoing));
-        let mut answered = timeout_at(take_by, &mut answer).await;
-        if answered.is_err() {
-            // A connection whose body is taken back does not get it any more.
-            if head_alone == HeadAlone::MeansNothing && offer.take_back() {
-                let not_taken = not_taken(origin);
-                return Err(if take_by < deadline {
-                    NoAnswer::Refused(not_taken)
-                } else {
-                    NoAnswer::NotSent(not_taken)
-                });
+        let answers = sender.allowance().answers();
+        let mut taken_back = false;
+        let answered = {
+            let mut answer = pin!(sender.send(outgoing));
+            match timeout_at(take_by, &mut answer).await {
+                Ok(answered) => Some(answered),
+                Err(_) => {
+                    // A connection whose body is taken back does not get it any more.
+                    taken_back = head_alone == HeadAlone::MeansNothing && offer.take_back();
+                    if taken_back { None } else { timeout_at(deadline, answer).await.ok() }
+                }
             }
-            answered = timeout_at(deadline, answer).await;
+        };
+        if answered.is_none() {
+            sender.give_up(answers);
         }
         match answered {
-            Ok(Ok(response)) => {
+            Some(Ok(response)) => {
                 if let Some(witness) = &request.witness {
                     let status = response.status().as_u16();
                     witness.answered(SeenAnswer::new(status, response.headers(), sent.elapsed()));
                 }
                 Ok(response)
             }
-            Ok(Err(error)) => Err(unanswered(&error, origin, offer.take_back(), head_alone)),
-            Err(_) => Err(timed_out(origin, sent)),
+            Some(Err(error)) => Err(unanswered(&error, origin, offer.take_back(), head_alone)),
+            None if taken_back && take_by < deadline => Err(NoAnswer::Refused(not_taken(origin))),
+            None if taken_back => Err(NoAnswer::NotSent(not_taken(origin))),
+            None => Err(timed_out(origin, sent)),
         }
     }
 
@@ -155,7 +160,7 @@ impl Origin {
                 (pool.opened(), way)
             };
             let (id, opening) = match way {
-                Way::Idle(sender) => return Ok(self.lent(newest, Sender::Http1(sender))),
+                Way::Idle(connection) => return Ok(self.lent(newest, Sender::one_at_a_time(connection))),
                 Way::Line(id, opening) => (id, opening),
             };
             // From here on the place is given back, whatever happens.
@@ -164,16 +169,16 @@ impl Origin {
                 Err(NoAnswer::NotSent(format!("no connection to {} within the timeout", self.dialer.origin())))
             });
             match opened? {
-                Opened::Http2(sender) => {
+                Opened::Http2(sender, hold) => {
                     self.pool().found_http2(id, &opening);
-                    return Ok(self.lent(newest, Sender::Http2(sender, place)));
+                    return Ok(self.lent(newest, Sender::Http2(sender, place, hold)));
                 }
                 Opened::Http1(first) => {
                     place.retire();
                     self.pool().found_http1();
                     // Of all the requests that waited for the connection, one gets it.
-                    if let Some(sender) = first.take() {
-                        return Ok(self.lent(newest, Sender::Http1(sender)));
+                    if let Some(connection) = first.take() {
+                        return Ok(self.lent(newest, Sender::one_at_a_time(connection)));
                     }
                 }
             }
@@ -190,7 +195,7 @@ impl Origin {
             let dialled = dialer.dial().await?;
             let refused =
                 |error: hyper::Error| NoAnswer::NotSent(format!("cannot connect to {}: {error}", dialer.origin()));
-            let wire = TokioIo::new(dialled.wire);
+            let (wire, hold) = (TokioIo::new(dialled.wire), Hold::new(dialled.allowance));
             if dialled.http2 {
                 let (sender, connection) = http2::Builder::new(TokioExecutor::new())
                     .timer(TokioTimer::new())
@@ -204,11 +209,11 @@ impl Origin {
                     .map_err(refused)?;
                 // The end of the connection is reported to its requests.
                 tokio::spawn(connection);
-                Ok(Opened::Http2(sender))
+                Ok(Opened::Http2(sender, Arc::new(hold)))
             } else {
                 let (sender, connection) = http1::handshake(wire).await.map_err(refused)?;
                 tokio::spawn(connection);
-                Ok(Opened::Http1(First::new(sender)))
+                Ok(Opened::Http1(First::new(OneAtATime { sender, hold })))
             }
         }
         .boxed()
@@ -229,27 +234,58 @@ pub(super) struct LentConnection {
 }
 
 enum Sender {
-    Http1(http1::SendRequest<Body>),
-    Http2(http2::SendRequest<Body>, Place),
+    Http1(OneAtATime),
+    Http2(http2::SendRequest<Body>, Place, Arc<Hold>),
 }
 
 impl LentConnection {
     /// Keeps the connection for the next request: the answer to this one has been read to its end.
     pub(super) fn keep(self) {
-        if let Sender::Http1(sender) = self.sender {
-            self.origin.pool().give_back_idle(sender);
+        if let Sender::Http1(connection) = self.sender {
+            connection.hold.ends_at_once(false);
+            self.origin.pool().give_back_idle(connection);
         }
+    }
+
+    /// The body of an answer over the connection.
+    pub(super) fn counted<B>(&self, body: B) -> Counted<B> {
+        Counted::new(body, self.sender.allowance().clone())
     }
 
     /// Lends the connection to no more requests. It closes after the last answer.
     fn retire(self) {
-        if let Sender::Http2(_, place) = self.sender {
+        if let Sender::Http2(_, place, _) = self.sender {
             place.retire();
         }
     }
 }
 
 impl Sender {
+    /// A connection that ends at once if the attempt ends before its answer has been read.
+    fn one_at_a_time(connection: OneAtATime) -> Self {
+        connection.hold.ends_at_once(true);
+        Self::Http1(connection)
+    }
+
+    fn allowance(&self) -> &Allowance {
+        match self {
+            Self::Http1(connection) => connection.hold.allowance(),
+            Self::Http2(.., hold) => hold.allowance(),
+        }
+    }
+
+    /// Gives up a connection that answered nothing while a request ran out of time. It takes no more requests, and ends
+    /// at once after those that it has. On a connection that answers others the receiver may only be slow with this
+    /// one. `answers` is the number of its answers when the request was sent.
+    fn give_up(&self, answers: u64) {
+        if let Self::Http2(_, place, hold) = self
+            && hold.allowance().answers() == answers
+        {
+            hold.ends_at_once(true);
+            place.origin.pool().retire(place.id);
+        }
+    }
+
     /// The request in the form of this connection. The error says what is wrong with its URL.
     fn request(&self, request: &Request, body: Body) -> Result<hyper::Request<Body>, String> {
         let Request { method, url, headers, .. } = request;
@@ -290,16 +326,20 @@ impl Sender {
     async fn is_ready(&mut self) -> bool {
         match self {
             // A connection whose last request was answered before it was read may be stuck in it.
-            Self::Http1(sender) => timeout(READY, sender.ready()).await.is_ok_and(|ready| ready.is_ok()),
-            Self::Http2(sender, _) => sender.ready().await.is_ok(),
+            Self::Http1(connection) => timeout(READY, connection.sender.ready()).await.is_ok_and(|ready| ready.is_ok()),
+            Self::Http2(sender, ..) => sender.ready().await.is_ok(),
         }
     }
 
     async fn send(&mut self, request: hyper::Request<Body>) -> hyper::Result<Response<Incoming>> {
-        match self {
-            Self::Http1(sender) => sender.send_request(request).await,
-            Self::Http2(sender, _) => sender.send_request(request).await,
+        let answer = match self {
+            Self::Http1(connection) => connection.sender.send_request(request).await,
+            Self::Http2(sender, ..) => sender.send_request(request).await,
+        };
+        if answer.is_ok() {
+            self.allowance().answered();
         }
+        answer
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::body::Body;
 use crate::setup::POOL_IDLE;
 use crate::transport::exchange::NoAnswer;
+use crate::transport::network::allowance::Hold;
 
 /// The most requests at a time on one HTTP/2 connection.
 const STREAMS: usize = 100;
@@ -23,19 +24,26 @@ pub(super) type Opening = Shared<BoxFuture<'static, Result<Opened, NoAnswer>>>;
 #[derive(Clone)]
 pub(super) enum Opened {
     Http1(First),
-    Http2(http2::SendRequest<Body>),
+    Http2(http2::SendRequest<Body>, Arc<Hold>),
 }
 
-/// A connection that takes one request at a time. The first that asks gets it.
+/// A connection that takes one request at a time.
+#[derive(Debug)]
+pub(super) struct OneAtATime {
+    pub(super) sender: http1::SendRequest<Body>,
+    pub(super) hold: Hold,
+}
+
+/// A new connection that takes one request at a time. The first that asks gets it.
 #[derive(Clone)]
-pub(super) struct First(Arc<Mutex<Option<http1::SendRequest<Body>>>>);
+pub(super) struct First(Arc<Mutex<Option<OneAtATime>>>);
 
 impl First {
-    pub(super) fn new(sender: http1::SendRequest<Body>) -> Self {
-        Self(Arc::new(Mutex::new(Some(sender))))
+    pub(super) fn new(connection: OneAtATime) -> Self {
+        Self(Arc::new(Mutex::new(Some(connection))))
     }
 
-    pub(super) fn take(&self) -> Option<http1::SendRequest<Body>> {
+    pub(super) fn take(&self) -> Option<OneAtATime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
@@ -43,14 +51,14 @@ impl First {
 /// The way of a request to its server.
 pub(super) enum Way {
     /// An idle connection that no other request uses.
-    Idle(http1::SendRequest<Body>),
+    Idle(OneAtATime),
     /// The connection with this number, once it is open.
     Line(u64, Opening),
 }
 
 pub(super) struct Pool {
     /// Idle HTTP/1 connections, each with the time since when. The last used is at the end.
-    idle: Vec<(http1::SendRequest<Body>, Instant)>,
+    idle: Vec<(OneAtATime, Instant)>,
     /// HTTP/2 connections, and opening connections that may become one.
     lines: Vec<Line>,
     /// The expected number of requests that an opening connection will take at a time.
@@ -85,9 +93,9 @@ impl Pool {
     pub(super) fn lend(&mut self, after: u64, open: impl FnOnce() -> Opening) -> Way {
         self.sweep();
         if after == 0
-            && let Some((sender, _)) = self.idle.pop()
+            && let Some((connection, _)) = self.idle.pop()
         {
-            return Way::Idle(sender);
+            return Way::Idle(connection);
         }
         let expected = self.expected;
         if let Some(line) = self.lines.iter_mut().find(|line| line.id > after && line.lent < line.room(expected)) {
@@ -107,8 +115,8 @@ impl Pool {
     }
 
     /// Keeps an idle connection for the next request.
-    pub(super) fn give_back_idle(&mut self, sender: http1::SendRequest<Body>) {
-        self.idle.push((sender, Instant::now()));
+    pub(super) fn give_back_idle(&mut self, connection: OneAtATime) {
+        self.idle.push((connection, Instant::now()));
     }
 
     pub(super) fn give_back(&mut self, id: u64) {
@@ -144,7 +152,7 @@ impl Pool {
         let now = Instant::now();
         let long_ago = self.idle.partition_point(|(_, since)| now - *since >= POOL_IDLE);
         self.idle.drain(..long_ago);
-        while self.idle.pop_if(|(sender, _)| sender.is_closed()).is_some() {}
+        while self.idle.pop_if(|(connection, _)| connection.sender.is_closed()).is_some() {}
         self.lines.retain(Line::is_worth_keeping);
     }
 }
@@ -155,7 +163,7 @@ impl Line {
             // The requests that wanted it have given up.
             None => self.lent > 0,
             Some(Ok(Opened::Http1(_)) | Err(_)) => false,
-            Some(Ok(Opened::Http2(sender))) => {
+            Some(Ok(Opened::Http2(sender, _))) => {
                 !sender.is_closed() && (self.lent > 0 || self.idle_since.elapsed() < POOL_IDLE)
             }
         }
@@ -165,7 +173,7 @@ impl Line {
     fn room(&self, expected: usize) -> usize {
         match self.opening.peek() {
             None => expected,
-            Some(Ok(Opened::Http2(_))) => STREAMS,
+            Some(Ok(Opened::Http2(..))) => STREAMS,
             Some(Ok(Opened::Http1(_)) | Err(_)) => 0,
         }
     }
@@ -178,6 +186,7 @@ mod tests {
     use tokio::time::advance;
 
     use super::*;
+    use crate::transport::network::allowance::Allowance;
 
     /// A connection whose other end never says anything.
     fn silent() -> Opening {
@@ -188,18 +197,18 @@ mod tests {
                 let _ = connection.await;
                 drop(other_end);
             });
-            Ok(Opened::Http2(sender))
+            Ok(Opened::Http2(sender, Arc::new(Hold::new(Allowance::new()))))
         }
         .boxed()
         .shared()
     }
 
     /// An HTTP/1 connection, and the other end of it.
-    async fn http1() -> (http1::SendRequest<Body>, tokio::io::DuplexStream) {
+    async fn http1() -> (OneAtATime, tokio::io::DuplexStream) {
         let (wire, other_end) = tokio::io::duplex(1024);
         let (sender, connection) = http1::handshake(TokioIo::new(wire)).await.unwrap();
         tokio::spawn(connection);
-        (sender, other_end)
+        (OneAtATime { sender, hold: Hold::new(Allowance::new()) }, other_end)
     }
 
     fn line(way: Way) -> (u64, Opening) {
@@ -288,7 +297,7 @@ mod tests {
         pool.give_back_idle(refusing);
         assert_eq!(lend(&mut pool, 1), 1);
         drop(end);
-        while !pool.idle[0].0.is_closed() {
+        while !pool.idle[0].0.sender.is_closed() {
             tokio::task::yield_now().await;
         }
         assert_eq!(lend(&mut pool, 0), 2);

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
+use super::allowance::{Allowance, Limited};
 use super::resolver::{Lookup, ResolveError, Resolver, System};
 use super::{Guard, port_of, tls};
 use crate::setup::origin;
@@ -36,9 +37,14 @@ pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
+/// A connection without TLS.
+pub(crate) type Tcp = Limited<TcpStream>;
+
 /// A connection that was made.
 pub(crate) struct Dialled {
     pub(crate) wire: Box<dyn Wire>,
+    /// What its peer may still send.
+    pub(crate) allowance: Allowance,
     /// Whether HTTP/2 was agreed upon.
     pub(crate) http2: bool,
 }
@@ -74,7 +80,7 @@ impl<L: Lookup> Dialer<L> {
         let dialled = timeout(self.patience, async {
             let addresses = self.addresses().await?;
             let wire = connect(&addresses, STAGGER).await.map_err(|error| self.unreachable(&error))?;
-            self.encrypt(wire).await.map_err(|error| self.unreachable(&error))
+            self.encrypt(Limited::new(wire)).await.map_err(|error| self.unreachable(&error))
         });
         dialled.await.unwrap_or_else(|_| Err(self.unreachable(&format!("no answer within {:?}", self.patience))))
     }
@@ -96,13 +102,14 @@ impl<L: Lookup> Dialer<L> {
         })
     }
 
-    async fn encrypt(&self, wire: TcpStream) -> io::Result<Dialled> {
-        let Some(connector) = &self.tls else { return Ok(Dialled { wire: Box::new(wire), http2: false }) };
+    async fn encrypt(&self, wire: Tcp) -> io::Result<Dialled> {
+        let allowance = wire.allowance();
+        let Some(connector) = &self.tls else { return Ok(Dialled { wire: Box::new(wire), allowance, http2: false }) };
         let host = self.url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let name = ServerName::try_from(host).map_err(io::Error::other)?;
         let wire = connector.connect(name, wire).await?;
         let http2 = wire.get_ref().1.alpn_protocol() == Some(b"h2");
-        Ok(Dialled { wire: tls::wire(wire), http2 })
+        Ok(Dialled { wire: tls::wire(wire), allowance, http2 })
     }
 
     fn unreachable(&self, cause: &dyn ToString) -> NoAnswer {

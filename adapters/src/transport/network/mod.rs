@@ -5,6 +5,7 @@
 //! **Invariant** The checked address is the dialled address: the resolver that [`dial`] uses ([`resolver::Resolver`])
 //! checks names; hosts that are addresses skip the resolver, and are checked before the request.
 
+pub(crate) mod allowance;
 pub(crate) mod dial;
 mod look_ups;
 mod ranges;

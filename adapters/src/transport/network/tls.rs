@@ -8,12 +8,11 @@ use std::task::{Context, Poll, ready};
 
 use rustls::{AlertDescription, ClientConfig, Error, ProtocolVersion};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use url::Url;
 
-use super::dial::Wire;
+use super::dial::{Tcp, Wire};
 
 /// The TLS of a channel.
 pub(crate) struct Tls {
@@ -67,7 +66,7 @@ const OF_CERTIFICATES: [AlertDescription; 8] = [
 ];
 
 /// The connection over `stream`, whose handshake is over on this side.
-pub(crate) fn wire(stream: TlsStream<TcpStream>) -> Box<dyn Wire> {
+pub(crate) fn wire(stream: TlsStream<Tcp>) -> Box<dyn Wire> {
     match stream.get_ref().1.protocol_version() {
         Some(ProtocolVersion::TLSv1_3) => Box::new(Unheard { stream, heard: false }),
         // Before TLS 1.3 the server has accepted the certificate by then.

@@ -1,0 +1,220 @@
+//! Receivers that send for ever and never come to an answer, and what becomes of their connections.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use h2::server::{Connection, SendResponse};
+use hyper::body::Bytes;
+use outbox_adapters::adapter::Answer;
+use outbox_adapters::http::HttpChannel;
+use outbox_adapters::{Adapter, adapter};
+use outbox_schema::Outcome;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio_rustls::server::TlsStream;
+
+use crate::http::{channel, delivery, loopback, trusting};
+use crate::stand_in::{Reply, StandIn, tls_acceptor};
+
+type Stream = TlsStream<TcpStream>;
+
+const LONG: Duration = Duration::from_secs(20);
+
+fn assert_flooded(answer: &Answer, began: Instant) {
+    assert_eq!(answer.outcome, Outcome::InDoubt, "{answer:?}");
+    let error = answer.error.as_deref().unwrap_or_default();
+    assert!(error.ends_with("was lost before the answer came: more than 1 MiB came without an answer"), "{error}");
+    assert!(began.elapsed() < LONG / 2, "the slot is not held for the whole timeout");
+}
+
+#[tokio::test]
+async fn interim_answers_without_end_are_read_no_further_than_a_mebibyte() {
+    let interim = "HTTP/1.1 100 C\r\n\r\n";
+    let server = StandIn::start(move |_| Reply::Whole(interim.repeat(100_000))).await;
+    let began = Instant::now();
+    let answer = channel(&loopback(), LONG, false).deliver(delivery(&server.url("/"))).await;
+    assert_flooded(&answer, began);
+}
+
+#[tokio::test]
+async fn an_answer_after_some_interim_answers_is_the_answer() {
+    let interim = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n".repeat(1_000);
+    let answer = format!("{interim}HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let server = StandIn::start(move |_| Reply::Whole(answer.clone())).await;
+    let adapter = channel(&loopback(), LONG, false);
+    // All of them together are more than may come without an answer.
+    for _ in 0..40 {
+        let answer = adapter.deliver(delivery(&server.url("/"))).await;
+        assert_eq!(answer.outcome, Outcome::Delivered { receipt: None }, "{answer:?}");
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(payload.len()).unwrap();
+    [&[0, 0, length, kind, flags, 0, 0, 0, stream], payload].concat()
+}
+
+/// Listens with HTTP/2, and hands over each connection.
+async fn listen() -> (String, mpsc::UnboundedReceiver<Stream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
+    let (accepted, streams) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let stream = tls_acceptor(&[b"h2"]).accept(stream).await.unwrap();
+            if accepted.send(stream).is_err() {
+                return;
+            }
+        }
+    });
+    (target, streams)
+}
+
+#[tokio::test]
+async fn frames_of_http2_without_end_are_read_no_further_than_a_mebibyte() {
+    for (name, frame) in [
+        ("PING", frame(6, 0, 0, b"12345678")),
+        ("SETTINGS", frame(4, 0, 0, &[0, 3, 0, 0, 0, 100])),
+        ("103", frame(1, 4, 1, b"\x08\x03103")),
+        ("WINDOW_UPDATE", frame(8, 0, 0, &[0, 0, 0, 1])),
+    ] {
+        let (target, mut streams) = listen().await;
+        tokio::spawn(async move {
+            let (mut read, mut write) = tokio::io::split(streams.recv().await.unwrap());
+            tokio::spawn(async move { while read.read(&mut [0; 4096]).await.is_ok_and(|read| read > 0) {} });
+            let mut flood = [self::frame(4, 0, 0, b""), self::frame(4, 1, 0, b"")].concat();
+            while write.write_all(&flood).await.is_ok() {
+                flood = frame.repeat(1_000);
+            }
+        });
+        let began = Instant::now();
+        let answer = channel(&trusting(), LONG, true).deliver(delivery(&target)).await;
+        println!("{name}");
+        assert_flooded(&answer, began);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_of_http2_that_answered_nothing_in_time_ends_at_once_though_its_peer_reads_nothing() {
+    let (target, mut streams) = listen().await;
+    let (ended, mut ends) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(mut stream) = streams.recv().await {
+            let ended = ended.clone();
+            tokio::spawn(async move {
+                // The answers to these fill the connection.
+                let mut flood = frame(4, 0, 0, b"");
+                while stream.write_all(&flood).await.is_ok() {
+                    flood = frame(6, 0, 0, b"12345678").repeat(1_000);
+                }
+                let _ = ended.send(());
+            });
+        }
+    });
+    let adapter = channel(&trusting(), Duration::from_secs(1), true);
+    for _ in 0..2 {
+        assert_eq!(adapter.deliver(delivery(&target)).await.outcome, Outcome::InDoubt);
+        tokio::time::timeout(Duration::from_secs(5), ends.recv()).await.unwrap().unwrap();
+    }
+}
+
+type Server = Connection<Stream, Bytes>;
+
+/// Serves HTTP/2, and counts connections. `answer` gets the number of the connection and that of the request on it.
+async fn served(
+    answer: impl Fn(usize, usize, SendResponse<Bytes>) + Send + Sync + 'static,
+) -> (String, Arc<AtomicUsize>) {
+    let (target, mut streams) = listen().await;
+    let (connections, answer) = (Arc::new(AtomicUsize::new(0)), Arc::new(answer));
+    let counted = Arc::clone(&connections);
+    tokio::spawn(async move {
+        while let Some(stream) = streams.recv().await {
+            let (connection, answer) = (counted.fetch_add(1, Ordering::SeqCst), Arc::clone(&answer));
+            tokio::spawn(async move {
+                let mut server: Server = h2::server::handshake(stream).await.unwrap();
+                let mut requests = 0;
+                while let Some(Ok((_, respond))) = server.accept().await {
+                    answer(connection, requests, respond);
+                    requests += 1;
+                }
+            });
+        }
+    });
+    (target, connections)
+}
+
+fn answer_after(delay: Duration, mut respond: SendResponse<Bytes>) {
+    tokio::spawn(async move {
+        tokio::time::sleep(delay).await;
+        let _ = respond.send_response(hyper::Response::new(()), true);
+    });
+}
+
+async fn deliver_after(delay: Duration, adapter: &HttpChannel, target: &str) -> Outcome {
+    tokio::time::sleep(delay).await;
+    adapter.deliver(delivery(target)).await.outcome
+}
+
+#[tokio::test]
+async fn what_is_on_its_way_beside_a_request_that_ran_out_of_time_is_answered_and_later_messages_go_elsewhere() {
+    let second = Duration::from_secs(1);
+    let (target, connections) = served(move |connection, request, respond| match (connection, request) {
+        (0, 0) => answer_after(100 * second, respond),
+        (0, _) => answer_after(2 * second, respond),
+        _ => answer_after(Duration::ZERO, respond),
+    })
+    .await;
+    let adapter = channel(&trusting(), 3 * second, true);
+    let (late, beside, after) = tokio::join!(
+        deliver_after(Duration::ZERO, &adapter, &target),
+        deliver_after(2 * second, &adapter, &target),
+        deliver_after(second * 7 / 2, &adapter, &target),
+    );
+    let delivered = Outcome::Delivered { receipt: None };
+    assert_eq!((late, beside, after), (Outcome::InDoubt, delivered.clone(), delivered));
+    assert_eq!(connections.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_connection_that_answers_others_is_kept_though_one_request_ran_out_of_time() {
+    let (target, connections) = served(|_, request, respond| {
+        answer_after(Duration::from_secs(if request == 0 { 100 } else { 0 }), respond);
+    })
+    .await;
+    let adapter = channel(&trusting(), Duration::from_secs(2), true);
+    let second = Duration::from_secs(1);
+    let (late, beside, after) = tokio::join!(
+        deliver_after(Duration::ZERO, &adapter, &target),
+        deliver_after(second, &adapter, &target),
+        deliver_after(3 * second, &adapter, &target),
+    );
+    let delivered = Outcome::Delivered { receipt: None };
+    assert_eq!((late, beside, after), (Outcome::InDoubt, delivered.clone(), delivered));
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn fifty_answers_with_long_bodies_come_over_one_connection_of_http2() {
+    const ANSWERS: usize = 50;
+    let (target, connections) = served(|_, _, mut respond| {
+        tokio::spawn(async move {
+            let head = hyper::Response::builder().status(500).body(()).unwrap();
+            let mut body = respond.send_response(head, false).unwrap();
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            // Of each as much as is read of an answer.
+            body.send_data(Bytes::from(vec![b'x'; adapter::RESPONSE_BYTES]), true).unwrap();
+        });
+    })
+    .await;
+    let adapter = channel(&trusting(), LONG, true);
+    adapter.deliver(delivery(&target)).await;
+    for answer in join_all((0..ANSWERS).map(|_| adapter.deliver(delivery(&target)))).await {
+        assert_eq!(answer.status_code, Some(500), "{answer:?}");
+        assert_eq!(answer.excerpt.map(|excerpt| excerpt.len()), Some(adapter::EXCERPT_BYTES));
+    }
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
+}
