@@ -10,9 +10,13 @@ use utoipa::ToSchema;
 
 use crate::configured::Configured;
 use crate::health::replicas::{PerMinute, ReplicaStatus, Replicas};
+use crate::health::vitals::{self, bounded};
 
 /// The number of terms that are shown.
 const LAST_TERMS: u32 = 10;
+
+/// The most channels that are shown one by one beside those of the settings.
+const NOT_CONFIGURED: usize = 100;
 
 /// The state of an outbox.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -20,7 +24,8 @@ pub struct Status {
     /// The counts of the database.
     #[serde(flatten)]
     pub vitals: Vitals,
-    /// Channels with pending messages that the settings of the fleet do not have.
+    /// Channels with pending messages that the settings of the fleet do not have, 100 at most. The channel `(not configured)` counts all
+    /// further ones together, and a note says how many they are.
     pub not_configured: Vec<String>,
     /// The poller of each shard, as the lease store and the database together show it.
     pub shards: Vec<ShardStatus>,
@@ -102,13 +107,13 @@ impl Status {
     }
 
     async fn with(
-        vitals: Vitals,
+        mut vitals: Vitals,
         leases: Leases,
         database: &Database,
         configured: &Configured,
     ) -> Result<Self, DeskError> {
         let last_terms = database.terms(LAST_TERMS).await?;
-        let (replicas, notes) = match Replicas::of(database).await {
+        let (replicas, mut notes) = match Replicas::of(database).await {
             Ok(replicas) => (replicas, Vec::new()),
             // As where the role has the rights of a release before.
             Err(error) => (Replicas::default(), vec![format!("which replicas run is not known: {error}")]),
@@ -119,9 +124,17 @@ impl Status {
             Some(held) => ShardStatus::of(shard, held, &vitals, &replicas),
             None => ShardStatus::by_database(shard, &open, &replicas, configured),
         };
+        let shards = leases.into_iter().map(shard).collect();
+        let is_configured = |name: &str| configured.channels.contains_key(name);
+        let (channels, more) = bounded(&vitals.channels, is_configured, NOT_CONFIGURED);
+        vitals.channels = channels;
+        if more > 0 {
+            notes
+                .push(format!("channels beyond {NOT_CONFIGURED} that nobody has configured: {more}, counted together"));
+        }
         Ok(Self {
-            not_configured: not_configured(&vitals, |name| configured.channels.contains_key(name)),
-            shards: leases.into_iter().map(shard).collect(),
+            not_configured: not_configured(&vitals, |name| is_configured(name) || name == vitals::NOT_CONFIGURED),
+            shards,
             vitals,
             last_terms,
             per_minute: replicas.per_minute(),

@@ -10,11 +10,15 @@ use opentelemetry::metrics::{AsyncInstrument, Meter};
 use outbox_schema::{Connections, Shard, Status};
 
 use super::Name;
-use crate::health::vitals::{ChannelVitals, TenantVitals, Vitals};
+use crate::health::vitals::{self, ChannelVitals, TenantVitals, Vitals};
 use crate::term::Term;
 
 /// How long an answer of the database is shown. OTLP reads every 60 s by default, and must find it too.
 const VITALS_SHOWN: Duration = Duration::from_secs(90);
+
+/// The most channels beside those of the settings that have series of their own. An instrument has 2,000 series, and rows may name any
+/// number of channels.
+const NOT_CONFIGURED: usize = 20;
 
 #[derive(Debug)]
 pub(super) struct Observed {
@@ -202,15 +206,18 @@ impl Observed {
         }
     }
 
-    /// The channels of a recent answer, and the configured channels that are not in it, which have no rows.
+    /// The configured channels, also those without rows, and then the others of a recent answer: 20 by their names, and the rest as
+    /// one.
     fn each_channel(&self, show: impl Fn(&ChannelVitals)) {
         let Some(vitals) = self.recent_vitals() else { return };
-        vitals.channels.iter().for_each(&show);
-        for name in &self.state().channels {
-            if !vitals.channels.iter().any(|channel| channel.channel == *name) {
-                show(&ChannelVitals { channel: name.clone(), ..ChannelVitals::default() });
-            }
+        let configured = self.state().channels.clone();
+        let is_configured = |name: &str| configured.iter().any(|known| known == name);
+        let (channels, _) = vitals::bounded(&vitals.channels, is_configured, NOT_CONFIGURED);
+        for name in &configured {
+            let without_rows = ChannelVitals { channel: name.clone(), ..ChannelVitals::default() };
+            show(channels.iter().find(|channel| channel.channel == *name).unwrap_or(&without_rows));
         }
+        channels.iter().filter(|channel| !is_configured(&channel.channel)).for_each(&show);
     }
 
     fn recent_vitals(&self) -> Option<Arc<Vitals>> {

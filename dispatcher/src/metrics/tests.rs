@@ -190,6 +190,28 @@ fn a_channel_that_is_not_configured_is_counted_too() {
 }
 
 #[test]
+fn channels_that_strangers_wrote_into_rows_leave_all_series_of_the_configured_ones() {
+    let metrics = metrics();
+    let channel = |name: String| ChannelVitals { channel: name, pending: 1, lag_ms: Some(3000), ..Default::default() };
+    let mut channels: Vec<_> = (0..3_000).map(|number| channel(format!("a{number:04}"))).collect();
+    channels.push(channel("http".to_owned()));
+    metrics.vitals(Some(Arc::new(Vitals { channels, ..Vitals::default() })));
+    let messages = lines(&metrics, "outbox_messages");
+    for line in [
+        r#"outbox_messages{channel="http",status="PENDING"} 1"#,
+        r#"outbox_messages{channel="fcm",status="PENDING"} 0"#,
+        r#"outbox_messages{channel="a0019",status="PENDING"} 1"#,
+        r#"outbox_messages{channel="(not configured)",status="PENDING"} 2980"#,
+    ] {
+        assert!(messages.iter().any(|shown| shown == line), "{line} is not in\n{messages:#?}");
+    }
+    assert_eq!(messages.len(), 2 * (2 + 20 + 1));
+    let lags = lines(&metrics, "outbox_lag_seconds");
+    assert!(lags.contains(&r#"outbox_lag_seconds{channel="(not configured)"} 3"#.to_owned()), "{lags:#?}");
+    assert_eq!(lags.len(), 2 + 20 + 1);
+}
+
+#[test]
 fn every_metric_is_on_its_page_in_the_words_of_its_help() {
     let page = include_str!("../../../docs/metrics.md");
     for name in Name::ALL {
