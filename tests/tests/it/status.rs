@@ -114,3 +114,22 @@ async fn a_status_that_is_watched_ends_quietly_once_nobody_reads_it() {
         assert_eq!((ended.status.code(), said.as_str()), (Some(0), ""), "{arguments:?}");
     }
 }
+
+#[tokio::test]
+async fn the_status_lists_a_hundred_channels_that_nobody_has_configured_and_counts_the_others_together() {
+    for outbox in outboxes::each().await {
+        let channels = (0..103).map(|number| format!("a{number:03}")).chain(["http".to_owned()]);
+        let rows: Vec<_> = channels.map(|channel| format!("('{channel}', 'https://a.example/', '{{}}')")).collect();
+        let sql = format!("INSERT INTO outbox (channel, target, payload) VALUES {}", rows.join(", "));
+        outboxes::execute(&outbox.database, &sql).await.unwrap();
+        let program = Program::new(&outbox.test.url, HTTP);
+        let status = program.run(&["status", "--json"]).await.json();
+        let channels = status["channels"].as_array().unwrap();
+        let named = |name: &str| channels.iter().find(|channel| channel["channel"] == name);
+        assert_eq!((channels.len(), status["not_configured"].as_array().unwrap().len()), (102, 100));
+        assert_eq!(named("http").unwrap()["pending"], 1);
+        assert_eq!(named("(not configured)").unwrap()["pending"], 3);
+        let text = program.run(&["status"]).await.done();
+        assert!(text.contains("channels beyond 100 that nobody has configured: 3, counted together"), "{text}");
+    }
+}
