@@ -117,14 +117,15 @@ impl Origin {
         let mut taken_back = false;
         let answered = {
             let mut answer = pin!(sender.send(outgoing));
-            match timeout_at(take_by, &mut answer).await {
-                Ok(answered) => Some(answered),
-                Err(_) => {
-                    // A connection whose body is taken back does not get it any more.
-                    taken_back = head_alone == HeadAlone::MeansNothing && offer.take_back();
-                    if taken_back { None } else { timeout_at(deadline, answer).await.ok() }
+            let mut answered = timeout_at(take_by, &mut answer).await.ok();
+            if answered.is_none() {
+                // A connection whose body is taken back does not get it any more.
+                taken_back = head_alone == HeadAlone::MeansNothing && offer.take_back();
+                if !taken_back {
+                    answered = timeout_at(deadline, answer).await.ok();
                 }
             }
+            answered
         };
         if answered.is_none() {
             sender.give_up(answers);
