@@ -23,11 +23,14 @@ type Stream = TlsStream<TcpStream>;
 
 const LONG: Duration = Duration::from_secs(20);
 
-fn assert_flooded(answer: &Answer, began: Instant) {
-    assert_eq!(answer.outcome, Outcome::InDoubt, "{answer:?}");
+fn assert_flooded(by: &str, answer: &Answer, began: Instant) {
+    assert_eq!(answer.outcome, Outcome::InDoubt, "{by}: {answer:?}");
     let error = answer.error.as_deref().unwrap_or_default();
-    assert!(error.ends_with("was lost before the answer came: more than 1 MiB came without an answer"), "{error}");
-    assert!(began.elapsed() < LONG / 2, "the slot is not held for the whole timeout");
+    assert!(
+        error.ends_with("was lost before the answer came: more than 1 MiB came without an answer"),
+        "{by}: {error}"
+    );
+    assert!(began.elapsed() < LONG / 2, "{by}: the slot is not held for the whole timeout");
 }
 
 #[tokio::test]
@@ -36,7 +39,7 @@ async fn interim_answers_without_end_are_read_no_further_than_a_mebibyte() {
     let server = StandIn::start(move |_| Reply::Whole(interim.repeat(100_000))).await;
     let began = Instant::now();
     let answer = channel(&loopback(), LONG, false).deliver(delivery(&server.url("/"))).await;
-    assert_flooded(&answer, began);
+    assert_flooded("1xx", &answer, began);
 }
 
 #[tokio::test]
@@ -93,8 +96,7 @@ async fn frames_of_http2_without_end_are_read_no_further_than_a_mebibyte() {
         });
         let began = Instant::now();
         let answer = channel(&trusting(), LONG, true).deliver(delivery(&target)).await;
-        println!("{name}");
-        assert_flooded(&answer, began);
+        assert_flooded(name, &answer, began);
     }
 }
 

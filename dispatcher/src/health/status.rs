@@ -24,8 +24,8 @@ pub struct Status {
     /// The counts of the database.
     #[serde(flatten)]
     pub vitals: Vitals,
-    /// Channels with pending messages that the settings of the fleet do not have, 100 at most. The channel `(not configured)` counts all
-    /// further ones together, and a note says how many they are.
+    /// Channels with pending messages that the settings of the fleet do not have, 100 at most. The channel
+    /// `(not configured)` counts all further ones together, and a note says how many they are.
     pub not_configured: Vec<String>,
     /// The poller of each shard, as the lease store and the database together show it.
     pub shards: Vec<ShardStatus>,
