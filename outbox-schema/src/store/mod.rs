@@ -55,8 +55,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         keys: u32,
     ) -> Result<Option<OrderingKey>, StoreError>;
 
-    /// Writes a group of marks, all or none. `finished` are the claims whose last row is marked or refused with this
-    /// group. A repeated group is harmless.
+    /// Writes a group of marks. `finished` are the claims whose last row is marked or refused with this group. A group that fails
+    /// may be written in part: repeat it as a whole, which is harmless.
     ///
     /// # Errors
     /// [`StoreError::Refused`] where the database does not take some value of the group: split it.

@@ -33,9 +33,10 @@ pub(super) async fn show(
     // None where the message was deleted in the meantime.
     let explained = explain(&office.database, &office.configured.current(), MessageId(id)).await?;
     let above = html! { @if visit.operates() { (actions(&visit, &message)) } };
-    let found_by = match asked.get(NAMED) {
-        Some(named) => found_by(&office.database, &message, named).await?,
-        None => html! {},
+    let found_by = if let Some(named) = asked.get(NAMED) {
+        found_by(&office.database, &message, named).await?
+    } else {
+        html! {}
     };
     let body = html! {
         (found_by)

@@ -1,4 +1,4 @@
-//! Marks: a group is written as a whole or not at all.
+//! Marks: each statement writes a group, as far as it accepts it, or nothing.
 
 use sqlx::{Executor, PgConnection, PgExecutor};
 use uuid::Uuid;
@@ -15,8 +15,8 @@ const DOING: &str = "marking messages";
 
 impl PostgresStore {
     /// Most groups are plain deliveries, for which a leaner statement does. Where it does not take all of them, the statement
-    /// for all marks tells which are fenced and which were marked already. Either is one statement, and so one transaction in
-    /// one round trip, but where outcomes are told.
+    /// for all marks tells which are fenced and which were marked already. Each is a transaction of its own in one round trip, but
+    /// where outcomes are told: those are written in one transaction with the marks.
     pub(super) async fn mark_group(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         let rows = MarkRow::all(marks);
         let finished: Vec<Uuid> = finished.iter().map(|claim| claim.0).collect();
