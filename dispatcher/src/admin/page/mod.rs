@@ -31,6 +31,7 @@ mod session;
 mod settings;
 mod sign_in;
 mod terms;
+mod well;
 
 use std::sync::Arc;
 use std::time::Duration;

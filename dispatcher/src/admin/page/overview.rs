@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::desk::{
-    ChannelVitals, FiguresFilter, HaltedVitals, OperationStatus, PausedDestination, TenantVitals, TermEntry,
+    ChannelVitals, FiguresFilter, HaltedVitals, OperationStatus, PausedDestination, Span, TenantVitals, TermEntry,
 };
 
 use super::Reception;
@@ -19,11 +19,10 @@ use super::frame::Content;
 use super::operations::table_of;
 use super::parts::{Tone, leading, length, looked_before, message, number, state, table, text, text_if, time, time_if};
 use super::terms::ended;
+use super::well::whether_all_is_well;
 use crate::admin::api::Problem;
-use crate::health::readiness::Standing;
 use crate::health::replicas::ReplicaStatus;
 use crate::health::status::{ShardStatus, State as ShardState, Status};
-use crate::text::in_one_line;
 
 /// The last operations that are looked at for those under way.
 const OPERATIONS: u32 = 20;
@@ -43,22 +42,25 @@ pub(super) async fn show(
         Ok(filter) => filter,
         Err(refused) => return Ok(visit.misunderstood("Overview", html! {}, &refused)),
     };
-    let (standing, status, figures, operations) = tokio::join!(
+    let (standing, status, figures, last_hour, operations) = tokio::join!(
         reception.standings.now(),
         newest(&reception),
         reception.figures.of(&reception.office, span),
+        // The same answer where the last hour is shown.
+        reception.figures.of(&reception.office, Span::Hour),
         reception.office.database.operations(None, OPERATIONS)
     );
     // Where the database does not answer, others say so.
     let mut operations = operations.map(|page| page.operations).unwrap_or_default();
     operations.retain(|operation| operation.status == OperationStatus::Open);
+    let dead_lately = last_hour.ok().map(|series| series.channels.iter().map(|channel| channel.total.dead).sum());
     let rest = match &status {
         Ok(counted) => shown(counted, &over_time(figures.as_deref(), span)),
         // The causes above say it in the words of /readyz.
         Err(problem) => super::frame::wrong(problem),
     };
     let body = html! {
-        (health(&standing, &status.as_ref().map(|counted| stuck(&counted.status)).unwrap_or_default()))
+        (whether_all_is_well(&standing, status.as_ref().ok().map(|counted| &*counted.status), dead_lately))
         @if !operations.is_empty() {
             section { h2 { "Operations under way" } (table_of(&operations, "Operations under way")) }
         }
@@ -87,40 +89,6 @@ async fn newest(reception: &Reception) -> Result<Counted, Problem> {
         Ok(Counted { status: Arc::new(status?), age })
     };
     reception.overview.get(ask).await
-}
-
-/// What waits until somebody does something, in words.
-fn stuck(status: &Status) -> Vec<String> {
-    let channels = status.not_configured.iter();
-    let channels =
-        channels.map(|channel| format!("Nobody has configured channel {}: its messages wait.", in_one_line(channel)));
-    let halted = status.vitals.halted.iter().filter(|halted| halted.keys > 0);
-    let halted = halted.map(|HaltedVitals { channel, keys, messages, more, .. }| {
-        let at_least = if *more { "at least " } else { "" };
-        format!(
-            "Channel {channel}: dead letters halt {at_least}{keys} ordering keys, with {messages} messages behind them."
-        )
-    });
-    channels.chain(halted).collect()
-}
-
-fn health(standing: &Standing, stuck: &[String]) -> Markup {
-    html! {
-        @if standing.causes.is_empty() && stuck.is_empty() {
-            p.note.good { strong { "All is well." } " This replica is ready: the database and the lease store answer, and what is due has a poller." }
-        } @else if !standing.causes.is_empty() {
-            div.note.bad role="alert" {
-                strong { "Not well." }
-                ul { @for cause in &standing.causes { li { (cause) } } }
-            }
-        }
-        @if !standing.notes.is_empty() || !stuck.is_empty() {
-            div.note.warning {
-                strong { "To be looked at." }
-                ul { @for note in standing.notes.iter().chain(stuck) { li { (note) } } }
-            }
-        }
-    }
 }
 
 fn shown(Counted { status, age }: &Counted, over_time: &Markup) -> Markup {

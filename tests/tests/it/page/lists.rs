@@ -1,6 +1,8 @@
 //! What the pages show.
 
-use outbox_schema::Database;
+use std::time::Duration;
+
+use outbox_schema::{Database, Shard};
 use outbox_tests::eventually;
 use serde_json::json;
 
@@ -189,6 +191,54 @@ async fn the_overview_and_a_message_say_in_words_what_is_wrong() {
         }
         let settings = ada.page("/settings").await;
         assert!(settings.contains("token = &quot;***&quot;") && !settings.contains("s3cret"), "{settings}");
+    }
+}
+
+#[tokio::test]
+async fn the_overview_says_that_all_is_well_only_where_nothing_waits_for_somebody() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        let ada = stage.person(OPERATES).await;
+        // What is shown is some seconds old.
+        let shows = async |expected: &[&str]| {
+            let what = format!("the overview says {expected:?}");
+            let said = async || {
+                let page = ada.page("/").await;
+                expected.iter().all(|part| page.contains(part)).then_some(page)
+            };
+            eventually(&what, PATIENCE, said).await
+        };
+        shows(&["All is well."]).await;
+
+        // It died long ago, so nobody is called to it.
+        let old = match outbox.database {
+            Database::Postgres(_) => "now() - interval '3 hours'",
+            Database::MySql(_) => "UTC_TIMESTAMP(6) - INTERVAL 3 HOUR",
+            Database::Sqlite(_) => "unixepoch('now', '-3 hours') * 1000",
+        };
+        let letter = "INSERT INTO outbox (channel, target, payload, revision, status, dead_reason, finished_at)";
+        outbox.sql(&format!("{letter} VALUES ('http', '/', '{{}}', 2, 'DEAD', 'permanent', {old})")).await;
+        let page = shows(&["<p class=\"note plain\">This replica is ready", "Dead letters"]).await;
+        assert!(!page.contains("To be looked at."), "{page}");
+
+        let pause = [("destination", "http"), ("why", "they move")];
+        ada.send("/destinations", "/destinations/pause", &pause).await;
+        let paused = "<a href=\"/destinations\">http</a> is paused until somebody resumes it.";
+        let page = shows(&[paused, "To be looked at.", "This replica is ready"]).await;
+        assert!(!page.contains("All is well"), "{page}");
+
+        let figures = crate::figures::delivered("http", 3, None);
+        outbox.database.add_figures(Shard::default(), Duration::from_mins(2), &figures).await.unwrap();
+        outbox
+            .sql(&format!(
+                "INSERT INTO outbox (channel, target, payload, available_at) VALUES ('http', '/late', '{{}}', {old})"
+            ))
+            .await;
+        shows(&[
+            "<a href=\"/dead-letters?since=1h\">1 message</a> died within the hour.",
+            "Channel http is late: <a href=\"/messages?channel=http&amp;status=PENDING\">its oldest message</a>",
+        ])
+        .await;
     }
 }
 
