@@ -32,6 +32,7 @@ mod settings;
 mod sign_in;
 mod terms;
 mod well;
+mod went;
 
 use std::sync::Arc;
 use std::time::Duration;

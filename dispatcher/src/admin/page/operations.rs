@@ -19,6 +19,7 @@ use super::parts::{
     NAMED, Tone, empty, facts, lead_to, left, length, message, number, pages, state, table, text, text_if, time,
     time_if,
 };
+use super::went::how_they_went;
 use crate::admin::api::extract::Id;
 use crate::admin::api::{Kind, Problem};
 
@@ -56,7 +57,7 @@ pub(super) fn elsewhere(ordered: &Ordered<OperationResult>) -> Response {
     }
 }
 
-fn address(id: i64) -> String {
+pub(super) fn address(id: i64) -> String {
     format!("{PATH}/{id}")
 }
 
@@ -115,14 +116,17 @@ pub(super) async fn show(State(reception): State<Reception>, visit: Visit, Id(id
     let found = reception.office.database.operation(id).await?;
     let operation = found.ok_or_else(|| Problem::no_operation(id))?;
     let title = format!("Operation {id}: {}", operation.action);
-    let body = shown(&visit, &operation);
+    // An open one is asked for as a whole.
+    let is_over = operation.status != OperationStatus::Open;
+    let went = how_they_went(&reception, operation.result.as_ref(), is_over).await?;
+    let body = shown(&visit, &operation, &went);
     Ok(visit.page(&match operation.status {
         OperationStatus::Open => Content::live(title, html! {}, body),
         _ => Content::still(title, body),
     }))
 }
 
-fn shown(visit: &Visit, operation: &OperationEntry) -> Markup {
+fn shown(visit: &Visit, operation: &OperationEntry, went: &Markup) -> Markup {
     let open = operation.status == OperationStatus::Open;
     html! {
         @if open {
@@ -154,6 +158,7 @@ fn shown(visit: &Visit, operation: &OperationEntry) -> Markup {
             p.note.bad role="alert" { strong { "It failed." } " The database refused a batch: " (text(failure)) ". What was changed before stays changed." }
         }
         @if let Some(result) = &operation.result { (told(result)) }
+        (went)
         @if let (false, Some(OperationResult::Redrive(_) | OperationResult::Replay(_)), 1..) = (open, &operation.result, operation.changed) {
             @if visit.operates() { p { a href={ "/redrives/" (operation.id) "/undo" } { "Take it back…" } } }
         }

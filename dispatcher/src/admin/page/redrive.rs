@@ -13,6 +13,7 @@ use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::operations::{elsewhere, ordered, told};
 use super::pace::{PACE, pace, pace_fields};
+use super::went::how_they_went;
 use crate::admin::api::Problem;
 use crate::admin::api::extract::Id;
 
@@ -63,17 +64,20 @@ pub(super) async fn redrive(
     let filter = filter_in(&sent);
     let (selection, pace) = (selection(&filter, &sent)?, pace(&sent)?);
     let done = match ordered(&reception, Order::Redrive(selection, pace), &sent).await? {
-        Ordered::Over(OperationResult::Redrive(done)) => done,
+        Ordered::Over(done @ OperationResult::Redrive(_)) => done,
         other => return Ok(elsewhere(&other)),
     };
-    Ok(visit.page(&Content::still("Redriven", redriven(&visit, done, &filter, &sent))))
+    let went = how_they_went(&reception, Some(&done), true).await?;
+    let OperationResult::Redrive(done) = done else { return Ok(elsewhere(&Ordered::Over(done))) };
+    Ok(visit.page(&Content::still("Redriven", redriven(&visit, done, (&filter, &sent), &went))))
 }
 
-fn redriven(visit: &Visit, done: Redriven, filter: &Fields, sent: &Fields) -> Markup {
+fn redriven(visit: &Visit, done: Redriven, (filter, sent): (&Fields, &Fields), went: &Markup) -> Markup {
     let more = done.meant > done.redriven + done.skipped.count();
     let (audit_id, redriven) = (done.audit_id, done.redriven);
     html! {
         (told(&OperationResult::Redrive(done)))
+        (went)
         @if more {
             section {
                 h2 { "Go on with the others" }

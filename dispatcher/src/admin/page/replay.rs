@@ -16,6 +16,7 @@ use super::pace::{PACE, pace, pace_fields};
 use super::parts::number;
 use super::redrive::undo_fields;
 use super::selected::{back, counted_messages, selection, table_of};
+use super::went::how_they_went;
 use crate::admin::api::Problem;
 
 /// The fields that ask for new idempotency keys, and for messages that were replayed before.
@@ -84,10 +85,12 @@ pub(super) async fn replay(
     let after = sent.get(AFTER).and_then(|id| id.parse().ok()).map(MessageId);
     let manner = ReplayManner { new_key: sent.has(MANNER[0]), again: sent.has(MANNER[1]), after, pace: pace(&sent)? };
     let done = match ordered(&reception, Order::Replay(selection, manner), &sent).await? {
-        Ordered::Over(OperationResult::Replay(done)) => done,
+        Ordered::Over(done @ OperationResult::Replay(_)) => done,
         other => return Ok(elsewhere(&other)),
     };
-    Ok(visit.page(&Content::still("Replayed", replayed(&visit, done, &meant, &sent))))
+    let went = how_they_went(&reception, Some(&done), true).await?;
+    let OperationResult::Replay(done) = done else { return Ok(elsewhere(&Ordered::Over(done))) };
+    Ok(visit.page(&Content::still("Replayed", replayed(&visit, done, (&meant, &sent), &went))))
 }
 
 /// The fields of a replay of those that this one has not come to.
@@ -100,11 +103,12 @@ fn others(sent: &Fields, done: &Replayed) -> Fields {
     }
 }
 
-fn replayed(visit: &Visit, done: Replayed, meant: &Fields, sent: &Fields) -> Markup {
+fn replayed(visit: &Visit, done: Replayed, (meant, sent): (&Fields, &Fields), went: &Markup) -> Markup {
     let more = done.meant > done.replayed + done.skipped.count();
     let (others, audit_id, replayed) = (others(sent, &done), done.audit_id, done.replayed);
     html! {
         (told(&OperationResult::Replay(done)))
+        (went)
         @if more {
             section {
                 h2 { "Go on with the others" }

@@ -14,16 +14,19 @@ use sqlx::FromRow;
 pub(super) use self::record::State;
 use super::cancel::Cancelling;
 use super::edit_all::Editing;
+use super::messages::among;
 use super::operation::audit;
 use super::prune::Removing;
 use super::redrive::{Purging, Redriving};
 use super::replay::Replaying;
 use super::undo::Undoing;
-use super::{Author, CancelledAll, DeskError, EditedAll, Purged, Redriven, Replayed, Undone};
-use crate::Database;
+use super::{
+    Author, CancelledAll, DeskError, EditedAll, MessageFilter, MessageSummary, Purged, Redriven, Replayed, Undone,
+};
 use crate::retention::Pruned;
 use crate::sql::{AnyTransaction, Statement, Value, read, while_doing};
 use crate::store::lossy::Lossy;
+use crate::{Database, MessageId};
 
 const WAITING: Statement = statement!("operations/waiting");
 const LIST: Statement = statement!("operations/list");
@@ -290,6 +293,17 @@ impl Database {
         let rows: Vec<Row> = read(self, &LIST, &[id.saturating_add(1).into(), 1.into()]).await.map_err(doing())?;
         let Some(row) = rows.into_iter().find(|row| row.id == id) else { return Ok(None) };
         Ok(Some(OperationEntry { result: result(self, id).await.map_err(doing())?, ..row.into() }))
+    }
+}
+
+impl Database {
+    /// The messages with these ids as they are now, without their bodies. Those that are not there any more are left out.
+    ///
+    /// # Errors
+    /// The database did not answer, or refused.
+    pub async fn summaries(&self, ids: &[MessageId]) -> Result<Vec<MessageSummary>, DeskError> {
+        let found = among(self, ids, &MessageFilter::default()).await;
+        found.map_err(while_doing("reading messages"))
     }
 }
 

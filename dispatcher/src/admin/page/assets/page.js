@@ -39,7 +39,7 @@ let failures = 0;
 let next = 0;
 let answered = new Date();
 
-const isLive = (event) => event.detail?.ctx?.sourceElement?.id === "live";
+const isLive = (event) => ["live", "sent"].includes(event.detail?.ctx?.sourceElement?.id);
 
 function failed() {
   failures += 1;

@@ -1,0 +1,63 @@
+//! How the messages went that a redrive or a replay sent: the first of them, as they are now.
+
+use maud::{Markup, html};
+use outbox_schema::desk::{MessageSummary, OperationResult};
+use outbox_schema::{MessageId, Status};
+
+use super::Reception;
+use super::operations::address;
+use super::parts::{Tone, message, state};
+use crate::admin::api::Problem;
+
+/// The most messages that are named.
+const NAMED: usize = 10;
+
+/// The section with the first messages that the operation sent, as they are now. It asks for itself again, where a script runs. Nothing
+/// where the operation sent none.
+pub(super) async fn how_they_went(
+    reception: &Reception,
+    result: Option<&OperationResult>,
+    keeps_up: bool,
+) -> Result<Markup, Problem> {
+    let (operation, ids): (_, Vec<_>) = match result {
+        Some(OperationResult::Redrive(done)) => (done.audit_id, done.messages.iter().copied().take(NAMED).collect()),
+        Some(OperationResult::Replay(done)) => {
+            (done.audit_id, done.replays.iter().map(|replay| MessageId(replay.id)).take(NAMED).collect())
+        }
+        Some(_) | None => return Ok(html! {}),
+    };
+    let Some(operation) = operation.filter(|_| !ids.is_empty()) else { return Ok(html! {}) };
+    let database = &reception.office.database;
+    let now = database.summaries(&ids).await?;
+    // Without a row there is no page to ask.
+    let keeps_up = keeps_up && database.operation(operation).await?.is_some();
+    let asks = |value: &'static str| keeps_up.then_some(value);
+    let found = |id: &MessageId| now.iter().find(|message| message.id == id.0);
+    Ok(html! {
+        section #sent hx-get=[keeps_up.then(|| address(operation))] hx-trigger=[asks("every 5s")] hx-select=[asks("#sent")]
+            hx-swap=[asks("outerMorph")] {
+            h2 { "How they went" }
+            ul { @for id in &ids { li { (message(id)) ": " (went(found(id))) } } }
+        }
+    })
+}
+
+fn went(found: Option<&MessageSummary>) -> Markup {
+    let Some(found) = found else { return html! { "not there any more" } };
+    let status = Status::ALL.into_iter().find(|status| status.as_str() == found.status);
+    html! {
+        @match status {
+            Some(Status::Success) => (state("delivered", Tone::Good)),
+            Some(Status::Dead) => {
+                (state(if found.replay_of.is_some() { "dead" } else { "dead again" }, Tone::Bad))
+                @if let Some(code) = found.last_status_code { ", " (code) }
+            }
+            Some(Status::Pending) => {
+                (state("waits", Tone::Plain))
+                @if found.attempts > 0 { ", attempted " (found.attempts) @if found.attempts == 1 { " time" } @else { " times" } }
+            }
+            // An application wrote it.
+            None => (state(&found.status, Tone::Warning)),
+        }
+    }
+}
