@@ -256,15 +256,13 @@ fn replicas(replicas: &[ReplicaStatus]) -> Markup {
             td { (text(&entry.row.version)) }
             td { (time(&entry.row.started_at)) }
             td.number { (length(Some(entry.row.seen_ms))) " ago" }
-            td.number { (number(entry.delivered)) }
-            td.number { (number(entry.failed)) }
             td {
                 (text_if(entry.trouble.as_deref()))
                 @for differs in &replica.differs { br; span.hint { "differs: " (text(differs)) } }
             }
         }
     };
-    let heading = ["Replica", "State", "Version", "Started", "Seen", "Delivered", "Failed", "Trouble"];
+    let heading = ["Replica", "State", "Version", "Started", "Seen", "Trouble"];
     table("Replicas", heading, replicas.iter().map(row))
 }
 
