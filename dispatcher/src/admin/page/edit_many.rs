@@ -27,6 +27,9 @@ const SHOWN: usize = 3;
 /// The fields of a change that are no part of its filter.
 const CHANGE: [&str; 6] = ["target", "move_from", "move_to", "set_headers", "drop_headers", "keep_key"];
 
+/// The field by which the form says that somebody asked for the difference.
+const LOOKS: &str = "looks";
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ChangeFields {
@@ -66,7 +69,7 @@ impl ChangeFields {
 }
 
 fn filter_in(fields: &Fields) -> Fields {
-    fields.among(&CHANGE, false).among(&AUTHOR, false).among(&[ALL], false)
+    fields.among(&CHANGE, false).among(&AUTHOR, false).among(&[ALL, LOOKS], false)
 }
 
 pub(super) async fn form(
@@ -80,6 +83,7 @@ pub(super) async fn form(
     let groups = reception.office.database.dead_groups(&selection).await?;
     let wanted = asked.among(&CHANGE, true).read::<ChangeFields>().and_then(ChangeFields::change);
     let seen = match wanted {
+        Ok(None) if asked.has(LOOKS) => html! { p.note.warning role="alert" { "Say what to change." } },
         Ok(None) => html! {},
         Err(problem) => wrong(&problem),
         Ok(Some(of_any)) => {
@@ -114,6 +118,7 @@ fn change_fields(asked: &Fields, filter: &Fields) -> Markup {
     html! {
         form.change.edit method="get" action={ (PATH) "/edit" } {
             (filter.hidden())
+            input type="hidden" name=(LOOKS) value="yes";
             (field("move_from", "Where targets begin with", ""))
             (field("move_to", "let them begin with", ""))
             (field("target", "Or a new target", "the same for each"))
