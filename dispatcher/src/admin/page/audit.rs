@@ -1,10 +1,12 @@
 //! The audit: what people did by hand, and why.
 
+use std::collections::HashSet;
+
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::Desk;
-use outbox_schema::desk::{AuditFilter, ListedAudit};
+use outbox_schema::desk::{AuditFilter, ListedAudit, OperationStatus};
 
 use super::Reception;
 use super::door::Visit;
@@ -33,9 +35,10 @@ pub(super) async fn list(
         Err(problem) => return Ok(visit.misunderstood("Audit", above, &problem)),
     };
     let page = visit.sight.of_audit(reception.office.database.audits(filter, after, PAGE).await?);
+    let undoable = Undoable::of(&reception, &page.entries).await;
     let body = html! {
         @if page.entries.is_empty() { (empty("Nobody has changed anything by hand.")) } @else {
-            (table("Audit", ["Entry", "When", "Who", "What", "Message", "Why", "Details"], page.entries.iter().map(|entry| row(&visit, entry))))
+            (table("Audit", ["Entry", "When", "Who", "What", "Message", "Why", "Details"], page.entries.iter().map(|entry| row(&visit, entry, &undoable))))
         }
         (pages(PATH, &asked, page.next.as_ref()))
         @if !page.entries.is_empty() { (links(PATH, &meant)) }
@@ -63,7 +66,40 @@ fn fields(asked: &Fields) -> Markup {
     }
 }
 
-fn row(visit: &Visit, listed: &ListedAudit) -> Markup {
+/// The operations of a page of the audit in which nothing can be taken back.
+struct Undoable {
+    /// Those that changed nothing.
+    idle: HashSet<i64>,
+    /// Those that were taken back, as far as the page says.
+    undone: HashSet<i64>,
+}
+
+impl Undoable {
+    async fn of(reception: &Reception, entries: &[ListedAudit]) -> Self {
+        let undone = entries.iter().filter(|listed| listed.entry.action == "undo").filter_map(|listed| {
+            let details: serde_json::Value = serde_json::from_str(listed.entry.details.as_deref()?).ok()?;
+            details.get("redrive").or_else(|| details.get("replay"))?.as_i64()
+        });
+        let undone = undone.collect();
+        // Each operation has an entry of its own, so a page of operations goes back as far as a page of entries.
+        let newest = entries.iter().map(|listed| listed.entry.part_of.unwrap_or(listed.entry.id)).max();
+        let operations = match newest {
+            Some(newest) => reception.office.database.operations(Some(newest.saturating_add(1)), PAGE).await,
+            None => return Self { idle: HashSet::new(), undone },
+        };
+        // Where they cannot be read, the undo itself says that there is nothing.
+        let operations = operations.map(|page| page.operations).unwrap_or_default();
+        let idle =
+            operations.iter().filter(|operation| operation.changed == 0 && operation.status != OperationStatus::Open);
+        Self { idle: idle.map(|operation| operation.id).collect(), undone }
+    }
+
+    fn has(&self, action: &str, operation: i64) -> bool {
+        matches!(action, "redrive" | "replay") && !self.idle.contains(&operation) && !self.undone.contains(&operation)
+    }
+}
+
+fn row(visit: &Visit, listed: &ListedAudit, undoable: &Undoable) -> Markup {
     let entry = &listed.entry;
     // An undo needs the id of the whole operation.
     let operation = entry.part_of.unwrap_or(entry.id);
@@ -73,7 +109,7 @@ fn row(visit: &Visit, listed: &ListedAudit) -> Markup {
         td { (text(&entry.who)) }
         td {
             (text(&entry.action))
-            @if visit.operates() && matches!(entry.action.as_str(), "redrive" | "replay") {
+            @if visit.operates() && undoable.has(&entry.action, operation) {
                 " " a href={ "/redrives/" (operation) "/undo" } { "take back…" }
             }
         }
