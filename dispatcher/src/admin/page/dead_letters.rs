@@ -126,7 +126,7 @@ pub(super) fn by_cause(groups: &[DeadGroup], asked: &Fields) -> Markup {
         html! {
             th.number scope="row" { a href=(of_group.at(PATH)) { (number(group.count)) } }
             td.cause {
-                a href=(of_group.at(PATH)) { (text(group.error.as_deref().unwrap_or("no error"))) }
+                a href=(of_group.at(PATH)) { (text(group.error.as_deref().unwrap_or_else(|| without_error(&group.fingerprint)))) }
                 br;
                 code.hint { (text(&group.fingerprint)) }
             }
@@ -151,12 +151,18 @@ pub(super) fn by_cause(groups: &[DeadGroup], asked: &Fields) -> Markup {
     }
 }
 
+/// What stands in place of an error. A message that somebody cancelled has none.
+fn without_error(fingerprint: &str) -> &'static str {
+    // The reason stands before the status code and the hash.
+    if fingerprint.rsplit('/').nth(2) == Some("cancelled") { "cancelled by hand" } else { "no error" }
+}
+
 fn row(letter: &DeadLetter) -> Markup {
     html! {
         th.number scope="row" { (parts::message(letter.id)) }
         td { (text_if(letter.dead_reason.as_deref())) }
         td.number { @if let Some(code) = letter.last_status_code { (code) } @else { (parts::nothing()) } }
-        td.long { (text(&letter.target)) }
+        td.name { (text(&letter.target)) }
         td.number { (letter.attempts) }
         td { (time(&letter.dead_at)) }
         td.long { (text_if(letter.last_error.as_deref())) }

@@ -58,7 +58,7 @@ pub(super) async fn list(
 fn row(visit: &Visit, entry: &DestinationEntry) -> Markup {
     let (word, tone) = word(&entry.held);
     html! {
-        th.long scope="row" {
+        th.name scope="row" {
             a href=(Fields::default().with("destination", &entry.destination).at("/messages")) { (text(&entry.destination)) }
         }
         td { (state(word, tone)) @if let HeldUp::Paused { by: Some(by), .. } = &entry.held { " " span.hint { "by " (text(by)) } } }

@@ -62,7 +62,7 @@ fn nothing_halted(asked: &Fields, next: Option<&KeyCursor>) -> Markup {
 
 fn row(key: &HaltedKey) -> Markup {
     html! {
-        th.long scope="row" { (text(&key.ordering_key)) }
+        th.name scope="row" { (text(&key.ordering_key)) }
         td { (text(&key.channel)) }
         td.number { (message(key.dead_letter)) }
         td { (text_if(key.dead_reason.as_deref())) }

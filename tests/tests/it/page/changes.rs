@@ -34,6 +34,10 @@ async fn dead_letters_are_found_tried_redriven_and_taken_back() {
         let page = ada.page(&preview).await;
         assert_eq!(page.matches(&format!("+target {to}\n")).count(), 3, "{}", words(&page));
         assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit").await, 0, "nothing is changed by looking");
+        let empty = words(&ada.page(&format!("/dead-letters/edit?{filter}&looks=yes")).await);
+        assert!(empty.contains("Say what to change."), "{empty}");
+        let first = words(&ada.page(&format!("/dead-letters/edit?{filter}")).await);
+        assert!(!first.contains("Say what to change."), "{first}");
         let edited = ada.send(&preview, "/dead-letters/edit", &[&mend[..], &[("why", "it moved")]].concat()).await;
         assert!(
             words(&edited.text).contains("3 of 3 edited, each under a new idempotency key"),
@@ -49,6 +53,11 @@ async fn dead_letters_are_found_tried_redriven_and_taken_back() {
         assert!(words(&tried.text).contains("1 of 3 redriven. Look at one: message"), "{}", words(&tried.text));
         let delivered = async || (stage.sink.requests().iter().any(|got| got.path == "/")).then_some(());
         eventually("the canary is delivered", PATIENCE, delivered).await;
+        assert!(words(&tried.text).contains("How they went"), "{}", words(&tried.text));
+        let canary = between(&tried.text, "hx-get=\"/operations/", "\"").to_owned();
+        let operation = format!("/operations/{canary}");
+        let went = async || words(&ada.page(&operation).await).contains(": delivered").then_some(());
+        eventually("the operation says how its canary went", PATIENCE, went).await;
         // The first is due at once, and the other in an hour, by this rate.
         let rest = ada.send("/dead-letters", "/dead-letters/redrive", &[&redrive[..], &[("rate", "1")]].concat()).await;
         assert!(words(&rest.text).contains("2 of 2 redriven."), "{}", words(&rest.text));
@@ -59,7 +68,10 @@ async fn dead_letters_are_found_tried_redriven_and_taken_back() {
 
         let who = outbox.text("SELECT min(who) FROM outbox_audit WHERE action = 'redrive' AND part_of IS NULL").await;
         assert_eq!(who, "ada (page)");
-        let audit = words(&ada.page("/audit").await);
+        let audit = ada.page("/audit").await;
+        // The canary can be taken back. The others were.
+        assert!(audit.contains(&format!("/redrives/{canary}/undo")) && !audit.contains(&path), "{audit}");
+        let audit = words(&audit);
         assert!(audit.contains("it is back") && audit.contains("it moved") && audit.contains("too soon"), "{audit}");
     }
 }
@@ -158,6 +170,7 @@ async fn one_message_is_edited_after_a_look_at_the_difference_redriven_and_anoth
         let path = format!("/messages/{waits}");
         leads(&ada.send(&path, &format!("{path}/cancel"), &[("why", "by mistake")]).await, &path);
         assert!(words(&ada.page(&path).await).contains("cancelled"));
+        assert!(words(&ada.page("/dead-letters").await).contains("cancelled by hand"));
         let twice = ada.send(&path, &format!("{path}/cancel"), &[]).await;
         assert_eq!(twice.status, 409, "{}", words(&twice.text));
     }
