@@ -231,7 +231,7 @@ async fn the_overview_says_that_all_is_well_only_where_nothing_waits_for_somebod
         outbox.database.add_figures(Shard::default(), Duration::from_mins(2), &figures).await.unwrap();
         outbox
             .sql(&format!(
-                "INSERT INTO outbox (channel, target, payload, available_at) VALUES ('http', '/late', '{{}}', {old})"
+                "INSERT INTO outbox (channel, target, payload, created_at, available_at) VALUES ('http', '/late', '{{}}', {old}, {old})"
             ))
             .await;
         shows(&[
