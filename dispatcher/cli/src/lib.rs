@@ -62,6 +62,14 @@ const GLOBAL: &str = "Global options";
 /// Behind all options of a command's own.
 const LAST: usize = 1_000;
 
+/// What whoever looks and changes by hand needs, where a right is missing.
+const OPERATOR_RIGHTS: &str = "a right is missing: people who look and change by hand have a role with those of \
+     grants/postgres_operator.sql or grants/mysql_operator.sql";
+
+/// The same of a replay, which writes new rows.
+const REPLAY_RIGHTS: &str = "a right is missing: a replay writes new rows, so its role has those of grants/postgres_replay.sql or \
+     grants/mysql_replay.sql, beside those of grants/postgres_operator.sql or grants/mysql_operator.sql";
+
 /// The commands that can ask a replica instead of the database. The others neither show `--url` nor take it.
 const ASK_REPLICAS: [&str; 13] = [
     "status",
@@ -178,15 +186,13 @@ pub fn main() -> ExitCode {
         }
     };
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let replays = matches!(&cli.command, Command::Messages(messages) if messages.replays());
     match execute(cli, matches.subcommand_name().unwrap_or_default()) {
         Ok(code) => code,
         Err(error) => {
             text::error_line(&error);
             if error.downcast_ref().is_some_and(DeskError::lacks_rights) {
-                text::warning(
-                    "a right is missing: people who look and change by hand have a role with those of \
-                     grants/postgres_operator.sql or grants/mysql_operator.sql",
-                );
+                text::warning(if replays { REPLAY_RIGHTS } else { OPERATOR_RIGHTS });
             }
             ExitCode::from(if is_misuse(&error) { 2 } else { 1 })
         }

@@ -138,7 +138,10 @@ impl LongChange {
                 Ok(Err(code.unwrap_or(ExitCode::from(INTERRUPTED))))
             }
             (Some(Err(error)), None) => {
-                self.tell_of_the_rest();
+                // A right that is missing ends the change for good.
+                if !error.lacks_rights() {
+                    self.tell_of_the_rest();
+                }
                 Err(error.into())
             }
             (Some(Err(error)), Some(code)) => {
@@ -150,16 +153,17 @@ impl LongChange {
     }
 
     async fn stop(&self, (by_hand, author): (&dyn ByHand, &Author)) {
-        let Some(id) = self.number() else { return };
+        let Some(Progress { audit_id: id, .. }) = self.last() else { return };
         let stopped = tokio::time::timeout(STOP_LIMIT, by_hand.stop(id, author)).await;
         if !matches!(stopped, Ok(Ok(_))) {
             self.tell_of_the_rest();
         }
     }
 
-    /// Says what may become of a change that failed: whoever reads the error may think that nothing goes on.
+    /// Says what may become of a change that failed: whoever reads the error may think that nothing goes on. Without a row in
+    /// `outbox_operation` nothing does.
     fn tell_of_the_rest(&self) {
-        if let Some(id) = self.number() {
+        if let Some(Progress { audit_id: id, has_row: true, .. }) = self.last() {
             let _ = writeln!(
                 io::stderr(),
                 "the poller may go on with operation {id}: `outbox operations show {id}` says so, and `outbox operations stop {id}` ends it"
@@ -167,9 +171,9 @@ impl LongChange {
         }
     }
 
-    /// The number of the change, once it has begun.
-    fn number(&self) -> Option<i64> {
-        self.state.lock().ok()?.last.map(|last| last.audit_id)
+    /// How far the change is, once it has begun.
+    fn last(&self) -> Option<Progress> {
+        self.state.lock().ok()?.last
     }
 
     /// Ends the report: nothing of it stays on the line that the result begins on. Gives the exit status of a change that was
@@ -235,7 +239,7 @@ mod tests {
     #[tokio::test]
     async fn a_change_that_was_stopped_says_what_it_came_to_and_takes_back_nothing_where_nothing_was_changed() {
         let change = LongChange::new("cancel", "cancelled", |id| format!("take back {id}"));
-        let at = |changed| Progress { audit_id: 7, of: Some(30_000), done: changed, changed };
+        let at = |changed| Progress { audit_id: 7, of: Some(30_000), done: changed, changed, has_row: true };
         assert_eq!(change.stopped_at(at(3_000), true), "stopped: 3,000 of 30,000 cancelled; take back 7");
         assert_eq!(change.stopped_at(at(0), true), "stopped: 0 of 30,000 cancelled; nothing was changed");
         let so_far = change.stopped_at(at(3_000), false);

@@ -16,6 +16,14 @@ pub struct Progress {
     pub done: u64,
     /// How many of them it has changed.
     pub changed: u64,
+    /// Whether the change has a row in `outbox_operation`, so that the poller can go on with it. A replica of an earlier release
+    /// does not say.
+    #[serde(default = "perhaps")]
+    pub has_row: bool,
+}
+
+fn perhaps() -> bool {
+    true
 }
 
 /// Whoever follows a change. It is asked before the first batch and after each, and may end the change there.

@@ -238,6 +238,12 @@ async fn an_operator_replays_with_the_right_to_and_not_without() {
         let operator = connect(&granted.operator, schema).await;
         let denied = operator.replay(&MessageSelection::Ids(ids.clone()), SAME_KEY, &ada()).await.unwrap_err();
         assert!(denied.lacks_rights(), "{denied}");
+        let settings = schema.map_or_else(String::new, |schema| format!("[database]\nschema = \"{schema}\""));
+        let program = Program::new(&granted.operator, &settings);
+        let said = program.run(&["messages", "replay", &ids[0].to_string(), "--by", "ada"]).await.failed();
+        assert!(said.contains("grants/postgres_replay.sql or grants/mysql_replay.sql"), "{said}");
+        // The role may not write the row of an operation, so that there is none to go on with.
+        assert!(!said.contains("the poller may go on"), "{said}");
         let role = &granted.operator_role;
         granted.owner.run_client(&match granted.owner.dialect() {
             Dialect::Postgres => format!(

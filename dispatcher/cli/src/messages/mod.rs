@@ -50,6 +50,13 @@ pub(super) enum MessagesCommand {
     Cancel(cancel::CancelArgs),
 }
 
+impl MessagesCommand {
+    /// Whether the command replays messages. That asks for rights that other changes do not ask for.
+    pub(super) fn replays(&self) -> bool {
+        matches!(self, Self::Replay(args) if !args.dry_run)
+    }
+}
+
 pub(super) async fn messages(config: Config, url: Option<&str>, command: MessagesCommand) -> anyhow::Result<ExitCode> {
     let purpose = match command {
         MessagesCommand::List(_) | MessagesCommand::Show { .. } | MessagesCommand::Explain { .. } => Purpose::Look,

@@ -50,7 +50,7 @@ pub(in crate::desk) async fn carry<W: Work>(
         ControlFlow::Continue(()) => Next::GoOn,
         ControlFlow::Break(()) => Next::Stop,
     };
-    let progress = Progress { audit_id: id, of: meant, done: 0, changed: 0 };
+    let progress = Progress { audit_id: id, of: meant, done: 0, changed: 0, has_row: record.written };
     match carry_out(database, &record, work, progress, &told).await? {
         Carried::Over(work) => Ok(work.done()),
         Carried::Left | Carried::Lost => follow::<W>(database, id, watch).await,
@@ -73,7 +73,7 @@ pub(super) async fn carry_for<W: Work>(
     let id = record.operation.audit_id;
     // Without a row nobody else could go on.
     let told = |_| if record.written && began.elapsed() >= within { Next::Leave } else { Next::GoOn };
-    let progress = Progress { audit_id: id, of: meant, done: 0, changed: 0 };
+    let progress = Progress { audit_id: id, of: meant, done: 0, changed: 0, has_row: record.written };
     Ok(match carry_out(database, &record, work, progress, &told).await? {
         Carried::Over(work) if !record.written => Ordered::Over(work.done()),
         Carried::Over(_) | Carried::Left | Carried::Lost => Ordered::Begun(id),

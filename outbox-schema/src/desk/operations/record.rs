@@ -86,6 +86,7 @@ impl State {
             of: self.meant.and_then(|meant| meant.try_into().ok()),
             done: self.done.try_into().unwrap_or(0),
             changed: self.changed.try_into().unwrap_or(0),
+            has_row: true,
         }
     }
 }
