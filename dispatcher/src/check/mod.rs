@@ -18,6 +18,7 @@ use utoipa::ToSchema;
 
 use crate::alerts::Alerts;
 use crate::config::{Config, LeaseProvider};
+use crate::explain::named;
 use crate::health::replicas::Replicas;
 use crate::poller::channels::Channel;
 use crate::poller::claim::SETTLING_MARGIN;
@@ -278,13 +279,25 @@ async fn of_lease(subject: &Subject, outbox_id: Option<&str>) -> Finding {
         Err(error) => return Finding::failed("lease", &error),
     }
     match lease.current(Shard::default()).await {
-        Ok(Some(held)) => Finding::ok("lease", &format!("{answers}; {} polls", held.holder)),
+        Ok(Some(held)) => {
+            let poller = replica_of(subject, &held.holder).await;
+            Finding::ok("lease", &format!("{answers}; {poller} polls"))
+        }
         Ok(None) if outbox_id.is_none() => {
             Finding::ok("lease", &format!("{answers}; who polls is not known without the database"))
         }
         Ok(None) => Finding::ok("lease", &format!("{answers}; nobody polls")),
         Err(error) => Finding::failed("lease", &error),
     }
+}
+
+/// A holder behind the name of its replica, where the replica has a row that this role may read.
+async fn replica_of(subject: &Subject, holder: &str) -> String {
+    let replicas = match &subject.database {
+        Ok(database) => Replicas::of(database).await.unwrap_or_default(),
+        Err(_) => Replicas::default(),
+    };
+    named(holder, replicas.holder(holder).map(|replica| replica.replica.row.name.as_str()))
 }
 
 /// How a connection is protected. Without TLS it matters whether it leaves this machine.

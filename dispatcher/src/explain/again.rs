@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::words::{known, said};
+use super::{Holder, named};
 use crate::text::{span, to_the_second};
 
 /// Why a message went out, or may go out, again. Times are texts of the database.
@@ -14,24 +15,60 @@ use crate::text::{span, to_the_second};
 #[allow(missing_docs, reason = "the fields are named as the columns that they come from")]
 pub enum Again {
     /// The poller died, or was cut off, between claim and mark.
-    Killed { attempt: i32, epoch: i64, holder: String, claimed_at: Option<String>, ended_because: Option<String> },
+    Killed {
+        attempt: i32,
+        epoch: i64,
+        #[serde(flatten)]
+        holder: Holder,
+        claimed_at: Option<String>,
+        ended_because: Option<String>,
+    },
     /// The poller handed over in order, and stopped before it had an answer, or could record it.
-    HandedOver { attempt: i32, epoch: i64, holder: String, claimed_at: Option<String>, ended_because: Option<String> },
+    HandedOver {
+        attempt: i32,
+        epoch: i64,
+        #[serde(flatten)]
+        holder: Holder,
+        claimed_at: Option<String>,
+        ended_because: Option<String>,
+    },
     /// A request was written, or may have been, and no answer came.
     NoAnswer {
         attempt: i32,
         epoch: i64,
-        holder: String,
+        #[serde(flatten)]
+        holder: Holder,
         at: Option<String>,
         duration_ms: Option<i64>,
         error: Option<String>,
     },
     /// The message was delivered, and the mark was refused: a later term had decided about the message by then.
-    DeliveredFenced { attempt: i32, epoch: i64, holder: String, at: Option<String> },
+    DeliveredFenced {
+        attempt: i32,
+        epoch: i64,
+        #[serde(flatten)]
+        holder: Holder,
+        at: Option<String>,
+    },
     /// The message was delivered, and the database refused for a while to record that.
-    DeliveredUnmarked { attempt: i32, epoch: i64, holder: String, at: Option<String>, error: Option<String> },
+    DeliveredUnmarked {
+        attempt: i32,
+        epoch: i64,
+        #[serde(flatten)]
+        holder: Holder,
+        at: Option<String>,
+        error: Option<String>,
+    },
     /// The receiver answered, and did not accept.
-    Refused { attempt: i32, epoch: i64, holder: String, at: Option<String>, status_code: i32, error: Option<String> },
+    Refused {
+        attempt: i32,
+        epoch: i64,
+        #[serde(flatten)]
+        holder: Holder,
+        at: Option<String>,
+        status_code: i32,
+        error: Option<String>,
+    },
     /// An operator made the message due again.
     Redriven {
         at: String,
@@ -58,12 +95,18 @@ pub enum Again {
         /// The term in which it was sent, and its holder, where the channel keeps a record of deliveries.
         epoch: Option<i64>,
         holder: Option<String>,
+        /// The name of its replica, where that is known.
+        #[serde(default)]
+        instance: Option<String>,
         /// Whether the receiver said that it knew the idempotency key already.
         #[serde(default)]
         known: bool,
         /// The term that led at that time. An earlier poller may have sent the message all the same.
         epoch_then: Option<i64>,
         holder_then: Option<String>,
+        /// The name of its replica, where that is known.
+        #[serde(default)]
+        instance_then: Option<String>,
     },
 }
 
@@ -139,21 +182,30 @@ impl fmt::Display for Again {
                 write!(f, "idempotency key {new_key} instead of {old_key}, so that a receiver which had seen the ")?;
                 write!(f, "old one does not recognise the message.")
             }
-            Self::Accepted { attempt, at, idempotency_key, epoch, holder, known: knew, epoch_then, holder_then } => {
+            Self::Accepted { attempt, at, idempotency_key, known: knew, .. } => {
                 write!(f, "Attempt {attempt}, accepted at {}: sent with the ", known(at.as_ref()))?;
                 write!(f, "idempotency key {idempotency_key}")?;
                 if *knew {
                     write!(f, ", which the receiver said it knew already")?;
                 }
-                if let (Some(epoch), Some(holder)) = (epoch, holder) {
-                    return write!(f, ", in epoch {epoch} by {holder}.");
-                }
-                write!(f, ". A success leaves no word of who sent it")?;
-                match (epoch_then, holder_then) {
-                    (Some(epoch), Some(holder)) => write!(f, "; epoch {epoch} on {holder} polled then."),
-                    _ => write!(f, "."),
-                }
+                f.write_str(&self.sender())
             }
+        }
+    }
+}
+
+impl Again {
+    /// Who sent the delivery that finished the message, as the end of a sentence.
+    fn sender(&self) -> String {
+        match self {
+            Self::Accepted { epoch: Some(epoch), holder: Some(holder), instance, .. } => {
+                format!(", in epoch {epoch} by {}.", named(holder, instance.as_deref()))
+            }
+            Self::Accepted { epoch_then: Some(epoch), holder_then: Some(holder), instance_then, .. } => {
+                let then = named(holder, instance_then.as_deref());
+                format!(". A success leaves no word of who sent it; epoch {epoch} on {then} polled then.")
+            }
+            _ => ". A success leaves no word of who sent it.".to_owned(),
         }
     }
 }

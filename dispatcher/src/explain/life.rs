@@ -3,6 +3,7 @@
 use outbox_schema::Status;
 use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageRecord, NamingClaim};
 
+use super::Holder;
 use super::sent_twice::{is_in_doubt, was_fenced, was_unmarked};
 use super::words::said;
 use crate::text::span;
@@ -55,7 +56,8 @@ pub fn life(message: &MessageRecord) -> Vec<Event> {
 }
 
 fn attempted(attempt: &AttemptEntry, message: &MessageRecord) -> Event {
-    let AttemptEntry { number, epoch, holder, .. } = attempt;
+    let AttemptEntry { number, epoch, .. } = attempt;
+    let holder = Holder::from(attempt);
     let took = said(" took ", attempt.duration_ms.map(span).as_ref());
     let outcome = if was_fenced(attempt) {
         "delivered, and its mark refused (fenced)".to_owned()
@@ -129,7 +131,7 @@ fn in_utc(time: &str) -> String {
 
 fn claimed(claim: &NamingClaim) -> Event {
     let settles = said("; being settled until ", claim.settles_at.as_ref());
-    let what = format!("in flight: claimed by {}, epoch {}{settles}", claim.holder, claim.epoch);
+    let what = format!("in flight: claimed by {}, epoch {}{settles}", Holder::from(claim), claim.epoch);
     Event::new(claim.claimed_at.clone(), what)
 }
 

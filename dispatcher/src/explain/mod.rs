@@ -5,6 +5,7 @@
 //! The sentences say that these are unknown.
 
 mod again;
+mod holder;
 mod life;
 mod not_sent;
 mod note;
@@ -23,6 +24,8 @@ use crate::configured::Configured;
 use crate::health::replicas::Replicas;
 
 pub use again::Again;
+pub use holder::Holder;
+pub(crate) use holder::named;
 pub use life::{Event, life};
 pub use not_sent::NotSent;
 pub use note::Note;

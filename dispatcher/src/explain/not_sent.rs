@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::words::{known, said};
-use super::{Said, sentences};
+use super::{Holder, Said, named, sentences};
 use crate::text::{span, to_the_second};
 
 /// Why a message has not been sent. Times are texts of the database; `*_ms` are milliseconds.
@@ -23,6 +23,9 @@ pub enum NotSent {
         receipt: Option<String>,
         /// The replica that delivered it, and its term, where the channel keeps a record of deliveries.
         holder: Option<String>,
+        /// The name of that replica, where it is known.
+        #[serde(default)]
+        instance: Option<String>,
         epoch: Option<i64>,
     },
     /// The application wrote the row with an outcome, so no replica sent the message.
@@ -41,11 +44,29 @@ pub enum NotSent {
     /// The status in the row is unknown.
     UnknownStatus { status: String },
     /// The receiver accepted the message, and that could not be recorded so far.
-    AcceptedUnmarked { at: Option<String>, holder: String, epoch: i64, error: Option<String> },
+    AcceptedUnmarked {
+        at: Option<String>,
+        #[serde(flatten)]
+        holder: Holder,
+        epoch: i64,
+        error: Option<String>,
+    },
     /// A claim of the present term names the message.
-    InFlight { since: String, holder: String, epoch: i64, gate_closed_at: Option<String> },
+    InFlight {
+        since: String,
+        #[serde(flatten)]
+        holder: Holder,
+        epoch: i64,
+        gate_closed_at: Option<String>,
+    },
     /// A claim of an earlier term names the message.
-    BeingSettled { since: String, holder: String, epoch: i64, until: Option<String> },
+    BeingSettled {
+        since: String,
+        #[serde(flatten)]
+        holder: Holder,
+        epoch: i64,
+        until: Option<String>,
+    },
     /// The settings have no such channel: those of the poller, or of the replica that explains.
     ChannelNotConfigured {
         channel: String,
@@ -129,7 +150,8 @@ pub enum NotSent {
     NotPolled {
         shard: i32,
         epoch: i64,
-        holder: String,
+        #[serde(flatten)]
+        holder: Holder,
         began: String,
         began_ms: i64,
         /// When the term ended. None where its poller died before it could write that.
@@ -137,7 +159,12 @@ pub enum NotSent {
         ended_because: Option<String>,
     },
     /// The message was in flight when a poller died.
-    Suspect { attempt: i32, epoch: i64, holder: String },
+    Suspect {
+        attempt: i32,
+        epoch: i64,
+        #[serde(flatten)]
+        holder: Holder,
+    },
     /// Other due messages go first.
     Backlog {
         ahead: i64,
@@ -156,11 +183,11 @@ pub enum NotSent {
 impl fmt::Display for NotSent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sentence = match self {
-            Self::Delivered { at, attempts, status_code, receipt, holder, epoch } => {
+            Self::Delivered { at, attempts, status_code, receipt, holder, instance, epoch } => {
                 let (code, receipt) =
                     (said(" with status ", status_code.as_ref()), said(", receipt ", receipt.as_ref()));
-                let by = holder.as_ref().zip(*epoch).map(|(holder, epoch)| format!("{holder} (epoch {epoch})"));
-                let by = said(", sent by ", by.as_ref());
+                let by = holder.as_ref().map(|holder| named(holder, instance.as_deref()));
+                let by = format!("{}{}", said(", sent by ", by.as_ref()), said(" in epoch ", epoch.as_ref()));
                 format!("It was sent: accepted at {} on attempt {attempts}{code}{receipt}{by}.", known(at.as_ref()))
             }
             Self::BornFinished { status } => {

@@ -6,7 +6,7 @@ use outbox_schema::desk::{
 use outbox_schema::{MessageId, PauseKind, Status};
 
 use super::sent_twice::{kept_delivery, was_unmarked};
-use super::{NotSent, Said};
+use super::{Holder, NotSent, Said};
 use crate::configured::Configured;
 use crate::health::replicas::Replicas;
 
@@ -37,6 +37,7 @@ fn delivered(message: &MessageRecord) -> NotSent {
         status_code: message.last_status_code,
         receipt: message.receipt.clone(),
         holder: kept.map(|attempt| attempt.holder.clone()),
+        instance: kept.and_then(|attempt| attempt.instance.clone()),
         epoch: kept.map(|attempt| attempt.epoch),
     }
 }
@@ -94,12 +95,13 @@ fn accepted(message: &MessageRecord) -> Option<NotSent> {
     let of_claim = |attempt: &&AttemptEntry| was_unmarked(attempt) && attempt.epoch == claim.epoch;
     let attempt = message.attempt_log.iter().rfind(of_claim)?;
     let (at, error) = (attempt.started_at.clone(), attempt.error.clone());
-    Some(NotSent::AcceptedUnmarked { at, holder: attempt.holder.clone(), epoch: attempt.epoch, error })
+    Some(NotSent::AcceptedUnmarked { at, holder: attempt.into(), epoch: attempt.epoch, error })
 }
 
 fn claimed(message: &MessageRecord) -> Option<NotSent> {
     let claim = message.claim.clone()?;
-    let (since, holder, epoch) = (claim.claimed_at, claim.holder, claim.epoch);
+    let holder = Holder::from(&claim);
+    let (since, epoch) = (claim.claimed_at, claim.epoch);
     Some(match claim.superseded_at {
         None => NotSent::InFlight { since, holder, epoch, gate_closed_at: claim.gate_closed_at },
         Some(_) => NotSent::BeingSettled { since, holder, epoch, until: claim.settles_at },
@@ -191,7 +193,7 @@ fn no_poller(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {
     (ended.is_some() || term.age_ms > lasts).then(|| NotSent::NotPolled {
         shard,
         epoch: term.epoch,
-        holder: term.holder.clone(),
+        holder: Holder { holder: term.holder.clone(), instance: log.and_then(|logged| logged.instance.clone()) },
         began: term.started_at.clone(),
         began_ms: term.age_ms,
         ended,
@@ -236,7 +238,7 @@ fn budget(message: &MessageRecord, configured: &Configured) -> Option<i64> {
 
 fn suspect(message: &MessageRecord) -> Option<NotSent> {
     let last = message.attempt_log.last().filter(|last| last.was_left_by_a_crash())?;
-    Some(NotSent::Suspect { attempt: last.number, epoch: last.epoch, holder: last.holder.clone() })
+    Some(NotSent::Suspect { attempt: last.number, epoch: last.epoch, holder: last.into() })
 }
 
 fn backlog(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::life::in_time;
-use super::{Again, Said};
+use super::{Again, Holder, Said};
 
 /// Whether a message was sent more than once, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -249,7 +249,8 @@ pub(super) fn kept_delivery(message: &MessageRecord) -> Option<&AttemptEntry> {
 }
 
 fn doubt(attempt: &AttemptEntry, facts: &MessageFacts) -> Again {
-    let AttemptEntry { number, epoch, holder, claimed_at, started_at, duration_ms, error, .. } = attempt.clone();
+    let AttemptEntry { number, epoch, claimed_at, started_at, duration_ms, error, .. } = attempt.clone();
+    let holder = Holder::from(attempt);
     if was_fenced(attempt) {
         return Again::DeliveredFenced { attempt: number, epoch, holder, at: started_at };
     }
@@ -270,8 +271,8 @@ fn doubt(attempt: &AttemptEntry, facts: &MessageFacts) -> Again {
 
 fn refused(attempt: &AttemptEntry) -> Option<Again> {
     let status_code = attempt.status_code.filter(|_| was_refused(attempt))?;
-    let AttemptEntry { number, epoch, holder, started_at, error, .. } = attempt.clone();
-    Some(Again::Refused { attempt: number, epoch, holder, at: started_at, status_code, error })
+    let AttemptEntry { number, epoch, started_at, error, .. } = attempt.clone();
+    Some(Again::Refused { attempt: number, epoch, holder: attempt.into(), at: started_at, status_code, error })
 }
 
 fn edited(entry: &AuditEntry) -> Option<Again> {
@@ -294,8 +295,10 @@ fn last(facts: &MessageFacts) -> Again {
         idempotency_key: message.key_sent().to_owned(),
         epoch: kept.map(|attempt| attempt.epoch),
         holder: kept.map(|attempt| attempt.holder.clone()),
+        instance: kept.and_then(|attempt| attempt.instance.clone()),
         known: is_known(message),
         epoch_then: led.map(|term| term.epoch),
         holder_then: led.map(|term| term.holder.clone()),
+        instance_then: led.and_then(|term| term.instance.clone()),
     }
 }

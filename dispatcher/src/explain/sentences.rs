@@ -4,7 +4,7 @@ use outbox_schema::desk::COUNTED;
 use outbox_schema::{MessageId, channel_name};
 
 use super::words::{known, said};
-use super::{NotSent, Said};
+use super::{Holder, NotSent, Said};
 use crate::text::{span, to_the_second};
 
 /// The end of a sentence about a missing poller.
@@ -50,23 +50,23 @@ pub(super) fn unknown_status(status: &str) -> String {
     )
 }
 
-pub(super) fn accepted_unmarked(at: Option<&String>, holder: &str, epoch: i64, error: Option<&String>) -> String {
+pub(super) fn accepted_unmarked(at: Option<&String>, holder: &Holder, epoch: i64, error: Option<&String>) -> String {
     format!(
-        "It was sent: the receiver accepted it at {}, and {holder} (epoch {epoch}) could not record that{}. Give the right, and it is \
+        "It was sent: the receiver accepted it at {}, and {holder} could not record that in epoch {epoch}{}. Give the right, and it is \
          recorded; where that process has ended, its channel's in_doubt decides.",
         known(at),
         said(": ", error)
     )
 }
 
-pub(super) fn in_flight(since: &str, holder: &str, epoch: i64, gate_closed_at: Option<&String>) -> String {
+pub(super) fn in_flight(since: &str, holder: &Holder, epoch: i64, gate_closed_at: Option<&String>) -> String {
     let ended = gate_closed_at.map_or_else(String::new, |at| {
         format!(", whose term ended at {}; what it had sent by then may still be answered", to_the_second(at))
     });
     format!("It is in flight since {}: claimed by {holder} in epoch {epoch}{ended}.", to_the_second(since))
 }
 
-pub(super) fn being_settled(since: &str, holder: &str, epoch: i64, until: Option<&String>) -> String {
+pub(super) fn being_settled(since: &str, holder: &Holder, epoch: i64, until: Option<&String>) -> String {
     format!(
         "It is being settled until {}: {holder} claimed it at {} in epoch {epoch}, an earlier term, and it was not \
          marked since. Its answer may still come until then: the replica that sent it goes on after the hand-over, and marks \
@@ -268,7 +268,7 @@ pub(super) fn never_polled(shard: i32) -> String {
 }
 
 /// A sentence about a term that its poller ended in order.
-pub(super) fn ended(shard: i32, epoch: i64, holder: &str, at: &str, because: Option<&String>) -> String {
+pub(super) fn ended(shard: i32, epoch: i64, holder: &Holder, at: &str, because: Option<&String>) -> String {
     let because = because.map_or_else(String::new, |because| format!(" ({because})"));
     format!(
         "Nobody polls shard {shard} since {}: the term of {holder}, epoch {epoch}, ended then{because}",
@@ -277,7 +277,7 @@ pub(super) fn ended(shard: i32, epoch: i64, holder: &str, at: &str, because: Opt
 }
 
 /// A sentence about a term that has no recorded end, and is too old to last still.
-pub(super) fn silent(shard: i32, epoch: i64, holder: &str, began: &str, began_ms: i64) -> String {
+pub(super) fn silent(shard: i32, epoch: i64, holder: &Holder, began: &str, began_ms: i64) -> String {
     format!(
         "Nobody seems to poll shard {shard}: the last term, epoch {epoch} of {holder}, began at {}, {} ago, which is \
          longer than a term lasts",
@@ -286,10 +286,10 @@ pub(super) fn silent(shard: i32, epoch: i64, holder: &str, began: &str, began_ms
     )
 }
 
-pub(super) fn suspect(attempt: i32, epoch: i64, holder: &str) -> String {
+pub(super) fn suspect(attempt: i32, epoch: i64, holder: &Holder) -> String {
     format!(
-        "It may be held back for a moment: attempt {attempt} was in flight when its poller died (epoch {epoch} on \
-         {holder}), and such messages go out one by one for each destination, in case one of them is why. Whose turn it \
+        "It may be held back for a moment: attempt {attempt} was in flight when its poller died, epoch {epoch} on \
+         {holder}, and such messages go out one by one for each destination, in case one of them is why. Whose turn it \
          is, only the poller knows."
     )
 }

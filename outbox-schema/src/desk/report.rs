@@ -267,6 +267,9 @@ pub struct AttemptEntry {
     pub error: Option<String>,
     /// The beginning of the body of the answer.
     pub excerpt: Option<String>,
+    /// The name of the holder's replica, where the log of terms has it.
+    #[serde(default)]
+    pub instance: Option<String>,
 }
 
 impl AttemptEntry {
@@ -301,6 +304,9 @@ pub struct NamingClaim {
     pub superseded_at: Option<String>,
     /// When a later term may decide the rows of the claim. None while the term of the claim lasts.
     pub settles_at: Option<String>,
+    /// The name of the holder's replica, where the log of terms has it.
+    #[serde(default)]
+    pub instance: Option<String>,
 }
 
 /// A change that a person made by hand.

@@ -32,7 +32,7 @@ async fn a_channel_keeps_as_much_of_its_deliveries_as_it_says_and_explain_names_
             assert_eq!(excerpts, kept.into_iter().collect::<Vec<_>>(), "{channel}");
             let explained = program.run(&["messages", "explain", &id.to_string()]).await.done();
             let holder = outbox.database.terms(1).await.unwrap().remove(0).holder;
-            let named = explained.contains(&format!("sent by {holder} (epoch "));
+            let named = explained.contains(&format!("({holder}) in epoch "));
             assert_eq!(named, kept.is_some(), "{channel}: {explained}");
             assert!(explained.contains("Nothing says that it was sent more than once."), "{explained}");
             for attempt in &message.attempt_log {

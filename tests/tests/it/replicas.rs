@@ -224,6 +224,9 @@ async fn replicas_are_listed_with_who_polls_and_whose_settings_differ_by_the_dat
         }
         let status = poller.run(&["status"]).await.done();
         assert!(status.contains("replicas: 2 (web-1, web-2)") && status.contains("0      web-1  "), "{status}");
+        let check = poller.run(&["check"]).await.stdout;
+        let named = check.lines().any(|line| line.contains("; web-1 (") && line.ends_with(") polls"));
+        assert!(named, "{check}");
         for replica in [one, other] {
             assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
         }

@@ -5,7 +5,8 @@ SELECT c.id::text AS id, c.shard::integer AS shard, c.epoch, c.holder, coalesce(
                * CASE WHEN c.gate_closed_at IS NULL THEN c.settling_ms ELSE c.settling_closed_ms END
        ) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(c.superseded_at + interval '1 ms'
                * CASE WHEN c.gate_closed_at IS NULL THEN c.settling_ms ELSE c.settling_closed_ms END
-       ) #>> '{}') AS settles_at
+       ) #>> '{}') AS settles_at,
+       (SELECT l.instance FROM outbox_term_log l WHERE l.shard = c.shard AND l.epoch = c.epoch AND l.holder = c.holder) AS instance
 FROM outbox_claim c
 CROSS JOIN LATERAL unnest(c.message_ids, c.revisions) AS sent(id, revision)
 JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'

@@ -4,7 +4,8 @@ SELECT c.id, c.shard, c.epoch, c.holder,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', c.gate_closed_at / 1000.0, 'unixepoch'), CAST(c.gate_closed_at AS TEXT)) AS gate_closed_at,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', c.superseded_at / 1000.0, 'unixepoch'), CAST(c.superseded_at AS TEXT)) AS superseded_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', (c.superseded_at + CASE
-           WHEN c.gate_closed_at IS NULL THEN c.settling_ms ELSE c.settling_closed_ms END) / 1000.0, 'unixepoch') AS settles_at
+           WHEN c.gate_closed_at IS NULL THEN c.settling_ms ELSE c.settling_closed_ms END) / 1000.0, 'unixepoch') AS settles_at,
+       (SELECT l.instance FROM outbox_term_log l WHERE l.shard = c.shard AND l.epoch = c.epoch AND l.holder = c.holder) AS instance
 FROM outbox_claim c
 JOIN json_each(c.message_ids) AS sent
 JOIN outbox o ON o.id = sent.value AND o.status = 'PENDING'

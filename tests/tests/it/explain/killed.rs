@@ -53,10 +53,14 @@ async fn a_message_whose_poller_was_killed_says_who_had_it_and_who_sent_it_again
             (vec!["killed", "accepted"], &"perhaps_twice".into())
         );
         let [killed, accepted] = &again["causes"].as_array().unwrap()[..] else { panic!("{again:#}") };
-        assert_eq!((&killed["epoch"], &killed["holder"]), (&1.into(), &holder.into()));
+        assert_eq!((&killed["epoch"], &killed["holder"]), (&1.into(), &holder.as_str().into()));
         assert_eq!((&accepted["epoch_then"], &accepted["idempotency_key"]), (&2.into(), &"order-1".into()));
         assert_ne!(accepted["holder_then"], killed["holder"]);
+        let named = |cause: &Value| format!(" {} ({})", cause["instance"].as_str().unwrap(), holder);
+        assert!(killed["sentence"].as_str().unwrap().contains(&named(killed)), "{again:#}");
+        assert_eq!(accepted["instance_then"], killed["instance"], "one machine, so one name");
         let life = program.run(&["messages", "show", "order-1"]).await.done();
+        assert!(life.contains(&format!("by{}, epoch 1, and in doubt", named(killed))), "{life}");
         let places = ["enqueued", "epoch 1, and in doubt", "delivered: attempt 2 accepted", "It was sent: accepted"];
         let places = places.map(|event| life.find(event).unwrap_or_else(|| panic!("{event}: {life}")));
         assert!(places.is_sorted(), "{life}");

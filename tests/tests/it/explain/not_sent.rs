@@ -159,7 +159,10 @@ async fn a_message_left_by_a_crash_may_be_held_back_as_a_suspect() {
         second.settle().await;
         assert_eq!(why(outbox, id).await, ["suspect"]);
         let (_, said) = decisive(outbox, id).await;
-        assert!(said.contains(&format!("(epoch {} on {})", first.term.epoch, first.term.holder)), "{said}");
+        assert!(
+            said.contains(&format!("its poller died, epoch {} on {}, and", first.term.epoch, first.term.holder)),
+            "{said}"
+        );
 
         // One whose poller handed over is no suspect.
         outbox.execute("DELETE FROM outbox").await;
