@@ -68,6 +68,9 @@ pub enum Again {
         at: Option<String>,
         status_code: i32,
         error: Option<String>,
+        /// Whether the request counted as no attempt: the destination was to be left alone, and the message waited with it.
+        #[serde(default)]
+        uncounted: bool,
     },
     /// An operator made the message due again.
     Redriven {
@@ -142,8 +145,12 @@ impl fmt::Display for Again {
                 write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, at {}: ", known(at.as_ref()))?;
                 write!(f, "the receiver accepted it, and that could not be recorded{}.", said(": ", error.as_ref()))
             }
-            Self::Refused { attempt, epoch, holder, at, status_code, error } => {
-                write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, at {}: ", known(at.as_ref()))?;
+            Self::Refused { attempt, epoch, holder, at, status_code, error, uncounted } => {
+                match uncounted {
+                    true => write!(f, "A request that counted as no attempt")?,
+                    false => write!(f, "Attempt {attempt}")?,
+                }
+                write!(f, ", epoch {epoch} on {holder}, at {}: ", known(at.as_ref()))?;
                 write!(f, "answered with status {status_code}, which does not accept it")?;
                 write!(f, "{}.", said(": ", error.as_ref()))
             }

@@ -47,6 +47,9 @@ pub struct Explanation {
     pub status: String,
     /// Attempts counted since the last redrive.
     pub attempts: i32,
+    /// Requests since the last redrive that got an answer, and counted as no attempt.
+    #[serde(default)]
+    pub uncounted: usize,
     /// The time of this explanation, by the database's clock.
     pub as_of: String,
     /// Why the message has not been sent, the deciding cause first. Never empty.
@@ -106,6 +109,7 @@ impl Explanation {
             destination: message.destination.clone(),
             status: message.status.clone(),
             attempts: message.attempts,
+            uncounted: sent_twice::uncounted(message),
             as_of: facts.clock.now.clone(),
             not_sent: reasons::of(facts, first, configured, fleet).into_iter().map(Said::from).collect(),
             sent_twice: Repetition::of(facts),

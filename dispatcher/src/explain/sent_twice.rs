@@ -228,6 +228,19 @@ fn was_refused(attempt: &AttemptEntry) -> bool {
     attempt.status_code.is_some() && !is_in_doubt(attempt) && !accepted
 }
 
+/// The requests since the last redrive that got an answer, and counted as no attempt.
+pub(super) fn uncounted(message: &MessageRecord) -> usize {
+    let redriven = message.audit.iter().rfind(|entry| entry.action == "redrive").map(|entry| entry.at.as_str());
+    let counts =
+        |attempt: &&AttemptEntry| was_refused(attempt) && was_deferred(attempt) && in_time(attempt) >= redriven;
+    message.attempt_log.iter().filter(counts).count()
+}
+
+/// Whether the attempt was not counted: the message waits with its destination, and has as many attempts left as before.
+fn was_deferred(attempt: &AttemptEntry) -> bool {
+    attempt.outcome == "deferred"
+}
+
 /// Whether the entry is of the delivery that made the message `SUCCESS`. Only some channels keep one.
 fn was_kept(attempt: &AttemptEntry) -> bool {
     attempt.outcome == "delivered" || was_known(attempt)
@@ -272,7 +285,16 @@ fn doubt(attempt: &AttemptEntry, facts: &MessageFacts) -> Again {
 fn refused(attempt: &AttemptEntry) -> Option<Again> {
     let status_code = attempt.status_code.filter(|_| was_refused(attempt))?;
     let AttemptEntry { number, epoch, started_at, error, .. } = attempt.clone();
-    Some(Again::Refused { attempt: number, epoch, holder: attempt.into(), at: started_at, status_code, error })
+    let uncounted = was_deferred(attempt);
+    Some(Again::Refused {
+        attempt: number,
+        epoch,
+        holder: attempt.into(),
+        at: started_at,
+        status_code,
+        error,
+        uncounted,
+    })
 }
 
 fn edited(entry: &AuditEntry) -> Option<Again> {

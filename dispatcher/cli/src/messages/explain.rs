@@ -15,7 +15,8 @@ pub(super) async fn explain(outbox: &OutboxAccess, message: &str, json: bool) ->
 }
 
 fn in_words(explanation: &Explanation) -> Page {
-    let Explanation { id, idempotency_key, channel, status, attempts, sent_twice, .. } = explanation;
+    let Explanation { id, idempotency_key, channel, status, sent_twice, .. } = explanation;
+    let attempts = attempts(explanation.attempts, explanation.uncounted);
     let head = format!("message {id} ({idempotency_key}) of channel {channel}: {status}, attempts: {attempts}");
     let mut page = Page::default();
     page.line(in_one_line(&head));
@@ -41,8 +42,31 @@ fn in_words(explanation: &Explanation) -> Page {
     page
 }
 
+/// The attempts that were counted and, where there were others, all requests.
+fn attempts(counted: i32, uncounted: usize) -> String {
+    let requests = usize::try_from(counted).unwrap_or(0) + uncounted;
+    match (uncounted, requests) {
+        (0, _) => counted.to_string(),
+        (_, 1) => format!("{counted} counted, 1 request"),
+        (_, requests) => format!("{counted} counted, {requests} requests"),
+    }
+}
+
 fn listed<C>(page: &mut Page, said: &[Said<C>]) {
     for Said { sentence, .. } in said {
         page.line(format!("  - {}", in_one_line(sentence)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_counted_as_no_attempt_are_told_beside_the_attempts() {
+        assert_eq!(
+            [(2, 0), (0, 1), (1, 4)].map(|(counted, uncounted)| attempts(counted, uncounted)),
+            ["2", "0 counted, 1 request", "1 counted, 5 requests"]
+        );
     }
 }

@@ -12,6 +12,8 @@ use super::{Leader, explained, insert, names, record};
 
 const AT_ONCE: Verdict = Verdict::Retry { after: Duration::ZERO };
 
+const UNCOUNTED: &str = "A request that counted as no attempt";
+
 fn ada() -> Author {
     Author { who: "ada".to_owned(), why: "it is back".to_owned() }
 }
@@ -175,6 +177,29 @@ async fn a_redrive_after_a_delivery_in_doubt_is_why_and_one_that_was_undone_is_n
         let redriven = words(&explanation)[1];
         assert!(redriven.starts_with("ada redrove it at 2"), "{redriven}");
         assert!(redriven.ends_with(" (it is back), after an attempt that delivered it or may have."), "{redriven}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_request_that_counted_as_no_attempt_says_so_and_is_counted_apart_until_a_redrive() {
+    on_every_database(async |outbox| {
+        let leader = Leader::begin(outbox).await;
+        let id = insert(outbox, &[]).await;
+        for _ in 0..2 {
+            leader.attempt(Verdict::Deferred { after: Duration::ZERO }, "deferred", Some(503), "busy").await;
+            outbox.execute("UPDATE outbox SET available_at = created_at").await;
+        }
+        leader.attempt(AT_ONCE, "retry", Some(503), "busy").await;
+        let explanation = explained(outbox, id).await;
+        assert_eq!((explanation.attempts, explanation.uncounted), (1, 2));
+        let begins = words(&explanation).iter().map(|said| said.split(", ").next().unwrap()).collect::<Vec<_>>();
+        assert_eq!(begins, [UNCOUNTED, UNCOUNTED, "Attempt 1"], "{explanation:?}");
+
+        let refused = Verdict::Dead { reason: DeadReason::Permanent, attempted: true, invalid_target: false };
+        leader.attempt(refused, "dead", Some(400), "bad request").await;
+        redrive(outbox, id).await;
+        assert_eq!(explained(outbox, id).await.uncounted, 0);
     })
     .await;
 }
