@@ -115,9 +115,9 @@ pub(super) fn held(held: &HeldUp) -> String {
             format!("paused{left}{by}")
         }
         HeldUp::Broken { until: _, remaining_ms: remaining @ 1.. } => {
-            format!("broken: tried again in {}", span(*remaining))
+            format!("breaker open for {}", span(*remaining))
         }
-        HeldUp::Broken { until: _, remaining_ms: _ } => "broken: being tried with a few messages".to_owned(),
+        HeldUp::Broken { until: _, remaining_ms: _ } => "breaker open: being tried with a few messages".to_owned(),
         HeldUp::Asked { until: _, remaining_ms } => format!("asked to be left alone for {}", span(*remaining_ms)),
         HeldUp::Aside { until: _, remaining_ms } => format!("rows put aside for {}", span(*remaining_ms)),
         HeldUp::Open => "takes messages".to_owned(),

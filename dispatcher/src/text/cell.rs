@@ -101,7 +101,7 @@ impl Cell {
 fn colour(state: &str) -> Option<Colour> {
     let word = state.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     match word.to_ascii_lowercase().as_str() {
-        "dead" | "failed" | "nobody" | "broken" | "refused" | "permanent" | "exhausted" => Some(Colour::Red),
+        "dead" | "failed" | "nobody" | "breaker" | "refused" | "permanent" | "exhausted" => Some(Colour::Red),
         "warning" | "open" | "silent" | "paused" | "unknown" | "asked" | "rows" | "expired" | "in" | "cancelled" => {
             Some(Colour::Yellow)
         }

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use outbox_schema::channel_name;
-use outbox_schema::desk::{COUNTED, HaltedKey, HaltedVitals, TenantVitals, TermEntry, Vitals};
+use outbox_schema::desk::{COUNTED, HaltedKey, HaltedVitals, PausedDestination, TenantVitals, TermEntry, Vitals};
+use outbox_schema::{PauseKind, channel_name};
 
 use super::session::{OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
@@ -87,12 +87,7 @@ fn in_words(status: &Status) -> Page {
         page.line(format!("not configured: channel \"{name}\": {fate}"));
     }
     for pause in &status.vitals.paused {
-        let until = match pause.remaining_ms {
-            Some(ms) => format!("{} (in {})", to_the_second(&pause.paused_until), span(ms)),
-            None => "somebody resumes it".to_owned(),
-        };
-        let reason = pause.reason.as_deref().unwrap_or("no reason given");
-        page.line(in_one_line(&format!("paused: {} until {until}: {reason}", pause.destination)));
+        page.line(in_one_line(&paused(pause)));
     }
     if status.vitals.unsettled_claims > 0 {
         page.line(format!("claims of earlier terms being settled: {}", status.vitals.unsettled_claims));
@@ -100,6 +95,24 @@ fn in_words(status: &Status) -> Page {
     page.blank();
     page.append(terms(&status.last_terms, &status.shards));
     page
+}
+
+/// What holds a destination or a channel up: its breaker, a person, or a request of its own.
+fn paused(pause: &PausedDestination) -> String {
+    let destination = &pause.destination;
+    let until = match pause.remaining_ms {
+        Some(ms) => format!("{} (in {})", to_the_second(&pause.paused_until), span(ms)),
+        None => "somebody resumes it".to_owned(),
+    };
+    let reason = pause.reason.as_deref().unwrap_or("no reason given");
+    match PauseKind::of(pause.pause_kind.as_deref()) {
+        PauseKind::Breaker => format!("breaker open: {destination} until {until}: {reason}"),
+        PauseKind::Hand => {
+            let by = pause.paused_by.as_deref().map_or_else(String::new, |by| format!(" by {by}"));
+            format!("paused: {destination}{by} until {until}: {reason}")
+        }
+        PauseKind::Asked | PauseKind::Barred => format!("paused: {destination} until {until}: {reason}"),
+    }
 }
 
 /// What one of the tenants has that have most.
@@ -287,6 +300,23 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_open_breaker_is_told_from_a_pause_by_hand_which_says_by_whom() {
+        let pause = |kind: &str, by: &str, remaining_ms| PausedDestination {
+            destination: "orders".to_owned(),
+            paused_until: "2026-05-01T10:00:00.5Z".to_owned(),
+            remaining_ms,
+            paused_by: Some(by.to_owned()),
+            pause_kind: Some(kind.to_owned()),
+            reason: Some("503".to_owned()),
+            failures: 0,
+        };
+        let said = paused(&pause("breaker", "dispatcher", Some(5_000)));
+        assert_eq!(said, "breaker open: orders until 2026-05-01T10:00:00Z (in 5.0s): 503");
+        assert_eq!(paused(&pause("hand", "ada", None)), "paused: orders by ada until somebody resumes it: 503");
+        assert!(paused(&pause("asked", "dispatcher", Some(1))).starts_with("paused: orders until 2026"));
+    }
 
     #[test]
     fn a_channel_that_no_settings_can_have_is_not_waited_for() {

@@ -115,7 +115,7 @@ fn an_incident_fits_80_columns_and_24_lines() {
             "to be looked at",
             "http                       1m 1s 1,234        5    3 █ ▁█               17 250ms",
             "push                           -     0        0    0 ████               17 250ms",
-            "https://shop.example… broken: tried again in 4.0s       5 503 Service Unavailab…",
+            "https://shop.example… breaker open for 4.0s       5 503 Service Unavailable",
             "What fails: tried again, and dead; 34 attempts failed within the hour ──────────",
             "in 12 s  try 3     42 http    https://shop.example… 502 Bad Gateway",
             "30 s ago exhausted  7 http    https://shop.example… 503 Service Unavailable, an…",
@@ -134,7 +134,7 @@ fn an_incident_is_shown_whole_on_120_columns() {
             "to be looked at",
             "http                                                               1m 1s 1,234        5    3 █ ▁█               17 250ms",
             "push                                                                   -     0        0    0 ████               17 250ms",
-            "https://shop.example:443 broken: tried again in 4.0s       5 503 Service Unavailable",
+            "https://shop.example:443 breaker open for 4.0s       5 503 Service Unavailable",
             "in 12 s  try 3     42 http    https://shop.example/hooks        502 Bad Gateway",
             "30 s ago exhausted  7 http    https://shop.example/hooks/orders 503 Service Unavailable, and five attempts",
         ],
@@ -220,7 +220,7 @@ fn much_of_everything_leaves_room_for_what_fails() {
         let screen = drawn(size, &look);
         let lines = |part: &str| screen.iter().filter(|line| line.contains(part)).count();
         assert_eq!(lines("channel-"), channels, "{screen:#?}");
-        assert_eq!(lines("broken: tried"), destinations, "{screen:#?}");
+        assert_eq!(lines("breaker open for"), destinations, "{screen:#?}");
         assert_eq!((lines("try 3"), lines("exhausted")), (retried, dead), "{screen:#?}");
         assert!(
             lines(&format!("Channels ({channels} of 40)")) == 1
