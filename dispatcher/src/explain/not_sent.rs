@@ -40,6 +40,9 @@ pub enum NotSent {
         /// Who cancelled the message, where the audit has that.
         cancelled_by: Option<String>,
         why: Option<String>,
+        /// Who edited the message last since it died.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        edited_by: Option<String>,
     },
     /// The status in the row is unknown.
     UnknownStatus { status: String },
@@ -193,12 +196,12 @@ impl fmt::Display for NotSent {
             Self::BornFinished { status } => {
                 format!("It was written with the status {status}, so no replica ever sent it.")
             }
-            Self::Dead { message, reason, at, attempts, error, cancelled_by, why } => {
+            Self::Dead { message, reason, at, attempts, error, cancelled_by, why, edited_by } => {
                 let because = match reason.as_deref() {
                     Some("cancelled") => sentences::cancelled(cancelled_by.as_deref(), why.as_ref()),
                     reason => sentences::died(reason, *attempts, error.as_ref()),
                 };
-                let remedy = sentences::remedy(reason.as_deref(), *message);
+                let remedy = sentences::remedy(reason.as_deref(), *message, edited_by.as_ref());
                 format!("It is a dead letter since {}, {because}. {remedy}", known(at.as_ref()))
             }
             Self::UnknownStatus { status } => sentences::unknown_status(status),

@@ -45,6 +45,8 @@ fn delivered(message: &MessageRecord) -> NotSent {
 fn dead(message: &MessageRecord) -> NotSent {
     let cancelled = message.audit.iter().rev().find(|entry| entry.action == "cancel");
     let cancelled = cancelled.filter(|_| message.dead_reason.as_deref() == Some("cancelled"));
+    let died = message.finished_at.as_deref();
+    let edited = message.audit.iter().rfind(|entry| entry.action == "edit" && Some(entry.at.as_str()) >= died);
     NotSent::Dead {
         message: MessageId(message.id),
         reason: message.dead_reason.clone(),
@@ -53,6 +55,7 @@ fn dead(message: &MessageRecord) -> NotSent {
         error: message.last_error.clone(),
         cancelled_by: cancelled.map(|entry| entry.who.clone()),
         why: cancelled.and_then(|entry| entry.why.clone()),
+        edited_by: edited.map(|entry| entry.who.clone()),
     }
 }
 

@@ -26,8 +26,12 @@ pub(super) fn died(reason: Option<&str>, attempts: i32, error: Option<&String>) 
 }
 
 /// What an operator can do about a dead letter.
-pub(super) fn remedy(reason: Option<&str>, id: MessageId) -> String {
+pub(super) fn remedy(reason: Option<&str>, id: MessageId, edited_by: Option<&String>) -> String {
     let redrive = format!("`outbox dead-letters redrive {id}`");
+    let edited = edited_by.filter(|_| reason == Some("permanent"));
+    if let Some(by) = edited {
+        return format!("It was edited since, by {by}. To send it again: {redrive}.");
+    }
     match reason {
         Some("permanent") => format!(
             "Mend what was refused, the message (`outbox dead-letters edit {id}`) or its channel, and send it again: \

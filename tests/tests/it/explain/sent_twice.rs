@@ -215,6 +215,9 @@ async fn an_edit_names_the_old_key_and_the_new_one() {
         let before = record(outbox, id).await;
         let revised = Revised::new("http", &before.target, "{}", BTreeMap::new()).unwrap();
         outbox.database().edit(id, before.revision, &revised, &ada()).await.unwrap();
+        let edited = &explained(outbox, id).await.not_sent[0].sentence;
+        let remedy = format!("It was edited since, by ada. To send it again: `outbox dead-letters redrive {id}`.");
+        assert!(edited.ends_with(&remedy) && !edited.contains("Mend"), "{edited}");
         redrive(outbox, id).await;
         leader.deliver().await;
 
