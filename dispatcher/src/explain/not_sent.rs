@@ -148,7 +148,15 @@ pub enum NotSent {
     /// The message's own `max_attempts` is not a positive number.
     WrongMaxAttempts { max_attempts: i32 },
     /// No replica has ever led the shard of the message.
-    NeverPolled { shard: i32 },
+    NeverPolled {
+        shard: i32,
+        /// How many replicas run.
+        #[serde(default)]
+        running: usize,
+        /// The newest trouble that one of them says it has, behind its name.
+        #[serde(default)]
+        trouble: Option<String>,
+    },
     /// The last term of the shard has ended, or is too old to last still, and no other has begun.
     NotPolled {
         shard: i32,
@@ -160,6 +168,12 @@ pub enum NotSent {
         /// When the term ended. None where its poller died before it could write that.
         ended: Option<String>,
         ended_because: Option<String>,
+        /// How many replicas run.
+        #[serde(default)]
+        running: usize,
+        /// The newest trouble that one of them says it has, behind its name.
+        #[serde(default)]
+        trouble: Option<String>,
     },
     /// The message was in flight when a poller died.
     Suspect {
@@ -248,13 +262,16 @@ impl fmt::Display for NotSent {
             Self::AttemptsUsedUp { attempts, of } => sentences::used_up(*attempts, *of),
             Self::TooOld { tried_for_ms, max_age_ms } => sentences::too_old(*tried_for_ms, *max_age_ms),
             Self::WrongMaxAttempts { max_attempts } => sentences::wrong_max_attempts(*max_attempts),
-            Self::NeverPolled { shard } => sentences::never_polled(*shard),
-            Self::NotPolled { shard, epoch, holder, began, began_ms, ended, ended_because } => {
+            Self::NeverPolled { shard, running, trouble } => {
+                format!("No replica has ever polled shard {shard}. {}", sentences::who_runs(*running, trouble.as_ref()))
+            }
+            Self::NotPolled { shard, epoch, holder, began, began_ms, ended, ended_because, running, trouble } => {
                 let last = match ended {
                     Some(at) => sentences::ended(*shard, *epoch, holder, at, ended_because.as_ref()),
                     None => sentences::silent(*shard, *epoch, holder, began, *began_ms),
                 };
-                format!("{last}, {}", sentences::NOBODY_ELSE)
+                let who_runs = sentences::who_runs(*running, trouble.as_ref());
+                format!("{last}, and no replica has begun another. {who_runs}")
             }
             Self::Suspect { attempt, epoch, holder } => sentences::suspect(*attempt, *epoch, holder),
             Self::Backlog { ahead, oldest_ms, tenant, of_tenant } => {

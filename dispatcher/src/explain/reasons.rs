@@ -71,7 +71,7 @@ fn pending(
     configured: &Configured,
     fleet: &Replicas,
 ) -> Vec<NotSent> {
-    let poller = no_poller(facts, configured);
+    let poller = no_poller(facts, configured, fleet);
     if let Some(out) = claimed(&facts.message) {
         return [accepted(&facts.message), Some(out), poller].into_iter().flatten().collect();
     }
@@ -187,9 +187,11 @@ fn not_due(facts: &MessageFacts, configured: &Configured, lacks_channel: bool) -
     }
 }
 
-fn no_poller(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {
+fn no_poller(facts: &MessageFacts, configured: &Configured, fleet: &Replicas) -> Option<NotSent> {
     let shard = facts.message.shard;
-    let Some(term) = &facts.term else { return Some(NotSent::NeverPolled { shard }) };
+    let running = fleet.running().count();
+    let trouble = fleet.newest_trouble().map(|(name, trouble)| format!("{name} says: {trouble}"));
+    let Some(term) = &facts.term else { return Some(NotSent::NeverPolled { shard, running, trouble }) };
     let log = facts.terms.iter().find(|logged| logged.epoch == term.epoch);
     let ended = log.and_then(|logged| logged.ended_at.clone());
     let lasts = i64::try_from(configured.lease.longest_term().as_millis()).unwrap_or(i64::MAX);
@@ -201,6 +203,8 @@ fn no_poller(facts: &MessageFacts, configured: &Configured) -> Option<NotSent> {
         began_ms: term.age_ms,
         ended,
         ended_because: log.and_then(|logged| logged.ended_because.clone()),
+        running,
+        trouble,
     })
 }
 

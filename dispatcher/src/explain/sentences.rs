@@ -7,9 +7,20 @@ use super::words::{known, said};
 use super::{Holder, NotSent, Said};
 use crate::text::{span, to_the_second};
 
-/// The end of a sentence about a missing poller.
-pub(super) const NOBODY_ELSE: &str = "and no replica has begun another. Is one running (`outbox run`)? `outbox status` \
-     says which replicas run, and what keeps them from polling.";
+/// The sentence behind that about a missing poller: which replicas could poll, and what keeps them from it.
+pub(super) fn who_runs(running: usize, trouble: Option<&String>) -> String {
+    let run = if running == 1 { "1 replica runs".to_owned() } else { format!("{running} replicas run") };
+    match (running, trouble) {
+        (0, _) => {
+            "Is one running (`outbox run`)? `outbox status` says which replicas run, and what keeps them from polling."
+                .to_owned()
+        }
+        (_, Some(trouble)) => format!("{run}; {}.", trouble.trim_end_matches('.')),
+        (_, None) => {
+            format!("{run}, and no trouble is told: where it stays so, see /readyz and the logs.")
+        }
+    }
+}
 
 pub(super) fn cancelled(by: Option<&str>, why: Option<&String>) -> String {
     format!("cancelled by {}{}", by.unwrap_or("somebody whom the audit does not name"), said(": ", why))
@@ -264,13 +275,6 @@ pub(super) fn wrong_max_attempts(max_attempts: i32) -> String {
     )
 }
 
-pub(super) fn never_polled(shard: i32) -> String {
-    format!(
-        "No replica has ever polled shard {shard}. Is one running (`outbox run`)? `outbox status` says which replicas \
-         run, and what keeps them from polling."
-    )
-}
-
 /// A sentence about a term that its poller ended in order.
 pub(super) fn ended(shard: i32, epoch: i64, holder: &Holder, at: &str, because: Option<&String>) -> String {
     let because = because.map_or_else(String::new, |because| format!(" ({because})"));
@@ -321,6 +325,13 @@ mod tests {
     fn a_channel_is_not_configured_at_the_replicas_where_their_settings_were_read() {
         assert!(not_configured("late", None, None, true).contains("is not configured at the replicas."));
         assert!(not_configured("late", None, None, false).contains("is not configured here."));
+    }
+
+    #[test]
+    fn nobody_is_asked_to_start_a_replica_where_one_runs() {
+        assert!(who_runs(0, None).starts_with("Is one running"));
+        assert!(who_runs(1, None).starts_with("1 replica runs, and no trouble is told"));
+        assert_eq!(who_runs(3, Some(&"r1 says: no Redis".to_owned())), "3 replicas run; r1 says: no Redis.");
     }
 
     #[test]

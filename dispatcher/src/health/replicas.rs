@@ -100,6 +100,14 @@ impl Replicas {
         self.0.iter().filter(|replica| replica.runs)
     }
 
+    /// What the replica that was seen last says keeps it from its work, behind the name of the replica.
+    pub fn newest_trouble(&self) -> Option<(&str, &str)> {
+        let troubled =
+            self.running().filter_map(|status| Some((&status.replica.row, status.replica.trouble.as_ref()?)));
+        let newest = troubled.min_by_key(|(row, _)| row.seen_ms);
+        newest.map(|(row, trouble)| (row.name.as_str(), trouble.as_str()))
+    }
+
     /// The replica of a holder.
     pub fn holder(&self, holder: &str) -> Option<&ReplicaStatus> {
         self.0.iter().find(|replica| replica.replica.row.holds(holder))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::configured::ConfiguredChannel;
 use outbox_dispatcher::explain::{NotSent, explain};
-use outbox_schema::desk::{Author, Cancelled, Pace};
+use outbox_schema::desk::{Author, Cancelled, Counted, Heartbeat, Pace, Replica, RunsBy};
 use outbox_schema::{ByHand, DeadReason, MessageId, Selection, Verdict};
 use outbox_tests::conformance::store::{Dialect, on_every_database};
 
@@ -354,7 +354,16 @@ async fn a_shard_that_nobody_polls_says_since_when() {
     on_every_database(async |outbox| {
         let id = insert(outbox, &[]).await;
         assert_eq!(why(outbox, id).await, ["never_polled"]);
-        assert!(decisive(outbox, id).await.1.contains("No replica has ever polled shard 0"));
+        let (_, said) = decisive(outbox, id).await;
+        assert!(said.starts_with("No replica has ever polled shard 0. Is one running"), "{said}");
+        for (name, trouble) in [("r1", Some("the lease store does not answer.")), ("r2", None)] {
+            let replica = Replica { id: name.to_owned(), name: name.to_owned(), ..Replica::default() };
+            let (runs_by, counted) = (RunsBy::default(), Counted::default());
+            let beat = Heartbeat { replica: &replica, runs_by: &runs_by, counted, trouble, began: None };
+            outbox.database().heartbeat(&beat).await.unwrap();
+        }
+        let (_, said) = decisive(outbox, id).await;
+        assert!(said.ends_with("shard 0. 2 replicas run; r1 says: the lease store does not answer."), "{said}");
 
         let leader = Leader::begin(outbox).await;
         assert_eq!(why(outbox, id).await, ["due"]);
