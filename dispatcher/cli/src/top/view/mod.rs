@@ -164,19 +164,24 @@ fn draw_failing(frame: &mut Frame<'_>, area: Rect, seen: &Seen, now: SystemTime)
     // Dead letters keep half of the lines where both are many.
     let room = usize::from(area.height.saturating_sub(AROUND));
     let retried = room.saturating_sub(seen.dead.len()).max(room.div_ceil(2));
-    let error = |last: &Option<String>| last.clone().unwrap_or_else(dash);
+    let error = |last: &Option<String>, target: &str| {
+        last.as_deref().map_or_else(dash, |error| without_origin(error, target).to_owned())
+    };
     let of_retried = |message: &MessageSummary| {
         let when = relative(&message.available_at, now);
         let when = if when.ends_with("ago") { "now".to_owned() } else { when };
         let state = format!("try {}", message.attempts.saturating_add(1));
         let MessageSummary { id, channel, target, last_error, .. } = message;
-        ([when, state, id.to_string(), channel.clone(), target.clone(), error(last_error)], Style::new().yellow())
+        (
+            [when, state, id.to_string(), channel.clone(), target.clone(), error(last_error, target)],
+            Style::new().yellow(),
+        )
     };
     let of_dead = |letter: &DeadLetter| {
         let state = letter.dead_reason.clone().unwrap_or_else(|| "dead".to_owned());
         let DeadLetter { id, channel, target, last_error, .. } = letter;
         let when = relative(&letter.dead_at, now);
-        ([when, state, id.to_string(), channel.clone(), target.clone(), error(last_error)], Style::new().red())
+        ([when, state, id.to_string(), channel.clone(), target.clone(), error(last_error, target)], Style::new().red())
     };
     let rows: Vec<_> = seen.retried.iter().take(retried).map(of_retried).chain(seen.dead.iter().map(of_dead)).collect();
     // The list begins with the newest messages that wait. Of all others the count of the hour tells.
@@ -189,6 +194,16 @@ fn draw_failing(frame: &mut Frame<'_>, area: Rect, seen: &Seen, now: SystemTime)
         (false, _) => format!("What fails: tried again, and dead; {failures} failed within the hour"),
     };
     table(frame, area, &title, (columns, &[]), &rows);
+}
+
+/// An error without the origin of the target at its beginning, which stands beside it: a narrow terminal has room for the rest.
+fn without_origin<'a>(error: &'a str, target: &str) -> &'a str {
+    let Some((origin, rest)) = error.split_once(' ') else { return error };
+    let of_target = target.split_once("://").is_some_and(|(scheme, rest)| {
+        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        origin.split_once("://") == Some((scheme, host))
+    });
+    if of_target { rest } else { error }
 }
 
 /// The title of a table. It says where the table shows fewer rows than there are.

@@ -239,3 +239,16 @@ fn an_outbox_that_answers_no_more_stays_in_view_with_the_reason() {
         );
     }
 }
+
+#[test]
+fn an_error_begins_with_what_the_server_said_where_its_origin_is_that_of_the_target() {
+    let error = "http://127.0.0.1:6230 answered 503: the receiver is down";
+    assert_eq!(without_origin(error, "http://127.0.0.1:6230/hooks?a"), "answered 503: the receiver is down");
+    assert_eq!(without_origin(error, "http://127.0.0.1:623/hooks"), error, "it is of another server");
+    assert_eq!(without_origin("in doubt", "orders"), "in doubt");
+    let mut look = incident();
+    let seen = Arc::get_mut(&mut look.seen).unwrap_or_else(|| panic!("the state has one owner"));
+    seen.dead = vec![letter(7, "http://127.0.0.1:6230/hooks", error)];
+    let screen = drawn(SIZES[0], &look).join("\n");
+    assert!(screen.contains("answered 503: "), "{screen}");
+}
