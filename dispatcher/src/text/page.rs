@@ -18,6 +18,9 @@ const READABLE: usize = 32;
 /// How far these lines are in.
 const BELOW: usize = 4;
 
+/// The last line of a page with a table that is wider than the screen.
+const LEFT_OUT: &str = "columns are cut or left out: a wider terminal or --json shows them";
+
 /// What a command prints.
 #[derive(Debug, Default)]
 pub struct Page {
@@ -117,14 +120,17 @@ impl Page {
 
     /// The text for a screen. Control characters are visible in it, other than those of colours.
     pub fn on(&self, screen: &Screen) -> String {
-        let mut text = String::new();
+        let (mut text, mut left_out) = (String::new(), false);
         for part in &self.parts {
             match part {
                 Part::Prose { text: line, hang } => wrapped(&mut text, &visible(line), *hang, screen),
                 Part::Fact { name, column, value } => fact(&mut text, (name, *column), value, screen),
-                Part::Table { heading, rows, last } => table(&mut text, heading, rows, *last, screen),
+                Part::Table { heading, rows, last } => left_out |= table(&mut text, heading, rows, *last, screen),
                 Part::AsItIs(written) => text.push_str(&visible(written)),
             }
+        }
+        if left_out {
+            wrapped(&mut text, LEFT_OUT, 0, screen);
         }
         text
     }
@@ -160,7 +166,8 @@ fn fact(into: &mut String, (name, column): (&Cell, usize), value: &Cell, screen:
     }
 }
 
-fn table(into: &mut String, heading: &[String], rows: &[Vec<Cell>], last: Last, screen: &Screen) {
+/// Writes a table. Gives whether the screen has no room for all of its columns.
+fn table(into: &mut String, heading: &[String], rows: &[Vec<Cell>], last: Last, screen: &Screen) -> bool {
     let shown: Vec<Vec<Cow<'_, str>>> =
         rows.iter().map(|row| row.iter().map(|cell| cell.shown(screen)).collect()).collect();
     let mut widths: Vec<_> = heading.iter().map(|word| width(word, screen)).collect();
@@ -189,6 +196,7 @@ fn table(into: &mut String, heading: &[String], rows: &[Vec<Cell>], last: Last, 
     }
     let heading: Vec<_> = heading.iter().map(|word| in_one_line(word)).collect();
     let beside = if last == Last::Below { prose } else { heading.len() };
+    let left_out = last != Last::Wrapped && screen.columns.is_some_and(|columns| wide(&widths[..beside]) > columns);
     into.push_str(&row(&heading[..beside], None, &widths, screen));
     for (cells, shown) in rows.iter().zip(&shown) {
         match last {
@@ -209,6 +217,7 @@ fn table(into: &mut String, heading: &[String], rows: &[Vec<Cell>], last: Last, 
             }
         }
     }
+    left_out
 }
 
 fn row(shown: &[Cow<'_, str>], cells: Option<&[Cell]>, widths: &[usize], screen: &Screen) -> String {
@@ -238,11 +247,16 @@ fn row(shown: &[Cow<'_, str>], cells: Option<&[Cell]>, widths: &[usize], screen:
 
 /// Takes width from the widest column that is above its floor, the last of several, until all columns fit.
 fn fit(widths: &mut [usize], floors: &[usize], columns: usize) {
-    while widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1) > columns {
+    while wide(widths) > columns {
         let widest = (0..widths.len()).filter(|at| widths[*at] > floors[*at]).max_by_key(|at| widths[*at]);
         let Some(widest) = widest else { return };
         widths[widest] -= 1;
     }
+}
+
+/// Columns that a row takes.
+fn wide(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
 }
 
 /// Columns that a text takes. For a pipe each character counts as one.
@@ -319,6 +333,21 @@ mod tests {
         assert_eq!(text, "ID            TARGET       N   ERROR\n123456789012  it said 日…  17  -\n");
         assert!(text.lines().all(|line| line.width() <= 36));
         assert!(page.on(&terminal(20)).lines().all(|line| line.width() <= 20));
+    }
+
+    #[test]
+    fn a_terminal_without_room_for_all_columns_is_told_so_once_and_a_pipe_never() {
+        let table = || {
+            let row = [Cell::whole("123456789012"), Cell::state("PENDING"), Cell::whole("1234567"), "-".into()];
+            of_rows(["ID", "STATUS", "N", "ERROR"], [row])
+        };
+        let mut page = table();
+        page.append(table());
+        let said = [terminal(24), terminal(80), Screen::none()].map(|screen| {
+            let words = page.on(&screen).split_whitespace().collect::<Vec<_>>().join(" ");
+            words.matches("columns are cut or left out: a wider terminal or --json shows them").count()
+        });
+        assert_eq!(said, [1, 0, 0]);
     }
 
     #[test]
