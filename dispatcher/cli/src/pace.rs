@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use outbox_schema::desk::{Pace, Skips};
+use outbox_schema::desk::{Pace, Refusal, Skips};
 
 use crate::session::Misuse;
 
@@ -73,6 +73,15 @@ pub(super) fn changed_of(changed: u64, meant: u64, done: &str) -> String {
     if meant > changed { format!("{changed} of {meant} {done}") } else { format!("{changed} {done}") }
 }
 
+/// When the last of the messages comes due that a change at this pace has made due.
+pub(super) fn last_due(changed: u64, pace: Pace) -> String {
+    let seconds = pace.rate.map_or(0, |rate| changed.div_ceil(rate.get().into()));
+    if seconds < 2 {
+        return String::new();
+    }
+    format!("\nlast comes due:  in {}", humantime::format_duration(Duration::from_secs(seconds)))
+}
+
 /// How to go on where a change has not come to all messages meant.
 pub(super) fn go_on(meant: u64, changed: u64, skipped: u64, stopped: bool) -> String {
     if meant <= changed + skipped {
@@ -86,7 +95,11 @@ pub(super) fn go_on(meant: u64, changed: u64, skipped: u64, stopped: bool) -> St
 pub(super) fn left(skipped: &Skips) -> String {
     let mut text = String::new();
     for one in skipped.iter().take(NAMED) {
-        let _ = write!(text, "\nleft as it is:   {}: {}", one.id, one.because);
+        let because = match one.because {
+            Refusal::Replayed => "it has been replayed before (--again sends it once more)".to_owned(),
+            because => because.to_string(),
+        };
+        let _ = write!(text, "\nleft as it is:   {}: {because}", one.id);
     }
     let others = skipped.count().saturating_sub(NAMED as u64);
     if others > 0 {
@@ -98,4 +111,16 @@ pub(super) fn left(skipped: &Skips) -> String {
 /// The exit code: a failure where no message was changed and some were skipped.
 pub(super) fn ended(changed: u64, skipped: &Skips) -> ExitCode {
     if changed == 0 && !skipped.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_with_a_rate_says_when_the_last_message_comes_due() {
+        let at = |rate: Option<u32>| Pace { canary: None, rate: rate.and_then(NonZeroU32::new) };
+        assert_eq!(last_due(2_501, at(Some(20))), "\nlast comes due:  in 2m 6s");
+        assert_eq!([last_due(20, at(Some(20))), last_due(2_501, at(None))], ["", ""]);
+    }
 }

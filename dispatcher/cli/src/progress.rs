@@ -67,8 +67,13 @@ impl Advance {
 
     /// Says how far it is, unless that was said just now.
     pub(super) fn tell(&mut self, come_to: u64, of: Option<u64>) {
+        self.tell_as(self.done, come_to, of);
+    }
+
+    /// The same in another word.
+    fn tell_as(&mut self, done: &str, come_to: u64, of: Option<u64>) {
         if self.said.elapsed() >= EACH {
-            self.say(&how_far(come_to, of, self.done, self.began.elapsed()));
+            self.say(&how_far(come_to, of, done, self.began.elapsed()));
         }
     }
 
@@ -116,7 +121,7 @@ impl LongChange {
                 // A failure to report progress does not matter.
                 let _ = writeln!(io::stderr(), "{} {}{of}; {back}", self.name, progress.audit_id);
             } else if !first && long {
-                state.advance.tell(progress.done, progress.of);
+                state.advance.tell_as(word(self.done, progress), progress.done, progress.of);
             }
         }
         if self.stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -218,6 +223,11 @@ async fn stop_on_interrupt(mut interrupts: Signal, stopped: Arc<AtomicBool>, at_
     }
 }
 
+/// The word for the messages that a change has come to: it may have left some of them as they were.
+fn word(done: &'static str, progress: Progress) -> &'static str {
+    if progress.changed == progress.done { done } else { "gone through" }
+}
+
 pub(super) fn how_far(come_to: u64, of: Option<u64>, done: &str, since: Duration) -> String {
     let millis = since.as_millis().max(1);
     let rate = u128::from(come_to) * 1_000 / millis;
@@ -244,6 +254,12 @@ mod tests {
         assert_eq!(change.stopped_at(at(0), true), "stopped: 0 of 30,000 cancelled; nothing was changed");
         let so_far = change.stopped_at(at(3_000), false);
         assert!(so_far.starts_with("stopped: 3,000 of 30,000 cancelled so far; take back 7\n"), "{so_far}");
+    }
+
+    #[test]
+    fn a_change_that_leaves_messages_as_they_are_says_that_it_went_through_them() {
+        let at = |changed| Progress { audit_id: 7, of: Some(429), done: 429, changed, has_row: true };
+        assert_eq!([at(429), at(427)].map(|progress| word("replayed", progress)), ["replayed", "gone through"]);
     }
 
     #[test]

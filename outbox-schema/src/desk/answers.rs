@@ -21,7 +21,7 @@ pub enum Refusal {
     #[error("it is not delivered: a dead letter is redriven, and what waits is sent anyway")]
     NotDelivered,
     /// The message has been replayed before.
-    #[error("it has been replayed before (`--again`, or `again` in the API, sends it once more)")]
+    #[error("it has been replayed before (`again` sends it once more)")]
     Replayed,
     /// The message is delivered, or a dead letter already.
     #[error("it does not wait: it is delivered, or dead already")]

@@ -299,7 +299,10 @@ async fn what_was_delivered_is_sent_again_by_the_command_line_and_both_messages_
         assert!(shown.contains("replay of") && shown.contains("key sent"), "{shown}");
 
         let rest = program.run(&["messages", "replay", "--channel", "http", "--new-key", "--rate", "1/s"]).await.done();
-        assert!(rest.contains("1 of 2 replayed") && rest.contains("it has been replayed before"), "{rest}");
+        assert!(
+            rest.contains("1 of 2 replayed") && rest.contains("it has been replayed before (--again sends"),
+            "{rest}"
+        );
         let would = program.run(&["messages", "replay", "--channel", "http", "--dry-run"]).await.done();
         assert!(would.contains("0 would be replayed, and 2 that were replayed before left out (--again)"), "{would}");
         let once_more = ["messages", "replay", "--channel", "http", "--again", "--canary", "1"];

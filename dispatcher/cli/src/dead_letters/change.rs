@@ -11,7 +11,7 @@ use super::filter::SelectionArgs;
 use super::list::{groups, hint};
 use crate::known::number;
 use crate::nearest;
-use crate::pace::{Count, PaceArgs, changed_of, ended, go_on, left};
+use crate::pace::{Count, PaceArgs, changed_of, ended, go_on, last_due, left};
 use crate::progress::LongChange;
 use crate::session::{AuthorArgs, OutboxAccess, confirmed};
 use outbox_dispatcher::text::{print_as, warning};
@@ -75,7 +75,7 @@ pub(super) async fn redrive(outbox: &OutboxAccess, args: RedriveArgs) -> anyhow:
         Ok(done) => done,
         Err(code) => return Ok(code),
     };
-    print_as(args.json, &done, |done| redriven(done, stopped.is_some()))?;
+    print_as(args.json, &done, |done| redriven(done, pace, stopped.is_some()))?;
     over(outbox, &selection, stopped, (done.meant, done.redriven, &done.skipped)).await
 }
 
@@ -175,8 +175,8 @@ fn counted(groups: &[DeadGroup]) -> Count {
     Count { counted: groups.iter().map(|group| group.count).sum(), more: groups.len() >= GROUPS }
 }
 
-fn redriven(done: &Redriven, stopped: bool) -> String {
-    let mut text = changed_of(done.redriven, done.meant, "redriven");
+fn redriven(done: &Redriven, pace: Pace, stopped: bool) -> String {
+    let mut text = changed_of(done.redriven, done.meant, "redriven") + &last_due(done.redriven, pace);
     if let Some(example) = done.messages.first() {
         let _ = write!(text, "\nlook at one:     outbox messages show {example}");
     }

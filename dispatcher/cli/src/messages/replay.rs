@@ -10,7 +10,7 @@ use outbox_schema::{MessageId, Status};
 
 use super::filter::FilterArgs;
 use super::selection::{counted, over, selection, table_of};
-use crate::pace::{PaceArgs, changed_of, ended, go_on, left};
+use crate::pace::{PaceArgs, changed_of, ended, go_on, last_due, left};
 use crate::progress::LongChange;
 use crate::session::{AuthorArgs, OutboxAccess};
 
@@ -66,7 +66,7 @@ pub(super) async fn replay(outbox: &OutboxAccess, args: ReplayArgs) -> anyhow::R
         Ok(done) => done,
         Err(code) => return Ok(code),
     };
-    print_as(args.json, &done, |done| replayed(done, again, stopped.is_some()))?;
+    print_as(args.json, &done, |done| replayed(done, (again, pace), stopped.is_some()))?;
     let otherwise = stopped.unwrap_or_else(|| ended(done.replayed, &done.skipped));
     over(outbox, &selection, done.meant, otherwise).await
 }
@@ -84,8 +84,8 @@ fn would(groups: &[MessageGroup], again: bool, pace: Pace) -> Page {
     text
 }
 
-fn replayed(done: &Replayed, again: bool, stopped: bool) -> String {
-    let mut text = changed_of(done.replayed, done.meant, "replayed");
+fn replayed(done: &Replayed, (again, pace): (bool, Pace), stopped: bool) -> String {
+    let mut text = changed_of(done.replayed, done.meant, "replayed") + &last_due(done.replayed, pace);
     if let Some(example) = done.replays.first() {
         let _ = write!(text, "\nlook at one:     outbox messages show {}", example.id);
     }
