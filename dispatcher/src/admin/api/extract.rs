@@ -57,7 +57,13 @@ impl<F: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Filtered<F> {
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         let query = parts.uri.query().unwrap_or("");
         let of_page = |name: &str| matches!(name, "after" | "limit");
-        Ok(Self { filter: parameters(query, |name| !of_page(name))?, page: parameters(query, of_page)? })
+        let filter = parameters(query, |name| !of_page(name)).map_err(|mut problem| {
+            if problem.detail.contains("unknown field") {
+                problem.detail += "; and, of the page, `limit` and `after`";
+            }
+            problem
+        });
+        Ok(Self { filter: filter?, page: parameters(query, of_page)? })
     }
 }
 
@@ -136,6 +142,15 @@ mod tests {
         ] {
             assert!(said.starts_with(begins), "{said}");
         }
+    }
+
+    #[tokio::test]
+    async fn the_parameters_of_a_page_are_among_those_that_are_expected() {
+        let request = axum::http::Request::get("/api/v1/messages?limit=1&foo=1").body(()).unwrap();
+        let read = Filtered::<MessageFilter>::from_request_parts(&mut request.into_parts().0, &()).await;
+        let problem = read.map(|_| ()).unwrap_err();
+        assert!(problem.detail.starts_with("foo = \"1\": unknown field"), "{}", problem.detail);
+        assert!(problem.detail.ends_with("; and, of the page, `limit` and `after`"), "{}", problem.detail);
     }
 
     #[test]
