@@ -139,7 +139,7 @@ impl Marker {
     /// Writes groups, however long it takes. A group that the database refuses for its data is split until the bad row
     /// is alone. That row then loses the texts that came from outside. A mark that is still refused, as by a trigger
     /// that the application added, is given back: it must not keep the others waiting. Its slot stays taken, so that
-    /// the row is not sent again.
+    /// this term does not send the row again.
     async fn write(&self, mut groups: Vec<Group>, sent: &mut mpsc::UnboundedReceiver<Sent>) -> Vec<Group> {
         let mut refused = Vec::new();
         let mut recorded = HashSet::new();

@@ -12,8 +12,8 @@ use crate::admin::api::Problem;
 /// The most messages that are named.
 const NAMED: usize = 10;
 
-/// The section with the first messages that the operation sent, as they are now. It asks for itself again, where a script runs. Nothing
-/// where the operation sent none.
+/// The section with the first messages that the operation sent, as they are now. It asks for itself again, where a script runs.
+/// Nothing where the operation sent none.
 pub(super) async fn how_they_went(
     reception: &Reception,
     result: Option<&OperationResult>,
