@@ -105,7 +105,7 @@ async fn a_newcomer_finds_explains_mends_and_redrives_by_the_page_alone() {
     let program = Program::new(
         &outbox.test.url,
         &format!(
-            "[lease]\nurl = \"{redis}\"\nterm = \"3s\"\n[telemetry]\nlog_format = \"json\"\n\
+            "instance = \"r1\"\n[lease]\nurl = \"{redis}\"\nterm = \"3s\"\n[telemetry]\nlog_format = \"json\"\n\
              [channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\n\
              max_attempts = 1\n"
         ),
