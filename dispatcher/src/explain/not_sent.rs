@@ -150,7 +150,7 @@ pub enum NotSent {
     /// No replica has ever led the shard of the message.
     NeverPolled {
         shard: i32,
-        /// How many replicas run.
+        /// The number of replicas that run.
         #[serde(default)]
         running: usize,
         /// The newest trouble that one of them says it has, behind its name.
@@ -168,7 +168,7 @@ pub enum NotSent {
         /// When the term ended. None where its poller died before it could write that.
         ended: Option<String>,
         ended_because: Option<String>,
-        /// How many replicas run.
+        /// The number of replicas that run.
         #[serde(default)]
         running: usize,
         /// The newest trouble that one of them says it has, behind its name.

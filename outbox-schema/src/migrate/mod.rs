@@ -99,6 +99,7 @@ const MIGRATIONS: [Migration; 13] = [
     Migration { version: 10, script: dialects!("migrations", "0010_operations") },
     Migration { version: 11, script: dialects!("migrations", "0011_outcome_keys") },
     Migration { version: 12, script: dialects!("migrations", "0012_operation_place") },
+    // On PostgreSQL the types of the columns have bounded it all along.
     Migration { version: 13, script: dialects!("migrations", "0013_born_in_bounds") },
 ];
 

@@ -35,10 +35,10 @@ pub(super) async fn list(
         Err(problem) => return Ok(visit.misunderstood("Audit", above, &problem)),
     };
     let page = visit.sight.of_audit(reception.office.database.audits(filter, after, PAGE).await?);
-    let undoable = Undoable::of(&reception, &page.entries).await;
+    let spent = Spent::of(&reception, &page.entries).await;
     let body = html! {
         @if page.entries.is_empty() { (empty("Nobody has changed anything by hand.")) } @else {
-            (table("Audit", ["Entry", "When", "Who", "What", "Message", "Why", "Details"], page.entries.iter().map(|entry| row(&visit, entry, &undoable))))
+            (table("Audit", ["Entry", "When", "Who", "What", "Message", "Why", "Details"], page.entries.iter().map(|entry| row(&visit, entry, &spent))))
         }
         (pages(PATH, &asked, page.next.as_ref()))
         @if !page.entries.is_empty() { (links(PATH, &meant)) }
@@ -67,14 +67,14 @@ fn fields(asked: &Fields) -> Markup {
 }
 
 /// The operations of a page of the audit in which nothing can be taken back.
-struct Undoable {
-    /// Those that changed nothing.
+struct Spent {
+    /// The operations that changed nothing.
     idle: HashSet<i64>,
-    /// Those that were taken back, as far as the page says.
+    /// The operations that were taken back, as far as the page says.
     undone: HashSet<i64>,
 }
 
-impl Undoable {
+impl Spent {
     async fn of(reception: &Reception, entries: &[ListedAudit]) -> Self {
         let undone = entries.iter().filter(|listed| listed.entry.action == "undo").filter_map(|listed| {
             let details: serde_json::Value = serde_json::from_str(listed.entry.details.as_deref()?).ok()?;
@@ -94,12 +94,13 @@ impl Undoable {
         Self { idle: idle.map(|operation| operation.id).collect(), undone }
     }
 
-    fn has(&self, action: &str, operation: i64) -> bool {
+    /// Whether something may be left to take back.
+    fn leaves(&self, action: &str, operation: i64) -> bool {
         matches!(action, "redrive" | "replay") && !self.idle.contains(&operation) && !self.undone.contains(&operation)
     }
 }
 
-fn row(visit: &Visit, listed: &ListedAudit, undoable: &Undoable) -> Markup {
+fn row(visit: &Visit, listed: &ListedAudit, spent: &Spent) -> Markup {
     let entry = &listed.entry;
     // An undo needs the id of the whole operation.
     let operation = entry.part_of.unwrap_or(entry.id);
@@ -109,7 +110,7 @@ fn row(visit: &Visit, listed: &ListedAudit, undoable: &Undoable) -> Markup {
         td { (text(&entry.who)) }
         td {
             (text(&entry.action))
-            @if visit.operates() && undoable.has(&entry.action, operation) {
+            @if visit.operates() && spent.leaves(&entry.action, operation) {
                 " " a href={ "/redrives/" (operation) "/undo" } { "take back…" }
             }
         }

@@ -17,7 +17,7 @@ const LATE: Duration = Duration::from_mins(5);
 /// The most pauses that are named. The list of destinations has all.
 const NAMED: usize = 5;
 
-/// What a ready replica knows.
+/// The sentence about a replica that is ready.
 const READY: &str = "This replica is ready: the database and the lease store answer, and what is due has a poller.";
 
 /// Says that all is well, or what is wrong, or what somebody should look at. `dead_lately` is how many messages became dead letters
