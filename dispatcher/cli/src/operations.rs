@@ -203,6 +203,9 @@ fn shown(operation: &OperationEntry) -> Page {
         status => status.as_str().to_owned(),
     };
     page.fact("operation", COLUMN, format!("{} ({})", operation.id, operation.action));
+    if let Some(order) = operation.order_in_words() {
+        page.fact("order", COLUMN, order);
+    }
     page.fact("state", COLUMN, state);
     page.fact("done", COLUMN, format!("{}{of}{rate}{left}", operation.done));
     page.fact("changed", COLUMN, operation.changed.to_string());

@@ -29,6 +29,9 @@ pub enum Refusal {
     /// A claim names the message at its present revision.
     #[error("it is in flight: try again")]
     InFlight,
+    /// A transaction of somebody else, as of the application, has locked the message's row.
+    #[error("a transaction that is still open has locked it, as one of the application: try again once that has ended")]
+    Held,
     /// A poller or an operator has decided about the message since the operator looked at it.
     #[error("it has changed meanwhile: look at it again")]
     Changed,

@@ -63,6 +63,15 @@ impl Change {
         Ok(Revised::new(channel, &self.target(target), payload, headers)?.keeping_key(self.keep_key))
     }
 
+    /// What the audit says of the change. The value of a header may be a secret, so only its name is said.
+    pub(super) fn said(&self) -> Value {
+        let mut said = serde_json::json!(self);
+        if !self.headers.is_empty() {
+            said["headers"] = self.headers.keys().map(String::as_str).collect();
+        }
+        said
+    }
+
     fn target<'a>(&'a self, before: &'a str) -> Cow<'a, str> {
         let moved = self.move_target.as_ref().and_then(|moved| {
             let rest = before.strip_prefix(moved.from.as_str()).filter(|_| !moved.from.is_empty())?;
@@ -115,5 +124,18 @@ impl HeadersBefore {
             Some(Ok(no_object)) => drop(others.insert("(no name)".to_owned(), no_object)),
         }
         Self { texts, others }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_audit_of_a_change_has_the_names_of_its_headers_and_no_values() {
+        let headers = [("X-Api-Key".to_owned(), "secret".to_owned())].into();
+        let change = Change { target: Some("/new".to_owned()), headers, ..Change::default() };
+        assert_eq!(change.said(), serde_json::json!({ "target": "/new", "headers": ["X-Api-Key"] }));
+        assert_eq!(Change::default().said(), serde_json::json!({}));
     }
 }

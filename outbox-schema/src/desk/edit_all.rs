@@ -42,7 +42,9 @@ impl Work for Editing {
     type Done = EditedAll;
 
     fn said(&self) -> serde_json::Value {
-        said_of(&self.selection, self.done.meant)
+        let mut details = said_of(&self.selection, self.done.meant);
+        details["change"] = self.change.said();
+        details
     }
 
     async fn find(&mut self, database: &Database) -> sqlx::Result<Option<u64>> {

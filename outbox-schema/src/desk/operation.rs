@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::statements::{AUDIT, AUDIT_EACH, AUDIT_PART, LOCK_TERMS, NAMED, STANDING};
+use super::statements::{AUDIT, AUDIT_EACH, AUDIT_PART, LOCK_TERMS, NAMED, STANDING, THERE};
 use super::{Author, Refusal, Selection, Skipped};
-use crate::sql::{AnyConnection, Value};
+use crate::sql::{AnyConnection, Statement, Value};
 use crate::store::wire::{ids_as_json, storable};
 use crate::{MessageId, Status};
 
@@ -84,21 +84,35 @@ pub(super) fn said_of_filter(filter: &impl Serialize, meant: u64) -> serde_json:
 /// The states of messages, locked until the transaction ends.
 pub(super) struct Standing {
     statuses: HashMap<i64, String>,
+    /// Those that a transaction of somebody else holds.
+    held: HashSet<i64>,
     named: HashSet<i64>,
 }
 
 impl Standing {
-    /// Locks the rows, and then reads which of them a claim names. `ids` are in ascending order.
+    /// Locks the rows, and then reads which of them a claim names. `ids` are in ascending order. It waits for no row: the
+    /// transaction that holds one may be an application's that sits idle, and claims may wait for the caller.
     pub(super) async fn lock(connection: &mut AnyConnection<'_>, ids: &[MessageId]) -> sqlx::Result<Self> {
-        let ids = ids_as_json(ids);
-        let statuses: Vec<(i64, String)> = connection.rows(&STANDING, &[(&ids).into()]).await?;
-        let named: Vec<(i64,)> = connection.rows(&NAMED, &[(&ids).into()]).await?;
-        Ok(Self { statuses: statuses.into_iter().collect(), named: named.into_iter().map(|(id,)| id).collect() })
+        let asked = ids_as_json(ids);
+        let statuses: Vec<(i64, String)> = connection.rows(&STANDING, &[(&asked).into()]).await?;
+        let statuses: HashMap<_, _> = statuses.into_iter().collect();
+        let named = ids_of(connection, &NAMED, &asked).await?;
+        let others: Vec<_> = ids.iter().copied().filter(|id| !statuses.contains_key(&id.0)).collect();
+        let held = match others[..] {
+            [] => HashSet::new(),
+            _ => ids_of(connection, &THERE, &ids_as_json(&others)).await?,
+        };
+        Ok(Self { statuses, held, named })
     }
 
-    /// The status in the table. None where the message is not there.
+    /// The status in the table. None where the message is not there, or is held.
     pub(super) fn status(&self, id: MessageId) -> Option<&str> {
         self.statuses.get(&id.0).map(String::as_str)
+    }
+
+    /// Whether a transaction of somebody else holds the message, which may change or remove it.
+    pub(super) fn is_held(&self, id: MessageId) -> bool {
+        self.held.contains(&id.0)
     }
 
     pub(super) fn in_flight(&self, id: MessageId) -> bool {
@@ -108,6 +122,8 @@ impl Standing {
     /// Why the message may not be changed as a message in `status`.
     pub(super) fn refusal(&self, id: MessageId, status: Status) -> Option<Refusal> {
         match self.status(id) {
+            None if self.in_flight(id) => Some(Refusal::InFlight),
+            None if self.is_held(id) => Some(Refusal::Held),
             None => Some(Refusal::NotThere),
             Some(found) if found != status.as_str() => Some(match status {
                 Status::Dead => Refusal::NotDead,
@@ -131,6 +147,16 @@ impl Standing {
         }
         (fit, skipped)
     }
+}
+
+/// The ids that a statement answers which takes ids.
+async fn ids_of(
+    connection: &mut AnyConnection<'_>,
+    statement: &'static Statement,
+    ids: &str,
+) -> sqlx::Result<HashSet<i64>> {
+    let ids: Vec<(i64,)> = connection.rows(statement, &[ids.into()]).await?;
+    Ok(ids.into_iter().map(|(id,)| id).collect())
 }
 
 /// Leaves the database to others after a batch that began at `began`: for so many times as long.

@@ -39,6 +39,7 @@ pub(super) const DEAD_AMONG: Statement = statement!("desk/dead_among");
 pub(super) const DEAD_LETTERS: Statement = statement!("desk/dead_letters");
 pub(super) const LOCK_TERMS: Statement = statement!("desk/lock_terms");
 pub(super) const STANDING: Statement = statement!("desk/standing");
+pub(super) const THERE: Statement = statement!("desk/there");
 pub(super) const NAMED: Statement = statement!("desk/named");
 pub(super) const AUDIT: Statement = statement!("desk/audit");
 pub(super) const AUDIT_PART: Statement = statement!("desk/audit_part");

@@ -169,10 +169,10 @@ async fn undo_batch(
     done.returned += back.len() as u64;
     for row in rows.into_iter().filter(|row| back.binary_search(row).is_err()) {
         match standing.status(row) {
-            None => done.gone += 1,
+            None if !standing.is_held(row) => done.gone += 1,
             Some(status) if status == Status::Success.as_str() => done.delivered += 1,
             Some(status) if status == Status::Dead.as_str() => done.dead_again += 1,
-            Some(_) => done.under_way += 1,
+            None | Some(_) => done.under_way += 1,
         }
     }
     Ok(())

@@ -1,10 +1,10 @@
 //! Many messages that wait are cancelled at once: by name, or all that a filter means.
 
 use outbox_schema::desk::{
-    Author, CancelledAll, DeadLetterFilter, MessageFilter, MessageRecord, MessageSelection, Pace, Refusal, Selection,
-    Skipped,
+    Author, Cancelled, CancelledAll, DeadLetterFilter, MessageFilter, MessageRecord, MessageSelection, Pace, Refusal,
+    Selection, Skipped,
 };
-use outbox_schema::{ByHand, DeadReason, Desk, MessageId, NewMessage, Status, Verdict};
+use outbox_schema::{ByHand, DeadReason, Desk, Dialect, MessageId, NewMessage, Status, Verdict};
 
 use crate::command_line::enqueue;
 use crate::outboxes::{self, Outbox};
@@ -95,6 +95,26 @@ async fn what_is_in_flight_delivered_dead_or_not_there_is_left_as_it_is_and_name
     let filter = |status| MessageSelection::Filter(MessageFilter { status, ..MessageFilter::default() });
     assert!(filter(None).check(Status::Pending).unwrap_err().contains("every message that waits"));
     assert!(filter(Some(Status::Dead)).check(Status::Pending).unwrap_err().contains("only messages that wait"));
+}
+
+#[tokio::test]
+async fn a_row_that_an_application_holds_is_left_and_named_and_meanwhile_claims_go_on() {
+    for outbox in outboxes::each().await.filter(|outbox| outbox.dialect() != Dialect::Sqlite) {
+        let store = outbox.database.store();
+        let poller = Poller::begin(&*store, "one").await;
+        let ids = enqueued(&outbox, &[of_campaign("held"), of_campaign("free")]).await;
+        let skipped = Skipped { id: ids[0], because: Refusal::Held };
+        let held = outbox.hold("idempotency_key = 'held'").await;
+        assert_eq!(outbox.database.cancel(ids[0], &ada()).await.unwrap(), Cancelled::Refused(skipped));
+        let done = outbox.database.cancel_all(&campaign(), &ada()).await.unwrap();
+        assert_eq!((done.meant, done.cancelled, &done.skipped[..]), (2, 1, &[skipped][..]), "{done:?}");
+        outbox.enqueue(&[message("another")]).await;
+        let claimed = poller.claim().await.1;
+        assert!(claimed.iter().any(|message| message.idempotency_key == "another"), "{claimed:?}");
+        held.release().await;
+        let in_flight = outbox.database.cancel(ids[0], &ada()).await.unwrap();
+        assert_eq!(in_flight, Cancelled::Refused(Skipped { id: ids[0], because: Refusal::InFlight }));
+    }
 }
 
 #[tokio::test]

@@ -288,6 +288,7 @@ async fn a_change_with_nothing_to_do_is_no_operation_and_others_are_listed_and_f
         assert_eq!((&followed["status"], &followed["result"]["purge"]["purged"]), (&"done".into(), &900.into()));
         let shown = program.run(&["operations", "show", &id.to_string()]).await.done();
         assert!(shown.contains("900 of 900") && shown.contains("they are back"), "{shown}");
+        assert!(shown.contains("order        all\n"), "{shown}");
     }
 }
 

@@ -8,7 +8,9 @@ use outbox_schema::{
     ConnectOptions, Database, Dialect, EnqueueError, Enqueued, NewMessage, OutboxConnection, enqueue_all,
 };
 use outbox_tests::servers::{self, TestDatabase};
-use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection, SqliteConnection};
+use sqlx::{
+    AssertSqlSafe, Connection, Executor, MySql, MySqlConnection, PgConnection, Postgres, SqliteConnection, Transaction,
+};
 
 /// A database, and how it was reached.
 #[derive(Debug)]
@@ -120,6 +122,24 @@ impl Outbox {
         .unwrap()
     }
 
+    /// Locks the rows of the outbox that meet a condition, as an application may.
+    pub(crate) async fn hold(&self, condition: &str) -> HeldRows<'_> {
+        let lock = sqlx::raw_sql(AssertSqlSafe(format!("SELECT id FROM outbox WHERE {condition} FOR UPDATE")));
+        match &self.database {
+            Database::Postgres(pool) => {
+                let mut held = pool.begin().await.unwrap();
+                lock.fetch_all(&mut *held).await.unwrap();
+                HeldRows::Postgres(held)
+            }
+            Database::MySql(pool) => {
+                let mut held = pool.begin().await.unwrap();
+                lock.fetch_all(&mut *held).await.unwrap();
+                HeldRows::MySql(held)
+            }
+            Database::Sqlite(_) => HeldRows::Sqlite,
+        }
+    }
+
     /// Takes the steps in one transaction of a connection of the application's own, with the database's own settings,
     /// and gives the answers to what was enqueued.
     pub(crate) async fn transaction(
@@ -162,6 +182,25 @@ impl Outbox {
         let mut client = client.stdin(Stdio::piped()).spawn().unwrap();
         client.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
         assert!(client.wait().unwrap().success());
+    }
+}
+
+/// Rows that an application's open transaction has locked.
+pub(crate) enum HeldRows<'a> {
+    Postgres(Transaction<'a, Postgres>),
+    MySql(Transaction<'a, MySql>),
+    /// SQLite locks no rows, and its lock is the whole file.
+    Sqlite,
+}
+
+impl HeldRows<'_> {
+    /// Ends the transaction.
+    pub(crate) async fn release(self) {
+        match self {
+            Self::Postgres(held) => held.rollback().await.unwrap(),
+            Self::MySql(held) => held.rollback().await.unwrap(),
+            Self::Sqlite => {}
+        }
     }
 }
 

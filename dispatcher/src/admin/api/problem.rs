@@ -137,6 +137,7 @@ impl Problem {
             | Refusal::Replayed
             | Refusal::NotPending
             | Refusal::InFlight
+            | Refusal::Held
             | Refusal::Changed
             | Refusal::PayloadUnderOldKey
             | Refusal::PayloadUnread => Kind::Refused,

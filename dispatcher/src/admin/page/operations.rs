@@ -164,6 +164,7 @@ fn shown(visit: &Visit, operation: &OperationEntry, went: &Markup) -> Markup {
         }
         (facts([
             ("State", standing(operation)),
+            ("Order", text_if(operation.order_in_words().as_deref())),
             ("Ordered by", text_if(operation.who.as_deref())),
             ("Why", text_if(operation.why.as_deref())),
             ("Began", time(&operation.began_at)),

@@ -1,5 +1,5 @@
 -- Operations below an id, the newest first.
-SELECT o.id, o.action, a.who, a.why, o.status, o.meant, o.done, o.changed,
+SELECT o.id, o.action, a.who, a.why, a.details::text AS details, o.status, o.meant, o.done, o.changed,
        coalesce(to_char(o.began_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(o.began_at) #>> '{}') AS began_at,
        coalesce(to_char(o.ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(o.ended_at) #>> '{}') AS ended_at,
        (extract(epoch FROM coalesce(o.ended_at, clock_timestamp()) - o.began_at) * 1000)::bigint AS lasted_ms,

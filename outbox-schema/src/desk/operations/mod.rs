@@ -5,6 +5,7 @@ mod carry;
 mod order;
 mod record;
 mod remaining;
+mod said;
 mod work;
 
 use async_trait::async_trait;
@@ -49,6 +50,10 @@ pub struct OperationEntry {
     pub who: Option<String>,
     /// Why, in their words.
     pub why: Option<String>,
+    /// The order, as the audit has it: its filter or the number of ids, the pace, the change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub order: Option<serde_json::Value>,
     /// Where it stands.
     pub status: OperationStatus,
     /// Whether it is open and waits for the poller: nobody carries it out now.
@@ -174,6 +179,11 @@ pub trait Operations: Send + Sync + std::fmt::Debug {
 }
 
 impl OperationEntry {
+    /// The order in words: which messages, what becomes of them, and how fast.
+    pub fn order_in_words(&self) -> Option<String> {
+        self.order.as_ref().and_then(said::in_words)
+    }
+
     /// How many messages it has come to a second. None before the first.
     pub fn rate(&self) -> Option<u64> {
         (self.done > 0).then(|| self.done.saturating_mul(1_000) / self.lasted_ms.max(1))
@@ -331,6 +341,8 @@ struct Row {
     who: Option<String>,
     #[sqlx(try_from = "Lossy<Option<String>>")]
     why: Option<String>,
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    details: Option<String>,
     status: String,
     waits: i64,
     meant: Option<i64>,
@@ -351,6 +363,7 @@ impl From<Row> for OperationEntry {
             action: row.action,
             who: row.who,
             why: row.why,
+            order: row.details.and_then(|details| serde_json::from_str(&details).ok()),
             status: OperationStatus::of(&row.status),
             waits: row.waits != 0,
             meant: row.meant.map(count),
