@@ -537,11 +537,15 @@ async fn clients_that_say_nothing_do_not_keep_the_listener_from_stopping() {
 /// What kubelet gives a probe by the deployment of docs/deploy.md.
 const PROBE_PATIENCE: Duration = Duration::from_secs(5);
 
+fn allow_many_sockets() {
+    let limits = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits }).unwrap();
+}
+
 #[tokio::test]
 async fn probes_are_answered_while_a_thousand_clients_hold_a_connection_and_say_nothing() {
     const SILENT: usize = 1_000;
-    let limits = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits }).unwrap();
+    allow_many_sockets();
     let running = Setup { token: Some(TOKEN), ..Setup::default() }.start().await;
     let mut silent = VecDeque::new();
     for _ in 0..20 {
@@ -573,6 +577,27 @@ async fn probes_are_answered_while_requests_of_others_take_all_slots() {
         let answer = tokio::time::timeout(PROBE_PATIENCE, running.get(path)).await;
         assert_eq!(answer.expect("no answer to a probe").status(), StatusCode::OK, "{path}");
     }
+}
+
+#[tokio::test]
+async fn strangers_who_begin_a_form_and_never_end_it_keep_nobody_else_waiting() {
+    let running = Setup { token: Some(TOKEN), ..Setup::default() }.start().await;
+    allow_many_sockets();
+    let mut slow = Vec::new();
+    for path in ["/sign-in", "/operations/1/stop"] {
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+             content-length: 16000\r\n\r\ntoken="
+        );
+        for _ in 0..400 {
+            let mut client = TcpStream::connect(running.address).await.unwrap();
+            client.write_all(request.as_bytes()).await.unwrap();
+            slow.push(client);
+        }
+    }
+    let scrape = running.request(Method::GET, "/metrics", Some("Bearer correct horse"));
+    let scraped = tokio::time::timeout(PROBE_PATIENCE, scrape).await;
+    assert_eq!(scraped.expect("no answer to a scrape").status(), StatusCode::OK);
 }
 
 #[tokio::test]

@@ -14,7 +14,6 @@ const orders = pgTable('orders', {
 // docs: begin drizzle-postgres-schema
 /** The view: with it, `returning()` may read back all columns. */
 const outbox = pgTable('outbox_new', {
-  id: bigint({ mode: 'bigint' }).generatedAlwaysAsIdentity(),
   channel: varchar({ length: 64 }).notNull(),
   target: text().notNull(),
   payload: jsonb().notNull(),
@@ -30,7 +29,7 @@ type Message = { payload: unknown; idempotencyKey?: string; orderingKey?: string
 /** Says whether the message is new. A known key is no error, so the transaction goes on. */
 async function enqueue(tx: Transaction, message: Message) {
   const written = await tx.insert(outbox).values({ channel: 'hooks', target, ...message })
-    .onConflictDoNothing().returning({ id: outbox.id });
+    .onConflictDoNothing().returning({ key: outbox.idempotencyKey });
   return written.length === 1;
 }
 

@@ -15,7 +15,7 @@ GRANT INSERT (idempotency_key, channel, target, payload, headers, ordering_key, 
       SELECT (id, idempotency_key)
     ON outbox TO APPLICATION;
 -- The view takes the same and shows nothing: for tools that read back what they wrote. MariaDB's INSERT ... RETURNING asks for
--- the right to insert what it returns, the id too. MySQL knows no RETURNING, and a tool that writes an id of 0 there is told.
+-- the right to insert what it returns, the id too; the view takes no id of the application's own.
 /*M! GRANT SELECT, INSERT, SHOW VIEW ON outbox_new TO APPLICATION */;
 /*!80000 GRANT SELECT, SHOW VIEW,
       INSERT (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts, traceparent, tracestate,

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio_rustls::server::TlsStream;
 
 use crate::http::{channel, delivery, loopback, trusting};
-use crate::stand_in::{Reply, StandIn, tls_acceptor};
+use crate::stand_in::{Reply, StandIn, reply, tls_acceptor};
 
 type Stream = TlsStream<TcpStream>;
 
@@ -54,6 +54,17 @@ async fn an_answer_after_some_interim_answers_is_the_answer() {
         assert_eq!(answer.outcome, Outcome::Delivered { receipt: None }, "{answer:?}");
     }
     assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_may_have_a_head_of_32_kib_and_one_of_100_kib_is_none() {
+    for (head, delivered) in [(31, true), (100, false)] {
+        let filler = format!("X-Filler: {}\r\n", "a".repeat(1014)).repeat(head);
+        let server = StandIn::start(move |_| reply(200, &filler, "")).await;
+        let answer = channel(&loopback(), LONG, false).deliver(delivery(&server.url("/"))).await;
+        assert_eq!(answer.outcome == Outcome::Delivered { receipt: None }, delivered, "{head} KiB: {answer:?}");
+        assert_eq!(answer.outcome == Outcome::InDoubt, !delivered, "{head} KiB: {answer:?}");
+    }
 }
 
 fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {

@@ -24,15 +24,12 @@ const TARGETS: usize = 5;
 /// How many different signed messages must be refused.
 const MESSAGES: usize = 5;
 
-/// How long a channel waits at first whose credential is refused, where the answer does not say how long. Each further wait
-/// is as long as all before it.
+/// How long a channel waits at first whose credential is refused, whatever the answers ask for. Each further wait is as long as
+/// all before it.
 const FIRST_BAR: Duration = Duration::from_secs(2);
 
 /// How long it waits at last.
 const LONGEST_BAR: Duration = Duration::from_mins(1);
-
-/// The least wait: it counts no attempt, so nothing else would stop it from repeating at once.
-const LEAST_WAIT: Duration = Duration::from_secs(1);
 
 /// The first wait of a message that is refused for its channel. Each further wait is as long as all before it.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
@@ -86,8 +83,9 @@ impl Credentials {
                 let it = self.channels.entry(message.channel.clone()).or_default();
                 match identity {
                     Identity::Credential if it.is_refused(message, now) => {
-                        let bar = not_before.unwrap_or_else(|| it.bar(now)).max(LEAST_WAIT);
-                        Turn::Refused { bar, wait: bar.max(wait(message)) }
+                        // One receiver asks for its own messages: the others of the channel do not wait for it.
+                        let (bar, asked) = (it.bar(now), not_before.unwrap_or_default());
+                        Turn::Refused { bar, wait: bar.max(asked).max(wait(message)) }
                     }
                     Identity::Credential => Turn::Stay,
                     Identity::Signature => it.is_unverified(message, now),

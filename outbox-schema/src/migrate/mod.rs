@@ -22,7 +22,7 @@ pub use functions::FUNCTIONS_VERSION;
 pub use print::{migration_statements, migrations_sql};
 
 /// The version of the tables that this program works with.
-pub const SCHEMA_VERSION: i32 = 13;
+pub const SCHEMA_VERSION: i32 = 14;
 
 /// Programs made for this version of the tables, or a later one, run on tables of [`SCHEMA_VERSION`]: a rolling upgrade
 /// begins with the tables. The newest migration writes this version into `outbox_meta`.
@@ -86,7 +86,7 @@ struct Migration {
     script: Statement,
 }
 
-const MIGRATIONS: [Migration; 13] = [
+const MIGRATIONS: [Migration; 14] = [
     Migration { version: 1, script: dialects!("migrations", "0001_outbox") },
     Migration { version: 2, script: dialects!("migrations", "0002_writers") },
     Migration { version: 3, script: dialects!("migrations", "0003_replicas") },
@@ -101,6 +101,7 @@ const MIGRATIONS: [Migration; 13] = [
     Migration { version: 12, script: dialects!("migrations", "0012_operation_place") },
     // On PostgreSQL the types of the columns have bounded it all along.
     Migration { version: 13, script: dialects!("migrations", "0013_born_in_bounds") },
+    Migration { version: 14, script: dialects!("migrations", "0014_ids_by_the_table") },
 ];
 
 const TABLES: Statement = statement!("migrate/tables");

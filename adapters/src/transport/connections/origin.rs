@@ -38,6 +38,10 @@ const BEFORE_SETTINGS: usize = 1;
 /// 2 MB and 5 MB, for each origin.
 const WINDOW: u32 = 128 * 1024;
 
+/// Bytes that a connection of HTTP/1 reads before they make sense, as the head of an answer. What comes with the last read may be as
+/// much again. hyper's own bound is 400 KiB, for each message in flight.
+const READ_AHEAD: usize = 32 * 1024;
+
 /// How long a connection may take to be ready again after its last answer was read.
 const READY: Duration = Duration::from_secs(1);
 
@@ -212,7 +216,8 @@ impl Origin {
                 tokio::spawn(connection);
                 Ok(Opened::Http2(sender, Arc::new(hold)))
             } else {
-                let (sender, connection) = http1::handshake(wire).await.map_err(refused)?;
+                let (sender, connection) =
+                    http1::Builder::new().max_buf_size(READ_AHEAD).handshake(wire).await.map_err(refused)?;
                 tokio::spawn(connection);
                 Ok(Opened::Http1(First::new(OneAtATime { sender, hold })))
             }

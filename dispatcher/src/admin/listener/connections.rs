@@ -18,11 +18,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
+use crate::admin::page::SIGN_IN;
+
 /// Connections that wait at once: for the head of their request, or for a slot. For one more, the one that has waited
 /// longest is closed.
 const WAITING: usize = 128;
 
-/// Connections that are answered at once. Probes of health have as many of their own.
+/// Connections that are answered at once. Probes of health have as many of their own, and so has the form to sign in: whoever
+/// knows no token can fill that, and no more.
 const SLOTS: usize = 64;
 
 /// How long a client may take to send the head of its request.
@@ -104,6 +107,7 @@ struct Queue {
     waiting: Mutex<Waiting>,
     slots: Arc<Semaphore>,
     probes: Arc<Semaphore>,
+    doors: Arc<Semaphore>,
 }
 
 #[derive(Default)]
@@ -115,7 +119,7 @@ struct Waiting {
 impl Queue {
     fn new() -> Self {
         let slots = || Arc::new(Semaphore::new(SLOTS));
-        Self { waiting: Mutex::default(), slots: slots(), probes: slots() }
+        Self { waiting: Mutex::default(), slots: slots(), probes: slots(), doors: slots() }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -152,6 +156,7 @@ impl Place {
     async fn take_slot(&self, path: &str) {
         let slots = match path {
             "/healthz" | "/readyz" => &self.queue.probes,
+            SIGN_IN => &self.queue.doors,
             _ => &self.queue.slots,
         };
         // The semaphore is never closed, so there is always a slot in the end.

@@ -1,5 +1,7 @@
 //! The door: who comes in, what they may do, and that a form comes from this page. All answers of the page leave through it.
 
+use std::time::Duration;
+
 use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
@@ -21,6 +23,15 @@ const FORM_BYTES: usize = 4 * 1024 * 1024;
 
 /// The same for who may change nothing: a token, and a name.
 const SMALL_FORM_BYTES: usize = 16 * 1024;
+
+/// Where a person signs in.
+pub(crate) const SIGN_IN: &str = "/sign-in";
+
+/// How long the form of a person who operates may take to come.
+const FORM_PATIENCE: Duration = Duration::from_mins(1);
+
+/// The same for all others. Whoever is slow holds a place that others wait for.
+const SMALL_FORM_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a browser must not do with an answer, and what others must not do with it.
 const HEADERS: [(HeaderName, HeaderValue); 6] = [
@@ -106,6 +117,9 @@ pub(super) async fn receive(State(reception): State<Reception>, mut request: Req
         Problem::new(Kind::NotAllowed, ANOTHER_NAME).into_response()
     } else if request.method() == Method::GET || request.method() == Method::HEAD {
         next.run(request).await
+    } else if visit.session.role.is_none() && request.uri().path() != SIGN_IN {
+        // Its form is not even read: the place of the connection is for somebody else.
+        Problem::new(Kind::NoToken, "sign in first").into_response()
     } else {
         match with_its_form(&reception, &sealed, &visit, request).await {
             Ok(request) => next.run(request).await,
@@ -170,7 +184,7 @@ fn in_its_form(visit: &Visit, mut response: Response) -> Response {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
     if problem.kind == Kind::NoToken && visit.session.role.is_none() {
         let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("to", &visit.back).finish();
-        return Redirect::to(&format!("/sign-in?{query}")).into_response();
+        return Redirect::to(&format!("{SIGN_IN}?{query}")).into_response();
     }
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     (status, frame::problem(visit, &problem)).into_response()
@@ -208,8 +222,11 @@ async fn with_its_form(
     let (parts, body) = request.into_parts();
     // Nobody who has not signed in makes the process keep much.
     let most = if visit.operates() { FORM_BYTES } else { SMALL_FORM_BYTES };
-    let body = to_bytes(body, most).await;
-    let body = body.map_err(|_| Problem::new(Kind::BadRequest, "the form is too large, or did not come whole"))?;
+    let patience = if visit.operates() { FORM_PATIENCE } else { SMALL_FORM_PATIENCE };
+    let body = tokio::time::timeout(patience, to_bytes(body, most)).await;
+    let Ok(Ok(body)) = body else {
+        return Err(Problem::new(Kind::BadRequest, "the form is too large, or did not come whole in time"));
+    };
     let token = url::form_urlencoded::parse(&body).find(|(name, _)| name == TOKEN_FIELD);
     let is_own = token.is_some_and(|(_, token)| reception.seal().is_form_token(sealed, &token));
     if !is_own {

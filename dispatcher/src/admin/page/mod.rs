@@ -48,7 +48,7 @@ use crate::admin::listener::{ListenerSources, Tokens};
 use crate::health::cached::Cached;
 use crate::health::standings::Standings;
 use crate::in_force::InForce;
-pub(crate) use door::receive_strays;
+pub(crate) use door::{SIGN_IN, receive_strays};
 
 use door::Visit;
 use figures::NewestFigures;
@@ -133,7 +133,7 @@ pub(crate) fn routes(
     let shows = questions(shown()).route_layer(middleware::from_fn(door::require_read));
     let changes = changes(changed()).route_layer(middleware::from_fn(door::require_operate));
     let doors = Router::new()
-        .route("/sign-in", get(sign_in::form).post(sign_in::sign_in))
+        .route(SIGN_IN, get(sign_in::form).post(sign_in::sign_in))
         .route("/sign-out", post(sign_in::sign_out));
     let receives = middleware::from_fn_with_state(reception.clone(), door::receive);
     let pages = shows.merge(changes).merge(doors).route_layer(receives).with_state(reception.clone());

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::Reception;
+use super::SIGN_IN;
 use super::door::{Cookie, Visit};
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::{Content, wrong};
@@ -53,13 +54,13 @@ pub(super) async fn sign_in(
 }
 
 pub(super) async fn sign_out() -> Response {
-    (Extension(Cookie::End), lead_to("/sign-in")).into_response()
+    (Extension(Cookie::End), lead_to(SIGN_IN)).into_response()
 }
 
 fn fields(visit: &Visit, asked: &Fields, problem: Option<&Problem>) -> Markup {
     html! {
         @if let Some(problem) = problem { (wrong(problem)) }
-        form.sign-in method="post" action="/sign-in" {
+        form.sign-in method="post" action=(SIGN_IN) {
             (visit.token())
             input type="hidden" name="to" value=[asked.get("to")];
             label {

@@ -140,6 +140,20 @@ async fn a_credential_that_five_targets_refuse_closes_the_channel_until_somethin
     assert_eq!(again.remaining, first, "it begins anew");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_receiver_that_refuses_and_asks_for_an_hour_has_it_for_its_own_messages_and_not_for_the_channel() {
+    let destinations = destinations(Limits::default());
+    let hour = Duration::from_hours(1);
+    let identity = Identity::Credential;
+    let asks = Answer { outcome: Outcome::Refused { not_before: Some(hour), identity }, ..refused() };
+    for number in 0..4 {
+        destinations.send_to(&format!("/{number}"), &asks);
+    }
+    let ruling = destinations.send_to("/4", &asks);
+    assert_eq!(ruling.pause.map(|pause| pause.remaining), Some(Duration::from_secs(2)));
+    assert_eq!(ruling.deferred, Some(hour));
+}
+
 /// Targets that are a path under the channel's `base_url` go there.
 #[tokio::test(start_paused = true)]
 async fn a_destination_that_bears_its_channels_name_does_not_close_the_channel_by_failing() {
