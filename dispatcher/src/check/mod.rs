@@ -135,12 +135,14 @@ impl Subject {
                 None
             }
         };
-        findings.push(match &outbox {
+        findings.extend(match &outbox {
             None if self.lease_is_a_table() => {
-                Finding::failed("lease", &"not tried: it is a table of the database, which cannot be used")
+                Some(Finding::failed("lease", &"not tried: it is a table of the database, which cannot be used"))
             }
-            None => of_lease(self, None).await,
-            Some(outbox) => of_lease(self, Some(&outbox.outbox_id.to_string())).await,
+            // It may not read the table, and need not.
+            Some((_, Role::Application)) if self.lease_is_a_table() => None,
+            None => Some(of_lease(self, None).await),
+            Some((outbox, _)) => Some(of_lease(self, Some(&outbox.outbox_id.to_string())).await),
         });
         let link = wiring::lease_link(&self.started);
         findings.extend(link.and_then(|link| Some(Finding::warning("lease", &link.warning()?))));
@@ -151,13 +153,13 @@ impl Subject {
     }
 }
 
-/// The findings about the database. Gives its outbox, where that can be used.
+/// The findings about the database. Gives its outbox, where that can be used, and for whom the role is.
 async fn of_database(
     subject: &Subject,
     database: &Database,
     strict: bool,
     findings: &mut Vec<Finding>,
-) -> Option<Meta> {
+) -> Option<(Meta, Role)> {
     let config = &subject.started;
     let url = &config.database.url;
     let tls = match database.tls().await {
@@ -209,6 +211,10 @@ async fn of_database(
         Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", &warning))),
         Err(error) => findings.push(Finding::failed("durability", &error)),
     }
+    if role == Role::Application {
+        // It may not read more.
+        return Some((outbox, role));
+    }
     match database.mistakes().await {
         Ok(mistakes) => findings.extend(of_mistakes(&mistakes)),
         Err(error) => findings.push(Finding::failed("messages", &error)),
@@ -217,7 +223,7 @@ async fn of_database(
         Ok(seen) => findings.extend(seen.missing_right.map(unseen)),
         Err(error) => findings.push(Finding::failed("snapshots", &error)),
     }
-    Some(outbox)
+    Some((outbox, role))
 }
 
 /// A lease store of the fleet that is not the one of these settings. What the latter says then tells nothing of the fleet.

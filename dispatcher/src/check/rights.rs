@@ -1,4 +1,4 @@
-//! The rights of the role that checks: of a replica, or of a person who looks at an outbox and mends it by hand.
+//! The rights of the role that checks: of a replica, of a person who looks at an outbox and mends it by hand, or of an application.
 
 use outbox_schema::{Database, DeskError, Dialect, Role};
 
@@ -33,6 +33,11 @@ pub(super) async fn of_role(database: &Database, findings: &mut Vec<Finding>) ->
         findings.push(Finding::warning("rights", &who));
         findings.extend(of_people.iter().map(|grant| lacks(grant)));
         return Ok(Role::Operator);
+    }
+    if database.missing_rights(Role::Application).await?.is_empty() {
+        let who = "the role of an application: it writes messages, and neither a replica nor a person can work as it";
+        findings.push(Finding::warning("rights", &who));
+        return Ok(Role::Application);
     }
     let who = format!(
         "this role lacks most of what the dispatcher needs. Is it the role of the replicas? If so, the owner of the tables \

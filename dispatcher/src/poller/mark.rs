@@ -139,7 +139,7 @@ impl Marker {
     /// Writes groups, however long it takes. A group that the database refuses for its data is split until the bad row
     /// is alone. That row then loses the texts that came from outside. A mark that is still refused, as by a trigger
     /// that the application added, is given back: it must not keep the others waiting. Its slot stays taken, so that
-    /// this term does not send the row again.
+    /// this term does not send the row again. Where it tells of a delivery, that is recorded beside the messages.
     async fn write(&self, mut groups: Vec<Group>, sent: &mut mpsc::UnboundedReceiver<Sent>) -> Vec<Group> {
         let mut refused = Vec::new();
         let mut recorded = HashSet::new();
@@ -162,8 +162,12 @@ impl Marker {
                     let lost_texts = group.marks.iter_mut().any(without_foreign_texts);
                     let message_id = group.marks.first().map(|mark| mark.id.0);
                     tracing::error!(message_id, %error, lost_texts, "mark.refused");
-                    let again = if lost_texts { &mut groups } else { &mut refused };
-                    again.push(group);
+                    if lost_texts {
+                        groups.push(group);
+                    } else {
+                        self.record_deliveries(&group.marks, &error, &mut recorded).await;
+                        refused.push(group);
+                    }
                     continue;
                 }
                 Err(error @ (StoreError::Unavailable { .. } | StoreError::Fenced { .. })) => error,
@@ -186,28 +190,32 @@ impl Marker {
         refused
     }
 
-    /// Once marks have failed for longer than `lease.ttl`, records the deliveries among them beside the messages: this process may
-    /// end before it can mark them, and then nothing else would know.
+    /// Once marks have failed for longer than `lease.ttl`, records the deliveries among them.
     async fn record_unmarked(&self, groups: &[Group], why: &StoreError, recorded: &mut HashSet<MessageId>) {
         if self.marking.stuck().is_none() || !why.is_an_answer() {
             return;
         }
         for Group { marks, .. } in groups {
-            let is_new = |mark: &&Mark| matches!(mark.verdict, Verdict::Success { .. }) && !recorded.contains(&mark.id);
-            let deliveries: Vec<Mark> = marks.iter().filter(is_new).cloned().collect();
-            if deliveries.is_empty() {
-                continue;
-            }
-            let why = why.to_string();
-            match self.store.record_unmarked(&deliveries, &why).await {
-                Ok(()) => recorded.extend(deliveries.iter().map(|mark| mark.id)),
-                Err(error) => tracing::warn!(
-                    messages = deliveries.len(),
-                    first_message_id = deliveries.first().map(|mark| mark.id.0),
-                    %error,
-                    "mark.unrecorded: these were delivered, and the database takes no word of it"
-                ),
-            }
+            self.record_deliveries(marks, why, recorded).await;
+        }
+    }
+
+    /// Records the deliveries among marks that could not be written, beside the messages: this process may end before it can mark
+    /// them, and then nothing else would know.
+    async fn record_deliveries(&self, marks: &[Mark], why: &StoreError, recorded: &mut HashSet<MessageId>) {
+        let is_new = |mark: &&Mark| matches!(mark.verdict, Verdict::Success { .. }) && !recorded.contains(&mark.id);
+        let deliveries: Vec<Mark> = marks.iter().filter(is_new).cloned().collect();
+        if deliveries.is_empty() {
+            return;
+        }
+        match self.store.record_unmarked(&deliveries, &why.to_string()).await {
+            Ok(()) => recorded.extend(deliveries.iter().map(|mark| mark.id)),
+            Err(error) => tracing::warn!(
+                messages = deliveries.len(),
+                first_message_id = deliveries.first().map(|mark| mark.id.0),
+                %error,
+                "mark.unrecorded: these were delivered, and the database takes no word of it"
+            ),
         }
     }
 

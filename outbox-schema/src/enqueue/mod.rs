@@ -85,10 +85,15 @@ pub enum EnqueueError {
     Database(#[source] sqlx::Error),
 }
 
-/// What to do about a refused payload, behind the words of the database.
+/// What to do about a refusal, behind the words of the database.
 fn advice(error: &sqlx::Error) -> &'static str {
-    if words(error).contains("outbox_payload_encoded_twice") {
+    let said = words(error);
+    // ER_COLUMNACCESS_DENIED_ERROR of MySQL and MariaDB names the column.
+    let times = ["available_at", "expires_at"].iter().any(|column| said.contains(column));
+    if said.contains("outbox_payload_encoded_twice") {
         ". The payload is a JSON string that holds JSON, so it was encoded twice: give the JSON itself"
+    } else if said.contains("command denied") && times {
+        ". A delay and an expiry are written as times, by a right of its own: whoever owns the tables gives it with mysql_times.sql"
     } else {
         ""
     }

@@ -16,7 +16,7 @@ const WHO: Statement = statement!("migrate/who");
 const DOING: &str = "comparing the rights of the role with the shipped grants";
 
 impl Database {
-    /// The statements that give the dispatcher's rights which this role lacks, or an operator's, for whoever owns the tables. Rights
+    /// The statements that give the rights of a kind of role which this role lacks, for whoever owns the tables. Rights
     /// of groups and roles count, whatever way the role has them. SQLite has no roles.
     pub async fn missing_rights(&self, of: Role) -> Result<Vec<String>, DeskError> {
         let wanted: Vec<_> = shipped::of(of, self.dialect()).into_iter().collect();

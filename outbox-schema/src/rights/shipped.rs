@@ -16,6 +16,8 @@ pub enum Role {
     Dispatcher,
     /// The role of people who look at an outbox and mend it by hand.
     Operator,
+    /// The role of an application, which writes messages.
+    Application,
 }
 
 /// A right to something of the outbox.
@@ -84,6 +86,8 @@ pub(super) fn of(role: Role, dialect: Dialect) -> BTreeSet<Right> {
         (Dialect::Postgres, Role::Operator) => granted(POSTGRES_OPERATOR, ":\"operator\""),
         (Dialect::MySql, Role::Dispatcher) => granted(MYSQL, "DISPATCHER"),
         (Dialect::MySql, Role::Operator) => granted(MYSQL_OPERATOR, "OPERATOR"),
+        (Dialect::Postgres, Role::Application) => granted(POSTGRES, ":\"application\""),
+        (Dialect::MySql, Role::Application) => granted(MYSQL, "APPLICATION"),
         (Dialect::Sqlite, _) => BTreeSet::new(),
     }
 }
@@ -210,6 +214,11 @@ mod tests {
                 assert!(found.contains(&first_and_last), "{first_and_last} is not in {found:?}");
             }
             assert!(!found.contains(&"") && !found.contains(&"channel"), "{found:?}");
+            let written = of(Role::Application, dialect);
+            assert!(
+                written.iter().any(|right| (right.object.as_str(), right.column.as_str()) == ("outbox", "payload"))
+            );
+            assert!(!written.iter().any(|right| right.privilege == "INSERT" && right.column == "id"), "{written:?}");
             let whole = |right: &&Right| right.object == "outbox_destination" && right.column.is_empty();
             let whole: Vec<_> = rights.iter().filter(whole).map(|right| right.privilege.as_str()).collect();
             assert_eq!(whole, ["INSERT", "SELECT"]);

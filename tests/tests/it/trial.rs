@@ -145,6 +145,16 @@ async fn whoever_looks_with_the_rights_of_an_application_is_told_which_file_give
         assert_eq!(looked.code, Some(1), "{looked:?}");
         assert!(looked.stderr.contains("denied") && looked.stderr.contains("_operator.sql"), "{looked:?}");
         let checked = program.run(&["check"]).await;
+        assert!(checked.code == Some(0) && !checked.stdout.contains("FAILED"), "{checked:?}");
+        assert!(
+            checked.stdout.contains("the role of an application") && !checked.stdout.contains("GRANT"),
+            "{checked:?}"
+        );
+
+        // It is no application's either.
+        let table = if granted.owner.dialect() == Dialect::Postgres { "dispatcher.outbox" } else { "outbox" };
+        granted.owner.run_client(&format!("REVOKE INSERT (payload) ON {table} FROM {};", granted.application_role));
+        let checked = program.run(&["check"]).await;
         assert!(checked.stdout.contains("Is it the role of the replicas?"), "{}", checked.stdout);
         let statements = checked.stdout.matches("missing: GRANT").count();
         assert!(statements < 20, "{statements} statements for as many tables: {}", checked.stdout);

@@ -3,14 +3,16 @@
 
 use std::time::Duration;
 
-use outbox_schema::Dialect;
+use outbox_schema::{Dialect, NewMessage};
 use outbox_tests::eventually;
 use outbox_tests::receiver::Receiver;
 use rustix::process::Signal;
 
 use crate::grants::{Granted, SCHEMA, granted};
+use crate::outboxes;
 use crate::program::{HTTP, PATIENCE, Program, Replica};
 use crate::readiness::{cause, ready};
+use crate::sink::Sink;
 
 /// Messages that are written before the right goes, some of which are on the wire then, and after that.
 const BEFORE: usize = 4;
@@ -131,5 +133,50 @@ async fn what_a_replica_could_not_mark_before_it_was_killed_is_sent_again_and_ex
         let said = story.explained("k0").await;
         assert!(said.contains("It was delivered more than once"), "{said}");
         assert!(said.contains("the receiver accepted it, and that could not be recorded"), "{said}");
+    }
+}
+
+/// A trigger of the application's own: one message may never be `SUCCESS`.
+fn refusing(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Postgres => {
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+                 $$BEGIN RAISE EXCEPTION 'the bookkeeping says no'; END$$;
+             CREATE TRIGGER refuse BEFORE UPDATE ON outbox FOR EACH ROW
+                 WHEN (NEW.idempotency_key = 'refused' AND NEW.status = 'SUCCESS') EXECUTE FUNCTION refuse()"
+        }
+        Dialect::MySql => {
+            "CREATE TRIGGER refuse BEFORE UPDATE ON outbox FOR EACH ROW
+             IF NEW.idempotency_key = 'refused' AND NEW.status = 'SUCCESS' THEN
+                 SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the bookkeeping says no';
+             END IF"
+        }
+        Dialect::Sqlite => {
+            "CREATE TRIGGER refuse BEFORE UPDATE ON outbox
+             WHEN NEW.idempotency_key = 'refused' AND NEW.status = 'SUCCESS'
+             BEGIN SELECT RAISE(ABORT, 'the bookkeeping says no'); END"
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_delivery_that_the_database_itself_refuses_to_mark_is_on_record_at_once_and_keeps_nobody_waiting() {
+    for outbox in outboxes::each().await {
+        let sink = Sink::start().await;
+        let message = |key: &str| NewMessage::http(sink.url("/")).idempotency_key(key).json(&1);
+        outbox.sql(refusing(outbox.dialect())).await;
+        outbox.enqueue(&[message("refused"), message("a"), message("b")]).await;
+        let program = Program::new(&outbox.test.url, HTTP);
+        let mut replica = program.start();
+        replica.says("mark.refused").await;
+        let recorded = "SELECT count(*) FROM outbox_attempt WHERE outcome = 'delivered_unmarked'";
+        let on_record = async || (outbox.number(recorded).await == 1).then_some(());
+        eventually("the delivery is on record", PATIENCE, on_record).await;
+        let marked =
+            async || (outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await == 2).then_some(());
+        eventually("the others are marked", PATIENCE, marked).await;
+        let said = program.run(&["messages", "explain", "refused"]).await.done();
+        assert!(said.contains("the receiver accepted it") && said.contains("the bookkeeping says no"), "{said}");
+        assert_eq!(sink.requests().len(), 3);
     }
 }

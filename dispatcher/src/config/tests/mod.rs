@@ -78,6 +78,13 @@ fn the_implicit_channel_reaches_loopback_and_is_gone_with_the_first_channel_of_t
     let networks = |config: &Config, name| http(config, name).allow_networks.iter().map(ToString::to_string).collect();
     let implicit: Vec<String> = networks(&load("", &[], &[]).unwrap(), "http");
     assert_eq!(implicit, ["127.0.0.0/8", "::1/128"]);
+    let config = load("", &[], &[]).unwrap();
+    let denied = &http(&config, "http").deny_networks;
+    let is_denied = |ip: &str| denied.iter().any(|net| net.contains(&ip.parse::<std::net::IpAddr>().unwrap()));
+    for public in ["1.1.1.1", "93.184.215.14", "126.255.255.255", "128.0.0.1", "223.0.0.1", "2606:4700::1111"] {
+        assert!(is_denied(public), "{public}");
+    }
+    assert!(!is_denied("127.0.0.1") && !is_denied("127.255.255.255") && !is_denied("::1"));
     for (file, environment) in
         [("[channels.hook]\nkind = \"http\"", vec![]), ("", vec![("OUTBOX_CHANNELS__HOOK__KIND", "http")])]
     {

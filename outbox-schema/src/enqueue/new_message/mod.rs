@@ -216,7 +216,8 @@ impl NewMessage {
         self
     }
 
-    /// The message is not sent before this long from now, by the database's clock.
+    /// The message is not sent before this long from now, by the database's clock. On MySQL and MariaDB the application's role needs
+    /// a right of its own for this and for the other times: `mysql_times.sql`.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
         self.due = Some(SendTime::After(delay));
