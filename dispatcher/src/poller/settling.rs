@@ -21,6 +21,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The least time between two looks, however soon the next claim may be settled.
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 
+/// The most time between two looks at rows that the database itself refuses to settle, as by a trigger of the application.
+const REFUSED_AGAIN: Duration = Duration::from_secs(10);
+
 /// Settles the claims that a term finds.
 #[derive(Debug)]
 pub(crate) struct Settling {
@@ -55,6 +58,7 @@ impl Settling {
     }
 
     async fn settle(&self, term: &Term) {
+        let mut rest = SHORTEST_WAIT;
         loop {
             // This process may have the outcome of a row that it would settle, and not have written it yet.
             if self.marking.fails() {
@@ -66,7 +70,10 @@ impl Settling {
                 Ok(settlement) => {
                     self.take(term, &settlement);
                     let Some(next) = settlement.next else { return };
-                    tokio::time::sleep(next.clamp(SHORTEST_WAIT, LOOK_AGAIN)).await;
+                    // What stays though its settling time is over is refused.
+                    let stays = next.is_zero() && settlement.decided.is_empty();
+                    rest = if stays { (rest * 2).min(REFUSED_AGAIN) } else { SHORTEST_WAIT };
+                    tokio::time::sleep(next.min(LOOK_AGAIN).max(rest)).await;
                     continue;
                 }
                 Err(StoreError::Fenced { .. }) => return term.end(TermEnd::Fenced),

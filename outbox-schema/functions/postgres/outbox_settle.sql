@@ -1,4 +1,5 @@
--- Decide the rows that earlier terms left in doubt, once the settling time of their claim is over.
+-- Decide the rows that earlier terms left in doubt, once the settling time of their claim is over. A row that the database itself
+-- refuses, as by a trigger that the application added, keeps its claim, and no other row waits for it.
 CREATE OR REPLACE FUNCTION outbox_settle(
     p_shard smallint, p_epoch bigint, p_holder varchar,
     p_channels varchar[], p_resend boolean[], p_max_attempts integer[]
@@ -7,6 +8,7 @@ LANGUAGE plpgsql
 AS $$
 DECLARE
     settled uuid[];
+    doubt record;
 BEGIN
     PERFORM outbox_require_term(p_shard, p_epoch, p_holder);
     SELECT array_agg(locked.id) INTO settled
@@ -23,9 +25,8 @@ BEGIN
         ORDER BY c.id FOR UPDATE
     ) locked;
 
-    RETURN QUERY
-    WITH doubt AS MATERIALIZED (
-        SELECT o.id, least(o.attempts + 1, 32767) AS number, c.epoch, c.holder, c.claimed_at,
+    FOR doubt IN
+        SELECT o.id, o.revision, least(o.attempts + 1, 32767) AS number, c.id AS claim, c.epoch, c.holder, c.claimed_at,
                c.gate_closed_at IS NULL AS crashed,
                -- Only where both its claimer and this poller would; one of them may not know the channel.
                coalesce(policy.resend, true) AND o.channel <> ALL (c.at_most_once) AS resend,
@@ -35,29 +36,35 @@ BEGIN
         JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'
         LEFT JOIN unnest(p_channels, p_resend, p_max_attempts) AS policy(name, resend, max_attempts)
                ON policy.name = o.channel
-        WHERE c.id = ANY (settled)
-    ), decided AS (
-        UPDATE outbox o
-        SET status = CASE WHEN d.resend AND NOT d.used_up THEN 'PENDING' ELSE 'DEAD' END,
-            dead_reason = CASE WHEN NOT d.resend THEN 'in_doubt' WHEN d.used_up THEN 'exhausted' END,
-            revision = o.revision + 1,
-            attempts = d.number,
-            available_at = clock_timestamp(),
-            first_attempt_at = coalesce(o.first_attempt_at, d.claimed_at),
-            finished_at = CASE WHEN d.resend AND NOT d.used_up THEN NULL ELSE clock_timestamp() END,
-            last_error = format('in doubt: claimed by %s in epoch %s and never marked', d.holder, d.epoch),
-            -- That of the error without holder and epoch: as steps.rs has it, which a test compares.
-            error_hash = CASE WHEN d.resend AND NOT d.used_up THEN NULL ELSE 'baef44bcae61' END
-        FROM doubt d WHERE o.id = d.id
-        RETURNING o.id, o.destination, d.crashed, o.status = 'PENDING' AS due
-    ), recorded AS (
-        INSERT INTO outbox_attempt (message_id, number, epoch, holder, claimed_at, outcome, error)
-        SELECT d.id, d.number, d.epoch, d.holder, d.claimed_at, 'in_doubt',
-               'claimed and never marked: its poller '
-               || CASE WHEN d.crashed THEN 'died or was cut off' ELSE 'ended before it could mark it' END
-        FROM doubt d ORDER BY d.id
-    )
-    SELECT decided.id, decided.destination, decided.crashed, decided.due FROM decided;
+        WHERE c.id = ANY (settled) ORDER BY o.id
+    LOOP
+        BEGIN
+            UPDATE outbox o
+            SET status = CASE WHEN doubt.resend AND NOT doubt.used_up THEN 'PENDING' ELSE 'DEAD' END,
+                dead_reason = CASE WHEN NOT doubt.resend THEN 'in_doubt' WHEN doubt.used_up THEN 'exhausted' END,
+                revision = o.revision + 1,
+                attempts = doubt.number,
+                available_at = clock_timestamp(),
+                first_attempt_at = coalesce(o.first_attempt_at, doubt.claimed_at),
+                finished_at = CASE WHEN doubt.resend AND NOT doubt.used_up THEN NULL ELSE clock_timestamp() END,
+                last_error = format('in doubt: claimed by %s in epoch %s and never marked', doubt.holder, doubt.epoch),
+                -- That of the error without holder and epoch: as steps.rs has it, which a test compares.
+                error_hash = CASE WHEN doubt.resend AND NOT doubt.used_up THEN NULL ELSE 'baef44bcae61' END
+            WHERE o.id = doubt.id AND o.revision = doubt.revision AND o.status = 'PENDING'
+            RETURNING o.id, o.destination, doubt.crashed, o.status = 'PENDING'
+            INTO message_id, destination, crashed, resend;
+            CONTINUE WHEN NOT FOUND;
+            INSERT INTO outbox_attempt (message_id, number, epoch, holder, claimed_at, outcome, error)
+            VALUES (doubt.id, doubt.number, doubt.epoch, doubt.holder, doubt.claimed_at, 'in_doubt',
+                    'claimed and never marked: its poller '
+                    || CASE WHEN doubt.crashed THEN 'died or was cut off' ELSE 'ended before it could mark it' END);
+            RETURN NEXT;
+        EXCEPTION
+            WHEN raise_exception OR integrity_constraint_violation OR data_exception OR triggered_action_exception THEN
+                RAISE WARNING 'message % cannot be settled: %', doubt.id, SQLERRM;
+                settled := array_remove(settled, doubt.claim);
+        END;
+    END LOOP;
 
     DELETE FROM outbox_claim WHERE id = ANY (settled);
 END

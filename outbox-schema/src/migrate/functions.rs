@@ -7,7 +7,7 @@
 use crate::Dialect;
 
 /// The version of the set. Each change of a file raises it, which a test checks.
-pub const FUNCTIONS_VERSION: i32 = 12;
+pub const FUNCTIONS_VERSION: i32 = 13;
 
 /// The files of the set. Each function comes after those that it names.
 const FUNCTIONS: [&str; 20] = [
@@ -50,7 +50,7 @@ mod tests {
     use crate::fingerprint::fnv;
 
     /// The set that has this version.
-    const DIGEST: u64 = 0x711f_1095_887e_92fa;
+    const DIGEST: u64 = 0xc738_8895_a2fe_6d08;
 
     #[test]
     fn a_changed_set_has_another_version() {

@@ -45,19 +45,42 @@ pub(crate) async fn decide(
     if over.is_empty() {
         return Ok(Vec::new());
     }
-    let over: Vec<_> = over.into_iter().map(|(claim,)| claim).collect();
-    let over = as_json(DOING, &over)?;
-    connection.rows::<(String,)>(&CLAIMS_LOCK, &[(&over).into()]).await.map_err(failed(DOING))?;
+    let mut over: Vec<_> = over.into_iter().map(|(claim,)| claim).collect();
+    let asked = as_json(DOING, &over)?;
+    connection.rows::<(String,)>(&CLAIMS_LOCK, &[(&asked).into()]).await.map_err(failed(DOING))?;
     let doubt: Vec<DoubtRow> =
-        connection.rows(&DOUBT, &[Value::from(&over), (&policies).into()]).await.map_err(failed(DOING))?;
-    let decisions: Vec<Decision> = doubt.into_iter().map(Into::into).collect();
-    let decided = as_json(DOING, &decisions)?;
-    for (statement, argument) in [(&SETTLE, &decided), (&RECORD, &decided), (&CLAIMS_DELETE, &over)] {
-        connection.changed(statement, &[argument.into()]).await.map_err(failed(DOING))?;
+        connection.rows(&DOUBT, &[Value::from(&asked), (&policies).into()]).await.map_err(failed(DOING))?;
+    let (decisions, refused) = settled(connection, doubt.into_iter().map(Into::into).collect()).await?;
+    over.retain(|claim| refused.iter().all(|decision| decision.claim != *claim));
+    for (statement, argument) in [(&RECORD, as_json(DOING, &decisions)?), (&CLAIMS_DELETE, as_json(DOING, &over)?)] {
+        connection.changed(statement, &[(&argument).into()]).await.map_err(failed(DOING))?;
     }
     let decided: Vec<Decided> = decisions.into_iter().map(Into::into).collect();
     tell_settled(connection, &dead(&decided), channels).await?;
     Ok(decided)
+}
+
+/// Writes decisions: all at once, or each by itself where the database refuses one of them, as by a trigger that the application
+/// added. Gives those that are written and those that are refused. A refused statement changes nothing, and the transaction goes on.
+async fn settled(
+    connection: &mut AnyConnection<'_>,
+    decisions: Vec<Decision>,
+) -> Result<(Vec<Decision>, Vec<Decision>), StoreError> {
+    let (mut groups, mut written, mut refused) = (vec![decisions], Vec::new(), Vec::new());
+    while let Some(group) = groups.pop() {
+        let argument = as_json(DOING, &group)?;
+        match connection.changed(&SETTLE, &[(&argument).into()]).await.map_err(failed(DOING)) {
+            Ok(_) => written.extend(group),
+            Err(StoreError::Refused { .. }) if group.len() > 1 => groups.extend(group.into_iter().map(|one| vec![one])),
+            Err(error @ StoreError::Refused { .. }) => {
+                let message_id = group.first().map(|decision| decision.message_id);
+                tracing::warn!(message_id, %error, "settle.refused");
+                refused.extend(group);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((written, refused))
 }
 
 /// Rows of claims that wait for their settling time, and when the first of these is over.

@@ -188,13 +188,13 @@ const ENDED: &str = "claimed and never marked: its poller ended before it could 
 /// What becomes of a row in doubt.
 #[derive(Debug, Serialize)]
 pub(crate) struct Decision {
-    message_id: i64,
+    pub(crate) message_id: i64,
     #[serde(skip)]
     destination: String,
     #[serde(skip)]
     crashed: bool,
     number: i64,
-    claim: String,
+    pub(crate) claim: String,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     dead_reason: Option<&'static str>,

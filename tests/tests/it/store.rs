@@ -134,6 +134,7 @@ on_every_database! {
         a_claim_of_an_earlier_term_ends_at_once_when_nothing_of_it_is_pending_any_more,
         a_closed_gate_saves_the_ttl,
         later_terms_do_not_start_the_settling_time_anew,
+        a_row_that_the_database_itself_refuses_to_settle_keeps_no_other_waiting,
         rows_in_doubt_go_by_the_policy_of_their_channel,
         rows_in_doubt_of_a_channel_whose_policy_was_changed_go_by_the_stricter,
         rows_in_doubt_of_a_channel_that_is_not_known_here_go_by_the_policy_of_their_claimer,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_schema::store::{Decided, TermCounts};
-use outbox_schema::{ChannelTerms, ClaimRequest, Holder, InDoubtPolicy, Shard, StoreError, TermEnd, Verdict};
+use outbox_schema::{ChannelTerms, ClaimRequest, Dialect, Holder, InDoubtPolicy, Shard, StoreError, TermEnd, Verdict};
 
 use super::{Outbox, delivered, http, ids, mark, once, request};
 
@@ -89,6 +89,66 @@ pub async fn later_terms_do_not_start_the_settling_time_anew(outbox: &Outbox) {
     let last = outbox.term(&channels).await;
     let settlement = outbox.store.settle(&last, &channels).await.unwrap();
     assert!(settlement.next.is_some_and(|next| next < Duration::from_secs(100)), "{settlement:?}");
+}
+
+/// As by a trigger that the application added. It is in no poll meanwhile, and is settled once the database lets it be.
+pub async fn a_row_that_the_database_itself_refuses_to_settle_keeps_no_other_waiting(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let mut others = Vec::new();
+    others.push(outbox.insert(&[]).await);
+    let refused = outbox.insert(&[("idempotency_key", "'refused'")]).await;
+    others.push(outbox.insert(&[]).await);
+    outbox.store.claim(&term, &request(&channels)).await.unwrap();
+    others.push(outbox.insert(&[]).await);
+    let own_excluded: Vec<_> = others[..2].iter().copied().chain([refused]).collect();
+    outbox.store.claim(&term, &ClaimRequest { excluded: &own_excluded, ..request(&channels) }).await.unwrap();
+    outbox.execute(refusing(outbox.database().dialect())).await;
+
+    let later = outbox.term(&channels).await;
+    outbox.age_claims(Duration::from_hours(1)).await;
+    for decided in [&others[..], &[]] {
+        let settlement = outbox.store.settle(&later, &channels).await.unwrap();
+        let mut ids: Vec<_> = settlement.decided.iter().map(|row| row.id).collect();
+        ids.sort_unstable();
+        assert_eq!((&ids[..], &settlement.unsettled[..]), (decided, &[refused][..]), "{settlement:?}");
+    }
+    assert_eq!((outbox.attempts(refused).await.len(), outbox.count("outbox_claim").await), (0, 1));
+    let claimed =
+        outbox.store.claim(&later, &ClaimRequest { excluded: &[refused], ..request(&channels) }).await.unwrap();
+    assert_eq!(claimed.messages.len(), 3);
+
+    let drop = if outbox.database().dialect() == Dialect::Postgres {
+        "DROP TRIGGER refuse ON outbox"
+    } else {
+        "DROP TRIGGER refuse"
+    };
+    outbox.execute(drop).await;
+    let settlement = outbox.store.settle(&later, &channels).await.unwrap();
+    assert_eq!(settlement.decided.iter().map(|row| row.id).collect::<Vec<_>>(), [refused]);
+    assert_eq!(outbox.message(refused).await.attempts, 1);
+}
+
+/// A trigger that refuses each change of one row.
+fn refusing(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Postgres => {
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+                 $$BEGIN RAISE EXCEPTION 'the bookkeeping says no'; END$$;
+             CREATE TRIGGER refuse BEFORE UPDATE ON outbox FOR EACH ROW
+                 WHEN (NEW.idempotency_key = 'refused') EXECUTE FUNCTION refuse()"
+        }
+        Dialect::MySql => {
+            "CREATE TRIGGER refuse BEFORE UPDATE ON outbox FOR EACH ROW
+             IF NEW.idempotency_key = 'refused' THEN
+                 SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the bookkeeping says no';
+             END IF"
+        }
+        Dialect::Sqlite => {
+            "CREATE TRIGGER refuse BEFORE UPDATE ON outbox WHEN NEW.idempotency_key = 'refused'
+             BEGIN SELECT RAISE(ABORT, 'the bookkeeping says no'); END"
+        }
+    }
 }
 
 /// At least once, at most once, and the budget before both.
