@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use outbox_schema::database::STATEMENT_LIMIT;
-use outbox_schema::destination::{Aside, ByHandChange};
+use outbox_schema::destination::{Aside, BroughtBack, ByHandChange, Look};
 use outbox_schema::mark::MarkReport;
 use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_schema::{
@@ -134,16 +134,21 @@ impl DestinationStore for InTime<dyn DestinationStore> {
         term: &TermId,
         aside: &[Aside],
         excluded: &[MessageId],
-        limit: u32,
+        look: &mut Look,
     ) -> Result<Vec<u64>, StoreError> {
-        self.answer("putting messages aside", self.port.put_aside(term, aside, excluded, limit)).await
+        self.answer("putting messages aside", self.port.put_aside(term, aside, excluded, look)).await
     }
 
-    async fn bring_back(&self, term: &TermId, destination: &str, limit: u32) -> Result<u64, StoreError> {
+    async fn bring_back(&self, term: &TermId, destination: &str, limit: u32) -> Result<BroughtBack, StoreError> {
         self.answer("bringing messages back", self.port.bring_back(term, destination, limit)).await
     }
 
-    async fn bring_back_configured(&self, term: &TermId, channels: &[&str], limit: u32) -> Result<u64, StoreError> {
+    async fn bring_back_configured(
+        &self,
+        term: &TermId,
+        channels: &[&str],
+        limit: u32,
+    ) -> Result<BroughtBack, StoreError> {
         self.answer("bringing messages back", self.port.bring_back_configured(term, channels, limit)).await
     }
 

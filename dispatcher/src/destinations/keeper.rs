@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use outbox_schema::destination::Look;
 use outbox_schema::{DestinationStore, StoreError, TermEnd};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -19,8 +20,8 @@ pub const LISTEN: Duration = Duration::from_secs(1);
 /// The rows of one transaction.
 const BATCH: u32 = 2_000;
 
-/// After a batch of deferrals, the pause is this many times as long as the batch. The database has deliveries to do,
-/// and rows in their way cost them only a look now and then.
+/// After a step of deferrals, the pause is this many times as long as the step, however long that was. The database has deliveries
+/// to do, and rows in their way cost them only a look now and then.
 const PAUSES_ASIDE: u32 = 20;
 
 /// The same after a batch of rows that came back, to be delivered.
@@ -52,96 +53,135 @@ impl Keeper {
     }
 
     async fn keep(&self, term: &Term) {
-        let mut listened = Instant::now();
+        let mut next = Next::now();
+        let mut look = Look::of(BATCH);
         while term.is_on() {
             let began = Instant::now();
-            let rest = match self.step(term, began >= listened).await {
-                Ok(pauses) => {
-                    if began >= listened {
-                        listened = began + LISTEN;
-                    }
-                    pauses.map_or(LISTEN, |pauses| (began.elapsed() * pauses).min(LISTEN))
+            if let Err(error) = self.step(term, &mut next, &mut look).await {
+                if matches!(error, StoreError::Fenced { .. }) {
+                    return term.end(TermEnd::Fenced);
                 }
-                Err(StoreError::Fenced { .. }) => return term.end(TermEnd::Fenced),
-                Err(error) => {
-                    tracing::warn!(%error, "destinations.failed");
-                    LISTEN
-                }
-            };
+                tracing::warn!(%error, "destinations.failed");
+                next.not_before(began + LISTEN);
+            }
             tokio::select! {
-                () = tokio::time::sleep(rest) => {}
-                () = self.destinations.recovery() => {}
+                () = tokio::time::sleep_until(next.soonest()) => {}
+                () = self.destinations.recovery() => next.brings_back = Instant::now(),
                 () = term.ended() => return,
             }
         }
     }
 
-    /// Takes one step. Where more is left to do, returns how many times as long as the step the next pause is.
-    async fn step(&self, term: &Term, listen: bool) -> Result<Option<u32>, StoreError> {
-        if listen {
+    /// Does what is to be done by now, and says when to do it again.
+    async fn step(&self, term: &Term, next: &mut Next, look: &mut Look) -> Result<(), StoreError> {
+        let began = Instant::now();
+        if began >= next.listens {
             self.destinations.heard(self.store.changes_by_hand().await?);
             for (destination, rising_for) in self.destinations.rising() {
                 self.store.remember_ramp(&destination, rising_for).await?;
             }
             self.destinations.prune();
+            next.listens = began + LISTEN;
         }
-        let back = self.bring_back(term).await?;
-        let aside = self.put_aside(term).await?.then_some(PAUSES_ASIDE);
-        let back = self.bring_back_configured(term).await? || back;
-        Ok(back.then_some(PAUSES_BACK).or(aside))
+        let began = Instant::now();
+        if began >= next.brings_back {
+            let more = self.bring_back(term).await?;
+            let more = self.bring_back_configured(term).await? || more;
+            next.brings_back = if more { after(began, PAUSES_BACK) } else { began + LISTEN };
+        }
+        let began = Instant::now();
+        if began >= next.puts_aside {
+            let done = self.put_aside(term, look).await;
+            let rested = after(began, PAUSES_ASIDE);
+            next.puts_aside = if look.from.is_some() { rested } else { rested.max(began + LISTEN) };
+            done?;
+        }
+        Ok(())
     }
 
-    async fn put_aside(&self, term: &Term) -> Result<bool, StoreError> {
+    /// Takes a step of the look for rows to defer.
+    async fn put_aside(&self, term: &Term, look: &mut Look) -> Result<(), StoreError> {
         let aside = self.destinations.aside();
         if aside.is_empty() {
-            return Ok(false);
+            look.from = None;
+            return Ok(());
         }
         let moving = Moving::begin(&self.destinations);
-        let moved = self.store.put_aside(&term.id, &aside, &self.in_flight.excluded(), BATCH).await;
+        let moved = self.store.put_aside(&term.id, &aside, &self.in_flight.excluded(), look).await;
         if let Ok(moved) = &moved {
             self.destinations.put_aside(&aside, moved);
         }
         drop(moving);
-        let moved = moved?;
-        for (one, messages) in aside.iter().zip(&moved).filter(|(_, moved)| **moved > 0) {
+        for (one, messages) in aside.iter().zip(&moved?).filter(|(_, moved)| **moved > 0) {
             tracing::info!(destination = one.destination, messages, reason = one.reason, "destination.put_aside");
         }
-        Ok(moved.iter().sum::<u64>() >= u64::from(BATCH))
+        Ok(())
     }
 
     /// Brings rows back whose channel is configured by now. This is done beside the loop and not before the term begins:
-    /// there may be very many rows, and none is polled before that.
+    /// there may be very many rows, and none is polled before that. Returns whether there are more.
     async fn bring_back_configured(&self, term: &Term) -> Result<bool, StoreError> {
         let Some((as_of, channels)) = self.destinations.configured() else { return Ok(false) };
         let names: Vec<&str> = channels.iter().map(String::as_str).collect();
         let back = self.store.bring_back_configured(&term.id, &names, BATCH).await?;
-        if back > 0 {
-            tracing::info!(messages = back, "channels.brought_back");
+        if back.rows > 0 {
+            tracing::info!(messages = back.rows, "channels.brought_back");
             self.wakeup.notify_one();
         }
-        let more = back >= u64::from(BATCH);
-        if !more {
+        if !back.more {
             self.destinations.configured_are_back(as_of);
         }
-        Ok(more)
+        Ok(back.more && back.rows > 0)
     }
 
+    /// Brings rows back of destinations that take messages again. Returns whether there are more.
     async fn bring_back(&self, term: &Term) -> Result<bool, StoreError> {
         let mut more = false;
         for destination in self.destinations.recovered() {
             let back = self.store.bring_back(&term.id, &destination, BATCH).await?;
-            if back > 0 {
-                tracing::info!(destination, messages = back, "destination.brought_back");
+            if back.rows > 0 {
+                tracing::info!(destination, messages = back.rows, "destination.brought_back");
                 self.wakeup.notify_one();
             }
-            if back < u64::from(BATCH) {
+            if !back.more {
                 self.destinations.brought_back(&destination);
-            } else {
-                more = true;
             }
+            more |= back.more && back.rows > 0;
         }
         Ok(more)
     }
+}
+
+/// When the keeper does what it does next.
+#[derive(Debug)]
+struct Next {
+    listens: Instant,
+    brings_back: Instant,
+    puts_aside: Instant,
+}
+
+impl Next {
+    /// All at once.
+    fn now() -> Self {
+        let now = Instant::now();
+        Self { listens: now, brings_back: now, puts_aside: now }
+    }
+
+    fn soonest(&self) -> Instant {
+        self.listens.min(self.brings_back).min(self.puts_aside)
+    }
+
+    /// Puts all off until that time at least.
+    fn not_before(&mut self, time: Instant) {
+        for next in [&mut self.listens, &mut self.brings_back, &mut self.puts_aside] {
+            *next = time.max(*next);
+        }
+    }
+}
+
+/// When the pause is over after work that began then and ends now, and so many times as long as the work.
+fn after(began: Instant, pauses: u32) -> Instant {
+    Instant::now() + began.elapsed() * pauses
 }
 
 /// A guard: rows are being deferred while it lives.
@@ -166,7 +206,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use async_trait::async_trait;
-    use outbox_schema::destination::{Aside, ByHandChange};
+    use outbox_schema::destination::{Aside, BroughtBack, ByHandChange, Place};
     use outbox_schema::{MessageId, TermId};
 
     use super::*;
@@ -176,6 +216,7 @@ mod tests {
     /// An outbox in which ever more rows of a paused destination are due. It counts the batches of deferrals.
     #[derive(Debug)]
     struct Endless {
+        batch: Duration,
         batches: AtomicU64,
         destinations: Arc<Destinations>,
     }
@@ -187,20 +228,21 @@ mod tests {
             _: &TermId,
             aside: &[Aside],
             _: &[MessageId],
-            limit: u32,
+            look: &mut Look,
         ) -> Result<Vec<u64>, StoreError> {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(self.batch).await;
+            look.from = Some(Place::FIRST);
             self.batches.fetch_add(1, Ordering::SeqCst);
             assert!(self.destinations.holds_back(), "nobody may take these rows to be gone");
-            Ok(vec![limit.into(); aside.len()])
+            Ok(vec![look.limit.into(); aside.len()])
         }
 
-        async fn bring_back(&self, _: &TermId, _: &str, _: u32) -> Result<u64, StoreError> {
-            Ok(0)
+        async fn bring_back(&self, _: &TermId, _: &str, _: u32) -> Result<BroughtBack, StoreError> {
+            Ok(BroughtBack { rows: 0, more: false })
         }
 
-        async fn bring_back_configured(&self, _: &TermId, _: &[&str], _: u32) -> Result<u64, StoreError> {
-            Ok(0)
+        async fn bring_back_configured(&self, _: &TermId, _: &[&str], _: u32) -> Result<BroughtBack, StoreError> {
+            Ok(BroughtBack { rows: 0, more: false })
         }
 
         async fn changes_by_hand(&self) -> Result<Vec<ByHandChange>, StoreError> {
@@ -212,16 +254,23 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn rows_are_put_aside_a_twentieth_of_the_time() {
+    /// The batches of deferrals within that time, where each takes so long.
+    async fn batches(batch: Duration, within: Duration) -> u64 {
         let destinations = Arc::new(Destinations::new(8, 1_000_000, HashMap::new()));
-        let store = Arc::new(Endless { batches: AtomicU64::default(), destinations: destinations.clone() });
+        let store = Arc::new(Endless { batch, batches: AtomicU64::default(), destinations: destinations.clone() });
         let in_flight = Arc::new(InFlight::new(8, 1024));
         let keeper = Keeper { store: store.clone(), destinations, in_flight, wakeup: Arc::new(Notify::new()) };
         let clock = SteppedClock::new();
         Arc::new(keeper).begin(&term_of(&clock, clock.now().after(Duration::from_hours(1))));
-        tokio::time::sleep(Duration::from_secs(10)).await;
-        let batches = store.batches.load(Ordering::SeqCst);
-        assert!((45..=48).contains(&batches), "{batches} batches of 10 ms in 10 s");
+        tokio::time::sleep(within).await;
+        store.batches.load(Ordering::SeqCst)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rows_are_put_aside_a_twentieth_of_the_time_however_long_a_batch_takes() {
+        for batch in [10, 500, 3_000].map(Duration::from_millis) {
+            let batches = batches(batch, batch * 1_000).await;
+            assert!((45..=48).contains(&batches), "{batches} batches of {batch:?} in a thousand times as long");
+        }
     }
 }

@@ -9,7 +9,7 @@ use sqlx::FromRow;
 use super::Author;
 use super::operation::{BATCH, PAUSES, audit, pause as rest, who};
 use super::statements::{DEFERRED, DESTINATIONS, PAUSE, RESUME};
-use crate::destination::bring_back_rows;
+use crate::destination::bring_back_some;
 use crate::sql::{AnyConnection, AnyTransaction, Value};
 use crate::store::lossy::Lossy;
 use crate::store::wire::{millis_i64, storable};
@@ -232,10 +232,8 @@ pub(super) async fn resume(database: &Database, destination: &str, author: &Auth
     transaction.commit().await?;
     loop {
         let began = Instant::now();
-        let mut transaction = AnyTransaction::to_write(database).await?;
-        let back = bring_back_rows(&mut transaction.connection(), None, destination, BATCH).await?;
-        transaction.commit().await?;
-        if back < BATCH {
+        let back = bring_back_some(database, destination, BATCH).await?;
+        if !back.more || back.rows == 0 {
             return Ok(done);
         }
         rest(began, PAUSES).await;

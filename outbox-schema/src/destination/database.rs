@@ -1,6 +1,6 @@
 //! Destinations, on each of the databases. The statements differ by dialect; the steps and their order do not.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,10 +8,11 @@ use serde::Serialize;
 use sqlx::FromRow;
 
 use super::statements::{
-    ASIDE_CLEAR, ASIDE_FREE, ASIDE_KEEP, ASIDE_PUT, BRING_BACK, BRING_BACK_FREE, BY_HAND, CONFIGURED_FREE, RAMP,
+    ASIDE_CLEAR, ASIDE_KEEP, ASIDE_PUT, BRING_BACK, BY_HAND, CONFIGURED, DEFERRED, DUE, LOCKED, RAMP,
 };
-use super::{Aside, ByHandChange, DestinationStore};
-use crate::sql::{AnyConnection, Statement, Value, read, write};
+use super::{Aside, BroughtBack, ByHandChange, DestinationStore, Look, Place};
+use crate::sql::{AnyConnection, AnyTransaction, Value, read, write};
+use crate::store::lossy::Lossy;
 use crate::store::term::hold;
 use crate::store::wire::{as_json, ids_as_json, millis_i64};
 use crate::{Database, MessageId, Shard, StoreError, TermId};
@@ -46,6 +47,52 @@ impl From<ByHandRow> for ByHandChange {
     }
 }
 
+/// A row that a look came by.
+#[derive(Debug, FromRow)]
+struct DueRow {
+    id: i64,
+    at: String,
+    #[sqlx(try_from = "Lossy<String>")]
+    destination: String,
+    #[sqlx(try_from = "Lossy<String>")]
+    channel: String,
+    /// Its number among those of its priority that the look came by.
+    nth: i64,
+}
+
+/// A row that is locked.
+#[derive(Debug, FromRow)]
+struct LockedRow {
+    id: i64,
+    #[sqlx(try_from = "Lossy<String>")]
+    destination: String,
+    #[sqlx(try_from = "Lossy<String>")]
+    channel: String,
+    /// Whether the row is still to be met by a walk.
+    due: bool,
+    /// Whether the row is deferred.
+    deferred: bool,
+}
+
+/// What is put aside, by name.
+struct Asides<'a> {
+    all: &'a [Aside],
+    places: HashMap<&'a str, usize>,
+}
+
+impl<'a> Asides<'a> {
+    fn of(all: &'a [Aside]) -> Self {
+        Self { all, places: all.iter().enumerate().map(|(place, one)| (one.destination.as_str(), place)).collect() }
+    }
+
+    /// The place of what holds a row of that destination and channel. A deferral of the whole channel goes before that of the
+    /// destination.
+    fn holding(&self, destination: &str, channel: &str) -> Option<usize> {
+        let of_channel = self.places.get(channel).filter(|place| self.all[**place].whole_channel);
+        of_channel.or_else(|| self.places.get(destination)).copied()
+    }
+}
+
 #[async_trait]
 impl DestinationStore for Database {
     async fn put_aside(
@@ -53,39 +100,51 @@ impl DestinationStore for Database {
         term: &TermId,
         aside: &[Aside],
         excluded: &[MessageId],
-        limit: u32,
+        look: &mut Look,
     ) -> Result<Vec<u64>, StoreError> {
         const DOING: &str = "putting rows aside";
-        let names = as_json(DOING, &aside.iter().map(|one| &one.destination).collect::<Vec<_>>())?;
-        let channels = aside.iter().filter(|one| one.whole_channel).map(|one| &one.destination);
-        let channels = as_json(DOING, &channels.collect::<Vec<_>>())?;
-        let excluded = ids_as_json(excluded);
-        let mut transaction = hold(self, DOING, term).await?;
-        let free =
-            [term.shard.into(), (&names).into(), (&excluded).into(), i64::from(limit).into(), (&channels).into()];
-        let moved = put(&mut transaction.connection(), aside, &free).await.map_err(unavailable(DOING))?;
-        transaction.commit().await.map_err(unavailable(DOING))?;
+        let asides = Asides::of(aside);
+        // Without a lock: a walk over many rows must keep neither a term nor an application waiting.
+        let (mut found, next) = look_on(self, DOING, term.shard, &asides, look).await?;
+        let excluded: HashSet<i64> = excluded.iter().map(|id| id.0).collect();
+        found.retain(|id| !excluded.contains(id));
+        let mut moved = vec![0; aside.len()];
+        if !found.is_empty() {
+            let mut transaction = hold(self, DOING, term).await?;
+            put(&mut transaction.connection(), &asides, &found, &mut moved).await.map_err(unavailable(DOING))?;
+            transaction.commit().await.map_err(unavailable(DOING))?;
+        }
+        look.from = next;
         Ok(moved)
     }
 
-    async fn bring_back(&self, term: &TermId, destination: &str, limit: u32) -> Result<u64, StoreError> {
+    async fn bring_back(&self, term: &TermId, destination: &str, limit: u32) -> Result<BroughtBack, StoreError> {
         const DOING: &str = "bringing rows back that were put aside";
+        let limit = limit as usize;
+        let found = deferred(self, Some(term.shard), destination, limit).await.map_err(unavailable(DOING))?;
         let mut transaction = hold(self, DOING, term).await?;
-        let back =
-            bring_back(&mut transaction.connection(), term, destination, limit).await.map_err(unavailable(DOING))?;
+        let mut connection = transaction.connection();
+        connection.rows::<()>(&ASIDE_CLEAR, &[destination.into()]).await.map_err(unavailable(DOING))?;
+        let back = bring_back_those(&mut connection, &found, limit).await.map_err(unavailable(DOING))?;
         transaction.commit().await.map_err(unavailable(DOING))?;
         Ok(back)
     }
 
-    async fn bring_back_configured(&self, term: &TermId, channels: &[&str], limit: u32) -> Result<u64, StoreError> {
+    async fn bring_back_configured(
+        &self,
+        term: &TermId,
+        channels: &[&str],
+        limit: u32,
+    ) -> Result<BroughtBack, StoreError> {
         const DOING: &str = "bringing rows back whose channel was not configured";
         let channels = as_json(DOING, channels)?;
-        let free = [term.shard.into(), (&channels).into(), i64::from(limit).into()];
+        let values = [term.shard.into(), (&channels).into(), i64::from(limit).into()];
+        let found = read(self, &CONFIGURED, &values).await.map_err(unavailable(DOING))?;
         let mut transaction = hold(self, DOING, term).await?;
-        let back = bring_back_those(&mut transaction.connection(), &CONFIGURED_FREE, &free).await;
+        let back = bring_back_those(&mut transaction.connection(), &found, limit as usize).await;
         let back = back.map_err(unavailable(DOING))?;
         transaction.commit().await.map_err(unavailable(DOING))?;
-        Ok(back as u64)
+        Ok(back)
     }
 
     async fn changes_by_hand(&self) -> Result<Vec<ByHandChange>, StoreError> {
@@ -100,38 +159,88 @@ impl DestinationStore for Database {
     }
 }
 
-/// Puts those rows aside that [`ASIDE_FREE`] finds.
-async fn put(connection: &mut AnyConnection<'_>, aside: &[Aside], free: &[Value<'_>]) -> sqlx::Result<Vec<u64>> {
-    let free: Vec<(i64, String, String)> = connection.rows(&ASIDE_FREE, free).await?;
-    let places: HashMap<&str, usize> =
-        aside.iter().enumerate().map(|(place, one)| (one.destination.as_str(), place)).collect();
-    let mut moved = vec![0_u64; aside.len()];
+/// The due rows that the next step of a look finds for what is put aside, the first to go first, and where the step after it goes
+/// on: behind the last row that it looked at, or with the next priority.
+async fn look_on(
+    database: &Database,
+    doing: &'static str,
+    shard: Shard,
+    asides: &Asides<'_>,
+    look: &Look,
+) -> Result<(Vec<i64>, Option<Place>), StoreError> {
+    let names = as_json(doing, &asides.all.iter().map(|one| &one.destination).collect::<Vec<_>>())?;
+    let channels = asides.all.iter().filter(|one| one.whole_channel).map(|one| &one.destination);
+    let channels = as_json(doing, &channels.collect::<Vec<_>>())?;
+    let mut place = look.from.clone().unwrap_or(Place::FIRST);
+    let mut found = Vec::new();
+    let mut transaction = AnyTransaction::to_read(database).await.map_err(unavailable(doing))?;
+    while place.priority >= 0 {
+        let limit = i64::from(look.limit).saturating_sub_unsigned(found.len() as u64);
+        let (at, id) = place.last.as_ref().map_or((None, 0), |(at, id)| (Some(at.as_str()), *id));
+        let values: [Value<'_>; 8] = [
+            shard.into(),
+            place.priority.into(),
+            at.into(),
+            id.into(),
+            i64::from(look.rows).into(),
+            (&names).into(),
+            (&channels).into(),
+            limit.into(),
+        ];
+        let rows: Vec<DueRow> = transaction.connection().rows(&DUE, &values).await.map_err(unavailable(doing))?;
+        let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+        let last = rows.last().filter(|last| count >= limit || last.nth >= i64::from(look.rows));
+        let last = last.map(|last| (last.at.clone(), last.id));
+        let held = rows.iter().filter(|row| asides.holding(&row.destination, &row.channel).is_some());
+        found.extend(held.map(|row| row.id));
+        if last.is_some() {
+            place.last = last;
+            break;
+        }
+        place = Place { priority: place.priority - 1, last: None };
+    }
+    transaction.commit().await.map_err(unavailable(doing))?;
+    Ok((found, Some(place).filter(|place| place.priority >= 0)))
+}
+
+/// Of these rows, those that still wait, locked. What somebody else has locked is left.
+async fn locked(connection: &mut AnyConnection<'_>, ids: &[i64]) -> sqlx::Result<Vec<LockedRow>> {
+    connection.rows(&LOCKED, &[json(ids)?.as_str().into()]).await
+}
+
+/// Puts those of the rows aside that are still due. Counts them for each destination.
+async fn put(
+    connection: &mut AnyConnection<'_>,
+    asides: &Asides<'_>,
+    found: &[i64],
+    moved: &mut [u64],
+) -> sqlx::Result<()> {
+    let aside = asides.all;
+    let free: HashMap<i64, LockedRow> = locked(connection, found).await?.into_iter().map(|row| (row.id, row)).collect();
     let mut puts = Vec::with_capacity(free.len());
-    for (id, destination, channel) in &free {
-        // A deferral of the whole channel goes before that of the destination.
-        let of_channel = places.get(channel.as_str()).filter(|place| aside[**place].whole_channel);
-        let Some(&place) = of_channel.or_else(|| places.get(destination.as_str())) else { continue };
-        puts.push(Put { id: *id, ms: due_in(&aside[place], moved[place]) });
+    for row in found.iter().filter_map(|id| free.get(id)).filter(|row| row.due) {
+        let Some(place) = asides.holding(&row.destination, &row.channel) else { continue };
+        puts.push(Put { id: row.id, ms: due_in(&aside[place], moved[place]) });
         moved[place] += 1;
     }
     if puts.is_empty() {
-        return Ok(moved);
+        return Ok(());
     }
     connection.rows::<()>(&ASIDE_PUT, &[json(&puts)?.as_str().into()]).await?;
     let kept: Vec<_> = aside
         .iter()
-        .zip(&moved)
+        .zip(moved)
         .filter(|(one, moved)| **moved > 0 && !one.step.is_zero())
         .map(|(one, moved)| Deferral {
             destination: &one.destination,
-            ms: due_in(one, moved - 1),
+            ms: due_in(one, *moved - 1),
             reason: one.reason.as_deref(),
         })
         .collect();
     if !kept.is_empty() {
         connection.rows::<()>(&ASIDE_KEEP, &[json(&kept)?.as_str().into()]).await?;
     }
-    Ok(moved)
+    Ok(())
 }
 
 /// When a row is due again that has `before` rows before it.
@@ -141,41 +250,44 @@ fn due_in(aside: &Aside, before: u64) -> i64 {
     millis_i64(due.min(aside.most.max(aside.from)))
 }
 
-async fn bring_back(
-    connection: &mut AnyConnection<'_>,
-    term: &TermId,
-    destination: &str,
-    limit: u32,
-) -> sqlx::Result<u64> {
-    connection.rows::<()>(&ASIDE_CLEAR, &[destination.into()]).await?;
-    Ok(bring_back_rows(connection, Some(term.shard), destination, limit as usize).await? as u64)
-}
-
-/// Makes deferred rows of a destination or channel due again at their own times, `limit` at most, in one shard or in
-/// all. Returns their number.
-pub(crate) async fn bring_back_rows(
-    connection: &mut AnyConnection<'_>,
+/// Deferred rows of a destination or channel, `limit` at most, of one shard or of all.
+async fn deferred(
+    database: &Database,
     shard: Option<Shard>,
     destination: &str,
     limit: usize,
-) -> sqlx::Result<usize> {
+) -> sqlx::Result<Vec<(i64,)>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let values = [Value::Number(shard.map(|shard| shard.0.into())), destination.into(), limit.into()];
-    bring_back_those(connection, &BRING_BACK_FREE, &values).await
+    read(database, &DEFERRED, &values).await
 }
 
-/// Makes the rows that `free` finds due again at their own times. Returns their number.
+/// Makes deferred rows of a destination or channel due again at their own times, `limit` at most, in all shards.
+pub(crate) async fn bring_back_some(database: &Database, destination: &str, limit: usize) -> sqlx::Result<BroughtBack> {
+    let found = deferred(database, None, destination, limit).await?;
+    let mut transaction = AnyTransaction::to_write(database).await?;
+    let back = bring_back_those(&mut transaction.connection(), &found, limit).await?;
+    transaction.commit().await?;
+    Ok(back)
+}
+
+/// Makes those of the rows due again at their own times that are still deferred. `limit` were looked for.
 async fn bring_back_those(
     connection: &mut AnyConnection<'_>,
-    free: &'static Statement,
-    values: &[Value<'_>],
-) -> sqlx::Result<usize> {
-    let free: Vec<(i64,)> = connection.rows(free, values).await?;
-    if !free.is_empty() {
-        let ids: Vec<_> = free.iter().map(|(id,)| MessageId(*id)).collect();
+    found: &[(i64,)],
+    limit: usize,
+) -> sqlx::Result<BroughtBack> {
+    let more = found.len() >= limit;
+    if found.is_empty() {
+        return Ok(BroughtBack { rows: 0, more });
+    }
+    let found: Vec<i64> = found.iter().map(|(id,)| *id).collect();
+    let free = locked(connection, &found).await?.into_iter().filter(|row| row.deferred);
+    let ids: Vec<_> = free.map(|row| MessageId(row.id)).collect();
+    if !ids.is_empty() {
         connection.rows::<()>(&BRING_BACK, &[ids_as_json(&ids).as_str().into()]).await?;
     }
-    Ok(free.len())
+    Ok(BroughtBack { rows: ids.len() as u64, more })
 }
 
 fn json<T: Serialize>(rows: &[T]) -> sqlx::Result<String> {

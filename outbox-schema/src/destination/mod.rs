@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{MessageId, StoreError, TermId};
 
-pub(crate) use database::bring_back_rows;
+pub(crate) use database::bring_back_some;
 
 /// Why a destination is paused: the column `pause_kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -119,6 +119,47 @@ pub struct Aside {
     pub reason: Option<String>,
 }
 
+/// A look over the due rows for those that are to be deferred, in steps. Each step goes on where the last one ended, and the look
+/// begins anew once it has come to the end. So the work of a step does not grow with what is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// The most rows of one priority that a step looks at.
+    pub rows: u32,
+    /// The most rows that a step defers.
+    pub limit: u32,
+    /// Where the next step goes on. None where that is the beginning.
+    pub from: Option<Place>,
+}
+
+impl Look {
+    /// A look of which a step defers so many rows at most, at the beginning.
+    pub fn of(limit: u32) -> Self {
+        Self { rows: 10_000, limit, from: None }
+    }
+}
+
+/// A place among the due rows of one priority.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub(crate) priority: i64,
+    /// The last row that was looked at: `available_at` in the words of the database, and the id. None before the first row.
+    pub(crate) last: Option<(String, i64)>,
+}
+
+impl Place {
+    /// The place before the first of all due rows.
+    pub const FIRST: Self = Self { priority: 3, last: None };
+}
+
+/// What became of rows that were to be brought back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BroughtBack {
+    /// The number of rows that are due again. Those that somebody else has locked are left.
+    pub rows: u64,
+    /// Whether there may be others.
+    pub more: bool,
+}
+
 /// A pause or a resumption by a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ByHandChange {
@@ -133,7 +174,7 @@ pub struct ByHandChange {
 /// What a poller asks the database about destinations, beside the claims and marks of the [`Store`](crate::Store).
 #[async_trait]
 pub trait DestinationStore: Send + Sync + std::fmt::Debug {
-    /// Defers due rows of these destinations, `limit` at most, except those in `excluded`. No attempt is counted.
+    /// Takes a step of `look`: defers due rows of these destinations, except those in `excluded`. No attempt is counted.
     /// Returns the number for each destination. Rows with an ordering key stay where they are: a walk meets only the
     /// first of a key.
     ///
@@ -144,23 +185,28 @@ pub trait DestinationStore: Send + Sync + std::fmt::Debug {
         term: &TermId,
         aside: &[Aside],
         excluded: &[MessageId],
-        limit: u32,
+        look: &mut Look,
     ) -> Result<Vec<u64>, StoreError>;
 
     /// Ends every pause of `destination` except one by hand, and makes its deferred rows due again at their own times,
-    /// `limit` at most. Returns their number. Repeat it until it returns 0.
+    /// `limit` at most. Repeat it while there may be more.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] where `term` is no longer the current one.
-    async fn bring_back(&self, term: &TermId, destination: &str, limit: u32) -> Result<u64, StoreError>;
+    async fn bring_back(&self, term: &TermId, destination: &str, limit: u32) -> Result<BroughtBack, StoreError>;
 
     /// Makes rows due again at their own times that were deferred because their channel was not configured, and whose
     /// channel is now among `channels`. Rows that are paused or deferred for their destination stay; `limit` rows at
-    /// most. Returns their number. Repeat it until it returns 0.
+    /// most. Repeat it while there may be more.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] where `term` is no longer the current one.
-    async fn bring_back_configured(&self, term: &TermId, channels: &[&str], limit: u32) -> Result<u64, StoreError>;
+    async fn bring_back_configured(
+        &self,
+        term: &TermId,
+        channels: &[&str],
+        limit: u32,
+    ) -> Result<BroughtBack, StoreError>;
 
     /// The pauses and resumptions that people made within the last minute.
     async fn changes_by_hand(&self) -> Result<Vec<ByHandChange>, StoreError>;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use outbox_schema::desk::{Author, DestinationEntry, HeldUp, InvalidTargetSelection, Moment};
-use outbox_schema::destination::{Aside, DestinationStore};
+use outbox_schema::destination::{Aside, DestinationStore, Look};
 use outbox_schema::origin::{column, origin};
 use outbox_schema::{ByHand, Desk, Dialect, NewMessage, Verdict};
 use outbox_tests::eventually;
@@ -41,7 +41,7 @@ async fn put_aside(outbox: &Outbox, poller: &Poller<'_>, destination: &str, from
         most: Duration::from_mins(5),
         reason,
     };
-    outbox.database.put_aside(&poller.term, &[aside], &[], 10_000).await.unwrap()[0]
+    outbox.database.put_aside(&poller.term, &[aside], &[], &mut Look::of(10_000)).await.unwrap()[0]
 }
 
 async fn entry(outbox: &Outbox, name: &str) -> Option<DestinationEntry> {

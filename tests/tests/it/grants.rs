@@ -6,7 +6,7 @@ use std::time::Duration;
 use outbox_schema::desk::{
     Author, Cancelled, Edited, FiguresFilter, InvalidTargetSelection, MessageFilter, Pace, Revised,
 };
-use outbox_schema::destination::{Aside, DestinationStore};
+use outbox_schema::destination::{Aside, DestinationStore, Look};
 use outbox_schema::retention::BEGINNING;
 use outbox_schema::store::TermCounts;
 use outbox_schema::{
@@ -380,10 +380,10 @@ async fn destinations(outbox: &Outbox) {
     let (from, step, most) = (Duration::from_secs(10), Duration::from_secs(1), Duration::from_mins(5));
     let reason = Some("it is slow".to_owned());
     let aside = [Aside { destination: DESTINATION.to_owned(), whole_channel: false, from, step, most, reason }];
-    assert_eq!(database.put_aside(&poller.term, &aside, &[], 1).await.unwrap(), [1]);
-    assert_eq!(database.bring_back(&poller.term, DESTINATION, 9).await.unwrap(), 1);
+    assert_eq!(database.put_aside(&poller.term, &aside, &[], &mut Look::of(1)).await.unwrap(), [1]);
+    assert_eq!(database.bring_back(&poller.term, DESTINATION, 9).await.unwrap().rows, 1);
     database.remember_ramp(DESTINATION, from).await.unwrap();
-    assert_eq!(database.put_aside(&poller.term, &aside, &[], 9).await.unwrap(), [2]);
+    assert_eq!(database.put_aside(&poller.term, &aside, &[], &mut Look::of(9)).await.unwrap(), [2]);
     pause_and_resume(database, DESTINATION, 2).await;
 }
 

@@ -85,6 +85,7 @@ on_every_database! {
     ],
     destinations: [
         rows_that_are_put_aside_come_back_one_after_the_other,
+        a_look_for_rows_to_put_aside_goes_on_where_its_last_step_ended,
         only_due_rows_that_nobody_has_in_hand_are_put_aside,
         rows_that_go_elsewhere_stay_where_a_destination_that_bears_their_channels_name_is_put_aside,
         a_row_that_was_put_aside_and_then_not_sent_is_brought_back,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::destination::{Aside, DestinationState, DestinationStore, Ramp};
+use outbox_schema::destination::{Aside, DestinationState, DestinationStore, Look, Ramp};
 use outbox_schema::{Holder, Mark, MessageId, Pause, PauseKind, Shard, StoreError, TermId, Verdict};
 
 use super::{Outbox, http, ids, mark, once, pause, request};
@@ -50,7 +50,7 @@ pub async fn rows_that_are_put_aside_come_back_one_after_the_other(outbox: &Outb
     let rows = slow_rows(outbox, 3).await;
     let free = outbox.insert(&[]).await;
     let database = outbox.database();
-    assert_eq!(database.put_aside(&term, &[aside(SLOW)], &[], 100).await.unwrap(), [3]);
+    assert_eq!(database.put_aside(&term, &[aside(SLOW)], &[], &mut Look::of(100)).await.unwrap(), [3]);
     let mut due = Vec::new();
     for id in &rows {
         let row = outbox.message(*id).await;
@@ -68,7 +68,7 @@ pub async fn rows_that_are_put_aside_come_back_one_after_the_other(outbox: &Outb
     let far = Aside { from: Duration::from_hours(1), ..aside(SLOW) };
     let far = Aside { step: Duration::from_mins(10), from: Duration::from_secs(1), ..far };
     let late = slow_rows(outbox, 1).await[0];
-    assert_eq!(database.put_aside(&term, &[far], &[], 100).await.unwrap(), [2]);
+    assert_eq!(database.put_aside(&term, &[far], &[], &mut Look::of(100)).await.unwrap(), [2]);
     assert!((290_000..=300_000).contains(&due_in(outbox, late).await));
     let kept = outbox.strings(&["destination", "reason"], "outbox_destination").await;
     assert_eq!(kept, [[SLOW, "it is slow"].map(|text| Some(text.to_owned()))]);
@@ -87,9 +87,9 @@ pub async fn only_due_rows_that_nobody_has_in_hand_are_put_aside(outbox: &Outbox
     let hour = Duration::from_hours(1);
     let asked = [aside(SLOW), Aside { whole_channel: true, from: hour, step: Duration::ZERO, ..aside("once") }];
     let excluded = [rows[0]];
-    let mut moved = [0, 0];
+    let (mut moved, mut look) = ([0, 0], Look::of(2));
     for _ in 0..3 {
-        let now = database.put_aside(&term, &asked, &excluded, 2).await.unwrap();
+        let now = database.put_aside(&term, &asked, &excluded, &mut look).await.unwrap();
         assert!(now.iter().sum::<u64>() <= 2);
         moved = [moved[0] + now[0], moved[1] + now[1]];
     }
@@ -97,6 +97,32 @@ pub async fn only_due_rows_that_nobody_has_in_hand_are_put_aside(outbox: &Outbox
     assert!(due_in(outbox, rows[0]).await <= 0 && due_in(outbox, ordered).await <= 0);
     assert!(due_in(outbox, waiting).await <= 1_000);
     assert!((3_590_000..=3_600_000).contains(&due_in(outbox, channel).await));
+}
+
+/// However many there are that are for others. And it begins anew, for what has become due meanwhile.
+pub async fn a_look_for_rows_to_put_aside_goes_on_where_its_last_step_ended(outbox: &Outbox) {
+    let term = outbox.term(&[http()]).await;
+    let database = outbox.database();
+    let due = outbox.moment(-90_000);
+    for _ in 0..5 {
+        outbox.insert(&[("available_at", &due), ("priority", "1")]).await;
+    }
+    let same =
+        outbox.insert(&[("available_at", &due), ("priority", "1"), ("target", "'https://slow.example/x'")]).await;
+    let rows = slow_rows(outbox, 3).await;
+    let mut look = Look { rows: 2, ..Look::of(2) };
+    let mut moved = Vec::new();
+    for _ in 0..5 {
+        moved.push(database.put_aside(&term, &[aside(SLOW)], &[], &mut look).await.unwrap()[0]);
+    }
+    assert_eq!((moved, &look.from), (vec![0, 0, 1, 2, 1], &None));
+    for id in rows.into_iter().chain([same]) {
+        assert!(due_in(outbox, id).await > 0);
+    }
+    slow_rows(outbox, 1).await;
+    while database.put_aside(&term, &[aside(SLOW)], &[], &mut look).await.unwrap() == [0] {
+        assert!(look.from.is_some(), "it came to the end");
+    }
 }
 
 /// A server behind the `base_url` of a channel that is down holds up what names no URL.
@@ -107,10 +133,10 @@ pub async fn rows_that_go_elsewhere_stay_where_a_destination_that_bears_their_ch
     let path = outbox.insert(&[("target", "'/path'")]).await;
     let elsewhere = outbox.insert(&[("target", "'https://shop.example/'")]).await;
     let database = outbox.database();
-    assert_eq!(database.put_aside(&term, &[aside("http")], &[], 100).await.unwrap(), [1]);
+    assert_eq!(database.put_aside(&term, &[aside("http")], &[], &mut Look::of(100)).await.unwrap(), [1]);
     assert!(due_in(outbox, path).await > 0 && due_in(outbox, elsewhere).await <= 0);
     let all = Aside { whole_channel: true, ..aside("http") };
-    assert_eq!(database.put_aside(&term, &[all], &[], 100).await.unwrap(), [1]);
+    assert_eq!(database.put_aside(&term, &[all], &[], &mut Look::of(100)).await.unwrap(), [1]);
     assert!(due_in(outbox, elsewhere).await > 0);
 }
 
@@ -122,11 +148,11 @@ pub async fn a_row_that_was_put_aside_and_then_not_sent_is_brought_back(outbox: 
     let ask = request(&channels);
     let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
     let database = outbox.database();
-    assert_eq!(database.put_aside(&term, &[aside(SLOW)], &[], 100).await.unwrap(), [1]);
+    assert_eq!(database.put_aside(&term, &[aside(SLOW)], &[], &mut Look::of(100)).await.unwrap(), [1]);
     let unsent = mark(&term, ask.claim, &claimed[0], Verdict::Unsent, "unsent");
     outbox.store.mark(&[unsent], &[ask.claim]).await.unwrap();
     assert!(due_in(outbox, row).await > 0);
-    assert_eq!(database.bring_back(&term, SLOW, 100).await.unwrap(), 1);
+    assert_eq!(database.bring_back(&term, SLOW, 100).await.unwrap().rows, 1);
     assert!(due_in(outbox, row).await <= -59_000);
 }
 
@@ -142,11 +168,11 @@ pub async fn rows_that_are_brought_back_are_due_when_they_were(outbox: &Outbox) 
     outbox.store.mark(&[failed], &[]).await.unwrap();
     let database = outbox.database();
     let rest: Vec<_> = ids(&claimed[1..]);
-    assert_eq!(database.put_aside(&term, &[aside(SLOW)], &[], 100).await.unwrap(), [rest.len() as u64]);
+    assert_eq!(database.put_aside(&term, &[aside(SLOW)], &[], &mut Look::of(100)).await.unwrap(), [rest.len() as u64]);
 
-    assert_eq!(database.bring_back(&term, SLOW, 3).await.unwrap(), 3);
-    assert_eq!(database.bring_back(&term, SLOW, 3).await.unwrap(), 2);
-    assert_eq!(database.bring_back(&term, SLOW, 3).await.unwrap(), 0);
+    assert_eq!(database.bring_back(&term, SLOW, 3).await.unwrap().rows, 3);
+    assert_eq!(database.bring_back(&term, SLOW, 3).await.unwrap().rows, 2);
+    assert_eq!(database.bring_back(&term, SLOW, 3).await.unwrap().rows, 0);
     for id in rows {
         let row = outbox.message(id).await;
         assert!(row.available_in <= -59_000 && row.deferred_from.is_none(), "{row:?}");
@@ -164,9 +190,9 @@ pub async fn a_term_that_is_over_moves_no_row(outbox: &Outbox) {
     let rows = slow_rows(outbox, 1).await;
     let new = outbox.term(&[http()]).await;
     let database = outbox.database();
-    let refused = database.put_aside(&old, &[aside(SLOW)], &[], 100).await;
+    let refused = database.put_aside(&old, &[aside(SLOW)], &[], &mut Look::of(100)).await;
     assert!(matches!(refused, Err(StoreError::Fenced { .. })), "{refused:?}");
-    database.put_aside(&new, &[aside(SLOW)], &[], 100).await.unwrap();
+    database.put_aside(&new, &[aside(SLOW)], &[], &mut Look::of(100)).await.unwrap();
     for wrong in [old, TermId { holder: Holder::new("some", "body"), ..new }] {
         let refused = database.bring_back(&wrong, SLOW, 100).await;
         assert!(matches!(refused, Err(StoreError::Fenced { .. })), "{refused:?}");
@@ -180,7 +206,7 @@ pub async fn a_later_term_is_told_what_matters_of_destinations(outbox: &Outbox) 
     let term = outbox.term(&channels).await;
     let rows = slow_rows(outbox, 2).await;
     let database = outbox.database();
-    database.put_aside(&term, &[aside(SLOW)], &[], 100).await.unwrap();
+    database.put_aside(&term, &[aside(SLOW)], &[], &mut Look::of(100)).await.unwrap();
     database.remember_ramp("fcm", Duration::from_secs(30)).await.unwrap();
     outbox
         .execute(

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outbox_schema::desk::{Author, Pace, Revised};
-use outbox_schema::destination::{Aside, DestinationStore as _};
+use outbox_schema::destination::{Aside, DestinationStore as _, Look};
 use outbox_schema::store::TermCounts;
 use outbox_schema::{
     ByHand as _, ClaimRequest, DeadReason, Holder, Message, Selection, Shard, StoreError, TermEnd, TermId, Verdict,
@@ -81,7 +81,9 @@ pub async fn an_open_transaction_of_an_application_holds_up_nobody(outbox: &Outb
     let hour = Duration::from_hours(1);
     let (destination, step) = ("http".to_owned(), Duration::ZERO);
     let aside = Aside { destination, whole_channel: true, from: hour, step, most: hour, reason: None };
-    let moved = promptly("a row that is put aside", database.put_aside(&next, &[aside], &[], 100)).await.unwrap();
+    let moved = promptly("a row that is put aside", database.put_aside(&next, &[aside], &[], &mut Look::of(100)))
+        .await
+        .unwrap();
     assert_eq!(moved, [2]);
     promptly("the trial of a replica that starts", database.trial()).await.unwrap();
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use outbox_dispatcher::explain::NotSent;
 use outbox_schema::desk::Author;
-use outbox_schema::destination::{Aside, DestinationStore};
+use outbox_schema::destination::{Aside, DestinationStore, Look};
 use outbox_schema::{ByHand, DeadReason, Mark, Pause, PauseKind, Verdict};
 use outbox_tests::conformance::store::{mark, on_every_database, pause};
 
@@ -114,7 +114,7 @@ async fn rows_that_were_put_aside_say_why_how_many_they_are_and_until_when() {
         let reason = Some("it takes 2.0 s to answer".to_owned());
         let (from, step, most) = (Duration::from_mins(1), Duration::from_mins(2), Duration::from_mins(5));
         let aside = Aside { destination: SLOW.to_owned(), whole_channel: false, from, step, most, reason };
-        assert_eq!(outbox.database().put_aside(&leader.term, &[aside], &[], 9).await.unwrap(), [2]);
+        assert_eq!(outbox.database().put_aside(&leader.term, &[aside], &[], &mut Look::of(9)).await.unwrap(), [2]);
         assert_eq!(why(outbox, first).await, ["put_aside"]);
         assert_eq!(why(outbox, free).await, ["due"]);
         let (NotSent::PutAside { waiting: 2, in_ms: Some(1..=60_000), .. }, said) = decisive(outbox, first).await

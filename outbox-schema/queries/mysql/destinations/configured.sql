@@ -1,5 +1,5 @@
 -- Rows deferred because nobody had configured their channel, which somebody has now; rows of a pause that is still on, or put
--- aside for a while, keep waiting. What is being cancelled must not keep it waiting.
+-- aside for a while, keep waiting. Nothing is locked here, see locked.sql.
 SELECT o.id FROM outbox o FORCE INDEX (outbox_deferred)
 WHERE o.deferred_from IS NOT NULL AND o.status = 'PENDING' AND o.shard = ?1
   AND o.channel IN (SELECT c.name FROM JSON_TABLE(?2, '$[*]' COLUMNS (
@@ -7,4 +7,4 @@ WHERE o.deferred_from IS NOT NULL AND o.status = 'PENDING' AND o.shard = ?1
   AND NOT EXISTS (SELECT 1 FROM outbox_destination d
                   WHERE d.destination IN (o.destination, o.channel)
                     AND (d.paused_until > UTC_TIMESTAMP(6) OR d.aside_until > UTC_TIMESTAMP(6)))
-LIMIT ?3 FOR UPDATE SKIP LOCKED
+LIMIT ?3

@@ -1,4 +1,0 @@
--- Rows of a destination or channel that were put aside: of one shard, or of all.
-SELECT id FROM outbox
-WHERE deferred_from IS NOT NULL AND status = 'PENDING' AND ($1::bigint IS NULL OR shard = $1) AND (destination = $2 OR channel = $2)
-LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
