@@ -11,7 +11,7 @@ SELECT id, at, destination, channel, nth FROM (
 ) numbered
 WHERE nth = ?5
    OR destination IN (SELECT c.name FROM JSON_TABLE(?6, '$[*]' COLUMNS (
-                          name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+                          name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
    OR channel IN (SELECT c.name FROM JSON_TABLE(?7, '$[*]' COLUMNS (
-                      name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+                      name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
 ORDER BY nth LIMIT ?8

@@ -7,6 +7,6 @@ SELECT o.id, o.revision, o.channel, o.destination, o.priority, FALSE AS ordered,
 FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) met
 STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = met.id AND o.status = 'PENDING' AND o.available_at <= UTC_TIMESTAMP(6)
 WHERE o.destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-          name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+          name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
   AND o.channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-          name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+          name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)

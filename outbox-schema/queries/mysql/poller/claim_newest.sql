@@ -3,9 +3,9 @@
  WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL AND priority = 3 AND available_at <= UTC_TIMESTAMP(6)
    AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
    AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-           name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+           name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
    AND channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-           name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+           name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
  ORDER BY available_at DESC, id DESC LIMIT 512) due
  WHERE first_attempt_at IS NULL ORDER BY available_at DESC, id DESC LIMIT ?)
 UNION ALL
@@ -13,9 +13,9 @@ UNION ALL
  WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL AND priority = 2 AND available_at <= UTC_TIMESTAMP(6)
    AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
    AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-           name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+           name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
    AND channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-           name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+           name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
  ORDER BY available_at DESC, id DESC LIMIT 512) due
  WHERE first_attempt_at IS NULL ORDER BY available_at DESC, id DESC LIMIT ?)
 UNION ALL
@@ -23,9 +23,9 @@ UNION ALL
  WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL AND priority = 1 AND available_at <= UTC_TIMESTAMP(6)
    AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
    AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-           name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+           name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
    AND channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-           name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+           name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
  ORDER BY available_at DESC, id DESC LIMIT 512) due
  WHERE first_attempt_at IS NULL ORDER BY available_at DESC, id DESC LIMIT ?)
 UNION ALL
@@ -33,8 +33,8 @@ UNION ALL
  WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL AND priority = 0 AND available_at <= UTC_TIMESTAMP(6)
    AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
    AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-           name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+           name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
    AND channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-           name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+           name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
  ORDER BY available_at DESC, id DESC LIMIT 512) due
  WHERE first_attempt_at IS NULL ORDER BY available_at DESC, id DESC LIMIT ?)

@@ -4,9 +4,9 @@ SELECT (SELECT o.id FROM outbox o FORCE INDEX (outbox_turns)
           AND o.priority = priority.number AND o.available_at <= UTC_TIMESTAMP(6)
           AND o.id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
           AND o.destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-                  name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+                  name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
           AND o.channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-                  name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+                  name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
         ORDER BY o.available_at, o.id LIMIT 1) AS id
 FROM JSON_TABLE(?, '$[*]' COLUMNS (channel varchar(255) PATH '$[0]', tenant text PATH '$[1]')) served
 CROSS JOIN JSON_TABLE('[3, 2, 1, 0]', '$[*]' COLUMNS (number smallint PATH '$')) priority

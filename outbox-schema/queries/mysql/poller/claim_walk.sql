@@ -3,7 +3,8 @@
 --
 -- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog. The indexes are
 -- forced because an optimizer that misjudges them scans the history. What is excluded is a NOT IN, a filter: a join
--- could be put first and the order of the index be lost. Each branch begins behind the row that it is given, if any: see
+-- could be put first and the order of the index be lost. With the collation of the
+-- column, MariaDB hashes the names once; else it would read them again for each row. Each branch begins behind the row that it is given, if any: see
 -- WalkStart. No start is younger than a second, because transactions that began a moment ago may be committing still. Without
 -- one there is no bound, for 0000-00-00 comes before every moment. Neither it nor 2026-00-00 is one: TIMESTAMPDIFF says NULL.
 --
@@ -23,9 +24,9 @@ FROM (
             OR (available_at = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND AND id > ?))
        AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
        AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-               name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+               name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
        AND channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-               name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+               name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
      ORDER BY available_at, id LIMIT ?)
     UNION ALL
     (SELECT id, revision, channel, destination, priority, available_at, FALSE AS ordered,
@@ -37,9 +38,9 @@ FROM (
             OR (available_at = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND AND id > ?))
        AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
        AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-               name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+               name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
        AND channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-               name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+               name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
      ORDER BY available_at, id LIMIT ?)
     UNION ALL
     (SELECT id, revision, channel, destination, priority, available_at, FALSE AS ordered,
@@ -51,9 +52,9 @@ FROM (
             OR (available_at = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND AND id > ?))
        AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
        AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-               name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+               name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
        AND channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-               name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+               name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
      ORDER BY available_at, id LIMIT ?)
     UNION ALL
     (SELECT id, revision, channel, destination, priority, available_at, FALSE AS ordered,
@@ -65,9 +66,9 @@ FROM (
             OR (available_at = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ? MICROSECOND AND id > ?))
        AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
        AND destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-               name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+               name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
        AND channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-               name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+               name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
      ORDER BY available_at, id LIMIT ?)
     UNION ALL
     (SELECT o.id, o.revision, o.channel, o.destination, o.priority, o.available_at, TRUE,
@@ -81,9 +82,9 @@ FROM (
             ON busy.channel = o.channel AND busy.ordering_key = o.ordering_key
      WHERE o.available_at <= UTC_TIMESTAMP(6) AND busy.channel IS NULL
        AND o.destination NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-               name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+               name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
        AND o.channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
-               name varchar(255) CHARACTER SET utf8mb4 PATH '$')) c)
+               name varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) c)
        AND (o.channel NOT IN (SELECT c.name FROM JSON_TABLE(?, '$[*]' COLUMNS (
                                   name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
                                   halt boolean PATH '$.halt')) c WHERE c.halt)
