@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use outbox_schema::database::STATEMENT_LIMIT;
-use outbox_schema::destination::{Aside, BroughtBack, ByHandChange, Look};
+use outbox_schema::destination::{Aside, BroughtBack, ByHandChange, DestinationState, Look};
 use outbox_schema::mark::MarkReport;
 use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_schema::{
@@ -104,6 +104,10 @@ impl Store for InTime<dyn Store> {
         keys: u32,
     ) -> Result<Option<OrderingKey>, StoreError> {
         self.asked("dividing ordering keys", self.port.key_behind(shard, from, keys)).await
+    }
+
+    async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {
+        self.asked("reading what is known of destinations", self.port.destinations(names)).await
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {

@@ -26,6 +26,16 @@ pub struct Admission {
     pub rooms: Vec<DestinationRoom>,
     /// The rows and bytes that all strangers together may get.
     pub strangers: Strangers,
+    /// Whether the claim asks about all strangers that it meets, and not only about many: one of them may take nothing.
+    pub(super) doubts: bool,
+}
+
+impl Admission {
+    /// What the claim is told of strangers.
+    pub fn of_strangers(&self) -> Strangers {
+        let Strangers { rows, bytes, ask } = self.strangers;
+        Strangers { rows: if ask && self.doubts { 0 } else { rows }, bytes, ask }
+    }
 }
 
 impl Destinations {
@@ -36,6 +46,7 @@ impl Destinations {
             closed_channels: Vec::new(),
             rooms: Vec::new(),
             strangers: Strangers { rows: 0, bytes: 0, ask: true },
+            doubts: self.bound(),
         };
         let told_within = self.told_within();
         let (mut rows, mut bytes) = (0, 0);
@@ -54,6 +65,7 @@ impl Destinations {
                     return admission.closed.push(name.to_owned());
                 }
                 Standing::Full { .. } => 0,
+                Standing::Room(_) if destination.is_unsure() => 0,
                 // It has what a stranger gets.
                 Standing::Room(_) if stranger && in_flight > 0 => 0,
                 // As if nothing were known of it.
@@ -98,24 +110,6 @@ impl Destinations {
         let within = *idle.select_nth_unstable(TOLD_OF_MANY).1;
         at_rest.extend(known.extract_if(|_, known| known.unused_for(now) > within && known.is_idle(now)));
         within
-    }
-
-    /// Adds the room of those of these destinations that are no strangers. A claim met them, and knew nothing of them.
-    pub fn introduce(&self, admission: &mut Admission, met: Vec<String>) {
-        let mut state = self.state();
-        state.strangers.is_wanted();
-        let at = self.situation(&state);
-        let State { known, at_rest, .. } = &mut *state;
-        for name in met {
-            let destination = known.get_mut(&name).or_else(|| at_rest.get_mut(&name));
-            let Some(destination) = destination.filter(|destination| !destination.is_stranger()) else { continue };
-            let room = match destination.standing(&at) {
-                Standing::Closed(_) | Standing::Full { .. } => 0,
-                Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
-            };
-            admission.rooms.push(DestinationRoom { destination: name, room });
-        }
-        admission.strangers.ask = false;
     }
 
     /// Whether due messages may have been left because their destinations have what they may get.

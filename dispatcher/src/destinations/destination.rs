@@ -113,6 +113,10 @@ pub(super) struct Destination {
     /// Whether the deferred rows are to come back at once.
     comes_back: bool,
     used: Instant,
+    /// When a claim last met the destination, or something was learned of it.
+    met: Instant,
+    /// Whether the database may know of something that holds it, and was not asked.
+    unsure: bool,
     rise_saved: Option<Instant>,
 }
 
@@ -130,6 +134,8 @@ impl Destination {
             aside_until: now,
             comes_back: false,
             used: now,
+            met: now,
+            unsure: false,
             rise_saved: None,
         };
         destination.serve(channel, allowed, burst, now);
@@ -170,9 +176,9 @@ impl Destination {
         }
     }
 
-    /// Forgets what the database knows better. The messages in flight stay.
-    pub(super) fn forget(&mut self, now: Instant) {
-        (self.paused, self.aside_until, self.comes_back) = (Holds::default(), now, false);
+    /// Forgets what the database knows better: where `unsure`, it has to be asked. The messages in flight stay.
+    pub(super) fn forget(&mut self, unsure: bool, now: Instant) {
+        (self.paused, self.aside_until, self.comes_back, self.unsure) = (Holds::default(), now, false, unsure);
         self.window.forget_silence(now);
         if !self.breaker.is_closed() {
             self.breaker = Breaker::new(now);
@@ -180,6 +186,7 @@ impl Destination {
     }
 
     pub(super) fn take_over(&mut self, left: &DestinationState, now: Instant) {
+        (self.met, self.unsure) = (now, false);
         match left.pause {
             Some((PauseKind::Breaker, remaining)) => {
                 self.breaker = Breaker::taken_over(left.failures, remaining, now);
@@ -199,6 +206,7 @@ impl Destination {
 
     pub(super) fn pause(&mut self, kind: PauseKind, remaining: Duration, now: Instant) {
         self.paused.begin(kind, remaining, now);
+        self.met = now;
     }
 
     /// Notes that the reason is gone for which rows of the destination wait.
@@ -227,7 +235,7 @@ impl Destination {
         if let Some(bucket) = &mut self.bucket {
             bucket.take(1, now);
         }
-        self.used = now;
+        (self.used, self.met) = (now, now);
     }
 
     pub(super) fn released(&mut self, bytes: u64, now: Instant) {
@@ -251,7 +259,7 @@ impl Destination {
             let most = slots.share(self.limits.max_in_flight, self.window.is_slow(now));
             self.window.answered(took, most, now);
         }
-        self.used = now;
+        (self.used, self.met) = (now, now);
         match self.breaker.learn(sign, self.window.in_flight, now) {
             Turn::Stay => Ruling::default(),
             Turn::StillOpen(remaining) => Ruling { deferred: Some(remaining), ..Ruling::default() },
@@ -396,6 +404,36 @@ impl Destination {
         }
         self.rise_saved = Some(now);
         Some(rising_for)
+    }
+
+    /// Notes that a claim met the destination.
+    pub(super) fn is_met(&mut self, now: Instant) {
+        self.met = now;
+    }
+
+    /// When a claim last met the destination, where it has nothing in flight and nothing waits to be brought back. So claims need
+    /// not be told of it.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        (self.window.in_flight == 0 && !self.comes_back).then_some(self.met)
+    }
+
+    /// Until when what holds the destination now may hold it. None where nothing does.
+    pub(super) fn held_until(&mut self, now: Instant) -> Option<Instant> {
+        let paused = self.paused.until();
+        let broken = self.breaker.open_for(now).map(|remaining| now + remaining);
+        // It fills while nothing is sent.
+        let over_rate = self.bucket.as_mut().is_some_and(|bucket| !bucket.is_full(now)).then(|| now + FAR);
+        [paused, broken, over_rate].into_iter().flatten().max().filter(|until| *until > now)
+    }
+
+    /// Whether the database may know of something that holds the destination, and was not asked.
+    pub(super) fn is_unsure(&self) -> bool {
+        self.unsure
+    }
+
+    /// Notes that the database knows of nothing that holds the destination, but for what it was told.
+    pub(super) fn is_sure(&mut self) {
+        self.unsure = false;
     }
 
     /// Whether nothing about the destination is to be remembered any longer.

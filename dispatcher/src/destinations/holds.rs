@@ -38,6 +38,11 @@ impl Holds {
         self.of_a_channel = self.of_a_channel.filter(|(kind, _)| *kind != PauseKind::Barred);
     }
 
+    /// When the last of them ends.
+    pub(super) fn until(&self) -> Option<Instant> {
+        [self.of_a_channel, self.its_own].into_iter().flatten().map(|(_, until)| until).max()
+    }
+
     /// The present pause that holds the most, and when it ends.
     pub(super) fn on(&self, now: Instant) -> Option<(PauseKind, Instant)> {
         [self.of_a_channel, self.its_own].into_iter().flatten().find(|(_, until)| *until > now)

@@ -11,6 +11,7 @@ mod answers;
 mod breaker;
 mod credentials;
 mod destination;
+mod forgotten;
 mod holds;
 mod keeper;
 mod limits;
@@ -75,8 +76,11 @@ struct State {
     allowed: HashMap<String, Limits>,
     /// Destinations that messages are sent to now, or that something holds.
     known: HashMap<String, Destination>,
-    /// Destinations of which only what they are is remembered. No claim looks at them.
+    /// Destinations of which only what they are is remembered. No claim looks at them. Some of them may take nothing: see
+    /// [`forgotten`].
     at_rest: HashMap<String, Destination>,
+    /// Until when a destination may take nothing that is not among the known.
+    forgotten_until: Option<Instant>,
     credentials: Credentials,
     /// What strangers may have in flight.
     strangers: Budget,
@@ -99,6 +103,7 @@ impl Destinations {
             allowed,
             known: HashMap::new(),
             at_rest: HashMap::new(),
+            forgotten_until: None,
             credentials: Credentials::default(),
             strangers: Budget::of(slots),
             by_hand: HashMap::new(),
@@ -140,9 +145,7 @@ impl Destinations {
         let now = Instant::now();
         let mut state = self.state();
         state.configured += 1;
-        for destination in state.known.values_mut() {
-            destination.forget(now);
-        }
+        state.begin(states.len(), now);
         for left in states {
             state.destination(&left.destination, now).take_over(left, now);
         }
@@ -300,7 +303,7 @@ impl Destinations {
         let mut state = self.state();
         let State { known, at_rest, .. } = &mut *state;
         at_rest.extend(known.extract_if(|_, destination| destination.is_at_rest(now)));
-        at_rest.retain(|_, destination| !destination.is_forgettable(now));
+        at_rest.retain(|_, destination| !(destination.is_forgettable(now) && destination.is_idle(now)));
         if let Some(too_many) = at_rest.len().checked_sub(MOST_AT_REST).filter(|too_many| *too_many > 0) {
             // Those first that never answered, then those that rest for longest.
             let worth = |destination: &Destination| (destination.is_stranger(), destination.unused_for(now));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use outbox_schema::destination::DestinationState;
 use outbox_schema::mark::MarkReport;
 use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_schema::{
@@ -58,6 +59,10 @@ impl Store for StoreHealth {
         keys: u32,
     ) -> Result<Option<OrderingKey>, StoreError> {
         self.store.key_behind(shard, from, keys).await
+    }
+
+    async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {
+        self.store.destinations(names).await
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {

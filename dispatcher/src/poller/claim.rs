@@ -203,6 +203,9 @@ impl Intake {
 
     /// Makes one claim, and takes note of what it shows. None once the term is over.
     async fn find(&mut self, term: &Term, room: Room, keys: KeyStretch<'_>) -> Option<ClaimResult> {
+        if let Err(error) = self.recall(&self.destinations.unsure()).await {
+            tracing::warn!(%error, "destinations.failed");
+        }
         let (channels, began) = (self.channels.current(), Instant::now());
         let admission = self.admission(&channels);
         let from = self.start.next(term.id.epoch);
@@ -256,6 +259,15 @@ impl Intake {
         }
         self.closed = closed;
         admission
+    }
+
+    /// Asks the database about those of these destinations of which only it may know that they take nothing.
+    pub(super) async fn recall(&self, met: &[String]) -> Result<(), StoreError> {
+        let in_doubt = self.destinations.in_doubt(met);
+        if !in_doubt.is_empty() {
+            self.destinations.recall(&in_doubt, &self.store.destinations(&in_doubt).await?);
+        }
+        Ok(())
     }
 
     /// After a poll that left nothing, waits for a hint or for the next tick, `at_most` so long. A hint given since that poll
@@ -326,7 +338,7 @@ impl Intake {
                 closed: &admission.closed,
                 closed_channels: &admission.closed_channels,
                 rooms: &admission.rooms,
-                strangers: admission.strangers,
+                strangers: admission.of_strangers(),
                 found: look.found.as_ref(),
                 turns,
                 unknown_channel_delay: UNKNOWN_CHANNEL_DELAY,
@@ -334,11 +346,14 @@ impl Intake {
                 margin: SETTLING_MARGIN,
             };
             let error = match self.store.claim(&term.id, &request).await {
-                Ok(claimed) if !claimed.asked.is_empty() => {
-                    self.destinations.introduce(&mut admission, claimed.asked);
-                    look.found = Some(claimed.found);
-                    continue;
-                }
+                Ok(claimed) if !claimed.asked.is_empty() => match self.recall(&claimed.asked).await {
+                    Ok(()) => {
+                        self.destinations.introduce(&mut admission, claimed.asked);
+                        look.found = Some(claimed.found);
+                        continue;
+                    }
+                    Err(error) => error,
+                },
                 Ok(claimed) => {
                     term.claim_answered();
                     return Some((claim, claimed));

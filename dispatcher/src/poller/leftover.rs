@@ -73,6 +73,9 @@ impl Intake {
             // Few destinations may have many rows each, and whoever wrote meanwhile would wait for those.
             return Some(None);
         }
+        if self.recall(&destinations).await.is_err() {
+            return Some(None); // the claim that looks anew says what is wrong
+        }
         self.destinations.introduce(&mut admission, destinations);
         if found.fitting(&admission.rooms) < worthwhile / 2 {
             // Most of it is for strangers, who may be silent.

@@ -22,6 +22,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::destination::DestinationState;
+#[cfg(doc)]
+use crate::destination::MOST_TOLD;
 use crate::mark::MarkReport;
 use crate::words::{said, words_of};
 use crate::{
@@ -54,6 +56,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         from: Option<&OrderingKey>,
         keys: u32,
     ) -> Result<Option<OrderingKey>, StoreError>;
+
+    /// What the database keeps of those of these destinations that are paused, that fail, or that have deferred rows.
+    async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError>;
 
     /// Writes a group of marks. `finished` are the claims whose last row is marked or refused with this group. A group that fails
     /// may be written in part: repeat it as a whole, which is harmless.
@@ -105,7 +110,7 @@ pub struct OpenedTerm {
     pub epoch: Epoch,
     /// Rows of claims that are not settled yet. Polls leave them out until [`Store::settle`] says otherwise.
     pub unsettled: Vec<MessageId>,
-    /// The state in which earlier terms, and operators, left the destinations.
+    /// The state in which earlier terms, and operators, left the destinations: of [`MOST_TOLD`] at most.
     pub destinations: Vec<DestinationState>,
 }
 

@@ -1,10 +1,12 @@
 //! Terms, minted and ended, in the dialects that have no functions of their own. MySQL's statements lock what they read; SQLite's
 //! need not, since whoever writes there has locked the file.
 
+use crate::destination::{DestinationState, MOST_TOLD};
 use crate::sql::{AnyConnection, AnyTransaction, Statement, Value, read, write};
 use crate::store::rows::DestinationRow;
 use crate::store::settle::unsettled;
 use crate::store::steps::{TermRow, failed};
+use crate::store::wire::as_json;
 use crate::store::{OpenedTerm, TermCounts};
 use crate::{Database, Epoch, Holder, Shard, StoreError, TermEnd, TermId};
 
@@ -16,7 +18,8 @@ const LOG_LOST: Statement = step!("poller/term_log_lost");
 const LOG: Statement = step!("poller/term_log");
 const UNSUPERSEDED: Statement = step!("poller/unsuperseded");
 const SUPERSEDE: Statement = step!("poller/supersede");
-const DESTINATIONS_KNOWN: Statement = step!("poller/destinations_known");
+pub(crate) const DESTINATIONS_KNOWN: Statement = statement!("poller/destination_states", "poller/destinations_known");
+const DESTINATIONS_MET: Statement = statement!("poller/destination_states", "poller/destinations_met");
 const CLOSE_GATE: Statement = step!("poller/close_gate");
 const END: Statement = step!("poller/end_term");
 
@@ -27,9 +30,20 @@ pub(crate) async fn begin(database: &Database, shard: Shard, holder: &Holder) ->
     let epoch = mint(&mut transaction.connection(), shard, holder).await?;
     transaction.commit().await.map_err(failed(doing))?;
 
-    let destinations: Vec<DestinationRow> = read(database, &DESTINATIONS_KNOWN, &[]).await.map_err(failed(doing))?;
+    let destinations = read(database, &DESTINATIONS_KNOWN, &[MOST_TOLD.into()]).await.map_err(failed(doing))?;
     let (unsettled, _) = unsettled(database, shard).await?;
-    Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, destinations: destinations.into_iter().map(Into::into).collect() })
+    Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, destinations: states(destinations) })
+}
+
+/// What the database keeps of these destinations, as [`Store::destinations`](crate::Store::destinations) says.
+pub(crate) async fn destinations(database: &Database, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {
+    let doing = "reading what is known of destinations";
+    let names = as_json(doing, names)?;
+    read(database, &DESTINATIONS_MET, &[(&names).into()]).await.map(states).map_err(failed(doing))
+}
+
+pub(crate) fn states(rows: Vec<DestinationRow>) -> Vec<DestinationState> {
+    rows.into_iter().map(Into::into).collect()
 }
 
 /// Ends a term, as [`Store::end_term`](crate::Store::end_term) says. In two transactions: one that locked the claims and then the

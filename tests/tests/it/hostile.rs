@@ -9,6 +9,7 @@ use outbox_schema::{Dialect, NewMessage};
 use outbox_tests::eventually;
 use outbox_tests::receiver::{Manner, Receiver};
 use rustix::process::Signal;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use crate::outboxes::{self, Outbox};
@@ -18,6 +19,8 @@ use crate::program::{PATIENCE, Program, Replica};
 const SOON: Duration = Duration::from_secs(40);
 
 const GOOD: i64 = 50;
+
+const CHANNEL: &str = "[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\n";
 
 /// An outbox, a replica, and a receiver that has answered once.
 struct Stage {
@@ -29,8 +32,7 @@ struct Stage {
 impl Stage {
     async fn set(outbox: Outbox) -> Self {
         let receiver = Receiver::start(Duration::ZERO);
-        let channel = "[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\n";
-        let replica = Program::new(&outbox.test.url, channel).start_for_good();
+        let replica = Program::new(&outbox.test.url, CHANNEL).start_for_good();
         let stage = Self { outbox, receiver, replica };
         stage.good(1).await;
         stage.delivered(1, PATIENCE).await;
@@ -95,6 +97,28 @@ pub(crate) async fn silence() -> (u16, Arc<AtomicUsize>) {
         }
     });
     (port, taken)
+}
+
+/// A port at which each of the machine's own addresses asks to be left alone for an hour, and how often it did.
+async fn busy() -> (u16, Arc<AtomicUsize>) {
+    const ANSWER: &[u8] =
+        b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 3600\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let count = Arc::clone(&count);
+            tokio::spawn(async move {
+                if stream.read(&mut [0; 4096]).await.is_ok_and(|read| read > 0) {
+                    count.fetch_add(1, Ordering::SeqCst);
+                }
+                let _ = stream.write_all(ANSWER).await;
+            });
+        }
+    });
+    (port, asked)
 }
 
 /// A port at which nobody listens.
@@ -185,6 +209,30 @@ async fn s12_tens_of_thousands_of_hosts_at_which_nobody_listens_slow_no_claim_do
         stage.rows("'{}'", "", "", &hosts(20_000, nobody())).await;
         stage.until("some were tried", "SELECT count(*) FROM outbox WHERE first_attempt_at IS NOT NULL", 1_000).await;
         stage.good_messages_go().await;
+    }
+}
+
+/// Of so many neither a poller nor the one after it knows all.
+#[tokio::test]
+async fn s12_more_hosts_than_a_poller_knows_that_ask_to_be_left_alone_are_and_keep_nobody_waiting() {
+    const HOSTS: i64 = 1_500;
+    for outbox in outboxes::each().await {
+        let mut stage = Stage::set(outbox).await;
+        let (port, asked) = busy().await;
+        let hosts = hosts(1_500, port);
+        stage.rows("'{}'", "", "", &hosts).await;
+        let paused = "SELECT count(*) FROM outbox_destination WHERE paused_until IS NOT NULL";
+        stage.until("all are paused", paused, HOSTS).await;
+        for tenant in ["again", "later"] {
+            stage.rows("'{}'", ", tenant", &format!(", '{tenant}'"), &hosts).await;
+            let aside = format!("SELECT count(*) FROM outbox WHERE tenant = '{tenant}' AND deferred_from IS NOT NULL");
+            stage.until("their rows are put aside", &aside, HOSTS).await;
+            assert_eq!(stage.replica.stop(Signal::KILL).await.0, None);
+            stage.replica = Program::new(&stage.outbox.test.url, CHANNEL).start_for_good();
+        }
+        let asked = asked.load(Ordering::SeqCst);
+        stage.good_messages_go().await;
+        assert_eq!(asked, hosts.len(), "each was asked once");
     }
 }
 

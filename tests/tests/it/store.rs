@@ -92,6 +92,7 @@ on_every_database! {
         rows_that_are_brought_back_are_due_when_they_were,
         a_term_that_is_over_moves_no_row,
         a_later_term_is_told_what_matters_of_destinations,
+        a_later_term_is_told_of_so_many_destinations_at_most_and_asks_about_the_others,
         of_two_pauses_the_later_end_counts_and_a_breaker_stays_one,
         of_pauses_that_are_marked_together_a_breaker_is_what_counts,
         a_breaker_whose_pause_is_over_stays_one_until_it_closes,

@@ -1,6 +1,7 @@
 //! What holds a destination up, by the clock of a test.
 
 mod credentials;
+mod forgotten;
 mod terms;
 
 use outbox_adapters::Answer;

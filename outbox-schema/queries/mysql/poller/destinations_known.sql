@@ -1,9 +1,4 @@
--- What a new term must know of destinations: pauses that are on, breakers that are not closed, rows put aside, rates that rise.
-SELECT destination, pause_kind,
-       TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), paused_until) DIV 1000 AS paused_ms, failures,
-       TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), aside_until) DIV 1000 AS aside_ms,
-       TIMESTAMPDIFF(MICROSECOND, ramp_from, UTC_TIMESTAMP(6)) DIV 1000 AS ramp_ms,
-       TIMESTAMPDIFF(MICROSECOND, last_sent_at, UTC_TIMESTAMP(6)) DIV 1000 AS unused_ms
-FROM outbox_destination
-WHERE paused_until > UTC_TIMESTAMP(6) OR aside_until > UTC_TIMESTAMP(6) OR (pause_kind = 'breaker' AND failures > 0)
-   OR last_sent_at > UTC_TIMESTAMP(6) - INTERVAL 10 MINUTE
+  -- Where there are more: channels, then what is paused, and of those what opens soonest.
+ORDER BY LOCATE(':', destination) > 0, (paused_until > UTC_TIMESTAMP(6)) IS NOT TRUE,
+         GREATEST(COALESCE(paused_until, aside_until), COALESCE(aside_until, paused_until)), destination
+LIMIT ?

@@ -11,6 +11,7 @@ mod trial;
 use async_trait::async_trait;
 use sqlx::{FromRow, MySql, MySqlPool};
 
+use crate::destination::DestinationState;
 use crate::literal::{spelled_out, text};
 use crate::mark::MarkReport;
 use crate::session::Session;
@@ -79,6 +80,10 @@ impl Store for MySqlStore {
         let row = sqlx::raw_sql(statement).fetch_optional(&mut *step).await.map_err(|error| failed(DIVIDING, error))?;
         step.finish();
         row.map(|row| OrderingKey::from_row(&row)).transpose().map_err(|error| failed(DIVIDING, error))
+    }
+
+    async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {
+        term::destinations(&self.database(), names).await
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {

@@ -17,12 +17,14 @@ use tokio::sync::watch;
 
 use self::errors::{failed, fenced};
 use self::loop_connection::LoopConnection;
+use crate::destination::{DestinationState, MOST_TOLD};
 use crate::mark::MarkReport;
 use crate::session::Session;
 use crate::silence::distrust;
 use crate::sql::AnyConnection;
-use crate::store::rows::{DecidedRow, DestinationRow, UnsettledRow};
+use crate::store::rows::{DecidedRow, UnsettledRow};
 use crate::store::steps::DIVIDING;
+use crate::store::term::{DESTINATIONS_KNOWN, destinations, states};
 use crate::store::{Decided, OpenedTerm, Settlement, TermCounts, Wakeups, dead, outcomes, unmarked};
 use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Epoch, Holder, InDoubtPolicy, Mark, MessageId, OrderingKey,
@@ -67,12 +69,10 @@ async fn begun(connection: &mut PgConnection, shard: Shard, holder: &Holder) -> 
         .fetch_one(&mut *connection)
         .await
         .map_err(|error| failed(BEGINNING, error))?;
-    let destinations: Vec<DestinationRow> = sqlx::query_as(query!("postgres/poller/destinations_known"))
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(|error| failed(BEGINNING, error))?;
+    let destinations = AnyConnection::Postgres(&mut *connection).rows(&DESTINATIONS_KNOWN, &[MOST_TOLD.into()]).await;
+    let destinations = states(destinations.map_err(|error| failed(BEGINNING, error))?);
     let (unsettled, _) = unsettled(connection, shard).await?;
-    Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, destinations: destinations.into_iter().map(Into::into).collect() })
+    Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, destinations })
 }
 
 /// Records that the gate of a term is closed, and how the term ended.
@@ -170,6 +170,10 @@ impl Store for PostgresStore {
             .map_err(|error| failed(DIVIDING, error))?;
         session.finish();
         Ok(key)
+    }
+
+    async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {
+        destinations(&Database::Postgres(self.pool.clone()), names).await
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {

@@ -11,6 +11,7 @@ mod trial;
 use async_trait::async_trait;
 use sqlx::{SqlitePool, SqliteTransaction};
 
+use crate::destination::DestinationState;
 use crate::mark::MarkReport;
 use crate::store::steps::DIVIDING;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term, unmarked};
@@ -72,6 +73,10 @@ impl Store for SqliteStore {
             .fetch_optional(&self.pool)
             .await
             .map_err(|error| failed(DIVIDING, error))
+    }
+
+    async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {
+        term::destinations(&self.database(), names).await
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {

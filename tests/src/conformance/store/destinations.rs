@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::destination::{Aside, DestinationState, DestinationStore, Look, Ramp};
+use outbox_schema::destination::{Aside, DestinationState, DestinationStore, Look, MOST_TOLD, Ramp};
 use outbox_schema::{Holder, Mark, MessageId, Pause, PauseKind, Shard, StoreError, TermId, Verdict};
 
 use super::{Outbox, http, ids, mark, once, pause, request};
@@ -221,6 +221,25 @@ pub async fn a_later_term_is_told_what_matters_of_destinations(outbox: &Outbox) 
     assert!((30..=60).contains(&rising_for.as_secs()) && unused_for < Duration::from_secs(30), "{fcm:?}");
     assert!((1..=11).contains(&slow.aside.as_secs()) && slow.pause.is_none(), "{slow:?}");
     assert!(due_in(outbox, rows[0]).await > 0, "they stay where they were put");
+}
+
+/// Of channels first: claims ask about destinations, and not about them.
+pub async fn a_later_term_is_told_of_so_many_destinations_at_most_and_asks_about_the_others(outbox: &Outbox) {
+    outbox.term(&[http()]).await;
+    let paused = |name: &str, until: i64| format!("('{name}', {}, 'asked')", outbox.moment(3_600_000 + until * 1_000));
+    let mut rows: Vec<_> = (0..1_030).map(|host| paused(&format!("https://{host}.example:443"), host)).collect();
+    rows.push(paused("http", 9_999));
+    let columns = "destination, paused_until, pause_kind";
+    outbox.execute(&format!("INSERT INTO outbox_destination ({columns}) VALUES {}", rows.join(", "))).await;
+    let told = left_behind(outbox, "two").await;
+    assert_eq!(i64::try_from(told.len()), Ok(MOST_TOLD));
+    let is_told = |name: &str| told.iter().any(|state| state.destination == name);
+    assert!(is_told("http") && is_told("https://0.example:443") && !is_told("https://1029.example:443"));
+
+    let met = ["https://1029.example:443", "https://new.example:443"].map(str::to_owned);
+    let [state] = &outbox.store.destinations(&met).await.unwrap()[..] else { panic!("one of them is paused") };
+    assert_eq!(state.destination, met[0]);
+    assert!(state.pause.is_some_and(|(kind, left)| kind == PauseKind::Asked && left > Duration::from_mins(60)));
 }
 
 /// What a later term is told once a failure with this error has paused it: kind, whole minutes and failures; and the reason.

@@ -1,0 +1,141 @@
+//! Destinations that take nothing for now, where they are very many.
+//!
+//! A claim is told of those that it met last. The others rest, and of some only the database knows. Most of their rows are deferred,
+//! and so are met by no claim. While there is one, a claim asks about each destination that it meets and was not told of, and takes
+//! nothing before it is known that the destination takes something.
+
+use std::time::Duration;
+
+use outbox_schema::destination::{DestinationRoom, DestinationState, MOST_TOLD};
+use tokio::time::Instant;
+
+use super::destination::{Destination, Standing};
+use super::{Admission, Destinations, State};
+
+/// The most destinations with nothing in flight of which claims are told.
+const MOST_IDLE: usize = 1_024;
+
+/// Only where there are more than this, some of them rest, so that it is not done for each.
+pub(super) const MANY_IDLE: usize = MOST_IDLE + 128;
+
+/// How long the database may know of a pause that this process was not told of: longer than a term.
+const LONG: Duration = Duration::from_hours(24 * 365);
+
+/// Whether this is the name of a channel. Claims are told of all channels that are paused: they meet rows, and ask about
+/// destinations.
+fn names_a_channel(name: &str) -> bool {
+    !name.contains(':')
+}
+
+impl Destinations {
+    /// Lets destinations rest where too many are known that have nothing in flight. Returns whether a destination may take nothing
+    /// that is not among the known.
+    pub(super) fn bound(&self) -> bool {
+        let now = Instant::now();
+        let mut state = self.state();
+        state.bound(now);
+        state.forgotten_until.is_some_and(|until| until > now)
+    }
+
+    /// Those of these destinations, which a claim met, that may take nothing as far as only the database knows.
+    pub fn in_doubt(&self, met: &[String]) -> Vec<String> {
+        let now = Instant::now();
+        let state = self.state();
+        if state.forgotten_until.is_none_or(|until| until <= now) {
+            return Vec::new();
+        }
+        let known = |name: &String| state.known.get(name).or_else(|| state.at_rest.get(name));
+        met.iter().filter(|name| known(name).is_none_or(Destination::is_unsure)).cloned().collect()
+    }
+
+    /// Destinations with messages of an earlier term in flight that may take nothing as far as only the database knows.
+    pub fn unsure(&self) -> Vec<String> {
+        let state = self.state();
+        state.known.iter().filter(|(_, known)| known.is_unsure()).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Takes over what the database keeps of these destinations.
+    pub fn recall(&self, names: &[String], states: &[DestinationState]) {
+        let now = Instant::now();
+        let mut state = self.state();
+        for left in states {
+            state.destination(&left.destination, now).take_over(left, now);
+        }
+        let State { known, at_rest, .. } = &mut *state;
+        for name in names {
+            if let Some(destination) = known.get_mut(name).or_else(|| at_rest.get_mut(name)) {
+                destination.is_sure();
+            }
+        }
+    }
+
+    /// Adds the room of those of these destinations that are no strangers, or take nothing. A claim met them, and knew nothing of
+    /// them. The next claims are told of those that take nothing.
+    pub fn introduce(&self, admission: &mut Admission, met: Vec<String>) {
+        let mut state = self.state();
+        if !admission.doubts || met.len() > admission.strangers.rows as usize {
+            state.strangers.is_wanted();
+        }
+        let at = self.situation(&state);
+        let State { known, at_rest, .. } = &mut *state;
+        for name in met {
+            let destination = known.get_mut(&name).or_else(|| at_rest.get_mut(&name));
+            let Some(destination) = destination else { continue };
+            let standing = destination.standing(&at);
+            let closed = matches!(standing, Standing::Closed(_));
+            if destination.is_stranger() && !closed {
+                continue;
+            }
+            let room = match standing {
+                Standing::Closed(_) | Standing::Full { .. } => 0,
+                Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
+            };
+            destination.is_met(at.now);
+            if closed && let Some(destination) = at_rest.remove(&name) {
+                known.insert(name.clone(), destination);
+            }
+            admission.rooms.push(DestinationRoom { destination: name, room });
+        }
+        admission.strangers.ask = false;
+    }
+}
+
+impl State {
+    /// Forgets what the database knows better, as a term begins that is told of so many destinations.
+    pub(super) fn begin(&mut self, told: usize, now: Instant) {
+        let unsure = told >= usize::try_from(MOST_TOLD).unwrap_or(usize::MAX);
+        self.forgotten_until = unsure.then(|| now + LONG);
+        for destination in self.known.values_mut().chain(self.at_rest.values_mut()) {
+            destination.forget(unsure, now);
+        }
+        if unsure {
+            // Claims are to ask about them.
+            let idle = |name: &str, known: &Destination| !names_a_channel(name) && known.idle_since().is_some();
+            self.at_rest.extend(self.known.extract_if(|name, known| idle(name, known)));
+        }
+    }
+
+    fn bound(&mut self, now: Instant) {
+        let Self { known, at_rest, forgotten_until, .. } = self;
+        if known.len() <= MANY_IDLE {
+            return;
+        }
+        let idle_since = |name: &str, known: &Destination| known.idle_since().filter(|_| !names_a_channel(name));
+        let mut idle: Vec<Instant> = known.iter().filter_map(|(name, known)| idle_since(name, known)).collect();
+        if idle.len() <= MANY_IDLE {
+            return;
+        }
+        let mut too_many = idle.len() - MOST_IDLE;
+        let (_, last, _) = idle.select_nth_unstable(too_many - 1);
+        let last = *last;
+        let rest = known.extract_if(|name, known| {
+            let rests = too_many > 0 && idle_since(name, known).is_some_and(|since| since <= last);
+            too_many -= usize::from(rests);
+            rests
+        });
+        for (name, mut destination) in rest {
+            *forgotten_until = destination.held_until(now).max(*forgotten_until);
+            at_rest.insert(name, destination);
+        }
+    }
+}

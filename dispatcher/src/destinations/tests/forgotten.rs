@@ -1,0 +1,84 @@
+//! Destinations that take nothing and that no claim is told of.
+
+use super::super::forgotten::MANY_IDLE;
+use super::*;
+
+fn host(number: usize) -> String {
+    format!("http://{number}.example:80")
+}
+
+/// So many hosts that asked to be left alone for an hour, one after the other.
+async fn paused(destinations: &Destinations, count: usize) {
+    let busy = Answer { busy_for: Some(LONGEST), ..failed() };
+    for number in 0..count {
+        destinations.send(&host(number), &busy, QUICK);
+        tokio::time::advance(Duration::from_micros(100)).await;
+        if number % 64 == 0 {
+            destinations.admission(1 << 20);
+        }
+        if number % 1_000 == 0 {
+            destinations.prune();
+        }
+    }
+    destinations.prune();
+}
+
+fn asked_for(name: &str) -> DestinationState {
+    let pause = Some((PauseKind::Asked, LONGEST));
+    DestinationState { destination: name.to_owned(), pause, failures: 0, aside: Duration::ZERO, ramp: None }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_very_many_paused_destinations_a_claim_is_told_of_some_and_asks_about_the_others() {
+    let destinations = destinations(Limits::default());
+    let by_hand = ByHandChange { destination: "hook".to_owned(), stamp: 1, paused: Some(Duration::from_hours(9)) };
+    destinations.heard(vec![by_hand]);
+    paused(&destinations, 5_000).await;
+    let mut admission = destinations.admission(1 << 20);
+    assert!(admission.closed.len() <= MANY_IDLE + 1, "{} are named", admission.closed.len());
+    assert!(admission.closed.contains(&host(4_999)) && !admission.closed.contains(&host(0)));
+    assert_eq!(admission.closed_channels, ["hook"], "a claim does not ask about channels");
+    assert_eq!((admission.of_strangers().rows, admission.of_strangers().ask), (0, true), "it asks about each");
+
+    assert_eq!(destinations.in_doubt(&[host(0), host(4_999)]), [""; 0], "they are remembered");
+    destinations.introduce(&mut admission, vec![host(0), "http://new.example:80".to_owned()]);
+    let met: Vec<_> = admission.rooms.iter().map(|room| (room.destination.as_str(), room.room)).collect();
+    assert_eq!(met, [(host(0).as_str(), 0)]);
+    assert_eq!((admission.of_strangers().rows, admission.of_strangers().ask), (64, false));
+    assert!(destinations.is_closed(&host(0)), "its rows are put aside");
+
+    tokio::time::advance(LONGEST).await;
+    assert_eq!(destinations.admission(1 << 20).of_strangers().rows, 64, "none of them is paused");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_database_is_asked_about_what_was_forgotten() {
+    let destinations = destinations(Limits::default());
+    assert_eq!(destinations.in_doubt(&[host(0)]), [""; 0]);
+    paused(&destinations, 20_000).await;
+    assert!(!destinations.is_known(&host(0)) && destinations.is_known(&host(19_999)));
+    assert_eq!(destinations.in_doubt(&[host(0), host(10_000), host(19_999)]), [host(0)]);
+    destinations.recall(&[host(0)], &[asked_for(&host(0))]);
+    assert!(destinations.is_closed(&host(0)));
+    assert_eq!(destinations.in_doubt(&[host(0)]), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_that_is_not_told_of_all_asks_about_those_that_it_knows_too() {
+    let destinations = destinations(Limits::default());
+    for known in [host(1), host(2)] {
+        destinations.send(&known, &delivered(), QUICK);
+    }
+    destinations.admitted(&[to(&host(1))]);
+    let told: Vec<_> = (10..1_034).map(|number| asked_for(&host(number))).collect();
+    destinations.take_over(&told);
+    assert_eq!((destinations.room_at(&host(1)), destinations.unsure()), (Some(0), vec![host(1)]));
+    assert_eq!(destinations.admission(1 << 20).of_strangers().rows, 0);
+    assert_eq!(destinations.in_doubt(&[host(1), host(2), host(3), host(10)]), [host(1), host(2), host(3)]);
+    destinations.recall(&[host(1), host(2)], &[asked_for(&host(2))]);
+    assert!(destinations.room_at(&host(1)) > Some(0) && destinations.is_closed(&host(2)));
+    assert_eq!(destinations.unsure(), [""; 0]);
+
+    destinations.take_over(&told[1..]);
+    assert_eq!(destinations.in_doubt(&[host(3)]), [""; 0], "it is told of all");
+}

@@ -1,0 +1,2 @@
+  -- Of these.
+  AND destination IN (SELECT json_array_elements_text($1::json))
