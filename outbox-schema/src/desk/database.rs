@@ -1,5 +1,7 @@
 //! The desk, on each of the databases. The statements differ by dialect; the questions and their order do not.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use super::edit::PAYLOAD_READ;
@@ -8,10 +10,11 @@ use super::statements::{
     NAMING_CLAIM, PAUSED_DESTINATIONS, TENANTS, TERMS, UNSETTLED_CLAIMS,
 };
 use super::{
-    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, FiguresFilter,
-    FiguresSeries, HaltedKeyPage, HeldBack, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFacts,
-    MessageFilter, MessageGroup, MessagePage, MessageRecord, MessageSelection, Selection, TermEntry, Vitals, dead,
-    destinations, facts, figures, halted, held_back, invalid_targets, lock_holders, message_selection, messages, prune,
+    CountedGroups, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry,
+    FiguresFilter, FiguresSeries, HaltedKeyPage, HeldBack, InvalidTargetPage, InvalidTargetSelection, KeyCursor,
+    MessageFacts, MessageFilter, MessageGroup, MessagePage, MessageRecord, MessageSelection, Selection, TermEntry,
+    Vitals, dead, destinations, facts, figures, halted, held_back, invalid_targets, lock_holders, message_selection,
+    messages, prune,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyTransaction, read, while_doing};
@@ -92,7 +95,8 @@ impl Desk for Database {
         status: Status,
         selection: &MessageSelection,
     ) -> Result<Vec<MessageGroup>, DeskError> {
-        message_selection::groups(self, status, selection).await.map_err(while_doing("counting messages"))
+        let counted = message_selection::groups(self, status, selection, None).await;
+        counted.map(|counted| counted.groups).map_err(while_doing("counting messages"))
     }
 
     async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError> {
@@ -123,6 +127,18 @@ impl Database {
     /// letter.
     pub async fn facts(&self, id: MessageId, halting: &[String]) -> Result<Option<MessageFacts>, DeskError> {
         facts::facts(self, id, halting).await.map_err(while_doing("reading a message and what it waits for"))
+    }
+
+    /// The groups of [`Desk::message_groups`] for somebody who waits for them: as many messages as can be counted in this time, and
+    /// 100,000 at most.
+    pub async fn message_groups_within(
+        &self,
+        patience: Duration,
+        status: Status,
+        selection: &MessageSelection,
+    ) -> Result<CountedGroups, DeskError> {
+        let counted = message_selection::groups(self, status, selection, Some(patience)).await;
+        counted.map_err(while_doing("counting messages"))
     }
 
     /// Dead rows that the database keeps for an old snapshot, as far as this role may see them.

@@ -1,6 +1,8 @@
 //! The messages that a change by hand means where they are no dead letters, and how many of them there are.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +19,9 @@ const AT_ONCE: usize = 5_000;
 
 /// The most groups of messages that are told.
 pub const MESSAGE_GROUPS: usize = 1_000;
+
+/// The most messages that are counted where somebody waits for the count.
+const COUNTED: usize = 100_000;
 
 /// The messages that a change means: delivered ones to replay, or ones that wait, to cancel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +56,22 @@ pub struct MessageGroup {
     pub example: MessageId,
 }
 
+/// Groups of messages, as far as the messages were counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CountedGroups {
+    /// The groups, the largest first.
+    pub groups: Vec<MessageGroup>,
+    /// Whether there may be more messages than were counted.
+    pub more: bool,
+}
+
+impl CountedGroups {
+    /// Whether there is no message at all.
+    pub fn is_none(&self) -> bool {
+        self.groups.is_empty() && !self.more
+    }
+}
+
 impl MessageSelection {
     /// Whether a change of messages in `status` can be made by the selection.
     ///
@@ -80,18 +101,19 @@ impl MessageSelection {
         &self,
         database: &Database,
         status: Status,
-        mut take: impl FnMut(Vec<MessageSummary>) + Send,
-    ) -> sqlx::Result<()> {
+        mut take: impl FnMut(Vec<MessageSummary>) -> ControlFlow<()> + Send,
+    ) -> sqlx::Result<ControlFlow<()>> {
         let of_status = |filter: &MessageFilter| MessageFilter { status: Some(status), ..filter.clone() };
         match self {
             Self::Ids(ids) => {
-                take(among(database, ids, &of_status(&MessageFilter::default())).await?);
-                Ok(())
+                // All of them are there already, so nothing is broken off.
+                let _ = take(among(database, ids, &of_status(&MessageFilter::default())).await?);
+                Ok(ControlFlow::Continue(()))
             }
             Self::Filter(filter) => {
                 each(database, &of_status(filter), |mut page| {
                     page.retain(|message| status != Status::Success || message.replay_of.is_none());
-                    take(page);
+                    take(page)
                 })
                 .await
             }
@@ -113,8 +135,11 @@ impl MessageSelection {
                 let now_us = first_asked(&mut transaction.connection(), as_of_us).await?;
                 transaction.commit().await?;
                 let (filter, mut ids) = (Self::Filter(filter.as_of(now_us)), Vec::new());
-                let take = |page: Vec<MessageSummary>| ids.extend(page.iter().map(|message| MessageId(message.id)));
-                filter.each(database, status, take).await?;
+                let take = |page: Vec<MessageSummary>| {
+                    ids.extend(page.iter().map(|message| MessageId(message.id)));
+                    ControlFlow::Continue(())
+                };
+                let _ = filter.each(database, status, take).await?;
                 ids
             }
         };
@@ -132,15 +157,19 @@ impl MessageSelection {
     }
 }
 
-/// The messages of a selection that have the status, the largest group first.
+/// The messages of a selection that have the status, the largest group first. With a patience, only as many as can be counted in
+/// that time, and [`COUNTED`] at most.
 pub(super) async fn groups(
     database: &Database,
     status: Status,
     selection: &MessageSelection,
-) -> sqlx::Result<Vec<MessageGroup>> {
+    patience: Option<Duration>,
+) -> sqlx::Result<CountedGroups> {
+    let began = Instant::now();
     let mut places: HashMap<(String, String), usize> = HashMap::new();
     let (mut groups, mut found): (Vec<MessageGroup>, Vec<(MessageId, usize)>) = (Vec::new(), Vec::new());
-    selection
+    let mut too_many = false;
+    let broken_off = selection
         .each(database, status, |page| {
             for message in page {
                 let name = (message.channel.clone(), message.destination.clone());
@@ -152,9 +181,16 @@ pub(super) async fn groups(
                         places.insert(name, place);
                         groups.push(MessageGroup::of(message));
                     }
-                    None => continue,
+                    None => {
+                        too_many = true;
+                        continue;
+                    }
                 }
                 found.push((id, place));
+            }
+            match patience {
+                Some(patience) if found.len() >= COUNTED || began.elapsed() >= patience => ControlFlow::Break(()),
+                Some(_) | None => ControlFlow::Continue(()),
             }
         })
         .await?;
@@ -162,7 +198,7 @@ pub(super) async fn groups(
         count_replayed(database, &found, &mut groups).await?;
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));
-    Ok(groups)
+    Ok(CountedGroups { groups, more: too_many || broken_off.is_break() })
 }
 
 /// Counts in each group the messages that were replayed before.

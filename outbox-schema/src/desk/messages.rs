@@ -3,6 +3,7 @@
 //! while they are few. So they are found at once, however long the history is.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -150,19 +151,22 @@ enum Rows {
     Below(i64),
 }
 
-/// All messages that a filter means, page by page.
+/// All messages that a filter means, page by page, until `take` breaks off. Tells whether it broke off before the end.
 pub(super) async fn each(
     database: &Database,
     filter: &MessageFilter,
-    mut take: impl FnMut(Vec<MessageSummary>) + Send,
-) -> sqlx::Result<()> {
+    mut take: impl FnMut(Vec<MessageSummary>) -> ControlFlow<()> + Send,
+) -> sqlx::Result<ControlFlow<()>> {
     let mut after = None;
     loop {
         let page = page(database, filter, after, PAGE).await?;
-        take(page.messages);
+        let goes_on = take(page.messages);
         after = page.next;
         if after.is_none() {
-            return Ok(());
+            return Ok(ControlFlow::Continue(()));
+        }
+        if goes_on.is_break() {
+            return Ok(goes_on);
         }
     }
 }

@@ -59,7 +59,7 @@ pub use figures::{ChannelFigures, FiguresFilter, FiguresPoint, FiguresSeries, LO
 pub use halted::{HaltedKey, HaltedKeyPage, HaltedVitals, KeyCursor};
 pub use held_back::{HeldBack, Snapshot};
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
-pub use message_selection::{MESSAGE_GROUPS, MessageGroup, MessageSelection};
+pub use message_selection::{CountedGroups, MESSAGE_GROUPS, MessageGroup, MessageSelection};
 pub use messages::{MessageFilter, MessagePage, MessageSummary};
 pub use operations::{
     OperationEntry, OperationPage, OperationResult, OperationStatus, Operations, Order, Ordered, Stopped,

@@ -131,6 +131,32 @@ async fn the_same_replay_asked_for_twice_sends_nothing_twice_and_a_canary_is_not
 }
 
 #[tokio::test]
+async fn who_waits_for_a_count_of_very_many_messages_is_told_that_there_are_at_least_so_many() {
+    for outbox in outboxes::each().await {
+        let (now, numbers) = match outbox.dialect() {
+            Dialect::Postgres => ("now()", "generate_series(1, 6000) AS n (i)"),
+            Dialect::MySql => (
+                "UTC_TIMESTAMP(6)",
+                "JSON_TABLE(CONCAT('[0', REPEAT(',0', 5999), ']'), '$[*]' COLUMNS (i FOR ORDINALITY)) AS n",
+            ),
+            Dialect::Sqlite => {
+                ("unixepoch() * 1000", "json_each('[0' || replace(hex(zeroblob(5999)), '00', ',0') || ']')")
+            }
+        };
+        let columns = "channel, target, payload, revision, status, finished_at";
+        let row = format!("'http', 'https://shop.example/hook', '{{}}', 1, 'SUCCESS', {now}");
+        outbox.sql(&format!("INSERT INTO outbox ({columns}) SELECT {row} FROM {numbers}")).await;
+        let within = async |time| {
+            let counted = outbox.database.message_groups_within(time, Status::Success, &all()).await.unwrap();
+            (counted.groups.iter().map(|group| group.count).sum::<u64>(), counted.more)
+        };
+        assert_eq!(within(Duration::ZERO).await, (5_000, true), "one page");
+        assert_eq!(within(Duration::from_mins(1)).await, (6_000, false));
+        assert_eq!(outbox.database.message_groups(Status::Success, &all()).await.unwrap()[0].count, 6_000);
+    }
+}
+
+#[tokio::test]
 async fn replays_come_due_at_the_rate_asked_for_behind_what_their_ordering_key_has_now() {
     for outbox in outboxes::each().await {
         let keys: Vec<_> = (0..3).map(|n| message(&format!("key-{n}"))).collect();

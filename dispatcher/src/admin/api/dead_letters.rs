@@ -100,9 +100,13 @@ pub(super) async fn edit(
 
 /// Refuses a change after which a channel would make dead letters of the messages at once.
 pub(crate) async fn examined(office: &Office, selection: &Selection, change: &Change) -> Result<(), Problem> {
-    let groups = office.database.dead_groups(selection).await?;
+    examined_in(office, &office.database.dead_groups(selection).await?, change).await
+}
+
+/// The same of groups that were counted already.
+pub(crate) async fn examined_in(office: &Office, groups: &[DeadGroup], change: &Change) -> Result<(), Problem> {
     let wanted = Wanted { payload: None, of_any: change.clone() };
-    match wanted.refusal(&office.config.current(), &office.database, &groups).await? {
+    match wanted.refusal(&office.config.current(), &office.database, groups).await? {
         Some(why) => Err(Problem::new(Kind::InvalidMessage, why)),
         None => Ok(()),
     }

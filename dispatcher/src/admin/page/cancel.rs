@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::html;
+use outbox_schema::Status;
 use outbox_schema::desk::{OperationResult, Order, Ordered};
-use outbox_schema::{Desk, Status};
 
 use super::Reception;
 use super::door::Visit;
@@ -12,7 +12,7 @@ use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::messages::PATH;
 use super::operations::{elsewhere, ordered, told};
-use super::selected::{back, counted_messages, selection, table_of};
+use super::selected::{back, counted, selection, table_of, uncounted, would};
 use crate::admin::api::Problem;
 
 pub(super) async fn form(
@@ -22,16 +22,15 @@ pub(super) async fn form(
 ) -> Result<Response, Problem> {
     visit.require_operate()?;
     let meant = asked.filter();
-    let selection = selection(&meant, Status::Pending)?;
-    let groups = reception.office.database.message_groups(Status::Pending, &selection).await?;
+    let counted = counted(&reception, &meant, Status::Pending).await?;
     let body = html! {
-        p.lead {
-            strong { (counted_messages(&groups, "waiting")) } " would be cancelled, and not be sent. Nothing is changed yet."
-        }
-        @if groups.is_empty() {
+        @if let Some((found, _)) = &counted {
+            p.lead { (would(found, "waiting", "would be cancelled, and not be sent.")) }
+        } @else { (uncounted(&meant, "cancel")) }
+        @if let Some(counted) = &counted { (table_of(counted, "Messages that wait")) }
+        @if counted.as_ref().is_some_and(|(found, _)| found.is_none()) {
             p { "Only what waits can be cancelled." }
         } @else {
-            (table_of(&groups, "Messages that wait"))
             form.change method="post" action={ (PATH) "/cancel" } {
                 (visit.token())
                 (meant.hidden())

@@ -16,7 +16,7 @@ use super::messages::{PAGE, known, unknown_channel};
 use super::parts::{
     self, empty, filter, filter_choice, filter_text, looked_before, number, pages, table, text, text_if, time,
 };
-use super::searches::{Searches, under_way};
+use super::searches::{FORM_PATIENCE, Found, Searches, under_way};
 use crate::admin::api::{Kind, Problem};
 
 /// Where the list is.
@@ -70,7 +70,8 @@ pub(super) type DeadSearches = Searches<Result<Arc<Shown>, Problem>>;
 /// What the page of dead letters shows.
 #[derive(Debug)]
 pub(super) struct Shown {
-    groups: Vec<DeadGroup>,
+    /// The causes.
+    pub(super) groups: Vec<DeadGroup>,
     /// One page of those that a filter means. None without a filter.
     letters: Option<DeadLetterPage>,
 }
@@ -105,6 +106,19 @@ fn actions(asked: &Fields) -> Markup {
             span.hint { @if asked.is_empty() { "all of them" } @else { "all that the filter means" } }
         }
     }
+}
+
+/// The dead letters that a form means, by cause. None where counting them takes longer than a form waits.
+pub(super) async fn counted_for_a_form(
+    reception: &Reception,
+    selection: &Selection,
+    asked: &Fields,
+) -> Result<Option<Found<Arc<Shown>>>, Problem> {
+    let (database, selection) = (reception.office.database.clone(), selection.clone());
+    let count =
+        move || async move { Ok(Arc::new(Shown { groups: database.dead_groups(&selection).await?, letters: None })) };
+    let found = reception.dead_letters.find_within(FORM_PATIENCE, asked.at("a form"), count).await;
+    found.map(|(shown, age)| Ok((shown?, age))).transpose()
 }
 
 /// The number of dead letters in groups. There may be groups that were not counted.

@@ -1,23 +1,24 @@
 //! The same edit of many dead letters. The difference in the first three is shown before anything is written.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::Desk;
-use outbox_schema::desk::{Change, EditedAll, MoveTarget, OperationResult, Order, Ordered};
+use outbox_schema::desk::{Change, EditedAll, MoveTarget, OperationResult, Order, Ordered, Selection};
 use serde::Deserialize;
 
 use super::Reception;
-use super::dead_letters::{ALL, PATH, by_cause, counted, counted_letters, meant, selection};
+use super::dead_letters::{ALL, PATH, Shown, by_cause, counted, counted_for_a_form, counted_letters, meant, selection};
 use super::door::Visit;
 use super::edit::headers;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::{Content, wrong};
 use super::operations::{elsewhere, ordered, unedited};
-use super::parts::{difference, message, number};
-use crate::admin::api::dead_letters::examined;
+use super::parts::{difference, looked_before, message, number};
+use super::searches::{Found, not_counted};
+use crate::admin::api::dead_letters::{examined, examined_in};
 use crate::admin::api::{Kind, Problem};
 use crate::edit::{Planned, Wanted};
 
@@ -80,30 +81,42 @@ pub(super) async fn form(
     visit.require_operate()?;
     let filter = filter_in(&asked);
     let selection = selection(&filter, &Fields::default().with(ALL, "yes"))?;
-    let groups = reception.office.database.dead_groups(&selection).await?;
+    let found = counted_for_a_form(&reception, &selection, &filter).await?;
     let wanted = asked.among(&CHANGE, true).read::<ChangeFields>().and_then(ChangeFields::change);
     let seen = match wanted {
         Ok(None) if asked.has(LOOKS) => html! { p.note.warning role="alert" { "Say what to change." } },
         Ok(None) => html! {},
         Err(problem) => wrong(&problem),
-        Ok(Some(of_any)) => {
-            if let Err(problem) = examined(&reception.office, &selection, &of_any).await {
-                wrong(&problem)
-            } else {
-                let wanted = Wanted { payload: None, of_any };
-                let plans = wanted.first(&reception.office.database, &selection, &groups, SHOWN).await?;
-                seen(&visit, &asked, &plans, &counted(&groups))
-            }
-        }
+        Ok(Some(of_any)) => looked_at(&reception, &visit, &asked, (&selection, found.as_ref()), of_any).await?,
     };
     let body = html! {
-        p.lead { strong { (counted_letters(&groups)) } " meant. Each gets the same change; their payloads stay." }
+        @if let Some((shown, _)) = &found {
+            p.lead { strong { (counted_letters(&shown.groups)) } " meant. Each gets the same change; their payloads stay." }
+        } @else { (not_counted(&asked.at(&format!("{PATH}/edit")))) }
         (seen)
         (change_fields(&asked, &filter))
-        (by_cause(&groups, &filter))
+        @if let Some((shown, age)) = &found { (by_cause(&shown.groups, &filter)) (looked_before(*age)) }
         p { a href=(filter.at(PATH)) { "Back to the dead letters" } }
     };
     Ok(visit.page(&Content::still("Edit dead letters", body)))
+}
+
+/// The difference in the first of the letters, or what is wrong with the change. Nothing where the letters are counted still.
+async fn looked_at(
+    reception: &Reception,
+    visit: &Visit,
+    asked: &Fields,
+    (selection, found): (&Selection, Option<&Found<Arc<Shown>>>),
+    of_any: Change,
+) -> Result<Markup, Problem> {
+    // The examples of the causes are among those whose difference is shown.
+    let Some((shown, _)) = found else { return Ok(html! {}) };
+    if let Err(problem) = examined_in(&reception.office, &shown.groups, &of_any).await {
+        return Ok(wrong(&problem));
+    }
+    let wanted = Wanted { payload: None, of_any };
+    let plans = wanted.first(&reception.office.database, selection, &shown.groups, SHOWN).await?;
+    Ok(seen(visit, asked, &plans, &counted(&shown.groups)))
 }
 
 fn change_fields(asked: &Fields, filter: &Fields) -> Markup {

@@ -73,6 +73,7 @@ pub(crate) struct Reception {
     figures: NewestFigures,
     dead_letters: dead_letters::DeadSearches,
     messages: messages::MessageSearches,
+    counts: selected::Counts,
 }
 
 impl Reception {
@@ -89,6 +90,7 @@ impl Reception {
             figures: NewestFigures::default(),
             dead_letters: dead_letters::DeadSearches::default(),
             messages: messages::MessageSearches::default(),
+            counts: selected::Counts::default(),
         }
     }
 

@@ -1,18 +1,21 @@
 //! Changes of many dead letters: redrive, undo and purge. Each says first what it would do.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::Desk;
-use outbox_schema::desk::{DeadGroup, OperationResult, Order, Ordered, Redriven};
+use outbox_schema::desk::{OperationResult, Order, Ordered, Redriven};
 
 use super::Reception;
-use super::dead_letters::{ALL, PATH, by_cause, counted_letters, meant, selection};
+use super::dead_letters::{ALL, PATH, Shown, by_cause, counted_for_a_form, counted_letters, meant, selection};
 use super::door::Visit;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::operations::{elsewhere, ordered, told};
 use super::pace::{PACE, pace, pace_fields};
+use super::parts::looked_before;
+use super::searches::{Found, not_counted};
 use super::went::how_they_went;
 use crate::admin::api::Problem;
 use crate::admin::api::extract::Id;
@@ -22,11 +25,32 @@ fn filter_in(sent: &Fields) -> Fields {
     sent.among(&AUTHOR, false).among(&PACE, false).among(&[ALL], false)
 }
 
-/// The dead letters that the address means, by cause.
-async fn would(reception: &Reception, visit: &Visit, asked: &Fields) -> Result<Vec<DeadGroup>, Problem> {
-    visit.require_operate()?;
-    let all = Fields::default().with(ALL, "yes");
-    Ok(reception.office.database.dead_groups(&selection(asked, &all)?).await?)
+/// What a form means.
+struct Meant {
+    /// The dead letters by cause. None where they are counted still.
+    found: Option<Found<Arc<Shown>>>,
+    /// The form that asks for them again.
+    address: String,
+}
+
+impl Meant {
+    /// The dead letters that the address of the form of a change means.
+    async fn of(reception: &Reception, visit: &Visit, asked: &Fields, change: &str) -> Result<Self, Problem> {
+        visit.require_operate()?;
+        let selection = selection(asked, &Fields::default().with(ALL, "yes"))?;
+        let found = counted_for_a_form(reception, &selection, asked).await?;
+        Ok(Self { found, address: asked.at(&format!("{PATH}/{change}")) })
+    }
+
+    /// The first words, which say how many there are, and the causes.
+    fn shown(&self, asked: &Fields, first: impl FnOnce(&str) -> Markup) -> Markup {
+        let Some((shown, age)) = &self.found else { return not_counted(&self.address) };
+        html! { (first(&counted_letters(&shown.groups))) (by_cause(&shown.groups, asked)) (looked_before(*age)) }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.found.as_ref().is_some_and(|(shown, _)| shown.groups.is_empty())
+    }
 }
 
 pub(super) async fn redrive_form(
@@ -34,11 +58,13 @@ pub(super) async fn redrive_form(
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    let groups = would(&reception, &visit, &asked).await?;
+    let meant = Meant::of(&reception, &visit, &asked, "redrive").await?;
+    let first = |counted: &str| {
+        html! { p.lead { strong { (counted) } " would be redriven: due again, under the same idempotency keys. Nothing is changed yet." } }
+    };
     let body = html! {
-        p.lead { strong { (counted_letters(&groups)) } " would be redriven: due again, under the same idempotency keys. Nothing is changed yet." }
-        (by_cause(&groups, &asked))
-        @if !groups.is_empty() { (redrive_fields(&visit, &asked, &Fields::default().with("canary", "1"), "Redrive them")) }
+        (meant.shown(&asked, first))
+        @if !meant.is_nothing() { (redrive_fields(&visit, &asked, &Fields::default().with("canary", "1"), "Redrive them")) }
         (back(&asked))
     };
     Ok(visit.page(&Content::still("Redrive dead letters", body)))
@@ -127,11 +153,13 @@ pub(super) async fn purge_form(
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    let groups = would(&reception, &visit, &asked).await?;
+    let would = Meant::of(&reception, &visit, &asked, "purge").await?;
+    let first = |counted: &str| {
+        html! { p.note.bad { strong { (counted) " would be deleted for good," } " with their attempts. Only the audit remembers them. Nothing is changed yet." } }
+    };
     let body = html! {
-        p.note.bad { strong { (counted_letters(&groups)) " would be deleted for good," } " with their attempts. Only the audit remembers them. Nothing is changed yet." }
-        (by_cause(&groups, &asked))
-        @if !groups.is_empty() {
+        (would.shown(&asked, first))
+        @if !would.is_nothing() {
             form.change method="post" action={ (PATH) "/purge" } {
                 (visit.token())
                 (meant(&asked))

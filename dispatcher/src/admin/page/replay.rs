@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::desk::{OperationResult, Order, Ordered, ReplayManner, Replayed};
-use outbox_schema::{Desk, MessageId, Status};
+use outbox_schema::{MessageId, Status};
 
 use super::Reception;
 use super::door::Visit;
@@ -15,7 +15,7 @@ use super::operations::{elsewhere, ordered, told};
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::number;
 use super::redrive::undo_fields;
-use super::selected::{back, counted_messages, selection, table_of};
+use super::selected::{back, counted, selection, table_of, uncounted, would};
 use super::went::how_they_went;
 use crate::admin::api::Problem;
 
@@ -32,18 +32,19 @@ pub(super) async fn form(
 ) -> Result<Response, Problem> {
     visit.require_operate()?;
     let meant = asked.filter();
-    let groups =
-        reception.office.database.message_groups(Status::Success, &selection(&meant, Status::Success)?).await?;
+    let counted = counted(&reception, &meant, Status::Success).await?;
     let body = html! {
-        p.lead {
-            strong { (counted_messages(&groups, "delivered")) } " would be sent again, each by a row of its own. Nothing is changed yet."
-            @let before: u64 = groups.iter().map(|group| group.replayed).sum();
-            @if before > 0 { " Of them " (number(before)) " were replayed before, and are left out." }
-        }
-        @if groups.is_empty() {
+        @if let Some((found, _)) = &counted {
+            p.lead {
+                (would(found, "delivered", "would be sent again, each by a row of its own."))
+                @let before: u64 = found.groups.iter().map(|group| group.replayed).sum();
+                @if before > 0 { " Of them " (number(before)) " were replayed before, and are left out." }
+            }
+        } @else { (uncounted(&meant, "replay")) }
+        @if let Some(counted) = &counted { (table_of(counted, "Delivered messages")) }
+        @if counted.as_ref().is_some_and(|(found, _)| found.is_none()) {
             p { "Only what was delivered can be replayed." }
         } @else {
-            (table_of(&groups, "Delivered messages"))
             (fields(&visit, &meant, &Fields::default().with("canary", "1"), "Replay them"))
         }
         (back(&meant))

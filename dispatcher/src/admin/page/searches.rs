@@ -11,6 +11,9 @@ use tokio::time::Instant;
 /// The longest that a page waits for a search.
 const PATIENCE: Duration = Duration::from_millis(80);
 
+/// The longest that the form of a change waits for a count of what it means. It is offered all the same.
+pub(super) const FORM_PATIENCE: Duration = Duration::from_secs(3);
+
 /// How old may be what a search found that takes longer.
 const OLDEST: Duration = Duration::from_mins(10);
 
@@ -70,10 +73,23 @@ impl<T: Clone + Send + 'static> Searches<T> {
     where
         A: Future<Output = T> + Send,
     {
+        self.find_within(PATIENCE, name, search).await
+    }
+
+    /// The same for a page that waits longer.
+    pub(super) async fn find_within<A>(
+        &self,
+        patience: Duration,
+        name: String,
+        search: impl FnOnce() -> A + Send + 'static,
+    ) -> Option<Found<T>>
+    where
+        A: Future<Output = T> + Send,
+    {
         let long = self.0.of(&name);
         let (inner, searched) = (self.0.clone(), long.clone());
         let searching = tokio::spawn(async move { inner.make(&name, &searched, search).await });
-        if let Ok(Ok(last)) = tokio::time::timeout(PATIENCE, searching).await {
+        if let Ok(Ok(last)) = tokio::time::timeout(patience, searching).await {
             return Some(last.aged());
         }
         long.last().filter(|last| last.at.elapsed() < OLDEST).map(Last::aged)
@@ -139,6 +155,16 @@ impl<T> Last<T> {
 
     fn aged(self) -> Found<T> {
         (self.found, self.at.elapsed())
+    }
+}
+
+/// Stands where the form of a change says what it means, while that is counted.
+pub(super) fn not_counted(address: &str) -> Markup {
+    html! {
+        p.note.warning role="status" {
+            "Very many rows are looked at, and are not counted yet. The form means all of them. "
+            a href=(address) { "Look again" }
+        }
     }
 }
 

@@ -1,16 +1,24 @@
 //! What a change of messages means that are no dead letters: one message, or all that the filter of the list means.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use maud::{Markup, html};
-use outbox_schema::desk::{MESSAGE_GROUPS, MessageFilter, MessageGroup, MessageSelection};
+use outbox_schema::desk::{CountedGroups, MessageFilter, MessageGroup, MessageSelection};
 use outbox_schema::{MessageId, Status};
 
+use super::Reception;
 use super::fields::Fields;
 use super::messages::PATH;
-use super::parts::{message, number, table, text, time};
+use super::parts::{looked_before, message, number, table, text, time};
+use super::searches::{FORM_PATIENCE, Found, Searches, not_counted};
 use crate::admin::api::{Kind, Problem, checked};
 
 /// The field that names one message in place of a filter.
 const ID: &str = "id";
+
+/// How long messages are counted for a form.
+const COUNTS_FOR: Duration = Duration::from_secs(2);
 
 /// The messages in `status` that the fields mean.
 pub(super) fn selection(meant: &Fields, status: Status) -> Result<MessageSelection, Problem> {
@@ -25,22 +33,55 @@ pub(super) fn selection(meant: &Fields, status: Status) -> Result<MessageSelecti
     Ok(selection)
 }
 
-/// The number of messages in groups. There may be groups that were not counted.
-pub(super) fn counted(groups: &[MessageGroup]) -> String {
-    let at_least = if groups.len() >= MESSAGE_GROUPS { "at least " } else { "" };
-    format!("{at_least}{}", number(groups.iter().map(|group| group.count).sum::<u64>()))
+/// The counts of what forms mean.
+pub(super) type Counts = Searches<Result<Arc<CountedGroups>, Problem>>;
+
+/// The messages in `status` that a form means, as far as they can be counted while somebody waits. None where even that takes longer.
+pub(super) async fn counted(
+    reception: &Reception,
+    meant: &Fields,
+    status: Status,
+) -> Result<Option<Found<Arc<CountedGroups>>>, Problem> {
+    let (database, selection) = (reception.office.database.clone(), selection(meant, status)?);
+    let count =
+        move || async move { Ok(Arc::new(database.message_groups_within(COUNTS_FOR, status, &selection).await?)) };
+    let found = reception.counts.find_within(FORM_PATIENCE, meant.at(status.as_str()), count).await;
+    found.map(|(groups, age)| Ok((groups?, age))).transpose()
 }
 
-/// How many messages of a kind there are, with their noun, as in `1 delivered message`.
-pub(super) fn counted_messages(groups: &[MessageGroup], kind: &str) -> String {
-    let messages = if groups.iter().map(|group| group.count).sum::<u64>() == 1 { "message" } else { "messages" };
-    format!("{} {kind} {messages}", counted(groups))
+/// The first words of a form: how many messages of a kind it means, as in `1 delivered message`, and what would become of them.
+pub(super) fn would(counted: &CountedGroups, kind: &str, become_of_them: &str) -> Markup {
+    let count = counted.groups.iter().map(|group| group.count).sum::<u64>();
+    let messages = if count == 1 { "message" } else { "messages" };
+    html! {
+        strong {
+            @match (counted.more, count) {
+                // Among those that were looked at there is none.
+                (true, 0) => { "An unknown number of" }
+                (true, _) => { "At least " (number(count)) }
+                (false, _) => { (number(count)) }
+            }
+            " " (kind) " " (messages)
+        }
+        " " (become_of_them) " Nothing is changed yet."
+    }
 }
 
-/// The groups as a table of this name.
-pub(super) fn table_of(groups: &[MessageGroup], name: &str) -> Markup {
+/// The groups as a table of this name, and how far they were counted.
+pub(super) fn table_of((counted, age): &Found<Arc<CountedGroups>>, name: &str) -> Markup {
     let heading = ["Messages", "Channel", "Destination", "First created", "Last created", "Example"];
-    table(name, heading, groups.iter().map(row))
+    html! {
+        @if !counted.groups.is_empty() { (table(name, heading, counted.groups.iter().map(row))) }
+        @if counted.more {
+            p.hint { "There are more than can be counted while somebody waits. The form means all of them, and its operation says how many they are." }
+        }
+        (looked_before(*age))
+    }
+}
+
+/// Stands in place of the first words of a form, where what it means is counted still.
+pub(super) fn uncounted(meant: &Fields, change: &str) -> Markup {
+    not_counted(&meant.at(&format!("{PATH}/{change}")))
 }
 
 fn row(group: &MessageGroup) -> Markup {

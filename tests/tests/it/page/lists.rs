@@ -298,6 +298,44 @@ async fn nobody_waits_for_a_search_among_very_many_rows_and_the_age_of_what_it_f
 }
 
 #[tokio::test]
+async fn the_form_of_a_change_is_offered_though_what_it_means_takes_long_to_count() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let Database::Postgres(pool) = &outbox.database else { panic!("the first is on PostgreSQL") };
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    stage.message(&outbox, "/garbage", &[]).await;
+    stage.dead(&outbox, 1).await;
+    let ada = stage.person(OPERATES).await;
+    // Each form has a filter of its own, so that none shows what another has counted.
+    for (path, button, counted) in [
+        ("/messages/replay?since=1h", "Replay them", "0 delivered messages would be sent again"),
+        ("/messages/cancel?since=2h", "Cancel them", "0 waiting messages would be cancelled"),
+        ("/dead-letters/redrive?since=3h", "Redrive them", "1 dead letter would be redriven"),
+        ("/dead-letters/purge?since=4h", "Delete them for good", "1 dead letter would be deleted"),
+        ("/dead-letters/edit?since=5h", "Show the difference", "1 dead letter meant."),
+    ] {
+        let mut held = pool.begin().await.unwrap();
+        sqlx::query("LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE").execute(&mut *held).await.unwrap();
+        let (release, mut released) = tokio::sync::oneshot::channel();
+        // A session that does nothing loses its lock after two seconds.
+        let holding = tokio::spawn(async move {
+            while released.try_recv().is_err() {
+                sqlx::query("SELECT 1").execute(&mut *held).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            held.rollback().await.unwrap();
+        });
+        let shown = ada.glance(path).await;
+        let said = words(&shown.text);
+        assert_eq!((shown.status, shown.text.contains(LOOK_AGAIN)), (200, true), "{path}: {said}");
+        assert!(said.contains("Very many rows are looked at") && said.contains(button), "{path}: {said}");
+        release.send(()).unwrap();
+        holding.await.unwrap();
+        let said = words(&ada.page(path).await);
+        assert!(said.contains(counted), "{path}: {said}");
+    }
+}
+
+#[tokio::test]
 async fn the_audit_and_gone_targets_are_files_too_as_far_as_a_person_may_see_them() {
     for outbox in outboxes::each().await {
         let stage = Stage::begin(&outbox, &format!("{TOKENS}read_payloads = false\n")).await;
