@@ -12,7 +12,7 @@ use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::messages::PATH;
 use super::operations::{elsewhere, ordered, told};
-use super::selected::{back, counted, selection, table_of, uncounted, would};
+use super::selected::{back, counted, meant, selection, table_of, uncounted, would};
 use crate::admin::api::Problem;
 
 pub(super) async fn form(
@@ -21,7 +21,7 @@ pub(super) async fn form(
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     visit.require_operate()?;
-    let meant = asked.filter();
+    let meant = meant(&asked)?;
     let counted = counted(&reception, &meant, Status::Pending).await?;
     let body = html! {
         @if let Some((found, _)) = &counted {

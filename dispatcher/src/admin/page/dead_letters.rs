@@ -17,6 +17,7 @@ use super::parts::{
     self, empty, filter, filter_choice, filter_text, looked_before, number, pages, table, text, text_if, time,
 };
 use super::searches::{FORM_PATIENCE, Found, Searches, under_way};
+use super::selected::{Choice, ID, named, to_select};
 use crate::admin::api::{Kind, Problem};
 
 /// Where the list is.
@@ -55,7 +56,7 @@ pub(super) async fn list(
             @if !page.letters.is_empty() {
                 section {
                     h2 { "Letters" }
-                    (table("Letters", ["Id", "Reason", "Code", "Target", "Attempts", "Died", "Error"], page.letters.iter().map(row)))
+                    (table_of(page, visit.operates()))
                     (pages(PATH, &asked, page.next.as_ref()))
                 }
             }
@@ -96,7 +97,7 @@ fn fields(asked: &Fields) -> Markup {
 }
 
 /// What can be done to all that the filter means.
-fn actions(asked: &Fields) -> Markup {
+pub(super) fn actions(asked: &Fields) -> Markup {
     let to = |what: &str| asked.at(&format!("{PATH}/{what}"));
     html! {
         div.actions {
@@ -136,7 +137,7 @@ pub(super) fn counted_letters(groups: &[DeadGroup]) -> String {
 /// Dead letters by cause. Each cause leads to its own letters.
 pub(super) fn by_cause(groups: &[DeadGroup], asked: &Fields) -> Markup {
     let row = |group: &DeadGroup| {
-        let of_group = asked.filter().among(&["fingerprint"], false).with("fingerprint", &group.fingerprint);
+        let of_group = asked.filter().among(&["fingerprint", ID], false).with("fingerprint", &group.fingerprint);
         html! {
             th.number scope="row" { a href=(of_group.at(PATH)) { (number(group.count)) } }
             td.cause {
@@ -171,6 +172,23 @@ fn without_error(fingerprint: &str) -> &'static str {
     if fingerprint.rsplit('/').nth(2) == Some("cancelled") { "cancelled by hand" } else { "no error" }
 }
 
+/// What can be done to selected dead letters.
+pub(super) const CHOICES: [Choice; 3] = [
+    ("/dead-letters/redrive", "Redrive selected…"),
+    ("/dead-letters/edit", "Edit selected…"),
+    ("/dead-letters/purge", "Purge selected…"),
+];
+
+/// The letters of a page. Who may change them can select some.
+fn table_of(page: &DeadLetterPage, operates: bool) -> Markup {
+    let heading = ["Id", "Reason", "Code", "Target", "Attempts", "Died", "Error"];
+    if operates {
+        to_select("Letters", &CHOICES, heading, page.letters.iter().map(|letter| (letter.id, row(letter))))
+    } else {
+        table("Letters", heading, page.letters.iter().map(row))
+    }
+}
+
 fn row(letter: &DeadLetter) -> Markup {
     html! {
         th.number scope="row" { (parts::message(letter.id)) }
@@ -183,8 +201,12 @@ fn row(letter: &DeadLetter) -> Markup {
     }
 }
 
-/// The dead letters that a form means. None but those of its filter: a form without a filter must say that it means all.
+/// The dead letters that a form means. None but those that it names, or those of its filter: a form without a filter must say that
+/// it means all.
 pub(super) fn selection(filter: &Fields, sent: &Fields) -> Result<Selection, Problem> {
+    if let Some(ids) = named(filter)? {
+        return Ok(Selection::Ids(ids));
+    }
     let filter: DeadLetterFilter = filter.read()?;
     if filter == DeadLetterFilter::default() && !sent.has(ALL) {
         return Err(Problem::new(
@@ -193,6 +215,11 @@ pub(super) fn selection(filter: &Fields, sent: &Fields) -> Result<Selection, Pro
         ));
     }
     Ok(Selection::Filter(filter))
+}
+
+/// Leads back to the list.
+pub(super) fn back(filter: &Fields) -> Markup {
+    html! { p { a href=(filter.among(&[ID], false).at(PATH)) { "Back to the dead letters" } } }
 }
 
 /// The fields of a form that say which dead letters it means.

@@ -10,7 +10,9 @@ use outbox_schema::desk::{Change, EditedAll, MoveTarget, OperationResult, Order,
 use serde::Deserialize;
 
 use super::Reception;
-use super::dead_letters::{ALL, PATH, Shown, by_cause, counted, counted_for_a_form, counted_letters, meant, selection};
+use super::dead_letters::{
+    ALL, PATH, Shown, back, by_cause, counted, counted_for_a_form, counted_letters, meant, selection,
+};
 use super::door::Visit;
 use super::edit::headers;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
@@ -18,6 +20,7 @@ use super::frame::{Content, wrong};
 use super::operations::{elsewhere, ordered, unedited};
 use super::parts::{difference, looked_before, message, number};
 use super::searches::{Found, not_counted};
+use super::selected;
 use crate::admin::api::dead_letters::{examined, examined_in};
 use crate::admin::api::{Kind, Problem};
 use crate::edit::{Planned, Wanted};
@@ -79,6 +82,7 @@ pub(super) async fn form(
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     visit.require_operate()?;
+    let asked = selected::meant(&asked)?;
     let filter = filter_in(&asked);
     let selection = selection(&filter, &Fields::default().with(ALL, "yes"))?;
     let found = counted_for_a_form(&reception, &selection, &filter).await?;
@@ -96,7 +100,7 @@ pub(super) async fn form(
         (seen)
         (change_fields(&asked, &filter))
         @if let Some((shown, age)) = &found { (by_cause(&shown.groups, &filter)) (looked_before(*age)) }
-        p { a href=(filter.at(PATH)) { "Back to the dead letters" } }
+        (back(&filter))
     };
     Ok(visit.page(&Content::still("Edit dead letters", body)))
 }
@@ -201,6 +205,6 @@ fn edited(done: &EditedAll, filter: &Fields, keeps_keys: bool) -> Markup {
         }
         (unedited(done))
         div.actions { a.button.main href=(filter.at(&format!("{PATH}/redrive"))) { "Redrive them…" } }
-        p { a href=(filter.at(PATH)) { "Back to the dead letters" } }
+        (back(filter))
     }
 }

@@ -34,6 +34,11 @@ impl Fields {
         self.0.iter().find(|(its, _)| its == name).map(|(_, value)| value.as_str())
     }
 
+    /// All values of a field.
+    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(its, _)| its == name).map(|(_, value)| value.as_str())
+    }
+
     /// Whether the box of this name is ticked.
     pub(super) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()

@@ -9,6 +9,7 @@ use outbox_schema::desk::{MessageFilter, MessagePage, MessageSelection, MessageS
 use outbox_schema::{Desk, MessageId, Status};
 
 use super::Reception;
+use super::dead_letters;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
@@ -17,6 +18,7 @@ use super::parts::{
     self, empty, filter, filter_choice, filter_text, lead_to, looked_before, number, pages, table, text, text_if, time,
 };
 use super::searches::{Searches, under_way};
+use super::selected::{Choice, to_select};
 use crate::admin::api::{Kind, Problem};
 use crate::configured::nearest;
 
@@ -38,6 +40,7 @@ pub(super) async fn list(
     };
     let above = html! { (above) @if visit.operates() { (actions(&filter, &asked.filter())) } };
     let database = reception.office.database.clone();
+    let choices = filter.status.filter(|_| visit.operates()).map(choices);
     let search = move || async move { Ok(Arc::new(database.messages(&filter, after.map(MessageId), PAGE).await?)) };
     let Some((page, age)) = reception.messages.find(asked.at(PATH), search).await else {
         return Ok(visit.page(&Content::live("Messages", above, under_way(&asked.at(PATH)))));
@@ -49,7 +52,11 @@ pub(super) async fn list(
             (empty("No message meets the filter."))
             (unknown_channel(&reception, PATH, &asked))
         } @else {
-            (table("Messages", heading, page.messages.iter().map(row)))
+            @if let Some(choices) = choices {
+                (to_select("Messages", choices, heading, page.messages.iter().map(|message| (message.id, row(message)))))
+            } @else {
+                (table("Messages", heading, page.messages.iter().map(row)))
+            }
         }
         @if page.next.is_some() && page.messages.len() < PAGE as usize {
             p.hint { (number(page.looked_at)) " rows were looked at, and there are more." }
@@ -80,12 +87,22 @@ pub(super) fn unknown_channel(reception: &Reception, path: &str, asked: &Fields)
 /// The searches of this page.
 pub(super) type MessageSearches = Searches<Result<Arc<MessagePage>, Problem>>;
 
-/// What can be done with all that the filter means: where it names a status, and means not all of that status.
+/// What can be done with selected messages of a status.
+fn choices(status: Status) -> &'static [Choice] {
+    match status {
+        Status::Success => &[("/messages/replay", "Replay selected…")],
+        Status::Pending => &[("/messages/cancel", "Cancel selected…")],
+        Status::Dead => &dead_letters::CHOICES,
+    }
+}
+
+/// What can be done with all that the filter means: where it names a status, and of what is no dead letter, not all of that status.
 fn actions(filter: &MessageFilter, asked: &Fields) -> Markup {
     let (change, label, hint) = match filter.status {
         Some(Status::Success) => ("replay", "Replay…", "all delivered messages that the filter means"),
         Some(Status::Pending) => ("cancel", "Cancel…", "all messages that wait and that the filter means"),
-        Some(Status::Dead) | None => return html! {},
+        Some(Status::Dead) => return of_dead(asked),
+        None => return html! {},
     };
     let chosen = MessageSelection::Filter(filter.clone());
     html! {
@@ -94,6 +111,20 @@ fn actions(filter: &MessageFilter, asked: &Fields) -> Markup {
                 a.button href=(asked.at(&format!("{PATH}/{change}"))) { (label) }
                 span.hint { (hint) }
             }
+        }
+    }
+}
+
+/// The fields of the filter of messages that the filter of dead letters lacks. The time in it is that of a death.
+const OF_NO_DEATH: [&str; 4] = ["ordering_key", "priority", "since", "until"];
+
+/// The changes of dead letters, where their filter can say the same.
+fn of_dead(asked: &Fields) -> Markup {
+    html! {
+        @if asked.among(&OF_NO_DEATH, true).is_empty() {
+            (dead_letters::actions(&asked.among(&["status"], false)))
+        } @else {
+            p.hint { "An ordering key, a priority and a time of creation are no filter of dead letters: select them in the list." }
         }
     }
 }

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use outbox_schema::desk::{OperationResult, Order, Ordered, Redriven};
 
 use super::Reception;
-use super::dead_letters::{ALL, PATH, Shown, by_cause, counted_for_a_form, counted_letters, meant, selection};
+use super::dead_letters::{ALL, PATH, Shown, back, by_cause, counted_for_a_form, counted_letters, meant, selection};
 use super::door::Visit;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
@@ -16,6 +16,7 @@ use super::operations::{elsewhere, ordered, told};
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::looked_before;
 use super::searches::{Found, not_counted};
+use super::selected;
 use super::went::how_they_went;
 use crate::admin::api::Problem;
 use crate::admin::api::extract::Id;
@@ -58,6 +59,7 @@ pub(super) async fn redrive_form(
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
+    let asked = selected::meant(&asked)?;
     let meant = Meant::of(&reception, &visit, &asked, "redrive").await?;
     let first = |counted: &str| {
         html! { p.lead { strong { (counted) } " would be redriven: due again, under the same idempotency keys. Nothing is changed yet." } }
@@ -153,6 +155,7 @@ pub(super) async fn purge_form(
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
+    let asked = selected::meant(&asked)?;
     let would = Meant::of(&reception, &visit, &asked, "purge").await?;
     let first = |counted: &str| {
         html! { p.note.bad { strong { (counted) " would be deleted for good," } " with their attempts. Only the audit remembers them. Nothing is changed yet." } }
@@ -184,8 +187,4 @@ pub(super) async fn purge(
     };
     let body = html! { (told(&done)) (back(&Fields::default())) };
     Ok(visit.page(&Content::still("Purged", body)))
-}
-
-fn back(filter: &Fields) -> Markup {
-    html! { p { a href=(filter.at(PATH)) { "Back to the dead letters" } } }
 }

@@ -15,7 +15,7 @@ use super::operations::{elsewhere, ordered, told};
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::number;
 use super::redrive::undo_fields;
-use super::selected::{back, counted, selection, table_of, uncounted, would};
+use super::selected::{back, counted, meant, selection, table_of, uncounted, would};
 use super::went::how_they_went;
 use crate::admin::api::Problem;
 
@@ -31,7 +31,7 @@ pub(super) async fn form(
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     visit.require_operate()?;
-    let meant = asked.filter();
+    let meant = meant(&asked)?;
     let counted = counted(&reception, &meant, Status::Success).await?;
     let body = html! {
         @if let Some((found, _)) = &counted {

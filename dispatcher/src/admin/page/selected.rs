@@ -1,4 +1,4 @@
-//! What a change of messages means that are no dead letters: one message, or all that the filter of the list means.
+//! What a change of messages means: those that somebody selected, or all that the filter of the list means.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,19 +14,46 @@ use super::parts::{looked_before, message, number, table, text, time};
 use super::searches::{FORM_PATIENCE, Found, Searches, not_counted};
 use crate::admin::api::{Kind, Problem, checked};
 
-/// The field that names one message in place of a filter.
-const ID: &str = "id";
+/// The field that names a message in place of a filter. There is one for each message.
+pub(super) const ID: &str = "id";
+
+/// The field of a list by which its form says that it means what is selected, and not everything where nothing is.
+const SELECTED: &str = "selected";
 
 /// How long messages are counted for a form.
 const COUNTS_FOR: Duration = Duration::from_secs(2);
 
+/// What the address of a form means, without what is for the form alone.
+///
+/// # Errors
+/// The form of a list was sent, and nothing in the list is selected.
+pub(super) fn meant(asked: &Fields) -> Result<Fields, Problem> {
+    if asked.has(SELECTED) && !asked.has(ID) {
+        return Err(Problem::new(
+            Kind::BadRequest,
+            "nothing is selected: go back, and tick the boxes of the messages that you mean",
+        ));
+    }
+    Ok(asked.filter().among(&[SELECTED], false))
+}
+
+/// The messages that the fields name. None where they have a filter.
+pub(super) fn named(meant: &Fields) -> Result<Option<Vec<MessageId>>, Problem> {
+    let wrong = |why: String| Problem::new(Kind::BadRequest, why);
+    if !meant.has(ID) {
+        return Ok(None);
+    }
+    if !meant.among(&[ID], false).is_empty() {
+        return Err(wrong("messages are meant by their ids, or by a filter: one of the two".to_owned()));
+    }
+    let id = |id: &str| id.parse().map(MessageId).map_err(|_| wrong(format!("id = {id:?}: no row has it")));
+    meant.all(ID).map(id).collect::<Result<_, _>>().map(Some)
+}
+
 /// The messages in `status` that the fields mean.
 pub(super) fn selection(meant: &Fields, status: Status) -> Result<MessageSelection, Problem> {
-    let selection = match meant.get(ID) {
-        Some(id) => {
-            let id = id.parse().map_err(|_| Problem::new(Kind::BadRequest, format!("id = {id:?}: no row has it")))?;
-            MessageSelection::Ids(vec![MessageId(id)])
-        }
+    let selection = match named(meant)? {
+        Some(ids) => MessageSelection::Ids(ids),
         None => MessageSelection::Filter(meant.read::<MessageFilter>()?),
     };
     checked(&selection, status)?;
@@ -36,7 +63,8 @@ pub(super) fn selection(meant: &Fields, status: Status) -> Result<MessageSelecti
 /// The counts of what forms mean.
 pub(super) type Counts = Searches<Result<Arc<CountedGroups>, Problem>>;
 
-/// The messages in `status` that a form means, as far as they can be counted while somebody waits. None where even that takes longer.
+/// The messages in `status` that a form means, as far as they can be counted while somebody waits. None where even that takes
+/// longer.
 pub(super) async fn counted(
     reception: &Reception,
     meant: &Fields,
@@ -97,9 +125,52 @@ fn row(group: &MessageGroup) -> Markup {
 
 /// Leads back to where the messages were chosen.
 pub(super) fn back(meant: &Fields) -> Markup {
-    let address = match meant.get(ID) {
-        Some(id) => format!("{PATH}/{id}"),
-        None => meant.at(PATH),
+    let address = match (meant.all(ID).count(), meant.get(ID)) {
+        (1, Some(id)) => format!("{PATH}/{id}"),
+        _ => meant.among(&[ID], false).at(PATH),
     };
     html! { p { a href=(address) { "Back" } } }
+}
+
+/// A change of what is selected in a list: the address of its form, and the words of its button.
+pub(super) type Choice = (&'static str, &'static str);
+
+/// A list in which messages are selected, each row with its id, and the changes of what is selected. It is a plain form, and leads
+/// to the form of the change.
+pub(super) fn to_select<'a>(
+    name: &str,
+    choices: &[Choice],
+    heading: impl IntoIterator<Item = &'a str>,
+    rows: impl IntoIterator<Item = (i64, Markup)>,
+) -> Markup {
+    html! {
+        form.choice method="get" {
+            input type="hidden" name=(SELECTED) value="yes";
+            div.actions {
+                @for (address, label) in choices { button type="submit" formaction=(address) { (label) } }
+                span.hint { "what is ticked in this list" span.scripted-only { ", which stays as it is meanwhile" } }
+            }
+            div.table role="region" aria-label=(name) tabindex="0" {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" {
+                                span.unseen { "Select" }
+                                input.all type="checkbox" aria-label="Select all on this page";
+                            }
+                            @for word in heading { th scope="col" { (word) } }
+                        }
+                    }
+                    tbody {
+                        @for (id, row) in rows {
+                            tr {
+                                td { input type="checkbox" name=(ID) value=(id) aria-label={ "Select message " (id) }; }
+                                (row)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

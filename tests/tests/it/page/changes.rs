@@ -112,6 +112,104 @@ async fn a_long_change_leads_to_its_operation_which_goes_on_alone_and_is_stopped
 }
 
 #[tokio::test]
+async fn what_is_ticked_in_a_list_is_what_the_form_of_a_change_means() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        let mut dead = Vec::new();
+        for _ in 0..4 {
+            dead.push(stage.message(&outbox, "/garbage", &[]).await);
+        }
+        stage.dead(&outbox, 4).await;
+        let (ada, reader) = (stage.person(OPERATES).await, stage.person(READS).await);
+        for list in ["/dead-letters?channel=http", "/messages?status=DEAD"] {
+            let page = ada.page(list).await;
+            for id in &dead {
+                assert!(
+                    page.contains(&format!("name=\"id\" value=\"{id}\" aria-label=\"Select message {id}\"")),
+                    "{page}"
+                );
+            }
+            assert!(page.contains("formaction=\"/dead-letters/redrive\""), "{page}");
+            assert!(!reader.page(list).await.contains("Select message"), "{list}");
+        }
+        assert!(
+            !ada.page("/messages").await.contains("Select message"),
+            "without a status nothing can be done to all of them"
+        );
+        let two = format!("id={}&id={}", dead[0], dead[1]);
+        for (path, said) in [
+            ("/dead-letters/redrive", "2 dead letters would be redriven"),
+            ("/dead-letters/purge", "2 dead letters would be deleted"),
+            ("/dead-letters/edit", "2 dead letters meant."),
+            ("/messages/replay", "0 delivered messages would be sent again"),
+            ("/messages/cancel", "0 waiting messages would be cancelled"),
+        ] {
+            let would = ada.page(&format!("{path}?selected=yes&{two}")).await;
+            assert!(words(&would).contains(said), "{path}: {}", words(&would));
+            assert!(
+                !would.contains(&format!("/dead-letters?{}", two.replace('&', "&amp;"))),
+                "a list has no ids: {would}"
+            );
+            for (query, said) in [
+                ("selected=yes".to_owned(), "nothing is selected"),
+                ("selected=yes&id=17x".to_owned(), "no row has it"),
+                (format!("{two}&channel=http"), "one of the two"),
+            ] {
+                let refused = ada.look(&format!("{path}?{query}")).await;
+                assert!(
+                    refused.status == 400 && words(&refused.text).contains(said),
+                    "{path}: {}",
+                    words(&refused.text)
+                );
+            }
+        }
+        let (first, second, third) = (dead[0].to_string(), dead[1].to_string(), dead[2].to_string());
+        let difference = ada.page(&format!("/dead-letters/edit?{two}&set_headers=X-Api-Version%3A+2")).await;
+        assert_eq!(difference.matches("+header X-Api-Version: 2").count(), 2, "{}", words(&difference));
+        let form = format!("/dead-letters/redrive?{two}");
+        let redriven = [("id", first.as_str()), ("id", &second), ("rate", "1"), ("why", "these two")];
+        let redriven = ada.send(&form, "/dead-letters/redrive", &redriven).await;
+        assert!(words(&redriven.text).contains("2 of 2 redriven."), "{}", words(&redriven.text));
+        let purged = ada.send(&form, "/dead-letters/purge", &[("id", third.as_str()), ("why", "a test")]).await;
+        assert!(words(&purged.text).contains("1 of 1 deleted."), "{}", words(&purged.text));
+        assert_eq!(outbox.number(&format!("SELECT count(*) FROM outbox WHERE id = {third}")).await, 0);
+        let not_meant = format!("SELECT count(*) FROM outbox WHERE id = {} AND status = 'DEAD'", dead[3]);
+        assert_eq!(outbox.number(&not_meant).await, 1);
+
+        let mut waits = Vec::new();
+        for _ in 0..3 {
+            waits.push(stage.message(&outbox, "/", &["--delay", "1h"]).await.to_string());
+        }
+        let list = ada.page("/messages?status=PENDING").await;
+        assert!(list.contains("formaction=\"/messages/cancel\"") && list.contains("Select message"), "{list}");
+        let cancelled = [("id", waits[0].as_str()), ("id", &waits[2]), ("why", "these two")];
+        let cancelled = ada.send(&form, "/messages/cancel", &cancelled).await;
+        assert!(words(&cancelled.text).contains("2 of 2 cancelled."), "{}", words(&cancelled.text));
+        let left = format!("SELECT count(*) FROM outbox WHERE id = {} AND status = 'PENDING'", waits[1]);
+        assert_eq!(outbox.number(&left).await, 1);
+    }
+}
+
+#[tokio::test]
+async fn dead_messages_in_the_list_of_messages_are_changed_by_the_same_filter_or_selected() {
+    let [.., outbox] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    stage.message(&outbox, "/garbage", &["--ordering-key", "order 17"]).await;
+    stage.dead(&outbox, 1).await;
+    let ada = stage.person(OPERATES).await;
+    let offered = ada.page("/messages?status=DEAD&channel=http").await;
+    for change in ["redrive", "edit", "purge"] {
+        assert!(offered.contains(&format!("href=\"/dead-letters/{change}?channel=http\"")), "{offered}");
+    }
+    assert!(ada.page("/messages?status=DEAD").await.contains("href=\"/dead-letters/redrive\""));
+    for lacked in ["ordering_key=order+17", "priority=1", "since=2h", "until=1s"] {
+        let page = ada.page(&format!("/messages?status=DEAD&{lacked}")).await;
+        assert!(!page.contains("href=\"/dead-letters/redrive"), "{lacked}: {page}");
+        assert!(words(&page).contains("select them in the list"), "{lacked}: {page}");
+    }
+}
+
+#[tokio::test]
 async fn a_form_without_a_filter_must_say_that_it_means_all() {
     let [.., outbox] = outboxes::migrated().await;
     let stage = Stage::begin(&outbox, TOKENS).await;

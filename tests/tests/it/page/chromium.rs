@@ -180,6 +180,36 @@ async fn a_page_that_is_open_keeps_itself_up_to_date_and_nothing_of_a_row_runs()
     browser.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_stays_as_it_is_while_something_in_it_is_ticked() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    for _ in 0..2 {
+        stage.message(&outbox, "/garbage", &[]).await;
+    }
+    stage.dead(&outbox, 2).await;
+    let browser = Browser::start(true).await;
+    sign_in(&browser, &stage.url).await;
+    browser.go(&format!("{}/dead-letters?channel=http", stage.url)).await;
+    browser.says("2 dead letters, of one cause.").await;
+    browser.click_at("//input[@aria-label='Select all on this page']").await;
+    let ticked = "return document.querySelectorAll(\"input[name='id']:checked\").length";
+    assert_eq!(browser.run(ticked).await, 2);
+    let late = stage.message(&outbox, "/garbage", &[]).await;
+    stage.dead(&outbox, 3).await;
+    // Longer than a page that is live waits.
+    tokio::time::sleep(Duration::from_secs(7)).await;
+    assert!(browser.words().await.contains("2 dead letters, of one cause."));
+    browser.picture("selected").await;
+    assert_eq!(browser.run(ticked).await, 2);
+    browser.click_at("//input[@aria-label='Select all on this page']").await;
+    browser.says("3 dead letters, of one cause.").await;
+    browser.click_at(&format!("//input[@aria-label='Select message {late}']")).await;
+    browser.click("Purge selected…").await;
+    browser.says("1 dead letter would be deleted").await;
+    browser.close().await;
+}
+
 /// A page that an operator leaves open during an incident must neither pass off what it shows as new, nor stay behind afterwards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_whose_replica_does_not_answer_says_so_and_goes_on_once_it_answers() {
@@ -231,6 +261,14 @@ async fn a_browser_that_runs_no_scripts_does_all_the_same() {
     browser.click("Redrive").await;
     browser.click("Redrive this message").await;
     browser.says_at_last("It was sent: accepted").await;
+    for _ in 0..2 {
+        stage.message(&outbox, "/garbage", &[]).await;
+    }
+    stage.dead(&outbox, 2).await;
+    browser.go(&format!("{}/dead-letters?channel=http", stage.url)).await;
+    browser.click_at(&format!("//input[@aria-label='Select message {}']", id + 1)).await;
+    browser.click("Redrive selected…").await;
+    browser.says("1 dead letter would be redriven").await;
     browser.close().await;
 }
 
@@ -281,6 +319,7 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
         ("edit", format!("/messages/{example}/edit")),
         ("dead-letters", "/dead-letters".to_owned()),
         ("dead-letters-of-one", "/dead-letters?status_code=422".to_owned()),
+        ("messages-dead", "/messages?status=DEAD&ordering_key=order+18".to_owned()),
         ("redrive", "/dead-letters/redrive?status_code=422".to_owned()),
         ("replay", "/messages/replay?channel=http&status=SUCCESS".to_owned()),
         ("purge", "/dead-letters/purge?status_code=422".to_owned()),

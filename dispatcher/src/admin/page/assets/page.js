@@ -1,5 +1,5 @@
-// What only the browser knows: the reader's zone of time, the clipboard, and whether a replica still answers. Without this script a page
-// shows and does the same but for these.
+// What only the browser knows: the reader's zone of time, the clipboard, what is ticked, and whether a replica still answers. Without
+// this script a page shows and does the same but for these.
 "use strict";
 
 document.documentElement.classList.add("scripted");
@@ -31,6 +31,15 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+// The box above a list ticks all of its boxes.
+document.addEventListener("change", (event) => {
+  if (!event.target.matches?.("input.all")) return;
+  for (const box of event.target.form.querySelectorAll("input[name='id']")) box.checked = event.target.checked;
+});
+
+// While something is ticked, what is live stays as it is: no other message may come to stand beside a tick.
+const isTicked = () => document.querySelector("#live input[name='id']:checked") !== null;
+
 // What is live is asked for every five seconds. Where no answer comes it stays in view, the page says since when, and asks less and
 // less often. A page in the background asks nothing.
 const SOONEST = 5_000;
@@ -54,14 +63,14 @@ function failed() {
 }
 
 document.addEventListener("htmx:before:request", (event) => {
-  if (isLive(event) && (document.hidden || Date.now() < next)) event.preventDefault();
+  if (isLive(event) && (document.hidden || isTicked() || Date.now() < next)) event.preventDefault();
 });
 
 document.addEventListener("htmx:before:response", (event) => {
-  if (isLive(event) && event.detail.ctx.response.status >= 500) {
-    event.preventDefault();
-    failed();
-  }
+  if (!isLive(event)) return;
+  const isFailure = event.detail.ctx.response.status >= 500;
+  if (isFailure || isTicked()) event.preventDefault();
+  if (isFailure) failed();
 });
 
 document.addEventListener("htmx:error", (event) => {
