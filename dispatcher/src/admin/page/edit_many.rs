@@ -28,8 +28,8 @@ use crate::edit::{Planned, Wanted};
 /// The messages whose difference is shown.
 const SHOWN: usize = 3;
 
-/// The fields of a change that are no part of its filter.
-const CHANGE: [&str; 6] = ["target", "move_from", "move_to", "set_headers", "drop_headers", "keep_key"];
+/// The fields of a change that are no part of its filter. No field of the filter has such a name.
+const CHANGE: [&str; 6] = ["new_target", "move_from", "move_to", "set_headers", "drop_headers", "keep_key"];
 
 /// The field by which the form says that somebody asked for the difference.
 const LOOKS: &str = "looks";
@@ -37,7 +37,7 @@ const LOOKS: &str = "looks";
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ChangeFields {
-    target: Option<String>,
+    new_target: Option<String>,
     move_from: Option<String>,
     move_to: Option<String>,
     set_headers: Option<String>,
@@ -56,12 +56,12 @@ impl ChangeFields {
                 return Err(Problem::new(Kind::BadRequest, why));
             }
         };
-        if move_target.is_some() && self.target.is_some() {
+        if move_target.is_some() && self.new_target.is_some() {
             return Err(Problem::new(Kind::BadRequest, "a new target, or another beginning of each: one of the two"));
         }
         let names = self.drop_headers.unwrap_or_default();
         let change = Change {
-            target: self.target.map(|target| target.trim().to_owned()),
+            target: self.new_target.map(|target| target.trim().to_owned()),
             move_target,
             headers: self.set_headers.as_deref().map(headers).transpose()?.unwrap_or_else(BTreeMap::new),
             drop_headers: names.lines().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect(),
@@ -138,7 +138,7 @@ fn change_fields(asked: &Fields, filter: &Fields) -> Markup {
             input type="hidden" name=(LOOKS) value="yes";
             (field("move_from", "Where targets begin with", ""))
             (field("move_to", "let them begin with", ""))
-            (field("target", "Or a new target", "the same for each"))
+            (field("new_target", "Or a new target", "the same for each"))
             label {
                 span { "Set headers" span.hint { "one a line, as Name: value" } }
                 textarea name="set_headers" rows="2" spellcheck="false" { "\n" (asked.get("set_headers").unwrap_or_default()) }

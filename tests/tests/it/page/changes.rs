@@ -210,6 +210,27 @@ async fn dead_messages_in_the_list_of_messages_are_changed_by_the_same_filter_or
 }
 
 #[tokio::test]
+async fn an_edit_of_the_dead_letters_of_one_target_means_these_alone() {
+    let [.., outbox] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    for path in ["/garbage", "/garbage?other"] {
+        stage.message(&outbox, path, &[]).await;
+    }
+    stage.dead(&outbox, 2).await;
+    let ada = stage.person(OPERATES).await;
+    let target = stage.sink.url("/garbage");
+    let filter = url::form_urlencoded::Serializer::new(String::new()).append_pair("target", &target).finish();
+    let list = ada.page(&format!("/dead-letters?{filter}")).await;
+    assert!(list.contains(&format!("/dead-letters/edit?{filter}")), "{list}");
+    let form = words(&ada.page(&format!("/dead-letters/edit?{filter}")).await);
+    assert!(form.contains("1 dead letter meant.") && !form.contains("What would be different"), "{form}");
+    let to = stage.sink.url("/");
+    let edit = [("target", target.as_str()), ("new_target", &to), ("why", "it moved")];
+    let edited = ada.send("/dead-letters", "/dead-letters/edit", &edit).await;
+    assert!(words(&edited.text).contains("1 of 1 edited"), "{}", words(&edited.text));
+}
+
+#[tokio::test]
 async fn a_form_without_a_filter_must_say_that_it_means_all() {
     let [.., outbox] = outboxes::migrated().await;
     let stage = Stage::begin(&outbox, TOKENS).await;
@@ -217,7 +238,7 @@ async fn a_form_without_a_filter_must_say_that_it_means_all() {
     stage.dead(&outbox, 1).await;
     let ada = stage.person(OPERATES).await;
     for path in ["/dead-letters/redrive", "/dead-letters/purge", "/dead-letters/edit", "/invalid-targets/clear"] {
-        let fields: &[_] = if path.ends_with("edit") { &[("target", "http://127.0.0.1:9/")] } else { &[] };
+        let fields: &[_] = if path.ends_with("edit") { &[("new_target", "http://127.0.0.1:9/")] } else { &[] };
         let refused = ada.send("/dead-letters", path, fields).await;
         assert_eq!(refused.status, 400, "{path}: {}", refused.text);
         assert!(refused.text.contains("does not say that it means every"), "{path}: {}", refused.text);

@@ -11,7 +11,7 @@ const CHANGES: [(&str, &[(&str, &str)]); 10] = [
     ("/messages/1/edit", &[("revision", "1"), ("target", "http://127.0.0.1:9/"), ("payload", "{}"), ("write", "yes")]),
     ("/dead-letters/redrive", &[("all", "yes")]),
     ("/dead-letters/purge", &[("all", "yes"), ("why", "test")]),
-    ("/dead-letters/edit", &[("all", "yes"), ("target", "http://127.0.0.1:9/")]),
+    ("/dead-letters/edit", &[("all", "yes"), ("new_target", "http://127.0.0.1:9/")]),
     ("/redrives/1/undo", &[]),
     ("/destinations/pause", &[("destination", "http"), ("why", "test")]),
     ("/destinations/resume", &[("destination", "http")]),
