@@ -25,8 +25,8 @@ const PATH: &str = "/figures";
 /// How long figures are reused: browsers that are left open ask for them again and again.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
-/// Channels with charts on the overview. The page of figures has all.
-const CHARTED: usize = 12;
+/// Channels with charts on the overview, which is to stay below 100 KB. The page of figures has all.
+const CHARTED: usize = 6;
 
 /// The newest figures of each span.
 #[derive(Clone)]
@@ -73,8 +73,12 @@ pub(super) fn over_time(figures: Result<&FiguresSeries, &Problem>, span: Span) -
                 Ok(series) if series.channels.is_empty() => (empty("Nothing was done in this time. The poller writes figures every ten seconds.")),
                 Ok(series) => {
                     @for (place, channel) in busiest(series).into_iter().enumerate() { (small(place, channel, series.span)) }
-                    @if series.channels.len() > CHARTED {
-                        p { a href=(Fields::default().with("span", span.as_str()).at(PATH)) { "All " (series.channels.len()) " channels" } }
+                    @let left_out = series.channels.len().saturating_sub(CHARTED);
+                    @if left_out > 0 {
+                        p {
+                            (left_out) @if left_out == 1 { " other channel that did less is" } @else { " other channels that did less are" }
+                            " left out. " a href=(Fields::default().with("span", span.as_str()).at(PATH)) { "All " (series.channels.len()) " channels" }
+                        }
                     }
                 }
             }
@@ -82,12 +86,11 @@ pub(super) fn over_time(figures: Result<&FiguresSeries, &Problem>, span: Span) -
     }
 }
 
-/// The channels with most attempts, by name.
+/// The channels with most attempts, the busiest first.
 fn busiest(series: &FiguresSeries) -> Vec<&ChannelFigures> {
     let mut channels: Vec<_> = series.channels.iter().collect();
     channels.sort_by_key(|channel| std::cmp::Reverse(channel.total.delivered + channel.total.failed));
     channels.truncate(CHARTED);
-    channels.sort_by(|one, other| one.channel.cmp(&other.channel));
     channels
 }
 

@@ -104,7 +104,6 @@ fn shown(Counted { status, age }: &Counted, over_time: &Markup) -> Markup {
                 (looked_before(*age))
             }
         }
-        (over_time)
         @if !vitals.tenants.is_empty() {
             section { h2 { "Tenants with most to send" } (tenants(&vitals.tenants)) }
         }
@@ -126,6 +125,7 @@ fn shown(Counted { status, age }: &Counted, over_time: &Markup) -> Markup {
             @if status.replicas.is_empty() { p.empty { "No replica says anything of itself." } } @else { (replicas(&status.replicas)) }
             @for note in &status.notes { p.hint { (note) } }
         }
+        (over_time)
         section {
             h2 { "Last hand-overs" }
             @if status.last_terms.is_empty() { p.empty { "No replica has ever polled." } } @else {

@@ -59,6 +59,38 @@ async fn the_overview_has_charts_of_each_channel_and_words_for_those_who_do_not_
 }
 
 #[tokio::test]
+async fn the_overview_charts_the_busiest_channels_and_stays_small_beside_many() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, "").await;
+    let hours = (0..168).map(|hour| hour * 60);
+    let in_ten_minutes = (0..144).map(|part| part * 10 + 5);
+    for minutes in hours.chain(in_ten_minutes) {
+        let of = |number: u64| {
+            let (name, count) = (format!("a-channel-with-a-name-{number:02}"), 100 * number + minutes * 7_919 % 997);
+            let mut figures = delivered(&name, count, Some(Duration::from_millis(count)));
+            for figures in figures.values_mut() {
+                figures.failed = count / 9;
+            }
+            figures
+        };
+        let all = (1..=12).flat_map(of).collect();
+        outbox.database.add_figures(Shard::default(), Duration::from_mins(minutes), &all).await.unwrap();
+    }
+    let person = super::Person::at(&stage.url);
+    for span in ["1h", "1d", "1w"] {
+        let page = person.page(&format!("/?span={span}")).await;
+        assert!(page.len() < 100_000, "{span}: {} bytes", page.len());
+        assert_eq!(page.matches("<svg").count(), 18, "{span}: three of each of six channels");
+        let charted: Vec<_> = page.split("channel=a-channel-with-a-name-").skip(1).map(|rest| &rest[..2]).collect();
+        assert_eq!(charted, ["12", "11", "10", "09", "08", "07"], "{span}");
+        let said = "6 other channels that did less are left out. All 12 channels";
+        assert!(words(&page).contains(said), "{span}: {}", words(&page));
+        let (replicas, charts) = (page.find("<h2>Replicas"), page.find("<h2>Over time"));
+        assert!(replicas < charts, "what needs somebody stands above the charts: {replicas:?} {charts:?}");
+    }
+}
+
+#[tokio::test]
 async fn the_api_gives_the_figures_of_each_channel_or_of_one() {
     for outbox in outboxes::each().await {
         let stage = Stage::begin(&outbox, "").await;
