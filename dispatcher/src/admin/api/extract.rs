@@ -99,7 +99,7 @@ pub(super) fn in_words(error: &str) -> String {
         ("Failed to deserialize the JSON body into the target type: ", "in the JSON: "),
         ("Failed to parse the request body as JSON: ", "the body is not JSON: "),
     ];
-    let mut words = error.to_owned();
+    let mut words = error.replace(", there are no fields", ": this page has no filter");
     for (said, meant) in BODIES {
         words = words.replace(said, meant);
     }
@@ -108,7 +108,22 @@ pub(super) fn in_words(error: &str) -> String {
     }
     let Some((before, rest)) = words.split_once("unknown variant ") else { return words };
     let Some((value, expected)) = rest.split_once(", expected ") else { return words };
-    format!("{before}{value} is not known; it must be {expected}")
+    format!("{before}{value} is not known; it must be {}", each_once(expected))
+}
+
+/// What is expected, each word of it once: many are read in upper and in lower case.
+fn each_once(expected: &str) -> String {
+    let Some(all) = expected.strip_prefix("one of ") else { return expected.to_owned() };
+    let (mut once, mut after_last): (Vec<&str>, _) = (Vec::new(), "");
+    for word in all.split(", ") {
+        // The place of the error may stand behind the last word.
+        let (word, rest) = word.rfind('`').map_or((word, ""), |end| word.split_at(end + 1));
+        after_last = rest;
+        if !once.iter().any(|said| said.eq_ignore_ascii_case(word)) {
+            once.push(word);
+        }
+    }
+    format!("one of {}{after_last}", once.join(", "))
 }
 
 #[cfg(test)]
@@ -159,7 +174,9 @@ mod tests {
         assert_eq!(refused::<Page>("limit=abc"), format!("limit = \"abc\": {number}"));
         assert_eq!(refused::<MessageFilter>("priority=9"), "priority = \"9\": it must be 0, 1, 2 or 3");
         let status = refused::<MessageFilter>("status=foo");
-        assert!(status.starts_with("status = \"foo\": `foo` is not known; it must be one of `PENDING`"), "{status}");
+        assert_eq!(status, "status = \"foo\": `foo` is not known; it must be one of `PENDING`, `SUCCESS`, `DEAD`");
+        let in_a_body = "unknown variant `x`, expected one of `DEAD`, `dead`, `LOST`, `lost` at line 1";
+        assert_eq!(in_words(in_a_body), "`x` is not known; it must be one of `DEAD`, `LOST` at line 1");
         let body = "Failed to deserialize the JSON body into the target type: author: missing field `by` at line 1";
         assert_eq!(in_words(body), "in the JSON: author: missing field `by` at line 1");
     }

@@ -23,7 +23,10 @@ pub(super) async fn show(
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    let CheckQuery { strict } = asked.read()?;
+    let CheckQuery { strict } = match asked.read() {
+        Ok(asked) => asked,
+        Err(refused) => return Ok(visit.misunderstood("Check", html! {}, &refused)),
+    };
     let report = reception.office.check(strict).await;
     let body = html! {
         p.lead {

@@ -34,7 +34,10 @@ pub(super) async fn list(
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    let DestinationQuery { all } = asked.read()?;
+    let DestinationQuery { all } = match asked.read() {
+        Ok(asked) => asked,
+        Err(refused) => return Ok(visit.misunderstood("Destinations", html! {}, &refused)),
+    };
     let entries = reception.office.database.destinations(all).await?;
     let above = html! {
         p.lead {

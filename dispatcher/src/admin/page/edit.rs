@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::Reception;
 use super::door::Visit;
-use super::fields::{AUTHOR, Fields, Sent};
+use super::fields::{AUTHOR, Fields, Plain, Sent};
 use super::frame::{Content, wrong};
 use super::parts::{difference, lead_to};
 use crate::admin::api::extract::Id;
@@ -45,7 +45,12 @@ struct Edit {
     write: Option<String>,
 }
 
-pub(super) async fn form(State(reception): State<Reception>, visit: Visit, Id(id): Id) -> Result<Response, Problem> {
+pub(super) async fn form(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Id(id): Id,
+    _: Plain,
+) -> Result<Response, Problem> {
     visit.require_operate()?;
     let (message, payload) = dead(&reception, id).await?;
     let HeadersBefore { texts, .. } = HeadersBefore::of(message.headers.as_deref());

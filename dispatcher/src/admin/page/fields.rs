@@ -5,6 +5,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use url::form_urlencoded::{Serializer, parse};
 
@@ -130,6 +131,25 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
             return Err(Redirect::to(&fields.at(parts.uri.path())).into_response());
         }
         Ok(Self(fields))
+    }
+}
+
+/// The fields of a page without a filter.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NoFields {}
+
+/// An address without fields. One with any is refused: whoever filtered a page that has no filter would believe
+/// that it shows what they asked for.
+pub(super) struct Plain;
+
+impl<S: Send + Sync> FromRequestParts<S> for Plain {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let Asked(asked) = Asked::from_request_parts(parts, state).await?;
+        let NoFields {} = asked.read().map_err(IntoResponse::into_response)?;
+        Ok(Self)
     }
 }
 

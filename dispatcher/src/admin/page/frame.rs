@@ -7,6 +7,7 @@ use maud::{DOCTYPE, Markup, html};
 use super::assets::{ICON, OWN_SCRIPT, SCRIPT, STYLE};
 use super::door::{TOKEN_FIELD, Visit};
 use super::fields::Fields;
+use super::parts::prose;
 use crate::admin::api::Problem;
 use crate::text::visible;
 
@@ -191,5 +192,5 @@ pub(super) fn problem(visit: &Visit, problem: &Problem) -> Response {
 
 /// What went wrong, within a page.
 pub(super) fn wrong(problem: &Problem) -> Markup {
-    html! { p.note.bad role="alert" { (problem.detail) } }
+    html! { p.note.bad role="alert" { (prose(&problem.detail)) } }
 }

@@ -9,7 +9,7 @@ use outbox_schema::{Database, Desk, MessageId, Status, Tags};
 
 use super::Reception;
 use super::door::Visit;
-use super::fields::{Asked, Fields, Sent};
+use super::fields::{Asked, Fields, NoFields, Sent};
 use super::frame::Content;
 use super::parts::{self, copy, facts, lead_to, nothing, number, text, time, time_if};
 use crate::admin::api::extract::{Body, Id};
@@ -27,6 +27,7 @@ pub(super) async fn show(
     Id(id): Id,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
+    let NoFields {} = asked.among(&[NAMED], false).read()?;
     let office = &reception.office;
     let message = office.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
     let message = visit.sight.of_message(message);

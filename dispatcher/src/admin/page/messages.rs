@@ -11,7 +11,7 @@ use outbox_schema::{Desk, MessageId, Status};
 use super::Reception;
 use super::dead_letters;
 use super::door::Visit;
-use super::fields::{Asked, Fields};
+use super::fields::{Asked, Fields, NoFields};
 use super::frame::Content;
 use super::message::NAMED;
 use super::parts::{
@@ -169,6 +169,7 @@ fn row(message: &MessageSummary) -> Markup {
 /// Leads to the message that has this id, or else this idempotency key. The page of that message is told of the name where it may
 /// mean another message, or is a former key.
 pub(super) async fn find(State(reception): State<Reception>, Asked(asked): Asked) -> Result<Response, Problem> {
+    let NoFields {} = asked.among(&["message"], false).read()?;
     let named = asked.get("message").map(str::trim).unwrap_or_default();
     if named.contains('\0') {
         return Err(Problem::new(Kind::BadRequest, "no message has NUL in its idempotency key"));

@@ -12,7 +12,7 @@ use outbox_schema::desk::{
 
 use super::Reception;
 use super::door::Visit;
-use super::fields::{Asked, Fields, Sent};
+use super::fields::{Asked, Fields, NoFields, Plain, Sent};
 use super::frame::Content;
 use super::messages::PAGE;
 use super::parts::{
@@ -66,9 +66,9 @@ pub(super) async fn list(
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    let Ok(after) = asked.get("after").map(str::parse).transpose() else {
-        let refused = Problem::new(Kind::BadRequest, "after: it must be the id of an operation");
-        return Ok(visit.misunderstood("Operations", html! {}, &refused));
+    let after = match asked.of_list::<NoFields, i64>() {
+        Ok((NoFields {}, after)) => after,
+        Err(refused) => return Ok(visit.misunderstood("Operations", html! {}, &refused)),
     };
     let page = reception.office.database.operations(after, PAGE).await?;
     let body = html! {
@@ -112,7 +112,12 @@ fn standing(operation: &OperationEntry) -> Markup {
     }
 }
 
-pub(super) async fn show(State(reception): State<Reception>, visit: Visit, Id(id): Id) -> Result<Response, Problem> {
+pub(super) async fn show(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Id(id): Id,
+    _: Plain,
+) -> Result<Response, Problem> {
     let found = reception.office.database.operation(id).await?;
     let operation = found.ok_or_else(|| Problem::no_operation(id))?;
     let title = format!("Operation {id}: {}", operation.action);

@@ -7,8 +7,9 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::desk::{
-    ChannelVitals, FiguresFilter, HaltedVitals, OperationStatus, PausedDestination, Span, TenantVitals, TermEntry,
+    ChannelVitals, HaltedVitals, OperationStatus, PausedDestination, Span, TenantVitals, TermEntry,
 };
+use serde::Deserialize;
 
 use super::Reception;
 use super::destinations::kind_of_pause;
@@ -33,12 +34,21 @@ const OLDEST: Duration = Duration::from_mins(10);
 /// The last terms that are shown here. Their own page has more.
 const TERMS: usize = 5;
 
+/// What the overview is asked.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OverviewQuery {
+    /// How far back the charts go.
+    #[serde(default)]
+    span: Span,
+}
+
 pub(super) async fn show(
     State(reception): State<Reception>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    let FiguresFilter { span, .. } = match asked.among(&["span"], true).read() {
+    let OverviewQuery { span } = match asked.read() {
         Ok(filter) => filter,
         Err(refused) => return Ok(visit.misunderstood("Overview", html! {}, &refused)),
     };

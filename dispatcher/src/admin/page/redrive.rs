@@ -10,7 +10,7 @@ use outbox_schema::desk::{OperationResult, Order, Ordered, Redriven};
 use super::Reception;
 use super::dead_letters::{ALL, PATH, Shown, back, by_cause, counted_for_a_form, counted_letters, meant, selection};
 use super::door::Visit;
-use super::fields::{AUTHOR, Asked, Fields, Sent};
+use super::fields::{AUTHOR, Asked, Fields, Plain, Sent};
 use super::frame::Content;
 use super::operations::{elsewhere, ordered, told};
 use super::pace::{PACE, pace, pace_fields};
@@ -131,7 +131,7 @@ pub(super) fn undo_fields(visit: &Visit, id: i64) -> Markup {
     }
 }
 
-pub(super) async fn undo_form(visit: Visit, Id(id): Id) -> Result<Response, Problem> {
+pub(super) async fn undo_form(visit: Visit, Id(id): Id, _: Plain) -> Result<Response, Problem> {
     visit.require_operate()?;
     Ok(visit.page(&Content::still(format!("Take {id} back"), undo_fields(&visit, id))))
 }

@@ -6,9 +6,10 @@ use maud::html;
 
 use super::Reception;
 use super::door::Visit;
+use super::fields::Plain;
 use super::frame::Content;
 
-pub(super) async fn show(State(reception): State<Reception>, visit: Visit) -> Response {
+pub(super) async fn show(State(reception): State<Reception>, visit: Visit, _: Plain) -> Response {
     let (started, read) = (&reception.office.started, reception.office.config.current());
     let waiting = started.needs_restart(&read);
     let body = html! {

@@ -10,6 +10,7 @@ use outbox_schema::desk::TermEntry;
 
 use super::Reception;
 use super::door::Visit;
+use super::fields::Plain;
 use super::frame::Content;
 use super::parts::{Tone, empty, length, nothing, number, state, table, text, time};
 use crate::admin::api::Problem;
@@ -17,7 +18,7 @@ use crate::admin::api::Problem;
 /// The terms that are shown.
 const TERMS: u32 = 200;
 
-pub(super) async fn list(State(reception): State<Reception>, visit: Visit) -> Result<Response, Problem> {
+pub(super) async fn list(State(reception): State<Reception>, visit: Visit, _: Plain) -> Result<Response, Problem> {
     let terms = reception.office.database.terms(TERMS).await?;
     let rows = terms.iter().enumerate().map(|(place, term)| row(term, &terms[..place]));
     let heading =

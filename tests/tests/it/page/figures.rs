@@ -43,7 +43,7 @@ async fn the_overview_has_charts_of_each_channel_and_words_for_those_who_do_not_
             let refused = person.look(path).await;
             assert_eq!(refused.status, 400, "{}", refused.text);
             assert!(
-                words(&refused.text).contains("span = &quot;1y&quot;: `1y` is not known; it must be one of"),
+                words(&refused.text).contains("span = &quot;1y&quot;: 1y is not known; it must be one of"),
                 "{}",
                 refused.text
             );

@@ -31,7 +31,7 @@ async fn the_list_finds_by_what_a_customer_knows_and_a_message_leads_there() {
     for (path, said) in [
         ("/messages?tags=order", "NAME=VALUE"),
         ("/dead-letters?tags=%2C", "it is empty"),
-        ("/messages?tag=order%3D1", "unknown field `tag`"),
+        ("/messages?tag=order%3D1", "unknown field <code>tag</code>"),
     ] {
         let refused = ada.look(path).await;
         assert!(refused.status == 400 && refused.text.contains(said), "{path}: {}", refused.text);

@@ -98,17 +98,38 @@ async fn a_filter_that_cannot_be_read_says_what_is_allowed_and_shows_nothing() {
     stage.dead(&outbox, 1).await;
     let ada = stage.person(OPERATES).await;
     for (path, said) in [
-        ("/messages?status=lost", "status = &quot;lost&quot;: `lost` is not known; it must be one of"),
+        (
+            "/messages?status=lost",
+            "status = &quot;lost&quot;: <code>lost</code> is not known; it must be one of <code>PENDING</code>, <code>SUCCESS</code>, <code>DEAD</code><",
+        ),
         ("/messages?since=yesterday", "it must be a time ago, as 2h"),
         ("/messages?chanel=http", "chanel = &quot;http&quot;: unknown field"),
         ("/messages?after=x", "after = &quot;x&quot;"),
-        ("/dead-letters?reason=boredom", "reason = &quot;boredom&quot;: `boredom` is not known; it must be one of"),
+        (
+            "/dead-letters?reason=boredom",
+            "reason = &quot;boredom&quot;: <code>boredom</code> is not known; it must be one of",
+        ),
         ("/dead-letters?status_code=many", "status_code = &quot;many&quot;"),
         ("/dead-letters?after=17", "it is not where a page of dead letters ended"),
         ("/invalid-targets?older_than=1", "it must be a time ago"),
         ("/ordering-keys?halted=true", "halted = &quot;true&quot;: unknown field"),
         ("/ordering-keys?after=x", "after = &quot;x&quot;"),
         ("/messages?priority=9", "it must be 0, 1, 2 or 3"),
+        (
+            "/operations?status=failed",
+            "status = &quot;failed&quot;: unknown field <code>status</code>: this page has no filter",
+        ),
+        ("/operations?after=x", "after = &quot;x&quot;"),
+        ("/operations/1?x=1", "this page has no filter"),
+        ("/terms?x=1", "x = &quot;1&quot;: unknown field <code>x</code>: this page has no filter"),
+        ("/settings?x=1", "this page has no filter"),
+        ("/destinations?x=1", "x = &quot;1&quot;: unknown field"),
+        ("/check?x=1", "x = &quot;1&quot;: unknown field"),
+        ("/audit?x=1", "x = &quot;1&quot;: unknown field"),
+        ("/figures?x=1", "x = &quot;1&quot;: unknown field"),
+        ("/?channel=http", "channel = &quot;http&quot;: unknown field"),
+        ("/messages/1?x=1", "x = &quot;1&quot;: unknown field"),
+        ("/messages/find?message=1&x=1", "x = &quot;1&quot;: unknown field"),
     ] {
         let refused = ada.look(path).await;
         assert_eq!(refused.status, 400, "{path}: {}", refused.text);
