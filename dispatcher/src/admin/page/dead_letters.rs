@@ -194,7 +194,7 @@ fn row(letter: &DeadLetter) -> Markup {
         th.number scope="row" { (parts::message(letter.id)) }
         td { (text_if(letter.dead_reason.as_deref())) }
         td.number { @if let Some(code) = letter.last_status_code { (code) } @else { (parts::nothing()) } }
-        td.name { (text(&letter.target)) }
+        td.target { (parts::target(&letter.target)) }
         td.number { (letter.attempts) }
         td { (time(&letter.dead_at)) }
         td.long { (text_if(letter.last_error.as_deref())) }

@@ -12,7 +12,7 @@ use super::Reception;
 use super::door::Visit;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
-use super::parts::{Tone, empty, lead_to, nothing, number, state, table, text, text_if, time};
+use super::parts::{Tone, empty, lead_to, nothing, number, state, table, target, text, text_if, time};
 use crate::admin::api::destinations as api;
 use crate::admin::api::extract::Body;
 use crate::admin::api::{DestinationQuery, PauseBody, Problem};
@@ -61,8 +61,8 @@ pub(super) async fn list(
 fn row(visit: &Visit, entry: &DestinationEntry) -> Markup {
     let (word, tone) = word(&entry.held);
     html! {
-        th.name scope="row" {
-            a href=(Fields::default().with("destination", &entry.destination).at("/messages")) { (text(&entry.destination)) }
+        th.target scope="row" {
+            a href=(Fields::default().with("destination", &entry.destination).at("/messages")) { (target(&entry.destination)) }
         }
         td { (state(word, tone)) @if let HeldUp::Paused { by: Some(by), .. } = &entry.held { " " span.hint { "by " (text(by)) } } }
         td { (until(&entry.held)) }

@@ -13,7 +13,7 @@ use super::downloads::links;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::messages::PAGE;
-use super::parts::{empty, filter, filter_text, lead_to, number, pages, table, text, text_if, time};
+use super::parts::{self, empty, filter, filter_text, lead_to, number, pages, table, text, text_if, time};
 use crate::admin::api::{InvalidTargetFilter, Kind, Problem};
 
 /// Where the list is.
@@ -58,7 +58,7 @@ fn fields(asked: &Fields) -> Markup {
 
 fn row(target: &InvalidTarget) -> Markup {
     html! {
-        th.long scope="row" { (text(&target.target)) }
+        th.target scope="row" { (parts::target(&target.target)) }
         td { (text(&target.channel)) }
         td.long { (text_if(target.reason.as_deref())) }
         td { (time(&target.observed_at)) }

@@ -158,7 +158,7 @@ fn row(message: &MessageSummary) -> Markup {
         th.number scope="row" { (parts::message(message.id)) }
         td { (parts::status(&message.status, message.dead_reason.as_deref())) }
         td { (text(&message.channel)) }
-        td.name { (text(&message.target)) }
+        td.target { (parts::target(&message.target)) }
         td { (text_if(message.ordering_key.as_deref())) }
         td.number { (message.attempts) }
         td { (time(&message.created_at)) }

@@ -77,6 +77,11 @@ pub(super) fn text(text: &str) -> Markup {
     html! { (in_one_line(text)) }
 }
 
+/// A target or a destination of a row, in one line that breaks behind a slash before it breaks within a word.
+pub(super) fn target(target: &str) -> Markup {
+    html! { @for part in in_one_line(target).split_inclusive('/') { (part) wbr; } }
+}
+
 /// Prose of this program, in which commands and names stand between back-ticks.
 pub(super) fn prose(words: &str) -> Markup {
     html! {

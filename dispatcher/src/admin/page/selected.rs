@@ -10,7 +10,7 @@ use outbox_schema::{MessageId, Status};
 use super::Reception;
 use super::fields::Fields;
 use super::messages::PATH;
-use super::parts::{looked_before, message, number, table, text, time};
+use super::parts::{looked_before, message, number, table, target, text, time};
 use super::searches::{FORM_PATIENCE, Found, Searches, not_counted};
 use crate::admin::api::{Kind, Problem, checked};
 
@@ -116,7 +116,7 @@ fn row(group: &MessageGroup) -> Markup {
     html! {
         th.number scope="row" { (number(group.count)) }
         td { (text(&group.channel)) }
-        td.long { (text(&group.destination)) }
+        td.target { (target(&group.destination)) }
         td { (time(&group.first_created)) }
         td { (time(&group.last_created)) }
         td.number { (message(group.example)) }
