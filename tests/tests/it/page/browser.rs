@@ -20,6 +20,21 @@ const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// Where pictures of pages go.
 const PICTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/screenshots");
 
+/// Where the pictures of docs/page.md are.
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/page");
+
+/// The pictures that docs/page.md shows, by the names under which they are taken, and their heights.
+const OF_THE_DOCUMENT: [(&str, &str, u32); 4] = [
+    ("overview-light-wide", "overview-light.png", 1_530),
+    ("overview-dark-wide", "overview-dark.png", 1_530),
+    ("dead-letters-light-wide", "dead-letters-light.png", HEIGHT),
+    ("dead-letters-dark-wide", "dead-letters-dark.png", HEIGHT),
+];
+
+/// The width of the pictures in docs/page.md, and the height of the window.
+const WIDTH: u32 = 1_280;
+const HEIGHT: u32 = 900;
+
 /// A browser with one window. It ends with the test.
 pub(super) struct Browser {
     client: reqwest::Client,
@@ -183,18 +198,33 @@ impl Browser {
     pub(super) async fn look_in(&self, scheme: &str, width: u32) {
         let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         self.devtools("Emulation.setEmulatedMedia", media).await;
-        let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
+        self.look_through(width, HEIGHT).await;
+    }
+
+    async fn look_through(&self, width: u32, height: u32) {
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.devtools("Emulation.setDeviceMetricsOverride", size).await;
     }
 
-    /// Takes a picture of the page, to look at. None is compared.
+    /// Takes a picture of the page, to look at. None is compared. With `OUTBOX_TEST_UPDATE=1` those that docs/page.md shows are
+    /// written.
     pub(super) async fn picture(&self, name: &str) {
-        let whole = json!({ "format": "png", "captureBeyondViewport": false });
-        let picture = self.devtools("Page.captureScreenshot", whole).await;
         let folder = PathBuf::from(PICTURES);
         std::fs::create_dir_all(&folder).unwrap();
-        let bytes = base64(picture["data"].as_str().unwrap());
-        std::fs::write(folder.join(format!("{name}.png")), bytes).unwrap();
+        std::fs::write(folder.join(format!("{name}.png")), self.taken().await).unwrap();
+        if std::env::var_os("OUTBOX_TEST_UPDATE").is_some()
+            && let Some((_, shown, height)) = OF_THE_DOCUMENT.into_iter().find(|(taken, ..)| *taken == name)
+        {
+            self.look_through(WIDTH, height).await;
+            std::fs::write(PathBuf::from(DOCUMENT).join(shown), self.taken().await).unwrap();
+            self.look_through(WIDTH, HEIGHT).await;
+        }
+    }
+
+    async fn taken(&self) -> Vec<u8> {
+        let whole = json!({ "format": "png", "captureBeyondViewport": false });
+        let picture = self.devtools("Page.captureScreenshot", whole).await;
+        base64(picture["data"].as_str().unwrap())
     }
 
     /// The errors in the console since they were read last, as of a policy that a page breaks. An answer that is an error is none.
