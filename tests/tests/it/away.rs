@@ -62,6 +62,18 @@ async fn waits_for_its_database<K: Kind>(server: &Server<K>, test: TestDatabase)
     probed_until(&address, Some("database: the replica waits for it, and has not begun")).await;
     let (status, body) = get(&address, "/api/v1/status").await;
     assert_eq!(status, 503, "{body}");
+    // A person at a browser sees a page, and its stylesheet.
+    let browser = reqwest::Client::builder().no_proxy().build().unwrap();
+    let shown = browser.get(format!("{address}/messages")).header("accept", "text/html").send().await.unwrap();
+    assert_eq!(shown.status(), 503);
+    assert!(shown.headers().contains_key("content-security-policy"));
+    let shown = shown.text().await.unwrap();
+    for said in ["This replica waits for its database", "the replica waits for it, and has not begun"] {
+        assert!(shown.contains(said), "{shown}");
+    }
+    let (_, style) = shown.split_once("rel=\"stylesheet\" href=\"").unwrap();
+    let style = style.split('"').next().unwrap();
+    assert_eq!(browser.get(format!("{address}{style}")).send().await.unwrap().status(), 200);
     // A command that is run by hand, or by a job, has no use for waiting.
     for command in [&["check"][..], &["migrate"], &["run", "--until-empty"]] {
         let ran = program.run(command).await;

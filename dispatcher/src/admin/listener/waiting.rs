@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::HeaderMap;
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use axum::{Router, middleware};
@@ -12,6 +13,7 @@ use tokio::sync::watch;
 use super::guard::{self, Tokens};
 use super::routes::{readiness, scraped};
 use crate::admin::api::{Kind, Problem};
+use crate::admin::page::waiting as page;
 use crate::health::readiness::Standing;
 use crate::in_force::InForce;
 use crate::metrics::Metrics;
@@ -26,12 +28,25 @@ struct Waiting {
 pub(super) fn router(metrics: Arc<Metrics>, cause: watch::Receiver<String>, tokens: &InForce<Tokens>) -> Router {
     let scrapes = middleware::from_fn_with_state(tokens.clone(), guard::require_metrics);
     let reads = middleware::from_fn_with_state(tokens.clone(), guard::require_read);
+    let waiting = Waiting { metrics, cause, tokens: tokens.clone() };
+    let persons = middleware::from_fn_with_state(waiting.clone(), in_a_page);
     Router::new()
         .route("/metrics", get(metrics_without_database).route_layer(scrapes))
         .route("/healthz", get(async || "ok"))
         .route("/readyz", get(readyz))
-        .fallback(any(not_yet).layer(reads))
-        .with_state(Waiting { metrics, cause, tokens: tokens.clone() })
+        .fallback(any(not_yet).layer(reads).layer(persons))
+        .merge(page::assets())
+        .with_state(waiting)
+}
+
+/// Tells a person at a browser in a page. Nobody can sign in yet, so only who may be told without that is told the cause.
+async fn in_a_page(State(waiting): State<Waiting>, request: Request, next: Next) -> Response {
+    if !page::is_for_a_person(&request) {
+        return next.run(request).await;
+    }
+    let tells = guard::may_be_told(&waiting.tokens.current(), request.headers());
+    let cause = waiting.cause.borrow().clone();
+    page::page(tells.then_some(cause.as_str()))
 }
 
 async fn readyz(State(waiting): State<Waiting>, headers: HeaderMap) -> Response {

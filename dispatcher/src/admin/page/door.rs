@@ -34,7 +34,7 @@ const FORM_PATIENCE: Duration = Duration::from_mins(1);
 const SMALL_FORM_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a browser must not do with an answer, and what others must not do with it.
-const HEADERS: [(HeaderName, HeaderValue); 6] = [
+pub(super) const HEADERS: [(HeaderName, HeaderValue); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(
@@ -174,7 +174,7 @@ const NO_PAGE: &str = "no page has this address";
 const ONLY_A_FORM: &str = "there is nothing to see at this address: a form of the page sends something to it";
 
 /// Whether a browser asks, which shows pages.
-fn accepts_pages(headers: &HeaderMap) -> bool {
+pub(super) fn accepts_pages(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|accepted| accepted.to_str().ok());
     accepted.flat_map(|accepted| accepted.split(',')).any(|one| one.trim().starts_with("text/html"))
 }

@@ -31,6 +31,7 @@ mod session;
 mod settings;
 mod sign_in;
 mod terms;
+pub(crate) mod waiting;
 mod well;
 mod went;
 

@@ -58,7 +58,7 @@ impl Asset {
 }
 
 /// The files are the same for everybody, and need no session.
-pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
+pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let route = |asset: Asset| get(async move || asset.answer());
     let all = [STYLE, SCRIPT, OWN_SCRIPT, ICON];
     all.into_iter().fold(Router::new(), |router, asset| router.route(asset.path, route(asset)))
