@@ -1,8 +1,8 @@
 //! Destinations that take nothing for now, where they are very many.
 //!
-//! A claim is told of those that it met last. The others rest, and of some only the database knows. Most of their rows are deferred,
-//! and so are met by no claim. While there is one, a claim asks about each destination that it meets and was not told of, and takes
-//! nothing before it is known that the destination takes something.
+//! A claim is told of those that claims met last. The others rest, and of some only the database knows. Most of their rows are
+//! deferred, so that no claim meets them. While there is one, a claim asks about each destination that it was not told of. It
+//! takes nothing before it is known that the destination takes something.
 
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 --
 -- A branch for each priority, each ended by its LIMIT: sorting by priority would read the backlog. The indexes are
 -- forced because an optimizer that misjudges them scans the history. What is excluded is a NOT IN, a filter: a join
--- could be put first and the order of the index be lost. With the collation of the
--- column, MariaDB hashes the names once; else it would read them again for each row. Each branch begins behind the row that it is given, if any: see
+-- could be put first and the order of the index be lost. With the collation of the column, MariaDB hashes the names once;
+-- else it would read them again for each row. Each branch begins behind the row that it is given, if any: see
 -- WalkStart. No start is younger than a second, because transactions that began a moment ago may be committing still. Without
 -- one there is no bound, for 0000-00-00 comes before every moment. Neither it nor 2026-00-00 is one: TIMESTAMPDIFF says NULL.
 --

@@ -239,7 +239,7 @@ pub async fn a_later_term_is_told_of_so_many_destinations_at_most_and_asks_about
     let met = ["https://1029.example:443", "https://new.example:443"].map(str::to_owned);
     let [state] = &outbox.store.destinations(&met).await.unwrap()[..] else { panic!("one of them is paused") };
     assert_eq!(state.destination, met[0]);
-    assert!(state.pause.is_some_and(|(kind, left)| kind == PauseKind::Asked && left > Duration::from_mins(60)));
+    assert!(state.pause.is_some_and(|(kind, left)| kind == PauseKind::Asked && left > Duration::from_hours(1)));
 }
 
 /// What a later term is told once a failure with this error has paused it: kind, whole minutes and failures; and the reason.
