@@ -97,6 +97,19 @@ pub struct ClaimRequest<'a> {
     pub margin: Duration,
 }
 
+impl ClaimRequest<'_> {
+    /// The request of a look at other rows than those that were found before. Nobody was asked about the strangers that it meets, and
+    /// one of them may take nothing.
+    pub(crate) fn anew(&self) -> Self {
+        match self.found {
+            None => self.clone(),
+            Some(_) => {
+                Self { found: None, strangers: Strangers { rows: 0, ask: true, ..self.strangers }, ..self.clone() }
+            }
+        }
+    }
+}
+
 /// What the destinations may get of which a claim says nothing. One of them gets [`ChannelTerms::room`] at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Strangers {

@@ -58,8 +58,15 @@ impl Destinations {
     pub fn recall(&self, names: &[String], states: &[DestinationState]) {
         let now = Instant::now();
         let mut state = self.state();
+        let in_doubt = |state: &State, name: &String| {
+            let known = state.known.get(name).or_else(|| state.at_rest.get(name));
+            known.is_none_or(Destination::is_unsure)
+        };
         for left in states {
-            state.destination(&left.destination, now).take_over(left, now);
+            // Somebody may have changed it by hand since the database was asked.
+            if in_doubt(&state, &left.destination) {
+                state.destination(&left.destination, now).take_over(left, now);
+            }
         }
         let State { known, at_rest, .. } = &mut *state;
         for name in names {
@@ -101,9 +108,12 @@ impl Destinations {
 }
 
 impl State {
-    /// Forgets what the database knows better, as a term begins that is told of so many destinations.
-    pub(super) fn begin(&mut self, told: usize, now: Instant) {
-        let unsure = told >= usize::try_from(MOST_TOLD).unwrap_or(usize::MAX);
+    /// Forgets what the database knows better, as a term begins that is told of these destinations. Those that are paused come first:
+    /// where the last one is not, none is missing.
+    pub(super) fn begin(&mut self, told: &[DestinationState], now: Instant) {
+        let is_full = told.len() >= usize::try_from(MOST_TOLD).unwrap_or(usize::MAX);
+        let is_paused = |last: &DestinationState| last.pause.is_some_and(|(_, remaining)| !remaining.is_zero());
+        let unsure = is_full && told.last().is_some_and(is_paused);
         self.forgotten_until = unsure.then(|| now + LONG);
         for destination in self.known.values_mut().chain(self.at_rest.values_mut()) {
             destination.forget(unsure, now);

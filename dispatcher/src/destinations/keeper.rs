@@ -17,10 +17,13 @@ use crate::term::Term;
 /// How often the keeper reads what operators paused and resumed.
 pub const LISTEN: Duration = Duration::from_secs(1);
 
+/// The longest rest after a step.
+const LONGEST_REST: Duration = Duration::from_mins(1);
+
 /// The rows of one transaction.
 const BATCH: u32 = 2_000;
 
-/// After a step of deferrals, the pause is this many times as long as the step, however long that was. The database has deliveries
+/// After a step of deferrals, the pause is this many times as long as the step, a minute at most. The database has deliveries
 /// to do, and rows in their way cost them only a look now and then.
 const PAUSES_ASIDE: u32 = 20;
 
@@ -179,9 +182,9 @@ impl Next {
     }
 }
 
-/// When the pause is over after work that began then and ends now, and so many times as long as the work.
+/// When the pause is over after work that began then and ends now. It is so many times as long as the work, within a bound.
 fn after(began: Instant, pauses: u32) -> Instant {
-    Instant::now() + began.elapsed() * pauses
+    Instant::now() + (began.elapsed() * pauses).min(LONGEST_REST)
 }
 
 /// A guard: rows are being deferred while it lives.

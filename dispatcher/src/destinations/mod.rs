@@ -145,7 +145,7 @@ impl Destinations {
         let now = Instant::now();
         let mut state = self.state();
         state.configured += 1;
-        state.begin(states.len(), now);
+        state.begin(states, now);
         for left in states {
             state.destination(&left.destination, now).take_over(left, now);
         }
@@ -282,6 +282,8 @@ impl Destinations {
             }
             tracing::info!(destination = name, paused = paused.is_some(), "destination.changed_by_hand");
             let destination = state.destination(&name, now);
+            // Nothing else of it is asked of the database: an answer might be older than the change.
+            destination.is_sure();
             match paused {
                 Some(remaining) => destination.pause(PauseKind::Hand, remaining, now),
                 None => destination.resume(now),

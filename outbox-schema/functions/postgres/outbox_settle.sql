@@ -60,7 +60,9 @@ BEGIN
                     || CASE WHEN doubt.crashed THEN 'died or was cut off' ELSE 'ended before it could mark it' END);
             RETURN NEXT;
         EXCEPTION
-            WHEN raise_exception OR integrity_constraint_violation OR data_exception OR triggered_action_exception THEN
+            -- As errors.rs has it: what is about the row, and what a trigger raises.
+            WHEN plpgsql_error OR integrity_constraint_violation OR data_exception OR with_check_option_violation
+                 OR program_limit_exceeded OR triggered_action_exception THEN
                 RAISE WARNING 'message % cannot be settled: %', doubt.id, SQLERRM;
                 settled := array_remove(settled, doubt.claim);
         END;

@@ -277,13 +277,14 @@ async fn bring_back_those(
     found: &[(i64,)],
     limit: usize,
 ) -> sqlx::Result<BroughtBack> {
-    let more = found.len() >= limit;
     if found.is_empty() {
-        return Ok(BroughtBack { rows: 0, more });
+        return Ok(BroughtBack { rows: 0, more: false });
     }
     let found: Vec<i64> = found.iter().map(|(id,)| *id).collect();
-    let free = locked(connection, &found).await?.into_iter().filter(|row| row.deferred);
-    let ids: Vec<_> = free.map(|row| MessageId(row.id)).collect();
+    let free = locked(connection, &found).await?;
+    // What somebody else has locked may stay deferred, and is looked at again.
+    let more = found.len() >= limit || free.len() < found.len();
+    let ids: Vec<_> = free.into_iter().filter(|row| row.deferred).map(|row| MessageId(row.id)).collect();
     if !ids.is_empty() {
         connection.rows::<()>(&BRING_BACK, &[ids_as_json(&ids).as_str().into()]).await?;
     }

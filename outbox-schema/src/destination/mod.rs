@@ -13,8 +13,8 @@ use crate::{MessageId, StoreError, TermId};
 
 pub(crate) use database::bring_back_some;
 
-/// Of so many destinations a new term is told at most. Where there are as many, there may be more: `Store::destinations` says
-/// what is known of one that is met.
+/// The most destinations of which a new term is told. Where there are as many, there may be more: `Store::destinations` says what
+/// is known of one that is met.
 pub const MOST_TOLD: i64 = 1_024;
 
 /// Why a destination is paused: the column `pause_kind`.

@@ -48,6 +48,7 @@ on_every_database! {
         strangers_share_their_room,
         strangers_take_turns_where_a_claim_asks,
         claims_go_on_from_what_was_found,
+        a_claim_that_looks_anew_takes_nothing_of_strangers_that_it_did_not_ask_about,
         the_newest_that_was_never_tried_goes_before_those_that_come_again,
     ],
     defaults: [

@@ -9,7 +9,7 @@ use outbox_schema::desk::{OperationEntry, OperationPage, Stopped};
 use super::dead_letters::link;
 use super::extract::{Body, Id, Params};
 use super::requests::{Authored, ByClient, Page};
-use super::{Answer, Office, Problem};
+use super::{Answer, Office, Problem, Sight};
 
 /// Lists operations in pages, the newest first. What has ended is listed for 30 days; the audit keeps it for ever.
 #[utoipa::path(get, path = "/api/v1/operations", operation_id = "list_operations", tag = "operations", params(Page), responses(
@@ -19,10 +19,13 @@ use super::{Answer, Office, Problem};
 ))]
 pub(super) async fn list(
     State(office): State<Office>,
+    sight: Sight,
     uri: Uri,
     Params(page): Params<Page>,
 ) -> Result<(HeaderMap, Json<OperationPage>), Problem> {
-    let operations = office.database.operations(page.cursor()?, page.size()?).await?;
+    let mut page = office.database.operations(page.cursor()?, page.size()?).await?;
+    page.operations = page.operations.into_iter().map(|operation| sight.of_operation(operation)).collect();
+    let operations = page;
     Ok((link(&uri, operations.next.as_ref()), Json(operations)))
 }
 
@@ -31,8 +34,9 @@ pub(super) async fn list(
     (status = 200, description = "The operation", body = OperationEntry),
     Problem,
 ))]
-pub(super) async fn show(State(office): State<Office>, Id(id): Id) -> Answer<OperationEntry> {
-    office.database.operation(id).await?.map(Json).ok_or_else(|| Problem::no_operation(id))
+pub(super) async fn show(State(office): State<Office>, sight: Sight, Id(id): Id) -> Answer<OperationEntry> {
+    let found = office.database.operation(id).await?.ok_or_else(|| Problem::no_operation(id))?;
+    Ok(Json(sight.of_operation(found)))
 }
 
 /// Stops an operation after its present batch, whoever carries it out. What it has changed stays changed.

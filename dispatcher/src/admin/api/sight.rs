@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use outbox_schema::desk::{AuditPage, MessageRecord};
+use outbox_schema::desk::{AuditPage, MessageRecord, OperationEntry};
 
 use super::Office;
 use crate::admin::listener::Role;
@@ -41,6 +41,11 @@ impl Sight {
         seen.attempt_log.iter_mut().for_each(|attempt| attempt.excerpt = None);
         seen.audit.iter_mut().for_each(|entry| entry.details = None);
         seen
+    }
+
+    /// The operation, as far as it may be seen: its order is what the audit says of it.
+    pub(crate) fn of_operation(self, operation: OperationEntry) -> OperationEntry {
+        if self == Self::Whole { operation } else { OperationEntry { order: None, ..operation } }
     }
 
     /// The audit, as far as it may be seen.

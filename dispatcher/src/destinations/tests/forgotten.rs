@@ -82,3 +82,25 @@ async fn a_term_that_is_not_told_of_all_asks_about_those_that_it_knows_too() {
     destinations.take_over(&told[1..]);
     assert_eq!(destinations.in_doubt(&[host(3)]), [""; 0], "it is told of all");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_changed_by_hand_since_the_database_was_asked_stays() {
+    let destinations = destinations(Limits::default());
+    let told: Vec<_> = (10..1_034).map(|number| asked_for(&host(number))).collect();
+    destinations.take_over(&told);
+    assert_eq!(destinations.in_doubt(&[host(3)]), [host(3)]);
+    // The database was asked, and answers what was true before the resumption.
+    destinations.heard(vec![ByHandChange { destination: host(3), stamp: 1, paused: None }]);
+    destinations.recall(&[host(3)], &[asked_for(&host(3))]);
+    assert!(!destinations.is_closed(&host(3)));
+}
+
+/// Those that are paused come first.
+#[tokio::test(start_paused = true)]
+async fn a_term_whose_last_destination_is_not_paused_was_told_of_all_that_are() {
+    let destinations = destinations(Limits::default());
+    let mut told: Vec<_> = (10..1_034).map(|number| asked_for(&host(number))).collect();
+    told[1_023].pause = Some((PauseKind::Breaker, Duration::ZERO));
+    destinations.take_over(&told);
+    assert_eq!(destinations.in_doubt(&[host(3)]), [""; 0]);
+}

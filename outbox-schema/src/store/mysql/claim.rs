@@ -116,13 +116,13 @@ impl<'a> ClaimParameters<'a> {
             return Ok(Fitting::of(due, self.request, self.request.from));
         }
         let (mut from, mut excluded) = (self.request.from, self.request.excluded.to_vec());
-        let mut found = self.request.found.cloned();
+        let (mut found, anew) = (self.request.found.cloned(), self.request.anew());
         loop {
-            let due = match found.take() {
-                Some(Found(due)) => due,
-                None => self.look(step, from, &excluded, &heads).await?,
+            let (due, request) = match found.take() {
+                Some(Found(due)) => (due, self.request),
+                None => (self.look(step, from, &excluded, &heads).await?, &anew),
             };
-            let mut found = Fitting::of(due, self.request, from);
+            let mut found = Fitting::of(due, request, from);
             if matches!(cancellations, Cancellations::HeldBack { .. }) || found.is_empty() {
                 return Ok(found);
             }

@@ -31,7 +31,8 @@ impl PostgresStore {
                 return Ok(ClaimedRow::chosen(rows, chosen));
             }
         }
-        Ok(ClaimedRow::split(self.rows(term, request, None).await?, request))
+        let anew = request.anew();
+        Ok(ClaimedRow::split(self.rows(term, &anew, None).await?, &anew))
     }
 
     /// The rows that a claim took and met, or those of the `chosen` that it took.

@@ -408,3 +408,23 @@ pub async fn claims_go_on_from_what_was_found(outbox: &Outbox) {
     let ask = ClaimRequest { claim: outbox_schema::ClaimId::mint(), found: Some(&left), ..ask };
     assert_eq!(hosts(&outbox.store.claim(&term, &ask).await.unwrap().messages), "e");
 }
+
+/// A claim looks at other rows where all that it found has moved on. It asked nobody about the strangers among those, and one of them
+/// may take nothing.
+pub async fn a_claim_that_looks_anew_takes_nothing_of_strangers_that_it_did_not_ask_about(outbox: &Outbox) {
+    let channels = [ChannelTerms { room: 1, ..http() }];
+    let term = outbox.term(&channels).await;
+    for host in ["a", "b", "c"] {
+        write(outbox, 1, &[("target", &to(host))]).await;
+    }
+    let strangers = Strangers { rows: 0, bytes: 1 << 20, ask: true };
+    let ask = ClaimRequest { strangers, ..request(&channels) };
+    let asked = outbox.store.claim(&term, &ask).await.unwrap();
+    assert_eq!(asked.asked.len(), 3);
+    outbox.execute("UPDATE outbox SET status = 'DEAD', revision = revision + 1, finished_at = created_at").await;
+    write(outbox, 1, &[("target", &to("later"))]).await;
+    let strangers = Strangers { rows: 8, ask: false, ..strangers };
+    let ask = ClaimRequest { strangers, found: Some(&asked.found), ..ask };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
+    assert!(claimed.messages.is_empty(), "{claimed:?}");
+}

@@ -193,6 +193,14 @@ async fn what_messages_contain_is_hidden_from_who_only_reads_where_the_settings_
             assert!(!shown.contains(content), "{content} in {shown}");
         }
     }
+    let purge = [("error_contains", "answered"), ("why", "test")];
+    operator.send("/dead-letters/purge", "/dead-letters/purge", &purge).await;
+    let operation = format!("/operations/{}", outbox.number("SELECT max(id) FROM outbox_operation").await);
+    let seen = operator.page(&operation).await;
+    assert!(seen.contains("error contains answered"), "{seen}");
+    for shown in [reader.page(&operation).await, api(&operation).await, api("/operations").await] {
+        assert!(!shown.contains("answered"), "{shown}");
+    }
 }
 
 #[tokio::test]
