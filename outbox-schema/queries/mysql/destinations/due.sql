@@ -1,7 +1,7 @@
 -- Of the due rows of one priority, so many behind a place: those of destinations and channels that take nothing for now, and the
 -- last one looked at, with its number. Nothing is locked here, see locked.sql.
 SELECT id, at, destination, channel, nth FROM (
-    SELECT looked.*, ROW_NUMBER() OVER (ORDER BY looked.available_at, looked.id) AS nth FROM (
+    SELECT looked.*, CAST(ROW_NUMBER() OVER (ORDER BY looked.available_at, looked.id) AS SIGNED) AS nth FROM (
         SELECT o.id, o.available_at, CAST(o.available_at AS CHAR) AS at, o.destination, o.channel
         FROM outbox o FORCE INDEX (outbox_due)
         WHERE o.shard = ?1 AND o.status = 'PENDING' AND o.ordering_key IS NULL AND o.priority = ?2
