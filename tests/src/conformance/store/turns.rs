@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use outbox_schema::destination::DestinationRoom;
-use outbox_schema::{ChannelTerms, ClaimRequest, Message, Strangers, Tenant, Turns};
+use outbox_schema::{ChannelTerms, ClaimRequest, Dialect, Message, Strangers, Tenant, Turns};
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use sqlx::Connection;
 
 use super::{Outbox, http, once, request};
 
@@ -409,8 +410,8 @@ pub async fn claims_go_on_from_what_was_found(outbox: &Outbox) {
     assert_eq!(hosts(&outbox.store.claim(&term, &ask).await.unwrap().messages), "e");
 }
 
-/// A claim looks at other rows where all that it found has moved on. It asked nobody about the strangers among those, and one of them
-/// may take nothing.
+/// A claim looks at other rows where all that it found is being cancelled, or has moved on. It asked nobody about the strangers among
+/// those, and one of them may take nothing.
 pub async fn a_claim_that_looks_anew_takes_nothing_of_strangers_that_it_did_not_ask_about(outbox: &Outbox) {
     let channels = [ChannelTerms { room: 1, ..http() }];
     let term = outbox.term(&channels).await;
@@ -421,10 +422,19 @@ pub async fn a_claim_that_looks_anew_takes_nothing_of_strangers_that_it_did_not_
     let ask = ClaimRequest { strangers, ..request(&channels) };
     let asked = outbox.store.claim(&term, &ask).await.unwrap();
     assert_eq!(asked.asked.len(), 3);
-    outbox.execute("UPDATE outbox SET status = 'DEAD', revision = revision + 1, finished_at = created_at").await;
+    let mut cancelling = None;
+    if outbox.database().dialect() == Dialect::Postgres {
+        let mut connection = sqlx::PgConnection::connect(outbox.url()).await.unwrap();
+        let cancel = "BEGIN; SELECT outbox_cancel(idempotency_key) FROM outbox";
+        sqlx::raw_sql(cancel).execute(&mut connection).await.unwrap();
+        cancelling = Some(connection);
+    } else {
+        outbox.execute("UPDATE outbox SET status = 'DEAD', revision = revision + 1, finished_at = created_at").await;
+    }
     write(outbox, 1, &[("target", &to("later"))]).await;
     let strangers = Strangers { rows: 8, ask: false, ..strangers };
     let ask = ClaimRequest { strangers, found: Some(&asked.found), ..ask };
     let claimed = outbox.store.claim(&term, &ask).await.unwrap();
     assert!(claimed.messages.is_empty(), "{claimed:?}");
+    drop(cancelling);
 }
