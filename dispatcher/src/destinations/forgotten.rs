@@ -44,8 +44,7 @@ impl Destinations {
         if state.forgotten_until.is_none_or(|until| until <= now) {
             return Vec::new();
         }
-        let known = |name: &String| state.known.get(name).or_else(|| state.at_rest.get(name));
-        met.iter().filter(|name| known(name).is_none_or(Destination::is_unsure)).cloned().collect()
+        met.iter().filter(|name| state.is_unsure_of(name)).cloned().collect()
     }
 
     /// Destinations with messages of an earlier term in flight that may take nothing as far as only the database knows.
@@ -58,13 +57,9 @@ impl Destinations {
     pub fn recall(&self, names: &[String], states: &[DestinationState]) {
         let now = Instant::now();
         let mut state = self.state();
-        let in_doubt = |state: &State, name: &String| {
-            let known = state.known.get(name).or_else(|| state.at_rest.get(name));
-            known.is_none_or(Destination::is_unsure)
-        };
         for left in states {
             // Somebody may have changed it by hand since the database was asked.
-            if in_doubt(&state, &left.destination) {
+            if state.is_unsure_of(&left.destination) {
                 state.destination(&left.destination, now).take_over(left, now);
             }
         }
@@ -108,6 +103,12 @@ impl Destinations {
 }
 
 impl State {
+    /// Whether only the database may know of something that holds the destination.
+    fn is_unsure_of(&self, name: &str) -> bool {
+        let known = self.known.get(name).or_else(|| self.at_rest.get(name));
+        known.is_none_or(Destination::is_unsure)
+    }
+
     /// Forgets what the database knows better, as a term begins that is told of these destinations. Those that are paused come first:
     /// where the last one is not, none is missing.
     pub(super) fn begin(&mut self, told: &[DestinationState], now: Instant) {

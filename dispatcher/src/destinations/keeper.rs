@@ -164,7 +164,7 @@ struct Next {
 }
 
 impl Next {
-    /// All at once.
+    /// Each of the three is to be done at once.
     fn now() -> Self {
         let now = Instant::now();
         Self { listens: now, brings_back: now, puts_aside: now }

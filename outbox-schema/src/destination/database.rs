@@ -70,7 +70,7 @@ struct LockedRow {
     channel: String,
     /// Whether the row is still to be met by a walk.
     due: bool,
-    /// Whether the row is deferred.
+    /// Whether the row is deferred: it has a time of its own to come back to.
     deferred: bool,
 }
 

@@ -160,7 +160,7 @@ impl Place {
 pub struct BroughtBack {
     /// The number of rows that are due again. Those that somebody else has locked are left.
     pub rows: u64,
-    /// Whether there may be others.
+    /// Whether other rows may be left to bring back.
     pub more: bool,
 }
 

@@ -23,9 +23,9 @@ pub(super) async fn list(
     uri: Uri,
     Params(page): Params<Page>,
 ) -> Result<(HeaderMap, Json<OperationPage>), Problem> {
-    let mut page = office.database.operations(page.cursor()?, page.size()?).await?;
-    page.operations = page.operations.into_iter().map(|operation| sight.of_operation(operation)).collect();
-    let operations = page;
+    let OperationPage { operations, next } = office.database.operations(page.cursor()?, page.size()?).await?;
+    let seen = operations.into_iter().map(|operation| sight.of_operation(operation));
+    let operations = OperationPage { operations: seen.collect(), next };
     Ok((link(&uri, operations.next.as_ref()), Json(operations)))
 }
 

@@ -9,7 +9,7 @@ use crate::desk::MoveTarget;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Said {
-    /// How many messages were named.
+    /// The number of messages that were named.
     ids: Option<u64>,
     filter: Option<Map<String, Value>>,
     /// The operation that is undone.
