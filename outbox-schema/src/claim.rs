@@ -85,7 +85,8 @@ pub struct ClaimRequest<'a> {
     pub rooms: &'a [DestinationRoom],
     /// The rows and bytes that all strangers together may get.
     pub strangers: Strangers,
-    /// What this claim found before it asked about strangers, or another one left. It then looks for nothing else.
+    /// What this claim found before it asked about strangers, or another one left. It then looks for nothing else. Where others have
+    /// locked all of it, it says so ([`Claimed::held`]), and claims nothing.
     pub found: Option<&'a Found>,
     /// Whether tenants take turns, and where these begin. None where nothing is backed up.
     pub turns: Option<Turns<'a>>,
@@ -95,19 +96,6 @@ pub struct ClaimRequest<'a> {
     pub lease_ttl: Duration,
     /// Time for the last mark to be written, added to the longest request timeout of the batch.
     pub margin: Duration,
-}
-
-impl ClaimRequest<'_> {
-    /// The request of a look at other rows than those that were found before. Nobody was asked about the strangers that it meets, and
-    /// one of them may take nothing.
-    pub(crate) fn anew(&self) -> Self {
-        match self.found {
-            None => self.clone(),
-            Some(_) => {
-                Self { found: None, strangers: Strangers { rows: 0, ask: true, ..self.strangers }, ..self.clone() }
-            }
-        }
-    }
 }
 
 /// What the destinations may get of which a claim says nothing. One of them gets [`ChannelTerms::room`] at most.
@@ -189,6 +177,9 @@ pub struct Claimed {
     pub asked: Vec<String>,
     /// What the claim found and did not take, as far as that is known. A claim that asks is made again with it.
     pub found: Found,
+    /// The rows that were found before, where others have locked them all: a cancellation is open. Nothing was claimed, and nothing of
+    /// the claim is on record. It may look for others under the same id.
+    pub held: Vec<MessageId>,
     /// Whether the claim took all rows that its walk met.
     pub took_all: bool,
 }

@@ -4,7 +4,7 @@
 //! dispatcher's: what it accepted stays accepted, also when nobody waits for the answer any more.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -98,9 +98,18 @@ struct State {
 impl Receiver {
     /// Listens on a free port of 127.0.0.1 and answers every request 200 after `latency`.
     pub fn start(latency: Duration) -> Self {
+        Self::listening(Ipv4Addr::LOCALHOST, latency)
+    }
+
+    /// The same on each of the machine's own addresses, so that it is many hosts.
+    pub fn on_every_address(latency: Duration) -> Self {
+        Self::listening(Ipv4Addr::UNSPECIFIED, latency)
+    }
+
+    fn listening(at: Ipv4Addr, latency: Duration) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a thread");
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = std::net::TcpListener::bind((at, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let state = State {
@@ -119,6 +128,11 @@ impl Receiver {
     /// As `base_url` of a channel takes it.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// The port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.address.port()
     }
 
     /// Takes so long to answer from now on.

@@ -320,7 +320,7 @@ impl Intake {
     ) -> Option<(ClaimId, Claimed)> {
         let claim = ClaimId::mint();
         self.suspects.give_up_overdue(channels.longest_request() + SETTLING_MARGIN + self.poll_interval);
-        let excluded = self.in_flight.excluded();
+        let mut excluded = self.in_flight.excluded();
         // A look back is a walk.
         let glances = !look.from.is_beginning();
         let mut turns = self.turns.next().map(|turns| Turns { glance: turns.glance && glances, ..turns });
@@ -354,6 +354,12 @@ impl Intake {
                     }
                     Err(error) => error,
                 },
+                Ok(claimed) if !claimed.held.is_empty() && claimed.deferred.is_empty() => {
+                    // What waits behind them is not to wait for the transaction that holds them.
+                    excluded.extend(claimed.held);
+                    (look.found, admission.strangers.ask) = (None, true);
+                    continue;
+                }
                 Ok(claimed) => {
                     term.claim_answered();
                     return Some((claim, claimed));

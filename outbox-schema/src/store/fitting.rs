@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::claim::{Found, Place};
 use crate::store::lossy::Lossy;
 use crate::store::rows::Met;
-use crate::{ChannelTerms, ClaimRequest, WalkStart};
+use crate::{ChannelTerms, ClaimRequest, MessageId, WalkStart};
 
 /// A due row that the walk met.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
@@ -51,6 +51,8 @@ pub(crate) struct Fitting {
     pub(crate) asked: Vec<String>,
     /// The rows that the claim leaves, but for heads of ordering keys; all rows where it asks.
     pub(crate) found: Found,
+    /// The rows, where they were found before and others have locked them all.
+    pub(crate) held: Vec<MessageId>,
     /// Whether all rows are taken, and a walk that stops at the limit did not.
     pub(crate) took_all: bool,
 }
@@ -90,6 +92,7 @@ impl Fitting {
                 reached: None,
                 asked,
                 found: Found(due),
+                held: Vec::new(),
                 took_all: false,
             };
         }
@@ -138,7 +141,7 @@ impl Fitting {
             }
         }
         let reached = met.is_empty().then(|| reached(steps, from));
-        Self { taken, met, reached, asked: Vec::new(), found: Found(left), took_all }
+        Self { taken, met, reached, asked: Vec::new(), found: Found(left), held: Vec::new(), took_all }
     }
 
     /// Leaves rows alone that are not `free`. The place where the next walk may begin is then unknown: a row that was

@@ -5,11 +5,13 @@ use std::time::Duration;
 use outbox_schema::desk::{Desk, MessageRecord};
 use outbox_schema::{Dialect, NewMessage, Verdict};
 use outbox_tests::eventually;
+use outbox_tests::receiver::Receiver;
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection, Row, SqliteConnection};
 
 use crate::grants::{self, SCHEMA};
 use crate::outboxes::{self, Outbox, Step};
 use crate::poller::Poller;
+use crate::program::{PATIENCE, Program};
 
 const DOCUMENTED: &str = include_str!("../../../docs/enqueue.md");
 
@@ -249,6 +251,34 @@ async fn an_open_transaction_that_takes_messages_back_holds_up_nothing_but_those
         later.extend(delivered(&next).await);
         assert_eq!(later.len(), taken.len() + 2, "{later:?}");
         assert_eq!(shop.outbox.number("SELECT count(*) FROM outbox WHERE status = 'PENDING'").await, 2);
+    }
+}
+
+/// A claim asks about destinations that have not answered yet, where they are many. It goes on to those behind the messages that are
+/// being taken back, however many.
+#[tokio::test]
+async fn an_open_transaction_that_takes_messages_for_many_hosts_back_holds_up_those_for_no_other() {
+    for shop in shops().await.into_iter().filter(|shop| shop.outbox.dialect() != Dialect::Sqlite) {
+        let receiver = Receiver::on_every_address(Duration::ZERO);
+        let to = |what: &str, number: usize| {
+            let target = format!("http://127.1.{}.{}:{}/", number / 250, 1 + number % 250, receiver.port());
+            NewMessage::http(target).idempotency_key(format!("{what}-{number}"))
+        };
+        shop.enqueue_all(&(0..700).map(|number| to("taken", number)).collect::<Vec<_>>()).await;
+        let mut application = shop.connect().await;
+        application.begin().await;
+        for number in 0..700 {
+            assert!(application.cancel(&format!("taken-{number}")).await.unwrap());
+        }
+        shop.enqueue_all(&(700..900).map(|number| to("free", number)).collect::<Vec<_>>()).await;
+        let schema = if shop.outbox.dialect() == Dialect::Postgres { SCHEMA } else { "" };
+        let settings = format!(
+            "[database]\nschema = \"{schema}\"\n[channels.http]\nkind = \"http\"\nallow_networks = [\"127.0.0.0/8\"]\n"
+        );
+        let _replica = Program::new(&shop.outbox.test.url, &settings).start_for_good();
+        let free = async || (receiver.count() == 200).then_some(());
+        eventually("those that nobody takes back are delivered", PATIENCE, free).await;
+        application.run("COMMIT").await.unwrap();
     }
 }
 

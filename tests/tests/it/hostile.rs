@@ -212,6 +212,23 @@ async fn s12_tens_of_thousands_of_hosts_at_which_nobody_listens_slow_no_claim_do
     }
 }
 
+/// A claim asks about strangers, where they are many, and moves what is of no known channel out of the way. It does both at once.
+#[tokio::test]
+async fn s12_rows_of_channels_that_nobody_knows_among_those_of_many_hosts_keep_nobody_waiting() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::set(outbox).await;
+        let of = |channel: &str, targets: Vec<String>| {
+            targets.iter().map(|target| format!("('{channel}', '{target}', '{{}}')")).collect::<Vec<_>>()
+        };
+        let unknown = of("unknown", vec!["http://unknown.example/".to_owned(); 50]);
+        let rows = [unknown, of("http", hosts(400, nobody()))].concat().join(",");
+        stage.outbox.sql(&format!("INSERT INTO outbox (channel, target, payload) VALUES {rows}")).await;
+        stage.until("all were tried", "SELECT count(*) FROM outbox WHERE first_attempt_at IS NOT NULL", 1 + 400).await;
+        stage.until("the others wait", "SELECT count(*) FROM outbox WHERE deferred_from IS NOT NULL", 50).await;
+        stage.good_messages_go().await;
+    }
+}
+
 /// Of so many neither a poller nor the one after it knows all.
 #[tokio::test]
 async fn s12_more_hosts_than_a_poller_knows_that_ask_to_be_left_alone_are_and_keep_nobody_waiting() {

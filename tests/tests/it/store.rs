@@ -48,7 +48,8 @@ on_every_database! {
         strangers_share_their_room,
         strangers_take_turns_where_a_claim_asks,
         claims_go_on_from_what_was_found,
-        a_claim_that_looks_anew_takes_nothing_of_strangers_that_it_did_not_ask_about,
+        a_claim_goes_on_from_what_was_found_where_some_of_it_is_of_an_unknown_channel,
+        a_claim_says_that_others_hold_all_that_it_found,
         the_newest_that_was_never_tried_goes_before_those_that_come_again,
     ],
     defaults: [

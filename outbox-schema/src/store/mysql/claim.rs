@@ -79,14 +79,14 @@ impl<'a> ClaimParameters<'a> {
     /// Walks, and writes the rows to claim and the rows that are in the way. Only then reads the claimed rows, each at
     /// the revision that the walk found.
     pub(super) async fn claim(&self, step: &mut Step) -> Result<Claimed, StoreError> {
-        let Fitting { taken, met, reached, asked, found, took_all } = self.take(step).await?;
+        let Fitting { taken, met, reached, asked, found, held, took_all } = self.take(step).await?;
         let mut messages = Vec::new();
         if let Some(batch) = Batch::of(DOING, &taken, self.request)? {
             self.insert(step, batch).await?;
             messages = self.read(step, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
         }
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(step, met).await? };
-        Ok(Claimed { messages, deferred, reached, asked, found, took_all })
+        Ok(Claimed { messages, deferred, reached, asked, found, held, took_all })
     }
 
     /// Reads an earlier claim again, since the answer to that call was lost.
@@ -101,8 +101,8 @@ impl<'a> ClaimParameters<'a> {
     }
 
     /// Walks. Beside a cancellation, it locks the rows that it found until the claim has committed, so that no
-    /// application cancels them meanwhile. Rows that another transaction has locked are left alone. Where there are no
-    /// other rows, the walk goes on behind them.
+    /// application cancels them meanwhile. Rows that another transaction has locked are left alone. Where a walk found no
+    /// other rows, it goes on behind them.
     async fn take(&self, step: &mut Step) -> Result<Fitting, StoreError> {
         let cancellations = self.hold_back_cancellations(step).await?;
         let heads = match cancellations {
@@ -116,13 +116,12 @@ impl<'a> ClaimParameters<'a> {
             return Ok(Fitting::of(due, self.request, self.request.from));
         }
         let (mut from, mut excluded) = (self.request.from, self.request.excluded.to_vec());
-        let (mut found, anew) = (self.request.found.cloned(), self.request.anew());
         loop {
-            let (due, request) = match found.take() {
-                Some(Found(due)) => (due, self.request),
-                None => (self.look(step, from, &excluded, &heads).await?, &anew),
+            let due = match self.request.found.cloned() {
+                Some(Found(due)) => due,
+                None => self.look(step, from, &excluded, &heads).await?,
             };
-            let mut found = Fitting::of(due, request, from);
+            let mut found = Fitting::of(due, self.request, from);
             if matches!(cancellations, Cancellations::HeldBack { .. }) || found.is_empty() {
                 return Ok(found);
             }
@@ -130,6 +129,10 @@ impl<'a> ClaimParameters<'a> {
             let passed = found.reached;
             found.keep(&lock_free(step, &walked).await?);
             if !found.is_empty() {
+                return Ok(found);
+            }
+            if self.request.found.is_some() {
+                found.held = walked;
                 return Ok(found);
             }
             // The other transaction may hold many rows: go on behind all of them, and not past each one again.

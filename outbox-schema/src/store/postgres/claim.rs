@@ -1,11 +1,14 @@
 //! Claims: made, and read again where the answer was lost.
 
+use std::collections::BTreeMap;
+
 use sqlx::PgConnection;
 
 use super::claimed::ClaimedRow;
 use super::errors::{failed, fenced, is_lost};
 use super::{PostgresStore, names};
 use crate::store::fitting::Fitting;
+use crate::store::rows::{Met, by_channel};
 use crate::store::steps::longest_timeout;
 use crate::store::wire::millis_i64;
 use crate::{ChannelTerms, ClaimRequest, Claimed, OnDeadOrdered, StoreError, TermId};
@@ -13,26 +16,49 @@ use crate::{ChannelTerms, ClaimRequest, Claimed, OnDeadOrdered, StoreError, Term
 const DOING: &str = "claiming due messages";
 
 impl PostgresStore {
-    /// Claims what is due. Where the request says what it found before, chooses from that. Where a cancellation has locked all of
-    /// it, looks anew.
+    /// Claims what is due. Where the request says what it found before, chooses from that.
     pub(super) async fn claim_in_one_call(
         &self,
         term: &TermId,
         request: &ClaimRequest<'_>,
     ) -> Result<Claimed, StoreError> {
-        let chosen = request.found.map(|found| Fitting::of(found.0.clone(), request, request.from));
-        if let Some(chosen) = chosen.filter(|chosen| chosen.met.is_empty()) {
-            if chosen.taken.is_empty() {
-                let Fitting { reached, asked, found, took_all, .. } = chosen;
-                return Ok(Claimed { reached, asked, found, took_all, ..Claimed::default() });
-            }
-            let rows = self.rows(term, request, Some(&chosen)).await?;
-            if !rows.is_empty() {
-                return Ok(ClaimedRow::chosen(rows, chosen));
-            }
-        }
-        let anew = request.anew();
-        Ok(ClaimedRow::split(self.rows(term, &anew, None).await?, &anew))
+        let Some(found) = request.found else {
+            return Ok(ClaimedRow::split(self.rows(term, request, None).await?, request));
+        };
+        let mut chosen = Fitting::of(found.0.clone(), request, request.from);
+        let met = std::mem::take(&mut chosen.met);
+        let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(term, request, &met).await? };
+        let nothing = chosen.taken.is_empty();
+        let rows = if nothing { Vec::new() } else { self.rows(term, request, Some(&chosen)).await? };
+        Ok(Claimed { deferred, ..ClaimedRow::chosen(rows, chosen) })
+    }
+
+    /// Moves rows of unknown channels that an earlier look `met` out of the way. Returns how many of each channel.
+    async fn defer(
+        &self,
+        term: &TermId,
+        request: &ClaimRequest<'_>,
+        met: &Met,
+    ) -> Result<BTreeMap<String, u64>, StoreError> {
+        let mut step = self.session(true).await.map_err(|error| failed(DOING, error))?;
+        sqlx::query(query!("postgres/poller/require_term"))
+            .bind(term.shard.0)
+            .bind(term.epoch.0)
+            .bind(term.holder.as_str())
+            .execute(&mut *step)
+            .await
+            .map_err(|error| fenced(term, DOING, error))?;
+        let channels: Vec<String> = sqlx::query_scalar(query!("postgres/poller/defer"))
+            .bind(term.shard.0)
+            .bind(met.keys().copied().collect::<Vec<_>>())
+            .bind(request.excluded.iter().map(|id| id.0).collect::<Vec<_>>())
+            .bind(names(request.channels))
+            .bind(millis_i64(request.unknown_channel_delay))
+            .fetch_all(&mut *step)
+            .await
+            .map_err(|error| failed(DOING, error))?;
+        step.commit().await.map_err(|error| failed(DOING, error))?;
+        Ok(by_channel(channels.into_iter()))
     }
 
     /// The rows that a claim took and met, or those of the `chosen` that it took.

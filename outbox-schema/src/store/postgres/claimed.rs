@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use crate::claim::{Found, PRIORITIES, Place};
 use crate::store::fitting::{DueRow, Fitting};
 use crate::store::rows::by_channel;
-use crate::{ClaimRequest, Claimed, Message, WalkStart};
+use crate::{ClaimRequest, Claimed, Message, MessageId, WalkStart};
 
 /// A row that a claim met: `claimed`, `deferred` since it was in the way, or the first of its priority that was `left`. Or one of all
 /// that were found, where strangers are `asked` about.
@@ -61,9 +61,12 @@ impl ClaimedRow {
     pub(super) fn chosen(mut rows: Vec<Self>, chosen: Fitting) -> Claimed {
         rows.sort_by_key(|row| row.place);
         let all = rows.len() == chosen.taken.len();
+        let held = if rows.is_empty() { chosen.taken } else { Vec::new() };
         Claimed {
+            held: held.into_iter().map(|row| MessageId(row.id)).collect(),
             messages: rows.into_iter().map(|row| row.message).collect(),
             reached: chosen.reached.filter(|_| all),
+            asked: chosen.asked,
             found: chosen.found,
             took_all: chosen.took_all && all,
             ..Claimed::default()

@@ -128,14 +128,15 @@ impl<'a> ClaimParameters<'a> {
             Some(Found(due)) => due,
             None => self.look(tx).await.map_err(|error| failed(DOING, error))?,
         };
-        let Fitting { taken, met, reached, asked, found, took_all } = Fitting::of(due, self.request, self.request.from);
+        let Fitting { taken, met, reached, asked, found, held, took_all } =
+            Fitting::of(due, self.request, self.request.from);
         let mut messages = Vec::new();
         if let Some(batch) = Batch::of(DOING, &taken, self.request)? {
             self.insert(tx, batch).await?;
             messages = self.read(tx, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
         }
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(tx, met).await? };
-        Ok(Claimed { messages, deferred, reached, asked, found, took_all })
+        Ok(Claimed { messages, deferred, reached, asked, found, held, took_all })
     }
 
     /// Reads an earlier claim again, since the answer to that call was lost.

@@ -1,15 +1,18 @@
 //! Whose turn it is where more is due than a claim takes.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 
 use outbox_schema::destination::DestinationRoom;
-use outbox_schema::{ChannelTerms, ClaimRequest, Dialect, Message, Strangers, Tenant, Turns};
+use outbox_schema::{
+    ChannelTerms, ClaimId, ClaimRequest, Epoch, Message, StoreError, Strangers, Tenant, TermId, Turns,
+};
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use sqlx::Connection;
+use sqlx::{Connection, MySqlConnection, PgConnection};
 
-use super::{Outbox, http, once, request};
+use super::{Dialect, Outbox, http, once, request};
 
 /// Turns that begin anywhere. The newest rows go first where the number is odd.
 const TURNS: [Turns<'static>; 2] = [
@@ -186,7 +189,7 @@ pub async fn a_claim_of_few_tenants_does_without_a_walk(outbox: &Outbox) {
     assert_eq!(of_tenants(&claimed.messages), expected);
     assert!(claimed.reached.unwrap_or_default().is_beginning() && !claimed.took_all, "{:?}", claimed.reached);
     let excluded: Vec<_> = claimed.messages.iter().map(Message::id).collect();
-    let ask = ClaimRequest { claim: outbox_schema::ClaimId::mint(), excluded: &excluded, ..ask };
+    let ask = ClaimRequest { claim: ClaimId::mint(), excluded: &excluded, ..ask };
     let rest = outbox.store.claim(&term, &ask).await.unwrap();
     assert_eq!(rest.messages.len(), 11);
     assert!(!rest.reached.unwrap_or_default().is_beginning(), "what is left is for the full one");
@@ -406,13 +409,41 @@ pub async fn claims_go_on_from_what_was_found(outbox: &Outbox) {
     let mut left = first.found;
     assert_eq!(left.destinations().len(), 3);
     left.leave_out(&[].into(), &["https://d.example:443".to_owned()], &[]);
-    let ask = ClaimRequest { claim: outbox_schema::ClaimId::mint(), found: Some(&left), ..ask };
+    let ask = ClaimRequest { claim: ClaimId::mint(), found: Some(&left), ..ask };
     assert_eq!(hosts(&outbox.store.claim(&term, &ask).await.unwrap().messages), "e");
 }
 
-/// A claim looks at other rows where all that it found is being cancelled, or has moved on. It asked nobody about the strangers among
-/// those, and one of them may take nothing.
-pub async fn a_claim_that_looks_anew_takes_nothing_of_strangers_that_it_did_not_ask_about(outbox: &Outbox) {
+/// What is of no known channel is moved out of the way, and the other rows go all the same.
+pub async fn a_claim_goes_on_from_what_was_found_where_some_of_it_is_of_an_unknown_channel(outbox: &Outbox) {
+    let channels = [ChannelTerms { room: 1, ..http() }];
+    let term = outbox.term(&channels).await;
+    write(outbox, 2, &[("channel", "'unknown'")]).await;
+    for host in ["a", "b", "c"] {
+        write(outbox, 1, &[("target", &to(host))]).await;
+    }
+    let strangers = Strangers { rows: 2, bytes: 1 << 20, ask: true };
+    let ask = ClaimRequest { strangers, ..request(&channels) };
+    let asked = outbox.store.claim(&term, &ask).await.unwrap();
+    assert_eq!((asked.asked.len(), asked.messages.len()), (3, 0));
+    let strangers = Strangers { ask: false, ..strangers };
+    let ask = ClaimRequest { strangers, found: Some(&asked.found), ..ask };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
+    assert_eq!(claimed.messages.len(), 2, "{claimed:?}");
+    assert_eq!(claimed.deferred, BTreeMap::from([("unknown".to_owned(), 2)]));
+    assert!(claimed.asked.is_empty(), "{claimed:?}");
+    assert_eq!(outbox.count("outbox WHERE deferred_from IS NOT NULL").await, 2);
+    let stale = TermId { epoch: Epoch(0), ..term };
+    let ask = ClaimRequest { claim: ClaimId::mint(), ..ask };
+    let refused = outbox.store.claim(&stale, &ask).await;
+    assert!(matches!(refused, Err(StoreError::Fenced { .. })), "{refused:?}");
+}
+
+/// Where an open cancellation has all that was found, the claim says so. It may look for others under its id, without those. Not on
+/// SQLite: there whoever cancels has the whole file.
+pub async fn a_claim_says_that_others_hold_all_that_it_found(outbox: &Outbox) {
+    if outbox.dialect == Dialect::Sqlite {
+        return;
+    }
     let channels = [ChannelTerms { room: 1, ..http() }];
     let term = outbox.term(&channels).await;
     for host in ["a", "b", "c"] {
@@ -422,19 +453,36 @@ pub async fn a_claim_that_looks_anew_takes_nothing_of_strangers_that_it_did_not_
     let ask = ClaimRequest { strangers, ..request(&channels) };
     let asked = outbox.store.claim(&term, &ask).await.unwrap();
     assert_eq!(asked.asked.len(), 3);
-    let mut cancelling = None;
-    if outbox.database().dialect() == Dialect::Postgres {
-        let mut connection = sqlx::PgConnection::connect(outbox.url()).await.unwrap();
+    let _open = cancelling_all(outbox).await;
+    write(outbox, 1, &[("target", &to("later"))]).await;
+
+    let room = Strangers { rows: 8, ask: false, ..strangers };
+    let of_found = ClaimRequest { strangers: room, found: Some(&asked.found), ..ask };
+    let claimed = outbox.store.claim(&term, &of_found).await.unwrap();
+    assert!(claimed.messages.is_empty() && claimed.asked.is_empty(), "{claimed:?}");
+    assert_eq!(claimed.held.len(), 3);
+
+    let others = ClaimRequest { excluded: &claimed.held, ..ask };
+    let asked = outbox.store.claim(&term, &others).await.unwrap();
+    assert_eq!(asked.asked, ["https://later.example:443"]);
+    let of_found = ClaimRequest { strangers: room, found: Some(&asked.found), ..others };
+    let claimed = outbox.store.claim(&term, &of_found).await.unwrap();
+    assert_eq!(of_tenants(&claimed.messages).into_keys().collect::<Vec<_>>(), ["https://later.example:443"]);
+    assert!(claimed.held.is_empty(), "{claimed:?}");
+}
+
+/// What an application that takes back whatever waits has locked, before it commits. It ends when this is dropped.
+async fn cancelling_all(outbox: &Outbox) -> Box<dyn Any> {
+    if outbox.dialect == Dialect::Postgres {
+        let mut connection = PgConnection::connect(outbox.url()).await.unwrap();
         let cancel = "BEGIN; SELECT outbox_cancel(idempotency_key) FROM outbox";
         sqlx::raw_sql(cancel).execute(&mut connection).await.unwrap();
-        cancelling = Some(connection);
-    } else {
-        outbox.execute("UPDATE outbox SET status = 'DEAD', revision = revision + 1, finished_at = created_at").await;
+        return Box::new(connection);
     }
-    write(outbox, 1, &[("target", &to("later"))]).await;
-    let strangers = Strangers { rows: 8, ask: false, ..strangers };
-    let ask = ClaimRequest { strangers, found: Some(&asked.found), ..ask };
-    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
-    assert!(claimed.messages.is_empty(), "{claimed:?}");
-    drop(cancelling);
+    let mut connection = MySqlConnection::connect(outbox.url()).await.unwrap();
+    // The procedure is made by a script of its own. It locks these.
+    let lock = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; BEGIN; \
+                SELECT shard FROM outbox_cancelling LOCK IN SHARE MODE; SELECT id FROM outbox FOR UPDATE";
+    sqlx::raw_sql(lock).execute(&mut connection).await.unwrap();
+    Box::new(connection)
 }
