@@ -32,12 +32,11 @@ GRANT EXECUTE ON FUNCTION :"schema".outbox_new_key, :"schema".outbox_destination
 -- The dispatcher claims, marks and settles, and removes what is past its retention; it enqueues for `outbox enqueue`. It
 -- deletes no audit, and no target that is known to be gone.
 GRANT USAGE ON SCHEMA :"schema" TO :"dispatcher";
-GRANT SELECT, INSERT, UPDATE ON :"schema".outbox_term, :"schema".outbox_destination, :"schema".outbox_invalid_target
-    TO :"dispatcher";
+GRANT SELECT, INSERT, UPDATE ON :"schema".outbox_term, :"schema".outbox_invalid_target TO :"dispatcher";
 GRANT SELECT, UPDATE ON :"schema".outbox_alert TO :"dispatcher";
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     :"schema".outbox, :"schema".outbox_term_log, :"schema".outbox_claim, :"schema".outbox_lease, :"schema".outbox_replica,
-    :"schema".outbox_minute, :"schema".outbox_operation
+    :"schema".outbox_minute, :"schema".outbox_operation, :"schema".outbox_destination
     TO :"dispatcher";
 GRANT SELECT, INSERT, DELETE ON :"schema".outbox_attempt TO :"dispatcher";
 GRANT SELECT, INSERT ON :"schema".outbox_audit TO :"dispatcher";

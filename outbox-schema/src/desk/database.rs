@@ -7,17 +7,17 @@ use async_trait::async_trait;
 use super::edit::PAYLOAD_READ;
 use super::statements::{
     ATTEMPTS, AUDIT_OF_MESSAGE, CHANNELS, CURRENT_TERMS, DURABILITY, FORMER_KEY, MAY_CREATE, MESSAGE, MESSAGE_ID,
-    NAMING_CLAIM, PAUSED_DESTINATIONS, TENANTS, TERMS, UNSETTLED_CLAIMS,
+    NAMING_CLAIM, PAUSED_COUNT, PAUSED_DESTINATIONS, TENANTS, TERMS, UNSETTLED_CLAIMS,
 };
 use super::{
     CountedGroups, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry,
     FiguresFilter, FiguresSeries, HaltedKeyPage, HeldBack, InvalidTargetPage, InvalidTargetSelection, KeyCursor,
-    MessageFacts, MessageFilter, MessageGroup, MessagePage, MessageRecord, MessageSelection, Selection, TermEntry,
-    Vitals, dead, destinations, facts, figures, halted, held_back, invalid_targets, lock_holders, message_selection,
-    messages, prune,
+    MessageFacts, MessageFilter, MessageGroup, MessagePage, MessageRecord, MessageSelection, PausedDestination,
+    Selection, TermEntry, Vitals, dead, destinations, facts, figures, halted, held_back, invalid_targets, lock_holders,
+    message_selection, messages, prune,
 };
 use crate::retention::{Pruned, Retention};
-use crate::sql::{AnyConnection, AnyTransaction, read, while_doing};
+use crate::sql::{AnyConnection, AnyTransaction, Value, read, while_doing};
 use crate::{Database, MessageId, Shard, Status};
 
 /// The entries of the audit among which a former key of a message is looked for.
@@ -189,11 +189,13 @@ async fn vitals(database: &Database, halting: &[String]) -> sqlx::Result<Vitals>
     let mut transaction = AnyTransaction::to_read(database).await?;
     let mut connection = transaction.connection();
     let unsettled: Vec<(i64,)> = connection.rows(&UNSETTLED_CLAIMS, &[]).await?;
+    let paused: Vec<(i64,)> = connection.rows(&PAUSED_COUNT, &[]).await?;
     let vitals = Vitals {
         channels: connection.rows_from_index(&CHANNELS, &[]).await?,
         tenants: connection.rows_from_index(&TENANTS, &[i64::from(Shard::default().0).into()]).await?,
         terms: connection.rows(&CURRENT_TERMS, &[]).await?,
-        paused: connection.rows(&PAUSED_DESTINATIONS, &[]).await?,
+        paused: connection.rows(&PAUSED_DESTINATIONS, &[Value::Text(None), PausedDestination::SHOWN.into()]).await?,
+        paused_count: paused.first().map_or(0, |(count,)| *count),
         halted: halted::vitals(&mut connection, halting).await?,
         unsettled_claims: unsettled.first().map_or(0, |(count,)| *count),
     };

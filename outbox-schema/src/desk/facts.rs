@@ -143,11 +143,9 @@ async fn read(
     let pending = message.status == Status::Pending.as_str();
     let mut pauses: Vec<PausedDestination> = Vec::new();
     if pending {
-        pauses = connection.rows(&PAUSED_DESTINATIONS, &[]).await?;
-        pauses.retain(|pause| {
-            pause.destination == message.destination
-                || (pause.destination == message.channel && pause.holds_a_channel())
-        });
+        let names = serde_json::json!([message.destination, message.channel]).to_string();
+        pauses = connection.rows(&PAUSED_DESTINATIONS, &[(&names).into(), PausedDestination::SHOWN.into()]).await?;
+        pauses.retain(|pause| pause.destination == message.destination || pause.holds_a_channel());
     }
     let aside = if pending { aside(connection, &message).await? } else { None };
     let dead = message.status == Status::Dead.as_str();

@@ -22,8 +22,11 @@ pub struct Vitals {
     pub tenants: Vec<TenantVitals>,
     /// The present term of each shard that has had one.
     pub terms: Vec<CurrentTerm>,
-    /// Destinations and channels that are paused.
+    /// Destinations and channels that are paused, a hundred at most. Those that asked for their pause themselves come last.
     pub paused: Vec<PausedDestination>,
+    /// The number of all that are paused.
+    #[serde(default)]
+    pub paused_count: i64,
     /// The halted ordering keys of each channel that halts at dead letters.
     #[serde(default)]
     pub halted: Vec<HaltedVitals>,
@@ -32,6 +35,11 @@ pub struct Vitals {
 }
 
 impl Vitals {
+    /// The number of paused destinations and channels that [`paused`](Self::paused) leaves out.
+    pub fn others_paused(&self) -> u64 {
+        u64::try_from(self.paused_count).unwrap_or_default().saturating_sub(self.paused.len() as u64)
+    }
+
     /// The age of the oldest message of all channels that is due or deferred. Zero where there is none.
     pub fn lag(&self) -> Duration {
         self.channels.iter().map(ChannelVitals::lag).max().unwrap_or_default()
@@ -129,6 +137,9 @@ pub struct PausedDestination {
 }
 
 impl PausedDestination {
+    /// How many are listed at most.
+    pub(super) const SHOWN: i64 = 100;
+
     /// Whether the pause holds a whole channel ([`PauseKind::holds_a_channel`]).
     pub fn holds_a_channel(&self) -> bool {
         PauseKind::of(self.pause_kind.as_deref()).holds_a_channel()

@@ -5,6 +5,7 @@ use crate::sql::Statement;
 pub(super) const CHANNELS: Statement = statement!("desk/channels");
 pub(super) const TENANTS: Statement = statement!("desk/tenants");
 pub(super) const CURRENT_TERMS: Statement = statement!("desk/current_terms");
+pub(super) const PAUSED_COUNT: Statement = statement!("desk/paused_count");
 pub(super) const PAUSED_DESTINATIONS: Statement = statement!("desk/paused_destinations");
 pub(super) const UNSETTLED_CLAIMS: Statement = statement!("desk/unsettled_claims");
 pub(super) const TERMS: Statement = statement!("desk/terms");

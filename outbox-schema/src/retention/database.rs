@@ -6,7 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::FromRow;
 
-use super::statements::{OLD_TERMS, ORPHANED_ATTEMPTS, PRUNE_LOCK, PRUNE_PAGE, PRUNE_TERMS, PURGE, PURGE_ATTEMPTS};
+use super::statements::{
+    DESTINATIONS_PAGE, FORGET_DESTINATIONS, OLD_TERMS, ORPHANED_ATTEMPTS, PRUNE_LOCK, PRUNE_PAGE, PRUNE_TERMS, PURGE,
+    PURGE_ATTEMPTS,
+};
 use super::{Overdue, Pruning, Retention, STRETCH, Stretch};
 use crate::sql::{AnyConnection, AnyTransaction, Value, read, while_doing, write};
 use crate::store::wire::{ids_as_json, millis_i64};
@@ -14,6 +17,9 @@ use crate::{Database, DeskError, MessageId, Status};
 
 /// Epochs of the term log that are removed in one transaction.
 const TERMS: i64 = 1_000;
+
+/// Destinations that are looked at in one statement.
+const DESTINATIONS: u32 = 1_000;
 
 #[derive(Debug, FromRow)]
 struct Row {
@@ -51,6 +57,10 @@ impl Pruning for Database {
 
     async fn prune_terms(&self) -> Result<bool, DeskError> {
         prune_terms(self).await.map_err(while_doing("removing old terms from the log"))
+    }
+
+    async fn prune_destinations(&self, after: &str) -> Result<Option<String>, DeskError> {
+        prune_destinations(self, after).await.map_err(while_doing("forgetting destinations that nothing holds up"))
     }
 }
 
@@ -152,6 +162,17 @@ async fn prune_terms(database: &Database) -> sqlx::Result<bool> {
         more |= through < last;
     }
     Ok(more)
+}
+
+async fn prune_destinations(database: &Database, after: &str) -> sqlx::Result<Option<String>> {
+    let page: Vec<(String, i64)> =
+        read(database, &DESTINATIONS_PAGE, &[after.into(), i64::from(DESTINATIONS).into()]).await?;
+    let over: Vec<_> = page.iter().filter(|(_, over)| *over != 0).map(|(destination, _)| destination).collect();
+    if !over.is_empty() {
+        write(database, &FORGET_DESTINATIONS, &[(&serde_json::json!(over).to_string()).into()]).await?;
+    }
+    let all = page.len() < DESTINATIONS as usize;
+    Ok(page.into_iter().next_back().filter(|_| !all).map(|(last, _)| last))
 }
 
 fn in_ms(time: Option<Duration>) -> Value<'static> {

@@ -114,4 +114,8 @@ pub trait Pruning: Send + Sync + std::fmt::Debug {
     /// Removes some terms from the log: those that are over 30 days old, except the last 1,000 of each shard. Returns
     /// whether there may be more.
     async fn prune_terms(&self) -> Result<bool, DeskError>;
+
+    /// Looks at the next 1,000 destinations behind `after`, by name. Forgets those that were neither paused nor used within the last
+    /// day. Returns the name of the last one, where there may be more.
+    async fn prune_destinations(&self, after: &str) -> Result<Option<String>, DeskError>;
 }

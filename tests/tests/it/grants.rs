@@ -328,6 +328,11 @@ async fn remove_what_is_old(outbox: &Outbox, owner: &Outbox) {
     owner.sql("UPDATE outbox_term SET epoch = epoch + 2000").await;
     owner.sql("UPDATE outbox_term_log SET started_at = '2001-01-01 00:00:00'").await;
     assert!(!outbox.database.prune_terms().await.unwrap());
+    let forgotten =
+        "INSERT INTO outbox_destination (destination, paused_until) VALUES ('forgotten', '2001-01-01 00:00:00')";
+    owner.sql(forgotten).await;
+    assert_eq!(outbox.database.prune_destinations("").await.unwrap(), None);
+    assert_eq!(owner.number("SELECT count(*) FROM outbox_destination WHERE destination = 'forgotten'").await, 0);
     assert_eq!(owner.number("SELECT count(*) FROM outbox_term_log").await, 0);
 }
 

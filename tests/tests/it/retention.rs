@@ -302,6 +302,37 @@ async fn old_terms_leave_the_log_but_for_the_last_thousand_and_those_of_thirty_d
     }
 }
 
+/// Whoever may write rows, and names a new host in each, fills no table with what was known of them.
+#[tokio::test]
+async fn destinations_that_nothing_has_held_up_and_nobody_used_for_a_day_are_forgotten() {
+    for outbox in outboxes::each().await {
+        let row = |name: &str, column: &str, hours: u32| {
+            let sql = "INSERT INTO outbox_destination (destination, failures, pause_kind";
+            format!("{sql}, {column}) VALUES ('{name}', 3, 'breaker', {})", ago(&outbox, hours))
+        };
+        for column in ["paused_until", "aside_until", "ramp_from", "last_sent_at", "by_hand_at"] {
+            outbox.sql(&row(&format!("{column} 23"), column, 23)).await;
+            outbox.sql(&row(&format!("{column} 25"), column, 25)).await;
+        }
+        outbox.database.pause("by hand", None, &Author::default()).await.unwrap();
+        outbox.sql(&format!("UPDATE outbox_destination SET by_hand_at = {} WHERE by_hand_at IS NOT NULL AND destination = 'by hand'", ago(&outbox, 25))).await;
+        let many: Vec<_> = (0..2_500).map(|host| format!("('https://host{host}.example:443')")).collect();
+        outbox.sql(&format!("INSERT INTO outbox_destination (destination) VALUES {}", many.join(", "))).await;
+        let (mut after, mut calls) = (String::new(), 0);
+        loop {
+            calls += 1;
+            match outbox.database.prune_destinations(&after).await.unwrap() {
+                Some(last) => after = last,
+                None => break,
+            }
+        }
+        assert_eq!(calls, 3, "a thousand at a time");
+        assert_eq!(count(&outbox, "outbox_destination").await, 6);
+        assert_eq!(count(&outbox, "outbox_destination WHERE destination LIKE '% 25'").await, 0);
+        assert_eq!(count(&outbox, "outbox_destination WHERE destination = 'by hand'").await, 1);
+    }
+}
+
 #[tokio::test]
 async fn by_hand_it_is_counted_first_and_then_removed_and_the_audit_says_who_and_why() {
     for outbox in outboxes::each().await {

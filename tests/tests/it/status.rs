@@ -3,6 +3,8 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use outbox_schema::desk::Author;
+use outbox_schema::{ByHand as _, Dialect};
 use outbox_tests::eventually;
 use rustix::process::Signal;
 use serde_json::json;
@@ -131,5 +133,24 @@ async fn the_status_lists_a_hundred_channels_that_nobody_has_configured_and_coun
         assert_eq!(named("(not configured)").unwrap()["pending"], 3);
         let text = program.run(&["status"]).await.done();
         assert!(text.contains("channels beyond 100 that nobody has configured: 3, counted together"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_status_lists_a_hundred_paused_destinations_those_by_hand_first_and_counts_the_others() {
+    for outbox in outboxes::each().await {
+        outbox.database.pause("https://z.example:443", None, &Author::default()).await.unwrap();
+        let hosts: Vec<_> = (0..120).map(|host| format!("('https://host{host}.example:443', 'asked')")).collect();
+        let insert = "INSERT INTO outbox_destination (destination, pause_kind) VALUES";
+        outbox.sql(&format!("{insert} {}", hosts.join(", "))).await;
+        let until = if outbox.dialect() == Dialect::Sqlite { "9e14" } else { "'2999-01-01 00:00:00'" };
+        outbox.sql(&format!("UPDATE outbox_destination SET paused_until = {until} WHERE pause_kind = 'asked'")).await;
+        let program = Program::new(&outbox.test.url, HTTP);
+        let status = program.run(&["status", "--json"]).await.json();
+        let paused = status["paused"].as_array().unwrap();
+        assert_eq!((paused.len(), status["paused_count"].as_i64()), (100, Some(121)));
+        assert_eq!(paused[0]["destination"], "https://z.example:443");
+        let text = program.run(&["status"]).await.done();
+        assert!(text.contains("and 21 more destinations are paused: outbox destinations list"), "{text}");
     }
 }

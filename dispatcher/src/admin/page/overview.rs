@@ -118,7 +118,13 @@ fn shown(Counted { status, age }: &Counted, over_time: &Markup) -> Markup {
             section { h2 { "Tenants with most to send" } (tenants(&vitals.tenants)) }
         }
         @if !vitals.paused.is_empty() {
-            section { h2 { "Held up" } (held_up(&vitals.paused)) }
+            section {
+                h2 { "Held up" }
+                (held_up(&vitals.paused))
+                @if let others @ 1.. = vitals.others_paused() {
+                    p { a href="/destinations" { (number(others)) " others" } " are paused too." }
+                }
+            }
         }
         @if vitals.halted.iter().any(|halted| halted.keys > 0 || halted.more) {
             section { h2 { "Halted keys" } (halted_keys(&vitals.halted)) }
