@@ -153,7 +153,7 @@ impl Pruner {
                 Ok(Some(last)) => Next::Destinations(last),
                 Ok(None) => return Ok(true),
                 Err(error) => {
-                    // A role that was granted its rights before may not do it. The next pass over the messages is not to wait for that.
+                    // A role may have its grants of before. The next pass over the messages is not to wait for that.
                     tracing::warn!(%error, "retention.failed: what is known of destinations stays for now");
                     return Ok(true);
                 }

@@ -177,8 +177,8 @@ pub struct Claimed {
     pub asked: Vec<String>,
     /// What the claim found and did not take, as far as that is known. A claim that asks is made again with it.
     pub found: Found,
-    /// The rows that were found before, where others have locked them all: a cancellation is open. Nothing was claimed, and nothing of
-    /// the claim is on record. It may look for others under the same id.
+    /// The rows that were found before, where none of them could be claimed: an open cancellation has locked them all. The claim may
+    /// look for others under the same id.
     pub held: Vec<MessageId>,
     /// Whether the claim took all rows that its walk met.
     pub took_all: bool,
