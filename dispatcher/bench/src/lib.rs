@@ -8,6 +8,7 @@ mod counters;
 mod grounds;
 mod measure;
 mod number;
+mod pace;
 mod part;
 mod redis_commands;
 mod replicas;

@@ -131,7 +131,7 @@ async fn interrupt(database: &TestDatabase, signal: Signal) {
     let mut child = bench(database, &arguments).await.stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = tokio::time::timeout(PATIENCE, said.next_line()).await.unwrap().unwrap().unwrap();
-    assert!(first.contains("round 1: H "), "{first}");
+    assert!(first.contains("round 1 of ") && first.contains(": H "), "{first}");
     eventually("it has made something", PATIENCE, async || (!left(database).await.is_empty()).then_some(())).await;
     kill_process(Pid::from_raw(child.id().unwrap().cast_signed()).unwrap(), signal).unwrap();
     let status = tokio::time::timeout(PATIENCE, child.wait()).await.unwrap().unwrap();

@@ -2,16 +2,17 @@
 
 use crate::measure::Bench;
 use crate::number::{float, median};
+use crate::pace::Pace;
 use crate::replicas::Manner;
 use crate::report::{Figure, Unit};
 use crate::rows::{self, Rows};
-use crate::say;
 use crate::scenario::Measure;
 
 pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
     let [mut whole, mut first, mut last, mut early, mut late] = std::array::from_fn(|_| Vec::new());
     let tenth = float(rows) / 10.0;
-    for round in 1..=bench.plan.rounds {
+    let mut pace = Pace::of("backlog", bench.plan.rounds);
+    for _ in 0..bench.plan.rounds {
         let site = bench.grounds.site().await?;
         rows::insert(&site.database, Rows::Due, rows, &bench.receiver.url).await?;
         rows::tidy(&site.database).await?;
@@ -30,7 +31,7 @@ pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Ve
         last.push(arrivals.rate_between(tenth * 9.0, tenth * 10.0));
         early.extend(after_a_tenth);
         late.extend(delivered.peak);
-        say(&format!("backlog, round {round}: R {:.0}/s", delivered.rate()));
+        pace.round_is_over(&format!("R {:.0}/s", delivered.rate()));
     }
     let dialect = bench.grounds.dialect();
     let told = |figures: Vec<f64>| (!figures.is_empty()).then(|| median(figures));

@@ -4,10 +4,10 @@ use super::{drain, plain_drain};
 use crate::grounds::Site;
 use crate::measure::Bench;
 use crate::number::{float, median};
+use crate::pace::Pace;
 use crate::replicas::Manner;
 use crate::report::{Figure, Unit};
 use crate::rows::{self, Rows};
-use crate::say;
 use crate::scenario::Measure;
 
 /// A condition under which a drain is measured.
@@ -92,7 +92,8 @@ async fn compare(bench: &mut Bench<'_>, rows: usize, condition: &Condition<'_>) 
     let Condition { name, measure, held, due, manner, removes } = condition;
     let (mut plain, mut under, mut removed) = (Vec::new(), Vec::new(), Vec::new());
     let mut kept = None;
-    for round in 1..=bench.plan.rounds {
+    let mut pace = Pace::of(name, bench.plan.rounds);
+    for _ in 0..bench.plan.rounds {
         plain.push(plain_drain(bench, &Manner::plain(bench.plan.in_flight), rows).await?.rate());
         let site = match kept.take() {
             Some(site) => site,
@@ -100,7 +101,7 @@ async fn compare(bench: &mut Bench<'_>, rows: usize, condition: &Condition<'_>) 
         };
         under.push(drain(bench, &site, manner, *due, rows).await?.rate());
         let both = (plain.last().copied().unwrap_or_default(), under.last().copied().unwrap_or_default());
-        say(&format!("round {round}: drain {:.0}/s, {name} {:.0}/s", both.0, both.1));
+        pace.round_is_over(&format!("drain {:.0}/s, {name} {:.0}/s", both.0, both.1));
         if *removes {
             let delivered: usize = held.iter().map(|(_, count)| count).sum::<usize>() + rows;
             removed.push(float(delivered - rows::count(&site.database, "SUCCESS").await?));

@@ -9,11 +9,11 @@ use tokio::net::TcpSocket;
 use crate::grounds::Site;
 use crate::measure::{Bench, LOOK, epoch};
 use crate::number::{float, median_of};
+use crate::pace::Pace;
 use crate::part::receiver::{Kind, Receiver};
 use crate::replicas::{Manner, Replicas};
 use crate::report::{Figure, Unit};
 use crate::rows::{self, Rows};
-use crate::say;
 use crate::scenario::Measure;
 
 /// The time from a request to the answer of the slow destination.
@@ -36,11 +36,12 @@ pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Ve
     let slow = Receiver::start(Kind::Webhooks { thinking: THINKING, hosts: false }).await?;
     let held = bench.plan.scaled(100_000);
     let mut rounds = Vec::new();
-    for round in 1..=bench.plan.rounds {
+    let mut pace = Pace::of("destinations", bench.plan.rounds);
+    for _ in 0..bench.plan.rounds {
         let alone = measure(bench, &[], rows).await?;
         let beside = measure(bench, &[(Rows::Due, &dead_url, held), (Rows::Due, &slow.url, held)], rows).await?;
         let (before, after) = (alone.flowing, beside.flowing);
-        say(&format!("destinations, round {round}: alone {before:.0}/s, beside the others {after:.0}/s"));
+        pace.round_is_over(&format!("alone {before:.0}/s, beside the others {after:.0}/s"));
         rounds.push((alone, beside));
     }
     let figure = |name: &str, rate: fn(&Rates) -> f64| {

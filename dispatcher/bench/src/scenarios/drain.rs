@@ -2,10 +2,10 @@
 
 use crate::measure::{Bench, Delivered, Posted};
 use crate::number::{Percentiles, median, median_of};
+use crate::pace::Pace;
 use crate::replicas::Manner;
 use crate::report::{Figure, Unit};
 use crate::rows::{self, Rows};
-use crate::say;
 use crate::scenario::Measure;
 
 /// A round: the three measurements, one after the other.
@@ -18,7 +18,8 @@ struct Round {
 
 pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
     let mut rounds = Vec::new();
-    for number in 1..=bench.plan.rounds {
+    let mut pace = Pace::of("drain", bench.plan.rounds);
+    for _ in 0..bench.plan.rounds {
         let http = bench.raw_http(rows).await?;
         let site = bench.grounds.site().await?;
         let (database, database_cpu) = bench.raw_database(&site, rows).await?;
@@ -26,7 +27,7 @@ pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Ve
         rows::tidy(&site.database).await?;
         let product = bench.deliver(&site, &Manner::plain(bench.plan.in_flight), rows).await?;
         bench.grounds.remove(site).await?;
-        say(&format!("drain, round {number}: H {:.0}/s, D {database:.0}/s, R {:.0}/s", http.rate, product.rate()));
+        pace.round_is_over(&format!("H {:.0}/s, D {database:.0}/s, R {:.0}/s", http.rate, product.rate()));
         rounds.push(Round { http, database, database_cpu, product });
     }
     let mut figures = rates(bench, &rounds);

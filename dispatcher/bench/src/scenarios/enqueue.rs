@@ -2,22 +2,23 @@
 
 use crate::measure::Bench;
 use crate::number::median_of;
+use crate::pace::Pace;
 use crate::part::enqueuer::Enqueued;
 use crate::part::{Orders, Part, enqueuer};
 use crate::report::{Figure, Unit};
-use crate::say;
 use crate::scenario::Measure;
 
 pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
     let mut rounds: Vec<Enqueued> = Vec::new();
-    for number in 1..=bench.plan.rounds {
+    let mut pace = Pace::of("enqueue", bench.plan.rounds);
+    for _ in 0..bench.plan.rounds {
         let site = bench.grounds.site().await?;
         let (url, schema, target) = (site.url.clone(), site.schema.clone(), bench.receiver.url.clone());
         let orders = enqueuer::Orders { url, schema, target, messages: rows };
         let enqueued: Enqueued = Part::done(&Orders::Enqueue(orders)).await?;
         bench.grounds.remove(site).await?;
         let (many, bare) = (enqueued.many, enqueued.many_bare);
-        say(&format!("enqueue, round {number}: {many:.0}/s at once, bare {bare:.0}/s"));
+        pace.round_is_over(&format!("{many:.0}/s at once, bare {bare:.0}/s"));
         rounds.push(enqueued);
     }
     let dialect = bench.grounds.dialect();

@@ -7,10 +7,10 @@ use super::plain_drain;
 use crate::grounds::Site;
 use crate::measure::{Bench, epoch};
 use crate::number::{Percentiles, float, median_of};
+use crate::pace::Pace;
 use crate::replicas::{Manner, Replicas};
 use crate::report::{Figure, Unit};
 use crate::rows::{self, Rows};
-use crate::say;
 use crate::scenario::Measure;
 
 /// The number of quiet tenants.
@@ -36,14 +36,13 @@ pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Ve
     let manner = Manner::plain(bench.plan.in_flight);
     let (commits, drained) = (bench.plan.scaled(COMMITS), bench.plan.scaled(DRAIN));
     let mut rounds = Vec::new();
-    for number in 1..=bench.plan.rounds {
+    let mut pace = Pace::of("fair", bench.plan.rounds);
+    for _ in 0..bench.plan.rounds {
         let drain = plain_drain(bench, &manner, drained).await?.rate();
         let (alone, _) = quiet(bench, &manner, 0, commits).await?;
         let (beside, noisy) = quiet(bench, &manner, rows, commits).await?;
         let [one, other] = [alone, beside].map(|latency| latency.p99 / 1e3);
-        say(&format!(
-            "fair, round {number}: p99 alone {one:.1} ms, beside {other:.1} ms; noisy {noisy:.0}/s of {drain:.0}/s"
-        ));
+        pace.round_is_over(&format!("p99 alone {one:.1} ms, beside {other:.1} ms; noisy {noisy:.0}/s of {drain:.0}/s"));
         rounds.push(Round { alone, beside, drain, noisy });
     }
     let alone = Percentiles::median(&rounds, |round| round.alone);

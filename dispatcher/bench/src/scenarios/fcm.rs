@@ -8,13 +8,13 @@ use serde_json::json;
 use super::drain;
 use crate::measure::Bench;
 use crate::number::{float, median};
+use crate::pace::Pace;
 use crate::part::push::{CERTIFICATE, STREAMS, THINKING};
 use crate::part::receiver::{Kind, Receiver};
 use crate::part::{Orders, Part, poster};
 use crate::replicas::Manner;
 use crate::report::{Figure, Unit};
 use crate::rows::Rows;
-use crate::say;
 use crate::scenario::Measure;
 
 /// The messages in flight.
@@ -35,13 +35,14 @@ pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Ve
 async fn measure(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
     let manner = manner(bench)?;
     let (mut bare, mut product) = (Vec::new(), Vec::new());
-    for round in 1..=bench.plan.rounds {
+    let mut pace = Pace::of("fcm", bench.plan.rounds);
+    for _ in 0..bench.plan.rounds {
         bare.push(bare_client(bench, rows).await?);
         let site = bench.grounds.site().await?;
         product.push(drain(bench, &site, &manner, Rows::Push, rows).await?.rate());
         bench.grounds.remove(site).await?;
         let both = (bare.last().copied().unwrap_or_default(), product.last().copied().unwrap_or_default());
-        say(&format!("fcm, round {round}: bare client {:.0}/s, R {:.0}/s", both.0, both.1));
+        pace.round_is_over(&format!("bare client {:.0}/s, R {:.0}/s", both.0, both.1));
     }
     let (ceiling, bare) = (float(IN_FLIGHT) / THINKING.as_secs_f64(), median(bare));
     let (name, lower) = if bare < ceiling { ("a bare client", bare) } else { ("in flight / latency", ceiling) };

@@ -8,12 +8,12 @@ use tokio::net::TcpSocket;
 use super::destinations;
 use crate::measure::Bench;
 use crate::number::{float, median_of};
+use crate::pace::Pace;
 use crate::part::receiver::{Kind, Receiver};
 use crate::part::{Orders, Part, poster};
 use crate::replicas::Manner;
 use crate::report::{Figure, Unit};
 use crate::rows::{self, Rows};
-use crate::say;
 use crate::scenario::Measure;
 
 /// The messages of each healthy host.
@@ -45,15 +45,14 @@ pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Ve
     }
     bench.receiver = own;
     let mut rounds = Vec::new();
-    for (number, (bare, product, peak)) in healthy_rounds.into_iter().enumerate() {
+    let mut pace = Pace::of("hosts", bench.plan.rounds);
+    for (bare, product, peak) in healthy_rounds {
         let alone = destinations::measure(bench, &[], behind_rows).await?;
         let held = [(Rows::Hosts(closed_hosts), &closed_url, closed_hosts)];
         let behind = destinations::measure(bench, &held, behind_rows).await?;
-        say(&format!(
-            "hosts, round {}: bare {bare:.0}/s, the product {product:.0}/s; behind closed ones {:.0}/s, alone {:.0}/s",
-            number + 1,
-            behind.whole,
-            alone.whole
+        pace.round_is_over(&format!(
+            "bare {bare:.0}/s, the product {product:.0}/s; behind closed ones {:.0}/s, alone {:.0}/s",
+            behind.whole, alone.whole
         ));
         rounds.push(Round { bare, product, peak, alone, behind });
     }

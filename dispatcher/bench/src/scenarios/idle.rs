@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use crate::counters::Counters;
 use crate::measure::Bench;
 use crate::number::{float, median};
+use crate::pace::Pace;
 use crate::redis_commands::RedisCommands;
 use crate::replicas::{Manner, Replicas};
 use crate::report::{Figure, Unit};
-use crate::say;
 use crate::scenario::Measure;
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::destinations::LISTEN;
@@ -43,10 +43,11 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> anyhow::Result<Vec<Figure>> {
     let replicas = bench.plan.scaled(REPLICAS);
     let turns = bench.grounds.config.lease.term.mul_f64(TURNS * bench.plan.scale);
     let (mut rounds, mut alone) = (Rounds::default(), Rounds::default());
-    for number in 1..=bench.plan.rounds {
+    let mut pace = Pace::of(&format!("idle with {replicas} replicas"), bench.plan.rounds);
+    for _ in 0..bench.plan.rounds {
         watch(bench, replicas, SETTLE.mul_f64(bench.plan.scale.min(1.0)), &mut rounds).await?;
         watch(bench, 1, turns, &mut alone).await?;
-        say(&format!("idle, round {number} with {replicas} replicas"));
+        pace.round_is_over("watched");
     }
     let (config, dialect) = (&bench.grounds.config, bench.grounds.dialect());
     let told = |figures: Vec<f64>| (!figures.is_empty()).then(|| median(figures));

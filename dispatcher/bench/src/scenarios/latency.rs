@@ -8,12 +8,12 @@ use anyhow::bail;
 use crate::grounds::Site;
 use crate::measure::Bench;
 use crate::number::{Percentiles, float, median_of};
+use crate::pace::Pace;
 use crate::part::committer::{Committed, Hints};
 use crate::part::{Orders, Part, committer};
 use crate::replicas::{Manner, Replicas};
 use crate::report::{Figure, Unit};
 use crate::rows::{self, Rows};
-use crate::say;
 use crate::scenario::Measure;
 use outbox_dispatcher::config::{LeaseProvider, Wakeup};
 
@@ -40,17 +40,15 @@ struct Round {
 
 pub(super) async fn run(bench: &mut Bench<'_>, commits: usize) -> anyhow::Result<Vec<Figure>> {
     let mut rounds = Vec::new();
-    for number in 1..=bench.plan.rounds {
+    let mut pace = Pace::of("latency", bench.plan.rounds);
+    for _ in 0..bench.plan.rounds {
         let site = bench.grounds.site().await?;
         let bare = commit(bench, &site, commits, EVERY, 0, true).await?;
         let (commit, product) = through_the_outbox(bench, &site, commits, EVERY).await?;
         let (_, lone) = through_the_outbox(bench, &site, commits.div_ceil(TO_A_LONE_ONE), EVERY_LONE).await?;
         bench.grounds.remove(site).await?;
         let p50 = [bare.took.p50, product.p50, lone.p50].map(|p50| format!("{p50:.0} µs"));
-        say(&format!(
-            "latency, round {number}: bare {}, the product {}, of a lone commit {} (p50)",
-            p50[0], p50[1], p50[2]
-        ));
+        pace.round_is_over(&format!("bare {}, the product {}, of a lone commit {} (p50)", p50[0], p50[1], p50[2]));
         rounds.push(Round { bare, commit, product, lone });
     }
     let bare = Percentiles::median(&rounds, |round| round.bare.took);

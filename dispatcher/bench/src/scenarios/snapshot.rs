@@ -10,10 +10,10 @@ use super::{drain, plain_drain};
 use crate::grounds::Site;
 use crate::measure::Bench;
 use crate::number::median;
+use crate::pace::Pace;
 use crate::replicas::Manner;
 use crate::report::{Figure, Unit};
 use crate::rows::Rows;
-use crate::say;
 use crate::scenario::Measure;
 
 /// The window for which the bench reports a rate.
@@ -25,7 +25,8 @@ const TERM: Duration = Duration::from_secs(2);
 pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
     let [mut plain, mut held, mut slowest, mut hand_overs] = std::array::from_fn(|_| Vec::new());
     let manner = Manner { replicas: 2, term: Some(TERM), ..Manner::plain(bench.plan.in_flight) };
-    for round in 1..=bench.plan.rounds {
+    let mut pace = Pace::of("snapshot", bench.plan.rounds);
+    for _ in 0..bench.plan.rounds {
         let without = plain_drain(bench, &manner, rows).await?.rate();
         let site = bench.grounds.site().await?;
         let snapshot = Snapshot::hold(&site).await?;
@@ -34,8 +35,8 @@ pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Ve
         bench.grounds.remove(site).await?;
         let windows = with.arrivals.windows(WINDOW);
         let rates: Vec<_> = windows.iter().map(|rate| format!("{rate:.0}/s")).collect();
-        say(&format!(
-            "snapshot, round {round}: drain {without:.0}/s, with the snapshot {:.0}/s, in windows of {WINDOW:?}: {}",
+        pace.round_is_over(&format!(
+            "drain {without:.0}/s, with the snapshot {:.0}/s, in windows of {WINDOW:?}: {}",
             with.rate(),
             rates.join(", ")
         ));
