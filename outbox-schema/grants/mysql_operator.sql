@@ -21,7 +21,7 @@ GRANT SELECT ON outbox_operation TO OPERATOR;
 -- Stopping what others ordered. The right to insert here is not among it: the poller would carry out whatever is ordered, by its own
 -- rights. So a change that this account makes is carried out by whoever asked, and has no row.
 GRANT UPDATE (status, ended_at, failure) ON outbox_operation TO OPERATOR;
--- Redriving, undoing, cancelling and editing; what names a message (id, channel, ordering key, shard) stays.
+-- Redriving, undoing, cancelling, retrying and editing; what names a message (id, channel, ordering key, shard) stays.
 GRANT UPDATE (idempotency_key, sent_key, target, payload, headers, revision, status, dead_reason, attempts, error_hash,
               available_at, deferred_from, expires_at, first_attempt_at, finished_at) ON outbox TO OPERATOR;
 -- Purging and pruning. Leave these two out for people who are not to.

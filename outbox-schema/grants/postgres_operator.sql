@@ -18,7 +18,7 @@ GRANT SELECT ON
 -- Stopping what others ordered. The right to insert here is not among it: the poller would carry out whatever is ordered, by its own
 -- rights. So a change that this role makes is carried out by whoever asked, and has no row.
 GRANT UPDATE (status, ended_at, failure) ON :"schema".outbox_operation TO :"operator";
--- Redriving, undoing, cancelling and editing; what names a message (id, channel, ordering key, shard) stays.
+-- Redriving, undoing, cancelling, retrying and editing; what names a message (id, channel, ordering key, shard) stays.
 GRANT UPDATE (idempotency_key, sent_key, target, payload, headers, revision, status, dead_reason, attempts, error_hash,
               available_at, deferred_from, expires_at, first_attempt_at, finished_at)
     ON :"schema".outbox TO :"operator";

@@ -121,7 +121,7 @@ enum Command {
     /// What people did by hand: who, what and why.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
-    /// List, show, explain, cancel and replay messages.
+    /// List, show, explain, retry, cancel and replay messages.
     #[command(subcommand)]
     Messages(messages::MessagesCommand),
     /// Look at what could not be delivered, mend it, and redrive it.

@@ -26,6 +26,18 @@ pub enum Refusal {
     /// The message is delivered, or a dead letter already.
     #[error("it does not wait: it is delivered, or dead already")]
     NotPending,
+    /// The message is due already, and a retry is for what is not.
+    #[error("it is due already: `outbox messages explain` says what keeps it")]
+    Due,
+    /// The message is deferred.
+    #[error(
+        "it is deferred, since its destination or channel takes nothing: once that is mended, `outbox destinations resume` has it \
+         tried"
+    )]
+    Deferred,
+    /// The message was never tried, and a filter of a retry means only what was.
+    #[error("it was never tried, and is scheduled for later: only by its id is it sent now")]
+    Untried,
     /// A claim names the message at its present revision.
     #[error("it is in flight: try again")]
     InFlight,
@@ -115,6 +127,23 @@ pub struct CancelledAll {
     pub meant: u64,
     /// Messages that are dead letters now, and will not be sent.
     pub cancelled: u64,
+    /// Messages that were left unchanged, and why.
+    #[serde(flatten)]
+    pub skipped: Skips,
+}
+
+/// The result of a retry.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Retried {
+    /// The id of the entry in `outbox_audit`. None where there was nothing to do.
+    pub audit_id: Option<i64>,
+    /// Messages that were selected.
+    pub meant: u64,
+    /// Messages that are due now.
+    pub retried: u64,
+    /// How many of these were never tried: they were scheduled for later. Only ids mean such messages.
+    pub untried: u64,
     /// Messages that were left unchanged, and why.
     #[serde(flatten)]
     pub skipped: Skips,

@@ -10,11 +10,12 @@ use super::operations::carry;
 use super::prune::Removing;
 use super::redrive::{Purging, Redriving};
 use super::replay::Replaying;
+use super::retry::Retrying;
 use super::undo::Undoing;
 use super::{
     Author, ByHand, Cancelled, CancelledAll, Change, Cleared, DeskError, Edited, EditedAll, InvalidTargetSelection,
-    MessageSelection, Pace, Paused, Purged, Redriven, ReplayManner, Replayed, Resumed, Revised, Selection, Stopped,
-    Undone, Watch, cancel, destinations, edit, invalid_targets, operations, prune,
+    MessageSelection, Pace, Paused, Purged, Redriven, ReplayManner, Replayed, Resumed, Retried, Revised, Selection,
+    Stopped, Undone, Watch, cancel, destinations, edit, invalid_targets, operations, prune,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::while_doing;
@@ -34,6 +35,15 @@ impl ByHand for Database {
     ) -> Result<CancelledAll, DeskError> {
         let cancelled = carry(self, Cancelling::of(selection), author, watch).await;
         cancelled.map_err(while_doing("cancelling messages"))
+    }
+
+    async fn retry_watched(
+        &self,
+        selection: &MessageSelection,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Retried, DeskError> {
+        carry(self, Retrying::of(selection), author, watch).await.map_err(while_doing("retrying messages"))
     }
 
     async fn edit(

@@ -1,14 +1,11 @@
 //! Cancelling makes messages that wait dead letters, `cancelled`: one, or all that a selection means.
 
-use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
-
 use super::edit::Envelope;
-use super::operation::{Operation, Standing, audit, lock_terms};
-use super::operations::{Batch, Remaining, Work};
+use super::operation::{Standing, audit, lock_terms};
 use super::statements::{CANCEL, ENVELOPES};
-use super::{Author, Cancelled, CancelledAll, MessageSelection, Refusal, Skipped};
-use crate::sql::{AnyConnection, AnyTransaction};
+use super::waiting::{Changing, OfWaiting, Tally};
+use super::{Author, Cancelled, CancelledAll, MessageChange, Refusal, Skipped};
+use crate::sql::{AnyConnection, AnyTransaction, Statement};
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 
@@ -38,53 +35,15 @@ async fn cancel_in(connection: &mut AnyConnection<'_>, id: MessageId, author: &A
 }
 
 /// A cancellation of many messages.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Cancelling {
-    selection: MessageSelection,
-    remaining: Remaining,
-    done: CancelledAll,
+pub(super) type Cancelling = Changing<CancelledAll>;
+
+impl OfWaiting for CancelledAll {
+    const CHANGE: MessageChange = MessageChange::Cancel;
+    const STATEMENT: &'static Statement = &CANCEL;
 }
 
-impl Cancelling {
-    pub(super) fn of(selection: &MessageSelection) -> Self {
-        Self { selection: selection.clone(), remaining: Remaining::default(), done: CancelledAll::default() }
-    }
-}
-
-#[async_trait]
-impl Work for Cancelling {
-    const ACTION: &'static str = "cancel";
-    type Done = CancelledAll;
-
-    fn said(&self) -> serde_json::Value {
-        self.selection.said(self.done.meant)
-    }
-
-    async fn find(&mut self, database: &Database) -> sqlx::Result<Option<u64>> {
-        let meant = self.selection.ids(database, Status::Pending, &mut self.remaining.as_of_us).await?;
-        self.done.meant = self.done.meant.max(meant.len() as u64);
-        Ok(Some(self.remaining.keep(meant, None)))
-    }
-
-    fn begun(&mut self, audit_id: i64) {
-        self.done.audit_id = Some(audit_id);
-    }
-
-    async fn batch(&mut self, connection: &mut AnyConnection<'_>, operation: &Operation) -> sqlx::Result<Batch> {
-        let Self { remaining, done, .. } = self;
-        let batch = remaining.next();
-        // No claim is being made now, so none may take what is cancelled here.
-        lock_terms(connection).await?;
-        let (fit, skipped) = Standing::lock(connection, &batch).await?.split(&batch, Status::Pending);
-        let gone = ids_as_json(&fit);
-        operation.audit_each(connection, &gone).await?;
-        connection.rows::<()>(&CANCEL, &[(&gone).into()]).await?;
-        done.cancelled += fit.len() as u64;
-        done.skipped.extend(skipped);
-        Ok(Batch::of(&batch, done.cancelled, remaining))
-    }
-
-    fn done(self) -> CancelledAll {
-        self.done
+impl From<Tally> for CancelledAll {
+    fn from(Tally { audit_id, meant, changed, skipped, .. }: Tally) -> Self {
+        Self { audit_id, meant, cancelled: changed, skipped }
     }
 }

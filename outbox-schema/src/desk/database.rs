@@ -12,13 +12,13 @@ use super::statements::{
 use super::{
     CountedGroups, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry,
     FiguresFilter, FiguresSeries, HaltedKeyPage, HeldBack, InvalidTargetPage, InvalidTargetSelection, KeyCursor,
-    MessageFacts, MessageFilter, MessageGroup, MessagePage, MessageRecord, MessageSelection, PausedDestination,
-    Selection, TermEntry, Vitals, dead, destinations, facts, figures, halted, held_back, invalid_targets, lock_holders,
-    message_selection, messages, prune,
+    MessageChange, MessageFacts, MessageFilter, MessageGroup, MessagePage, MessageRecord, MessageSelection,
+    PausedDestination, Selection, TermEntry, Vitals, dead, destinations, facts, figures, halted, held_back,
+    invalid_targets, lock_holders, message_selection, messages, prune,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyConnection, AnyTransaction, Value, read, while_doing};
-use crate::{Database, MessageId, Shard, Status};
+use crate::{Database, MessageId, Shard};
 
 /// The entries of the audit among which a former key of a message is looked for.
 const FORMER_KEYS: i64 = 100_000;
@@ -92,10 +92,10 @@ impl Desk for Database {
 
     async fn message_groups(
         &self,
-        status: Status,
+        change: MessageChange,
         selection: &MessageSelection,
     ) -> Result<Vec<MessageGroup>, DeskError> {
-        let counted = message_selection::groups(self, status, selection, None).await;
+        let counted = message_selection::groups(self, change, selection, None).await;
         counted.map(|counted| counted.groups).map_err(while_doing("counting messages"))
     }
 
@@ -134,10 +134,10 @@ impl Database {
     pub async fn message_groups_within(
         &self,
         patience: Duration,
-        status: Status,
+        change: MessageChange,
         selection: &MessageSelection,
     ) -> Result<CountedGroups, DeskError> {
-        let counted = message_selection::groups(self, status, selection, Some(patience)).await;
+        let counted = message_selection::groups(self, change, selection, Some(patience)).await;
         counted.map_err(while_doing("counting messages"))
     }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::Moment;
 use super::dead::first_asked;
 use super::messages::{MessageFilter, MessageSummary, among, each};
 use super::operation::{said_of_filter, said_of_ids};
@@ -23,15 +24,45 @@ pub const MESSAGE_GROUPS: usize = 1_000;
 /// The most messages that are counted where somebody waits for the count.
 const COUNTED: usize = 100_000;
 
-/// The messages that a change means: delivered ones to replay, or ones that wait, to cancel.
+/// A change of messages that are no dead letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageChange {
+    /// Of delivered messages: they are sent again.
+    Replay,
+    /// Of messages that wait: they become dead letters.
+    Cancel,
+    /// Of messages that wait: they are due now.
+    Retry,
+}
+
+impl MessageChange {
+    /// The name of the change in the audit, in the API and on the page.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Replay => "replay",
+            Self::Cancel => "cancel",
+            Self::Retry => "retry",
+        }
+    }
+
+    /// The status of the messages that the change is for.
+    pub fn status(self) -> Status {
+        match self {
+            Self::Replay => Status::Success,
+            Self::Cancel | Self::Retry => Status::Pending,
+        }
+    }
+}
+
+/// The messages that a change means: delivered ones to replay, or ones that wait, to cancel or to retry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MessageSelection {
     /// Messages by their ids.
     Ids(Vec<MessageId>),
-    /// All messages that a filter admits and the change is for. Of delivered ones, those that are no replays themselves. An empty
-    /// filter is refused: it would mean all there are.
+    /// All messages that a filter admits and the change is for. Of delivered ones, those that are no replays themselves. For a
+    /// retry, those that were tried and are not due. An empty filter is refused: it would mean all there are.
     Filter(MessageFilter),
 }
 
@@ -48,6 +79,9 @@ pub struct MessageGroup {
     /// How many of them were replayed before. A replay leaves these out, unless it is told to send them `again`.
     #[serde(default)]
     pub replayed: u64,
+    /// How many of them are deferred. A retry leaves these.
+    #[serde(default)]
+    pub deferred: u64,
     /// When the first of them was created.
     pub first_created: String,
     /// When the last of them was created.
@@ -73,18 +107,18 @@ impl CountedGroups {
 }
 
 impl MessageSelection {
-    /// Whether a change of messages in `status` can be made by the selection.
+    /// Whether the change can be made by the selection.
     ///
     /// # Errors
     /// What is wrong with it, in words.
-    pub fn check(&self, status: Status) -> Result<(), &'static str> {
-        let replays = status == Status::Success;
+    pub fn check(&self, change: MessageChange) -> Result<(), &'static str> {
+        let (status, replays) = (change.status(), change == MessageChange::Replay);
         match self {
             Self::Ids(ids) if ids.is_empty() => Err("it names no message"),
             Self::Filter(filter) if filter.status.is_some_and(|asked| asked != status) => Err(if replays {
                 "only delivered messages are replayed: leave the status out"
             } else {
-                "only messages that wait are cancelled: leave the status out"
+                "only messages that wait are cancelled or retried: leave the status out"
             }),
             Self::Filter(filter) if MessageFilter { status: None, ..filter.clone() } == MessageFilter::default() => {
                 Err(if replays {
@@ -97,26 +131,38 @@ impl MessageSelection {
         }
     }
 
+    /// Whether the change is for a message of its status at this moment.
+    fn means(&self, message: &MessageSummary, change: MessageChange, now: &str) -> bool {
+        let is_named = matches!(self, Self::Ids(_));
+        match change {
+            MessageChange::Replay => is_named || message.replay_of.is_none(),
+            MessageChange::Cancel => true,
+            // Texts of RFC 3339 in UTC sort by time.
+            MessageChange::Retry => {
+                (is_named || message.first_attempt_at.is_some()) && message.available_at.as_str() > now
+            }
+        }
+    }
+
     async fn each(
         &self,
         database: &Database,
-        status: Status,
+        (change, now_us): (MessageChange, i64),
         mut take: impl FnMut(Vec<MessageSummary>) -> ControlFlow<()> + Send,
     ) -> sqlx::Result<ControlFlow<()>> {
-        let of_status = |filter: &MessageFilter| MessageFilter { status: Some(status), ..filter.clone() };
+        let of_status = |filter: &MessageFilter| MessageFilter { status: Some(change.status()), ..filter.clone() };
+        let now = Moment::Ago(Duration::ZERO).fixed(now_us).to_string();
+        let mut take = |mut page: Vec<MessageSummary>| {
+            page.retain(|message| self.means(message, change, &now));
+            take(page)
+        };
         match self {
             Self::Ids(ids) => {
                 // All of them are there already, so nothing is broken off.
                 let _ = take(among(database, ids, &of_status(&MessageFilter::default())).await?);
                 Ok(ControlFlow::Continue(()))
             }
-            Self::Filter(filter) => {
-                each(database, &of_status(filter), |mut page| {
-                    page.retain(|message| status != Status::Success || message.replay_of.is_none());
-                    take(page)
-                })
-                .await
-            }
+            Self::Filter(filter) => each(database, &of_status(filter), take).await,
         }
     }
 
@@ -125,21 +171,19 @@ impl MessageSelection {
     pub(super) async fn ids(
         &self,
         database: &Database,
-        status: Status,
+        change: MessageChange,
         as_of_us: &mut Option<i64>,
     ) -> sqlx::Result<Vec<MessageId>> {
         let mut ids = match self {
             Self::Ids(ids) => ids.clone(),
             Self::Filter(filter) => {
-                let mut transaction = AnyTransaction::to_read(database).await?;
-                let now_us = first_asked(&mut transaction.connection(), as_of_us).await?;
-                transaction.commit().await?;
+                let now_us = clock(database, as_of_us).await?;
                 let (filter, mut ids) = (Self::Filter(filter.as_of(now_us)), Vec::new());
                 let take = |page: Vec<MessageSummary>| {
                     ids.extend(page.iter().map(|message| MessageId(message.id)));
                     ControlFlow::Continue(())
                 };
-                let _ = filter.each(database, status, take).await?;
+                let _ = filter.each(database, (change, now_us), take).await?;
                 ids
             }
         };
@@ -157,20 +201,28 @@ impl MessageSelection {
     }
 }
 
-/// The messages of a selection that have the status, the largest group first. With a patience, only as many as can be counted in
+/// The database's clock when it was first asked for.
+async fn clock(database: &Database, as_of_us: &mut Option<i64>) -> sqlx::Result<i64> {
+    let mut transaction = AnyTransaction::to_read(database).await?;
+    let now_us = first_asked(&mut transaction.connection(), as_of_us).await?;
+    transaction.commit().await?;
+    Ok(now_us)
+}
+
+/// The messages that a change of a selection means, the largest group first. With a patience, only as many as can be counted in
 /// that time, and [`COUNTED`] at most.
 pub(super) async fn groups(
     database: &Database,
-    status: Status,
+    change: MessageChange,
     selection: &MessageSelection,
     patience: Option<Duration>,
 ) -> sqlx::Result<CountedGroups> {
-    let began = Instant::now();
+    let (began, now_us) = (Instant::now(), clock(database, &mut None).await?);
     let mut places: HashMap<(String, String), usize> = HashMap::new();
     let (mut groups, mut found): (Vec<MessageGroup>, Vec<(MessageId, usize)>) = (Vec::new(), Vec::new());
     let mut too_many = false;
     let broken_off = selection
-        .each(database, status, |page| {
+        .each(database, (change, now_us), |page| {
             for message in page {
                 let name = (message.channel.clone(), message.destination.clone());
                 let (id, known) = (MessageId(message.id), places.get(&name).copied());
@@ -194,7 +246,7 @@ pub(super) async fn groups(
             }
         })
         .await?;
-    if status == Status::Success {
+    if change == MessageChange::Replay {
         count_replayed(database, &found, &mut groups).await?;
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));
@@ -220,12 +272,13 @@ async fn count_replayed(
 
 impl MessageGroup {
     fn of(message: MessageSummary) -> Self {
-        let MessageSummary { id, channel, destination, created_at, .. } = message;
+        let MessageSummary { id, channel, destination, created_at, deferred_from, .. } = message;
         Self {
             channel,
             destination,
             count: 1,
             replayed: 0,
+            deferred: deferred_from.is_some().into(),
             first_created: created_at.clone(),
             last_created: created_at,
             example: MessageId(id),
@@ -235,6 +288,7 @@ impl MessageGroup {
     /// Adds a message that is older than all others of the group.
     fn add(&mut self, message: &MessageSummary) {
         self.count += 1;
+        self.deferred += u64::from(message.deferred_from.is_some());
         self.first_created.clone_from(&message.created_at);
     }
 }

@@ -123,6 +123,8 @@ pub struct MessageSummary {
     pub available_at: String,
     pub deferred_from: Option<String>,
     pub created_at: String,
+    #[serde(default)]
+    pub first_attempt_at: Option<String>,
     pub finished_at: Option<String>,
     pub last_error: Option<String>,
     pub last_status_code: Option<i32>,

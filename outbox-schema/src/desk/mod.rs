@@ -29,10 +29,12 @@ mod redrive;
 mod replay;
 mod replicas;
 mod report;
+mod retry;
 mod selection;
 mod statements;
 mod told;
 mod undo;
+mod waiting;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -40,14 +42,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use crate::MessageId;
 use crate::retention::{Pruned, Retention};
 use crate::sql::lacks_rights;
 use crate::words::{said, words};
-use crate::{MessageId, Status};
 
 pub use answers::{
-    Cancelled, CancelledAll, Edited, EditedAll, Left, Purged, Redriven, Refusal, Replay, Replayed, Skipped, Skips,
-    Undoable, Undone,
+    Cancelled, CancelledAll, Edited, EditedAll, Left, Purged, Redriven, Refusal, Replay, Replayed, Retried, Skipped,
+    Skips, Undoable, Undone,
 };
 pub use audits::{AuditFilter, AuditPage, ListedAudit};
 pub use change::{Change, HeadersBefore, MoveTarget, Unfit};
@@ -59,7 +61,7 @@ pub use figures::{ChannelFigures, FiguresFilter, FiguresPoint, FiguresSeries, LO
 pub use halted::{HaltedKey, HaltedKeyPage, HaltedVitals, KeyCursor};
 pub use held_back::{HeldBack, Snapshot};
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
-pub use message_selection::{CountedGroups, MESSAGE_GROUPS, MessageGroup, MessageSelection};
+pub use message_selection::{CountedGroups, MESSAGE_GROUPS, MessageChange, MessageGroup, MessageSelection};
 pub use messages::{MessageFilter, MessagePage, MessageSummary};
 pub use operations::{
     OperationEntry, OperationPage, OperationResult, OperationStatus, Operations, Order, Ordered, Stopped,
@@ -125,11 +127,11 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
     /// groups whose last letter died latest are counted.
     async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError>;
 
-    /// The messages of a selection that have the status, counted by channel and destination, the largest group first. At most
+    /// The messages that a change of a selection means, counted by channel and destination, the largest group first. At most
     /// [`MESSAGE_GROUPS`] groups are counted. Reads every row that the selection may mean.
     async fn message_groups(
         &self,
-        status: Status,
+        change: MessageChange,
         selection: &MessageSelection,
     ) -> Result<Vec<MessageGroup>, DeskError>;
 
@@ -180,6 +182,20 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<CancelledAll, DeskError>;
+
+    /// Makes messages of a selection due that wait for another attempt, in the order of their ids. By their ids it makes also those
+    /// due that were never tried. Attempts and age go on. What is deferred, due already or in flight is left.
+    async fn retry(&self, selection: &MessageSelection, author: &Author) -> Result<Retried, DeskError> {
+        self.retry_watched(selection, author, progress::UNWATCHED).await
+    }
+
+    /// The same, and `watch` follows it.
+    async fn retry_watched(
+        &self,
+        selection: &MessageSelection,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Retried, DeskError>;
 
     /// Gives a dead letter that is still at `revision` another payload, target or headers, and a new idempotency key:
     /// receivers refuse a key with another body. The message stays a dead letter.

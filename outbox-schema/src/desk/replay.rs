@@ -13,7 +13,7 @@ use super::operation::{Operation, Standing};
 use super::operations::{Batch, Remaining, Work};
 use super::redrive::Schedule;
 use super::statements::{REPLAY, REPLAYED, REPLAYS};
-use super::{MessageSelection, Pace, Refusal, Replay, Replayed, Skipped};
+use super::{MessageChange, MessageSelection, Pace, Refusal, Replay, Replayed, Skipped};
 use crate::sql::AnyConnection;
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
@@ -77,7 +77,7 @@ impl Work for Replaying {
     }
 
     async fn find(&mut self, database: &Database) -> sqlx::Result<Option<u64>> {
-        let mut meant = self.selection.ids(database, Status::Success, &mut self.remaining.as_of_us).await?;
+        let mut meant = self.selection.ids(database, MessageChange::Replay, &mut self.remaining.as_of_us).await?;
         meant.retain(|id| self.manner.after.is_none_or(|after| *id > after));
         self.done.meant = self.done.meant.max(meant.len() as u64);
         Ok(Some(self.remaining.keep(meant, self.manner.pace.canary.map(NonZeroU32::get))))

@@ -330,7 +330,8 @@ pub struct AuditEntry {
     pub at: String,
     /// Who made the change: a person, or the name of a token.
     pub who: String,
-    /// The change: `redrive`, `replay`, `undo`, `edit`, `cancel`, `purge`, `prune`, `pause`, `resume` or `clear`.
+    /// The change: `redrive`, `replay`, `undo`, `edit`, `cancel`, `retry`, `purge`, `prune`, `pause`,
+    /// `resume` or `clear`.
     pub action: String,
     /// The reason that the person gave.
     pub why: Option<String>,

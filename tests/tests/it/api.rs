@@ -117,6 +117,8 @@ async fn the_command_line_says_the_same_by_a_replica_as_by_the_database() {
             &["messages", "cancel", &first, "4711"],
             &["messages", "cancel", "--tag", "customer=7", "--dry-run"],
             &["messages", "cancel", "--channel", "htp"],
+            &["messages", "retry", &first],
+            &["messages", "retry", "--tag", "customer=7", "--dry-run", "--json"],
         ] {
             let by_database = stage.program.run(question).await;
             let by_replica = stage.program.run(&stage.by_replica(question)).await;
@@ -247,6 +249,8 @@ async fn pages_lead_to_each_other_and_what_is_refused_names_the_message() {
     let (status, _, problem) = stage.ask("POST", "messages/1/cancel", "s3cret-operate", Some("{}")).await;
     assert_eq!((status, &problem["type"]), (409, &json!("urn:outbox:problem:refused")));
     assert_eq!(problem["refused"], json!({ "id": 1, "because": "not_pending" }));
+    let (status, _, problem) = stage.ask("POST", "messages/1/retry", "s3cret-operate", Some("{}")).await;
+    assert_eq!((status, &problem["refused"]["because"]), (409, &json!("not_pending")));
     let (status, _, problem) = stage.ask("POST", "messages/9/redrive", "s3cret-operate", Some("{}")).await;
     assert_eq!((status, &problem["detail"]), (404, &json!("message 9: there is no such message")));
     let old = r#"{"revision": 0, "target": "https://shop.example/", "payload": {}}"#;

@@ -1,8 +1,8 @@
 //! Many messages that wait are cancelled at once: by name, or all that a filter means.
 
 use outbox_schema::desk::{
-    Author, Cancelled, CancelledAll, DeadLetterFilter, MessageFilter, MessageRecord, MessageSelection, Pace, Refusal,
-    Selection, Skipped,
+    Author, Cancelled, CancelledAll, DeadLetterFilter, MessageChange, MessageFilter, MessageRecord, MessageSelection,
+    Pace, Refusal, Selection, Skipped,
 };
 use outbox_schema::{ByHand, DeadReason, Desk, Dialect, MessageId, NewMessage, Status, Verdict};
 
@@ -46,7 +46,7 @@ async fn all_that_wait_and_meet_a_filter_are_cancelled_and_a_redrive_has_them_se
         let waiting: Vec<_> = (0..3).map(|n| of_campaign(&format!("key-{n}"))).collect();
         enqueued(&outbox, &[message("other")]).await;
         let ids = enqueued(&outbox, &waiting).await;
-        let groups = outbox.database.message_groups(Status::Pending, &campaign()).await.unwrap();
+        let groups = outbox.database.message_groups(MessageChange::Cancel, &campaign()).await.unwrap();
         assert_eq!((groups.len(), groups[0].count, groups[0].channel.as_str()), (1, 3, "http"));
 
         let done = outbox.database.cancel_all(&campaign(), &ada()).await.unwrap();
@@ -93,8 +93,8 @@ async fn what_is_in_flight_delivered_dead_or_not_there_is_left_as_it_is_and_name
         assert_eq!(record(&outbox, in_flight).await.status, "PENDING");
     }
     let filter = |status| MessageSelection::Filter(MessageFilter { status, ..MessageFilter::default() });
-    assert!(filter(None).check(Status::Pending).unwrap_err().contains("every message that waits"));
-    assert!(filter(Some(Status::Dead)).check(Status::Pending).unwrap_err().contains("only messages that wait"));
+    assert!(filter(None).check(MessageChange::Cancel).unwrap_err().contains("every message that waits"));
+    assert!(filter(Some(Status::Dead)).check(MessageChange::Cancel).unwrap_err().contains("only messages that wait"));
 }
 
 #[tokio::test]

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outbox_schema::desk::{
-    Author, Cancelled, Edited, FiguresFilter, InvalidTargetSelection, MessageFilter, Pace, Revised,
+    Author, Cancelled, Edited, FiguresFilter, InvalidTargetSelection, MessageFilter, MessageSelection, Pace, Refusal,
+    Revised,
 };
 use outbox_schema::destination::{Aside, DestinationStore, Look};
 use outbox_schema::retention::BEGINNING;
@@ -259,6 +260,11 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         granted.owner.sql(rows).await;
         granted.owner.sql("UPDATE outbox SET deferred_from = available_at WHERE target LIKE '%slow%'").await;
         pause_and_resume(&operator, "https://slow.example:443", 1).await;
+        let later = "INSERT INTO outbox (channel, target, payload, available_at) VALUES ('http', '/x', '{}', '2999-01-01 00:00:00')";
+        granted.owner.sql(later).await;
+        let id = MessageId(granted.owner.number("SELECT max(id) FROM outbox").await);
+        let retried = operator.retry(&MessageSelection::Ids(vec![id]), &author).await.unwrap();
+        assert_eq!((retried.retried, retried.untried), (1, 1), "{retried:?}");
         let all = InvalidTargetSelection::default();
         assert_eq!(operator.clear_invalid_targets(&all, &author).await.unwrap().cleared, 2);
         let delivered = "INSERT INTO outbox (channel, target, payload, status, revision) \
@@ -423,6 +429,8 @@ async fn by_hand(database: &outbox_schema::Database) -> Vec<MessageId> {
     let undone = database.undo(redriven.audit_id.unwrap(), &author).await.unwrap().unwrap();
     assert_eq!(undone.returned, redriven.redriven);
     database.redrive(&Selection::Ids(vec![id]), Pace::default(), &author).await.unwrap();
+    let due = database.retry(&MessageSelection::Ids(vec![id]), &author).await.unwrap();
+    assert_eq!(due.skipped[0].because, Refusal::Due);
     // All that is asked of a message that waits.
     database.facts(id, &["http".to_owned()]).await.unwrap().unwrap();
     assert_eq!(database.cancel(id, &author).await.unwrap(), Cancelled::Done { id });

@@ -70,6 +70,7 @@ mod reload;
 mod replay;
 mod replicas;
 mod retention;
+mod retry;
 mod round_trips;
 mod servers;
 mod settings_schema;

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use outbox_schema::desk::{
-    Author, MessageFilter, MessageRecord, MessageSelection, Pace, Refusal, ReplayManner, Replayed, Revised, Skipped,
-    Undoable,
+    Author, MessageChange, MessageFilter, MessageRecord, MessageSelection, Pace, Refusal, ReplayManner, Replayed,
+    Revised, Skipped, Undoable,
 };
 use outbox_schema::{ByHand, DeadReason, Desk, Dialect, MessageId, NewMessage, Status, Verdict};
 
@@ -119,7 +119,7 @@ async fn the_same_replay_asked_for_twice_sends_nothing_twice_and_a_canary_is_not
         let replayed = |id: MessageId| Skipped { id, because: Refusal::Replayed };
         assert_eq!(rest.skipped[..], [replayed(ids[0]), replayed(ids[1])]);
         assert_eq!(replay(&outbox, &all(), SAME_KEY).await.replayed, 0);
-        let counted = outbox.database.message_groups(Status::Success, &all()).await.unwrap();
+        let counted = outbox.database.message_groups(MessageChange::Replay, &all()).await.unwrap();
         assert_eq!((counted[0].count, counted[0].replayed), (5, 5));
         let again = ReplayManner { again: true, ..canary };
         let tried = replay(&outbox, &all(), again).await;
@@ -147,12 +147,12 @@ async fn who_waits_for_a_count_of_very_many_messages_is_told_that_there_are_at_l
         let row = format!("'http', 'https://shop.example/hook', '{{}}', 1, 'SUCCESS', {now}");
         outbox.sql(&format!("INSERT INTO outbox ({columns}) SELECT {row} FROM {numbers}")).await;
         let within = async |time| {
-            let counted = outbox.database.message_groups_within(time, Status::Success, &all()).await.unwrap();
+            let counted = outbox.database.message_groups_within(time, MessageChange::Replay, &all()).await.unwrap();
             (counted.groups.iter().map(|group| group.count).sum::<u64>(), counted.more)
         };
         assert_eq!(within(Duration::ZERO).await, (5_000, true), "one page");
         assert_eq!(within(Duration::from_mins(1)).await, (6_000, false));
-        assert_eq!(outbox.database.message_groups(Status::Success, &all()).await.unwrap()[0].count, 6_000);
+        assert_eq!(outbox.database.message_groups(MessageChange::Replay, &all()).await.unwrap()[0].count, 6_000);
     }
 }
 
@@ -191,11 +191,11 @@ async fn only_what_was_delivered_is_replayed_and_a_filter_must_say_which() {
         assert_eq!(refused, [Refusal::NotDelivered, Refusal::NotDelivered, Refusal::NotThere]);
     }
     let filter = |status| MessageSelection::Filter(MessageFilter { status, ..MessageFilter::default() });
-    assert!(filter(None).check(Status::Success).unwrap_err().contains("every message"));
-    assert!(filter(Some(Status::Success)).check(Status::Success).unwrap_err().contains("every message"));
-    assert!(filter(Some(Status::Dead)).check(Status::Success).unwrap_err().contains("only delivered"));
-    assert!(MessageSelection::Ids(Vec::new()).check(Status::Success).is_err());
-    assert!(all().check(Status::Success).is_ok());
+    assert!(filter(None).check(MessageChange::Replay).unwrap_err().contains("every message"));
+    assert!(filter(Some(Status::Success)).check(MessageChange::Replay).unwrap_err().contains("every message"));
+    assert!(filter(Some(Status::Dead)).check(MessageChange::Replay).unwrap_err().contains("only delivered"));
+    assert!(MessageSelection::Ids(Vec::new()).check(MessageChange::Replay).is_err());
+    assert!(all().check(MessageChange::Replay).is_ok());
 }
 
 #[tokio::test]

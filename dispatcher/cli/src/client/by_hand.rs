@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outbox_schema::desk::{
     Author, Cancelled, CancelledAll, Change, Cleared, Edited, EditedAll, InvalidTargetSelection, MessageSelection,
-    Pace, Paused, Purged, Redriven, ReplayManner, Replayed, Resumed, Revised, Selection, Skipped, Stopped, Undone,
-    Watch,
+    Pace, Paused, Purged, Redriven, ReplayManner, Replayed, Resumed, Retried, Revised, Selection, Skipped, Stopped,
+    Undone, Watch,
 };
 use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{ByHand, DeskError, MessageId};
@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use super::{Replica, ReplicaError, if_there};
 use outbox_dispatcher::admin::api::{
-    Authored, CancelBody, ClearBody, EditAllBody, EditBody, PauseBody, PruneBody, PurgeBody, RedriveBody, ReplayBody,
+    Authored, ClearBody, EditAllBody, EditBody, PauseBody, PruneBody, PurgeBody, RedriveBody, ReplayBody, WaitingBody,
 };
 
 #[async_trait]
@@ -32,8 +32,18 @@ impl ByHand for Replica {
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<CancelledAll, DeskError> {
-        let body = CancelBody { selection: selection.clone(), author: author.into() };
+        let body = WaitingBody { selection: selection.clone(), author: author.into() };
         Ok(self.follow("messages/cancel", &body, (watch, author)).await?)
+    }
+
+    async fn retry_watched(
+        &self,
+        selection: &MessageSelection,
+        author: &Author,
+        watch: Watch<'_>,
+    ) -> Result<Retried, DeskError> {
+        let body = WaitingBody { selection: selection.clone(), author: author.into() };
+        Ok(self.follow("messages/retry", &body, (watch, author)).await?)
     }
 
     async fn edit(

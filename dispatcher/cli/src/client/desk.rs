@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use outbox_schema::desk::{
     Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DestinationEntry, FiguresFilter, FiguresSeries, HaltedKeyPage,
-    InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFilter, MessageGroup, MessagePage, MessageRecord,
-    MessageSelection, Selection, TermEntry, Vitals,
+    InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageChange, MessageFilter, MessageGroup, MessagePage,
+    MessageRecord, MessageSelection, Selection, TermEntry, Vitals,
 };
 use outbox_schema::retention::{Pruned, Retention};
-use outbox_schema::{Desk, DeskError, MessageId, Status};
+use outbox_schema::{Desk, DeskError, MessageId};
 use serde::Serialize;
 
 use super::{Replica, if_there};
@@ -81,11 +81,10 @@ impl Desk for Replica {
 
     async fn message_groups(
         &self,
-        status: Status,
+        change: MessageChange,
         selection: &MessageSelection,
     ) -> Result<Vec<MessageGroup>, DeskError> {
-        let change = if status == Status::Success { "replay" } else { "cancel" };
-        Ok(self.ask_of(&format!("messages/{change}/count"), selection).await?)
+        Ok(self.ask_of(&format!("messages/{}/count", change.as_str()), selection).await?)
     }
 
     async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError> {

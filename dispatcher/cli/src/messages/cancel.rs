@@ -3,60 +3,22 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
-use clap::Args;
+use anyhow::bail;
 use outbox_dispatcher::text::print_as;
-use outbox_schema::desk::{Author, Cancelled, CancelledAll, MessageFilter, MessageSelection, Pace};
-use outbox_schema::{MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_schema::desk::{Author, Cancelled, CancelledAll, MessageChange, MessageSelection};
 
-use super::filter::FilterArgs;
-use super::selection::{counted, over, selection, table_of};
+use super::selection::over;
+use super::waiting::{WaitingArgs, would};
 use crate::pace::{changed_of, ended, go_on, left};
 use crate::progress::LongChange;
-use crate::session::{AuthorArgs, Misuse, OutboxAccess};
+use crate::session::OutboxAccess;
 
-#[derive(Debug, Args)]
-pub(crate) struct CancelArgs {
-    /// The ids of the rows, or their idempotency keys; or a filter instead.
-    #[arg(value_name = "MESSAGE")]
-    messages: Vec<String>,
-    /// The idempotency key of one message alone, also where that is a number.
-    #[arg(long, conflicts_with = "messages")]
-    key: Option<String>,
-    #[command(flatten)]
-    filter: FilterArgs,
-    /// Say what would be cancelled, and change nothing.
-    #[arg(long)]
-    pub(super) dry_run: bool,
-    #[command(flatten)]
-    author: AuthorArgs,
-    /// As JSON.
-    #[arg(long)]
-    json: bool,
-}
-
-pub(super) async fn cancel(outbox: &OutboxAccess, args: CancelArgs) -> anyhow::Result<ExitCode> {
-    let CancelArgs { messages, key, filter, dry_run, author, json } = args;
-    let filter = filter.into_filter(outbox)?;
-    let selection = match key {
-        Some(_) if filter != MessageFilter::default() => {
-            return Err(Misuse::new("name either a key or a filter").into());
-        }
-        Some(key) => {
-            let found = outbox.desk().message_by_key(&key).await?;
-            let found = found.with_context(|| format!("no message has the idempotency key `{key}`"))?;
-            MessageSelection::Ids(vec![MessageId(found.id)])
-        }
-        None => selection(outbox, &messages, filter, Status::Pending).await?,
-    };
+pub(super) async fn cancel(outbox: &OutboxAccess, args: WaitingArgs) -> anyhow::Result<ExitCode> {
+    let WaitingArgs { meant, dry_run, author, json } = args;
+    let selection = meant.into_selection(outbox, MessageChange::Cancel).await?;
     if dry_run {
-        let found = outbox.desk().message_groups(Status::Pending, &selection).await?;
-        print_as(json, &found[..], |found| {
-            let mut text = table_of(found);
-            text.line(format!("{}; nothing was changed", counted(found).would_be("cancelled", Pace::default())));
-            text
-        })?;
-        return over(outbox, &selection, found.len() as u64, ExitCode::SUCCESS).await;
+        return would(outbox, &selection, (MessageChange::Cancel, "cancelled"), json).await;
     }
     let author = author.into_author();
     match selection {

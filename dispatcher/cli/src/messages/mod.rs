@@ -1,12 +1,14 @@
-//! `outbox messages`: lists messages, shows and explains one message, cancels and replays.
+//! `outbox messages`: lists messages, shows and explains one message, retries, cancels and replays.
 
 mod cancel;
 mod explain;
 mod filter;
 mod list;
 mod replay;
+mod retry;
 mod selection;
 mod show;
+mod waiting;
 
 use std::process::ExitCode;
 
@@ -47,7 +49,12 @@ pub(super) enum MessagesCommand {
     /// Take back the rows of a replay that have not been sent since. Audited.
     Undo(UndoArgs),
     /// Make messages that wait dead letters, `cancelled`. Audited.
-    Cancel(cancel::CancelArgs),
+    Cancel(waiting::WaitingArgs),
+    /// Make messages due now that wait for another attempt. Audited.
+    ///
+    /// Attempts and age go on. A filter means only messages that were tried. By its id or key a message is made due also where it
+    /// was never tried, and is scheduled for later. What is in flight, due already or deferred, as by a pause, is left and named.
+    Retry(waiting::WaitingArgs),
 }
 
 impl MessagesCommand {
@@ -61,7 +68,7 @@ pub(super) async fn messages(config: Config, url: Option<&str>, command: Message
     let purpose = match command {
         MessagesCommand::List(_) | MessagesCommand::Show { .. } | MessagesCommand::Explain { .. } => Purpose::Look,
         MessagesCommand::Replay(ref args) => Purpose::of(args.dry_run),
-        MessagesCommand::Cancel(ref args) => Purpose::of(args.dry_run),
+        MessagesCommand::Cancel(ref args) | MessagesCommand::Retry(ref args) => Purpose::of(args.dry_run),
         MessagesCommand::Undo(_) => Purpose::Change,
     };
     let outbox = OutboxAccess::by(&config, url, purpose).await?;
@@ -74,6 +81,7 @@ pub(super) async fn messages(config: Config, url: Option<&str>, command: Message
         MessagesCommand::Replay(args) => return replay::replay(&outbox, args).await,
         MessagesCommand::Undo(args) => return undo(&outbox, args).await,
         MessagesCommand::Cancel(args) => return cancel::cancel(&outbox, args).await,
+        MessagesCommand::Retry(args) => return retry::retry(&outbox, args).await,
     }
     Ok(ExitCode::SUCCESS)
 }

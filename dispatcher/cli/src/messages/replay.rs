@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use outbox_dispatcher::text::{Page, print_as};
-use outbox_schema::desk::{MessageGroup, Pace, ReplayManner, Replayed};
-use outbox_schema::{MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_schema::desk::{MessageChange, MessageGroup, Pace, ReplayManner, Replayed};
 
 use super::filter::FilterArgs;
 use super::selection::{counted, over, selection, table_of};
@@ -50,10 +50,10 @@ struct MannerArgs {
 
 pub(super) async fn replay(outbox: &OutboxAccess, args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let pace = Pace::from(args.pace);
-    let selection = selection(outbox, &args.messages, args.filter.into_filter(outbox)?, Status::Success).await?;
+    let selection = selection(outbox, &args.messages, args.filter.into_filter(outbox)?, MessageChange::Replay).await?;
     let MannerArgs { new_key, again, after } = args.manner;
     if args.dry_run {
-        let found = outbox.desk().message_groups(Status::Success, &selection).await?;
+        let found = outbox.desk().message_groups(MessageChange::Replay, &selection).await?;
         print_as(args.json, &found[..], |found| would(found, again, pace))?;
         return over(outbox, &selection, found.len() as u64, ExitCode::SUCCESS).await;
     }

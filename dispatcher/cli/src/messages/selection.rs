@@ -1,22 +1,21 @@
-//! The messages that a replay or a cancellation means: by name, or by a filter.
+//! The messages that a change means: by name, or by a filter.
 
 use std::process::ExitCode;
 
 use outbox_dispatcher::text::{Cell, Page, warning};
-use outbox_schema::Status;
-use outbox_schema::desk::{MESSAGE_GROUPS, MessageFilter, MessageGroup, MessageSelection};
+use outbox_schema::desk::{MESSAGE_GROUPS, MessageChange, MessageFilter, MessageGroup, MessageSelection};
 
 use super::ids_of;
 use crate::nearest::{self, NOTHING_MATCHED};
 use crate::pace::Count;
 use crate::session::{Misuse, OutboxAccess};
 
-/// What the operator selects: messages by name, or a filter. The change is for messages in `status`.
+/// What the operator selects: messages by name, or a filter.
 pub(super) async fn selection(
     outbox: &OutboxAccess,
     messages: &[String],
     filter: MessageFilter,
-    status: Status,
+    change: MessageChange,
 ) -> anyhow::Result<MessageSelection> {
     let filtered = filter != MessageFilter::default();
     let selection = match (messages.is_empty(), filtered) {
@@ -25,7 +24,7 @@ pub(super) async fn selection(
         (true, false) => return Err(Misuse::new("name messages, or a filter such as --channel and --since").into()),
         (false, true) => return Err(Misuse::new("name either messages or a filter").into()),
     };
-    selection.check(status).map_err(Misuse::new)?;
+    selection.check(change).map_err(Misuse::new)?;
     Ok(selection)
 }
 

@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use outbox_schema::desk::{
-    Cancelled, Edited, MessageFilter, MessagePage, MessageRecord, Pace, Redriven, Revised, Selection,
+    Cancelled, Edited, MessageFilter, MessagePage, MessageRecord, MessageSelection, Pace, Redriven, Retried, Revised,
+    Selection,
 };
 use outbox_schema::{ByHand, Desk, MessageId};
 
@@ -83,6 +84,21 @@ pub(crate) async fn cancel(
     match office.database.cancel(MessageId(id), &author.into_author()).await? {
         done @ Cancelled::Done { .. } => Ok(Json(done)),
         Cancelled::Refused(refused) => Err(Problem::refused(refused)),
+    }
+}
+
+/// Makes a pending message due now, also where it was never tried and is scheduled for later. Attempts and age go on.
+#[utoipa::path(post, path = "/api/v1/messages/{id}/retry", operation_id = "retry_message", tag = "messages", params(("id" = i64, Path), ByClient),
+    request_body = Authored, responses(
+    (status = 200, description = "The message is due", body = Retried),
+    Problem,
+))]
+pub(crate) async fn retry(State(office): State<Office>, Id(id): Id, Body(author): Body<Authored>) -> Answer<Retried> {
+    let selection = MessageSelection::Ids(vec![MessageId(id)]);
+    let done = office.database.retry(&selection, &author.into_author()).await?;
+    match done.skipped.first().copied() {
+        None => Ok(Json(done)),
+        Some(refused) => Err(Problem::refused(refused)),
     }
 }
 

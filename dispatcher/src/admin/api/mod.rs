@@ -2,7 +2,6 @@
 //! describes it at `/api/v1/openapi.json`. Problems have the form of RFC 9457.
 
 mod audit;
-mod cancel;
 pub(crate) mod check;
 pub(crate) mod dead_letters;
 pub(crate) mod destinations;
@@ -19,6 +18,7 @@ mod prune;
 mod replay;
 pub(crate) mod requests;
 mod sight;
+mod waiting;
 mod wake;
 
 use std::sync::Arc;
@@ -45,8 +45,8 @@ pub use ordering_keys::OrderingKeyFilter;
 pub(crate) use problem::checked;
 pub use problem::{Kind, Problem};
 pub use requests::{
-    Authored, ByKey, CancelBody, ClearBody, CountBody, EditAllBody, EditBody, Page, PauseBody, PruneBody, PurgeBody,
-    RedriveBody, ReplayBody, kept_for, pause_length,
+    Authored, ByKey, ClearBody, CountBody, EditAllBody, EditBody, Page, PauseBody, PruneBody, PurgeBody, RedriveBody,
+    ReplayBody, WaitingBody, kept_for, pause_length,
 };
 pub(crate) use sight::Sight;
 
@@ -86,8 +86,8 @@ type Answer<T> = Result<Json<T>, Problem>;
     ),
     paths(
         overview::status, overview::replicas, overview::terms, check::check, figures::figures, audit::list, wake::wake,
-        messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::edit, messages::redrive,
-        replay::count, replay::replay, cancel::count, cancel::cancel,
+        messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::retry, messages::edit,
+        messages::redrive, replay::count, replay::replay, waiting::count_cancel, waiting::cancel, waiting::count_retry, waiting::retry,
         dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive, dead_letters::edit,
         dead_letters::purge, dead_letters::undo, prune::count, prune::prune,
         destinations::list, destinations::pause, destinations::resume,
@@ -126,7 +126,8 @@ pub(crate) fn questions() -> Router<Office> {
         .route("/dead-letters", get(dead_letters::list))
         .route("/dead-letters/groups", get(dead_letters::groups).post(dead_letters::groups_of))
         .route("/messages/replay/count", post(replay::count))
-        .route("/messages/cancel/count", post(cancel::count))
+        .route("/messages/cancel/count", post(waiting::count_cancel))
+        .route("/messages/retry/count", post(waiting::count_retry))
         .route("/prune/count", post(prune::count))
         .route("/destinations", get(destinations::list))
         .route("/ordering-keys", get(ordering_keys::list))
@@ -141,10 +142,12 @@ pub(crate) fn questions() -> Router<Office> {
 pub(crate) fn changes() -> Router<Office> {
     Router::new()
         .route("/messages/{id}/cancel", post(messages::cancel))
+        .route("/messages/{id}/retry", post(messages::retry))
         .route("/messages/{id}/edit", post(messages::edit))
         .route("/messages/{id}/redrive", post(messages::redrive))
         .route("/messages/replay", post(replay::replay))
-        .route("/messages/cancel", post(cancel::cancel))
+        .route("/messages/cancel", post(waiting::cancel))
+        .route("/messages/retry", post(waiting::retry))
         .route("/dead-letters/redrive", post(dead_letters::redrive))
         .route("/dead-letters/edit", post(dead_letters::edit))
         .route("/dead-letters/purge", post(dead_letters::purge))

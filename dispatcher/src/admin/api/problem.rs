@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use outbox_schema::desk::{MessageSelection, Refusal, Skipped};
-use outbox_schema::{DeskError, InvalidMessage, MessageId, Status};
+use outbox_schema::desk::{MessageChange, MessageSelection, Refusal, Skipped};
+use outbox_schema::{DeskError, InvalidMessage, MessageId};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::{self, Content, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, ToSchema};
@@ -136,6 +136,9 @@ impl Problem {
             | Refusal::NotDelivered
             | Refusal::Replayed
             | Refusal::NotPending
+            | Refusal::Due
+            | Refusal::Deferred
+            | Refusal::Untried
             | Refusal::InFlight
             | Refusal::Held
             | Refusal::Changed
@@ -201,7 +204,7 @@ impl From<PathRejection> for Problem {
     }
 }
 
-/// Whether a change of messages in `status` can be made by the selection.
-pub(crate) fn checked(selection: &MessageSelection, status: Status) -> Result<(), Problem> {
-    selection.check(status).map_err(|wrong| Problem::new(Kind::BadRequest, format!("selection: {wrong}")))
+/// Whether the change can be made by the selection.
+pub(crate) fn checked(selection: &MessageSelection, change: MessageChange) -> Result<(), Problem> {
+    selection.check(change).map_err(|wrong| Problem::new(Kind::BadRequest, format!("selection: {wrong}")))
 }

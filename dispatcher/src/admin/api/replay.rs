@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use outbox_schema::desk::{MessageGroup, MessageSelection, OperationEntry, Order, Replayed};
-use outbox_schema::{Desk, Status};
+use outbox_schema::Desk;
+use outbox_schema::desk::{MessageChange, MessageGroup, MessageSelection, OperationEntry, Order, Replayed};
 
 use super::extract::Body;
 use super::followed::{Wish, answer};
@@ -23,8 +23,8 @@ pub(super) async fn count(
     State(office): State<Office>,
     Body(selection): Body<MessageSelection>,
 ) -> Answer<Vec<MessageGroup>> {
-    checked(&selection, Status::Success)?;
-    Ok(Json(office.database.message_groups(Status::Success, &selection).await?))
+    checked(&selection, MessageChange::Replay)?;
+    Ok(Json(office.database.message_groups(MessageChange::Replay, &selection).await?))
 }
 
 /// Sends delivered messages again, each by a row of its own that names the message it repeats (`replay_of`).
@@ -41,7 +41,7 @@ pub(super) async fn replay(
     wish: Wish,
     Body(body): Body<ReplayBody>,
 ) -> Result<Response, Problem> {
-    checked(&body.selection, Status::Success)?;
+    checked(&body.selection, MessageChange::Replay)?;
     let manner = body.manner();
     answer(wish, office, Order::Replay(body.selection, manner), body.author.into_author()).await
 }

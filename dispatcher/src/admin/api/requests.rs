@@ -173,13 +173,13 @@ pub struct EditAllBody {
     pub author: Authored,
 }
 
-/// The messages to cancel.
+/// The messages to cancel, or to retry.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CancelBody {
-    /// The messages that wait, and are not to be sent.
+pub struct WaitingBody {
+    /// The messages that wait.
     pub selection: MessageSelection,
-    /// The author of the cancellation.
+    /// The author of the change.
     #[serde(default)]
     pub author: Authored,
 }

@@ -72,6 +72,15 @@ pub(super) async fn cancel(
     Ok(lead_to(&format!("/messages/{id}")))
 }
 
+pub(super) async fn retry(
+    State(reception): State<Reception>,
+    Id(id): Id,
+    Sent(sent): Sent,
+) -> Result<Response, Problem> {
+    let Json(_) = api::retry(State(reception.office), Id(id), Body(author_alone(&sent)?)).await?;
+    Ok(lead_to(&format!("/messages/{id}")))
+}
+
 pub(super) async fn redrive(
     State(reception): State<Reception>,
     Id(id): Id,
@@ -103,6 +112,10 @@ fn actions(visit: &Visit, message: &MessageRecord) -> Markup {
             div.actions { a.button href={ "/messages/replay?id=" (message.id) } { "Replay…" } }
         } @else if is(Status::Pending) {
             div.actions {
+                details {
+                    summary.button { "Retry now" }
+                    (change(visit, message.id, "retry", "Retry this message now", "It is due now, whatever it waited for: another attempt, or the time that its application chose. Its attempts go on."))
+                }
                 details {
                     summary.button { "Cancel" }
                     (change(visit, message.id, "cancel", "Cancel this message", "It becomes a dead letter and is not sent. One that is in flight cannot be called back."))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{MessageFilter, MessagePage, MessageSelection, MessageSummary};
+use outbox_schema::desk::{MessageChange, MessageFilter, MessagePage, MessageSelection, MessageSummary};
 use outbox_schema::{Desk, MessageId, Status};
 
 use super::Reception;
@@ -91,24 +91,31 @@ pub(super) type MessageSearches = Searches<Result<Arc<MessagePage>, Problem>>;
 fn choices(status: Status) -> &'static [Choice] {
     match status {
         Status::Success => &[("/messages/replay", "Replay selected…")],
-        Status::Pending => &[("/messages/cancel", "Cancel selected…")],
+        Status::Pending => &[("/messages/retry", "Retry selected now…"), ("/messages/cancel", "Cancel selected…")],
         Status::Dead => &dead_letters::CHOICES,
     }
 }
 
 /// What can be done with all that the filter means: where it names a status, and of what is no dead letter, not all of that status.
 fn actions(filter: &MessageFilter, asked: &Fields) -> Markup {
-    let (change, label, hint) = match filter.status {
-        Some(Status::Success) => ("replay", "Replay…", "all delivered messages that the filter means"),
-        Some(Status::Pending) => ("cancel", "Cancel…", "all messages that wait and that the filter means"),
+    let (changes, hint): (&[_], _) = match filter.status {
+        Some(Status::Success) => {
+            (&[(MessageChange::Replay, "Replay…")], "all delivered messages that the filter means")
+        }
+        Some(Status::Pending) => {
+            let changes = &[(MessageChange::Retry, "Retry now…"), (MessageChange::Cancel, "Cancel…")];
+            (changes, "all messages that wait and that the filter means; a retry, those of them that were tried")
+        }
         Some(Status::Dead) => return of_dead(asked),
         None => return html! {},
     };
     let chosen = MessageSelection::Filter(filter.clone());
     html! {
-        @if filter.status.is_some_and(|status| chosen.check(status).is_ok()) {
+        @if changes.iter().all(|(change, _)| chosen.check(*change).is_ok()) {
             div.actions {
-                a.button href=(asked.at(&format!("{PATH}/{change}"))) { (label) }
+                @for (change, label) in changes {
+                    a.button href=(asked.at(&format!("{PATH}/{}", change.as_str()))) { (label) }
+                }
                 span.hint { (hint) }
             }
         }

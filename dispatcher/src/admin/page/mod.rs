@@ -3,7 +3,6 @@
 
 mod assets;
 mod audit;
-mod cancel;
 mod charts;
 mod check;
 mod dead_letters;
@@ -18,6 +17,7 @@ mod frame;
 mod invalid_targets;
 mod message;
 mod messages;
+mod of_waiting;
 mod operations;
 mod ordering_keys;
 mod overview;
@@ -150,7 +150,8 @@ fn shown() -> Router<Reception> {
         .route("/messages", get(messages::list))
         .route("/messages/find", get(messages::find))
         .route("/messages/replay", get(replay::form))
-        .route("/messages/cancel", get(cancel::form))
+        .route("/messages/cancel", get(of_waiting::cancel_form))
+        .route("/messages/retry", get(of_waiting::retry_form))
         .route("/messages/{id}", get(message::show))
         .route("/messages/{id}/edit", get(edit::form))
         .route("/dead-letters", get(dead_letters::list))
@@ -176,10 +177,12 @@ fn shown() -> Router<Reception> {
 fn changed() -> Router<Reception> {
     Router::new()
         .route("/messages/{id}/cancel", post(message::cancel))
+        .route("/messages/{id}/retry", post(message::retry))
         .route("/messages/{id}/redrive", post(message::redrive))
         .route("/messages/{id}/edit", post(edit::edit))
         .route("/messages/replay", post(replay::replay))
-        .route("/messages/cancel", post(cancel::cancel))
+        .route("/messages/cancel", post(of_waiting::cancel))
+        .route("/messages/retry", post(of_waiting::retry))
         .route("/dead-letters/redrive", post(redrive::redrive))
         .route("/dead-letters/purge", post(redrive::purge))
         .route("/dead-letters/edit", post(edit_many::edit))

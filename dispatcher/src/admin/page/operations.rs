@@ -208,6 +208,14 @@ pub(super) fn told(result: &OperationResult) -> Markup {
             }
             (left(&done.skipped, done.skipped.count()))
         },
+        OperationResult::Retry(done) => html! {
+            p.note.good role="status" {
+                strong { (number(done.retried)) " of " (number(done.meant)) " retried." }
+                " What was retried is due now."
+                @if done.untried > 0 { " Never tried before, and scheduled for later: " (number(done.untried)) "." }
+            }
+            (left(&done.skipped, done.skipped.count()))
+        },
         OperationResult::Edit(done) => html! {
             p.note.good role="status" {
                 strong { (number(done.edited)) " of " (number(done.meant)) " edited." } " They are dead letters still."

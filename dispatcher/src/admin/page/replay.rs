@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{OperationResult, Order, Ordered, ReplayManner, Replayed};
-use outbox_schema::{MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_schema::desk::{MessageChange, OperationResult, Order, Ordered, ReplayManner, Replayed};
 
 use super::Reception;
 use super::door::Visit;
@@ -32,7 +32,7 @@ pub(super) async fn form(
 ) -> Result<Response, Problem> {
     visit.require_operate()?;
     let meant = meant(&asked)?;
-    let counted = counted(&reception, &meant, Status::Success).await?;
+    let counted = counted(&reception, &meant, MessageChange::Replay).await?;
     let body = html! {
         @if let Some((found, _)) = &counted {
             p.lead {
@@ -40,7 +40,7 @@ pub(super) async fn form(
                 @let before: u64 = found.groups.iter().map(|group| group.replayed).sum();
                 @if before > 0 { " Of them " (number(before)) " were replayed before, and are left out." }
             }
-        } @else { (uncounted(&meant, "replay")) }
+        } @else { (uncounted(&meant, MessageChange::Replay)) }
         @if let Some(counted) = &counted { (table_of(counted, "Delivered messages")) }
         @if counted.as_ref().is_some_and(|(found, _)| found.is_none()) {
             p { "Only what was delivered can be replayed." }
@@ -82,7 +82,7 @@ pub(super) async fn replay(
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let meant = sent.among(&AUTHOR, false).among(&PACE, false).among(&MANNER, false).among(&[AFTER], false);
-    let selection = selection(&meant, Status::Success)?;
+    let selection = selection(&meant, MessageChange::Replay)?;
     let after = sent.get(AFTER).and_then(|id| id.parse().ok()).map(MessageId);
     let manner = ReplayManner { new_key: sent.has(MANNER[0]), again: sent.has(MANNER[1]), after, pace: pace(&sent)? };
     let done = match ordered(&reception, Order::Replay(selection, manner), &sent).await? {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use maud::{Markup, html};
-use outbox_schema::desk::{CountedGroups, MessageFilter, MessageGroup, MessageSelection};
-use outbox_schema::{MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_schema::desk::{CountedGroups, MessageChange, MessageFilter, MessageGroup, MessageSelection};
 
 use super::Reception;
 use super::fields::Fields;
@@ -50,30 +50,30 @@ pub(super) fn named(meant: &Fields) -> Result<Option<Vec<MessageId>>, Problem> {
     meant.all(ID).map(id).collect::<Result<_, _>>().map(Some)
 }
 
-/// The messages in `status` that the fields mean.
-pub(super) fn selection(meant: &Fields, status: Status) -> Result<MessageSelection, Problem> {
+/// The messages that the fields mean, for a change of them.
+pub(super) fn selection(meant: &Fields, change: MessageChange) -> Result<MessageSelection, Problem> {
     let selection = match named(meant)? {
         Some(ids) => MessageSelection::Ids(ids),
         None => MessageSelection::Filter(meant.read::<MessageFilter>()?),
     };
-    checked(&selection, status)?;
+    checked(&selection, change)?;
     Ok(selection)
 }
 
 /// The counts of what forms mean.
 pub(super) type Counts = Searches<Result<Arc<CountedGroups>, Problem>>;
 
-/// The messages in `status` that a form means, as far as they can be counted while somebody waits. None where even that takes
+/// The messages that the form of a change means, as far as they can be counted while somebody waits. None where even that takes
 /// longer.
 pub(super) async fn counted(
     reception: &Reception,
     meant: &Fields,
-    status: Status,
+    change: MessageChange,
 ) -> Result<Option<Found<Arc<CountedGroups>>>, Problem> {
-    let (database, selection) = (reception.office.database.clone(), selection(meant, status)?);
+    let (database, selection) = (reception.office.database.clone(), selection(meant, change)?);
     let count =
-        move || async move { Ok(Arc::new(database.message_groups_within(COUNTS_FOR, status, &selection).await?)) };
-    let found = reception.counts.find_within(FORM_PATIENCE, meant.at(status.as_str()), count).await;
+        move || async move { Ok(Arc::new(database.message_groups_within(COUNTS_FOR, change, &selection).await?)) };
+    let found = reception.counts.find_within(FORM_PATIENCE, meant.at(change.as_str()), count).await;
     found.map(|(groups, age)| Ok((groups?, age))).transpose()
 }
 
@@ -108,8 +108,8 @@ pub(super) fn table_of((counted, age): &Found<Arc<CountedGroups>>, name: &str) -
 }
 
 /// Stands in place of the first words of a form, where what it means is counted still.
-pub(super) fn uncounted(meant: &Fields, change: &str) -> Markup {
-    not_counted(&meant.at(&format!("{PATH}/{change}")))
+pub(super) fn uncounted(meant: &Fields, change: MessageChange) -> Markup {
+    not_counted(&meant.at(&format!("{PATH}/{}", change.as_str())))
 }
 
 fn row(group: &MessageGroup) -> Markup {

@@ -20,9 +20,11 @@ use super::operation::audit;
 use super::prune::Removing;
 use super::redrive::{Purging, Redriving};
 use super::replay::Replaying;
+use super::retry::Retrying;
 use super::undo::Undoing;
 use super::{
-    Author, CancelledAll, DeskError, EditedAll, MessageFilter, MessageSummary, Purged, Redriven, Replayed, Undone,
+    Author, CancelledAll, DeskError, EditedAll, MessageFilter, MessageSummary, Purged, Redriven, Replayed, Retried,
+    Undone,
 };
 use crate::retention::Pruned;
 use crate::sql::{AnyTransaction, Statement, Value, read, while_doing};
@@ -44,7 +46,7 @@ pub(super) use work::{Batch, Work};
 pub struct OperationEntry {
     /// The id of the operation, which is that of its entry in `outbox_audit`.
     pub id: i64,
-    /// What it does: `redrive`, `replay`, `cancel`, `edit`, `undo`, `purge` or `prune`.
+    /// What it does: `redrive`, `replay`, `cancel`, `retry`, `edit`, `undo`, `purge` or `prune`.
     pub action: String,
     /// The name of who ordered the operation.
     pub who: Option<String>,
@@ -103,6 +105,8 @@ pub enum OperationResult {
     Replay(Replayed),
     /// Of a cancellation.
     Cancel(CancelledAll),
+    /// Of a retry.
+    Retry(Retried),
     /// Of an edit of many.
     Edit(EditedAll),
     /// Of an undo.
@@ -130,6 +134,7 @@ impl Serialize for Alone<'_> {
             OperationResult::Redrive(done) => done.serialize(serializer),
             OperationResult::Replay(done) => done.serialize(serializer),
             OperationResult::Cancel(done) => done.serialize(serializer),
+            OperationResult::Retry(done) => done.serialize(serializer),
             OperationResult::Edit(done) => done.serialize(serializer),
             OperationResult::Undo(done) => done.serialize(serializer),
             OperationResult::Purge(done) => done.serialize(serializer),
@@ -222,6 +227,7 @@ macro_rules! work_of {
             Redriving::ACTION => $do!(Redriving, Redrive $(, $more)*),
             Replaying::ACTION => $do!(Replaying, Replay $(, $more)*),
             Cancelling::ACTION => $do!(Cancelling, Cancel $(, $more)*),
+            Retrying::ACTION => $do!(Retrying, Retry $(, $more)*),
             Editing::ACTION => $do!(Editing, Edit $(, $more)*),
             Undoing::ACTION => $do!(Undoing, Undo $(, $more)*),
             Purging::ACTION => $do!(Purging, Purge $(, $more)*),

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Editing, OperationResult, Ordered, Purging, Redriving, Removing, Replaying, Undoing, Work, carry, carry_for,
+    Editing, OperationResult, Ordered, Purging, Redriving, Removing, Replaying, Retrying, Undoing, Work, carry,
+    carry_for,
 };
 use crate::desk::cancel::Cancelling;
 use crate::desk::{Author, Change, DeskError, MessageSelection, Pace, ReplayManner, Selection, Watch};
@@ -21,6 +22,8 @@ pub enum Order {
     Replay(MessageSelection, ReplayManner),
     /// As [`ByHand::cancel_all`](crate::ByHand::cancel_all).
     Cancel(MessageSelection),
+    /// As [`ByHand::retry`](crate::ByHand::retry).
+    Retry(MessageSelection),
     /// As [`ByHand::edit_all`](crate::ByHand::edit_all).
     Edit(Selection, Change),
     /// As [`ByHand::undo`](crate::ByHand::undo).
@@ -38,6 +41,7 @@ impl Order {
             Self::Redrive(..) => "redriving dead letters",
             Self::Replay(..) => "replaying delivered messages",
             Self::Cancel(..) => "cancelling messages",
+            Self::Retry(..) => "retrying messages",
             Self::Edit(..) => "editing dead letters",
             Self::Undo(..) => "undoing a redrive or a replay",
             Self::Purge(..) => "purging dead letters",
@@ -109,6 +113,7 @@ async fn carried(
         Order::Redrive(selection, pace) => manner.of(database, Redriving::of(&selection, pace), Told::Redrive).await?,
         Order::Replay(selection, how) => manner.of(database, Replaying::of(&selection, how), Told::Replay).await?,
         Order::Cancel(selection) => manner.of(database, Cancelling::of(&selection), Told::Cancel).await?,
+        Order::Retry(selection) => manner.of(database, Retrying::of(&selection), Told::Retry).await?,
         Order::Edit(selection, change) => manner.of(database, Editing::of(&selection, &change), Told::Edit).await?,
         Order::Purge(selection) => manner.of(database, Purging::of(&selection), Told::Purge).await?,
         Order::Prune(retention) => manner.of(database, Removing::of(&retention, None), Told::Prune).await?,

@@ -403,3 +403,50 @@ async fn messages_that_wait_are_cancelled_after_a_look_at_how_many() {
         assert_eq!(everything.status, 400, "{}", words(&everything.text));
     }
 }
+
+#[tokio::test]
+async fn messages_that_wait_for_another_attempt_are_retried_after_a_look_at_how_many() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        let mut waits = Vec::new();
+        for _ in 0..4 {
+            waits.push(stage.message(&outbox, "/", &["--delay", "1h"]).await);
+        }
+        let [one, .., scheduled] = waits[..] else { unreachable!() };
+        outbox
+            .sql(&format!(
+                "UPDATE outbox SET attempts = 1, first_attempt_at = created_at, revision = 1 WHERE id < {scheduled}"
+            ))
+            .await;
+        let delivered = async |number| {
+            let count = "SELECT count(*) FROM outbox WHERE status = 'SUCCESS'";
+            eventually("they are sent", PATIENCE, async || (outbox.number(count).await == number).then_some(())).await;
+        };
+        let ada = stage.person(OPERATES).await;
+        let path = format!("/messages/{one}");
+        assert!(words(&ada.page(&path).await).contains("Retry now"));
+        leads(&ada.send(&path, &format!("{path}/retry"), &[("why", "they are back"), ("by", "ada")]).await, &path);
+        delivered(1).await;
+        let shown = words(&ada.page(&path).await);
+        assert!(shown.contains("retry by ada (page): they are back"), "{shown}");
+        let twice = ada.send(&path, &format!("{path}/retry"), &[]).await;
+        assert_eq!(twice.status, 409, "{}", words(&twice.text));
+
+        let filter = "channel=http&status=PENDING";
+        let found = ada.page(&format!("/messages?{filter}")).await;
+        assert!(found.contains(&format!("/messages/retry?{}", filter.replace('&', "&amp;"))), "{}", words(&found));
+        assert!(found.contains("formaction=\"/messages/retry\""), "{found}");
+        let form = format!("/messages/retry?{filter}");
+        let would = ada.page(&form).await;
+        assert!(words(&would).contains("2 waiting messages would be due now"), "{}", words(&would));
+        let fields = [("channel", "http"), ("status", "PENDING"), ("why", "they are back"), ("by", "ada")];
+        let done = ada.send(&form, "/messages/retry", &fields).await;
+        assert!(words(&done.text).contains("2 of 2 retried."), "{}", words(&done.text));
+        delivered(3).await;
+        let selected = ada.send(&form, "/messages/retry", &[("id", &scheduled.to_string()), ("why", "now")]).await;
+        assert!(words(&selected.text).contains("scheduled for later: 1."), "{}", words(&selected.text));
+        delivered(4).await;
+        let everything = ada.send(&form, "/messages/retry", &[("why", "all of it")]).await;
+        assert_eq!(everything.status, 400, "{}", words(&everything.text));
+    }
+}

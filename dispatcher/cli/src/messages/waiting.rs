@@ -1,0 +1,80 @@
+//! What is the same for a change of messages that wait: which are meant, and what it would do.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+use outbox_dispatcher::text::print_as;
+use outbox_schema::MessageId;
+use outbox_schema::desk::{MessageChange, MessageFilter, MessageSelection, Pace};
+
+use super::filter::FilterArgs;
+use super::selection::{counted, over, selection, table_of};
+use crate::session::{AuthorArgs, Misuse, OutboxAccess};
+
+#[derive(Debug, Args)]
+pub(crate) struct WaitingArgs {
+    #[command(flatten)]
+    pub(super) meant: MeantArgs,
+    /// Say what would be changed, and change nothing.
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    #[command(flatten)]
+    pub(super) author: AuthorArgs,
+    /// As JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MeantArgs {
+    /// The ids of the rows, or their idempotency keys; or a filter instead.
+    #[arg(value_name = "MESSAGE")]
+    messages: Vec<String>,
+    /// The idempotency key of one message alone, also where that is a number.
+    #[arg(long, conflicts_with = "messages")]
+    key: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+impl MeantArgs {
+    pub(super) async fn into_selection(
+        self,
+        outbox: &OutboxAccess,
+        change: MessageChange,
+    ) -> anyhow::Result<MessageSelection> {
+        let filter = self.filter.into_filter(outbox)?;
+        match self.key {
+            Some(_) if filter != MessageFilter::default() => Err(Misuse::new("name either a key or a filter").into()),
+            Some(key) => {
+                let found = outbox.desk().message_by_key(&key).await?;
+                let found = found.with_context(|| format!("no message has the idempotency key `{key}`"))?;
+                Ok(MessageSelection::Ids(vec![MessageId(found.id)]))
+            }
+            None => selection(outbox, &self.messages, filter, change).await,
+        }
+    }
+}
+
+/// Says what the change would do. `done` is what the messages would be.
+pub(super) async fn would(
+    outbox: &OutboxAccess,
+    selection: &MessageSelection,
+    (change, done): (MessageChange, &str),
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    let found = outbox.desk().message_groups(change, selection).await?;
+    print_as(json, &found[..], |found| {
+        let (mut text, mut count) = (table_of(found), counted(found));
+        let deferred: u64 = found.iter().map(|group| group.deferred).sum();
+        let mut left = String::new();
+        if change == MessageChange::Retry && deferred > 0 {
+            count.counted = count.counted.saturating_sub(deferred);
+            left = format!(", and {deferred} that are deferred left");
+        }
+        text.line(format!("{}{left}; nothing was changed", count.would_be(done, Pace::default())));
+        text
+    })?;
+    over(outbox, selection, found.len() as u64, ExitCode::SUCCESS).await
+}

@@ -1,0 +1,120 @@
+//! Changing all messages that wait and meet the filter of the list: they are cancelled, or made due. The form says first which those
+//! are.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::html;
+use outbox_schema::desk::{MessageChange, MessageSelection, Order, Ordered};
+
+use super::Reception;
+use super::door::Visit;
+use super::fields::{AUTHOR, Asked, Fields, Sent};
+use super::frame::Content;
+use super::messages::PATH;
+use super::operations::{elsewhere, ordered, told};
+use super::parts::number;
+use super::selected::{back, counted, meant, selection, table_of, uncounted, would};
+use crate::admin::api::Problem;
+
+/// A change, and the words of its form.
+struct Form {
+    change: MessageChange,
+    order: fn(MessageSelection) -> Order,
+    title: &'static str,
+    kind: &'static str,
+    become_of_them: &'static str,
+    none: &'static str,
+    button: &'static str,
+    done: &'static str,
+}
+
+const CANCEL: Form = Form {
+    change: MessageChange::Cancel,
+    order: Order::Cancel,
+    title: "Cancel messages",
+    kind: "waiting",
+    become_of_them: "would be cancelled, and not be sent.",
+    none: "Only what waits can be cancelled.",
+    button: "Cancel them",
+    done: "Cancelled",
+};
+
+const RETRY: Form = Form {
+    change: MessageChange::Retry,
+    order: Order::Retry,
+    title: "Retry messages now",
+    kind: "waiting",
+    become_of_them: "would be due now.",
+    none: "Only what waits for another attempt can be retried, and what is named also before its first one.",
+    button: "Retry them now",
+    done: "Retried",
+};
+
+pub(super) async fn cancel_form(reception: State<Reception>, visit: Visit, asked: Asked) -> Result<Response, Problem> {
+    CANCEL.show(reception, visit, asked).await
+}
+
+pub(super) async fn retry_form(reception: State<Reception>, visit: Visit, asked: Asked) -> Result<Response, Problem> {
+    RETRY.show(reception, visit, asked).await
+}
+
+pub(super) async fn cancel(reception: State<Reception>, visit: Visit, sent: Sent) -> Result<Response, Problem> {
+    CANCEL.carry_out(reception, visit, sent).await
+}
+
+pub(super) async fn retry(reception: State<Reception>, visit: Visit, sent: Sent) -> Result<Response, Problem> {
+    RETRY.carry_out(reception, visit, sent).await
+}
+
+impl Form {
+    async fn show(
+        &self,
+        State(reception): State<Reception>,
+        visit: Visit,
+        Asked(asked): Asked,
+    ) -> Result<Response, Problem> {
+        visit.require_operate()?;
+        let meant = meant(&asked)?;
+        let counted = counted(&reception, &meant, self.change).await?;
+        let body = html! {
+            @if let Some((found, _)) = &counted {
+                p.lead {
+                    (would(found, self.kind, self.become_of_them))
+                    @let deferred: u64 = found.groups.iter().map(|group| group.deferred).sum();
+                    @if self.change == MessageChange::Retry && deferred > 0 {
+                        " Of them " (number(deferred)) " are deferred, and are left: see " a href="/destinations" { "what holds them" } "."
+                    }
+                }
+            } @else { (uncounted(&meant, self.change)) }
+            @if let Some(counted) = &counted { (table_of(counted, "Messages that wait")) }
+            @if counted.as_ref().is_some_and(|(found, _)| found.is_none()) {
+                p { (self.none) }
+            } @else {
+                form.change method="post" action={ (PATH) "/" (self.change.as_str()) } {
+                    (visit.token())
+                    (meant.hidden())
+                    (visit.author_fields(false, &Fields::default()))
+                    button.main type="submit" { (self.button) }
+                }
+            }
+            (back(&meant))
+        };
+        Ok(visit.page(&Content::still(self.title, body)))
+    }
+
+    async fn carry_out(
+        &self,
+        State(reception): State<Reception>,
+        visit: Visit,
+        Sent(sent): Sent,
+    ) -> Result<Response, Problem> {
+        let meant = sent.among(&AUTHOR, false);
+        let selection = selection(&meant, self.change)?;
+        let done = match ordered(&reception, (self.order)(selection), &sent).await? {
+            Ordered::Over(done) => done,
+            begun => return Ok(elsewhere(&begun)),
+        };
+        let body = html! { (told(&done)) (back(&meant)) };
+        Ok(visit.page(&Content::still(self.done, body)))
+    }
+}
