@@ -26,12 +26,11 @@ impl OfWaiting for Retried {
         let mut chosen = Chosen::default();
         for one in waiting {
             let id = MessageId(one.id);
-            match one.refusal(selection) {
-                Some(because) => chosen.skipped.push(Skipped { id, because }),
-                None => {
-                    chosen.untried += u64::from(!one.tried);
-                    chosen.fit.push(id);
-                }
+            if let Some(because) = one.refusal(selection) {
+                chosen.skipped.push(Skipped { id, because });
+            } else {
+                chosen.untried += u64::from(!one.tried);
+                chosen.fit.push(id);
             }
         }
         chosen.fit.sort_unstable();

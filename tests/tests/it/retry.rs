@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use outbox_schema::desk::{
-    Author, MessageChange, MessageFilter, MessageRecord, MessageSelection, Refusal, Retried, Skipped,
+    Author, MessageChange, MessageFilter, MessageRecord, MessageSelection, OperationResult, OperationStatus,
+    Operations, Order, Ordered, Refusal, Retried, Skipped,
 };
-use outbox_schema::{ByHand, Desk, Dialect, MessageId, NewMessage, Verdict};
+use outbox_schema::{ByHand, Desk, Dialect, Message, MessageId, NewMessage, Verdict};
 use outbox_tests::eventually;
 
 use crate::command_line::enqueue;
@@ -150,6 +151,29 @@ async fn a_row_that_an_application_holds_is_not_made_due() {
         let skipped = Skipped { id: held, because: Refusal::Held };
         assert_eq!((done.meant, done.retried, &done.skipped[..]), (2, 1, &[skipped][..]), "{done:?}");
         lock.release().await;
+    }
+}
+
+#[tokio::test]
+async fn the_poller_goes_on_with_a_retry_that_nobody_carries_out() {
+    for outbox in outboxes::each().await {
+        let store = outbox.database.store();
+        let poller = Poller::begin(&*store, "one").await;
+        let waits = tried(&outbox, &poller, "waits", &AGAIN).await;
+        outbox.enqueue(&[message("scheduled").delay(Duration::from_hours(1))]).await;
+        let scheduled = id(&outbox, "scheduled").await;
+        for (selection, untried) in [(MessageSelection::Ids(vec![scheduled]), 1), (all(), 0)] {
+            let ordered = outbox.database.order(Order::Retry(selection), &ada(), Duration::ZERO).await.unwrap();
+            let Some(Ordered::Begun(id)) = ordered else { panic!("{ordered:?}") };
+            assert_eq!(outbox.database.waiting(9).await.unwrap(), [id]);
+            outbox.database.go_on(id, &|| true).await.unwrap();
+            let ended = outbox.database.operation(id).await.unwrap().unwrap();
+            assert_eq!((ended.action.as_str(), ended.status), ("retry", OperationStatus::Done));
+            let Some(OperationResult::Retry(done)) = ended.result else { panic!("{ended:?}") };
+            assert_eq!((done.audit_id, done.meant, done.retried, done.untried), (Some(id), 1, 1, untried), "{done:?}");
+        }
+        let claimed: Vec<_> = poller.claim().await.1.iter().map(Message::id).collect();
+        assert!(claimed.len() == 2 && claimed.contains(&waits), "{claimed:?}");
     }
 }
 

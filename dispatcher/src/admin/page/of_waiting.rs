@@ -112,7 +112,7 @@ impl Form {
         let selection = selection(&meant, self.change)?;
         let done = match ordered(&reception, (self.order)(selection), &sent).await? {
             Ordered::Over(done) => done,
-            begun => return Ok(elsewhere(&begun)),
+            begun @ Ordered::Begun(_) => return Ok(elsewhere(&begun)),
         };
         let body = html! { (told(&done)) (back(&meant)) };
         Ok(visit.page(&Content::still(self.done, body)))
