@@ -90,7 +90,7 @@ fn in_words(status: &Status) -> Page {
         page.line(in_one_line(&paused(pause)));
     }
     if let others @ 1.. = status.vitals.others_paused() {
-        page.line(format!("and {} more destinations are paused: outbox destinations list", others));
+        page.line(format!("and {others} more destinations are paused: outbox destinations list"));
     }
     if status.vitals.unsettled_claims > 0 {
         page.line(format!("claims of earlier terms being settled: {}", status.vitals.unsettled_claims));
