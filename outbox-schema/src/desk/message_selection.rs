@@ -58,6 +58,7 @@ impl MessageChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "there is one for each order")]
 pub enum MessageSelection {
     /// Messages by their ids.
     Ids(Vec<MessageId>),

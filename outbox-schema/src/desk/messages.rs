@@ -68,6 +68,9 @@ pub struct MessageFilter {
     /// The priority of the message: 0 to 3.
     #[serde(default, deserialize_with = "priority", skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
+    /// A text within the last error, in any case of letters. No index tells it: a page looks at 100,000 rows at most.
+    #[serde(default, deserialize_with = "said_if", skip_serializing_if = "Option::is_none")]
+    pub error_contains: Option<String>,
     /// Only messages created at this moment or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "2h"))]
@@ -377,5 +380,6 @@ fn conditions<'a>(
         i64::try_from(limit).unwrap_or(i64::MAX).into(),
     ];
     values.extend(known.values());
+    values.push(filter.error_contains.as_deref().into());
     values
 }

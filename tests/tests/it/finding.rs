@@ -86,6 +86,44 @@ async fn messages_are_found_by_target_beginning_of_the_key_tags_and_tenant() {
     }
 }
 
+#[tokio::test]
+async fn messages_are_found_by_a_text_of_their_error_as_far_as_a_page_looks() {
+    for outbox in outboxes::each().await {
+        some(&outbox).await;
+        outbox.sql("UPDATE outbox SET last_error = 'Connection refused: 100%' WHERE id IN (2, 4)").await;
+        outbox.sql("UPDATE outbox SET last_error = 'connection REFUSED' WHERE id = 6").await;
+        let any = MessageFilter::default;
+        let error = |text: &str| MessageFilter { error_contains: Some(text.to_owned()), ..any() };
+        for (filter, expected) in [
+            (error("CONNECTION refused"), vec![6, 4, 2]),
+            (error("0%"), vec![4, 2]),
+            (error("10_"), vec![]),
+            (MessageFilter { tenant: Some("shop".to_owned()), ..error("refused") }, vec![2]),
+            (MessageFilter { key_prefix: Some("order_".to_owned()), ..error("refused") }, vec![4]),
+            (MessageFilter { status: Some(Status::Success), ..error("refused") }, vec![]),
+        ] {
+            assert_eq!(found(&outbox, &filter).await, expected, "{filter:?}");
+        }
+        let program = Program::new(&outbox.test.url, HTTP);
+        let listed = program.run(&["messages", "list", "--error-contains", "refused: 100%", "--json"]).await.json();
+        let ids: Vec<_> = listed["messages"].as_array().unwrap().iter().map(|message| message["id"].clone()).collect();
+        assert_eq!(ids, [4, 2]);
+        // Too many rows for one page, none of which has it: the page says where it stopped.
+        if outbox.dialect() == Dialect::Sqlite {
+            outbox
+                .sql(
+                    "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120000) \
+                     INSERT INTO outbox (channel, target, payload) SELECT 'http', '/', '{}' FROM n",
+                )
+                .await;
+            let page = outbox.database.messages(&error("refused"), None, 100).await.unwrap();
+            assert!(page.messages.is_empty() && page.next.is_some(), "{} looked at", page.looked_at);
+            let rest = outbox.database.messages(&error("refused"), page.next, 100).await.unwrap();
+            assert_eq!((rest.messages.len(), rest.next), (3, None));
+        }
+    }
+}
+
 /// Messages of before the index, and of after it; and those that are gone.
 #[tokio::test]
 async fn mysql_lists_tags_where_its_owner_asked_for_it() {

@@ -27,6 +27,9 @@ pub(super) struct FilterArgs {
     /// Only of this priority.
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=3))]
     priority: Option<u8>,
+    /// Only with this text within the last error, in any case of letters.
+    #[arg(long, value_name = "TEXT")]
+    error_contains: Option<String>,
     /// Only created since then or later: how long ago (2h), or a time (2026-05-01T14:00:00Z).
     #[arg(long, value_name = "TIME")]
     since: Option<Moment>,
@@ -38,7 +41,7 @@ pub(super) struct FilterArgs {
 impl FilterArgs {
     /// The filter. A URL of a destination stands for its origin, as in messages.
     pub(super) fn into_filter(self, outbox: &OutboxAccess) -> Result<MessageFilter, Misuse> {
-        let Self { channel, destination, target, known, ordering_key, priority, since, until } = self;
+        let Self { channel, destination, target, known, ordering_key, priority, error_contains, since, until } = self;
         let tags = known.tags()?;
         let KnownArgs { key_prefix, tenant, .. } = known;
         let destination = destination.map(|name| outbox.destination(&name).unwrap_or(name));
@@ -52,6 +55,7 @@ impl FilterArgs {
             tenant,
             ordering_key,
             priority,
+            error_contains,
             since,
             until,
         })

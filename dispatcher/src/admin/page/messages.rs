@@ -145,6 +145,7 @@ fn fields(asked: &Fields) -> Markup {
         (known(asked))
         (filter_text(asked, "ordering_key", "Ordering key", ""))
         (filter_choice(asked, "priority", "Priority", &[("0", "0"), ("1", "1"), ("2", "2"), ("3", "3")]))
+        (filter_text(asked, "error_contains", "Error contains", ""))
         (filter_text(asked, "since", "Created since", "2h, or 2026-05-01T14:00:00Z"))
         (filter_text(asked, "until", "Created until", "10m"))
     }

@@ -10,4 +10,5 @@
            WHERE COALESCE(JSON_UNQUOTE(JSON_EXTRACT(o.tags, CONCAT('$.', JSON_QUOTE(tag.name))))
                           <> JSON_UNQUOTE(JSON_EXTRACT(?12, CONCAT('$.', JSON_QUOTE(tag.name)))), TRUE)))
   AND (?13 IS NULL OR COALESCE(o.tenant, o.destination) = ?13)
+  AND (?14 IS NULL OR LOCATE(LOWER(?14), LOWER(o.last_error)) > 0)
 ORDER BY o.id DESC LIMIT ?9

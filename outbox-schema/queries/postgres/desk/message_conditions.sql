@@ -10,4 +10,5 @@
   AND ($11::text IS NULL OR starts_with(o.idempotency_key, $11))
   AND ($12::text IS NULL OR o.tags @> $12::jsonb)
   AND ($13::text IS NULL OR coalesce(o.tenant, o.destination) = $13)
+  AND ($14::text IS NULL OR position(lower($14) IN lower(o.last_error)) > 0)
 ORDER BY o.id DESC LIMIT $9

@@ -6,4 +6,5 @@
   AND (?11 IS NULL OR substr(o.idempotency_key, 1, length(?11)) = ?11)
   AND (?12 IS NULL OR NOT EXISTS (SELECT key, value FROM json_each(?12) EXCEPT SELECT key, value FROM json_each(o.tags)))
   AND (?13 IS NULL OR coalesce(o.tenant, o.destination) = ?13)
+  AND (?14 IS NULL OR instr(lower(o.last_error), lower(?14)) > 0)
 ORDER BY o.id DESC LIMIT ?9

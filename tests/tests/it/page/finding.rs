@@ -8,6 +8,7 @@ use crate::outboxes;
 async fn the_list_finds_by_what_a_customer_knows_and_a_message_leads_there() {
     let [.., outbox] = outboxes::migrated().await;
     some(&outbox).await;
+    outbox.sql("UPDATE outbox SET last_error = 'connection refused' WHERE id IN (2, 6)").await;
     let stage = Stage::begin(&outbox, TOKENS).await;
     let ada = stage.person(READS).await;
     let message = ada.page("/messages/1").await;
@@ -22,6 +23,8 @@ async fn the_list_finds_by_what_a_customer_knows_and_a_message_leads_there() {
         ("/messages?tags=order%3D1%2C+customer%3D7", vec!["/messages/1"]),
         ("/messages?key_prefix=order-1&tenant=shop", vec!["/messages/2"]),
         ("/messages?target=https%3A%2F%2Fshop.example%2Fother", vec!["/messages/5"]),
+        ("/messages?error_contains=REFUSED", vec!["/messages/2", "/messages/6"]),
+        ("/messages?error_contains=refused&tenant=shop", vec!["/messages/2"]),
     ] {
         let page = ada.page(path).await;
         let listed: Vec<_> =
