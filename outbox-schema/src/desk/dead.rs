@@ -30,9 +30,9 @@ struct Fingerprint {
 
 /// One letter, as the index shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, sqlx::FromRow)]
-struct LetterPlace {
-    dead_at_us: i64,
-    id: i64,
+pub(super) struct LetterPlace {
+    pub(super) dead_at_us: i64,
+    pub(super) id: i64,
 }
 
 #[derive(Debug, sqlx::FromRow)]
@@ -44,17 +44,17 @@ struct Counted {
 }
 
 /// The conditions of a filter that no index of dead letters tells.
-struct Rest<'a> {
+pub(super) struct Rest<'a> {
     error_contains: Option<&'a str>,
     known: Known<'a>,
 }
 
 impl<'a> Rest<'a> {
-    fn of(filter: &'a DeadLetterFilter) -> Self {
+    pub(super) fn of(filter: &'a DeadLetterFilter) -> Self {
         Self { error_contains: filter.error_contains.as_deref(), known: filter.known() }
     }
 
-    fn is_nothing(&self) -> bool {
+    pub(super) fn is_nothing(&self) -> bool {
         self.error_contains.is_none() && self.known.is_nothing()
     }
 
@@ -65,19 +65,25 @@ impl<'a> Rest<'a> {
 }
 
 /// A walk over the letters that a filter finds, in groups.
-struct Walk<'a> {
+pub(super) struct Walk<'a> {
     filter: &'a DeadLetterFilter,
     span: Span,
     groups: Vec<Fingerprint>,
 }
 
 impl<'a> Walk<'a> {
+    /// A walk over groups that are known already.
+    pub(super) fn over(filter: &'a DeadLetterFilter, now_us: i64) -> Self {
+        Self { filter, span: filter.span(now_us), groups: Vec::new() }
+    }
+
     async fn of(
         connection: &mut AnyConnection<'_>,
         filter: &'a DeadLetterFilter,
         after: Option<Cursor>,
     ) -> sqlx::Result<Self> {
-        let span = filter.span(now_us(connection).await?);
+        let mut walk = Self::over(filter, now_us(connection).await?);
+        let span = &walk.span;
         let up_to_us = after.map_or(span.until_us, |cursor| cursor.dead_at_us.min(span.until_us));
         let mut groups = Vec::new();
         let mut before = String::new();
@@ -97,20 +103,21 @@ impl<'a> Walk<'a> {
             }
         }
         groups.sort_unstable_by_key(|group| std::cmp::Reverse(group.last_us));
-        Ok(Self { filter, span, groups })
+        walk.groups = groups;
+        Ok(walk)
     }
 
     /// Up to `limit` letters of a group, the most recently dead first, from the place where an earlier page ended.
-    async fn page(
+    pub(super) async fn page(
         &self,
         connection: &mut AnyConnection<'_>,
-        group: &Fingerprint,
+        fingerprint: &str,
         after: Option<Cursor>,
         limit: u32,
     ) -> sqlx::Result<Vec<LetterPlace>> {
         let after = after.filter(|cursor| cursor.dead_at_us <= self.span.until_us);
         let mut values = vec![
-            Value::from(&group.fingerprint),
+            fingerprint.into(),
             self.filter.destination.as_deref().into(),
             self.span.since_us.into(),
             after.map_or(self.span.until_us, |cursor| cursor.dead_at_us).into(),
@@ -134,7 +141,7 @@ impl<'a> Walk<'a> {
     ) -> sqlx::Result<()> {
         let mut after = None;
         loop {
-            let chunk = self.page(connection, group, after, CHUNK).await?;
+            let chunk = self.page(connection, &group.fingerprint, after, CHUNK).await?;
             take(&chunk);
             match chunk.last() {
                 Some(last) if chunk.len() == CHUNK as usize => after = Some(last.cursor()),
@@ -204,7 +211,7 @@ async fn newest(
         if newest.get(limit as usize - 1).is_some_and(|last| last.dead_at_us > group.last_us) {
             break;
         }
-        newest.extend(walk.page(connection, group, after, limit).await?);
+        newest.extend(walk.page(connection, &group.fingerprint, after, limit).await?);
         newest.sort_unstable_by(|one, other| other.cmp(one));
         newest.truncate(limit as usize);
     }

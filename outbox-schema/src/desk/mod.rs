@@ -9,6 +9,7 @@ mod cancel;
 mod change;
 mod database;
 mod dead;
+mod deaths;
 mod destinations;
 mod edit;
 mod edit_all;
@@ -54,6 +55,7 @@ pub use answers::{
 pub use audits::{AuditFilter, AuditPage, ListedAudit};
 pub use change::{Change, HeadersBefore, MoveTarget, Unfit};
 pub use dead::GROUPS;
+pub use deaths::Deaths;
 pub use destinations::{DestinationEntry, HeldUp, Paused, Resumed};
 pub use edit::Revised;
 pub use facts::{Backlog, COUNTED, Earlier, EarlierDead, MessageClock, MessageFacts};

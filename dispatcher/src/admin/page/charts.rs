@@ -52,6 +52,15 @@ impl Chart {
     }
 }
 
+/// A small chart in a line of a table. `words` say what it shows.
+pub(super) fn small(bars: &[u64], words: &str) -> Markup {
+    html! {
+        svg.small-chart role="img" viewBox={ "0 0 " (bars.len() * STEP) " " (HEIGHT) } preserveAspectRatio="none" aria-label=(words) {
+            path d=(path(bars)) {}
+        }
+    }
+}
+
 /// The bars as one path. The highest is as high as the chart, and what is not zero can be seen.
 fn path(bars: &[u64]) -> String {
     let most = u128::from(bars.iter().copied().max().unwrap_or(0));

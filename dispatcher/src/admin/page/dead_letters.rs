@@ -1,14 +1,16 @@
 //! Dead letters: by cause, and where a filter narrows them down, one by one. The filter is what a change is made to.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::Desk;
-use outbox_schema::desk::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, GROUPS, Selection};
+use outbox_schema::desk::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Deaths, GROUPS, Selection};
 
 use super::Reception;
+use super::charts::small;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
@@ -19,6 +21,7 @@ use super::parts::{
 use super::searches::{FORM_PATIENCE, Found, Searches, under_way};
 use super::selected::{Choice, ID, named, to_select};
 use crate::admin::api::{Kind, Problem};
+use crate::text::span;
 
 /// Where the list is.
 pub(super) const PATH: &str = "/dead-letters";
@@ -40,16 +43,18 @@ pub(super) async fn list(
     let lists = !asked.is_empty();
     let search = move || async move {
         let groups = database.dead_groups(&Selection::Filter(filter.clone())).await?;
+        let deaths = database.deaths(&filter, &groups).await?;
         let letters = if lists { Some(database.dead_letters(&filter, &halting, after, PAGE).await?) } else { None };
-        Ok(Arc::new(Shown { groups, letters }))
+        Ok(Arc::new(Shown { groups, deaths, letters }))
     };
     let Some((found, age)) = reception.dead_letters.find(asked.at(PATH), search).await else {
         return Ok(visit.page(&Content::live("Dead letters", above, under_way(&asked.at(PATH)))));
     };
-    let Shown { groups, letters } = &*found?;
+    let shown = &*found?;
+    let Shown { groups, letters, .. } = shown;
     let above = html! { (above) @if visit.operates() && !groups.is_empty() { (actions(&asked.filter())) } };
     let body = html! {
-        (by_cause(groups, &asked))
+        (by_cause(shown, &asked))
         @if groups.is_empty() { (unknown_channel(&reception, PATH, &asked)) }
         (looked_before(age))
         @if let Some(page) = letters {
@@ -73,6 +78,8 @@ pub(super) type DeadSearches = Searches<Result<Arc<Shown>, Problem>>;
 pub(super) struct Shown {
     /// The causes.
     pub(super) groups: Vec<DeadGroup>,
+    /// When the letters of the first causes died, by fingerprint. Empty for a form.
+    deaths: BTreeMap<String, Deaths>,
     /// One page of those that a filter means. None without a filter.
     letters: Option<DeadLetterPage>,
 }
@@ -116,8 +123,10 @@ pub(super) async fn counted_for_a_form(
     asked: &Fields,
 ) -> Result<Option<Found<Arc<Shown>>>, Problem> {
     let (database, selection) = (reception.office.database.clone(), selection.clone());
-    let count =
-        move || async move { Ok(Arc::new(Shown { groups: database.dead_groups(&selection).await?, letters: None })) };
+    let count = move || async move {
+        let groups = database.dead_groups(&selection).await?;
+        Ok(Arc::new(Shown { groups, deaths: BTreeMap::new(), letters: None }))
+    };
     let found = reception.dead_letters.find_within(FORM_PATIENCE, asked.at("a form"), count).await;
     found.map(|(shown, age)| Ok((shown?, age))).transpose()
 }
@@ -134,8 +143,23 @@ pub(super) fn counted_letters(groups: &[DeadGroup]) -> String {
     format!("{} {letters}", counted(groups))
 }
 
+/// When the letters of a cause died, as a chart.
+fn chart(deaths: &Deaths) -> Markup {
+    let all: u64 = deaths.counts.iter().sum();
+    let most = deaths.counts.iter().max().copied().unwrap_or(0);
+    let newest = if deaths.more { "the newest " } else { "" };
+    let words = format!(
+        "{newest}{} died within {}, at most {} in a twenty-fourth of it",
+        number(all),
+        span(deaths.lasted_ms),
+        number(most)
+    );
+    small(&deaths.counts, &words)
+}
+
 /// Dead letters by cause. Each cause leads to its own letters.
-pub(super) fn by_cause(groups: &[DeadGroup], asked: &Fields) -> Markup {
+pub(super) fn by_cause(shown: &Shown, asked: &Fields) -> Markup {
+    let Shown { groups, deaths, .. } = shown;
     let row = |group: &DeadGroup| {
         let of_group = asked.filter().among(&["fingerprint", ID], false).with("fingerprint", &group.fingerprint);
         html! {
@@ -147,19 +171,24 @@ pub(super) fn by_cause(groups: &[DeadGroup], asked: &Fields) -> Markup {
             }
             td { (time(&group.first_seen)) }
             td { (time(&group.last_seen)) }
+            @if !deaths.is_empty() { td { @if let Some(deaths) = deaths.get(&group.fingerprint) { (chart(deaths)) } @else { (parts::nothing()) } } }
             td.number { (parts::message(group.example)) }
         }
     };
+    let when = (!deaths.is_empty()).then_some("When");
+    let heading =
+        ["Letters", "Error and fingerprint", "First died", "Last died"].into_iter().chain(when).chain(["Example"]);
     html! {
         section {
             h2 { "By cause" }
             @if groups.is_empty() {
                 (empty("No dead letters."))
             } @else {
-                (table("Dead letters by cause", ["Letters", "Error and fingerprint", "First died", "Last died", "Example"], groups.iter().map(row)))
+                (table("Dead letters by cause", heading, groups.iter().map(row)))
                 p.hint {
                     (counted_letters(groups)) ", of "
                     @if groups.len() == 1 { "one cause." } @else { (number(groups.len())) " causes." }
+                    @if deaths.values().any(|deaths| deaths.more) { " Charts are of the 2,000 letters of a cause that died last." }
                 }
             }
         }

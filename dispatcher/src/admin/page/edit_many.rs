@@ -99,7 +99,7 @@ pub(super) async fn form(
         } @else { (not_counted(&asked.at(&format!("{PATH}/edit")))) }
         (seen)
         (change_fields(&asked, &filter))
-        @if let Some((shown, age)) = &found { (by_cause(&shown.groups, &filter)) (looked_before(*age)) }
+        @if let Some((shown, age)) = &found { (by_cause(shown, &filter)) (looked_before(*age)) }
         (back(&filter))
     };
     Ok(visit.page(&Content::still("Edit dead letters", body)))

@@ -46,7 +46,7 @@ impl Meant {
     /// The first words, which say how many there are, and the causes.
     fn shown(&self, asked: &Fields, first: impl FnOnce(&str) -> Markup) -> Markup {
         let Some((shown, age)) = &self.found else { return not_counted(&self.address) };
-        html! { (first(&counted_letters(&shown.groups))) (by_cause(&shown.groups, asked)) (looked_before(*age)) }
+        html! { (first(&counted_letters(&shown.groups))) (by_cause(shown, asked)) (looked_before(*age)) }
     }
 
     fn is_nothing(&self) -> bool {

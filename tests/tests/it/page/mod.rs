@@ -4,6 +4,7 @@ mod browser;
 mod changes;
 mod check;
 mod chromium;
+mod deaths;
 mod figures;
 mod finding;
 mod lists;
