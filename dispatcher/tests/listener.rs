@@ -15,6 +15,7 @@ use outbox_dispatcher::admin::api::{Checks, Office};
 use outbox_dispatcher::admin::listener::{ListenError, Listener, ListenerSources, Tokens};
 use outbox_dispatcher::config::{Config, Sources};
 use outbox_dispatcher::configured::Configured;
+use outbox_dispatcher::destinations::DestinationsNow;
 use outbox_dispatcher::doorbell::Doorbell;
 use outbox_dispatcher::health::readiness::{Asked, LeaseTimes, Readiness, Standing};
 use outbox_dispatcher::health::vitals::{ChannelVitals, Vitals, VitalsCache, VitalsSource};
@@ -104,6 +105,7 @@ fn shown(setup: &Setup) -> ListenerSources {
         vitals: Arc::new(VitalsCache::new(Arc::clone(&setup.database) as Arc<dyn VitalsSource>)),
         pulse: Arc::default(),
         readiness: Arc::clone(&setup.readiness) as Arc<dyn Readiness>,
+        destinations: DestinationsNow::default(),
     }
 }
 

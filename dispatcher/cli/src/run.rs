@@ -265,6 +265,7 @@ fn sources(metrics: &Arc<Metrics>, replica: &Arc<Health>, handle: &Handle) -> Li
         vitals: replica.vitals.clone(),
         pulse: handle.pulse(),
         readiness: replica.clone(),
+        destinations: handle.destinations(),
     }
 }
 

@@ -308,6 +308,17 @@ impl Destination {
         }
     }
 
+    /// How many messages the destination may have in flight now, and how many a second its rate allows.
+    pub(super) fn bounds(&self, at: &Situation) -> (usize, Option<f64>) {
+        let share = at.slots.share(self.limits.max_in_flight, self.window.is_slow(at.now));
+        (self.window.size(share), self.bucket.as_ref().map(|bucket| bucket.per_second(at.now)))
+    }
+
+    /// Whether the breaker lets a few messages through, to see whether the destination works again.
+    pub(super) fn is_tried(&self) -> bool {
+        self.breaker.probes_left().is_some()
+    }
+
     /// The messages in flight that count among the slots of slow destinations.
     pub(super) fn in_flight_if_slow(&self, now: Instant) -> usize {
         let shares = self.limits.max_in_flight.is_none() && self.window.is_slow(now);

@@ -16,6 +16,7 @@ mod holds;
 mod keeper;
 mod limits;
 mod rate;
+mod shown;
 mod strangers;
 mod window;
 
@@ -35,6 +36,7 @@ use self::destination::{Closed, Destination, Situation, Standing};
 pub use self::keeper::{Keeper, LISTEN};
 pub use self::limits::Limits;
 pub use self::rate::RateLimit;
+pub use self::shown::{DestinationNow, DestinationsNow};
 use self::strangers::Budget;
 pub use self::strangers::{Place, Silent};
 use self::window::Slots;

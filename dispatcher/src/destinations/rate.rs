@@ -110,6 +110,11 @@ impl Bucket {
         self.limit.rise.map(|_| now - self.rising_since)
     }
 
+    /// Messages a second that are allowed now.
+    pub(super) fn per_second(&self, now: Instant) -> f64 {
+        self.limit.after(now - self.rising_since)
+    }
+
     /// The rate in words, for people.
     pub(super) fn describe(&self) -> String {
         format!("{} messages a second are allowed", self.limit.per_second)

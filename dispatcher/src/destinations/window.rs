@@ -121,9 +121,14 @@ impl Window {
         SILENT.saturating_sub(self.waiting(now))
     }
 
+    /// How many messages the destination may have in flight, where `most` is its share.
+    pub(super) fn size(&self, most: usize) -> usize {
+        self.size.min(most)
+    }
+
     /// How many more messages the destination may get, where `most` is its share.
     pub(super) fn room(&self, most: usize) -> usize {
-        self.size.min(most).saturating_sub(self.in_flight)
+        self.size(most).saturating_sub(self.in_flight)
     }
 
     /// How many more messages like those in flight have so many bytes.

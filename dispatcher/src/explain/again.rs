@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use outbox_schema::MessageId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::words::{known, said};
-use super::{Holder, named};
+use super::{Holder, Mention, Mentions, named};
 use crate::text::{span, to_the_second};
 
 /// Why a message went out, or may go out, again. Times are texts of the database.
@@ -111,6 +112,24 @@ pub enum Again {
         #[serde(default)]
         instance_then: Option<String>,
     },
+}
+
+impl Mentions for Again {
+    fn mentions(&self) -> Vec<Mention> {
+        match self {
+            Self::Killed { epoch, .. }
+            | Self::HandedOver { epoch, .. }
+            | Self::NoAnswer { epoch, .. }
+            | Self::DeliveredFenced { epoch, .. }
+            | Self::DeliveredUnmarked { epoch, .. }
+            | Self::Refused { epoch, .. } => vec![Mention::term(*epoch)],
+            Self::Repeats { first: message, .. } | Self::Replayed { replay: message, .. } => {
+                vec![Mention::message(MessageId(*message))]
+            }
+            Self::Accepted { epoch, epoch_then, .. } => epoch.or(*epoch_then).into_iter().map(Mention::term).collect(),
+            Self::Redriven { .. } | Self::Edited { .. } => Vec::new(),
+        }
+    }
 }
 
 impl fmt::Display for Again {

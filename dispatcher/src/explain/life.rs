@@ -1,11 +1,11 @@
 //! The life of a message: its recorded events, the oldest first.
 
-use outbox_schema::Status;
 use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageRecord, NamingClaim};
+use outbox_schema::{MessageId, Status};
 
-use super::Holder;
 use super::sent_twice::{is_in_doubt, was_fenced, was_unmarked};
 use super::words::said;
+use super::{Holder, Mention, Subject};
 use crate::text::span;
 
 /// An event in the life of a message.
@@ -17,6 +17,8 @@ pub struct Event {
     pub what: String,
     /// More to read about it: the beginning of an answer, or what a change overwrote.
     pub more: Option<String>,
+    /// What these words mention.
+    pub mentions: Vec<Mention>,
     /// The time by which events are sorted.
     place: Option<String>,
 }
@@ -24,7 +26,11 @@ pub struct Event {
 impl Event {
     fn new(at: impl Into<Option<String>>, what: impl Into<String>) -> Self {
         let at = at.into();
-        Self { place: at.clone(), at, what: what.into(), more: None }
+        Self { place: at.clone(), at, what: what.into(), more: None, mentions: Vec::new() }
+    }
+
+    fn mentioning(self, mentions: impl IntoIterator<Item = Mention>) -> Self {
+        Self { mentions: mentions.into_iter().collect(), ..self }
     }
 }
 
@@ -32,7 +38,8 @@ impl Event {
 pub fn life(message: &MessageRecord) -> Vec<Event> {
     let enqueued =
         message.replay_of.map_or_else(|| "enqueued".to_owned(), |first| format!("enqueued to repeat message {first}"));
-    let mut events = vec![Event::new(message.created_at.clone(), enqueued)];
+    let first = message.replay_of.map(|first| Mention::message(MessageId(first)));
+    let mut events = vec![Event::new(message.created_at.clone(), enqueued).mentioning(first)];
     events.extend(message.deferred_from.clone().map(|at| {
         Event::new(
             at,
@@ -41,6 +48,7 @@ pub fn life(message: &MessageRecord) -> Vec<Event> {
                 message.available_at
             ),
         )
+        .mentioning([Mention::new("its destination", Subject::Destination(message.destination.clone()))])
     }));
     events.extend(message.attempt_log.iter().map(|attempt| attempted(attempt, message)));
     for (place, entry) in message.audit.iter().enumerate() {
@@ -80,7 +88,7 @@ fn attempted(attempt: &AttemptEntry, message: &MessageRecord) -> Event {
         format!("attempt {number} by {holder}, epoch {epoch},{took}: {outcome}{code}{error}")
     };
     let more = attempt.excerpt.as_deref().map(|excerpt| format!("answer: {}", excerpt.trim()));
-    Event { more, place, ..Event::new(at, what) }
+    Event { more, place, ..Event::new(at, what).mentioning([Mention::term(*epoch)]) }
 }
 
 /// Whether a time is after the end of the message. The replica's clock says when an attempt began, and the database's when the
@@ -100,11 +108,14 @@ fn audited(entry: &AuditEntry) -> Event {
     let id = entry.part_of.unwrap_or(entry.id);
     let what = format!("audit {id}: {} by {}{}", entry.action, entry.who, said(": ", entry.why.as_ref()));
     let names_row = matches!(entry.action.as_str(), "replay" | "undo") && entry.part_of.is_some();
-    let more = entry.details.as_deref().map(|details| match replay_in(details).filter(|_| names_row) {
-        Some(replay) => format!("by message {replay}"),
-        None => format!("before: {details}"),
-    });
-    Event { more, ..Event::new(entry.at.clone(), what) }
+    let replay = entry.details.as_deref().and_then(replay_in).filter(|_| names_row);
+    let more = match (replay, &entry.details) {
+        (Some(replay), _) => Some(format!("by message {replay}")),
+        (None, details) => details.as_ref().map(|details| format!("before: {details}")),
+    };
+    let mentions = entry.part_of.map(Mention::operation).into_iter();
+    let mentions = mentions.chain(replay.map(|id| Mention::message(MessageId(id))));
+    Event { more, ..Event::new(entry.at.clone(), what).mentioning(mentions) }
 }
 
 /// The row of a replay that an entry names.
@@ -132,7 +143,7 @@ fn in_utc(time: &str) -> String {
 fn claimed(claim: &NamingClaim) -> Event {
     let settles = said("; being settled until ", claim.settles_at.as_ref());
     let what = format!("in flight: claimed by {}, epoch {}{settles}", Holder::from(claim), claim.epoch);
-    Event::new(claim.claimed_at.clone(), what)
+    Event::new(claim.claimed_at.clone(), what).mentioning([Mention::term(claim.epoch)])
 }
 
 fn finished(message: &MessageRecord) -> Option<Event> {

@@ -7,6 +7,7 @@
 mod again;
 mod holder;
 mod life;
+mod mention;
 mod not_sent;
 mod note;
 mod reasons;
@@ -27,6 +28,7 @@ pub use again::Again;
 pub use holder::Holder;
 pub(crate) use holder::named;
 pub use life::{Event, life};
+pub use mention::{Mention, Mentions, Subject};
 pub use not_sent::NotSent;
 pub use note::Note;
 pub use sent_twice::{Repetition, Verdict};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::words::{known, said};
-use super::{Holder, Said, named, sentences};
+use super::{Holder, Mention, Mentions, Said, Subject, named, sentences};
 use crate::text::{span, to_the_second};
 
 /// Why a message has not been sent. Times are texts of the database; `*_ms` are milliseconds.
@@ -195,6 +195,54 @@ pub enum NotSent {
     Due { since: String, for_ms: Option<i64> },
     /// Beside the other causes: the message will not be sent after this time.
     Expires { at: String, in_ms: Option<i64>, before_due: bool },
+}
+
+impl Mentions for NotSent {
+    fn mentions(&self) -> Vec<Mention> {
+        match self {
+            Self::Delivered { epoch, .. } => epoch.iter().copied().map(Mention::term).collect(),
+            Self::AcceptedUnmarked { epoch, .. }
+            | Self::InFlight { epoch, .. }
+            | Self::BeingSettled { epoch, .. }
+            | Self::NotPolled { epoch, .. }
+            | Self::Suspect { epoch, .. } => vec![Mention::term(*epoch)],
+            Self::ChannelNotConfigured { channel, .. } => {
+                vec![Mention::new(format!("channel {channel:?}"), Subject::Channel(channel.clone()))]
+            }
+            Self::Halted { ordering_key, behind: message, .. } | Self::KeyInFlight { ordering_key, message } => {
+                vec![Mention::message(*message), Mention::ordering_key(ordering_key)]
+            }
+            Self::WaitsBehind { ordering_key, behind, because, .. } => {
+                let mut mentions = vec![Mention::message(*behind), Mention::ordering_key(ordering_key)];
+                mentions.extend(because.iter().take(1).flat_map(|said| said.cause.mentions()));
+                mentions
+            }
+            Self::InvalidTarget { channel, target, .. } => {
+                let gone = Subject::InvalidTarget { channel: channel.clone(), target: target.clone() };
+                vec![Mention::new("known to be gone", gone)]
+            }
+            Self::Paused { destination, .. }
+            | Self::BreakerOpen { destination, .. }
+            | Self::PutAside { destination, .. } => vec![Mention::destination(destination)],
+            Self::Backlog { tenant, .. } => {
+                let of = |tenant: &String| Mention::new(format!("tenant {tenant}"), Subject::Tenant(tenant.clone()));
+                tenant.iter().map(of).collect()
+            }
+            Self::BornFinished { .. }
+            | Self::Dead { .. }
+            | Self::UnknownStatus { .. }
+            | Self::PutOff { .. }
+            | Self::NextAttempt { .. }
+            | Self::NotDue { .. }
+            | Self::Expired { .. }
+            | Self::AttemptsUsedUp { .. }
+            | Self::TooOld { .. }
+            | Self::WrongMaxAttempts { .. }
+            | Self::NeverPolled { .. }
+            | Self::Due { .. }
+            | Self::Expires { .. } => Vec::new(),
+        }
+    }
 }
 
 impl fmt::Display for NotSent {

@@ -8,6 +8,8 @@ use outbox_schema::payload::{is_encoded_twice, may_be_rounded};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::{Mention, Mentions};
+
 /// A likely mistake of the application that wrote a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "cause", rename_all = "snake_case")]
@@ -84,6 +86,13 @@ fn whole_hours(ms: i64) -> Option<i64> {
     let hours = ms.saturating_add(HOUR_MS / 2).div_euclid(HOUR_MS);
     let off = ms.saturating_sub(hours.saturating_mul(HOUR_MS)).saturating_abs();
     (hours != 0 && hours.abs() <= FURTHEST_ZONE && off <= MINUTE_MS).then_some(hours)
+}
+
+impl Mentions for Note {
+    /// Nothing: the mistakes are in the row itself.
+    fn mentions(&self) -> Vec<Mention> {
+        Vec::new()
+    }
 }
 
 impl fmt::Display for Note {

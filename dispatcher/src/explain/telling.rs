@@ -7,6 +7,7 @@ use outbox_schema::{MessageId, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::{Mention, Mentions, Subject};
 use crate::text::to_the_second;
 
 /// An outcome that is told, by `on_dead` or `on_success` of a channel.
@@ -44,6 +45,20 @@ impl Telling {
             at,
         });
         tells.into_iter().chain(told).collect()
+    }
+}
+
+impl Mentions for Telling {
+    fn mentions(&self) -> Vec<Mention> {
+        match self {
+            Self::ToldBy { message, channel, .. } => {
+                let channel = Mention::new(format!("channel {channel}"), Subject::Channel(channel.clone()));
+                vec![Mention::message(*message), channel]
+            }
+            Self::TellsOf { message, status: Some(_) } => vec![Mention::message(*message)],
+            // Nothing leads to what is no longer there.
+            Self::TellsOf { status: None, .. } => Vec::new(),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
-use crate::destinations::Destinations;
+use crate::destinations::{Destinations, DestinationsNow};
 use crate::in_flight::InFlight;
 use crate::in_force::InForce;
 use crate::metrics::Metrics;
@@ -58,6 +58,11 @@ impl Handle {
     /// How many messages are in flight now.
     pub fn in_flight(&self) -> usize {
         self.in_flight.count()
+    }
+
+    /// What the process knows of its destinations while it polls.
+    pub fn destinations(&self) -> DestinationsNow {
+        DestinationsNow::new(self.destinations.clone(), self.terms())
     }
 
     /// Whether the loop is alive.

@@ -7,13 +7,13 @@ use async_trait::async_trait;
 use super::edit::PAYLOAD_READ;
 use super::statements::{
     ATTEMPTS, AUDIT_OF_MESSAGE, CHANNELS, CURRENT_TERMS, DURABILITY, FORMER_KEY, MAY_CREATE, MESSAGE, MESSAGE_ID,
-    NAMING_CLAIM, PAUSED_COUNT, PAUSED_DESTINATIONS, TENANTS, TERMS, UNSETTLED_CLAIMS,
+    NAMING_CLAIM, PAUSED_COUNT, PAUSED_DESTINATIONS, TENANTS, UNSETTLED_CLAIMS,
 };
 use super::{
     CountedGroups, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry,
     FiguresFilter, FiguresSeries, HaltedKeyPage, HeldBack, InvalidTargetPage, InvalidTargetSelection, KeyCursor,
     MessageChange, MessageFacts, MessageFilter, MessageGroup, MessagePage, MessageRecord, MessageSelection,
-    PausedDestination, Selection, TermEntry, Vitals, dead, destinations, facts, figures, halted, held_back,
+    PausedDestination, Selection, TermEntry, TermFilter, Vitals, dead, destinations, facts, figures, halted, held_back,
     invalid_targets, lock_holders, message_selection, messages, prune,
 };
 use crate::retention::{Pruned, Retention};
@@ -30,8 +30,7 @@ impl Desk for Database {
     }
 
     async fn terms(&self, limit: u32) -> Result<Vec<TermEntry>, DeskError> {
-        let limit = [i64::from(limit).into()];
-        read(self, &TERMS, &limit).await.map_err(while_doing("reading the terms"))
+        Ok(self.term_page(TermFilter::default(), None, limit).await?.terms)
     }
 
     async fn message(&self, id: MessageId) -> Result<Option<MessageRecord>, DeskError> {

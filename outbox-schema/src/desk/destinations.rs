@@ -6,14 +6,17 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
-use super::Author;
 use super::operation::{BATCH, PAUSES, audit, pause as rest, who};
-use super::statements::{DEFERRED, DESTINATIONS, PAUSE, RESUME};
+use super::statements::{DEFERRED, DESTINATIONS, DUE_BY_DESTINATION, PAUSE, RESUME};
+use super::{Author, DeskError};
 use crate::destination::bring_back_some;
-use crate::sql::{AnyConnection, AnyTransaction, Value};
+use crate::sql::{AnyConnection, AnyTransaction, Value, while_doing};
 use crate::store::lossy::Lossy;
 use crate::store::wire::{millis_i64, storable};
-use crate::{Database, PauseKind};
+use crate::{Database, PauseKind, Shard};
+
+/// The due messages of a priority that are looked at.
+const LOOKED_AT: i64 = 2_500;
 
 /// A destination or a channel that the outbox remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +31,16 @@ pub struct DestinationEntry {
     pub failures: i32,
     /// Deferred rows that wait: those of the destination, or of the channel where this is the name of a channel.
     pub waiting: i64,
+    /// Due messages for it, those in flight among them, as far as they were looked at: of each priority the 2,500 that have been due
+    /// for longest, and 2,500 with an ordering key. 0 but in a list.
+    #[serde(default)]
+    pub due: i64,
+    /// Whether more messages may be due for it than were looked at.
+    #[serde(default)]
+    pub due_more: bool,
+    /// How long the oldest message that is due or deferred has been due, in milliseconds. With `due_more` it may be longer.
+    #[serde(default)]
+    pub oldest_ms: Option<i64>,
     /// What went wrong, or what an operator said about the pause. None where nothing holds messages up.
     pub reason: Option<String>,
 }
@@ -118,6 +131,32 @@ struct Deferred {
     #[sqlx(try_from = "Lossy<String>")]
     channel: String,
     waiting: i64,
+    oldest_ms: Option<i64>,
+}
+
+/// Due messages of a destination and a channel, among those that were looked at.
+#[derive(Debug, FromRow)]
+struct DueRow {
+    #[sqlx(try_from = "Lossy<String>")]
+    destination: String,
+    #[sqlx(try_from = "Lossy<String>")]
+    channel: String,
+    due: i64,
+    oldest_ms: Option<i64>,
+}
+
+/// The rows that wait under one name, and the oldest of them.
+#[derive(Debug, Clone, Copy, Default)]
+struct Waiting {
+    rows: i64,
+    oldest_ms: Option<i64>,
+}
+
+impl Waiting {
+    fn add(&mut self, rows: i64, oldest_ms: Option<i64>) {
+        self.rows += rows;
+        self.oldest_ms = self.oldest_ms.max(oldest_ms);
+    }
 }
 
 impl Row {
@@ -149,11 +188,15 @@ impl Row {
         }
     }
 
-    fn into_entry(self, waiting: &HashMap<String, i64>) -> DestinationEntry {
+    fn into_entry(self, waiting: &HashMap<String, Waiting>) -> DestinationEntry {
         let held = self.held();
+        let Waiting { rows, oldest_ms } = waiting.get(&self.destination).copied().unwrap_or_default();
         DestinationEntry {
             failures: self.failures,
-            waiting: waiting.get(&self.destination).copied().unwrap_or(0),
+            waiting: rows,
+            due: 0,
+            due_more: false,
+            oldest_ms,
             reason: self.reason.filter(|_| held != HeldUp::Open),
             destination: self.destination,
             held,
@@ -170,14 +213,14 @@ pub(super) async fn entries(
     let deferred: Vec<Deferred> = connection.rows(&DEFERRED, &[name.into()]).await?;
     let held: HashSet<&str> =
         rows.iter().filter(|row| row.held() != HeldUp::Open).map(|row| row.destination.as_str()).collect();
-    let mut waiting: HashMap<String, i64> = HashMap::new();
-    for Deferred { destination, channel, waiting: rows } in deferred {
+    let mut waiting: HashMap<String, Waiting> = HashMap::new();
+    for Deferred { destination, channel, waiting: rows, oldest_ms } in deferred {
         // What waits for its destination does not wait for a channel that takes messages.
         if destination == channel || held.contains(channel.as_str()) || !held.contains(destination.as_str()) {
-            *waiting.entry(channel.clone()).or_default() += rows;
+            waiting.entry(channel.clone()).or_default().add(rows, oldest_ms);
         }
         if destination != channel {
-            *waiting.entry(destination).or_default() += rows;
+            waiting.entry(destination).or_default().add(rows, oldest_ms);
         }
     }
     let mut entries: Vec<_> = rows.into_iter().map(|row| row.into_entry(&waiting)).collect();
@@ -185,13 +228,74 @@ pub(super) async fn entries(
     Ok(entries)
 }
 
-/// The entries that hold messages up, or all of them.
+/// The entries that hold messages up, or all of them, with what is due.
 pub(super) async fn list(database: &Database, all: bool) -> sqlx::Result<Vec<DestinationEntry>> {
     let mut transaction = AnyTransaction::to_read(database).await?;
-    let mut entries = entries(&mut transaction.connection(), None).await?;
-    transaction.commit().await?;
+    let mut connection = transaction.connection();
+    let mut entries = entries(&mut connection, None).await?;
     entries.retain(|entry| all || entry.held != HeldUp::Open || entry.waiting > 0);
+    add_due(&mut connection, &mut entries).await?;
+    transaction.commit().await?;
     Ok(entries)
+}
+
+impl Database {
+    /// What holds up one destination or channel, and what is due for it. One of which nothing is kept takes messages.
+    ///
+    /// # Errors
+    /// The database did not answer, or refused.
+    pub async fn destination(&self, name: &str) -> Result<DestinationEntry, DeskError> {
+        one(self, name).await.map_err(while_doing("reading a destination"))
+    }
+}
+
+async fn one(database: &Database, name: &str) -> sqlx::Result<DestinationEntry> {
+    let mut transaction = AnyTransaction::to_read(database).await?;
+    let mut connection = transaction.connection();
+    let mut found = entries(&mut connection, Some(name)).await?;
+    if found.is_empty() {
+        found.push(DestinationEntry::open(name));
+    }
+    add_due(&mut connection, &mut found).await?;
+    transaction.commit().await?;
+    Ok(found.remove(0))
+}
+
+async fn add_due(connection: &mut AnyConnection<'_>, entries: &mut [DestinationEntry]) -> sqlx::Result<()> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let shard = [i64::from(Shard::default().0).into()];
+    let due: Vec<DueRow> = connection.rows_from_index(&DUE_BY_DESTINATION, &shard).await?;
+    let more = due.iter().map(|one| one.due).sum::<i64>() >= LOOKED_AT;
+    let mut by_name: HashMap<&str, Waiting> = HashMap::new();
+    for DueRow { destination, channel, due, oldest_ms } in &due {
+        by_name.entry(destination).or_default().add(*due, *oldest_ms);
+        if channel != destination {
+            by_name.entry(channel).or_default().add(*due, *oldest_ms);
+        }
+    }
+    for entry in entries {
+        let Waiting { rows, oldest_ms } = by_name.get(entry.destination.as_str()).copied().unwrap_or_default();
+        (entry.due, entry.due_more, entry.oldest_ms) = (rows, more, entry.oldest_ms.max(oldest_ms));
+    }
+    Ok(())
+}
+
+impl DestinationEntry {
+    /// A destination of which nothing is kept.
+    fn open(name: &str) -> Self {
+        Self {
+            destination: name.to_owned(),
+            held: HeldUp::Open,
+            failures: 0,
+            waiting: 0,
+            due: 0,
+            due_more: false,
+            oldest_ms: None,
+            reason: None,
+        }
+    }
 }
 
 pub(super) async fn pause(

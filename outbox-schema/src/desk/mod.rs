@@ -33,6 +33,7 @@ mod report;
 mod retry;
 mod selection;
 mod statements;
+mod terms;
 mod told;
 mod undo;
 mod waiting;
@@ -76,6 +77,7 @@ pub use report::{
     NamingClaim, PausedDestination, TenantVitals, TermEntry, Vitals,
 };
 pub use selection::{Cursor, DeadLetterFilter, Moment, Selection};
+pub use terms::{TermCursor, TermFilter, TermPage};
 pub use told::{OutcomeMessage, ToldMessage};
 
 /// The questions that operators ask of an outbox. [`Database`](crate::Database) answers for each of the three dialects.

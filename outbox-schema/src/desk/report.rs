@@ -174,6 +174,29 @@ pub struct TermEntry {
     /// The version of that replica's program.
     #[serde(default)]
     pub version: Option<String>,
+    /// When the next term of the shard began. None for the newest one. Only in a list of terms.
+    #[serde(default)]
+    #[sqlx(default)]
+    pub next_started_at: Option<String>,
+}
+
+impl TermEntry {
+    /// How long nobody led the shard behind the term, in milliseconds. The times are noted by different replicas: a term that ended
+    /// after the next one began left no gap. None where either time is not known.
+    pub fn gap_ms(&self) -> Option<i64> {
+        between_ms(self.ended_at.as_deref()?, self.next_started_at.as_deref()?)
+    }
+
+    /// How long the term lasted, in milliseconds. None where its end is not known.
+    pub fn lasted_ms(&self) -> Option<i64> {
+        between_ms(&self.started_at, self.ended_at.as_deref()?)
+    }
+}
+
+/// Milliseconds from one time to another, and 0 where that is before it.
+fn between_ms(from: &str, to: &str) -> Option<i64> {
+    let at = |time: &str| humantime::parse_rfc3339_weak(time).ok();
+    i64::try_from(at(to)?.duration_since(at(from)?).unwrap_or_default().as_millis()).ok()
 }
 
 /// A message with its attempts, its audit and the claim that names it.

@@ -68,6 +68,7 @@ pub(super) const MAY_CREATE: Statement = statement!("desk/may_create");
 pub(super) const HELD_BACK: Statement = statement!("desk/held_back");
 pub(super) const DESTINATIONS: Statement = statement!("desk/destinations");
 pub(super) const DEFERRED: Statement = statement!("desk/deferred");
+pub(super) const DUE_BY_DESTINATION: Statement = statement!("desk/due_by_destination");
 pub(super) const PAUSE: Statement = statement!("desk/pause");
 pub(super) const RESUME: Statement = statement!("desk/resume");
 pub(super) const INVALID_TARGETS: Statement = statement!("desk/invalid_targets");

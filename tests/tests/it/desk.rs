@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use outbox_schema::desk::TermFilter;
 use outbox_schema::store::TermCounts;
 use outbox_schema::{
     ConnectOptions, Database, DeadLetterFilter, Desk, MessageId, NewMessage, Selection, TermEnd, Verdict,
@@ -106,6 +107,26 @@ async fn terms_are_listed_with_how_they_ended_the_newest_first() {
         assert_eq!((terms[0].ended_at.as_deref(), terms[0].claimed), (None, None));
         assert!(terms[2].ended_at.as_ref().is_some_and(|ended| *ended >= terms[2].started_at));
         assert_eq!(outbox.database.terms(1).await.unwrap(), terms[..1]);
+        for (older, newer) in [(1, 0), (2, 1)] {
+            assert_eq!(terms[older].next_started_at.as_ref(), Some(&terms[newer].started_at));
+        }
+        assert_eq!((terms[0].next_started_at.as_ref(), terms[0].gap_ms()), (None, None));
+        assert!(terms[2].gap_ms().is_some_and(|gap| gap < 60_000) && terms[2].lasted_ms().is_some());
+        // From page to page, and one by its epoch.
+        let all = TermFilter::default();
+        let page = async |filter, after, limit| outbox.database.term_page(filter, after, limit).await.unwrap();
+        let (mut after, mut seen) = (None, Vec::new());
+        loop {
+            let found = page(all, after, 1).await;
+            seen.extend(found.terms);
+            after = found.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, terms);
+        assert_eq!(page(TermFilter { epoch: Some(terms[1].epoch) }, None, 10).await.terms, terms[1..2]);
+        assert_eq!(page(TermFilter { epoch: Some(4711) }, None, 10).await.terms, []);
     }
 }
 

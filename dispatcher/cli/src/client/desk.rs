@@ -92,7 +92,7 @@ impl Desk for Replica {
     }
 
     async fn destinations(&self, all: bool) -> Result<Vec<DestinationEntry>, DeskError> {
-        Ok(self.ask("destinations", &DestinationQuery { all }).await?)
+        Ok(self.ask("destinations", &DestinationQuery { all, destination: None }).await?)
     }
 
     async fn figures(&self, filter: &FiguresFilter) -> Result<FiguresSeries, DeskError> {

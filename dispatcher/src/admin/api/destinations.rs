@@ -22,6 +22,9 @@ pub struct DestinationQuery {
     /// True: list every destination that the outbox remembers. False: only those that hold messages up.
     #[serde(default)]
     pub all: bool,
+    /// Only this channel, or the destination of this URL, whatever the outbox remembers of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<String>,
 }
 
 /// Lists the destinations and channels that hold messages up, by name.
@@ -34,7 +37,11 @@ pub(super) async fn list(
     State(office): State<Office>,
     Params(which): Params<DestinationQuery>,
 ) -> Answer<Vec<DestinationEntry>> {
-    Ok(Json(office.database.destinations(which.all).await?))
+    let DestinationQuery { all, destination } = which;
+    Ok(Json(match destination {
+        Some(name) => vec![office.database.destination(&meant(&office, &name)).await?],
+        None => office.database.destinations(all).await?,
+    }))
 }
 
 /// Pauses a destination, or a whole channel. Messages in flight go on.
@@ -73,6 +80,11 @@ pub(crate) async fn resume(
 ) -> Answer<Resumed> {
     let destination = named(&office, &name)?;
     Ok(Json(office.database.resume(&destination, &author.into_author()).await?))
+}
+
+/// The destination that is asked about. One of a channel that nobody configured has the name that its rows give.
+pub(crate) fn meant(office: &Office, name: &str) -> String {
+    destination_named(name, &office.configured.current()).unwrap_or_else(|_| name.to_owned())
 }
 
 fn named(office: &Office, name: &str) -> Result<String, Problem> {

@@ -2,12 +2,14 @@
 
 use axum::Json;
 use axum::extract::State;
-use outbox_schema::Desk;
-use outbox_schema::desk::TermEntry;
+use axum::http::{HeaderMap, Uri};
+use outbox_schema::desk::{TermEntry, TermFilter};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::dead_letters::link;
 use super::extract::Params;
+use super::requests::Page;
 use super::{Answer, Office, Problem};
 use crate::health::replicas::{ReplicaStatus, Replicas};
 use crate::health::status::Status;
@@ -18,9 +20,13 @@ const TERMS: u32 = 1_000;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Limit {
+pub(super) struct TermQuery {
     /// The largest number of terms: 1,000 by default and at most.
     limit: Option<u32>,
+    /// Where a page before ended: its last term, as `EPOCH-SHARD`.
+    after: Option<String>,
+    /// Only the terms with this epoch.
+    epoch: Option<i64>,
 }
 
 /// Shows who polls, what is due and what is dead.
@@ -42,11 +48,18 @@ pub(super) async fn replicas(State(office): State<Office>) -> Answer<Vec<Replica
     Ok(Json(Replicas::of(&office.database).await?.into_all()))
 }
 
-/// Lists the last terms of all shards, the newest first.
-#[utoipa::path(get, path = "/api/v1/terms", operation_id = "terms", tag = "status", params(Limit), responses(
-    (status = 200, description = "The terms", body = [TermEntry]),
+/// Lists the terms of all shards in pages, the newest first.
+#[utoipa::path(get, path = "/api/v1/terms", operation_id = "terms", tag = "status", params(TermQuery), responses(
+    (status = 200, description = "The terms. `Link` with `rel=\"next\"` leads to the next page", body = [TermEntry],
+     headers(("link" = String, description = "RFC 8288"))),
     Problem,
 ))]
-pub(super) async fn terms(State(office): State<Office>, Params(limit): Params<Limit>) -> Answer<Vec<TermEntry>> {
-    Ok(Json(office.database.terms(limit.limit.unwrap_or(TERMS).min(TERMS)).await?))
+pub(super) async fn terms(
+    State(office): State<Office>,
+    uri: Uri,
+    Params(TermQuery { limit, after, epoch }): Params<TermQuery>,
+) -> Result<(HeaderMap, Json<Vec<TermEntry>>), Problem> {
+    let after = Page { after, limit: None }.cursor()?;
+    let page = office.database.term_page(TermFilter { epoch }, after, limit.unwrap_or(TERMS).min(TERMS)).await?;
+    Ok((link(&uri, page.next.as_ref()), Json(page.terms)))
 }

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::api::Office;
+use crate::destinations::DestinationsNow;
 use crate::health::readiness::Readiness;
 use crate::health::vitals::VitalsCache;
 use crate::in_force::InForce;
@@ -40,6 +41,8 @@ pub struct ListenerSources {
     pub pulse: Arc<Pulse>,
     /// The source of the causes in `/readyz`.
     pub readiness: Arc<dyn Readiness>,
+    /// What the poller knows of its destinations.
+    pub destinations: DestinationsNow,
 }
 
 /// A listener that is bound and does not serve yet, so that its starter knows the address.

@@ -6,14 +6,16 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::Desk;
-use outbox_schema::desk::{AuditFilter, ListedAudit, OperationStatus};
+use outbox_schema::desk::{AuditEntry, AuditFilter, ListedAudit, OperationStatus};
 
 use super::Reception;
 use super::door::Visit;
 use super::downloads::links;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
+use super::links::destination;
 use super::messages::PAGE;
+use super::operations;
 use super::parts::{empty, filter, filter_text, message, nothing, pages, table, text, text_if, time};
 use crate::admin::api::Problem;
 
@@ -38,7 +40,7 @@ pub(super) async fn list(
     let spent = Spent::of(&reception, &page.entries).await;
     let body = html! {
         @if page.entries.is_empty() { (empty("Nobody has changed anything by hand.")) } @else {
-            (table("Audit", ["Entry", "When", "Who", "What", "Message", "Why", "Details"], page.entries.iter().map(|entry| row(&visit, entry, &spent))))
+            (table("Audit", ["Entry", "When", "Who", "What", "Of", "Why", "Details"], page.entries.iter().map(|entry| row(&visit, entry, &spent))))
         }
         (pages(PATH, &asked, page.next.as_ref()))
         @if !page.entries.is_empty() { (links(PATH, &meant)) }
@@ -76,11 +78,8 @@ struct Spent {
 
 impl Spent {
     async fn of(reception: &Reception, entries: &[ListedAudit]) -> Self {
-        let undone = entries.iter().filter(|listed| listed.entry.action == "undo").filter_map(|listed| {
-            let details: serde_json::Value = serde_json::from_str(listed.entry.details.as_deref()?).ok()?;
-            details.get("redrive").or_else(|| details.get("replay"))?.as_i64()
-        });
-        let undone = undone.collect();
+        let undone = entries.iter().filter(|listed| listed.entry.action == "undo");
+        let undone = undone.filter_map(|listed| other_operation(&listed.entry)).collect();
         // Each operation has an entry of its own, so a page of operations goes back as far as a page of entries.
         let newest = entries.iter().map(|listed| listed.entry.part_of.unwrap_or(listed.entry.id)).max();
         let operations = match newest {
@@ -100,12 +99,49 @@ impl Spent {
     }
 }
 
+/// Whether the entry is of a change of many messages, or of a part of one: it has a page of its own.
+fn is_of_many(listed: &ListedAudit) -> bool {
+    let changes_messages = !matches!(listed.entry.action.as_str(), "stop" | "pause" | "resume" | "clear");
+    changes_messages && (listed.entry.part_of.is_some() || listed.message_id.is_none())
+}
+
+/// What the entry is about: a message, another operation or a destination.
+fn about(listed: &ListedAudit) -> Markup {
+    let entry = &listed.entry;
+    let paused = || named_in(entry, "destination").and_then(|name| name.as_str().map(destination));
+    html! {
+        @if let Some(id) = listed.message_id { (message(id)) }
+        @else if let Some(id) = other_operation(entry) { "operation " a href=(operations::address(id)) { (id) } }
+        @else { (paused().unwrap_or_else(nothing)) }
+    }
+}
+
+/// The operation that somebody stopped, or took back.
+fn other_operation(entry: &AuditEntry) -> Option<i64> {
+    if entry.part_of.is_some() {
+        return None;
+    }
+    match entry.action.as_str() {
+        "stop" => named_in(entry, "operation")?.as_i64(),
+        "undo" => named_in(entry, "redrive").or_else(|| named_in(entry, "replay"))?.as_i64(),
+        _ => None,
+    }
+}
+
+/// A field of the details.
+fn named_in(entry: &AuditEntry, field: &str) -> Option<serde_json::Value> {
+    let mut details: serde_json::Value = serde_json::from_str(entry.details.as_deref()?).ok()?;
+    details.get_mut(field).map(serde_json::Value::take)
+}
+
 fn row(visit: &Visit, listed: &ListedAudit, spent: &Spent) -> Markup {
     let entry = &listed.entry;
     // An undo needs the id of the whole operation.
     let operation = entry.part_of.unwrap_or(entry.id);
     html! {
-        th.number scope="row" { (operation) }
+        th.number scope="row" {
+            @if is_of_many(listed) { a href=(operations::address(operation)) { (operation) } } @else { (operation) }
+        }
         td { (time(&entry.at)) }
         td { (text(&entry.who)) }
         td {
@@ -114,7 +150,7 @@ fn row(visit: &Visit, listed: &ListedAudit, spent: &Spent) -> Markup {
                 " " a href={ "/redrives/" (operation) "/undo" } { "take back…" }
             }
         }
-        td.number { @if let Some(id) = listed.message_id { (message(id)) } @else { (nothing()) } }
+        td.target { (about(listed)) }
         td.long { (text_if(entry.why.as_deref())) }
         td.long { @if let Some(details) = &entry.details { code { (text(details)) } } @else { (nothing()) } }
     }

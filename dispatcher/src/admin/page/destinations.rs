@@ -1,5 +1,7 @@
 //! Destinations: what holds them up, pausing and resuming.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
@@ -10,15 +12,25 @@ use serde::Deserialize;
 
 use super::Reception;
 use super::door::Visit;
-use super::fields::{AUTHOR, Asked, Fields, Sent};
+use super::fields::{AUTHOR, Asked, Fields, NoFields, Sent};
 use super::frame::Content;
-use super::parts::{Tone, empty, lead_to, nothing, number, state, table, target, text, text_if, time};
+use super::links::destination;
+use super::messages;
+use super::parts::{Tone, empty, facts, lead_to, length, moment, nothing, number, state, table, text, text_if, time};
 use crate::admin::api::destinations as api;
 use crate::admin::api::extract::Body;
-use crate::admin::api::{DestinationQuery, PauseBody, Problem};
+use crate::admin::api::{PauseBody, Problem};
+use crate::destinations::DestinationNow;
+use crate::text::in_one_line;
 
 /// Where the list is.
-const PATH: &str = "/destinations";
+pub(super) const PATH: &str = "/destinations";
+
+/// The field that names the one destination that is shown.
+const NAME: &str = "destination";
+
+/// The most destinations that are listed.
+const MOST: usize = 100;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,58 +41,202 @@ struct Named {
     lasting: Option<String>,
 }
 
+/// Which destinations are asked for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listed {
+    /// Every destination that is known, also those that nothing holds up.
+    #[serde(default)]
+    all: bool,
+}
+
 pub(super) async fn list(
     State(reception): State<Reception>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    let DestinationQuery { all } = match asked.read() {
+    if let Some(name) = asked.get(NAME) {
+        return match asked.among(&[NAME], false).read() {
+            Ok(NoFields {}) => one(&reception, &visit, &api::meant(&reception.office, name.trim())).await,
+            Err(refused) => Ok(visit.misunderstood("Destination", html! {}, &refused)),
+        };
+    }
+    let Listed { all } = match asked.read() {
         Ok(asked) => asked,
         Err(refused) => return Ok(visit.misunderstood("Destinations", html! {}, &refused)),
     };
     let entries = reception.office.database.destinations(all).await?;
+    let seen = reception.shown.destinations.seen();
     let above = html! {
         p.lead {
-            @if all { "Every destination of which the database keeps something. " a href=(PATH) { "Only those that hold messages up" } }
+            @if all { "Every destination of which the database keeps something, and those in use. " a href=(PATH) { "Only those that hold messages up" } }
             @else { "Destinations and channels that hold messages up. " a href=(Fields::default().with("all", "true").at(PATH)) { "All that are known" } }
         }
-        @if visit.operates() { div.actions { details { summary.button { "Pause a destination" } (pause_fields(&visit)) } } }
+        @if visit.operates() { div.actions { details { summary.button { "Pause a destination" } (pause_fields(&visit, None)) } } }
     };
-    let mut heading = vec!["Destination", "State", "Until", "Failures", "Waiting", "Why"];
-    if visit.operates() {
-        heading.push("Change");
-    }
-    let body = html! {
-        @if entries.is_empty() { (empty("Nothing holds messages up.")) } @else {
-            (table("Destinations", heading, entries.iter().map(|entry| row(&visit, entry))))
-        }
-    };
+    let body = html! { (table_of(&visit, &rows(entries, seen.as_deref(), all))) (who_knows(seen.is_some())) };
     Ok(visit.page(&Content::live("Destinations", above, body)))
 }
 
-fn row(visit: &Visit, entry: &DestinationEntry) -> Markup {
-    let (word, tone) = word(&entry.held);
-    html! {
-        th.target scope="row" {
-            a href=(Fields::default().with("destination", &entry.destination).at("/messages")) { (target(&entry.destination)) }
+/// A destination, as the database and its poller know it.
+struct Row {
+    /// What the database knows. None where it keeps nothing of it.
+    entry: Option<DestinationEntry>,
+    now: Option<DestinationNow>,
+}
+
+/// The rows of the list by name. With `all`, also destinations that only the poller knows.
+fn rows(entries: Vec<DestinationEntry>, seen: Option<&[DestinationNow]>, all: bool) -> BTreeMap<String, Row> {
+    let mut rows = BTreeMap::new();
+    for entry in entries {
+        rows.insert(entry.destination.clone(), Row { entry: Some(entry), now: None });
+    }
+    for now in seen.unwrap_or_default() {
+        match rows.get_mut(&now.destination) {
+            Some(row) => row.now = Some(now.clone()),
+            None if all => drop(rows.insert(now.destination.clone(), Row { entry: None, now: Some(now.clone()) })),
+            None => {}
         }
-        td { (state(word, tone)) @if let HeldUp::Paused { by: Some(by), .. } = &entry.held { " " span.hint { "by " (text(by)) } } }
-        td { (until(&entry.held)) }
-        td.number { (number(entry.failures)) }
-        td.number { (number(entry.waiting)) }
-        td.long { (text_if(entry.reason.as_deref())) }
-        @if visit.operates() {
-            td {
-                @if entry.held != HeldUp::Open || entry.waiting > 0 {
-                    form method="post" action={ (PATH) "/resume" } {
-                        (visit.token())
-                        input type="hidden" name="destination" value=(entry.destination);
-                        input type="hidden" name="by" value=(visit.session.name);
-                        button type="submit" aria-label={ "Resume " (text(&entry.destination)) } { "Resume" }
-                    }
-                }
+    }
+    rows
+}
+
+fn table_of(visit: &Visit, rows: &BTreeMap<String, Row>) -> Markup {
+    let mut heading = vec!["Destination", "State", "In flight", "Failures", "Due", "Deferred", "Oldest", "Why"];
+    if visit.operates() {
+        heading.push("Change");
+    }
+    let others = rows.len().saturating_sub(MOST);
+    html! {
+        @if rows.is_empty() { (empty("Nothing holds messages up.")) } @else {
+            (table("Destinations", heading, rows.iter().take(MOST).map(|(name, it)| row(visit, name, it))))
+        }
+        @if others > 0 {
+            p.hint { (number(others)) " others are left out. All: " code { "outbox destinations list" } }
+        }
+    }
+}
+
+fn row(visit: &Visit, name: &str, Row { entry, now }: &Row) -> Markup {
+    let held = entry.as_ref().map_or(&HeldUp::Open, |entry| &entry.held);
+    let count = |of: fn(&DestinationEntry) -> i64| html! { @if let Some(entry) = entry { (number(of(entry))) } @else { (nothing()) } };
+    html! {
+        th.target scope="row" { (destination(name)) }
+        td.name { (standing(held)) }
+        td.number { @if let Some(now) = now { (now.in_flight) " of " (now.window) } @else { (nothing()) } }
+        td.number { (count(|entry| entry.failures.into())) }
+        td.number { (due(entry.as_ref())) }
+        td.number { (count(|entry| entry.waiting)) }
+        td.number { (length(entry.as_ref().and_then(|entry| entry.oldest_ms))) }
+        td.long { (text_if(entry.as_ref().and_then(|entry| entry.reason.as_deref()))) }
+        @if visit.operates() { td { (resume_form(visit, entry.as_ref())) } }
+    }
+}
+
+/// The state in words, who made it so, and until when.
+fn standing(held: &HeldUp) -> Markup {
+    let (word, tone) = word(held);
+    html! {
+        (state(word, tone))
+        @if let HeldUp::Paused { by: Some(by), .. } = held { " " span.hint { "by " (text(by)) } }
+        @if *held != HeldUp::Open { br; span.hint { "until " (until(held)) } }
+    }
+}
+
+/// How many messages are due, as far as they were looked at.
+fn due(entry: Option<&DestinationEntry>) -> Markup {
+    html! {
+        @if let Some(entry) = entry { (number(entry.due)) @if entry.due_more { " or more" } } @else { (nothing()) }
+    }
+}
+
+/// Says where the numbers of the poller are to be seen.
+fn who_knows(polls: bool) -> Markup {
+    html! {
+        @if !polls { p.hint { "What is in flight, and the window and the rate, are shown by the replica that polls. The overview says which one that is." } }
+    }
+}
+
+fn resume_form(visit: &Visit, entry: Option<&DestinationEntry>) -> Markup {
+    let held = entry.filter(|entry| entry.held != HeldUp::Open || entry.waiting > 0);
+    html! {
+        @if let Some(entry) = held {
+            form method="post" action={ (PATH) "/resume" } {
+                (visit.token())
+                input type="hidden" name="destination" value=(entry.destination);
+                input type="hidden" name="by" value=(visit.session.name);
+                button type="submit" aria-label={ "Resume " (text(&entry.destination)) } { "Resume" }
             }
         }
+    }
+}
+
+/// The page of one destination or channel.
+async fn one(reception: &Reception, visit: &Visit, name: &str) -> Result<Response, Problem> {
+    let entry = reception.office.database.destination(name).await?;
+    let seen = reception.shown.destinations.seen();
+    let polls = seen.is_some();
+    let now = seen.into_iter().flatten().find(|now| now.destination == name);
+    let above = html! {
+        @if visit.operates() {
+            div.actions {
+                (resume_form(visit, Some(&entry)))
+                details { summary.button { "Pause it" } (pause_fields(visit, Some(name))) }
+            }
+        }
+    };
+    let is_channel = reception.office.configured.current().channels.contains_key(name);
+    let messages = |status: &str| {
+        let of = Fields::default().with(if is_channel { "channel" } else { "destination" }, name);
+        of.with("status", status).at(messages::PATH)
+    };
+    let body = html! {
+        (known_of(&entry, now.as_ref()))
+        (who_knows(polls))
+        p { a href=(messages("PENDING")) { "Its messages that wait" } " · " a href=(messages("DEAD")) { "Its dead letters" } " · " a href=(PATH) { "All destinations" } }
+    };
+    Ok(visit.page(&Content::live(format!("Destination {}", in_one_line(name)), above, body)))
+}
+
+fn known_of(entry: &DestinationEntry, now: Option<&DestinationNow>) -> Markup {
+    let (word, tone) = word(&entry.held);
+    let by = match &entry.held {
+        HeldUp::Paused { by, .. } => by.as_deref(),
+        HeldUp::Broken { .. } | HeldUp::Asked { .. } | HeldUp::Aside { .. } | HeldUp::Open => None,
+    };
+    let seen =
+        |of: fn(&DestinationNow) -> Markup| html! { @if let Some(now) = now { (of(now)) } @else { (nothing()) } };
+    facts([
+        ("State", state(word, tone)),
+        ("Until", moment_until(&entry.held)),
+        ("By", text_if(by)),
+        ("Why", text_if(entry.reason.as_deref())),
+        ("Pauses in a row", html! { (number(entry.failures)) }),
+        ("Due", due(Some(entry))),
+        ("Deferred", html! { (number(entry.waiting)) }),
+        ("Oldest", html! { (length(entry.oldest_ms)) @if entry.due_more { " or more" } }),
+        ("For its poller", seen(|now| html! { (now.standing) })),
+        ("In flight", seen(|now| html! { (now.in_flight) })),
+        ("Window", seen(|now| html! { (now.window) span.hint { " messages may be in flight" } })),
+        (
+            "Rate",
+            seen(
+                |now| html! { @if let Some(rate) = now.rate { (format!("{rate:.1}")) " a second" } @else { "no limit" } },
+            ),
+        ),
+    ])
+}
+
+/// The end of what holds messages up, in full.
+fn moment_until(held: &HeldUp) -> Markup {
+    match held {
+        HeldUp::Broken { remaining_ms: 1.., until } => {
+            html! { (moment(until)) span.hint { ", when a few messages try it" } }
+        }
+        HeldUp::Paused { until: Some(until), .. } | HeldUp::Asked { until, .. } | HeldUp::Aside { until, .. } => {
+            moment(until)
+        }
+        HeldUp::Paused { until: None, .. } | HeldUp::Broken { .. } | HeldUp::Open => self::until(held),
     }
 }
 
@@ -116,14 +272,15 @@ fn until(held: &HeldUp) -> Markup {
     }
 }
 
-fn pause_fields(visit: &Visit) -> Markup {
+/// `named` is the destination, where the form is on its page.
+fn pause_fields(visit: &Visit, named: Option<&str>) -> Markup {
     html! {
         form.change method="post" action={ (PATH) "/pause" } {
             (visit.token())
             p { "It takes nothing until the pause ends. Messages in flight go on." }
             label {
                 span { "Destination" span.hint { "a URL, or a channel" } }
-                input type="text" name="destination" required placeholder="https://shop.example" autocomplete="off" spellcheck="false";
+                input type="text" name="destination" value=[named] required placeholder="https://shop.example" autocomplete="off" spellcheck="false";
             }
             label {
                 span { "For" span.hint { "as 2h; empty: until somebody resumes it" } }

@@ -11,12 +11,13 @@ use super::Reception;
 use super::door::Visit;
 use super::fields::{Asked, Fields, NoFields, Sent};
 use super::frame::Content;
-use super::parts::{self, copy, facts, lead_to, nothing, number, text, time, time_if};
+use super::links::{self, linked, with};
+use super::parts::{self, copy, facts, lead_to, moment, moment_if, nothing, number, text};
 use crate::admin::api::extract::{Body, Id};
 use crate::admin::api::messages as api;
 use crate::admin::api::{Authored, Problem};
 use crate::edit::indented;
-use crate::explain::{Explanation, Said, explain, life};
+use crate::explain::{Explanation, Mentions, Said, explain, life};
 
 /// What a message was looked for by, where that says more than its id.
 pub(super) const NAMED: &str = "named";
@@ -154,18 +155,18 @@ fn head(message: &MessageRecord, trace_url: Option<&str>) -> Markup {
     };
     let mut all = vec![
         ("Status", parts::status(&message.status, message.dead_reason.as_deref())),
-        ("Channel", html! { a href=(by("channel", &message.channel)) { (text(&message.channel)) } }),
+        ("Channel", html! { a href=(with("channel", &message.channel)) { (text(&message.channel)) } }),
         ("Target", text(&message.target)),
-        ("Destination", html! { a href=(by("destination", &message.destination)) { (text(&message.destination)) } }),
+        ("Destination", links::destination(&message.destination)),
         (
             "Idempotency key",
             html! { code #key { (text(&message.idempotency_key)) } " " (copy("key", "the idempotency key")) },
         ),
         ("Attempts", attempts),
-        ("Created", time(&message.created_at)),
+        ("Created", moment(&message.created_at)),
     ];
     if message.status == Status::Pending.as_str() {
-        all.push(("Due", time(&message.available_at)));
+        all.push(("Due", moment(&message.available_at)));
     }
     if let Some(first) = message.replay_of {
         all.push(("Replay of", parts::message(first)));
@@ -174,7 +175,7 @@ fn head(message: &MessageRecord, trace_url: Option<&str>) -> Markup {
         [("Key sent", &message.sent_key), ("Last error", &message.last_error), ("Receipt", &message.receipt)];
     all.extend(optional.into_iter().filter_map(|(name, value)| Some((name, text(value.as_deref()?)))));
     if let Some(tenant) = &message.tenant {
-        all.push(("Tenant", html! { a href=(by("tenant", tenant)) { (text(tenant)) } }));
+        all.push(("Tenant", html! { a href=(with("tenant", tenant)) { (text(tenant)) } }));
     }
     if let Some(tags) = &message.tags {
         all.push(("Tags", labels(tags)));
@@ -183,10 +184,10 @@ fn head(message: &MessageRecord, trace_url: Option<&str>) -> Markup {
         all.push(("Trace", trace(traceparent, trace_url)));
     }
     if let Some(key) = &message.ordering_key {
-        all.push(("Ordering key", html! { a href=(by("ordering_key", key)) { (text(key)) } }));
+        all.push(("Ordering key", html! { a href=(with("ordering_key", key)) { (text(key)) } }));
     }
     if let Some(at) = &message.expires_at {
-        all.push(("Expires", time(at)));
+        all.push(("Expires", moment(at)));
     }
     all.push(("Priority", html! { (message.priority) }));
     facts(all)
@@ -197,16 +198,11 @@ fn labels(column: &str) -> Markup {
     match serde_json::from_str::<Tags>(column) {
         Ok(tags) => html! {
             @for tag in tags.each() {
-                a href=(by("tags", &tag.to_string())) { (text(&tag.to_string())) } " "
+                a href=(with("tags", &tag.to_string())) { (text(&tag.to_string())) } " "
             }
         },
         Err(_) => text(column),
     }
-}
-
-/// The list of the messages that have this in common.
-fn by(field: &str, value: &str) -> String {
-    Fields::default().with(field, value).at("/messages")
 }
 
 fn explanation(explained: &Explanation) -> Markup {
@@ -229,8 +225,9 @@ fn explanation(explained: &Explanation) -> Markup {
     }
 }
 
-fn said<C>(causes: &[Said<C>]) -> Markup {
-    html! { @if !causes.is_empty() { ul.causes { @for cause in causes { li { (parts::prose(&cause.sentence)) } } } } }
+fn said<C: Mentions>(causes: &[Said<C>]) -> Markup {
+    let sentence = |said: &Said<C>| parts::prose_about(&said.sentence, &said.cause.mentions());
+    html! { @if !causes.is_empty() { ul.causes { @for cause in causes { li { (sentence(cause)) } } } } }
 }
 
 fn time_line(message: &MessageRecord) -> Markup {
@@ -240,9 +237,9 @@ fn time_line(message: &MessageRecord) -> Markup {
             ol.life {
                 @for event in life(message) {
                     li {
-                        (time_if(event.at.as_deref()))
-                        p { (event.what) }
-                        @if let Some(more) = &event.more { p.hint.more { (more) } }
+                        (moment_if(event.at.as_deref()))
+                        p { (linked(&event.what, &event.mentions)) }
+                        @if let Some(more) = &event.more { p.hint.more { (linked(more, &event.mentions)) } }
                     }
                 }
             }

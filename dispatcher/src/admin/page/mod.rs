@@ -15,6 +15,7 @@ mod fields;
 mod figures;
 mod frame;
 mod invalid_targets;
+mod links;
 mod message;
 mod messages;
 mod of_waiting;

@@ -16,8 +16,8 @@ use super::fields::{Asked, Fields, NoFields, Plain, Sent};
 use super::frame::Content;
 use super::messages::PAGE;
 use super::parts::{
-    NAMED, Tone, empty, facts, lead_to, left, length, message, number, pages, state, table, text, text_if, time,
-    time_if,
+    NAMED, Tone, empty, facts, lead_to, left, length, message, moment, moment_if, number, pages, state, table, text,
+    text_if, time,
 };
 use super::went::how_they_went;
 use crate::admin::api::extract::Id;
@@ -172,8 +172,8 @@ fn shown(visit: &Visit, operation: &OperationEntry, went: &Markup) -> Markup {
             ("Order", text_if(operation.order_in_words().as_deref())),
             ("Ordered by", text_if(operation.who.as_deref())),
             ("Why", text_if(operation.why.as_deref())),
-            ("Began", time(&operation.began_at)),
-            ("Ended", time_if(operation.ended_at.as_deref())),
+            ("Began", moment(&operation.began_at)),
+            ("Ended", moment_if(operation.ended_at.as_deref())),
             ("Lasted", length(i64::try_from(operation.lasted_ms).ok())),
         ]))
         p { a href=(PATH) { "All operations" } }

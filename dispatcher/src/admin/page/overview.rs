@@ -17,6 +17,7 @@ use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::figures::over_time;
 use super::frame::Content;
+use super::links::{self, destination};
 use super::operations::table_of;
 use super::parts::{Tone, leading, length, looked_before, message, number, state, table, text, text_if, time, time_if};
 use super::terms::ended;
@@ -209,7 +210,7 @@ fn held_up(paused: &[PausedDestination]) -> Markup {
     let row = |paused: &PausedDestination| {
         let (word, tone) = kind_of_pause(paused);
         html! {
-            th scope="row" { a href="/destinations" { (text(&paused.destination)) } }
+            th scope="row" { (destination(&paused.destination)) }
             td { (state(word, tone)) }
             td { @if paused.remaining_ms.is_some() { (time(&paused.paused_until)) } @else { "until somebody resumes it" } }
             td { (text_if(paused.paused_by.as_deref())) }
@@ -251,7 +252,7 @@ fn shards(shards: &[ShardStatus]) -> Markup {
             th scope="row" { (shard.shard) }
             td { (state(word, tone)) @if let Some(error) = &shard.error { " " span.hint { (text(error)) } } }
             td { (text_if(shard.instance.as_deref().or(shard.holder.as_deref()))) }
-            td.number { @if let Some(epoch) = shard.epoch { (epoch) } @else { (super::parts::nothing()) } }
+            td.number { @if let Some(epoch) = shard.epoch { (links::term(epoch)) } @else { (super::parts::nothing()) } }
             td { (time_if(shard.since.as_deref())) }
             td.number { (length(shard.trusted_ms)) }
         }
@@ -285,7 +286,7 @@ fn replicas(replicas: &[ReplicaStatus]) -> Markup {
 fn hand_overs(terms: &[TermEntry]) -> Markup {
     let row = |term: &TermEntry| {
         html! {
-            th.number scope="row" { (term.epoch) }
+            th.number scope="row" { (links::term(term.epoch)) }
             td { (text(term.instance.as_deref().unwrap_or(&term.holder))) }
             td { (time(&term.started_at)) }
             td { (ended(term)) }

@@ -8,6 +8,8 @@ use outbox_schema::Status;
 use outbox_schema::desk::Skipped;
 
 use super::fields::Fields;
+use super::links::linked;
+use crate::explain::Mention;
 use crate::text::{grouped, in_one_line, relative, span, to_the_second};
 
 /// The most messages that are named where many were left as they are.
@@ -38,7 +40,17 @@ pub(super) fn time(at: &str) -> Markup {
     html! { time datetime=(at) title=(to_the_second(at)) { (relative(at, SystemTime::now())) } }
 }
 
+/// A time in full, where there is room: how long ago, and exactly when for those who cannot point at it.
+pub(super) fn moment(at: &str) -> Markup {
+    html! { (time(at)) " " span.hint { (to_the_second(at)) } }
+}
+
 /// The same, where there is a time.
+pub(super) fn moment_if(at: Option<&str>) -> Markup {
+    html! { @if let Some(at) = at { (moment(at)) } @else { (nothing()) } }
+}
+
+/// A time in a list, where there is one.
 pub(super) fn time_if(at: Option<&str>) -> Markup {
     html! { @if let Some(at) = at { (time(at)) } @else { (nothing()) } }
 }
@@ -84,9 +96,14 @@ pub(super) fn target(target: &str) -> Markup {
 
 /// Prose of this program, in which commands and names stand between back-ticks.
 pub(super) fn prose(words: &str) -> Markup {
+    prose_about(words, &[])
+}
+
+/// The same, which leads on from what it mentions. A command leads nowhere: it is copied.
+pub(super) fn prose_about(words: &str, mentions: &[Mention]) -> Markup {
     html! {
         @for (place, part) in words.split('`').enumerate() {
-            @if place % 2 == 1 { code { (part) } } @else { (part) }
+            @if place % 2 == 1 { code { (part) } } @else { (linked(part, mentions)) }
         }
     }
 }

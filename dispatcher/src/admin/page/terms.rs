@@ -1,53 +1,89 @@
 //! The terms: who polled from when to when, why it ended, and how long nobody did.
 
-use std::time::SystemTime;
-
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::Desk;
-use outbox_schema::desk::TermEntry;
+use outbox_schema::desk::{TermEntry, TermFilter};
 
 use super::Reception;
 use super::door::Visit;
-use super::fields::Plain;
+use super::fields::Asked;
 use super::frame::Content;
-use super::parts::{Tone, empty, length, nothing, number, state, table, text, time};
+use super::links;
+use super::messages::PAGE;
+use super::parts::{
+    Tone, empty, facts, length, moment, moment_if, nothing, number, pages, state, table, text, text_if, time,
+};
 use crate::admin::api::Problem;
+use crate::explain::named;
 
-/// The terms that are shown.
-const TERMS: u32 = 200;
+/// Where the list is.
+pub(super) const PATH: &str = "/terms";
 
-pub(super) async fn list(State(reception): State<Reception>, visit: Visit, _: Plain) -> Result<Response, Problem> {
-    let terms = reception.office.database.terms(TERMS).await?;
-    let rows = terms.iter().enumerate().map(|(place, term)| row(term, &terms[..place]));
-    let heading =
-        ["Epoch", "Shard", "Replica", "Began", "Lasted", "Ended because", "Gap", "Claimed", "Delivered", "Failed"];
-    let body = html! {
-        p.lead { "One replica polls at a time, for a term. The gap is the time from the end of a term to the beginning of the next." }
-        @if terms.is_empty() { (empty("No replica has ever polled.")) } @else { (table("Terms", heading, rows)) }
+pub(super) async fn list(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Asked(asked): Asked,
+) -> Result<Response, Problem> {
+    let (filter, after) = match asked.of_list::<TermFilter, _>() {
+        Ok(read) => read,
+        Err(refused) => return Ok(visit.misunderstood("Terms", html! {}, &refused)),
     };
-    Ok(visit.page(&Content::live("Terms", html! {}, body)))
+    let page = reception.office.database.term_page(filter, after, PAGE).await?;
+    let body = html! {
+        @if let Some(epoch) = filter.epoch {
+            @for term in &page.terms { section { (whole(term)) } }
+            @if page.terms.is_empty() { (empty("The log has no such term. It keeps terms for 30 days, and the last 1,000.")) }
+            p { a href=(PATH) { "All terms" } }
+            @if epoch > 1 { p { a href=(links::term_address(epoch - 1)) { "The term before" } } }
+        } @else {
+            p.lead { "One replica polls at a time, for a term. The gap is the time from the end of a term to the beginning of the next." }
+            @if page.terms.is_empty() { (empty("No replica has ever polled.")) } @else { (table("Terms", HEADING, page.terms.iter().map(row))) }
+            (pages(PATH, &asked, page.next.as_ref()))
+        }
+    };
+    let title = filter.epoch.map_or_else(|| "Terms".to_owned(), |epoch| format!("Term {epoch}"));
+    Ok(visit.page(&Content::live(title, html! {}, body)))
 }
 
-/// `newer` are the terms that began after it, the newest first.
-fn row(term: &TermEntry, newer: &[TermEntry]) -> Markup {
-    let next = newer.iter().rev().find(|next| next.shard == term.shard);
-    let gap = next.and_then(|next| between(term.ended_at.as_deref()?, &next.started_at));
-    let lasted = term.ended_at.as_deref().and_then(|ended| between(&term.started_at, ended));
-    let count = |count: Option<i64>| html! { @if let Some(count) = count { (number(count)) } @else { (nothing()) } };
+const HEADING: [&str; 10] =
+    ["Epoch", "Shard", "Replica", "Began", "Lasted", "Ended because", "Gap", "Claimed", "Delivered", "Failed"];
+
+fn row(term: &TermEntry) -> Markup {
     html! {
-        th.number scope="row" { (term.epoch) }
+        th.number scope="row" { (links::term(term.epoch)) }
         td.number { (term.shard) }
         td title=(term.holder) { (text(term.instance.as_deref().unwrap_or(&term.holder))) }
         td { (time(&term.started_at)) }
-        td.number { (length(lasted)) }
-        td { (because(term, next.is_some())) }
-        td.number { (length(gap)) }
+        td.number { (length(term.lasted_ms())) }
+        td { (because(term)) }
+        td.number { (length(term.gap_ms())) }
         td.number { (count(term.claimed)) }
         td.number { (count(term.delivered)) }
         td.number { (count(term.failed)) }
     }
+}
+
+/// All that is known of one term.
+fn whole(term: &TermEntry) -> Markup {
+    facts([
+        ("Shard", html! { (term.shard) }),
+        ("Holder", text(&named(&term.holder, term.instance.as_deref()))),
+        ("Version", text_if(term.version.as_deref())),
+        ("Began", moment(&term.started_at)),
+        ("Ended", moment_if(term.ended_at.as_deref())),
+        ("Ended because", because(term)),
+        ("Lasted", length(term.lasted_ms())),
+        ("Next term began", moment_if(term.next_started_at.as_deref())),
+        ("Gap", length(term.gap_ms())),
+        ("Claimed", count(term.claimed)),
+        ("Delivered", count(term.delivered)),
+        ("Failed", count(term.failed)),
+    ])
+}
+
+fn count(count: Option<i64>) -> Markup {
+    html! { @if let Some(count) = count { (number(count)) } @else { (nothing()) } }
 }
 
 /// When a term ended, and why.
@@ -60,8 +96,8 @@ pub(super) fn ended(term: &TermEntry) -> Markup {
     }
 }
 
-fn because(term: &TermEntry, is_over: bool) -> Markup {
-    match (&term.ended_because, is_over) {
+fn because(term: &TermEntry) -> Markup {
+    match (&term.ended_because, &term.next_started_at) {
         (Some(why), _) => {
             let tone = match why.as_str() {
                 "interval" | "shutdown" => Tone::Plain,
@@ -69,14 +105,7 @@ fn because(term: &TermEntry, is_over: bool) -> Markup {
             };
             state(why, tone)
         }
-        (None, true) => state("nobody noted it", Tone::Warning),
-        (None, false) => state("goes on", Tone::Good),
+        (None, Some(_)) => state("nobody noted it", Tone::Warning),
+        (None, None) => state("goes on", Tone::Good),
     }
-}
-
-/// Milliseconds from one time to another, which may be before it: each is noted by another replica.
-fn between(from: &str, to: &str) -> Option<i64> {
-    let at = |time: &str| humantime::parse_rfc3339_weak(time).ok();
-    let (from, to): (SystemTime, SystemTime) = (at(from)?, at(to)?);
-    i64::try_from(to.duration_since(from).unwrap_or_default().as_millis()).ok()
 }

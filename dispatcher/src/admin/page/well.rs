@@ -7,6 +7,7 @@ use outbox_schema::PauseKind;
 use outbox_schema::desk::{ChannelVitals, HaltedVitals, PausedDestination};
 
 use super::fields::Fields;
+use super::links::destination;
 use super::parts::{length, number, text};
 use crate::health::readiness::Standing;
 use crate::health::status::Status;
@@ -106,7 +107,7 @@ fn held_up(paused: &[PausedDestination]) -> Vec<Markup> {
     let held: Vec<_> = paused.iter().filter_map(|paused| of(paused).map(|how| (paused, how))).collect();
     let others = held.len().saturating_sub(NAMED);
     let named = held.iter().take(NAMED).map(|(paused, how)| {
-        html! { a href="/destinations" { (text(&paused.destination)) } " " (how) "." }
+        html! { (destination(&paused.destination)) " " (how) "." }
     });
     let others = (others > 0).then(|| {
         html! { a href="/destinations" { (number(others)) " others" } " are held up too." }

@@ -133,6 +133,25 @@ async fn messages_that_were_tried_while_it_was_down_open_the_breaker_when_it_is_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_destination_is_shown_with_its_window_its_rate_and_why_it_takes_nothing() {
+    let rate = RateLimit { per_second: 2.0, rise: None };
+    let destinations = destinations(Limits { rate: Some(rate), ..Limits::default() });
+    destinations.admitted(&[to("b"), to("b"), to("a")]);
+    let shown = destinations.shown();
+    let seen = |one: &DestinationNow| (one.destination.clone(), one.in_flight, one.window, one.rate);
+    let of = |name: &str, in_flight| (name.to_owned(), in_flight, window::STRANGER, Some(2.0));
+    assert_eq!(shown.iter().map(seen).collect::<Vec<_>>(), [of("a", 1), of("b", 2)]);
+    assert_eq!(shown[1].standing, "was sent what its rate allows");
+    for _ in 0..5 {
+        destinations.send("down", &failed(), QUICK);
+    }
+    let down = destinations.shown().into_iter().find(|one| one.destination == "down");
+    assert!(down.is_some_and(|down| down.standing.starts_with("is tried again in 1")));
+    // Who does not poll shows nothing.
+    assert_eq!(DestinationsNow::default().seen(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refused_message_is_no_sign_that_its_destination_is_down() {
     let destinations = destinations(Limits::default());
     for outcome in [Outcome::Dead { reason: DeadReason::Permanent }, Outcome::DeadTarget, Outcome::Unsent] {

@@ -5,8 +5,10 @@ mod changes;
 mod check;
 mod chromium;
 mod deaths;
+mod destinations;
 mod figures;
 mod finding;
+mod links;
 mod lists;
 mod sessions;
 

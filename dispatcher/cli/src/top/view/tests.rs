@@ -88,6 +88,9 @@ fn incident() -> Look {
         held: HeldUp::Broken { until: String::new(), remaining_ms: 4_000 },
         failures: 3,
         waiting: 5,
+        due: 0,
+        due_more: false,
+        oldest_ms: None,
         reason: Some("503 Service Unavailable".to_owned()),
     };
     let figures = FiguresSeries {

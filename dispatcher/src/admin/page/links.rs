@@ -1,0 +1,106 @@
+//! The way from what words mention to its own page.
+
+use maud::{Markup, html};
+
+use super::fields::Fields;
+use super::parts::text;
+use super::{destinations, messages, operations, terms};
+use crate::explain::{Mention, Subject};
+
+/// The page of this.
+fn address(subject: &Subject) -> String {
+    let of = |field: &str, value: &str, path: &str| Fields::default().with(field, value).at(path);
+    match subject {
+        Subject::Message(id) => format!("{}/{id}", messages::PATH),
+        Subject::Destination(name) => of("destination", name, destinations::PATH),
+        Subject::Channel(name) => with("channel", name),
+        Subject::OrderingKey(key) => with("ordering_key", key),
+        Subject::Tenant(tenant) => with("tenant", tenant),
+        Subject::Term(epoch) => of("epoch", &epoch.to_string(), terms::PATH),
+        Subject::Operation(id) => operations::address(*id),
+        Subject::InvalidTarget { channel, target } => {
+            Fields::default().with("channel", channel).with("target", target).at("/invalid-targets")
+        }
+    }
+}
+
+/// The list of the messages that have this in common.
+pub(super) fn with(field: &str, value: &str) -> String {
+    Fields::default().with(field, value).at(messages::PATH)
+}
+
+/// A destination, or a channel that is paused by its name, which leads to its page.
+pub(super) fn destination(name: &str) -> Markup {
+    html! { a href=(address(&Subject::Destination(name.to_owned()))) { (text(name)) } }
+}
+
+/// A term by its epoch.
+pub(super) fn term(epoch: i64) -> Markup {
+    html! { a href=(term_address(epoch)) { (epoch) } }
+}
+
+/// The page of a term.
+pub(super) fn term_address(epoch: i64) -> String {
+    address(&Subject::Term(epoch))
+}
+
+/// Words that lead on from each place that mentions something. The page is that of what the cause or the event names, whatever
+/// else the words say.
+pub(super) fn linked(words: &str, mentions: &[Mention]) -> Markup {
+    let mut rest = words;
+    html! {
+        @while let Some((place, mention)) = first(rest, mentions) {
+            (rest[..place])
+            a href=(address(&mention.subject)) { (mention.words) }
+            @let () = rest = &rest[place + mention.words.len()..];
+        }
+        (rest)
+    }
+}
+
+/// The first mention in a text, and its place. Of two at one place the longer one.
+fn first<'a>(text: &str, mentions: &'a [Mention]) -> Option<(usize, &'a Mention)> {
+    let found = mentions.iter().filter_map(|mention| Some((place(text, &mention.words)?, mention)));
+    found.min_by_key(|(place, mention)| (*place, std::cmp::Reverse(mention.words.len())))
+}
+
+/// Where these words stand in a text, and are not a part of longer ones: `message 1` is none of `message 17`.
+fn place(text: &str, words: &str) -> Option<usize> {
+    let joins = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let ends = |place: usize| {
+        let (before, after) = (&text[..place], &text[place + words.len()..]);
+        !joins(before.chars().next_back()) && !joins(after.chars().next())
+    };
+    text.match_indices(words).map(|(place, _)| place).find(|place| !words.is_empty() && ends(*place))
+}
+
+#[cfg(test)]
+mod tests {
+    use outbox_schema::MessageId;
+
+    use super::*;
+
+    fn message(id: i64) -> Mention {
+        Mention { words: format!("message {id}"), subject: Subject::Message(MessageId(id)) }
+    }
+
+    #[test]
+    fn each_mention_leads_to_its_page_and_a_part_of_a_longer_word_does_not() {
+        let words = "It waits behind message 1. Of message 17: message 1!";
+        let linked = linked(words, &[message(1)]).into_string();
+        let one = "<a href=\"/messages/1\">message 1</a>";
+        assert_eq!(linked, format!("It waits behind {one}. Of message 17: {one}!"));
+    }
+
+    #[test]
+    fn what_words_do_not_name_is_no_link_and_text_stays_text() {
+        let destination =
+            |name: &str| Mention { words: name.to_owned(), subject: Subject::Destination(name.to_owned()) };
+        let mentions = [destination(""), destination("<b>"), destination("https://a:1")];
+        let linked = linked("<i> \u{e4}<b> https://a:10 message 5", &mentions).into_string();
+        let link = "<a href=\"/destinations?destination=%3Cb%3E\">&lt;b&gt;</a>";
+        assert!(!linked.contains(link), "it joins a word: {linked}");
+        assert_eq!(linked, "&lt;i&gt; \u{e4}&lt;b&gt; https://a:10 message 5");
+        assert_eq!(super::linked("- <b>", &mentions).into_string(), format!("- {link}"));
+    }
+}

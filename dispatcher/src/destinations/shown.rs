@@ -1,0 +1,89 @@
+//! What this process knows of the destinations that it sends to, for people.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::Destinations;
+use super::destination::{Closed, Destination, Situation, Standing};
+use crate::term::Term;
+use crate::text::span;
+
+/// A destination as its poller sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DestinationNow {
+    /// The name of the destination.
+    pub destination: String,
+    /// The messages that are in flight.
+    pub in_flight: usize,
+    /// The most that may be in flight now.
+    pub window: usize,
+    /// The messages a second that are allowed now. None: any number.
+    pub rate: Option<f64>,
+    /// Whether the destination takes more messages, in words.
+    pub standing: String,
+}
+
+/// What the process knows of its destinations while it polls.
+#[derive(Debug, Clone)]
+pub struct DestinationsNow {
+    destinations: Arc<Destinations>,
+    led: watch::Receiver<Option<Arc<Term>>>,
+}
+
+impl DestinationsNow {
+    pub(crate) fn new(destinations: Arc<Destinations>, led: watch::Receiver<Option<Arc<Term>>>) -> Self {
+        Self { destinations, led }
+    }
+
+    /// The destinations in use by name. None where this process does not poll: what it knows is then of an earlier term.
+    pub fn seen(&self) -> Option<Vec<DestinationNow>> {
+        let polls = self.led.borrow().as_ref().is_some_and(|term| term.is_on());
+        polls.then(|| self.destinations.shown())
+    }
+}
+
+impl Default for DestinationsNow {
+    /// Those of a process that never polls.
+    fn default() -> Self {
+        let never = watch::Sender::new(None);
+        Self::new(Arc::new(Destinations::new(1, 1, HashMap::new())), never.subscribe())
+    }
+}
+
+impl Destinations {
+    /// The destinations that messages are sent to now, or that something holds, by name.
+    pub(super) fn shown(&self) -> Vec<DestinationNow> {
+        let mut shown = Vec::new();
+        self.survey(|name, destination, at| shown.push(now(name, destination, at)));
+        shown.sort_by(|one, other| one.destination.cmp(&other.destination));
+        shown
+    }
+}
+
+fn now(name: &str, destination: &mut Destination, at: &Situation) -> DestinationNow {
+    let standing = in_words(&destination.standing(at), destination.is_tried());
+    let (in_flight, _) = destination.in_flight();
+    let (window, rate) = destination.bounds(at);
+    DestinationNow { destination: name.to_owned(), in_flight, window, rate, standing }
+}
+
+fn in_words(standing: &Standing, is_tried: bool) -> String {
+    let length = |time: Duration| span(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+    match standing {
+        Standing::Room(_) if is_tried => "is tried with a few messages".to_owned(),
+        Standing::Room(room) => format!("takes {room} more"),
+        Standing::Full { .. } => "takes more once it has answered".to_owned(),
+        Standing::Closed(Closed::Paused { .. }) => "is paused".to_owned(),
+        Standing::Closed(Closed::Broken { remaining }) => {
+            format!("is tried again in {}: its breaker is open", length(*remaining))
+        }
+        Standing::Closed(Closed::Probing) => "is tried, and has not answered yet".to_owned(),
+        Standing::Closed(Closed::OverRate { .. }) => "was sent what its rate allows".to_owned(),
+        Standing::Closed(Closed::Slow { pace, share }) => {
+            format!("answers slowly, in {}, and may have {share} in flight", length(*pace))
+        }
+    }
+}

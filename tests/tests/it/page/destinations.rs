@@ -1,0 +1,73 @@
+//! What the pages say of destinations.
+
+use outbox_schema::NewMessage;
+use outbox_tests::eventually;
+
+use super::{OPERATES, READS, Stage, TOKENS, words};
+use crate::outboxes;
+use crate::program::PATIENCE;
+
+#[tokio::test]
+async fn a_destination_has_a_page_with_what_waits_for_it_and_what_its_poller_knows() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        let (ada, reader) = (stage.person(OPERATES).await, stage.person(READS).await);
+        let target = stage.sink.url("/hangs-once");
+        let destination = target.trim_end_matches("/hangs-once");
+        stage.message(&outbox, "/hangs-once", &[]).await;
+        let page = format!("/destinations?destination={destination}");
+        let says = async |path: &str, said: &[&str]| {
+            let holds = async || {
+                let shown = words(&reader.page(path).await);
+                said.iter().all(|said| shown.contains(said)).then_some(())
+            };
+            eventually(&format!("{path} says {said:?}"), PATIENCE, holds).await;
+        };
+        // A message that waits for its answer is in flight, and due in the database.
+        says(&page, &["Statetakes messages", "In flight1", "Rateno limit", "messages may be in flight", "Due1"]).await;
+        says("/destinations?all=true", &[destination, "1 of 2"]).await;
+
+        let pause = [("destination", destination), ("for", "2h"), ("why", "they move"), ("by", "ada")];
+        assert_eq!(ada.send(&page, "/destinations/pause", &pause).await.status, 303);
+        for _ in 0..3 {
+            stage.message(&outbox, "/", &[]).await;
+        }
+        says(&page, &["Statepaused", "Byada (page)", "Whythey move", "For its polleris paused"]).await;
+        let backlog = async || {
+            let api = format!("/api/v1/destinations?destination={destination}");
+            let asked = reader.ask(|client, url| client.get(format!("{url}{api}")).bearer_auth(READS)).await;
+            let answer: serde_json::Value = serde_json::from_str(&asked.text).unwrap();
+            let one = &answer[0];
+            let waits = one["due"].as_i64().unwrap() + one["waiting"].as_i64().unwrap();
+            assert_eq!(one["due_more"], false, "{one}");
+            (waits >= 3 && one["oldest_ms"].is_i64()).then_some(())
+        };
+        eventually("what waits is counted", PATIENCE, backlog).await;
+        let held = words(&reader.page("/destinations").await);
+        assert!(held.contains(destination) && held.contains("they move") && held.contains("until in 1 h"), "{held}");
+
+        // Nothing is kept of this one.
+        says("/destinations?destination=https://nobody.example/x", &["https://nobody.example:443", "takes messages"])
+            .await;
+        let wrong = reader.look("/destinations?destination=http&all=true").await;
+        assert!(wrong.status == 400 && wrong.text.contains("unknown field"), "{}", wrong.text);
+    }
+}
+
+#[tokio::test]
+async fn what_is_due_is_counted_as_far_as_it_is_looked_at() {
+    for outbox in outboxes::each().await {
+        let busy = |n: u32| NewMessage::http("https://busy.example/").idempotency_key(format!("busy-{n}"));
+        let keyed = |n: u32| {
+            NewMessage::http("https://keyed.example/").idempotency_key(format!("keyed-{n}")).ordering_key("key")
+        };
+        let messages: Vec<_> = (0..3_000).flat_map(|n| [busy(n), keyed(n)]).collect();
+        outbox.enqueue(&messages).await;
+        let one = async |name: &str| outbox.database.destination(name).await.unwrap();
+        let (busy, keyed) = (one("https://busy.example:443").await, one("https://keyed.example:443").await);
+        assert_eq!((busy.due, busy.due_more, keyed.due), (2_500, true, 2_500), "{busy:?}");
+        assert!(busy.oldest_ms.is_some_and(|age| age < 3_600_000), "{busy:?}");
+        assert_eq!(one("http").await.due, 5_000, "a channel has what all its destinations have");
+        assert_eq!(one("https://idle.example:443").await.due, 0);
+    }
+}
