@@ -35,6 +35,24 @@ const OF_THE_DOCUMENT: [(&str, &str, u32); 4] = [
 const WIDTH: u32 = 1_280;
 const HEIGHT: u32 = 900;
 
+/// A key that is pressed: <https://www.w3.org/TR/webdriver2/#keyboard-actions>.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Key {
+    Tab,
+    Enter,
+    Delete,
+}
+
+impl Key {
+    fn code(self) -> char {
+        match self {
+            Self::Tab => '\u{e004}',
+            Self::Enter => '\u{e007}',
+            Self::Delete => '\u{e017}',
+        }
+    }
+}
+
 /// A browser with one window. It ends with the test.
 pub(super) struct Browser {
     client: reqwest::Client,
@@ -144,6 +162,18 @@ impl Browser {
         let element = self.element(&format!("//main//*[@name='{name}' and not(@type='hidden')]")).await;
         self.post(&format!("/element/{element}/clear"), json!({})).await;
         self.post(&format!("/element/{element}/value"), json!({ "text": text })).await;
+    }
+
+    /// Presses a key, wherever the page has its focus.
+    pub(super) async fn press(&self, key: Key) {
+        self.types(&key.code().to_string()).await;
+    }
+
+    /// Types a text, wherever the page has its focus.
+    pub(super) async fn types(&self, text: &str) {
+        let each = |c: char| ["keyDown", "keyUp"].map(|what| json!({ "type": what, "value": c.to_string() }));
+        let keys: Vec<_> = text.chars().flat_map(each).collect();
+        self.post("/actions", json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": keys }] })).await;
     }
 
     /// The words that are seen on the page.

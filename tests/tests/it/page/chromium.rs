@@ -14,13 +14,13 @@ use super::browser::Browser;
 use super::{OPERATES, Stage, TOKENS};
 use crate::incident::Shop;
 use crate::outboxes::{self, Outbox, literal};
-use crate::program::PATIENCE;
+use crate::program::{HTTP, PATIENCE, Program};
 
 /// What judges whether everybody can use a page; tests/install fetches it.
 const AXE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/axe-core/4.14.1.js");
 
 /// Of a hundred messages thirty go to a path that has moved, twenty lack a header, and ten go to a warehouse that is down.
-const APPLICATION: &str = "\
+pub(super) const APPLICATION: &str = "\
     INSERT INTO outbox (channel, target, payload, headers, max_attempts) \
     SELECT 'http', 'http://127.0.0.1:PORT' || CASE WHEN n <= 30 THEN '/v1/orders' WHEN n <= 50 THEN '/invoices' \
                WHEN n <= 60 THEN '/stock' ELSE '/v2/orders' END, \
@@ -31,16 +31,16 @@ const APPLICATION: &str = "\
 const CUT: &str = "return [...document.querySelectorAll('.table')].filter(table => table.scrollWidth > table.clientWidth) \
                    .map(table => table.getAttribute('aria-label'))";
 
-async fn sign_in(browser: &Browser, url: &str) {
+pub(super) async fn sign_in(browser: &Browser, url: &str, token: &str) {
     browser.go(url).await;
     browser.says("Sign in").await;
-    browser.write("token", OPERATES).await;
+    browser.write("token", token).await;
     browser.write("name", "ada").await;
     browser.click("Sign in").await;
     browser.says("Overview").await;
 }
 
-async fn to(browser: &Browser, page: &str) {
+pub(super) async fn to(browser: &Browser, page: &str) {
     browser.click_at(&format!("//nav[@class='way']//a[.='{page}']")).await;
     browser.says(page).await;
 }
@@ -51,7 +51,7 @@ async fn comes_to_say(browser: &Browser, words: &str) -> String {
     eventually(&format!("the page says {words}"), PATIENCE, said).await
 }
 
-async fn settled(outbox: &Outbox) {
+pub(super) async fn settled(outbox: &Outbox) {
     let waiting = "SELECT count(*) FROM outbox WHERE status = 'PENDING'";
     eventually("nothing waits any more", PATIENCE, async || (outbox.number(waiting).await == 0).then_some(())).await;
 }
@@ -64,7 +64,7 @@ async fn an_operator_finds_explains_mends_and_redrives_by_clicks_alone() {
     let stage = Stage::begin(&outbox, TOKENS).await;
     settled(&outbox).await;
     let browser = Browser::start(true).await;
-    sign_in(&browser, &stage.url).await;
+    sign_in(&browser, &stage.url, OPERATES).await;
     let at_shop = |path: &str| format!("http://127.0.0.1:{port}{path}");
 
     // What is it, and why?
@@ -140,7 +140,7 @@ async fn a_page_that_is_open_keeps_itself_up_to_date_and_nothing_of_a_row_runs()
     let [outbox, ..] = outboxes::migrated().await;
     let stage = Stage::begin(&outbox, TOKENS).await;
     let browser = Browser::start(true).await;
-    sign_in(&browser, &stage.url).await;
+    sign_in(&browser, &stage.url, OPERATES).await;
     browser.says("No message waits, and none is dead.").await;
     browser.run("window.stays = true").await;
     let script = "<script>window.ran = 1</script><img src=x onerror='window.ran = 2'>\"' onmouseover='window.ran = 3' hx-get='/x' hx-on:load='window.ran = 4'";
@@ -156,15 +156,44 @@ async fn a_page_that_is_open_keeps_itself_up_to_date_and_nothing_of_a_row_runs()
         .await;
     outbox.sql("UPDATE outbox SET finished_at = created_at").await;
     browser.says("window.ran = 5").await;
-    assert_eq!(browser.run("return [window.stays, window.ran ?? null]").await, serde_json::json!([true, null]));
     let id = outbox.number("SELECT max(id) FROM outbox").await;
-    for path in ["/messages", "/dead-letters?reason=permanent", "/dead-letters/redrive"]
-        .map(str::to_owned)
-        .into_iter()
-        .chain([format!("/messages/{id}"), format!("/messages/{id}/edit")])
+    // What the receivers answer is kept, and what holders and operators are called.
+    outbox
+        .sql(&format!(
+            "INSERT INTO outbox_attempt (message_id, number, epoch, holder, claimed_at, started_at, outcome, status_code, error, excerpt) \
+             VALUES ({id}, 1, 1, {hostile}, now(), now(), 'dead', 400, {hostile}, {hostile})"
+        ))
+        .await;
+    outbox
+        .sql(&format!(
+            "INSERT INTO outbox_destination (destination, paused_until, paused_by, pause_kind, reason) \
+             VALUES ({hostile}, now() + interval '1 h', {hostile}, 'hand', {hostile})"
+        ))
+        .await;
+    outbox
+        .sql(&format!(
+            "INSERT INTO outbox_term_log (shard, epoch, holder, instance, version, started_at, ended_at, ended_because) \
+             VALUES (0, 0, {hostile}, {short}, {short}, now(), now(), 'lost')"
+        ))
+        .await;
+    assert_eq!(browser.run("return [window.stays, window.ran ?? null]").await, serde_json::json!([true, null]));
+    for path in [
+        "/messages",
+        "/dead-letters?reason=permanent",
+        "/dead-letters/redrive",
+        "/",
+        "/destinations",
+        "/terms",
+        "/terms?epoch=0",
+    ]
+    .map(str::to_owned)
+    .into_iter()
+    .chain([format!("/messages/{id}"), format!("/messages/{id}/edit")])
     {
+        browser.errors().await;
         browser.go(&format!("{}{path}", stage.url)).await;
         browser.says("window.ran").await;
+        assert_eq!(browser.errors().await, Vec::<String>::new(), "{path}: the policy had to forbid something");
         assert!(browser.alert().await.is_none(), "{path}");
         assert_eq!(browser.run("return window.ran ?? null").await, Value::Null, "{path}");
     }
@@ -193,7 +222,7 @@ async fn a_list_stays_as_it_is_while_something_in_it_is_ticked() {
     }
     stage.dead(&outbox, 2).await;
     let browser = Browser::start(true).await;
-    sign_in(&browser, &stage.url).await;
+    sign_in(&browser, &stage.url, OPERATES).await;
     browser.go(&format!("{}/dead-letters?channel=http", stage.url)).await;
     browser.says("2 dead letters, of one cause.").await;
     browser.click_at("//input[@aria-label='Select all on this page']").await;
@@ -220,7 +249,7 @@ async fn a_page_whose_replica_does_not_answer_says_so_and_goes_on_once_it_answer
     let [outbox, ..] = outboxes::migrated().await;
     let Stage { program, _replica: replica, url, sink: _sink } = Stage::begin(&outbox, TOKENS).await;
     let browser = Browser::start(true).await;
-    sign_in(&browser, &url).await;
+    sign_in(&browser, &url, OPERATES).await;
     to(&browser, "Destinations").await;
     browser.says("Nothing holds messages up.").await;
 
@@ -253,7 +282,7 @@ async fn a_browser_that_runs_no_scripts_does_all_the_same() {
     let id = stage.message(&outbox, "/garbage", &[]).await;
     stage.dead(&outbox, 1).await;
     let browser = Browser::start(false).await;
-    sign_in(&browser, &stage.url).await;
+    sign_in(&browser, &stage.url, OPERATES).await;
     to(&browser, "Messages").await;
     browser.click(&id.to_string()).await;
     browser.click("Edit").await;
@@ -314,7 +343,7 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
     browser.go(&format!("{}/sign-in", stage.url)).await;
     usable(&browser, &axe, "sign-in").await;
     browser.look_in("light", 1280).await;
-    sign_in(&browser, &stage.url).await;
+    sign_in(&browser, &stage.url, OPERATES).await;
     for (name, path) in [
         ("overview", "/".to_owned()),
         ("messages", "/messages".to_owned()),
@@ -332,7 +361,10 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
         ("operations", "/operations".to_owned()),
         ("operation", format!("/operations/{goes_on}")),
         ("destinations", "/destinations".to_owned()),
+        ("destination", "/destinations?destination=https://down.example".to_owned()),
+        ("destinations-all", "/destinations?all=true".to_owned()),
         ("terms", "/terms".to_owned()),
+        ("term", "/terms?epoch=1".to_owned()),
         ("overview-of-a-day", "/?span=1d".to_owned()),
         ("figures", "/figures?span=1d&channel=http".to_owned()),
         ("figures-of-all", "/figures?span=1w".to_owned()),
@@ -346,14 +378,32 @@ async fn everybody_can_use_each_page_in_any_light_and_at_any_width() {
     ] {
         browser.errors().await;
         browser.go(&format!("{}{path}", stage.url)).await;
+        // A page that searches is judged once it has found something.
+        browser.words().await;
         assert_eq!(browser.errors().await, Vec::<String>::new(), "{name}");
         usable(&browser, &axe, name).await;
     }
     browser.close().await;
 }
 
+/// What a replica shows until its database answers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everybody_can_use_the_page_of_a_replica_that_waits() {
+    let program = Program::new("postgres://nobody@127.0.0.1:1/nothing?sslmode=disable", HTTP);
+    let mut replica = program.start();
+    let url = replica.listener().await;
+    let axe = std::fs::read_to_string(AXE).expect("tests/install fetches axe-core");
+    let browser = Browser::start(true).await;
+    browser.go(&format!("{url}/messages")).await;
+    let said = browser.run("return document.querySelector('main').innerText").await;
+    assert!(said.as_str().unwrap().contains("This replica waits for its database"), "{said}");
+    assert_eq!(browser.errors().await, Vec::<String>::new());
+    usable(&browser, &axe, "waiting").await;
+    browser.close().await;
+}
+
 /// An operation that somebody else carries out, and others that have ended.
-async fn under_way(outbox: &Outbox) -> i64 {
+pub(super) async fn under_way(outbox: &Outbox) -> i64 {
     for (action, why, row) in [
         ("purge", "a test run", "'failed', 900, 400, 400, 'ERROR: permission denied for table outbox'"),
         ("cancel", "the campaign is off", "'stopped', 20000, 4500, 4480, NULL"),

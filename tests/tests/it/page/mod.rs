@@ -8,6 +8,7 @@ mod deaths;
 mod destinations;
 mod figures;
 mod finding;
+mod keyboard;
 mod links;
 mod lists;
 mod sessions;
