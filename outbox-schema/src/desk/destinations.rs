@@ -31,8 +31,8 @@ pub struct DestinationEntry {
     pub failures: i32,
     /// Deferred rows that wait: those of the destination, or of the channel where this is the name of a channel.
     pub waiting: i64,
-    /// Due messages for it, those in flight among them, as far as they were looked at: of each priority the 2,500 that have been due
-    /// for longest, and 2,500 with an ordering key. 0 but in a list.
+    /// Due messages for it, those in flight among them, as far as they were looked at: of each priority the 2,500 that have been
+    /// due for longest, and 2,500 with an ordering key.
     #[serde(default)]
     pub due: i64,
     /// Whether more messages may be due for it than were looked at.

@@ -1,4 +1,5 @@
--- Rows that were put aside or put off, counted, and for how long the oldest has been due: of all destinations, or of one destination or channel.
+-- Rows that were put aside or put off, counted, and for how long the oldest has been due: of all destinations, or of one
+-- destination or channel.
 SELECT destination, channel, COUNT(*) AS waiting,
        TIMESTAMPDIFF(MICROSECOND, MIN(deferred_from), UTC_TIMESTAMP(6)) DIV 1000 AS oldest_ms
 FROM outbox FORCE INDEX (outbox_deferred)

@@ -1,4 +1,5 @@
--- Rows that were put aside or put off, counted, and for how long the oldest has been due: of all destinations, or of one destination or channel.
+-- Rows that were put aside or put off, counted, and for how long the oldest has been due: of all destinations, or of one
+-- destination or channel.
 SELECT destination, channel, count(*) AS waiting,
        CASE WHEN isfinite(min(deferred_from)) THEN (extract(epoch FROM now() - min(deferred_from)) * 1000)::bigint END AS oldest_ms
 FROM outbox
