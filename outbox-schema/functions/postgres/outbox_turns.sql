@@ -57,7 +57,7 @@ BEGIN
         WHERE turn.steps < p_tenants
           AND CASE WHEN turn.round THEN turn.at < turn.began ELSE true END
     ), tenants AS MATERIALIZED (
-        SELECT numbers.at
+        SELECT numbers.at, count(*) OVER (PARTITION BY numbers.at >> 48) AS of_channel
         FROM (
             SELECT turn.at FROM turn
             WHERE turn.at BETWEEN turn.base AND turn.base + 281474976710655 AND (NOT turn.round OR turn.at < turn.began)
@@ -99,9 +99,11 @@ BEGIN
               AND o.id NOT IN (SELECT unnest(p_excluded))
               AND o.destination NOT IN (SELECT unnest(p_closed)) AND o.channel NOT IN (SELECT unnest(p_closed_channels))
             ORDER BY o.available_at, o.id
-            LIMIT greatest(8, p_limit / greatest(1, (SELECT count(*) FROM tenants)))) share
+            -- Channels have equal parts, and the tenants of a channel have equal parts of that.
+            LIMIT greatest(8, p_limit / (SELECT count(DISTINCT tenants.at >> 48) FROM tenants) / tenants.of_channel)) share
     ), open AS MATERIALIZED (
-        SELECT DISTINCT share.at FROM share WHERE share.destination IN (SELECT unnest(p_open))
+        SELECT open.at, count(*) OVER (PARTITION BY open.at >> 48) AS of_channel
+        FROM (SELECT DISTINCT share.at FROM share WHERE share.destination IN (SELECT unnest(p_open))) open
     ), late AS MATERIALIZED (
         SELECT late.*
         FROM start CROSS JOIN LATERAL (
@@ -127,7 +129,7 @@ BEGIN
         FROM share
         UNION ALL
         SELECT more.id, more.revision, more.priority, more.channel, more.destination, more.bytes, more.tenant, more.available_at
-        FROM (SELECT open.at FROM open WHERE (SELECT count(*) FROM open) < (SELECT count(*) FROM tenants)) open
+        FROM (SELECT open.* FROM open WHERE (SELECT count(*) FROM open) < (SELECT count(*) FROM tenants)) open
         CROSS JOIN start CROSS JOIN LATERAL (
             SELECT o.id, o.revision, o.priority, o.channel, o.destination, o.available_at,
                    o.payload_bytes::bigint + octet_length(o.target) + coalesce(pg_column_size(o.headers), 0) AS bytes,
@@ -140,7 +142,7 @@ BEGIN
               AND o.id NOT IN (SELECT unnest(p_excluded))
               AND o.destination NOT IN (SELECT unnest(p_closed)) AND o.channel NOT IN (SELECT unnest(p_closed_channels))
             ORDER BY o.available_at, o.id
-            LIMIT greatest(1, p_limit / greatest(1, (SELECT count(*) FROM open)))) more
+            LIMIT greatest(1, p_limit / (SELECT count(DISTINCT open.at >> 48) FROM open) / open.of_channel)) more
         UNION ALL
         SELECT late.id, late.revision, late.priority, late.channel, late.destination, late.bytes, late.tenant, late.available_at
         FROM late

@@ -19,6 +19,39 @@ const MOST_CLOSED: usize = 64;
 /// How many of the newest rows are looked at beside the oldest.
 pub(crate) const NEWEST: u32 = 64;
 
+/// The parts of a claim: channels have equal ones, and the tenants of a channel have equal parts of that.
+#[derive(Debug)]
+pub(crate) struct Parts<C> {
+    limit: usize,
+    /// How many tenants each channel has.
+    tenants: HashMap<C, usize>,
+}
+
+impl<C: Eq + Hash> Parts<C> {
+    /// The parts of a claim of at most `limit` rows. `channels` has the channel of each tenant.
+    pub(crate) fn of(limit: u32, channels: impl Iterator<Item = C>) -> Self {
+        let mut tenants = HashMap::new();
+        for channel in channels {
+            *tenants.entry(channel).or_default() += 1;
+        }
+        Self { limit: limit as usize, tenants }
+    }
+
+    /// The rows of one tenant of this channel: at least one.
+    pub(crate) fn of_tenant(&self, channel: &C) -> usize {
+        self.share(self.tenants.get(channel).copied().unwrap_or(1))
+    }
+
+    /// The rows of a tenant of which no other has fewer.
+    pub(crate) fn smallest(&self) -> usize {
+        self.share(self.tenants.values().copied().max().unwrap_or(1))
+    }
+
+    fn share(&self, tenants: usize) -> usize {
+        (self.limit / self.tenants.len().max(1) / tenants.max(1)).max(1)
+    }
+}
+
 /// A due row, with whose turn it is.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub(crate) struct TurnRow {

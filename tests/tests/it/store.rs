@@ -40,6 +40,7 @@ on_every_database! {
         a_claim_of_few_tenants_does_without_a_walk,
         a_claim_beside_tenants_of_which_none_has_room_brings_nothing,
         each_tenant_has_its_part_of_a_claim,
+        the_only_tenant_of_a_channel_has_half_of_a_claim_beside_a_channel_of_many,
         ordering_keys_take_turns_beside_very_many_tenants,
         priorities_decide_within_a_tenant,
         a_channel_without_turns_keeps_to_priority_and_age,

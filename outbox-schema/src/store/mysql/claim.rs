@@ -13,7 +13,7 @@ use crate::literal::{spelled_out, spelled_text, text};
 use crate::store::fitting::{DueRow, Fitting};
 use crate::store::rows::{Met, ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow};
-use crate::store::turns::{FEW, NEWEST, TurnRow, in_turn, may_glance, open_tenants};
+use crate::store::turns::{FEW, NEWEST, Parts, TurnRow, in_turn, may_glance, open_tenants};
 use crate::store::wire::{ChannelRow, as_json, millis_i64};
 use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, StoreError, TermId, Turns, WalkStart};
 
@@ -225,14 +225,14 @@ impl<'a> ClaimParameters<'a> {
         firsts.retain(|(turn, ..)| !closed.contains_key(turn));
         let tenants: HashSet<i64> = firsts.iter().map(|(turn, ..)| *turn).collect();
         let (before, few) = (met.len(), tenants.len() <= FEW);
-        let share = (self.request.limit as usize / tenants.len().max(1)).max(1);
+        let smallest = self.parts(&tenants).smallest();
         if few {
             met.extend(self.shares(step, tenants, &excluded).await?);
         } else {
             met.extend(self.turn_heads(step, &firsts, &excluded).await?);
         }
         let mut rows = self.beside(step, &met).await?;
-        if few && met.len() < before + share {
+        if few && met.len() < before + smallest {
             // No tenant has more than its share.
             return Ok(in_turn(rows, walked, &newest, self.request));
         }
@@ -260,12 +260,17 @@ impl<'a> ClaimParameters<'a> {
 
     /// Of each of these tenants, the rows of its share.
     async fn shares(&self, step: &mut Step, tenants: HashSet<i64>, excluded: &str) -> Result<Vec<i64>, StoreError> {
-        let share = (self.request.limit as usize / tenants.len().max(1)).max(1);
+        let parts = self.parts(&tenants);
         let mut ids = Vec::new();
         for turn in tenants {
-            ids.extend(self.turn(step, turn, excluded, share).await?);
+            ids.extend(self.turn(step, turn, excluded, parts.of_tenant(&(turn >> 32))).await?);
         }
         Ok(ids)
+    }
+
+    /// The parts of these tenants. The number of one begins with that of its channel.
+    fn parts(&self, tenants: &HashSet<i64>) -> Parts<i64> {
+        Parts::of(self.request.limit, tenants.iter().map(|turn| turn >> 32))
     }
 
     async fn newest(&self, step: &mut Step, excluded: &str) -> Result<HashSet<i64>, StoreError> {

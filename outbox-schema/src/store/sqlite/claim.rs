@@ -13,7 +13,7 @@ use crate::store::fitting::{DueRow, Fitting};
 use crate::store::lossy::Lossy;
 use crate::store::rows::{Met, ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow};
-use crate::store::turns::{FEW, NEWEST, TurnRow, in_turn, may_glance, open_tenants};
+use crate::store::turns::{FEW, NEWEST, Parts, TurnRow, in_turn, may_glance, open_tenants};
 use crate::store::wire::{ChannelRow, as_json, millis_i64};
 use crate::{ClaimRequest, Claimed, Message, StoreError, TermId, Turns, WalkStart};
 
@@ -209,28 +209,29 @@ impl<'a> ClaimParameters<'a> {
         }
         let before = met.len();
         let all = tenants.iter().map(|(_, names)| names.len()).sum::<usize>();
-        let share = (self.request.limit as usize / all.max(1)).max(1);
+        let channels = tenants.iter().flat_map(|(channel, names)| std::iter::repeat_n(*channel, names.len()));
+        let parts = Parts::of(self.request.limit, channels);
         for (channel, names) in tenants {
             if all > FEW {
                 met.extend(self.turn_heads(tx, channel, &names).await?);
                 continue;
             }
             for name in names {
-                met.extend(self.turn(tx, channel, &name, share).await?);
+                met.extend(self.turn(tx, channel, &name, parts.of_tenant(&channel)).await?);
             }
         }
         let mut rows = self.beside(tx, &met).await?;
         // Where there are few, one of them must have more than its share.
-        if all > FEW || met.len() >= before + share {
+        if all > FEW || met.len() >= before + parts.smallest() {
             let walked_ids = walked.iter().map(|row| row.id).collect();
             let open: Vec<_> = open_tenants(&rows, &walked_ids, self.request)
                 .into_iter()
                 .map(|row| (row.due.channel.clone(), row.tenant.clone()))
                 .collect();
-            let share = (self.request.limit as usize / open.len().max(1)).max(1);
+            let parts = Parts::of(self.request.limit, open.iter().map(|(channel, _)| channel.as_str()));
             let mut more = HashSet::new();
-            for (channel, tenant) in open {
-                more.extend(self.turn(tx, &channel, &tenant, share).await?);
+            for (channel, tenant) in &open {
+                more.extend(self.turn(tx, channel, tenant, parts.of_tenant(&channel.as_str())).await?);
             }
             more.retain(|id| !met.contains(id));
             rows.extend(self.beside(tx, &more).await?);
