@@ -113,8 +113,8 @@ pub(crate) fn glanced(
     (some_left && taken.len() == most).then_some(taken)
 }
 
-/// The tenants of which more than the first row is to come: one row of each. They are not among those `walked`, and send to
-/// destinations that have room.
+/// The tenants of which more than the first row is to come: one row of each, of all channels alike. They are not among those `walked`,
+/// and send to destinations that have room.
 pub(crate) fn open_tenants<'a>(
     rows: &'a [TurnRow],
     walked: &HashSet<i64>,
@@ -122,9 +122,18 @@ pub(crate) fn open_tenants<'a>(
 ) -> Vec<&'a TurnRow> {
     let rooms = request.rooms.iter().filter(|room| room.room > 0);
     let open: HashSet<&str> = rooms.map(|room| room.destination.as_str()).collect();
-    let mut met = HashSet::new();
+    let (mut met, mut of_channels) = (HashSet::new(), HashMap::new());
     let beside = rows.iter().filter(|row| !walked.contains(&row.due.id) && open.contains(row.due.destination.as_str()));
-    beside.filter(|row| met.insert((&row.due.channel, &row.tenant))).take(FEW).collect()
+    let tenants = beside.filter(|row| met.insert((&row.due.channel, &row.tenant)));
+    let mut in_turn: Vec<(usize, &TurnRow)> = tenants
+        .map(|row| {
+            let before = of_channels.entry(&row.due.channel).or_default();
+            *before += 1;
+            (*before, row)
+        })
+        .collect();
+    in_turn.sort_by_key(|(of_channel, _)| *of_channel);
+    in_turn.into_iter().map(|(_, row)| row).take(FEW).collect()
 }
 
 /// Puts rows into the order in which they are to go: channels take turns, and the tenants of a channel do. Within a tenant

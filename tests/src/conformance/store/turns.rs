@@ -335,23 +335,26 @@ pub async fn the_newest_that_was_never_tried_goes_before_those_that_come_again(o
 /// A channel takes turns with another one however many tenants that has: the one tenant of a channel has all of its part.
 pub async fn the_only_tenant_of_a_channel_has_half_of_a_claim_beside_a_channel_of_many(outbox: &Outbox) {
     let channels = [http(), once()];
-    let many = async || {
-        for tenant in 0..12 {
-            write(outbox, 20, &[("target", &to("good")), ("tenant", &format!("'t{tenant}'"))]).await;
-        }
-    };
-    // Its messages are neither the oldest nor the newest.
-    many().await;
-    write(outbox, 60, &[("channel", &format!("'{}'", once().name)), ("target", &to("good")), ("tenant", "'alone'")])
-        .await;
-    many().await;
     let rooms = [DestinationRoom { destination: "https://good.example:443".to_owned(), room: 1_000 }];
-    for turns in WITH_A_WALK_OR_WITHOUT {
-        let term = outbox.term(&channels).await;
-        let ask = ClaimRequest { limit: 60, turns: Some(turns), rooms: &rooms, ..request(&channels) };
-        let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
-        let taken = of_tenants(&claimed);
-        assert_eq!((claimed.len(), taken["alone"], taken.len()), (60, 30, 13), "{turns:?}: {taken:?}");
+    for tenants in [12, 40] {
+        outbox.execute("DELETE FROM outbox").await;
+        let many = async || {
+            for tenant in 0..tenants {
+                write(outbox, 240 / tenants, &[("target", &to("good")), ("tenant", &format!("'t{tenant}'"))]).await;
+            }
+        };
+        // Its messages are neither the oldest nor the newest.
+        many().await;
+        let once = format!("'{}'", once().name);
+        write(outbox, 60, &[("channel", &once), ("target", &to("good")), ("tenant", "'alone'")]).await;
+        many().await;
+        for turns in WITH_A_WALK_OR_WITHOUT {
+            let term = outbox.term(&channels).await;
+            let ask = ClaimRequest { limit: 60, turns: Some(turns), rooms: &rooms, ..request(&channels) };
+            let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+            let taken = of_tenants(&claimed);
+            assert_eq!((claimed.len(), taken["alone"]), (60, 30), "{tenants} tenants, {turns:?}: {taken:?}");
+        }
     }
 }
 
