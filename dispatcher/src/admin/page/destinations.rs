@@ -85,6 +85,23 @@ struct Row {
     now: Option<DestinationNow>,
 }
 
+impl Row {
+    fn held(&self) -> &HeldUp {
+        self.entry.as_ref().map_or(&HeldUp::Open, |entry| &entry.held)
+    }
+
+    /// Where the row stands in the list: what a person paused comes first, then what fails.
+    fn place(&self) -> u8 {
+        match self.held() {
+            HeldUp::Paused { .. } => 0,
+            HeldUp::Broken { .. } => 1,
+            HeldUp::Asked { .. } => 2,
+            HeldUp::Aside { .. } => 3,
+            HeldUp::Open => 4,
+        }
+    }
+}
+
 /// The rows of the list by name. With `all`, also destinations that only the poller knows.
 fn rows(entries: Vec<DestinationEntry>, seen: Option<&[DestinationNow]>, all: bool) -> BTreeMap<String, Row> {
     let mut rows = BTreeMap::new();
@@ -107,9 +124,11 @@ fn table_of(visit: &Visit, rows: &BTreeMap<String, Row>) -> Markup {
         heading.push("Change");
     }
     let others = rows.len().saturating_sub(MOST);
+    let mut listed: Vec<_> = rows.iter().collect();
+    listed.sort_by_key(|(_, it)| it.place());
     html! {
         @if rows.is_empty() { (empty("Nothing holds messages up.")) } @else {
-            (table("Destinations", heading, rows.iter().take(MOST).map(|(name, it)| row(visit, name, it))))
+            (table("Destinations", heading, listed.into_iter().take(MOST).map(|(name, it)| row(visit, name, it))))
         }
         @if others > 0 {
             p.hint { (number(others)) " others are left out. All: " code { "outbox destinations list" } }
@@ -117,8 +136,8 @@ fn table_of(visit: &Visit, rows: &BTreeMap<String, Row>) -> Markup {
     }
 }
 
-fn row(visit: &Visit, name: &str, Row { entry, now }: &Row) -> Markup {
-    let held = entry.as_ref().map_or(&HeldUp::Open, |entry| &entry.held);
+fn row(visit: &Visit, name: &str, it: &Row) -> Markup {
+    let (Row { entry, now }, held) = (it, it.held());
     let count = |of: fn(&DestinationEntry) -> i64| html! { @if let Some(entry) = entry { (number(of(entry))) } @else { (nothing()) } };
     html! {
         th.target scope="row" { (destination(name)) }

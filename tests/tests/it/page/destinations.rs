@@ -1,6 +1,7 @@
 //! What the pages say of destinations.
 
-use outbox_schema::NewMessage;
+use outbox_schema::desk::Author;
+use outbox_schema::{ByHand as _, Dialect, NewMessage};
 use outbox_tests::eventually;
 
 use super::{OPERATES, READS, Stage, TOKENS, words};
@@ -69,5 +70,23 @@ async fn what_is_due_is_counted_as_far_as_it_is_looked_at() {
         assert!(busy.oldest_ms.is_some_and(|age| age < 3_600_000), "{busy:?}");
         assert_eq!(one("http").await.due, 5_000, "a channel has what all its destinations have");
         assert_eq!(one("https://idle.example:443").await.due, 0);
+    }
+}
+
+/// Whoever writes rows can name any number of hosts that ask to be left alone.
+#[tokio::test]
+async fn a_hundred_destinations_are_listed_those_first_that_a_person_paused() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        outbox.database.pause("https://z.example:443", None, &Author::default()).await.unwrap();
+        let hosts: Vec<_> = (0..120).map(|host| format!("('https://host{host}.example:443', 'asked')")).collect();
+        let insert = "INSERT INTO outbox_destination (destination, pause_kind) VALUES";
+        outbox.sql(&format!("{insert} {}", hosts.join(", "))).await;
+        let until = if outbox.dialect() == Dialect::Sqlite { "9e14" } else { "'2999-01-01 00:00:00'" };
+        outbox.sql(&format!("UPDATE outbox_destination SET paused_until = {until} WHERE pause_kind = 'asked'")).await;
+        let page = stage.person(READS).await.page("/destinations").await;
+        let shown = words(&page);
+        assert_eq!(page.matches("<tr").count(), 1 + 100, "{shown}");
+        assert!(shown.contains("https://z.example:443") && shown.contains("21 others are left out"), "{shown}");
     }
 }
