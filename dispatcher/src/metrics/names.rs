@@ -145,7 +145,9 @@ impl Name {
             Self::FencedMarks => "Marks refused because the row had moved on.",
             Self::InDoubt => "Rows found in doubt, by what was done with them.",
             Self::PollDuration => "One poll: the statements that find and claim what is due.",
-            Self::DestinationPaused => "1 for each destination that takes nothing for now.",
+            Self::DestinationPaused => {
+                "1 for each destination that takes nothing for now: a hundred at most. Those that asked for their pause themselves come last."
+            }
             Self::Pruned => "Messages removed because they were past their retention.",
             Self::RetentionLag => {
                 "While this process leads: for how long at most a message has been past its retention and not removed."
