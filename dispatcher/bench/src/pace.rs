@@ -1,4 +1,4 @@
-//! How far a measurement is.
+//! The rounds of a measurement, and about how long those that are left will take.
 
 use std::time::{Duration, Instant};
 

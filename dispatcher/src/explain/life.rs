@@ -17,7 +17,7 @@ pub struct Event {
     pub what: String,
     /// More to read about it: the beginning of an answer, or what a change overwrote.
     pub more: Option<String>,
-    /// What these words mention.
+    /// The messages, destinations, terms and other things that the words of the event mention.
     pub mentions: Vec<Mention>,
     /// The time by which events are sorted.
     place: Option<String>,

@@ -7,11 +7,11 @@ use outbox_schema::MessageId;
 pub struct Mention {
     /// The words that name it, as they stand in the sentence.
     pub words: String,
-    /// What they name.
+    /// The message, destination, term or other thing that the words name.
     pub subject: Subject,
 }
 
-/// What words can name.
+/// A thing with a page of its own that the words of an explanation can name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are named as the columns that they come from")]
 pub enum Subject {

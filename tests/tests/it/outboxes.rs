@@ -74,6 +74,14 @@ impl Outbox {
         self.try_sql(sql).await.unwrap();
     }
 
+    /// Keeps so many hosts as those that asked to be left alone for a long time.
+    pub(crate) async fn hosts_that_asked_for_a_pause(&self, count: usize) {
+        let until = if self.dialect() == Dialect::Sqlite { "9e14" } else { "'2999-01-01 00:00:00'" };
+        let row = |host: usize| format!("('https://host{host}.example:443', 'asked', {until})");
+        let insert = "INSERT INTO outbox_destination (destination, pause_kind, paused_until) VALUES";
+        self.sql(&format!("{insert} {}", (0..count).map(row).collect::<Vec<_>>().join(", "))).await;
+    }
+
     /// Whether the server behind the dialect of both is MySQL, and not MariaDB.
     pub(crate) async fn is_mysql(&self) -> bool {
         self.dialect() == Dialect::MySql && !self.text("SELECT VERSION()").await.contains("MariaDB")

@@ -25,7 +25,7 @@ fn message(key: &str) -> NewMessage {
     NewMessage::http("https://shop.example/hook").idempotency_key(key).json(key)
 }
 
-/// All that the channel has.
+/// A selection of all messages of the channel `http`.
 fn all() -> MessageSelection {
     MessageSelection::Filter(MessageFilter { channel: Some("http".to_owned()), ..MessageFilter::default() })
 }

@@ -3,8 +3,8 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use outbox_schema::ByHand as _;
 use outbox_schema::desk::Author;
-use outbox_schema::{ByHand as _, Dialect};
 use outbox_tests::eventually;
 use rustix::process::Signal;
 use serde_json::json;
@@ -140,11 +140,7 @@ async fn the_status_lists_a_hundred_channels_that_nobody_has_configured_and_coun
 async fn the_status_lists_a_hundred_paused_destinations_those_by_hand_first_and_counts_the_others() {
     for outbox in outboxes::each().await {
         outbox.database.pause("https://z.example:443", None, &Author::default()).await.unwrap();
-        let hosts: Vec<_> = (0..120).map(|host| format!("('https://host{host}.example:443', 'asked')")).collect();
-        let insert = "INSERT INTO outbox_destination (destination, pause_kind) VALUES";
-        outbox.sql(&format!("{insert} {}", hosts.join(", "))).await;
-        let until = if outbox.dialect() == Dialect::Sqlite { "9e14" } else { "'2999-01-01 00:00:00'" };
-        outbox.sql(&format!("UPDATE outbox_destination SET paused_until = {until} WHERE pause_kind = 'asked'")).await;
+        outbox.hosts_that_asked_for_a_pause(120).await;
         let program = Program::new(&outbox.test.url, HTTP);
         let status = program.run(&["status", "--json"]).await.json();
         let paused = status["paused"].as_array().unwrap();

@@ -2,7 +2,7 @@
 
 use outbox_tests::conformance::store::{
     Dialect, claims, defaults, destinations, halting, locks, marks, odd_rows, on, ordering, outcomes, settling, starts,
-    terms, turns,
+    strangers, terms, turns,
 };
 
 /// Makes a module of each behaviour, and in it a test for each database: a failure names its database.
@@ -30,6 +30,13 @@ macro_rules! on_every_database {
 }
 
 on_every_database! {
+    strangers: [
+        strangers_share_their_room,
+        strangers_take_turns_where_a_claim_asks,
+        claims_go_on_from_what_was_found,
+        a_claim_goes_on_from_what_was_found_where_some_of_it_is_of_an_unknown_channel,
+        a_claim_says_that_others_hold_all_that_it_found,
+    ],
     turns: [
         whoever_has_little_is_claimed_beside_the_backlog_of_another,
         each_name_of_a_tenant_has_its_turn,
@@ -46,11 +53,6 @@ on_every_database! {
         a_channel_without_turns_keeps_to_priority_and_age,
         turns_do_not_move_the_start_of_a_walk_past_what_was_left,
         whoever_was_served_lately_is_looked_at_in_each_claim,
-        strangers_share_their_room,
-        strangers_take_turns_where_a_claim_asks,
-        claims_go_on_from_what_was_found,
-        a_claim_goes_on_from_what_was_found_where_some_of_it_is_of_an_unknown_channel,
-        a_claim_says_that_others_hold_all_that_it_found,
         the_newest_that_was_never_tried_goes_before_those_that_come_again,
     ],
     defaults: [

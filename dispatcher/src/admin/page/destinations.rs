@@ -41,7 +41,7 @@ struct Named {
     lasting: Option<String>,
 }
 
-/// Which destinations are asked for.
+/// The parameters of the list of destinations.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Listed {

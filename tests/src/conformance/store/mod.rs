@@ -12,6 +12,7 @@ mod outbox;
 pub mod outcomes;
 pub mod settling;
 pub mod starts;
+pub mod strangers;
 pub mod terms;
 pub mod turns;
 

@@ -1,7 +1,7 @@
 //! What the pages say of destinations.
 
 use outbox_schema::desk::Author;
-use outbox_schema::{ByHand as _, Dialect, NewMessage};
+use outbox_schema::{ByHand as _, NewMessage};
 use outbox_tests::eventually;
 
 use super::{OPERATES, READS, Stage, TOKENS, words};
@@ -79,11 +79,7 @@ async fn a_hundred_destinations_are_listed_those_first_that_a_person_paused() {
     for outbox in outboxes::each().await {
         let stage = Stage::begin(&outbox, TOKENS).await;
         outbox.database.pause("https://z.example:443", None, &Author::default()).await.unwrap();
-        let hosts: Vec<_> = (0..120).map(|host| format!("('https://host{host}.example:443', 'asked')")).collect();
-        let insert = "INSERT INTO outbox_destination (destination, pause_kind) VALUES";
-        outbox.sql(&format!("{insert} {}", hosts.join(", "))).await;
-        let until = if outbox.dialect() == Dialect::Sqlite { "9e14" } else { "'2999-01-01 00:00:00'" };
-        outbox.sql(&format!("UPDATE outbox_destination SET paused_until = {until} WHERE pause_kind = 'asked'")).await;
+        outbox.hosts_that_asked_for_a_pause(120).await;
         let page = stage.person(READS).await.page("/destinations").await;
         let shown = words(&page);
         assert_eq!(page.matches("<tr").count(), 1 + 100, "{shown}");
