@@ -76,8 +76,10 @@ impl Destinations {
                 None => asked,
             });
         }
-        drop(state);
-        self.answered.notify_waiters();
+        if let Some(pause) = &ruling.pause {
+            state.destination(&pause.destination, now).is_to_be_written();
+        }
+        self.has_answered(state);
         ruling
     }
 }

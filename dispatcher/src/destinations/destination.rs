@@ -108,6 +108,8 @@ pub(super) struct Destination {
     breaker: Breaker,
     bucket: Option<Bucket>,
     paused: Holds,
+    /// The pauses that attempts led to, and whose marks are not written yet. The database does not know of them.
+    unwritten: u32,
     /// When the last deferred row is due.
     aside_until: Instant,
     /// Whether the deferred rows are to come back at once.
@@ -131,6 +133,7 @@ impl Destination {
             breaker: Breaker::new(now),
             bucket: None,
             paused: Holds::default(),
+            unwritten: 0,
             aside_until: now,
             comes_back: false,
             used: now,
@@ -176,10 +179,15 @@ impl Destination {
         }
     }
 
-    /// Forgets what the database knows better: where `unsure`, it has to be asked. The messages in flight stay.
+    /// Forgets what the database knows better: where `unsure`, it has to be asked. The messages in flight stay, and so does a pause
+    /// that is not written yet.
     pub(super) fn forget(&mut self, unsure: bool, now: Instant) {
-        (self.paused, self.aside_until, self.comes_back, self.unsure) = (Holds::default(), now, false, unsure);
+        (self.aside_until, self.comes_back, self.unsure) = (now, false, unsure);
         self.window.forget_silence(now);
+        if self.has_unwritten() {
+            return;
+        }
+        self.paused = Holds::default();
         if !self.breaker.is_closed() {
             self.breaker = Breaker::new(now);
         }
@@ -187,21 +195,41 @@ impl Destination {
 
     pub(super) fn take_over(&mut self, left: &DestinationState, now: Instant) {
         (self.met, self.unsure) = (now, false);
-        match left.pause {
-            Some((PauseKind::Breaker, remaining)) => {
-                self.breaker = Breaker::taken_over(left.failures, remaining, now);
-            }
-            Some((kind @ (PauseKind::Hand | PauseKind::Asked | PauseKind::Barred), remaining)) => {
-                self.pause(kind, remaining, now);
-            }
-            None => {}
-        }
+        self.held(left.pause, left.failures, now);
         self.aside_until = now + left.aside;
         if let (Some(rate), Some(Ramp { rising_for, unused_for })) = (self.limits.rate, left.ramp)
             && unused_for < REST
         {
             self.bucket = Some(Bucket::new(rate, 0, rising_for, now));
         }
+    }
+
+    /// Takes over what holds the destination, as the database has it.
+    pub(super) fn held(&mut self, pause: Option<(PauseKind, Duration)>, failures: u32, now: Instant) {
+        match pause {
+            // One that opened here since is newer.
+            Some((PauseKind::Breaker, _)) if self.has_unwritten() && !self.breaker.is_closed() => {}
+            Some((PauseKind::Breaker, remaining)) => self.breaker = Breaker::taken_over(failures, remaining, now),
+            Some((kind @ (PauseKind::Hand | PauseKind::Asked | PauseKind::Barred), remaining)) => {
+                self.pause(kind, remaining, now);
+            }
+            None => {}
+        }
+    }
+
+    /// Notes that an attempt led to a pause, which its mark is to write.
+    pub(super) fn is_to_be_written(&mut self) {
+        self.unwritten += 1;
+    }
+
+    /// Notes that such a mark is written.
+    pub(super) fn written(&mut self) {
+        self.unwritten = self.unwritten.saturating_sub(1);
+    }
+
+    /// Whether the database does not know yet of a pause of the destination.
+    pub(super) fn has_unwritten(&self) -> bool {
+        self.unwritten > 0
     }
 
     pub(super) fn pause(&mut self, kind: PauseKind, remaining: Duration, now: Instant) {
@@ -376,8 +404,11 @@ impl Destination {
         }
     }
 
-    /// Whether deferred rows have no reason to wait any longer.
+    /// Whether deferred rows have no reason to wait any longer, as far as the database knows too.
     pub(super) fn has_recovered(&mut self, at: &Situation) -> bool {
+        if self.has_unwritten() {
+            return false;
+        }
         let closed = matches!(self.standing(at), Standing::Closed(_));
         let works = !closed && self.breaker.probes_left().is_none() && !self.window.is_slow(at.now);
         let wait_for_their_turn = self.bucket.as_ref().is_some_and(|bucket| bucket.step() >= SLOW_RATE);
@@ -387,7 +418,7 @@ impl Destination {
     /// Whether deferred rows are to be brought back at once. Bringing rows back deletes the reason in the database. So
     /// rows stay while such a reason holds again.
     pub(super) fn comes_back_now(&self, now: Instant) -> bool {
-        self.comes_back && self.paused.on(now).is_none() && self.breaker.is_closed()
+        self.comes_back && !self.has_unwritten() && self.paused.on(now).is_none() && self.breaker.is_closed()
     }
 
     pub(super) fn brought_back(&mut self) {

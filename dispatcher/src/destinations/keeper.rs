@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use outbox_schema::destination::Look;
 use outbox_schema::{DestinationStore, StoreError, TermEnd};
+use rand::seq::SliceRandom;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -22,6 +23,9 @@ const LONGEST_REST: Duration = Duration::from_mins(1);
 
 /// The rows of one transaction.
 const BATCH: u32 = 2_000;
+
+/// The most destinations of which a step brings rows back, so that operators are heard meanwhile. Chance says which go first.
+const AT_ONCE: usize = 64;
 
 /// After a step of deferrals, the pause is this many times as long as the step, a minute at most. The database has deliveries
 /// to do, and rows in their way cost them only a look now and then.
@@ -87,19 +91,27 @@ impl Keeper {
             next.listens = began + LISTEN;
         }
         let began = Instant::now();
+        let mut brought_back = Ok(());
         if began >= next.brings_back {
-            let more = self.bring_back(term).await?;
-            let more = self.bring_back_configured(term).await? || more;
-            next.brings_back = if more { after(began, PAUSES_BACK) } else { began + LISTEN };
+            let more = self.bring_all_back(term).await;
+            next.brings_back = if matches!(more, Ok(false)) { began + LISTEN } else { after(began, PAUSES_BACK) };
+            brought_back = more.map(|_| ());
         }
         let began = Instant::now();
         if began >= next.puts_aside {
+            // Also where nothing can be brought back: other rows must not stand in the way.
             let done = self.put_aside(term, look).await;
             let rested = after(began, PAUSES_ASIDE);
             next.puts_aside = if look.from.is_some() { rested } else { rested.max(began + LISTEN) };
             done?;
         }
-        Ok(())
+        brought_back
+    }
+
+    /// Brings rows back that have no reason to wait any longer. Returns whether there are more.
+    async fn bring_all_back(&self, term: &Term) -> Result<bool, StoreError> {
+        let more = self.bring_back(term).await;
+        Ok(self.bring_back_configured(term).await? || more?)
     }
 
     /// Takes a step of the look for rows to defer.
@@ -139,8 +151,14 @@ impl Keeper {
 
     /// Brings rows back of destinations that take messages again. Returns whether there are more.
     async fn bring_back(&self, term: &Term) -> Result<bool, StoreError> {
-        let mut more = false;
-        for destination in self.destinations.recovered() {
+        let mut recovered = self.destinations.recovered();
+        recovered.shuffle(&mut rand::rng());
+        let mut more = recovered.len() > AT_ONCE;
+        for destination in recovered.into_iter().take(AT_ONCE) {
+            let _no_pause_is_written = self.destinations.pauses().await;
+            if !self.destinations.has_recovered(&destination) {
+                continue;
+            }
             let back = self.store.bring_back(&term.id, &destination, BATCH).await?;
             if back.rows > 0 {
                 tracing::info!(destination, messages = back.rows, "destination.brought_back");
@@ -210,7 +228,7 @@ mod tests {
 
     use async_trait::async_trait;
     use outbox_schema::destination::{Aside, BroughtBack, ByHandChange, Place};
-    use outbox_schema::{MessageId, TermId};
+    use outbox_schema::{MessageId, PauseKind, TermId};
 
     use super::*;
     use crate::fixtures::{SteppedClock, term_of};
@@ -249,12 +267,69 @@ mod tests {
         }
 
         async fn changes_by_hand(&self) -> Result<Vec<ByHandChange>, StoreError> {
-            Ok(vec![ByHandChange { destination: "a".to_owned(), stamp: 1, paused: Some(Duration::from_hours(1)) }])
+            let pause = Some((PauseKind::Hand, Duration::from_hours(1)));
+            Ok(vec![ByHandChange { destination: "a".to_owned(), stamp: 1, pause, failures: 0 }])
         }
 
         async fn remember_ramp(&self, _: &str, _: Duration) -> Result<(), StoreError> {
             Ok(())
         }
+    }
+
+    /// An outbox in which the other of two destinations is paused while the rows of one are being brought back.
+    #[derive(Debug)]
+    struct PausedMeanwhile {
+        destinations: Arc<Destinations>,
+        brought_back: std::sync::Mutex<Vec<String>>,
+    }
+
+    #[async_trait]
+    impl DestinationStore for PausedMeanwhile {
+        async fn put_aside(
+            &self,
+            _: &TermId,
+            aside: &[Aside],
+            _: &[MessageId],
+            _: &mut Look,
+        ) -> Result<Vec<u64>, StoreError> {
+            Ok(vec![0; aside.len()])
+        }
+
+        async fn bring_back(&self, _: &TermId, destination: &str, _: u32) -> Result<BroughtBack, StoreError> {
+            self.brought_back.lock().expect("nothing panicked").push(destination.to_owned());
+            let other = if destination == "a" { "b" } else { "a" };
+            let pause = Some((PauseKind::Asked, Duration::from_hours(1)));
+            self.destinations.heard(vec![ByHandChange { destination: other.to_owned(), stamp: 2, pause, failures: 0 }]);
+            Ok(BroughtBack { rows: 1, more: false })
+        }
+
+        async fn bring_back_configured(&self, _: &TermId, _: &[&str], _: u32) -> Result<BroughtBack, StoreError> {
+            Ok(BroughtBack { rows: 0, more: false })
+        }
+
+        async fn changes_by_hand(&self) -> Result<Vec<ByHandChange>, StoreError> {
+            let resumed = ["a", "b"].map(str::to_owned);
+            let resumed = resumed.map(|destination| ByHandChange { destination, stamp: 1, pause: None, failures: 0 });
+            Ok(resumed.to_vec())
+        }
+
+        async fn remember_ramp(&self, _: &str, _: Duration) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_pause_is_ended_that_began_after_its_destination_had_recovered() {
+        let destinations = Arc::new(Destinations::new(8, 1_000_000, HashMap::new()));
+        let store = PausedMeanwhile { destinations: destinations.clone(), brought_back: std::sync::Mutex::default() };
+        let store = Arc::new(store);
+        let in_flight = Arc::new(InFlight::new(8, 1024));
+        let keeper = Keeper { store: store.clone(), destinations, in_flight, wakeup: Arc::new(Notify::new()) };
+        let clock = SteppedClock::new();
+        let term = term_of(&clock, clock.now().after(Duration::from_hours(1)));
+        let (mut next, mut look) = (Next::now(), Look::of(BATCH));
+        assert!(keeper.step(&term, &mut next, &mut look).await.is_ok());
+        assert_eq!(store.brought_back.lock().expect("nothing panicked").len(), 1);
     }
 
     /// The batches of deferrals within that time, where each takes so long.

@@ -25,7 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use outbox_schema::destination::{Aside, ByHandChange, DestinationState};
-use outbox_schema::{Message, PauseKind};
+use outbox_schema::{Message, Pause, PauseKind};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
@@ -70,6 +70,8 @@ pub struct Destinations {
     recovery: Notify,
     /// The places on the wire for messages of strangers.
     places: Semaphore,
+    /// Held while pauses are written to the database or ended there, so that none is ended that is newer than the reason.
+    pauses: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -84,6 +86,8 @@ struct State {
     /// Until when a destination may take nothing that is not among the known.
     forgotten_until: Option<Instant>,
     credentials: Credentials,
+    /// A counter: how many answers have come.
+    answers: u64,
     /// What strangers may have in flight.
     strangers: Budget,
     /// The last known change by hand of each destination.
@@ -107,6 +111,7 @@ impl Destinations {
             at_rest: HashMap::new(),
             forgotten_until: None,
             credentials: Credentials::default(),
+            answers: 0,
             strangers: Budget::of(slots),
             by_hand: HashMap::new(),
             configured: 0,
@@ -114,7 +119,25 @@ impl Destinations {
             moving: 0,
         });
         let places = Semaphore::new(Slots { all: slots, alone: false }.of_strangers());
-        Self { slots, max_bytes, state, answered: Notify::new(), recovery: Notify::new(), places }
+        let pauses = tokio::sync::Mutex::new(());
+        Self { slots, max_bytes, state, answered: Notify::new(), recovery: Notify::new(), places, pauses }
+    }
+
+    /// Keeps others from writing pauses to the database, and from ending them there, for as long as the guard lives.
+    pub async fn pauses(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.pauses.lock().await
+    }
+
+    /// Notes that the database has these pauses now.
+    pub fn written(&self, pauses: &[&Pause]) {
+        let mut state = self.state();
+        let State { known, at_rest, .. } = &mut *state;
+        for Pause { destination, .. } in pauses {
+            if let Some(destination) = known.get_mut(destination).or_else(|| at_rest.get_mut(destination)) {
+                destination.written();
+            }
+        }
+        self.recovery.notify_one();
     }
 
     /// Takes over the limits of new channels. Rows that waited for one of these channels come back.
@@ -128,9 +151,8 @@ impl Destinations {
         state.allowed = allowed;
         state.credentials = Credentials::default();
         state.configured += 1;
-        drop(state);
         self.recovery.notify_one();
-        self.answered.notify_waiters();
+        self.has_answered(state);
     }
 
     /// Notes that rows were deferred because their channel was not configured, where it has been configured meanwhile.
@@ -186,21 +208,36 @@ impl Destinations {
 
     /// Notes that no attempt is made to deliver the admitted `message`, which weighed so much when it was admitted.
     pub fn released(&self, message: &Message, weight: u64) {
-        if let Some(destination) = self.state().known.get_mut(&message.destination) {
+        let mut state = self.state();
+        if let Some(destination) = state.known.get_mut(&message.destination) {
             destination.released(weight, Instant::now());
         }
-        self.answered.notify_waiters();
+        self.has_answered(state);
     }
 
-    /// Waits until a destination without room, or one that is being probed, has answered. Waits for ever where there is
-    /// no such destination.
-    pub async fn room_made(&self) {
+    /// How many answers have come so far, where a destination without room, or one that is being probed, has yet to answer.
+    pub fn awaits_answers(&self) -> Option<u64> {
+        let so_far = self.state().answers;
+        self.waits_for_answers().then_some(so_far)
+    }
+
+    /// Waits until a destination without room, or one that is being probed, has answered since so many answers had come. Waits for
+    /// ever where there is no such destination, and there was none then.
+    pub async fn room_made(&self, since: Option<u64>) {
         let answered = self.answered.notified();
-        if self.waits_for_answers() {
-            answered.await;
-        } else {
-            std::future::pending::<()>().await;
+        let so_far = self.state().answers;
+        match since {
+            Some(then) if then != so_far => {}
+            None if !self.waits_for_answers() => std::future::pending().await,
+            _ => answered.await,
         }
+    }
+
+    /// Notes that a destination may have room.
+    fn has_answered(&self, mut state: MutexGuard<'_, State>) {
+        state.answers += 1;
+        drop(state);
+        self.answered.notify_waiters();
     }
 
     /// When claims may bring something again without an answer: a destination takes messages again by itself, or has
@@ -262,6 +299,13 @@ impl Destinations {
         recovered
     }
 
+    /// Whether a destination that took messages again does so still.
+    fn has_recovered(&self, name: &str) -> bool {
+        let mut state = self.state();
+        let at = self.situation(&state);
+        state.known.get_mut(name).is_some_and(|destination| destination.has_recovered(&at))
+    }
+
     /// Waits until a breaker has closed, so that its pause in the database ends soon.
     async fn recovery(&self) {
         self.recovery.notified().await;
@@ -274,22 +318,28 @@ impl Destinations {
         }
     }
 
-    /// Takes in what operators paused and resumed. A change is taken in only once.
+    /// Takes in what operators paused and resumed, with what holds the destination since. A change is taken in only once.
     fn heard(&self, changes: Vec<ByHandChange>) {
         let now = Instant::now();
         let mut state = self.state();
-        for ByHandChange { destination: name, stamp, paused } in changes {
-            if state.by_hand.insert(name.clone(), stamp) == Some(stamp) {
+        for ByHandChange { destination: name, stamp, pause, failures } in changes {
+            if state.by_hand.get(&name) == Some(&stamp) {
                 continue;
             }
-            tracing::info!(destination = name, paused = paused.is_some(), "destination.changed_by_hand");
+            let is_paused = matches!(pause, Some((PauseKind::Hand, _)));
             let destination = state.destination(&name, now);
+            // What was resumed may have a pause again that is not written yet. Then the next look shows it.
+            if !is_paused && destination.has_unwritten() {
+                continue;
+            }
             // Nothing else of it is asked of the database: an answer might be older than the change.
             destination.is_sure();
-            match paused {
-                Some(remaining) => destination.pause(PauseKind::Hand, remaining, now),
-                None => destination.resume(now),
+            if !is_paused {
+                destination.resume(now);
             }
+            destination.held(pause, failures, now);
+            tracing::info!(destination = name, paused = is_paused, "destination.changed_by_hand");
+            state.by_hand.insert(name, stamp);
         }
     }
 

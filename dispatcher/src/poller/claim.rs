@@ -62,12 +62,14 @@ pub struct Intake {
     pub wakeup: Arc<Notify>,
     /// How soon to look again without one.
     pub attention: Attention,
-    /// Whether the last claim took all that was due.
-    pub took_all: bool,
+    /// Whether the last claim found less than there was room for: perhaps because destinations have what they may get.
+    pub had_room_left: bool,
     /// Whose turn it is where more is due than a claim takes.
     pub turns: TurnTaking,
     /// The destinations that took nothing at the last claim: its walk passed over their rows.
     pub closed: HashSet<String>,
+    /// The answers that had come before the last claim, where a destination was to answer before it may get more.
+    pub answers_before: Option<u64>,
     /// Whether marks can be written. Nothing is claimed while they cannot.
     pub marking: Arc<Marking>,
     /// Longest wait between two polls.
@@ -157,7 +159,7 @@ impl Intake {
     /// the ordering keys only. Rows that are merely in the way are moved aside on the way.
     pub async fn poll(&mut self, term: &Term) -> Polled {
         // What is committed in a moment goes with one claim, not with one each.
-        if std::mem::take(&mut self.took_all) && !self.attention.is_undivided() {
+        if std::mem::take(&mut self.had_room_left) && !self.attention.is_undivided() {
             self.wait(term, None).await;
         }
         let division = self.keys.division();
@@ -229,7 +231,7 @@ impl Intake {
             let nothing = ClaimResult::Nothing { from_the_beginning: from.is_beginning() };
             return Some(if in_the_way { ClaimResult::InTheWay } else { nothing });
         }
-        self.took_all = claimed.messages.len() < room.messages;
+        self.had_room_left = claimed.messages.len() < room.messages;
         Some(ClaimResult::Due(self.batch(term, claim, channels, claimed.messages)))
     }
 
@@ -251,6 +253,7 @@ impl Intake {
 
     /// What the next claim may take. Where a destination takes messages again, its rows may lie before the start of walks.
     pub(super) fn admission(&mut self, channels: &Channels) -> Admission {
+        self.answers_before = self.destinations.awaits_answers();
         let largest = channels.terms().iter().map(|terms| terms.max_message_bytes).max();
         let admission = self.destinations.admission(largest.unwrap_or_default());
         let closed: HashSet<String> = admission.closed.iter().cloned().collect();
@@ -287,7 +290,7 @@ impl Intake {
             tokio::select! {
                 () = self.wakeup.notified() => return,
                 () = self.in_flight.bytes_freed() => return,
-                () = self.destinations.room_made() => return,
+                () = self.destinations.room_made(self.answers_before) => return,
                 () = &mut tick => return,
                 () = term.ended() => return,
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {}
@@ -295,10 +298,14 @@ impl Intake {
         }
     }
 
-    /// Waits until there is room, and what comes of messages can be recorded. None once the term is over.
+    /// Waits until there is room, and what comes of messages can be recorded. None once the term is over, which it is where nothing
+    /// will be recorded any more.
     async fn room(&self, term: &Term) -> Option<Room> {
         let full = self.destinations.is_full();
         loop {
+            if self.marking.death().is_some() {
+                term.end(TermEnd::Wedged);
+            }
             term.progress();
             tokio::select! {
                 biased;
@@ -411,9 +418,10 @@ mod tests {
             keys: OrderingKeys::new(store.clone()),
             attention: Attention::new(false, Arc::new(HintListener::new(wakeup.clone()))),
             wakeup,
-            took_all: false,
+            had_room_left: false,
             turns: TurnTaking::default(),
             closed: HashSet::new(),
+            answers_before: None,
             marking: Arc::new(Marking::new(Duration::from_secs(10))),
             poll_interval: Duration::from_secs(1),
             lease_ttl: Duration::from_secs(10),

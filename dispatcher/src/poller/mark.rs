@@ -12,6 +12,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::backoff::Backoff;
+use crate::destinations::Destinations;
 use crate::in_flight::InFlight;
 use crate::metrics::Metrics;
 use crate::poller::marking::Marking;
@@ -28,8 +29,9 @@ const LINGER_WHEN_BUSY: Duration = Duration::from_millis(2);
 /// How often the waiting group is looked at.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// When a mark is tried again that the database refuses by itself.
+/// When marks are tried again that the database refuses by themselves, and how many of them: others wait meanwhile.
 const REFUSED_AGAIN: Duration = Duration::from_mins(1);
+const REFUSED_AT_ONCE: usize = 16;
 
 /// The result of an attempt on its way to the database.
 #[derive(Debug)]
@@ -74,6 +76,8 @@ pub(crate) struct Marker {
     pub in_flight: Arc<InFlight>,
     /// Learns which suspects did no harm.
     pub suspects: Arc<Suspects>,
+    /// Learns which pauses are written.
+    pub destinations: Arc<Destinations>,
     /// Notified when the next message of an ordering key may have become due.
     pub wakeup: Arc<Notify>,
     /// Knows whether marks can be written.
@@ -83,13 +87,12 @@ pub(crate) struct Marker {
 }
 
 impl Marker {
-    /// Runs, and says so should it panic: a replica that cannot mark is not ready, and claims nothing.
+    /// Runs, and says so should it panic: a replica that cannot mark is not alive, claims nothing and does not campaign.
     pub(crate) async fn run_watched(self, sent: mpsc::UnboundedReceiver<Sent>) {
         let marking = self.marking.clone();
         if AssertUnwindSafe(self.run(sent)).catch_unwind().await.is_err() {
             tracing::error!("marker.died: this replica marks nothing any more; restart it");
-            marking
-                .failed("the task that marks messages has panicked: restart this replica, and see its log".to_owned());
+            marking.died("the task that marks messages has panicked: restart this replica, and see its log".to_owned());
         }
     }
 
@@ -97,13 +100,16 @@ impl Marker {
     async fn run(self, mut sent: mpsc::UnboundedReceiver<Sent>) {
         let mut group = Vec::with_capacity(GROUP);
         let mut refused: Vec<Group> = Vec::new();
+        let mut recorded = HashSet::new();
         let mut again = tokio::time::interval_at(Instant::now() + REFUSED_AGAIN, REFUSED_AGAIN);
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let received = tokio::select! {
                 received = sent.recv_many(&mut group, GROUP) => received,
                 _ = again.tick(), if !refused.is_empty() => {
-                    refused = self.write(refused, &mut sent).await;
+                    // Those that are refused again go behind the others.
+                    let some = refused.drain(..refused.len().min(REFUSED_AT_ONCE)).collect();
+                    refused.extend(self.write(some, &mut sent, &mut recorded).await);
                     continue;
                 }
             };
@@ -111,9 +117,9 @@ impl Marker {
                 break;
             }
             self.gather(&mut sent, &mut group).await;
-            refused.extend(self.write(vec![Group::of(group.drain(..))], &mut sent).await);
+            refused.extend(self.write(vec![Group::of(group.drain(..))], &mut sent, &mut recorded).await);
         }
-        self.write(refused, &mut sent).await;
+        self.write(refused, &mut sent, &mut recorded).await;
     }
 
     /// Adds to a group until it is worth a round trip. Only the slots and the next message of an ordering key wait for
@@ -139,17 +145,24 @@ impl Marker {
     /// Writes groups, however long it takes. A group that the database refuses for its data is split until the bad row
     /// is alone. That row then loses the texts that came from outside. A mark that is still refused, as by a trigger
     /// that the application added, is given back: it must not keep the others waiting. Its slot stays taken, so that
-    /// this term does not send the row again. Where it tells of a delivery, that is recorded beside the messages.
-    async fn write(&self, mut groups: Vec<Group>, sent: &mut mpsc::UnboundedReceiver<Sent>) -> Vec<Group> {
+    /// this term does not send the row again. Where it tells of a delivery, that is recorded beside the messages: `recorded` has
+    /// those whose mark is not written yet.
+    async fn write(
+        &self,
+        mut groups: Vec<Group>,
+        sent: &mut mpsc::UnboundedReceiver<Sent>,
+        recorded: &mut HashSet<MessageId>,
+    ) -> Vec<Group> {
         let mut refused = Vec::new();
-        let mut recorded = HashSet::new();
         let mut backoff = Backoff::new();
         while let Some(mut group) = groups.pop() {
-            let finished = self.in_flight.finished_by(&group.marks);
-            let error = match self.store.mark(&group.marks, &finished).await {
+            let error = match self.mark(&group).await {
                 Ok(report) => {
                     self.marking.worked();
                     self.landed(&group, &report);
+                    if !recorded.is_empty() {
+                        group.marks.iter().for_each(|mark| _ = recorded.remove(&mark.id));
+                    }
                     continue;
                 }
                 Err(error @ StoreError::Refused { .. }) if group.marks.len() > 1 => {
@@ -159,13 +172,15 @@ impl Marker {
                     continue;
                 }
                 Err(error @ StoreError::Refused { .. }) => {
+                    // The database answers. What it refuses is this one mark.
+                    self.marking.worked();
                     let lost_texts = group.marks.iter_mut().any(without_foreign_texts);
                     let message_id = group.marks.first().map(|mark| mark.id.0);
                     tracing::error!(message_id, %error, lost_texts, "mark.refused");
                     if lost_texts {
                         groups.push(group);
                     } else {
-                        self.record_deliveries(&group.marks, &error, &mut recorded).await;
+                        self.record_deliveries(&group.marks, &error, recorded).await;
                         refused.push(group);
                     }
                     continue;
@@ -185,9 +200,22 @@ impl Marker {
                 groups.insert(0, group);
             }
             groups.push(group);
-            self.record_unmarked(&groups, &error, &mut recorded).await;
+            self.record_unmarked(&groups, &error, recorded).await;
         }
         refused
+    }
+
+    /// Writes a group, and the pauses that its attempts led to.
+    async fn mark(&self, Group { marks, .. }: &Group) -> Result<MarkReport, StoreError> {
+        let finished = self.in_flight.finished_by(marks);
+        let pauses: Vec<_> = marks.iter().filter_map(|mark| mark.pause.as_ref()).collect();
+        if pauses.is_empty() {
+            return self.store.mark(marks, &finished).await;
+        }
+        let _no_pause_ends = self.destinations.pauses().await;
+        let report = self.store.mark(marks, &finished).await?;
+        self.destinations.written(&pauses);
+        Ok(report)
     }
 
     /// Once marks have failed for longer than `lease.ttl`, records the deliveries among them.
@@ -280,7 +308,7 @@ fn without_foreign_texts(mark: &mut Mark) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{KeyedStore, mark, message, metrics};
+    use crate::fixtures::{KeyedStore, SteppedClock, TermStore, mark, message, metrics};
     use outbox_schema::ClaimId;
 
     const SLOTS: i64 = 64;
@@ -295,6 +323,7 @@ mod tests {
             store: KeyedStore::new(None),
             suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),
             in_flight,
+            destinations: Arc::new(Destinations::new(64, 1_000, std::collections::HashMap::new())),
             wakeup,
             marking: Arc::new(Marking::new(Duration::from_secs(10))),
             metrics: metrics(),
@@ -339,8 +368,23 @@ mod tests {
         assert!(sender.send(Sent { mark: mark(claim, 0), frees: true }).is_ok());
         // Its store panics.
         marker.run_watched(sent).await;
-        tokio::time::advance(Duration::from_mins(1)).await;
-        assert!(marking.stuck().is_some_and(|stuck| stuck.why.contains("restart this replica")));
+        assert!(marking.death().is_some_and(|why| why.contains("restart this replica")));
+        assert!(marking.stuck().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_mark_that_the_database_refuses_by_itself_does_not_count_as_a_database_that_fails() {
+        let (marker, claim) = marker(1);
+        let store = TermStore::new(&SteppedClock::new(), Vec::new());
+        store.fail_marks([
+            StoreError::Unavailable { doing: "marking", source: "it is away".into() },
+            StoreError::Refused { doing: "marking", source: "by a trigger".into() },
+        ]);
+        let marker = Marker { store, ..marker };
+        let (_sender, mut sent) = mpsc::unbounded_channel();
+        let group = Group::of([Sent { mark: mark(claim, 0), frees: true }]);
+        let refused = marker.write(vec![group], &mut sent, &mut HashSet::new()).await;
+        assert_eq!((refused.len(), marker.marking.fails()), (1, false));
     }
 
     #[tokio::test(start_paused = true)]

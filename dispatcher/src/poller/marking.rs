@@ -17,9 +17,11 @@ pub struct Marking {
 struct Trouble {
     since: Instant,
     why: String,
+    /// Nothing marks any more.
+    for_good: bool,
 }
 
-/// Marks have failed for longer than `lease.ttl`.
+/// Marks have failed for longer than `lease.ttl`, or for good.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stuck {
     /// How long they have failed.
@@ -38,10 +40,20 @@ impl Marking {
     pub(crate) fn failed(&self, why: String) {
         let mut trouble = self.trouble();
         let since = trouble.as_ref().map_or_else(Instant::now, |known| known.since);
-        *trouble = Some(Trouble { since, why });
+        *trouble = Some(Trouble { since, why, for_good: false });
     }
 
-    /// A group of marks was written.
+    /// The marker is gone, and with it every mark of this process.
+    pub(crate) fn died(&self, why: String) {
+        *self.trouble() = Some(Trouble { since: Instant::now(), why, for_good: true });
+    }
+
+    /// Why nothing is marked any more until this process is started again.
+    pub(crate) fn death(&self) -> Option<String> {
+        self.trouble().as_ref().filter(|trouble| trouble.for_good).map(|trouble| trouble.why.clone())
+    }
+
+    /// The database answered: a group of marks was written, or it refuses one mark by itself.
     pub(crate) fn worked(&self) {
         *self.trouble() = None;
     }
@@ -51,10 +63,10 @@ impl Marking {
         self.trouble().is_some()
     }
 
-    /// The trouble, where it has lasted for longer than `lease.ttl`: nothing is claimed meanwhile.
+    /// The trouble, where it has lasted for longer than `lease.ttl`, or lasts for good: nothing is claimed meanwhile.
     pub fn stuck(&self) -> Option<Stuck> {
         let trouble = self.trouble();
-        let trouble = trouble.as_ref().filter(|trouble| trouble.since.elapsed() > self.patience)?;
+        let trouble = trouble.as_ref().filter(|trouble| trouble.for_good || trouble.since.elapsed() > self.patience)?;
         Some(Stuck { lasts: trouble.since.elapsed(), why: trouble.why.clone() })
     }
 
@@ -82,5 +94,15 @@ mod tests {
         assert!(marking.stuck().is_some_and(|stuck| stuck.why == "still denied" && stuck.lasts > TTL));
         marking.worked();
         assert!(!marking.fails() && marking.stuck().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn marks_are_stuck_at_once_where_their_marker_is_gone() {
+        let marking = Marking::new(TTL);
+        marking.failed("denied".to_owned());
+        assert_eq!(marking.death(), None);
+        marking.died("gone".to_owned());
+        assert_eq!(marking.death().as_deref(), Some("gone"));
+        assert!(marking.stuck().is_some_and(|stuck| stuck.why == "gone"));
     }
 }

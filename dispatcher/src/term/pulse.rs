@@ -31,6 +31,11 @@ impl Pulse {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Notes that this process is of no use until it is started again.
+    pub(crate) fn stop(&self, why: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+    }
+
     /// Notes that the loop enters `term`. Dropping the returned guard notes that it has left. Once the term has ended,
     /// the loop has as long as the longest statement may take, and `ttl`.
     pub(crate) fn enter(self: &Arc<Self>, term: &Arc<Term>, ttl: Duration) -> InTerm {

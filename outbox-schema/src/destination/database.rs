@@ -13,6 +13,7 @@ use super::statements::{
 use super::{Aside, BroughtBack, ByHandChange, DestinationStore, Look, Place};
 use crate::sql::{AnyConnection, AnyTransaction, Value, read, write};
 use crate::store::lossy::Lossy;
+use crate::store::rows::pause_of;
 use crate::store::term::hold;
 use crate::store::wire::{as_json, ids_as_json, millis_i64};
 use crate::{Database, MessageId, Shard, StoreError, TermId};
@@ -37,13 +38,19 @@ struct Deferral<'a> {
 struct ByHandRow {
     destination: String,
     stamp: i64,
+    pause_kind: Option<String>,
     paused_ms: Option<i64>,
+    failures: i32,
 }
 
 impl From<ByHandRow> for ByHandChange {
     fn from(row: ByHandRow) -> Self {
-        let paused = row.paused_ms.and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms > 0);
-        Self { destination: row.destination, stamp: row.stamp, paused: paused.map(Duration::from_millis) }
+        Self {
+            destination: row.destination,
+            stamp: row.stamp,
+            pause: pause_of(row.pause_kind.as_deref(), row.paused_ms),
+            failures: row.failures.try_into().unwrap_or(0),
+        }
     }
 }
 

@@ -171,8 +171,10 @@ pub struct ByHandChange {
     pub destination: String,
     /// When the change was made, by the database's clock. It tells one change from the next.
     pub stamp: i64,
-    /// The time until the pause ends. None where the destination was resumed.
-    pub paused: Option<Duration>,
+    /// What holds the destination now, and the time until that ends: the pause by hand, or what began after a resumption.
+    pub pause: Option<(PauseKind, Duration)>,
+    /// Pauses in a row that followed failures.
+    pub failures: u32,
 }
 
 /// What a poller asks the database about destinations, beside the claims and marks of the [`Store`](crate::Store).
@@ -212,7 +214,7 @@ pub trait DestinationStore: Send + Sync + std::fmt::Debug {
         limit: u32,
     ) -> Result<BroughtBack, StoreError>;
 
-    /// The pauses and resumptions that people made within the last minute.
+    /// The pauses and resumptions that people made within the last minute, and what holds these destinations now.
     async fn changes_by_hand(&self) -> Result<Vec<ByHandChange>, StoreError>;
 
     /// Records how long the rate of `destination` has been rising, and that it is in use.

@@ -82,16 +82,21 @@ pub(crate) struct DestinationRow {
 
 impl From<DestinationRow> for DestinationState {
     fn from(row: DestinationRow) -> Self {
-        let pause = (PauseKind::of(row.pause_kind.as_deref()), duration(row.paused_ms.unwrap_or(0)));
         let ramp = row.ramp_ms.zip(row.unused_ms);
         Self {
             destination: row.destination,
-            pause: Some(pause).filter(|(kind, remaining)| *kind == PauseKind::Breaker || !remaining.is_zero()),
+            pause: pause_of(row.pause_kind.as_deref(), row.paused_ms),
             failures: row.failures.try_into().unwrap_or(0),
             aside: duration(row.aside_ms.unwrap_or(0)),
             ramp: ramp.map(|(rising, unused)| Ramp { rising_for: duration(rising), unused_for: duration(unused) }),
         }
     }
+}
+
+/// What holds a destination, and the time until that ends. A breaker holds it until it is closed.
+pub(crate) fn pause_of(kind: Option<&str>, paused_ms: Option<i64>) -> Option<(PauseKind, Duration)> {
+    let pause = (PauseKind::of(kind), duration(paused_ms.unwrap_or(0)));
+    Some(pause).filter(|(kind, remaining)| *kind == PauseKind::Breaker || !remaining.is_zero())
 }
 
 /// A duration from milliseconds of a database. A negative number is zero.

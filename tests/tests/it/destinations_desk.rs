@@ -126,7 +126,7 @@ async fn a_pause_is_heard_by_the_poller_and_audited_and_a_later_one_takes_its_pl
         database.pause(SLOW, None, &ada("first")).await.unwrap();
         let second = database.pause(SLOW, HOUR, &ada("second")).await.unwrap();
         let [heard] = &database.changes_by_hand().await.unwrap()[..] else { panic!("one is heard") };
-        let left = heard.paused.unwrap();
+        let (_, left) = heard.pause.unwrap();
         assert!(left > Duration::from_mins(59) && left <= Duration::from_hours(1), "{left:?}");
         assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit WHERE action = 'pause'").await, 2);
         let why = outbox.text(&format!("SELECT why FROM outbox_audit WHERE id = {}", second.audit_id)).await;
@@ -134,7 +134,7 @@ async fn a_pause_is_heard_by_the_poller_and_audited_and_a_later_one_takes_its_pl
 
         let resumed = database.resume(SLOW, &ada("done")).await.unwrap();
         let [later] = &database.changes_by_hand().await.unwrap()[..] else { panic!("one is heard") };
-        assert_eq!(later.paused, None);
+        assert_eq!(later.pause, None);
         assert!(later.stamp > heard.stamp, "it is told from the pause");
         let who = outbox.text(&format!("SELECT who FROM outbox_audit WHERE id = {}", resumed.audit_id.unwrap())).await;
         assert_eq!(who, "ada");

@@ -102,6 +102,7 @@ on_every_database! {
         of_pauses_that_are_marked_together_a_breaker_is_what_counts,
         a_breaker_whose_pause_is_over_stays_one_until_it_closes,
         a_pause_by_hand_is_ended_by_nobody_else,
+        a_resumption_by_hand_is_told_with_what_paused_the_destination_since,
     ],
     starts: [
         a_walk_goes_on_behind_what_was_claimed,

@@ -31,8 +31,7 @@ fn asked_for(name: &str) -> DestinationState {
 #[tokio::test(start_paused = true)]
 async fn of_very_many_paused_destinations_a_claim_is_told_of_some_and_asks_about_the_others() {
     let destinations = destinations(Limits::default());
-    let by_hand = ByHandChange { destination: "hook".to_owned(), stamp: 1, paused: Some(Duration::from_hours(9)) };
-    destinations.heard(vec![by_hand]);
+    destinations.heard(vec![changed("hook", 1, Some((PauseKind::Hand, Duration::from_hours(9))))]);
     paused(&destinations, 5_000).await;
     let mut admission = destinations.admission(1 << 20);
     assert!(admission.closed.len() <= MANY_IDLE + 1, "{} are named", admission.closed.len());
@@ -90,7 +89,7 @@ async fn what_somebody_changed_by_hand_since_the_database_was_asked_stays() {
     destinations.take_over(&told);
     assert_eq!(destinations.in_doubt(&[host(3)]), [host(3)]);
     // The database was asked, and answers what was true before the resumption.
-    destinations.heard(vec![ByHandChange { destination: host(3), stamp: 1, paused: None }]);
+    destinations.heard(vec![changed(&host(3), 1, None)]);
     destinations.recall(&[host(3)], &[asked_for(&host(3))]);
     assert!(!destinations.is_closed(&host(3)));
 }

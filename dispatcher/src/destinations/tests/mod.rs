@@ -30,6 +30,11 @@ fn delivered() -> Answer {
     Answer::delivered(200, None)
 }
 
+/// A change by hand, and what holds the destination since.
+fn changed(name: &str, stamp: i64, pause: Option<(PauseKind, Duration)>) -> ByHandChange {
+    ByHandChange { destination: name.to_owned(), stamp, pause, failures: 0 }
+}
+
 fn failed() -> Answer {
     answer(Outcome::Retry { not_before: None })
 }
@@ -40,7 +45,14 @@ impl Destinations {
         self.state().known.get(destination).map(Destination::in_flight)
     }
 
+    /// Learns from an answer whose mark is written at once.
     fn learns(&self, message: &Message, answer: &Answer, took: Duration) -> Ruling {
+        let ruling = self.learns_unwritten(message, answer, took);
+        ruling.pause.iter().for_each(|pause| self.written(&[pause]));
+        ruling
+    }
+
+    fn learns_unwritten(&self, message: &Message, answer: &Answer, took: Duration) -> Ruling {
         self.answered(message, message.weight(), answer, took, LONGEST)
     }
 
@@ -277,7 +289,7 @@ async fn a_rate_is_kept_from_the_first_message_on() {
 #[tokio::test(start_paused = true)]
 async fn people_are_heard_once_for_each_change() {
     let destinations = destinations(Limits::default());
-    let change = |stamp, paused| ByHandChange { destination: "a".to_owned(), stamp, paused };
+    let change = |stamp, paused: Option<Duration>| changed("a", stamp, paused.map(|left| (PauseKind::Hand, left)));
     destinations.heard(vec![change(1, Some(Duration::from_hours(9)))]);
     assert!(destinations.is_closed("a"));
     let asked = Answer { busy_for: Some(Duration::from_secs(1)), ..failed() };
@@ -289,6 +301,45 @@ async fn people_are_heard_once_for_each_change() {
     assert_eq!(destinations.recovered(), ["a"]);
     destinations.heard(vec![change(2, None), change(1, Some(LONGEST))]);
     assert!(destinations.is_closed("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resumption_ends_nothing_that_paused_the_destination_since() {
+    for kind in [PauseKind::Asked, PauseKind::Breaker] {
+        // The next poller takes the pause over, and then hears of the resumption before it.
+        let destinations = destinations(Limits::default());
+        let pause = Some((kind, Duration::from_mins(5)));
+        destinations.heard(vec![changed("a", 1, pause)]);
+        assert!(destinations.is_closed("a"), "{kind:?}");
+        assert_eq!(destinations.recovered(), [""; 0], "its pause in the database stays");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resumption_waits_for_the_mark_of_a_pause_that_may_be_newer() {
+    let destinations = destinations(Limits::default());
+    destinations.admitted(&[to("a")]);
+    let busy = Answer { busy_for: Some(Duration::from_mins(5)), ..failed() };
+    let ruling = destinations.learns_unwritten(&to("a"), &busy, QUICK);
+    destinations.heard(vec![changed("a", 1, None)]);
+    assert!(destinations.is_closed("a"));
+    destinations.written(&[&ruling.pause.expect("it asks for a pause")]);
+    destinations.heard(vec![changed("a", 1, None)]);
+    assert!(!destinations.is_closed("a"), "the database has no pause any more: somebody ended it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_came_while_a_claim_ran_makes_room_for_the_next() {
+    let destinations = destinations(Limits { max_in_flight: Some(1), ..Limits::default() });
+    destinations.send("a", &delivered(), QUICK);
+    assert_eq!(destinations.awaits_answers(), None);
+    destinations.admitted(&[to("a")]);
+    let before = destinations.awaits_answers();
+    let made = |since| tokio::time::timeout(Duration::from_secs(9), destinations.room_made(since));
+    assert!(made(before).await.is_err(), "it has not answered");
+    destinations.learns(&to("a"), &delivered(), QUICK);
+    assert!(made(before).await.is_ok());
+    assert!(made(None).await.is_err(), "nobody waits for an answer");
 }
 
 #[tokio::test(start_paused = true)]

@@ -39,6 +39,23 @@ async fn what_a_term_left_is_taken_over_and_what_it_did_not_leave_is_forgotten()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pause_whose_mark_is_not_written_yet_stays_in_the_next_term() {
+    let destinations = destinations(Limits::default());
+    let busy = Answer { busy_for: Some(Duration::from_mins(5)), ..failed() };
+    destinations.admitted(&[to("busy")]);
+    let asked = destinations.learns_unwritten(&to("busy"), &busy, QUICK).pause.expect("it asks for a pause");
+    destinations.admitted(&vec![to("broken"); 5]);
+    let rulings: Vec<_> = (0..5).map(|_| destinations.learns_unwritten(&to("broken"), &failed(), QUICK)).collect();
+    let opened = rulings.into_iter().find_map(|ruling| ruling.pause).expect("its breaker opens");
+    destinations.take_over(&[]);
+    assert!(destinations.is_closed("busy") && destinations.is_closed("broken"));
+    // Once they are written, the database knows better.
+    destinations.written(&[&asked, &opened]);
+    destinations.take_over(&[]);
+    assert!(!destinations.is_closed("busy") && !destinations.is_closed("broken"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_an_earlier_term_of_the_process_still_waits_for_puts_nothing_aside_in_the_next() {
     let destinations = destinations(Limits::default());
     destinations.admitted(&vec![to("silent"); SLOTS]);

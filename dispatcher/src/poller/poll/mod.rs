@@ -97,6 +97,11 @@ impl Dispatcher {
             drop(in_term);
             self.intake.leave();
             self.leadership.hand_over(&term).await;
+            if let Some(why) = self.handle.marking.death() {
+                // Another replica may poll. This one would send what it cannot mark.
+                self.handle.pulse.stop(why);
+                return shutdown.cancelled().await;
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use async_trait::async_trait;
-use outbox_adapters::{Adapter, Answer, Delivery, TableLease};
+use outbox_adapters::{Adapter, Answer, Delivery, Lease as _, TableLease};
 use outbox_schema::{ConnectOptions, Database, Holder, Shard};
 use tokio::sync::mpsc;
 
@@ -58,14 +58,42 @@ fn dispatcher(database: &Database, lease: TableLease, channel: Channel) -> Dispa
     })
 }
 
-#[tokio::test]
-async fn what_was_claimed_is_sent_by_a_channel_that_was_removed_before_its_attempt() {
-    let home = tempfile::tempdir().unwrap();
+/// An empty outbox in that folder.
+async fn outbox(home: &tempfile::TempDir) -> Database {
     let url = format!("sqlite://{}", home.path().join("outbox.db").display());
     let database =
         Box::pin(Database::connect(&ConnectOptions { url: &url, schema: None, connections: 2 })).await.unwrap();
     Box::pin(database.migrate("default")).await.unwrap();
-    let Database::Sqlite(pool) = &database else { panic!("{url}") };
+    database
+}
+
+#[tokio::test]
+async fn a_replica_that_can_mark_nothing_any_more_leaves_the_lease_to_others_and_is_not_alive() {
+    let home = tempfile::tempdir().unwrap();
+    let database = outbox(&home).await;
+    let Database::Sqlite(pool) = &database else { panic!("{database:?}") };
+    let lease = TableLease::Sqlite(pool.clone());
+    let (telling, _told) = mpsc::unbounded_channel();
+    let mut dispatcher = dispatcher(&database, lease.clone(), channel(Arc::new(Telling(telling))));
+    let handle = dispatcher.handle();
+    handle.marking().died("its marker has panicked".to_owned());
+    let shutdown = CancellationToken::new();
+    let stopped = shutdown.clone();
+    let running = tokio::spawn(async move { dispatcher.run(stopped).await });
+    while handle.pulse().stuck().is_none() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(handle.pulse().stuck().as_deref(), Some("its marker has panicked"));
+    assert!(lease.acquire(Shard(0), &Holder::new("b", "1"), MINUTE).await.unwrap());
+    shutdown.cancel();
+    assert_eq!(running.await.unwrap(), Drained { left_in_doubt: 0 });
+}
+
+#[tokio::test]
+async fn what_was_claimed_is_sent_by_a_channel_that_was_removed_before_its_attempt() {
+    let home = tempfile::tempdir().unwrap();
+    let database = outbox(&home).await;
+    let Database::Sqlite(pool) = &database else { panic!("{database:?}") };
     let insert = "INSERT INTO outbox (idempotency_key, channel, target, payload) \
                   VALUES ('order', 'hook', 'https://shop.example/', '{}')";
     sqlx::query(insert).execute(pool).await.unwrap();

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use outbox_schema::desk::Author;
 use outbox_schema::destination::{Aside, DestinationState, DestinationStore, Look, MOST_TOLD, Ramp};
-use outbox_schema::{Holder, Mark, MessageId, Pause, PauseKind, Shard, StoreError, TermId, Verdict};
+use outbox_schema::{ByHand, Holder, Mark, MessageId, Pause, PauseKind, Shard, StoreError, TermId, Verdict};
 
 use super::{Outbox, http, ids, mark, once, pause, request};
 
@@ -350,7 +351,28 @@ pub async fn a_pause_by_hand_is_ended_by_nobody_else(outbox: &Outbox) {
     let mut changes = database.changes_by_hand().await.unwrap();
     changes.sort_by(|a, b| a.destination.cmp(&b.destination));
     let [free, slow] = &changes[..] else { panic!("{changes:?}") };
-    assert_eq!((free.destination.as_str(), free.paused), ("free", None));
-    assert!(slow.paused.is_some_and(|left| (3_500..=3_600).contains(&left.as_secs())), "{slow:?}");
+    assert_eq!((free.destination.as_str(), free.pause), ("free", None));
+    let (kind, left) = slow.pause.expect("it is paused");
+    assert!(kind == PauseKind::Hand && (3_500..=3_600).contains(&left.as_secs()), "{slow:?}");
     assert!(free.stamp > 0 && slow.stamp > 0);
+}
+
+/// A poller that hears of the resumption later must not take it for the last word.
+pub async fn a_resumption_by_hand_is_told_with_what_paused_the_destination_since(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let database = outbox.database();
+    let ada = Author { who: "ada".to_owned(), why: String::new() };
+    database.pause(SLOW, None, &ada).await.unwrap();
+    database.resume(SLOW, &ada).await.unwrap();
+    slow_rows(outbox, 1).await;
+    let ask = request(&channels);
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let mut busy = mark(&term, ask.claim, &claimed[0], Verdict::Deferred { after: Duration::from_secs(1) }, "deferred");
+    busy.pause = pause(&busy.verdict, SLOW);
+    let asked = busy.pause.as_ref().map(|pause| pause.kind);
+    outbox.store.mark(&[busy], &[ask.claim]).await.unwrap();
+    let changes = database.changes_by_hand().await.unwrap();
+    let [change] = &changes[..] else { panic!("{changes:?}") };
+    assert_eq!((change.destination.as_str(), change.pause.map(|(kind, _)| kind)), (SLOW, asked));
 }
