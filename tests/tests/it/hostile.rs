@@ -253,6 +253,34 @@ async fn s12_more_hosts_than_a_poller_knows_that_ask_to_be_left_alone_are_and_ke
     }
 }
 
+/// MariaDB alone lets a session do without the checks, and asks for no right.
+#[tokio::test]
+async fn s5_rows_that_no_check_of_mariadb_has_seen_keep_nobody_waiting() {
+    let [_, outbox, _] = outboxes::migrated().await;
+    assert_eq!(outbox.dialect(), Dialect::MySql);
+    let stage = Stage::set(outbox).await;
+    let url = format!("{}/unchecked", stage.receiver.url());
+    let six_hundred =
+        "(WITH RECURSIVE n AS (SELECT 1 i UNION ALL SELECT i + 1 FROM n WHERE i < 600) SELECT i FROM n) n";
+    for rows in [
+        "(channel, target, payload) VALUES ('nobody', 'http://x/', 'no json')".to_owned(),
+        format!("(channel, target, payload) SELECT 'http', '{url}', 'no json' FROM {six_hundred}"),
+        format!("(channel, target, payload, headers) SELECT 'http', '{url}', '{{}}', 'no json' FROM {six_hundred}"),
+        format!(
+            "(channel, target, payload, ordering_key, priority) SELECT 'http', '{url}', '{{}}', concat('k', i), 9 FROM {six_hundred}"
+        ),
+        format!("(channel, target, payload, max_attempts) SELECT 'http', '{url}', '{{}}', -1 FROM {six_hundred}"),
+    ] {
+        stage.outbox.run_client(&format!("SET check_constraint_checks = 0; INSERT INTO outbox {rows};"));
+    }
+    let settled = "SELECT count(*) FROM outbox WHERE status <> 'PENDING'";
+    stage.until("the unchecked rows come to an end", settled, 1 + 4 * 600).await;
+    stage
+        .until("the row of no channel is deferred", "SELECT count(*) FROM outbox WHERE deferred_from IS NOT NULL", 1)
+        .await;
+    stage.good_messages_go().await;
+}
+
 #[tokio::test]
 async fn s27_the_highest_priority_of_one_tenant_keeps_no_other_waiting() {
     for outbox in outboxes::each().await {

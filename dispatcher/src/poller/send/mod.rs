@@ -242,6 +242,15 @@ fn unsendable(channel: &Channel, message: &Message) -> Option<(DeadReason, Strin
         let error = format!("the database cannot give what it says: {why}; enqueue it anew, or purge it");
         return Some((DeadReason::Permanent, error));
     }
+    // Of a URL the adapter sees to it.
+    if message.destination != message.channel && outbox_schema::origin::column(&message.target).is_none() {
+        let error = format!(
+            "its row counts it for {}, and its target is one of the channel {}: the functions by which the database reads a target \
+             were replaced for whoever wrote it; enqueue it anew",
+            message.destination, message.channel
+        );
+        return Some((DeadReason::Permanent, error));
+    }
     if message.target_is_gone {
         let clear = format!("if it is back: outbox invalid-targets clear --channel {} TARGET", message.channel);
         return Some((DeadReason::Permanent, format!("an earlier message found its target gone for good; {clear}")));
