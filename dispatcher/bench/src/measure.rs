@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use outbox_dispatcher::text::Advance;
 use outbox_schema::Database;
 
 use super::Plan;
@@ -117,7 +118,7 @@ impl Bench<'_> {
         Ok(Delivered { arrivals, attempts, cpu, peak: usage.peak_bytes, spent, terms })
     }
 
-    /// Waits until `rows` requests have come.
+    /// Waits until `rows` requests have come. A terminal shows how many have.
     pub(super) async fn wait_for(
         &mut self,
         rows: usize,
@@ -125,9 +126,16 @@ impl Bench<'_> {
         watch: &mut (dyn FnMut(u64, Usage) + Send),
     ) -> anyhow::Result<()> {
         let (mut seen, mut moved) = (0, Instant::now());
+        let mut advance = Advance::on_terminal("delivered");
         loop {
             let count = self.receiver.count().await?;
             watch(count, replicas.usage());
+            if count == 0 {
+                // The rate is that of the deliveries, without the start of the replicas.
+                advance.begin_anew();
+            } else {
+                advance.tell(count, Some(rows as u64));
+            }
             if count >= rows as u64 {
                 return Ok(());
             }

@@ -1,6 +1,7 @@
 //! The rows that a scenario needs. The bench inserts them quickly, in statements of a bounded size.
 
 use anyhow::Context;
+use outbox_dispatcher::text::Advance;
 use outbox_schema::{Database, Dialect};
 use sqlx::AssertSqlSafe;
 
@@ -47,7 +48,7 @@ fn push_payload() -> String {
     format!("{{\"notification\": {{\"title\": \"Order 1\", \"body\": \"{}\"}}}}", "x".repeat(200))
 }
 
-/// Inserts `count` rows of a kind. `target` is the target of the webhooks.
+/// Inserts `count` rows of a kind. `target` is the target of the webhooks. A terminal shows how far it is.
 pub(super) async fn insert(database: &Database, kind: Rows, count: usize, target: &str) -> anyhow::Result<()> {
     let (columns, values) = kind.columns_and_values(database.dialect());
     let columns = format!("channel, target, payload{columns}");
@@ -66,10 +67,11 @@ pub(super) async fn insert(database: &Database, kind: Rows, count: usize, target
         | Rows::Halting
         | Rows::Noisy => format!("'http', '{}', '{}'{values}", target.replace('\'', "''"), payload()),
     };
-    let chunk = CHUNK.min(count);
+    let mut advance = Advance::on_terminal("rows inserted");
     for first in (0..count).step_by(CHUNK) {
-        let rows = chunk.min(count - first);
+        let rows = CHUNK.min(count - first);
         insert_some(database, &columns, &values, first, rows).await.context("the rows of the scenario")?;
+        advance.tell((first + rows) as u64, Some(count as u64));
     }
     Ok(())
 }

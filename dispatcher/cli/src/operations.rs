@@ -9,10 +9,10 @@ use clap::{Args, Subcommand};
 use outbox_schema::desk::{OperationEntry, OperationPage, OperationStatus};
 
 use super::known::number;
-use super::progress::{INTERRUPTED, how_far};
+use super::progress::INTERRUPTED;
 use super::session::{AuthorArgs, OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{Cell, Page, print_as, span, to_the_second};
+use outbox_dispatcher::text::{Advance, Cell, Page, how_far, print_as, span, to_the_second};
 
 /// The column of the values of an operation.
 const COLUMN: usize = 12;
@@ -112,19 +112,22 @@ async fn follow(outbox: &OutboxAccess, args: ShowArgs) -> anyhow::Result<ExitCod
 }
 
 async fn follow_to_its_end(outbox: &OutboxAccess, ShowArgs { id, json }: ShowArgs) -> anyhow::Result<ExitCode> {
+    let mut advance = Advance::new("done");
     loop {
         let operation = there(outbox, id).await?;
         if operation.status != OperationStatus::Open {
+            advance.clear();
             print_as(json, &operation, shown)?;
             let done = operation.status == OperationStatus::Done;
             return Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         let OperationEntry { meant: of, done, lasted_ms, .. } = operation;
         let waits = if operation.waits { "; it waits for the poller" } else { "" };
-        let far = how_far(done, of, "done", Duration::from_millis(lasted_ms));
-        let said = writeln!(io::stderr(), "{far}{waits}");
-        // Any other failure to report progress does not matter.
-        if said.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+        let far = format!("{}{waits}", how_far(done, of, "done", Duration::from_millis(lasted_ms)));
+        if advance.is_on_terminal() {
+            advance.say(of.map(|of| (done, of)), &far);
+        } else if writeln!(io::stderr(), "{far}").is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            // Any other failure to report progress does not matter.
             return Ok(ExitCode::SUCCESS);
         }
         tokio::time::sleep(EACH).await;

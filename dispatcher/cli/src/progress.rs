@@ -1,21 +1,18 @@
 //! What a long change says on standard error while it goes on: first its number and what takes it back, then how far it is. Ctrl-C
 //! ends it after the present batch, and a second one at once.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use outbox_dispatcher::text::{error_line, grouped, span};
+use outbox_dispatcher::text::{Advance, error_line, grouped};
 use outbox_schema::desk::{Author, Progress};
 use outbox_schema::{ByHand, DeskError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-
-/// How often a change says how far it is.
-pub(super) const EACH: Duration = Duration::from_secs(2);
 
 /// A change of no more messages than this is over before anybody asks.
 const SHORT: u64 = 200;
@@ -44,56 +41,6 @@ pub(super) struct LongChange {
 struct State {
     advance: Advance,
     last: Option<Progress>,
-}
-
-/// How far something is, on standard error, now and then. Nothing of it stays on a terminal.
-#[derive(Debug)]
-pub(super) struct Advance {
-    began: Instant,
-    said: Instant,
-    /// `enqueued`, behind the numbers.
-    done: &'static str,
-    rewrites: bool,
-    /// Whether the last line stands on the terminal, and is written over.
-    shown: bool,
-}
-
-impl Advance {
-    /// The report of something that begins now.
-    pub(super) fn new(done: &'static str) -> Self {
-        let now = Instant::now();
-        Self { began: now, said: now, done, rewrites: io::stderr().is_terminal(), shown: false }
-    }
-
-    /// Says how far it is, unless that was said just now.
-    pub(super) fn tell(&mut self, come_to: u64, of: Option<u64>) {
-        self.tell_as(self.done, come_to, of);
-    }
-
-    /// The same in another word.
-    fn tell_as(&mut self, done: &str, come_to: u64, of: Option<u64>) {
-        if self.said.elapsed() >= EACH {
-            self.say(&how_far(come_to, of, done, self.began.elapsed()));
-        }
-    }
-
-    /// Says a line. A failure to report progress does not matter.
-    pub(super) fn say(&mut self, line: &str) {
-        self.said = Instant::now();
-        let _ = if self.rewrites {
-            self.shown = true;
-            write!(io::stderr(), "\r\u{1b}[K{line}")
-        } else {
-            writeln!(io::stderr(), "{line}")
-        };
-    }
-
-    /// Takes the last line away.
-    pub(super) fn clear(&mut self) {
-        if std::mem::take(&mut self.shown) {
-            let _ = write!(io::stderr(), "\r\u{1b}[K");
-        }
-    }
 }
 
 impl LongChange {
@@ -228,20 +175,6 @@ fn word(done: &'static str, progress: Progress) -> &'static str {
     if progress.changed == progress.done { done } else { "gone through" }
 }
 
-pub(super) fn how_far(come_to: u64, of: Option<u64>, done: &str, since: Duration) -> String {
-    let millis = since.as_millis().max(1);
-    let rate = u128::from(come_to) * 1_000 / millis;
-    let mut text = grouped(come_to);
-    if let Some(of) = of {
-        text = format!("{text} of {}", grouped(of));
-    }
-    text = format!("{text} {done}, {rate}/s");
-    if let Some(left) = of.map(|of| u128::from(of.saturating_sub(come_to)) * millis / u128::from(come_to.max(1))) {
-        text = format!("{text}, {} left", span(i64::try_from(left).unwrap_or(i64::MAX)));
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,15 +193,5 @@ mod tests {
     fn a_change_that_leaves_messages_as_they_are_says_that_it_went_through_them() {
         let at = |changed| Progress { audit_id: 7, of: Some(429), done: 429, changed, has_row: true };
         assert_eq!([at(429), at(427)].map(|progress| word("replayed", progress)), ["replayed", "gone through"]);
-    }
-
-    #[test]
-    fn how_far_a_change_is_comes_with_its_rate_and_the_time_left() {
-        let ten_seconds = Duration::from_secs(10);
-        assert_eq!(
-            how_far(5_000, Some(20_000), "redriven", ten_seconds),
-            "5,000 of 20,000 redriven, 500/s, 30.0s left"
-        );
-        assert_eq!(how_far(5_000, None, "removed", ten_seconds), "5,000 removed, 500/s");
     }
 }

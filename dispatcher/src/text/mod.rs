@@ -1,5 +1,6 @@
 //! Output for people: spans, pages, and text that is safe for a terminal; or JSON.
 
+mod advance;
 mod cell;
 mod page;
 mod screen;
@@ -10,6 +11,7 @@ use std::io::{self, Write as _};
 
 use serde::Serialize;
 
+pub use advance::{Advance, how_far};
 pub use cell::{Cell, relative};
 pub use page::{Keep, Page, clipped};
 pub use screen::Screen;

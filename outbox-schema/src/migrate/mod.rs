@@ -6,6 +6,7 @@
 
 mod error;
 mod functions;
+mod index_build;
 mod print;
 mod split;
 
@@ -19,6 +20,7 @@ use crate::sql::{AnyConnection, AnyTransaction, Statement, lacks_rights};
 
 pub use error::{MigrateError, SchemaError};
 pub use functions::FUNCTIONS_VERSION;
+pub use index_build::IndexBuild;
 pub use print::{migration_statements, migrations_sql};
 
 /// The version of the tables that this program works with.

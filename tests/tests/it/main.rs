@@ -63,6 +63,7 @@ mod outcomes;
 mod page;
 mod poller;
 mod program;
+mod progress;
 mod random_rows;
 mod readiness;
 mod receivers;

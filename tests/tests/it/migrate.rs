@@ -312,7 +312,7 @@ async fn what_a_migration_did_is_told_in_json_as_in_words() {
 }
 
 /// The outbox as release 0.1.0 made it.
-async fn of_version_1(outbox: &Outbox) {
+pub(crate) async fn of_version_1(outbox: &Outbox) {
     let script = match outbox.dialect() {
         Dialect::Postgres => include_str!("../../../outbox-schema/migrations/postgres/0001_outbox.sql"),
         Dialect::MySql => include_str!("../../../outbox-schema/migrations/mysql/0001_outbox.sql"),

@@ -12,15 +12,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use outbox_schema::desk::ReplicaRow;
-use outbox_schema::migrate::{Migrated, SCHEMA_VERSION, SERVES_FROM, migration_statements, migrations_sql};
-use outbox_schema::{Database, Meta, MigrateError, SchemaState};
+use outbox_schema::migrate::{IndexBuild, Migrated, SCHEMA_VERSION, SERVES_FROM, migration_statements, migrations_sql};
+use outbox_schema::{Database, Dialect, Meta, MigrateError, SchemaState};
 use serde::Serialize;
 
-use crate::progress::{Advance, EACH};
 use crate::session::{Misuse, confirmed};
 use outbox_dispatcher::config::Config;
 use outbox_dispatcher::configured::Configured;
-use outbox_dispatcher::text::{print, print_as, print_as_it_is, span, visible, warning};
+use outbox_dispatcher::text::{Advance, print, print_as, print_as_it_is, span, visible, warning};
 use outbox_dispatcher::wiring;
 
 use form::{Migration, Tool};
@@ -104,7 +103,9 @@ pub(super) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Resul
         return Ok(ExitCode::SUCCESS);
     }
     let settings = &config.database;
-    let database = wiring::database_or_new_file(&config, 1).await?;
+    // On PostgreSQL a second one asks how far an index is.
+    let connections = if settings.dialect == Dialect::Postgres { 2 } else { 1 };
+    let database = wiring::database_or_new_file(&config, connections).await?;
     let (did, Migrated { from, anew, meta, .. }) = if args.adopting.adopt_environment {
         let Some(meta) = adopt(&config, &database, args.adopting.yes).await? else { return Ok(ExitCode::FAILURE) };
         let from = Some(meta.schema_version);
@@ -147,16 +148,40 @@ async fn in_steps(database: &Database, environment: &str) -> Result<Migrated, Mi
     let told = |making| version.store(making, Ordering::Relaxed);
     let mut migrating = std::pin::pin!(database.migrate_watched(environment, &told));
     loop {
-        if let Ok(migrated) = tokio::time::timeout(EACH, &mut migrating).await {
-            advance.clear();
-            return migrated;
+        tokio::select! {
+            migrated = &mut migrating => return migrated,
+            index = some_time_later(database, &advance) => {
+                let (share, words) = step(version.load(Ordering::Relaxed), began.elapsed(), index);
+                advance.say(share, &words);
+            }
         }
-        let so_far = span(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX));
-        advance.say(&match version.load(Ordering::Relaxed) {
-            0 => format!("waiting for the tables, {so_far} so far"),
-            making => format!("making version {making} of {SCHEMA_VERSION}, {so_far} so far"),
-        });
     }
+}
+
+/// Waits until there is something to say again, and asks how far an index is, for a terminal. None as well where that cannot be
+/// read in time.
+async fn some_time_later(database: &Database, advance: &Advance) -> Option<IndexBuild> {
+    tokio::time::sleep(advance.each()).await;
+    if !advance.is_on_terminal() {
+        return None;
+    }
+    tokio::time::timeout(advance.each(), database.index_build()).await.ok()?.ok()?
+}
+
+/// What is said of the version that is being made, and how many of all versions are made.
+fn step(making: i32, since: Duration, index: Option<IndexBuild>) -> (Option<(u64, u64)>, String) {
+    let so_far = span(i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
+    if making == 0 {
+        return (None, format!("waiting for the tables, {so_far} so far"));
+    }
+    let index = match index {
+        Some(IndexBuild::Reading { percent }) => format!("; index: {percent}% read"),
+        Some(IndexBuild::Sorting) => "; index: sorting".to_owned(),
+        Some(IndexBuild::Writing { percent }) => format!("; index: {percent}% written"),
+        None => String::new(),
+    };
+    let share = u64::try_from(making - 1).ok().zip(u64::try_from(SCHEMA_VERSION).ok());
+    (share, format!("making version {making} of {SCHEMA_VERSION}, {so_far} so far{index}"))
 }
 
 /// Gives the outbox the environment of the settings, where nobody works on it and the operator says yes. None where the operator
@@ -281,4 +306,21 @@ fn print_migration(config: &Config, args: &MigrateArgs) -> anyhow::Result<()> {
 fn write_new(file: &Path, text: &str) -> std::io::Result<()> {
     fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
     fs::File::create_new(file)?.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_says_which_version_is_made_and_how_far_its_index_is() {
+        let of = |making, index| step(making, Duration::from_secs(8), index);
+        assert_eq!(of(0, None), (None, "waiting for the tables, 8.0s so far".to_owned()));
+        let last = u64::from(SCHEMA_VERSION.unsigned_abs());
+        let says = |words: &str| (Some((7, last)), format!("making version 8 of {SCHEMA_VERSION}, 8.0s so far{words}"));
+        assert_eq!(of(8, None), says(""));
+        assert_eq!(of(8, Some(IndexBuild::Reading { percent: 41 })), says("; index: 41% read"));
+        assert_eq!(of(8, Some(IndexBuild::Sorting)), says("; index: sorting"));
+        assert_eq!(of(8, Some(IndexBuild::Writing { percent: 7 })), says("; index: 7% written"));
+    }
 }
