@@ -48,6 +48,8 @@ pub mod migrate;
 pub mod mistakes;
 pub mod origin;
 #[cfg(feature = "dispatcher")]
+pub mod outcome_target;
+#[cfg(feature = "dispatcher")]
 mod passing;
 #[cfg(feature = "dispatcher")]
 pub mod payload;
@@ -88,8 +90,7 @@ pub use enqueue::trace::TraceContext;
 pub use enqueue::{EnqueueError, Enqueued, OutboxConnection, enqueue, enqueue_all};
 #[cfg(feature = "dispatcher")]
 pub use mark::{
-    AttemptRecord, DeadReason, DeliveryRecord, Identity, InDoubtPolicy, KNOWN_ALREADY, Mark, Outcome, OutcomeTarget,
-    Scope, Verdict,
+    AttemptRecord, DeadReason, DeliveryRecord, Identity, InDoubtPolicy, KNOWN_ALREADY, Mark, Outcome, Scope, Verdict,
 };
 #[cfg(feature = "dispatcher")]
 pub use message::{Message, Revision, Status};
@@ -99,6 +100,8 @@ pub use migrate::{
     DEFAULT_ENVIRONMENT, FUNCTIONS_VERSION, Meta, MigrateError, Migrated, SCHEMA_VERSION, SERVES_FROM, SchemaError,
     SchemaState, migration_statements, migrations_sql,
 };
+#[cfg(feature = "dispatcher")]
+pub use outcome_target::{OutcomeTarget, TargetTemplate, TemplateError};
 #[cfg(feature = "dispatcher")]
 pub use retention::{Pruning, Retention};
 #[cfg(feature = "dispatcher")]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::destination::Pause;
-use crate::{ClaimId, MessageId, Revision};
+use crate::{ClaimId, MessageId, OutcomeTarget, Revision};
 
 /// The closed result of one attempt, as an adapter reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,21 +160,6 @@ pub struct Mark {
     pub told: Option<OutcomeTarget>,
     /// The attempt as `outbox_attempt` keeps it.
     pub attempt: AttemptRecord,
-}
-
-/// Where the outcomes of a channel are told: each by a message of its own, written by the transaction that ends the row.
-#[derive(Clone, PartialEq, Eq, serde::Serialize)]
-pub struct OutcomeTarget {
-    /// The channel of that message. It has no such target itself.
-    pub channel: String,
-    /// The target of that message. It may hold a secret, as the URLs of chat rooms do.
-    pub target: String,
-}
-
-impl std::fmt::Debug for OutcomeTarget {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OutcomeTarget").field("channel", &self.channel).finish_non_exhaustive()
-    }
 }
 
 /// What becomes of a row.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use outbox_schema::OutcomeTarget;
+use outbox_schema::{OutcomeTarget, TargetTemplate, TemplateError};
 use toml::Table;
 
 use crate::config::channel::{ChannelConfig, ChannelKind};
@@ -23,8 +23,15 @@ pub(super) fn targets(read: &mut Reader<'_>) -> Option<OutcomeTargets> {
 #[allow(clippy::option_option, reason = "the outer one: refused; the inner one: the channel tells of none")]
 fn target(read: &mut Reader<'_>, name: &str) -> Option<Option<OutcomeTarget>> {
     let table = read.table(name, ALLOWED)?;
+    if table.is_empty() {
+        return Some(None);
+    }
     match parse(&table) {
-        Ok(target) => Some(target),
+        Ok((channel, Ok(target))) => Some(Some(OutcomeTarget { channel, target })),
+        Ok((_, Err(why))) => {
+            read.refuse_in_table(name, "target", &why.to_string());
+            None
+        }
         Err(why) => {
             read.refuse_table(name, format!("{why}; allowed is {ALLOWED}"));
             None
@@ -32,10 +39,7 @@ fn target(read: &mut Reader<'_>, name: &str) -> Option<Option<OutcomeTarget>> {
     }
 }
 
-fn parse(table: &Table) -> Result<Option<OutcomeTarget>, String> {
-    if table.is_empty() {
-        return Ok(None);
-    }
+fn parse(table: &Table) -> Result<(String, Result<TargetTemplate, TemplateError>), String> {
     if let Some(other) = table.keys().find(|key| !["channel", "target"].contains(&key.as_str())) {
         return Err(format!("has {other:?}, which does not exist"));
     }
@@ -43,7 +47,7 @@ fn parse(table: &Table) -> Result<Option<OutcomeTarget>, String> {
         let text = table.get(name).and_then(toml::Value::as_str).filter(|text| !text.is_empty());
         text.map(str::to_owned).ok_or_else(|| format!("has no {name}"))
     };
-    Ok(Some(OutcomeTarget { channel: text("channel")?, target: text("target")? }))
+    Ok((text("channel")?, TargetTemplate::parse(&text("target")?)))
 }
 
 /// Checks that each channel that others name is there, takes the target, and tells of nothing itself: so there is no loop.
@@ -74,11 +78,13 @@ fn refusal(
             "this channel has an on_dead or on_success itself: outcomes could go round".to_owned(),
         ));
     }
-    let ChannelKind::Http(http) = &to.kind else { return None };
-    let is_url = ["http://", "https://"].iter().any(|scheme| told.target.starts_with(scheme));
-    if !is_url && http.base_url.is_empty() {
+    let ChannelKind::Http(http) = &to.kind else {
+        let why = format!("has a placeholder, and channel {} sends to no URL: write the target out", to.name);
+        return told.target.has_places().then_some(("target", why));
+    };
+    if !told.target.is_url() && http.base_url.is_empty() {
         let why = format!("is no URL with http:// or https://, and channel {} has no base_url", to.name);
         return Some(("target", why));
     }
-    None
+    told.target.check_places().err().map(|why| ("target", why.to_string()))
 }

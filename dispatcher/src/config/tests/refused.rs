@@ -174,6 +174,26 @@ const BAD_FILES: &[(&str, &[&str])] = &[
         &["channels.hook.on_dead.target = \"***\"", "channel ops has no base_url"],
     ),
     (
+        "[channels.hook]\nkind = \"http\"\non_dead = { channel = \"ops\", target = \"https://x/{s3cret}\" }\n\
+         [channels.ops]\nkind = \"http\"",
+        &["channels.hook.on_dead.target = \"***\"", "a placeholder that does not exist: there are {id}"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\non_success = { channel = \"ops\", target = \"https://x/s3cret}\" }\n\
+         [channels.ops]\nkind = \"http\"",
+        &["channels.hook.on_success.target = \"***\"", "has a single brace: write {{ or }}"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\non_dead = { channel = \"ops\", target = \"https://{tenant}.s3cret/\" }\n\
+         [channels.ops]\nkind = \"http\"",
+        &["channels.hook.on_dead.target = \"***\"", "has {tenant} in a place where it may not stand"],
+    ),
+    (
+        "[channels.hook]\nkind = \"http\"\non_dead = { channel = \"push\", target = \"topic:{tenant}\" }\n\
+         [channels.push]\nkind = \"fcm\"\nproject_id = \"x\"",
+        &["channels.hook.on_dead.target = \"***\"", "channel push sends to no URL: write the target out"],
+    ),
+    (
         "[channels.hook]\nkind = \"http\"\ntls_cert = \"a.pem\"",
         &["channels.hook.tls_cert = \"a.pem\"", "tls_key is missing"],
     ),

@@ -4,14 +4,19 @@ use std::slice;
 use std::time::Duration;
 
 use outbox_schema::{
-    ChannelTerms, ClaimId, DeadReason, Mark, Message, MessageId, OutcomeTarget, StoreError, TermId, Verdict,
+    ChannelTerms, ClaimId, DeadReason, Mark, Message, MessageId, OutcomeTarget, StoreError, TargetTemplate, TermId,
+    Verdict,
 };
 use serde_json::{Value, json};
 
 use super::{Outbox, http, mark, once, request};
 
 fn to(channel: &str) -> OutcomeTarget {
-    OutcomeTarget { channel: channel.to_owned(), target: "/outcomes".to_owned() }
+    at(channel, "/outcomes")
+}
+
+fn at(channel: &str, target: &str) -> OutcomeTarget {
+    OutcomeTarget { channel: channel.to_owned(), target: TargetTemplate::parse(target).unwrap() }
 }
 
 fn dead(reason: DeadReason) -> Verdict {
@@ -167,6 +172,37 @@ pub async fn a_row_in_doubt_that_is_settled_as_dead_is_told(outbox: &Outbox) {
     assert_eq!(of("reason"), ["in_doubt", "exhausted"]);
     assert_eq!(of("error"), ["in doubt: claimed and never marked"; 2]);
     assert_eq!(of("attempts"), [1, 1]);
+}
+
+/// Also of a message that was settled. What strangers wrote stays one piece of the path or of the query.
+pub async fn the_target_of_an_outcome_has_texts_of_the_message(outbox: &Outbox) {
+    let delivered = outbox.insert(&[("idempotency_key", "'../ü?a=b&c'"), ("tenant", "'..'")]).await;
+    let plain = outbox.insert(&[("idempotency_key", "'order-2'")]).await;
+    let in_doubt = outbox.insert(&[("channel", "'once'"), ("idempotency_key", "'order-3'")]).await;
+    let told = at("ops", "https://ops.example/{tenant}/{status}/{id}?k={idempotency_key}&c={channel}");
+    let channels = [http(), ChannelTerms { on_dead: Some(told.clone()), ..once() }];
+    let claimed = Claimed::all(outbox, &channels).await;
+    let success = claimed.mark(0, Verdict::Success { receipt: None }, "delivered");
+    // Beside one whose target has no placeholders.
+    let marks = [Mark { told: Some(told), ..success }, claimed.mark(1, dead(DeadReason::Permanent), "dead")];
+    for _ in 0..2 {
+        outbox.store.mark(&marks, &[]).await.unwrap();
+    }
+    let later = outbox.term(&channels).await;
+    outbox.age_claims(Duration::from_hours(1)).await;
+    outbox.store.settle(&later, &channels).await.unwrap();
+    let rows = outbox.strings(&["target", "destination"], "outbox WHERE channel = 'ops' ORDER BY id").await;
+    let row = |target: String, destination: &str| vec![Some(target), Some(destination.to_owned())];
+    let (origin, key) = ("https://ops.example:443", "..%2F%C3%BC%3Fa%3Db%26c");
+    assert_eq!(
+        rows,
+        [
+            row(format!("https://ops.example/_../SUCCESS/{delivered}?k={key}&c=http"), origin),
+            row("/outcomes".to_owned(), "ops"),
+            row(format!("https://ops.example//DEAD/{in_doubt}?k=order-3&c=once"), origin),
+        ]
+    );
+    assert_eq!(outbox.count(&format!("outbox WHERE id = {plain} AND status = 'DEAD'")).await, 1);
 }
 
 /// Each end of a message is an outcome.

@@ -1,7 +1,7 @@
 //! Outcomes that are told: the message and the one that tells of it name each other.
 
 use outbox_dispatcher::explain::Telling;
-use outbox_schema::{DeadReason, Mark, MessageId, OutcomeTarget, Verdict};
+use outbox_schema::{DeadReason, Mark, MessageId, OutcomeTarget, TargetTemplate, Verdict};
 use outbox_tests::conformance::store::{Outbox, mark, on_every_database};
 
 use super::{Leader, explained, insert};
@@ -9,7 +9,8 @@ use super::{Leader, explained, insert};
 /// Ends the one message that is due, as a channel with `on_dead` and `on_success` does. Gives the message that tells of that.
 async fn end(leader: &Leader<'_>, verdict: Verdict, outcome: &'static str) -> MessageId {
     let (claim, message) = leader.claim_one().await;
-    let told = Some(OutcomeTarget { channel: "ops".to_owned(), target: "/outcomes".to_owned() });
+    let target = TargetTemplate::parse("/outcomes").unwrap();
+    let told = Some(OutcomeTarget { channel: "ops".to_owned(), target });
     let mark = Mark { told, ..mark(&leader.term, claim, &message, verdict, outcome) };
     assert_eq!(leader.write(mark).await, []);
     newest(leader.outbox).await
