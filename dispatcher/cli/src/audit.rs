@@ -2,14 +2,16 @@
 
 use std::process::ExitCode;
 
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use outbox_schema::desk::{AuditFilter, AuditPage, ListedAudit, Moment};
+use outbox_schema::desk::{AuditAction, AuditFilter, AuditPage, LOOKED_AT, ListedAudit, Moment};
 
 use super::known::number;
 use super::messages::find;
+use super::nearest::turned_round;
 use super::session::{OutboxAccess, Purpose};
 use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{Cell, Page, print_as, shortened, to_the_second};
+use outbox_dispatcher::text::{Cell, Page, grouped, print_as, shortened, to_the_second, warning};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AuditCommand {
@@ -26,6 +28,15 @@ pub(super) struct ListArgs {
     /// Only since then or later: how long ago (2h), or a time (2026-05-01T14:00:00Z).
     #[arg(long, value_name = "TIME")]
     since: Option<Moment>,
+    /// Only then or earlier.
+    #[arg(long, value_name = "TIME")]
+    until: Option<Moment>,
+    /// Only by those whose name begins so: `ada` finds `ada (page)` too.
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    who: Option<String>,
+    /// Only of this kind.
+    #[arg(long, value_parser = actions())]
+    action: Option<AuditAction>,
     /// At most this many.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
@@ -38,7 +49,7 @@ pub(super) struct ListArgs {
 }
 
 pub(super) async fn audit(config: Config, url: Option<&str>, command: AuditCommand) -> anyhow::Result<ExitCode> {
-    let AuditCommand::List(ListArgs { message, since, limit, after, json }) = command;
+    let AuditCommand::List(ListArgs { message, since, until, who, action, limit, after, json }) = command;
     let outbox = OutboxAccess::by(&config, url, Purpose::Look).await?;
     let message = match message {
         // A message that was purged has left its id here only.
@@ -46,23 +57,35 @@ pub(super) async fn audit(config: Config, url: Option<&str>, command: AuditComma
         Some(key) => Some(find(outbox.desk().as_ref(), &key).await?.id),
         None => None,
     };
-    let filter = AuditFilter { message, since };
+    let filter = AuditFilter { message, since, until, who, action };
     let page = match &outbox {
-        OutboxAccess::Replica(replica) => replica.audits(filter, after, limit).await?,
-        OutboxAccess::Database(database, _) => database.audits(filter, after, limit).await?,
+        OutboxAccess::Replica(replica) => replica.audits(&filter, after, limit).await?,
+        OutboxAccess::Database(database, _) => database.audits(&filter, after, limit).await?,
     };
-    print_as(json, &page, in_words)?;
+    if page.entries.is_empty()
+        && let Some(turned) = turned_round(filter.since, filter.until)
+    {
+        warning(&turned);
+    }
+    print_as(json, &page, |page| in_words(page, filter == AuditFilter::default(), limit))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn in_words(audit: &AuditPage) -> Page {
+/// The entries that were found, of `all` or by a filter.
+fn in_words(audit: &AuditPage, all: bool, limit: u32) -> Page {
     let mut page = Page::default();
-    if audit.entries.is_empty() {
+    if !audit.entries.is_empty() {
+        page.table(["ID", "AT", "WHO", "ACTION", "MESSAGE", "WHY", "DETAILS"], audit.entries.iter().map(row));
+    } else if all {
         page.line("nothing was done by hand");
     } else {
-        page.table(["ID", "AT", "WHO", "ACTION", "MESSAGE", "WHY", "DETAILS"], audit.entries.iter().map(row));
+        page.line("no entry meets the filter");
     }
     if let Some(next) = audit.next {
+        if audit.entries.len() < limit as usize {
+            // With those of each message of a change, which are not listed.
+            page.line(format!("{} entries were looked at, and there are more", grouped(LOOKED_AT.into())));
+        }
         page.line(format!("more with --after {next}"));
     }
     page
@@ -78,4 +101,12 @@ fn row(ListedAudit { entry, message_id }: &ListedAudit) -> [Cell; 7] {
         entry.why.clone().unwrap_or_default().into(),
         shortened(entry.details.as_deref().unwrap_or(""), 120).into(),
     ]
+}
+
+/// The actions by name, so that a shell can complete them.
+fn actions() -> impl TypedValueParser<Value = AuditAction> {
+    PossibleValuesParser::new(AuditAction::ALL.map(AuditAction::as_str)).try_map(|word| {
+        let found = AuditAction::ALL.into_iter().find(|action| action.as_str() == word);
+        found.ok_or("no action is called so")
+    })
 }

@@ -68,7 +68,7 @@ pub(super) async fn of_dead_letters(outbox: &OutboxAccess, selection: &Selection
 }
 
 /// Says of a time whose end lies before its beginning that nothing lies between.
-fn turned_round(since: Option<Moment>, until: Option<Moment>) -> Option<String> {
+pub(super) fn turned_round(since: Option<Moment>, until: Option<Moment>) -> Option<String> {
     let (since, until) = (since?, until?);
     until.is_before(since).then(|| "nothing lies between: --until is earlier than --since".to_owned())
 }

@@ -4,16 +4,17 @@ use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
 use super::dead::now_us;
+use super::finding::said_if;
 use super::statements::{AUDITS, AUDITS_END};
 use super::{AuditEntry, DeskError, Moment};
 use crate::sql::{AnyTransaction, Value, while_doing};
 use crate::{Database, MessageId};
 
 /// The most entries that one page looks at. An operation on many messages has an entry for each.
-const LOOKED_AT: i64 = 100_000;
+pub const LOOKED_AT: u32 = 100_000;
 
 /// A filter of the audit. An entry must meet all conditions that are given.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(deny_unknown_fields)]
@@ -25,6 +26,48 @@ pub struct AuditFilter {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "2h"))]
     pub since: Option<Moment>,
+    /// Only entries made at this moment or earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "10m"))]
+    pub until: Option<Moment>,
+    /// The beginning of who did it: `ada` finds `ada (page)` too.
+    #[serde(default, deserialize_with = "said_if", skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+    /// What was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(inline))]
+    pub action: Option<AuditAction>,
+}
+
+/// What people do by hand, as the audit names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AuditAction {
+    /// Dead letters were made due again.
+    Redrive,
+    /// A redrive or a replay was taken back.
+    Undo,
+    /// Messages were edited.
+    Edit,
+    /// Messages that wait became dead letters.
+    Cancel,
+    /// Messages that wait for another attempt were made due at once.
+    Retry,
+    /// Delivered messages were sent again.
+    Replay,
+    /// Dead letters were removed.
+    Purge,
+    /// What was past its retention was removed.
+    Prune,
+    /// A destination was paused.
+    Pause,
+    /// A destination was resumed.
+    Resume,
+    /// Targets that a receiver called gone were forgotten.
+    Clear,
+    /// An operation on many messages was stopped.
+    Stop,
 }
 
 /// An entry of the audit, and the message that it is about.
@@ -52,22 +95,32 @@ pub struct AuditPage {
 impl Database {
     /// What people did by hand, the newest first: at most `limit` entries, with ids below `after`. Without a message one
     /// page looks at 100,000 entries at most, and says where it stopped.
-    pub async fn audits(&self, filter: AuditFilter, after: Option<i64>, limit: u32) -> Result<AuditPage, DeskError> {
+    pub async fn audits(&self, filter: &AuditFilter, after: Option<i64>, limit: u32) -> Result<AuditPage, DeskError> {
         page(self, filter, after, limit).await.map_err(while_doing("reading the audit"))
     }
 }
 
-async fn page(database: &Database, filter: AuditFilter, after: Option<i64>, limit: u32) -> sqlx::Result<AuditPage> {
+async fn page(database: &Database, filter: &AuditFilter, after: Option<i64>, limit: u32) -> sqlx::Result<AuditPage> {
     let mut transaction = AnyTransaction::to_read(database).await?;
     let mut connection = transaction.connection();
-    let since = match filter.since {
-        Some(moment) => Some(moment.in_us(now_us(&mut connection).await?)),
-        None => None,
+    let now_us = match (filter.since, filter.until) {
+        (None, None) => 0,
+        (Some(_), _) | (_, Some(_)) => now_us(&mut connection).await?,
     };
+    let in_us = |moment: Option<Moment>| Value::Number(moment.map(|moment| moment.in_us(now_us)));
     let after = Value::Number(after);
     // One more than the limit tells whether there is a next page.
     let most = i64::from(limit) + 1;
-    let values = [Value::Number(filter.message), after, LOOKED_AT.into(), Value::Number(since), most.into()];
+    let values = [
+        Value::Number(filter.message),
+        after,
+        i64::from(LOOKED_AT).into(),
+        in_us(filter.since),
+        in_us(filter.until),
+        filter.who.as_deref().into(),
+        filter.action.map(AuditAction::as_str).into(),
+        most.into(),
+    ];
     let mut entries: Vec<ListedAudit> = connection.rows(&AUDITS, &values).await?;
     let more = entries.len() > limit as usize;
     entries.truncate(limit as usize);
@@ -75,13 +128,49 @@ async fn page(database: &Database, filter: AuditFilter, after: Option<i64>, limi
         entries.last().map(|last| last.entry.id)
     } else if filter.message.is_none() {
         // None where fewer entries were there to be looked at.
-        let end: Vec<(i64,)> = connection.rows(&AUDITS_END, &[after, (LOOKED_AT - 1).into()]).await?;
+        let end: Vec<(i64,)> = connection.rows(&AUDITS_END, &[after, i64::from(LOOKED_AT - 1).into()]).await?;
         end.first().map(|(id,)| *id)
     } else {
         None
     };
     transaction.commit().await?;
     Ok(AuditPage { entries, next })
+}
+
+impl AuditAction {
+    /// All actions.
+    pub const ALL: [Self; 12] = [
+        Self::Redrive,
+        Self::Undo,
+        Self::Edit,
+        Self::Cancel,
+        Self::Retry,
+        Self::Replay,
+        Self::Purge,
+        Self::Prune,
+        Self::Pause,
+        Self::Resume,
+        Self::Clear,
+        Self::Stop,
+    ];
+
+    /// The action in the column `action`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Redrive => "redrive",
+            Self::Undo => "undo",
+            Self::Edit => "edit",
+            Self::Cancel => "cancel",
+            Self::Retry => "retry",
+            Self::Replay => "replay",
+            Self::Purge => "purge",
+            Self::Prune => "prune",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Clear => "clear",
+            Self::Stop => "stop",
+        }
+    }
 }
 
 impl AuditFilter {

@@ -53,7 +53,7 @@ pub use answers::{
     Cancelled, CancelledAll, Edited, EditedAll, Left, Purged, Redriven, Refusal, Replay, Replayed, Retried, Skipped,
     Skips, Undoable, Undone,
 };
-pub use audits::{AuditFilter, AuditPage, ListedAudit};
+pub use audits::{AuditAction, AuditFilter, AuditPage, LOOKED_AT, ListedAudit};
 pub use change::{Change, HeadersBefore, MoveTarget, Unfit};
 pub use dead::GROUPS;
 pub use deaths::Deaths;

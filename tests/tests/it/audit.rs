@@ -1,7 +1,8 @@
 //! The audit as a list: who did what by hand.
 
-use outbox_schema::NewMessage;
-use serde_json::json;
+use outbox_schema::desk::AuditAction;
+use outbox_schema::{Dialect, NewMessage};
+use serde_json::{Value, json};
 
 use crate::outboxes;
 use crate::program::{HTTP, Program};
@@ -57,4 +58,83 @@ async fn a_change_by_nobody_in_particular_warns_that_the_audit_cannot_say_who() 
     assert!(unnamed.stderr.contains("say --by NAME"), "{unnamed:?}");
     let named = program.run(&["destinations", "pause", "http", "--why", "x", "--by", "ada"]).await;
     assert_eq!(named.stderr, "", "{named:?}");
+}
+
+/// Entries of these people, what they did, and how many hours ago.
+const ENTRIES: [(&str, &str, u32); 5] = [
+    ("ada", "redrive", 4),
+    ("ada (page)", "cancel", 3),
+    ("adam", "redrive", 2),
+    ("Ada", "pause", 1),
+    ("100%_a", "stop", 0),
+];
+
+async fn entries(outbox: &outboxes::Outbox) {
+    for (who, action, hours) in ENTRIES {
+        let at = match outbox.dialect() {
+            Dialect::Postgres => format!("now() - interval '{hours} hours'"),
+            Dialect::MySql => format!("UTC_TIMESTAMP(6) - INTERVAL {hours} HOUR"),
+            Dialect::Sqlite => format!("CAST(round(unixepoch('subsec') * 1000) AS INTEGER) - {hours} * 3600000"),
+        };
+        outbox.sql(&format!("INSERT INTO outbox_audit (who, action, at) VALUES ('{who}', '{action}', {at})")).await;
+    }
+}
+
+fn people(audit: &Value) -> Vec<&str> {
+    audit["entries"].as_array().unwrap().iter().map(|entry| entry["who"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn the_audit_is_filtered_by_the_beginning_of_a_name_by_what_was_done_and_by_when() {
+    for outbox in outboxes::each().await {
+        entries(&outbox).await;
+        let program = Program::new(&outbox.test.url, HTTP);
+        let mut replica = program.start();
+        let listener = replica.listener().await;
+        for (filter, found) in [
+            (&["--who", "ada"] as &[&str], &["adam", "ada (page)", "ada"] as &[&str]),
+            (&["--who", "ada ("], &["ada (page)"]),
+            (&["--who", "Ada"], &["Ada"]),
+            (&["--who", "100%_"], &["100%_a"]),
+            (&["--who", "%"], &[]),
+            (&["--who", "adam and eve"], &[]),
+            (&["--action", "redrive"], &["adam", "ada"]),
+            (&["--action", "purge"], &[]),
+            (&["--until", "150m"], &["ada (page)", "ada"]),
+            (&["--since", "210m", "--until", "90m"], &["adam", "ada (page)"]),
+            (&["--who", "ada", "--action", "redrive", "--until", "3h"], &["ada"]),
+            (&["--who", "ada", "--limit", "2"], &["adam", "ada (page)"]),
+        ] {
+            let list = [&["audit", "list", "--json"], filter].concat();
+            let audit = program.run(&list).await.json();
+            assert_eq!(people(&audit), found, "{filter:?}");
+            let by_replica = program.run(&[&["--url", &listener][..], &list].concat()).await.json();
+            assert_eq!(by_replica, audit, "{filter:?}");
+        }
+        let nobody = program.run(&["audit", "list", "--who", "eve"]).await.done();
+        assert_eq!(nobody, "no entry meets the filter\n");
+        let turned = program.run(&["audit", "list", "--since", "1h", "--until", "2h"]).await;
+        assert!(turned.stderr.contains("--until is earlier than --since"), "{turned:?}");
+        let misused = program.run(&["audit", "list", "--action", "redrove"]).await.misused();
+        assert!(AuditAction::ALL.iter().all(|action| misused.contains(action.as_str())), "{misused}");
+    }
+}
+
+#[tokio::test]
+async fn an_audit_of_very_many_entries_says_how_many_were_looked_at() {
+    let outbox = &outboxes::migrated().await[2];
+    outbox
+        .sql(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100002) \
+             INSERT INTO outbox_audit (who, action) SELECT CASE i WHEN 1 THEN 'ada' ELSE 'eve' END, 'cancel' FROM n",
+        )
+        .await;
+    let program = Program::new(&outbox.test.url, HTTP);
+    let text = program.run(&["audit", "list", "--who", "ada"]).await.done();
+    assert_eq!(
+        text,
+        "no entry meets the filter\n100,000 entries were looked at, and there are more\nmore with --after 3\n"
+    );
+    let rest = program.run(&["audit", "list", "--who", "ada", "--after", "3", "--json"]).await.json();
+    assert_eq!((people(&rest), &rest["next"]), (vec!["ada"], &Value::Null));
 }

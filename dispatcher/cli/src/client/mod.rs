@@ -167,12 +167,12 @@ impl Replica {
     /// A page of the audit.
     pub(crate) async fn audits(
         &self,
-        filter: AuditFilter,
+        filter: &AuditFilter,
         after: Option<i64>,
         limit: u32,
     ) -> Result<AuditPage, DeskError> {
         let page = Page { after: after.map(|id| id.to_string()), limit: Some(limit) };
-        Ok(self.ask("audit", &Filtered { filter: &filter, page }).await?)
+        Ok(self.ask("audit", &Filtered { filter, page }).await?)
     }
 
     /// A page of the operations.

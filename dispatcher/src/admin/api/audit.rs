@@ -12,7 +12,8 @@ use super::{Office, Problem, Sight};
 
 /// Lists what people did by hand in pages, the newest first.
 ///
-/// Without a message, one page looks at 100,000 entries at most.
+/// Without a message, one page looks at 100,000 entries at most, those of an operation's messages among them. So a page may
+/// hold few entries, or none, and still lead to the next.
 #[utoipa::path(get, path = "/api/v1/audit", operation_id = "list_audit", tag = "status", params(AuditFilter, Page), responses(
     (status = 200, description = "A page. `Link` with `rel=\"next\"` leads to the next page", body = AuditPage,
      headers(("link" = String, description = "RFC 8288"))),
@@ -24,6 +25,6 @@ pub(super) async fn list(
     uri: Uri,
     Filtered { filter, page }: Filtered<AuditFilter>,
 ) -> Result<(HeaderMap, Json<AuditPage>), Problem> {
-    let audit = sight.of_audit(office.database.audits(filter, page.cursor()?, page.size()?).await?);
+    let audit = sight.of_audit(office.database.audits(&filter, page.cursor()?, page.size()?).await?);
     Ok((link(&uri, audit.next.as_ref()), Json(audit)))
 }

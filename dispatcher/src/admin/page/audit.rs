@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::Desk;
-use outbox_schema::desk::{AuditEntry, AuditFilter, ListedAudit, OperationStatus};
+use outbox_schema::desk::{AuditAction, AuditEntry, AuditFilter, LOOKED_AT, ListedAudit, OperationStatus};
 
 use super::Reception;
 use super::door::Visit;
@@ -16,7 +16,9 @@ use super::frame::Content;
 use super::links::destination;
 use super::messages::PAGE;
 use super::operations;
-use super::parts::{empty, filter, filter_text, message, nothing, pages, table, text, text_if, time};
+use super::parts::{
+    empty, filter, filter_choice, filter_text, message, nothing, number, pages, table, text, text_if, time,
+};
 use crate::admin::api::Problem;
 
 /// Where the list is.
@@ -36,11 +38,16 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Audit", above, &problem)),
     };
-    let page = visit.sight.of_audit(reception.office.database.audits(filter, after, PAGE).await?);
+    let page = visit.sight.of_audit(reception.office.database.audits(&filter, after, PAGE).await?);
     let spent = Spent::of(&reception, &page.entries).await;
     let body = html! {
-        @if page.entries.is_empty() { (empty("Nobody has changed anything by hand.")) } @else {
+        @if page.entries.is_empty() {
+            (empty(if asked.filter().is_empty() { "Nobody has changed anything by hand." } else { "No entry meets the filter." }))
+        } @else {
             (table("Audit", ["Entry", "When", "Who", "What", "Of", "Why", "Details"], page.entries.iter().map(|entry| row(&visit, entry, &spent))))
+        }
+        @if page.next.is_some() && page.entries.len() < PAGE as usize {
+            p.hint { (number(LOOKED_AT)) " entries were looked at, with those of each message of a change, and there are more." }
         }
         (pages(PATH, &asked, page.next.as_ref()))
         @if !page.entries.is_empty() { (links(PATH, &meant)) }
@@ -64,7 +71,10 @@ async fn with_id(reception: &Reception, asked: &Fields) -> Result<Fields, Proble
 fn fields(asked: &Fields) -> Markup {
     html! {
         (filter_text(asked, "message", "Message id or idempotency key", ""))
+        (filter_text(asked, "who", "Who begins with", "ada"))
+        (filter_choice(asked, "action", "What", &AuditAction::ALL.map(|action| (action.as_str(), action.as_str()))))
         (filter_text(asked, "since", "Since", "2h, or 2026-05-01T14:00:00Z"))
+        (filter_text(asked, "until", "Until", "10m"))
     }
 }
 

@@ -53,9 +53,9 @@ pub(super) async fn audit(
     let (Path(format), filter): (_, AuditFilter) = (format?, asked.read()?);
     let (database, sight) = (reception.office.database, visit.sight);
     let entries = all(|after| {
-        let database = database.clone();
+        let (database, filter) = (database.clone(), filter.clone());
         async move {
-            let page = sight.of_audit(database.audits(filter, after, PAGE).await?);
+            let page = sight.of_audit(database.audits(&filter, after, PAGE).await?);
             Ok((page.entries, page.next))
         }
     });

@@ -7,4 +7,6 @@ FROM (SELECT * FROM outbox_audit l WHERE (?1 IS NULL OR l.message_id = ?1) AND (
 LEFT JOIN outbox_audit whole FORCE INDEX (PRIMARY) ON whole.id = a.part_of
 WHERE (?1 IS NOT NULL OR a.part_of IS NULL)
   AND (?4 IS NULL OR a.at >= TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?4 MICROSECOND)
-ORDER BY a.id DESC LIMIT ?5
+  AND (?5 IS NULL OR a.at <= TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?5 MICROSECOND)
+  AND (?6 IS NULL OR LEFT(a.who, CHAR_LENGTH(?6)) = ?6) AND (?7 IS NULL OR a.action = ?7)
+ORDER BY a.id DESC LIMIT ?8

@@ -7,4 +7,6 @@ FROM (SELECT * FROM outbox_audit l WHERE ($1::bigint IS NULL OR l.message_id = $
 LEFT JOIN outbox_audit whole ON whole.id = a.part_of
 WHERE ($1::bigint IS NOT NULL OR a.part_of IS NULL)
   AND ($4::bigint IS NULL OR a.at >= timestamptz '1970-01-01 00:00:00+00' + $4::bigint * interval '1 microsecond')
-ORDER BY a.id DESC LIMIT $5
+  AND ($5::bigint IS NULL OR a.at <= timestamptz '1970-01-01 00:00:00+00' + $5::bigint * interval '1 microsecond')
+  AND ($6::text IS NULL OR starts_with(a.who, $6)) AND ($7::text IS NULL OR a.action = $7)
+ORDER BY a.id DESC LIMIT $8

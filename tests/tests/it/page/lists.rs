@@ -432,3 +432,26 @@ async fn the_audit_of_a_message_is_found_by_its_key_and_an_unknown_channel_is_na
     let messages = words(&ada.look("/messages?channel=htpp").await.text);
     assert!(messages.contains("The settings have no channel htpp. Did you mean http?"), "{messages}");
 }
+
+#[tokio::test]
+async fn the_filter_of_the_audit_is_its_address_and_its_files_keep_it() {
+    let [.., outbox] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    outbox
+        .sql(
+            "INSERT INTO outbox_audit (who, action, why) VALUES ('ada (page)', 'cancel', 'a-1'), ('ada', 'purge', 'a-2'), \
+             ('eve', 'cancel', 'a-3')",
+        )
+        .await;
+    let ada = stage.person(OPERATES).await;
+    let page = ada.page("/audit?who=ada&action=cancel&until=0s").await;
+    assert_eq!(["a-1", "a-2", "a-3"].map(|why| page.contains(why)), [true, false, false], "{page}");
+    assert!(page.contains("<option value=\"cancel\" selected>"), "{page}");
+    let file = "/audit/download/json?who=ada&amp;action=cancel&amp;until=0s";
+    assert!(page.contains(&format!("href=\"{file}\"")), "{page}");
+    let file = ada.look(&file.replace("&amp;", "&")).await.text;
+    assert_eq!(["a-1", "a-2", "a-3"].map(|why| file.contains(why)), [true, false, false], "{file}");
+    assert!(words(&ada.page("/audit?who=nobody").await).contains("No entry meets the filter."));
+    let refused = ada.look("/audit?action=redrove").await;
+    assert!(refused.status == 400 && refused.text.contains("redrive"), "{}", refused.text);
+}
