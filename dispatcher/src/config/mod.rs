@@ -45,6 +45,7 @@ pub use secret::{SecretText, SecretUrl, is_secret_header};
 
 pub use crate::telemetry::LogFormat;
 pub use source::{DEFAULT_FILE, Sources, parse_assignment};
+pub(crate) use units::format_time;
 
 /// All settings, checked. [`DEFAULTS`] has the meaning, the default and the allowed values of each.
 #[derive(Debug, Clone, PartialEq)]

@@ -27,7 +27,7 @@ pub(super) fn parse_size(text: &str) -> Result<u64, String> {
 }
 
 /// The shortest writing of a time in whole milliseconds.
-pub(super) fn format_time(time: Duration) -> String {
+pub(crate) fn format_time(time: Duration) -> String {
     let millis = time.as_millis();
     let fits = |(_, unit): &&(&str, u128)| millis >= *unit && millis.is_multiple_of(*unit);
     TIMES.iter().find(fits).map_or_else(|| "0s".to_owned(), |(name, unit)| format!("{}{name}", millis / unit))

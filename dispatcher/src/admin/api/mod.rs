@@ -19,7 +19,7 @@ mod replay;
 pub(crate) mod requests;
 mod sight;
 mod waiting;
-mod wake;
+pub(crate) mod wake;
 
 use std::sync::Arc;
 

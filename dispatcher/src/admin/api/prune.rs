@@ -39,5 +39,5 @@ pub(super) async fn prune(
     Body(body): Body<PruneBody>,
 ) -> Result<Response, Problem> {
     let retention = body.retention(&office.retention.current())?;
-    answer(wish, office, Order::Prune(retention), body.author.into_author()).await
+    answer(wish, office, Order::Prune(retention, None), body.author.into_author()).await
 }

@@ -267,10 +267,10 @@ pub struct PruneBody {
 impl PruneBody {
     /// The retention that the body and the settings give together. Which channels halt at a dead letter comes from the
     /// settings alone: the replica knows it better than the client.
-    pub(super) fn retention(&self, settings: &Retention) -> Result<Retention, Problem> {
+    pub(crate) fn retention(&self, settings: &Retention) -> Result<Retention, Problem> {
         Ok(Retention {
-            success: age(self.success.as_deref(), settings.success)?,
-            dead: age(self.dead.as_deref(), settings.dead)?,
+            success: age("success", self.success.as_deref(), settings.success)?,
+            dead: age("dead", self.dead.as_deref(), settings.dead)?,
             continuing: settings.continuing.clone(),
         })
     }
@@ -285,9 +285,9 @@ impl From<&Retention> for PruneBody {
     }
 }
 
-fn age(text: Option<&str>, default: Option<Duration>) -> Result<Option<Duration>, Problem> {
+fn age(name: &str, text: Option<&str>, default: Option<Duration>) -> Result<Option<Duration>, Problem> {
     let Some(text) = text else { return Ok(default) };
-    kept_for(text).map_err(|why| Problem::new(Kind::BadRequest, format!("{text:?}: {why}")))
+    kept_for(text).map_err(|why| Problem::new(Kind::BadRequest, format!("{name} = {text:?}: {why}")))
 }
 
 /// Reads how long something is kept. None: for ever.

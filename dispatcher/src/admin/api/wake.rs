@@ -10,15 +10,15 @@ use crate::doorbell::HeardBy;
 
 /// What became of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub(super) struct Woken {
+pub(crate) struct Woken {
     /// Who got the hint.
-    pub(super) woken: WhoWoke,
+    pub(crate) woken: WhoWoke,
 }
 
 /// Who got a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum WhoWoke {
+pub(crate) enum WhoWoke {
     /// The replica that got the request: it polls.
     ThisReplica,
     /// The poller. This replica passed the hint on to it.
@@ -36,7 +36,7 @@ pub(super) enum WhoWoke {
      content_type = "application/problem+json"),
     Problem,
 ))]
-pub(super) async fn wake(State(office): State<Office>) -> Answer<Woken> {
+pub(crate) async fn wake(State(office): State<Office>) -> Answer<Woken> {
     let woken = match office.doorbell.ring().await {
         Ok(HeardBy::ThisReplica) => WhoWoke::ThisReplica,
         Ok(HeardBy::Poller) => WhoWoke::Poller,

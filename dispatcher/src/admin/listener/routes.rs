@@ -55,17 +55,18 @@ pub(super) fn router(shown: ListenerSources, office: Office, tokens: &InForce<To
     let patience = |(limit, at_once)| Patience::new(limit, at_once);
     let patient = |patience: &Patience| middleware::from_fn_with_state(patience.clone(), guard::be_patient);
     // The page and the API wait in one queue for the connections to the database.
-    let (asking, changing) = (patience(QUESTIONS), patience(CHANGES));
+    let (asking, changing, hinting) = (patience(QUESTIONS), patience(CHANGES), patience(HINTS));
 
     let questions = api::questions().route_layer(patient(&asking)).route_layer(reads());
     let changes = api::changes().route_layer(patient(&changing)).route_layer(by_its_body());
     let changes = changes.route_layer(by_a_client()).route_layer(operates());
-    let hints = api::hints().route_layer(patient(&patience(HINTS))).route_layer(operates());
+    let hints = api::hints().route_layer(patient(&hinting)).route_layer(operates());
     let api = questions.merge(changes).merge(hints).with_state(office);
     let pages = page::routes(
         &reception,
         |shown| shown.route_layer(patient(&asking)),
         |changed| changed.route_layer(patient(&changing)),
+        |hints| hints.route_layer(patient(&hinting)),
     );
     // The probes of an orchestrator carry no token.
     let probes = Router::new()

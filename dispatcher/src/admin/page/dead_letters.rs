@@ -246,9 +246,19 @@ pub(super) fn selection(filter: &Fields, sent: &Fields) -> Result<Selection, Pro
     Ok(Selection::Filter(filter))
 }
 
-/// Leads back to the list.
+/// Leads back to the list, or to the one message that is named.
 pub(super) fn back(filter: &Fields) -> Markup {
-    html! { p { a href=(filter.among(&[ID], false).at(PATH)) { "Back to the dead letters" } } }
+    html! {
+        p {
+            @if let Some(id) = one(filter) { a href={ "/messages/" (id) } { "Back to message " (id) } }
+            @else { a href=(filter.among(&[ID], false).at(PATH)) { "Back to the dead letters" } }
+        }
+    }
+}
+
+/// The one message that the fields of a form name.
+pub(super) fn one(filter: &Fields) -> Option<&str> {
+    filter.get(ID).filter(|_| filter.all(ID).count() == 1)
 }
 
 /// The fields of a form that say which dead letters it means.

@@ -18,7 +18,7 @@ const EVERY: &str = "every 5s";
 const SCRIPT_SETTINGS: &str = r#"{"includeIndicatorCSS":false,"history":false}"#;
 
 /// The pages that the way leads to.
-const WAY: [(&str, &str); 11] = [
+const WAY: [(&str, &str); 12] = [
     ("/", "Overview"),
     ("/messages", "Messages"),
     ("/dead-letters", "Dead letters"),
@@ -28,6 +28,7 @@ const WAY: [(&str, &str); 11] = [
     ("/terms", "Terms"),
     ("/invalid-targets", "Invalid targets"),
     ("/audit", "Audit"),
+    ("/retention", "Retention"),
     ("/settings", "Settings"),
     ("/check", "Check"),
 ];

@@ -108,6 +108,7 @@ fn actions(visit: &Visit, message: &MessageRecord) -> Markup {
                     (change(visit, message.id, "redrive", "Redrive this message", "It is due again, under the same idempotency key. Its attempts start anew."))
                 }
                 a.button href={ "/messages/" (message.id) "/edit" } { "Edit" }
+                a.button.danger href={ "/dead-letters/purge?id=" (message.id) } { "Purge…" }
             }
         } @else if is(Status::Success) {
             div.actions { a.button href={ "/messages/replay?id=" (message.id) } { "Replay…" } }

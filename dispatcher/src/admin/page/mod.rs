@@ -26,6 +26,7 @@ mod pace;
 mod parts;
 mod redrive;
 mod replay;
+mod retention;
 mod searches;
 mod selected;
 mod session;
@@ -33,6 +34,7 @@ mod settings;
 mod sign_in;
 mod terms;
 pub(crate) mod waiting;
+mod wake;
 mod well;
 mod went;
 
@@ -76,6 +78,7 @@ pub(crate) struct Reception {
     dead_letters: dead_letters::DeadSearches,
     messages: messages::MessageSearches,
     counts: selected::Counts,
+    past: retention::PastSearches,
 }
 
 impl Reception {
@@ -93,6 +96,7 @@ impl Reception {
             dead_letters: dead_letters::DeadSearches::default(),
             messages: messages::MessageSearches::default(),
             counts: selected::Counts::default(),
+            past: retention::PastSearches::default(),
         }
     }
 
@@ -128,19 +132,23 @@ fn named_by(header: &HeaderName, headers: &HeaderMap) -> Option<String> {
     Some(name.chars().take(NAME_CHARS).collect()).filter(|name: &String| !name.is_empty())
 }
 
-/// All routes of the page. `questions` and `changes` say how patient the listener is with them.
+/// All routes of the page. `questions`, `changes` and `hints` say how patient the listener is with them.
 pub(crate) fn routes(
     reception: &Reception,
     questions: impl FnOnce(Router<Reception>) -> Router<Reception>,
     changes: impl FnOnce(Router<Reception>) -> Router<Reception>,
+    hints: impl FnOnce(Router<Reception>) -> Router<Reception>,
 ) -> Router {
     let shows = questions(shown()).route_layer(middleware::from_fn(door::require_read));
     let changes = changes(changed()).route_layer(middleware::from_fn(door::require_operate));
+    // It asks nothing of the database, and waits behind no change.
+    let hints = hints(Router::new().route(wake::PATH, post(wake::wake)));
+    let hints = hints.route_layer(middleware::from_fn(door::require_operate));
     let doors = Router::new()
         .route(SIGN_IN, get(sign_in::form).post(sign_in::sign_in))
         .route("/sign-out", post(sign_in::sign_out));
     let receives = middleware::from_fn_with_state(reception.clone(), door::receive);
-    let pages = shows.merge(changes).merge(doors).route_layer(receives).with_state(reception.clone());
+    let pages = shows.merge(changes).merge(hints).merge(doors).route_layer(receives).with_state(reception.clone());
     pages.merge(assets::routes())
 }
 
@@ -168,6 +176,8 @@ fn shown() -> Router<Reception> {
         .route("/figures", get(figures::show))
         .route("/invalid-targets", get(invalid_targets::list))
         .route("/audit", get(audit::list))
+        .route(retention::PATH, get(retention::show))
+        .route("/retention/prune", get(retention::form))
         .route("/settings", get(settings::show))
         .route("/check", get(check::show))
         .route("/audit/download/{format}", get(downloads::audit))
@@ -192,4 +202,5 @@ fn changed() -> Router<Reception> {
         .route("/destinations/pause", post(destinations::pause))
         .route("/destinations/resume", post(destinations::resume))
         .route("/invalid-targets/clear", post(invalid_targets::clear))
+        .route("/retention/prune", post(retention::prune))
 }

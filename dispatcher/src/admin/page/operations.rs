@@ -19,6 +19,7 @@ use super::parts::{
     NAMED, Tone, empty, facts, lead_to, left, length, message, moment, moment_if, number, pages, state, table, text,
     text_if, time,
 };
+use super::retention::counted_messages;
 use super::went::how_they_went;
 use crate::admin::api::extract::Id;
 use crate::admin::api::{Kind, Problem};
@@ -224,13 +225,12 @@ pub(super) fn told(result: &OperationResult) -> Markup {
         },
         OperationResult::Undo(done) => undone(done),
         OperationResult::Purge(done) => html! {
-            p.note.good role="status" { strong { (number(done.purged)) " of " (number(done.meant)) " deleted." } }
+            @let tone = if done.purged == 0 { Tone::Warning } else { Tone::Good };
+            p class={ "note " (tone.class()) } role="status" { strong { (number(done.purged)) " of " (number(done.meant)) " deleted." } }
             (left(&done.skipped, done.skipped.count()))
         },
         OperationResult::Prune(done) => html! {
-            p.note.good role="status" {
-                strong { (number(done.success)) " delivered messages and " (number(done.dead)) " dead letters removed." }
-            }
+            p.note.good role="status" { strong { (counted_messages(*done)) " removed." } }
         },
     }
 }

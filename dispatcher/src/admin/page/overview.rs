@@ -21,6 +21,7 @@ use super::links::{self, destination};
 use super::operations::table_of;
 use super::parts::{Tone, leading, length, looked_before, message, number, state, table, text, text_if, time, time_if};
 use super::terms::ended;
+use super::wake::poll_now;
 use super::well::whether_all_is_well;
 use crate::admin::api::Problem;
 use crate::health::replicas::ReplicaStatus;
@@ -66,7 +67,7 @@ pub(super) async fn show(
     operations.retain(|operation| operation.status == OperationStatus::Open);
     let dead_lately = last_hour.ok().map(|series| series.channels.iter().map(|channel| channel.total.dead).sum());
     let rest = match &status {
-        Ok(counted) => shown(counted, &over_time(figures.as_deref(), span)),
+        Ok(counted) => shown(&visit, counted, &over_time(figures.as_deref(), span)),
         // The causes above say it in the words of /readyz.
         Err(problem) => super::frame::wrong(problem),
     };
@@ -102,7 +103,7 @@ async fn newest(reception: &Reception) -> Result<Counted, Problem> {
     reception.overview.get(ask).await
 }
 
-fn shown(Counted { status, age }: &Counted, over_time: &Markup) -> Markup {
+fn shown(visit: &Visit, Counted { status, age }: &Counted, over_time: &Markup) -> Markup {
     let vitals = &status.vitals;
     html! {
         (figures(status))
@@ -131,7 +132,7 @@ fn shown(Counted { status, age }: &Counted, over_time: &Markup) -> Markup {
             section { h2 { "Halted keys" } (halted_keys(&vitals.halted)) }
         }
         section {
-            h2 { "Who polls" }
+            div.heading { h2 { "Who polls" } @if visit.operates() { (poll_now(visit)) } }
             (shards(&status.shards))
             @if vitals.unsettled_claims > 0 {
                 p.hint { (number(vitals.unsettled_claims)) " claims of earlier terms wait for their settling time." }

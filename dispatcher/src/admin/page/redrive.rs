@@ -8,7 +8,9 @@ use maud::{Markup, html};
 use outbox_schema::desk::{OperationResult, Order, Ordered, Redriven};
 
 use super::Reception;
-use super::dead_letters::{ALL, PATH, Shown, back, by_cause, counted_for_a_form, counted_letters, meant, selection};
+use super::dead_letters::{
+    ALL, PATH, Shown, back, by_cause, counted_for_a_form, counted_letters, meant, one, selection,
+};
 use super::door::Visit;
 use super::fields::{AUTHOR, Asked, Fields, Plain, Sent};
 use super::frame::Content;
@@ -16,7 +18,7 @@ use super::operations::{elsewhere, ordered, told};
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::looked_before;
 use super::searches::{Found, not_counted};
-use super::selected;
+use super::selected::{self, ID};
 use super::went::how_they_went;
 use crate::admin::api::Problem;
 use crate::admin::api::extract::Id;
@@ -161,7 +163,9 @@ pub(super) async fn purge_form(
         html! { p.note.bad { strong { (counted) " would be deleted for good," } " with their attempts. Only the audit remembers them. Nothing is changed yet." } }
     };
     let body = html! {
-        (would.shown(&asked, first))
+        @if would.is_nothing() && asked.has(ID) {
+            p.note.warning { "No dead letter has " @if one(&asked).is_some() { "this id." } @else { "one of these ids." } " Only a dead letter can be purged: what waits is cancelled first, and what was delivered is removed after its retention." }
+        } @else { (would.shown(&asked, first)) }
         @if !would.is_nothing() {
             form.change method="post" action={ (PATH) "/purge" } {
                 (visit.token())
@@ -185,6 +189,17 @@ pub(super) async fn purge(
         Ordered::Over(done @ OperationResult::Purge(_)) => done,
         other => return Ok(elsewhere(&other)),
     };
-    let body = html! { (told(&done)) (back(&Fields::default())) };
-    Ok(visit.page(&Content::still("Purged", body)))
+    let is_spared = matches!(&done, OperationResult::Purge(done) if done.purged == 0);
+    let audit = match one(&filter) {
+        Some(id) => Fields::default().with("message", id),
+        None => Fields::default(),
+    };
+    let body = html! {
+        (told(&done))
+        @if is_spared { (back(&filter)) } @else {
+            p { a href=(audit.at("/audit")) { "The audit" } " keeps who purged, what and why." }
+            (back(&Fields::default()))
+        }
+    };
+    Ok(visit.page(&Content::still(if is_spared { "Nothing was purged" } else { "Purged" }, body)))
 }

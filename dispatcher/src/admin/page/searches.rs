@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 /// The longest that a page waits for a search.
-const PATIENCE: Duration = Duration::from_millis(80);
+pub(super) const PATIENCE: Duration = Duration::from_millis(80);
 
 /// The longest that the form of a change waits for a count of what it means. It is offered all the same.
 pub(super) const FORM_PATIENCE: Duration = Duration::from_secs(3);

@@ -30,8 +30,8 @@ pub enum Order {
     Undo(i64),
     /// As [`ByHand::purge`](crate::ByHand::purge).
     Purge(Selection),
-    /// As [`ByHand::prune`](crate::ByHand::prune).
-    Prune(Retention),
+    /// As [`ByHand::prune`](crate::ByHand::prune), with how many messages there are to remove. None: nobody has counted them.
+    Prune(Retention, Option<u64>),
 }
 
 impl Order {
@@ -78,7 +78,7 @@ impl Database {
         watch: Watch<'_>,
     ) -> Result<Option<OperationResult>, DeskError> {
         let doing = order.doing();
-        if let Order::Prune(retention) = &order {
+        if let Order::Prune(retention, _) = &order {
             // It is counted before.
             return self.prune(retention, author, watch).await.map(|pruned| Some(OperationResult::Prune(pruned)));
         }
@@ -116,7 +116,7 @@ async fn carried(
         Order::Retry(selection) => manner.of(database, Retrying::of(&selection), Told::Retry).await?,
         Order::Edit(selection, change) => manner.of(database, Editing::of(&selection, &change), Told::Edit).await?,
         Order::Purge(selection) => manner.of(database, Purging::of(&selection), Told::Purge).await?,
-        Order::Prune(retention) => manner.of(database, Removing::of(&retention, None), Told::Prune).await?,
+        Order::Prune(retention, of) => manner.of(database, Removing::of(&retention, of), Told::Prune).await?,
         Order::Undo(operation) => match Undoing::of(database, operation).await? {
             Some(work) => manner.of(database, work, Told::Undo).await?,
             None => return Ok(None),

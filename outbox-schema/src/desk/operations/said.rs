@@ -46,7 +46,6 @@ pub(super) fn in_words(order: &Value) -> Option<String> {
 
 impl Said {
     fn which(&self) -> Vec<String> {
-        let kept = |ms: u64| humantime::format_duration(std::time::Duration::from_millis(ms)).to_string();
         let one_of = [
             self.ids.map(|ids| format!("{ids} by id")),
             self.redrive.map(|id| format!("redrive {id}")),
@@ -85,6 +84,15 @@ impl SaidChange {
     }
 }
 
+/// A time for which messages are kept: in days where it is whole days, since months and years are of no fixed length.
+fn kept(ms: u64) -> String {
+    const DAY: u64 = 86_400_000;
+    if ms > 0 && ms.is_multiple_of(DAY) {
+        return format!("{}d", ms / DAY);
+    }
+    humantime::format_duration(std::time::Duration::from_millis(ms)).to_string()
+}
+
 /// `status_code`: 500 as `status code 500`.
 fn condition_in_words(condition: &str, value: &Value) -> String {
     let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -110,7 +118,11 @@ mod tests {
                 Some("3 by id, under new keys, also those that were replayed before, behind message 17"),
             ),
             (json!({"redrive": 12}), Some("redrive 12")),
-            (json!({"success_ms": 86_400_000, "dead_ms": null}), Some("delivered for longer than 1day")),
+            (json!({"success_ms": 86_400_000, "dead_ms": null}), Some("delivered for longer than 1d")),
+            (
+                json!({"success_ms": 0, "dead_ms": 7_776_000_000_u64}),
+                Some("delivered for longer than 0s, dead for longer than 90d"),
+            ),
             (
                 json!({"ids": 1, "change": {"move_target": {"from": "https://a", "to": "https://b"}, "headers": ["X-A"],
                        "drop_headers": ["X-B"], "keep_key": true}}),

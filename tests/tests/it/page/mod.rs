@@ -11,7 +11,9 @@ mod finding;
 mod keyboard;
 mod links;
 mod lists;
+mod removals;
 mod sessions;
+mod wake;
 
 use std::sync::Mutex;
 

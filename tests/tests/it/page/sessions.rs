@@ -5,7 +5,7 @@ use crate::outboxes;
 use crate::program::{HTTP, Program};
 
 /// Each form that changes something, and its fields.
-const CHANGES: [(&str, &[(&str, &str)]); 10] = [
+const CHANGES: [(&str, &[(&str, &str)]); 12] = [
     ("/messages/1/cancel", &[]),
     ("/messages/1/redrive", &[]),
     ("/messages/1/edit", &[("revision", "1"), ("target", "http://127.0.0.1:9/"), ("payload", "{}"), ("write", "yes")]),
@@ -16,9 +16,11 @@ const CHANGES: [(&str, &[(&str, &str)]); 10] = [
     ("/destinations/pause", &[("destination", "http"), ("why", "test")]),
     ("/destinations/resume", &[("destination", "http")]),
     ("/invalid-targets/clear", &[("all", "yes")]),
+    ("/retention/prune", &[("success", "0s"), ("dead", "0s"), ("why", "test")]),
+    ("/wake", &[]),
 ];
 
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
     "/",
     "/messages",
     "/dead-letters",
@@ -27,6 +29,7 @@ const PAGES: [&str; 10] = [
     "/terms",
     "/invalid-targets",
     "/audit",
+    "/retention",
     "/settings",
     "/check",
 ];
@@ -73,14 +76,22 @@ async fn who_may_only_read_sees_no_form_and_changes_nothing() {
         let forms: Vec<_> = page.matches("method=\"post\" action=\"").collect();
         assert_eq!(forms.len(), 1, "{path}: one form, to sign out");
         assert!(page.contains("action=\"/sign-out\""), "{path}");
-        assert!(!page.contains("/dead-letters/purge"), "{path}");
+        for way in ["/dead-letters/purge", "/retention/prune"] {
+            assert!(!page.contains(way), "{path}: {way}");
+        }
     }
     for (path, fields) in CHANGES {
         let refused = reader.send("/", path, fields).await;
         assert_eq!(refused.status, 403, "{path}: {}", refused.text);
         assert!(refused.text.contains("admin.read_token only reads"), "{path}");
     }
-    for path in ["/dead-letters/redrive", "/dead-letters/purge", "/dead-letters/edit", "/redrives/1/undo"] {
+    for path in [
+        "/dead-letters/redrive",
+        "/dead-letters/purge?id=1",
+        "/dead-letters/edit",
+        "/redrives/1/undo",
+        "/retention/prune",
+    ] {
         assert_eq!(reader.look(path).await.status, 403, "{path}");
     }
     assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit").await, 0);

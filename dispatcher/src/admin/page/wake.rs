@@ -1,0 +1,68 @@
+//! Waking the poller, which the overview offers beside who polls.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use super::Reception;
+use super::door::Visit;
+use super::fields::{NoFields, Sent};
+use super::frame::Content;
+use super::parts::Tone;
+use crate::admin::api::Problem;
+use crate::admin::api::wake::{self as api, WhoWoke, Woken};
+
+/// Where the form is sent to.
+pub(super) const PATH: &str = "/wake";
+
+/// The form that wakes the poller.
+pub(super) fn poll_now(visit: &Visit) -> Markup {
+    html! {
+        form method="post" action=(PATH) {
+            (visit.token())
+            button type="submit" { "Poll now" }
+        }
+    }
+}
+
+pub(super) async fn wake(
+    State(reception): State<Reception>,
+    visit: Visit,
+    Sent(sent): Sent,
+) -> Result<Response, Problem> {
+    let NoFields {} = sent.among(&["by"], false).read()?;
+    let Json(Woken { woken }) = api::wake(State(reception.office)).await?;
+    let (tone, words) = said(woken);
+    let body = html! {
+        p class={ "note " (tone.class()) } role="status" { (words) }
+        p { a href="/" { "To the overview" } }
+    };
+    Ok(visit.page(&Content::still("Poll now", body)))
+}
+
+/// What came of it, in words.
+fn said(woken: WhoWoke) -> (Tone, &'static str) {
+    match woken {
+        WhoWoke::ThisReplica => (Tone::Good, "This replica polls, and now looks for what is due."),
+        WhoWoke::Poller => (Tone::Good, "This replica told the poller, which now looks for what is due."),
+        WhoWoke::Nobody => (Tone::Warning, "No replica polls at the moment. The next poller begins with a poll."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_where_nobody_polls_there_is_something_to_be_looked_at() {
+        for (woken, tone, words) in [
+            (WhoWoke::ThisReplica, Tone::Good, "This replica polls"),
+            (WhoWoke::Poller, Tone::Good, "told the poller"),
+            (WhoWoke::Nobody, Tone::Warning, "No replica polls"),
+        ] {
+            let (its, said) = said(woken);
+            assert!(its == tone && said.contains(words), "{said}");
+        }
+    }
+}
