@@ -159,8 +159,9 @@ pub(super) async fn purge_form(
 ) -> Result<Response, Problem> {
     let asked = selected::meant(&asked)?;
     let would = Meant::of(&reception, &visit, &asked, "purge").await?;
+    let (their, them) = if one(&asked).is_some() { ("its", "it") } else { ("their", "them") };
     let first = |counted: &str| {
-        html! { p.note.bad { strong { (counted) " would be deleted for good," } " with their attempts. Only the audit remembers them. Nothing is changed yet." } }
+        html! { p.note.bad { strong { (counted) " would be deleted for good," } " with " (their) " attempts. Only the audit remembers " (them) ". Nothing is changed yet." } }
     };
     let body = html! {
         @if would.is_nothing() && asked.has(ID) {
@@ -171,7 +172,7 @@ pub(super) async fn purge_form(
                 (visit.token())
                 (meant(&asked))
                 (visit.author_fields(true, &Fields::default()))
-                button.danger type="submit" { "Delete them for good" }
+                button.danger type="submit" { "Delete " (them) " for good" }
             }
         }
         (back(&asked))

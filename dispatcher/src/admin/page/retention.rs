@@ -65,10 +65,8 @@ pub(super) async fn show(
 ) -> Result<Response, Problem> {
     let (kept, mine) = (kept_by_fleet(&reception).await, reception.office.retention.current());
     let above = html! {
-        p.lead { "The poller removes what is older than this, in small batches beside the deliveries. Nothing brings it back." }
+        p.lead { "The poller removes what is past its time by itself, in small batches beside the deliveries. Nothing brings it back." }
         (differences(&kept, &mine))
-        (each_kind(&kept, reception.office.config.current().retention.figures))
-        h2 { "Past its time now" }
         (times_fields(&kept, &asked))
     };
     let retention = match asked.read::<Times>().and_then(|times| times.over(&kept)) {
@@ -85,9 +83,15 @@ pub(super) async fn show(
             }
         }
     };
-    let body = match past {
-        Some((past, age)) => html! { (past_in_words(past, &retention)) (looked_before(age)) },
-        None => under_way(&asked.at(PATH)),
+    let body = html! {
+        @match past {
+            Some((past, age)) => { (past_in_words(past, &retention)) (looked_before(age)) },
+            None => (under_way(&asked.at(PATH))),
+        }
+        section {
+            h2 { "How long each kind is kept" }
+            (each_kind(&kept, reception.office.config.current().retention.figures))
+        }
     };
     Ok(visit.page(&Content::live(TITLE, above, body)))
 }
@@ -125,7 +129,7 @@ fn each_kind(kept: &Retention, figures: Option<Duration>) -> Markup {
             th scope="row" { (what) }
             td { (kept) }
             td { @if from.is_empty() { (nothing()) } @else { (from) } }
-            td { (setting) }
+            td.number { (setting) }
         }
     };
     html! {
@@ -138,14 +142,14 @@ fn each_kind(kept: &Retention, figures: Option<Duration>) -> Markup {
 fn times_fields(kept: &Retention, asked: &Fields) -> Markup {
     html! {
         form.filter method="get" action=(PATH) {
-            (filter_text(asked, "success", "Delivered longer ago than", &written(kept.success)))
-            (filter_text(asked, "dead", "Dead for longer than", &written(kept.dead)))
+            (filter_text(asked, "success", "Delivered before", &written(kept.success)))
+            (filter_text(asked, "dead", "Died before", &written(kept.dead)))
             div.buttons {
                 button type="submit" { "Count" }
-                @if !asked.is_empty() { a href=(PATH) { "As the fleet keeps them" } }
+                @if !asked.is_empty() { a href=(PATH) { "Usual times" } }
             }
         }
-        p.hint { "A time with its unit, as 7d. never: none of them. 0s: all, however young." }
+        p.hint { "How long ago, as 7d. never: none of them. 0s: all, however young." }
     }
 }
 

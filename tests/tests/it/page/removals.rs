@@ -28,7 +28,7 @@ async fn one_dead_letter_is_purged_from_its_page_after_a_look_and_the_audit_has_
     browser.click(&format!("Back to message {dead}")).await;
     browser.click("Purge…").await;
     browser.write("why", "a test run").await;
-    browser.click("Delete them for good").await;
+    browser.click("Delete it for good").await;
     browser.says("1 of 1 deleted.").await;
     assert!(!is_there(&outbox, dead).await && is_there(&outbox, spared).await);
     browser.click("The audit").await;
