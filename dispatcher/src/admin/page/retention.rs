@@ -79,7 +79,7 @@ pub(super) async fn show(
         @if visit.operates() {
             div.actions {
                 a.button.danger href=(times_of(&retention).at(PRUNE)) { "Remove them now…" }
-                span.hint { "whatever the poller has come to" }
+                span.hint { "before the poller comes to them" }
             }
         }
     };
@@ -241,7 +241,7 @@ fn past_in_words(past: Pruned, retention: &Retention) -> Markup {
 /// Which messages a retention means to remove.
 fn which(retention: &Retention) -> String {
     let delivered = retention.success.map(|time| format!("delivered more than {} ago", format_time(time)));
-    let dead = retention.dead.map(|time| format!("dead for more than {}", format_time(time)));
+    let dead = retention.dead.map(|time| format!("died more than {} ago", format_time(time)));
     let both: Vec<_> = delivered.into_iter().chain(dead).collect();
     if both.is_empty() { "to be removed: both are kept for ever".to_owned() } else { both.join(", or ") }
 }
@@ -306,7 +306,7 @@ mod tests {
         assert!(none.contains("No message was delivered more than 7d ago."), "{none}");
         let some = said(Pruned { success: 0, dead: 2 }, &times(None, Some("90d")).unwrap());
         assert!(
-            some.contains("2 dead letters</strong>: delivered more than 7d ago, or dead for more than 90d."),
+            some.contains("2 dead letters</strong>: delivered more than 7d ago, or died more than 90d ago."),
             "{some}"
         );
         let never = said(Pruned::default(), &times(Some("never"), None).unwrap());

@@ -70,7 +70,7 @@ async fn what_is_past_its_time_is_counted_and_removed_by_clicks() {
     sign_in(&browser, &stage.url, OPERATES).await;
     to(&browser, "Settings").await;
     browser.click("How long the rows of each kind are kept").await;
-    browser.says("No message was delivered more than 7d ago, or dead for more than 90d.").await;
+    browser.says("No message was delivered more than 7d ago, or died more than 90d ago.").await;
     browser.write("success", "0s").await;
     browser.write("dead", "soon").await;
     browser.click("Count").await;
