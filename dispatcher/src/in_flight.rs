@@ -164,6 +164,11 @@ impl InFlight {
         }
     }
 
+    /// The rows whose claims are not settled.
+    pub fn unsettled(&self) -> Vec<MessageId> {
+        self.state().unsettled.1.iter().copied().collect()
+    }
+
     /// Replaces the suspects on hold.
     pub fn set_held_back(&self, messages: HashSet<MessageId>) {
         let mut state = self.state();

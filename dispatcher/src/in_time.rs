@@ -118,8 +118,13 @@ impl Store for InTime<dyn Store> {
         self.asked("recording unmarked deliveries", self.port.record_unmarked(marks, why)).await
     }
 
-    async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
-        self.asked("settling what earlier terms left", self.port.settle(term, channels)).await
+    async fn settle(
+        &self,
+        term: &TermId,
+        channels: &[ChannelTerms],
+        unanswered: &[MessageId],
+    ) -> Result<Settlement, StoreError> {
+        self.asked("settling what earlier terms left", self.port.settle(term, channels, unanswered)).await
     }
 
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {

@@ -7,7 +7,8 @@ use outbox_schema::destination::DestinationState;
 use outbox_schema::mark::MarkReport;
 use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_schema::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, OrderingKey, Shard, Store, StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, MessageId, OrderingKey, Shard, Store, StoreError,
+    TermEnd, TermId,
 };
 
 use crate::health::answering::{Answering, Silence};
@@ -73,8 +74,13 @@ impl Store for StoreHealth {
         self.store.record_unmarked(marks, why).await
     }
 
-    async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
-        self.store.settle(term, channels).await
+    async fn settle(
+        &self,
+        term: &TermId,
+        channels: &[ChannelTerms],
+        unanswered: &[MessageId],
+    ) -> Result<Settlement, StoreError> {
+        self.store.settle(term, channels, unanswered).await
     }
 
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {

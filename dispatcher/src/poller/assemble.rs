@@ -149,6 +149,7 @@ impl Dispatcher {
                 wakeup: wakeup.clone(),
                 marking: marking.clone(),
                 metrics: metrics.clone(),
+                unanswered: std::sync::Mutex::default(),
             }),
             intake: Intake {
                 keys: OrderingKeys::new(store.clone()),

@@ -1,10 +1,10 @@
 //! Settling: decides, beside the loop, the rows that earlier terms claimed and never marked.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use outbox_schema::store::Settlement;
-use outbox_schema::{InDoubtPolicy, Store, StoreError, TermEnd};
+use outbox_schema::{InDoubtPolicy, MessageId, Store, StoreError, TermEnd};
 use tokio::sync::Notify;
 
 use crate::in_flight::InFlight;
@@ -41,12 +41,16 @@ pub(crate) struct Settling {
     pub marking: Arc<Marking>,
     /// Where rows in doubt are counted.
     pub metrics: Arc<Metrics>,
+    /// Rows that a call may have decided whose answer was lost, also one of an earlier term. They stay out of the polls until
+    /// an answer says what became of them: they may be suspects.
+    pub unanswered: Mutex<Vec<MessageId>>,
 }
 
 impl Settling {
     /// Takes over the claims that `term` found when it began. Settles them in a task of its own while the term lasts.
     pub(crate) fn begin(self: &Arc<Self>, term: &Arc<Term>) {
-        self.in_flight.set_unsettled(term.id.epoch, &term.opened.unsettled);
+        let unsettled: Vec<MessageId> = [&term.opened.unsettled[..], &self.unanswered()[..]].concat();
+        self.in_flight.set_unsettled(term.id.epoch, &unsettled);
         let (settling, term) = (self.clone(), term.clone());
         tokio::spawn(async move {
             term.first_claim().await;
@@ -66,9 +70,11 @@ impl Settling {
                 continue;
             }
             let channels = self.channels.current();
-            let error = match self.store.settle(&term.id, channels.terms()).await {
+            let unanswered = std::mem::replace(&mut *self.unanswered(), self.in_flight.unsettled());
+            let error = match self.store.settle(&term.id, channels.terms(), &unanswered).await {
                 Ok(settlement) => {
                     self.take(term, &settlement);
+                    self.unanswered().clear();
                     let Some(next) = settlement.next else { return };
                     // What stays though its settling time is over is refused.
                     let stays = next.is_zero() && settlement.decided.is_empty();
@@ -96,5 +102,93 @@ impl Settling {
             self.metrics.in_doubt(policy, 1);
         }
         self.wakeup.notify_one();
+    }
+
+    fn unanswered(&self) -> MutexGuard<'_, Vec<MessageId>> {
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use outbox_schema::store::{Decided, OpenedTerm};
+    use outbox_schema::{Epoch, Holder, Shard};
+
+    use super::*;
+    use crate::fixtures::{SteppedClock, TermStore, metrics};
+    use crate::term::clock::Clock;
+
+    const CRASHED: [MessageId; 2] = [MessageId(1), MessageId(2)];
+
+    fn settling(store: &Arc<TermStore>) -> Arc<Settling> {
+        let (in_flight, wakeup) = (Arc::new(InFlight::new(8, 1_000)), Arc::<Notify>::default());
+        Arc::new(Settling {
+            store: store.clone(),
+            suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),
+            in_flight,
+            channels: InForce::new(Channels::default()),
+            wakeup,
+            marking: Arc::new(Marking::new(Duration::from_secs(10))),
+            metrics: metrics(),
+            unanswered: Mutex::default(),
+        })
+    }
+
+    fn term(clock: &Arc<SteppedClock>, epoch: i64, unsettled: &[MessageId]) -> Arc<Term> {
+        let opened = OpenedTerm { epoch: Epoch(epoch), unsettled: unsettled.to_vec(), destinations: Vec::new() };
+        let term = Term::begin(
+            Shard::default(),
+            Holder::new("a", &epoch.to_string()),
+            opened,
+            clock.clone(),
+            clock.now().after(Duration::from_hours(1)),
+        );
+        term.claim_answered();
+        term
+    }
+
+    /// A store that decides these two, and tells it only where it is asked a second time.
+    fn losing_an_answer(clock: &Arc<SteppedClock>) -> Arc<TermStore> {
+        let row = |id| Decided { id, destination: "a".to_owned(), crashed: true, resend: true };
+        TermStore::losing_an_answer(clock, Settlement { decided: CRASHED.map(row).into(), ..Settlement::default() })
+    }
+
+    async fn asked(store: &TermStore, times: usize) {
+        while store.unanswered().len() < times {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn suspects_whose_decision_was_never_heard_of_are_held_back_all_the_same() {
+        let clock = SteppedClock::new();
+        let store = losing_an_answer(&clock);
+        let settling = settling(&store);
+        let term = term(&clock, 7, &CRASHED);
+        settling.begin(&term);
+        asked(&store, 1).await;
+        let mut excluded = settling.in_flight.excluded();
+        excluded.sort_unstable();
+        assert_eq!(excluded, CRASHED, "nobody knows what became of them");
+        asked(&store, 2).await;
+        assert_eq!(store.unanswered(), [vec![], CRASHED.to_vec()]);
+        assert_eq!(settling.in_flight.excluded().len(), 1, "they go one by one");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_next_term_of_a_process_asks_what_its_last_one_never_heard() {
+        let clock = SteppedClock::new();
+        let store = losing_an_answer(&clock);
+        let settling = settling(&store);
+        let first = term(&clock, 7, &CRASHED);
+        settling.begin(&first);
+        asked(&store, 1).await;
+        first.end(TermEnd::Lost);
+        // They are settled, as far as the database knows.
+        let second = term(&clock, 8, &[]);
+        settling.begin(&second);
+        assert_eq!(settling.in_flight.excluded().len(), 2);
+        asked(&store, 2).await;
+        assert_eq!(settling.in_flight.excluded().len(), 1, "they go one by one");
     }
 }

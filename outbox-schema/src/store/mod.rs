@@ -71,12 +71,17 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// left. Repeated, it records each once.
     async fn record_unmarked(&self, marks: &[Mark], why: &str) -> Result<(), StoreError>;
 
-    /// Decides the rows of superseded claims whose settling time is over. Returns what it decided, and what still
-    /// waits.
+    /// Decides the rows of superseded claims whose settling time is over. Returns what it decided, and what still waits. Of the
+    /// `unanswered` rows, which an earlier call may have decided whose answer was lost, it returns those that were decided too.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] as for [`Store::claim`].
-    async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError>;
+    async fn settle(
+        &self,
+        term: &TermId,
+        channels: &[ChannelTerms],
+        unanswered: &[MessageId],
+    ) -> Result<Settlement, StoreError>;
 
     /// A connection that hears of newly committed rows. None where the database has no such thing.
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError>;

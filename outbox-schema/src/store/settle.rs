@@ -1,13 +1,14 @@
-//! Settling: the rows that earlier terms left in doubt, in the dialects that have no functions of their own.
+//! Settling: the rows that earlier terms left in doubt. PostgreSQL decides in a function of its own; what it returns is read here too.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::sql::{AnyConnection, Statement, Value, read};
+use crate::sql::{AnyConnection, Statement, Value};
 use crate::store::outcomes::tell_settled;
-use crate::store::rows::UnsettledRow;
-use crate::store::steps::{Decision, DoubtRow, failed};
+use crate::store::rows::{DecidedRow, UnsettledRow};
+use crate::store::steps::{CRASHED, Decision, DoubtRow, ENDED, failed};
 use crate::store::term::hold;
-use crate::store::wire::{ChannelRow, as_json};
+use crate::store::wire::{ChannelRow, as_json, ids_as_json};
 use crate::store::{Decided, Settlement, dead};
 use crate::{ChannelTerms, Database, MessageId, Shard, StoreError, TermId};
 
@@ -17,7 +18,8 @@ const DOUBT: Statement = step!("poller/settle_doubt");
 const SETTLE: Statement = step!("poller/settle");
 const RECORD: Statement = step!("poller/settle_record");
 const CLAIMS_DELETE: Statement = step!("poller/claims_delete");
-const UNSETTLED: Statement = step!("poller/unsettled");
+const UNSETTLED: Statement = statement!("poller/unsettled");
+const SETTLED: Statement = statement!("poller/settled");
 
 const DOING: &str = "settling claims";
 
@@ -26,11 +28,33 @@ pub(crate) async fn settle(
     database: &Database,
     term: &TermId,
     channels: &[ChannelTerms],
+    unanswered: &[MessageId],
 ) -> Result<Settlement, StoreError> {
     let mut transaction = hold(database, DOING, term).await?;
-    let decided = decide(&mut transaction.connection(), term.shard, channels).await?;
+    let mut connection = transaction.connection();
+    let decided = decide(&mut connection, term.shard, channels).await?;
+    let settlement = settlement(&mut connection, term.shard, decided, unanswered).await?;
     transaction.commit().await.map_err(failed(DOING))?;
-    let (unsettled, next) = unsettled(database, term.shard).await?;
+    Ok(settlement)
+}
+
+/// What was `decided` in this transaction, and what it left. Of the rows that an earlier call may have decided, `unanswered`, those
+/// that it did decide are found by what it recorded.
+pub(crate) async fn settlement(
+    connection: &mut AnyConnection<'_>,
+    shard: Shard,
+    mut decided: Vec<Decided>,
+    unanswered: &[MessageId],
+) -> Result<Settlement, StoreError> {
+    let (unsettled, next) = unsettled(connection, shard).await?;
+    let known: HashSet<MessageId> = decided.iter().map(|row| row.id).chain(unsettled.iter().copied()).collect();
+    let others: Vec<MessageId> = unanswered.iter().copied().filter(|id| !known.contains(id)).collect();
+    if !others.is_empty() {
+        let others = ids_as_json(&others);
+        let values = [(&others).into(), CRASHED.into(), ENDED.into()];
+        let earlier: Vec<DecidedRow> = connection.rows(&SETTLED, &values).await.map_err(failed(DOING))?;
+        decided.extend(earlier.into_iter().map(Decided::from));
+    }
     Ok(Settlement { decided, unsettled, next })
 }
 
@@ -85,10 +109,10 @@ async fn settled(
 
 /// Rows of claims that wait for their settling time, and when the first of these is over.
 pub(crate) async fn unsettled(
-    database: &Database,
+    connection: &mut AnyConnection<'_>,
     shard: Shard,
 ) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
     let rows: Vec<UnsettledRow> =
-        read(database, &UNSETTLED, &[shard.into()]).await.map_err(failed("reading unsettled claims"))?;
+        connection.rows(&UNSETTLED, &[shard.into()]).await.map_err(failed("reading unsettled claims"))?;
     Ok(UnsettledRow::split(&rows))
 }

@@ -183,7 +183,7 @@ pub(crate) const DOUBT: &str = "in doubt: claimed and never marked";
 pub(crate) const CRASHED: &str = "claimed and never marked: its poller died or was cut off";
 
 /// The same for a row whose poller said so.
-const ENDED: &str = "claimed and never marked: its poller ended before it could mark it";
+pub(crate) const ENDED: &str = "claimed and never marked: its poller ended before it could mark it";
 
 /// What becomes of a row in doubt.
 #[derive(Debug, Serialize)]

@@ -28,10 +28,10 @@ pub(crate) async fn begin(database: &Database, shard: Shard, holder: &Holder) ->
     let doing = "beginning a term";
     let mut transaction = AnyTransaction::to_write(database).await.map_err(failed(doing))?;
     let epoch = mint(&mut transaction.connection(), shard, holder).await?;
+    let (unsettled, _) = unsettled(&mut transaction.connection(), shard).await?;
     transaction.commit().await.map_err(failed(doing))?;
 
     let destinations = read(database, &DESTINATIONS_KNOWN, &[MOST_TOLD.into()]).await.map_err(failed(doing))?;
-    let (unsettled, _) = unsettled(database, shard).await?;
     Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, destinations: states(destinations) })
 }
 

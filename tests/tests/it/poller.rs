@@ -121,6 +121,6 @@ impl<'a> Poller<'a> {
     }
 
     pub(crate) async fn settle(&self) {
-        self.store.settle(&self.term, &self.channels).await.unwrap();
+        self.store.settle(&self.term, &self.channels, &[]).await.unwrap();
     }
 }

@@ -145,6 +145,7 @@ on_every_database! {
         later_terms_do_not_start_the_settling_time_anew,
         a_row_that_the_database_itself_refuses_to_settle_keeps_no_other_waiting,
         rows_in_doubt_go_by_the_policy_of_their_channel,
+        what_was_decided_is_told_again_to_whoever_never_heard_the_answer,
         rows_in_doubt_of_a_channel_whose_policy_was_changed_go_by_the_stricter,
         rows_in_doubt_of_a_channel_that_is_not_known_here_go_by_the_policy_of_their_claimer,
         an_older_term_settles_nothing,

@@ -19,8 +19,8 @@ use crate::silence::distrust;
 use crate::store::steps::DIVIDING;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term, unmarked};
 use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, OrderingKey, Shard, Store, StoreError,
-    TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, MessageId, OrderingKey, Shard, Store,
+    StoreError, TermEnd, TermId,
 };
 
 use self::errors::failed;
@@ -94,8 +94,13 @@ impl Store for MySqlStore {
         unmarked::record(&self.database(), marks, why).await
     }
 
-    async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
-        settle::settle(&self.database(), term, channels).await
+    async fn settle(
+        &self,
+        term: &TermId,
+        channels: &[ChannelTerms],
+        unanswered: &[MessageId],
+    ) -> Result<Settlement, StoreError> {
+        settle::settle(&self.database(), term, channels, unanswered).await
     }
 
     /// Neither server tells one connection what another one has committed.

@@ -9,10 +9,8 @@ mod mark;
 mod trial;
 mod wakeup;
 
-use std::time::Duration;
-
 use async_trait::async_trait;
-use sqlx::{Executor, PgConnection, PgExecutor, PgPool, Postgres};
+use sqlx::{PgConnection, PgExecutor, PgPool, Postgres};
 use tokio::sync::watch;
 
 use self::errors::{failed, fenced};
@@ -22,10 +20,10 @@ use crate::mark::MarkReport;
 use crate::session::Session;
 use crate::silence::distrust;
 use crate::sql::AnyConnection;
-use crate::store::rows::{DecidedRow, UnsettledRow};
+use crate::store::rows::DecidedRow;
 use crate::store::steps::DIVIDING;
 use crate::store::term::{DESTINATIONS_KNOWN, destinations, states};
-use crate::store::{Decided, OpenedTerm, Settlement, TermCounts, Wakeups, dead, outcomes, unmarked};
+use crate::store::{Decided, OpenedTerm, Settlement, TermCounts, Wakeups, dead, outcomes, settle, unmarked};
 use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Epoch, Holder, InDoubtPolicy, Mark, MessageId, OrderingKey,
     Shard, Store, StoreError, TermEnd, TermId,
@@ -71,7 +69,7 @@ async fn begun(connection: &mut PgConnection, shard: Shard, holder: &Holder) -> 
         .map_err(|error| failed(BEGINNING, error))?;
     let destinations = AnyConnection::Postgres(&mut *connection).rows(&DESTINATIONS_KNOWN, &[MOST_TOLD.into()]).await;
     let destinations = states(destinations.map_err(|error| failed(BEGINNING, error))?);
-    let (unsettled, _) = unsettled(connection, shard).await?;
+    let (unsettled, _) = settle::unsettled(&mut AnyConnection::Postgres(connection), shard).await?;
     Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, destinations })
 }
 
@@ -119,18 +117,6 @@ async fn settled(
         .fetch_all(database)
         .await
         .map_err(|error| fenced(term, SETTLING, error))
-}
-
-async fn unsettled(
-    connection: &mut PgConnection,
-    shard: Shard,
-) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
-    let rows: Vec<UnsettledRow> = sqlx::query_as(query!("postgres/poller/unsettled"))
-        .bind(shard.0)
-        .fetch_all(connection)
-        .await
-        .map_err(|error| failed("reading unsettled claims", error))?;
-    Ok(UnsettledRow::split(&rows))
 }
 
 #[async_trait]
@@ -184,18 +170,20 @@ impl Store for PostgresStore {
         unmarked::record(&Database::Postgres(self.pool.clone()), marks, why).await
     }
 
-    async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
-        let tells = outcomes::are_told(channels);
-        let mut session = self.session(tells).await.map_err(|error| failed(SETTLING, error))?;
+    async fn settle(
+        &self,
+        term: &TermId,
+        channels: &[ChannelTerms],
+        unanswered: &[MessageId],
+    ) -> Result<Settlement, StoreError> {
+        let mut session = self.session(true).await.map_err(|error| failed(SETTLING, error))?;
         let decided = settled(&mut *session, term, channels).await?;
         let decided: Vec<Decided> = decided.into_iter().map(Into::into).collect();
-        if tells {
-            outcomes::tell_settled(&mut AnyConnection::Postgres(&mut session), &dead(&decided), channels).await?;
-            session.execute("COMMIT").await.map_err(|error| failed(SETTLING, error))?;
-        }
-        let (unsettled, next) = unsettled(&mut session, term.shard).await?;
-        session.finish();
-        Ok(Settlement { decided, unsettled, next })
+        let mut connection = AnyConnection::Postgres(&mut session);
+        outcomes::tell_settled(&mut connection, &dead(&decided), channels).await?;
+        let settlement = settle::settlement(&mut connection, term.shard, decided, unanswered).await?;
+        session.commit().await.map_err(|error| failed(SETTLING, error))?;
+        Ok(settlement)
     }
 
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError> {

@@ -16,8 +16,8 @@ use crate::mark::MarkReport;
 use crate::store::steps::DIVIDING;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term, unmarked};
 use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, OrderingKey, Shard, Store, StoreError,
-    TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, MessageId, OrderingKey, Shard, Store,
+    StoreError, TermEnd, TermId,
 };
 
 use self::errors::failed;
@@ -87,8 +87,13 @@ impl Store for SqliteStore {
         unmarked::record(&self.database(), marks, why).await
     }
 
-    async fn settle(&self, term: &TermId, channels: &[ChannelTerms]) -> Result<Settlement, StoreError> {
-        settle::settle(&self.database(), term, channels).await
+    async fn settle(
+        &self,
+        term: &TermId,
+        channels: &[ChannelTerms],
+        unanswered: &[MessageId],
+    ) -> Result<Settlement, StoreError> {
+        settle::settle(&self.database(), term, channels, unanswered).await
     }
 
     /// SQLite does not tell one connection what another one has committed.

@@ -83,7 +83,7 @@ pub async fn a_message_that_is_dead_because_it_was_in_doubt_halts_its_key(outbox
     assert_eq!(claimable(outbox, &earlier, &channels).await.len(), 1);
     let term = outbox.term(&channels).await;
     outbox.age_claims(Duration::from_hours(1)).await;
-    assert!(!outbox.store.settle(&term, &channels).await.unwrap().decided[0].resend);
+    assert!(!outbox.store.settle(&term, &channels, &[]).await.unwrap().decided[0].resend);
     assert!(claimable(outbox, &term, &channels).await.is_empty());
 }
 

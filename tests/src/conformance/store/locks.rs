@@ -68,7 +68,7 @@ pub async fn an_open_transaction_of_an_application_holds_up_nobody(outbox: &Outb
     promptly("the end of a term", store.end_term(&term, TermEnd::Interval, TermCounts::default())).await.unwrap();
     let next = promptly("the next term", outbox.term(&channels)).await;
     promptly("its claims", outbox.age_claims(Duration::from_hours(1))).await;
-    let settled = promptly("whoever settles", store.settle(&next, &channels)).await.unwrap();
+    let settled = promptly("whoever settles", store.settle(&next, &channels, &[])).await.unwrap();
     assert_eq!(settled.decided.len(), 1);
 
     let ada = Author { who: "ada".to_owned(), why: "a test".to_owned() };
@@ -117,7 +117,7 @@ pub async fn replicas_that_start_lead_and_hand_over_meet_no_deadlock(outbox: &Ou
             }
             let finished: Vec<_> = sent.iter().map(|mark| mark.claim).collect();
             outbox.store.mark(&sent, &finished).await.unwrap();
-            match outbox.store.settle(&term, &channels).await {
+            match outbox.store.settle(&term, &channels, &[]).await {
                 Ok(_) | Err(StoreError::Fenced { .. }) => {}
                 Err(error) => panic!("{error}"),
             }

@@ -277,7 +277,7 @@ pub async fn a_mark_that_comes_after_settling_is_fenced(outbox: &Outbox) {
     let sent = Sent::one(outbox, &[]).await;
     let later = outbox.term(&sent.channels).await;
     outbox.age_claims(Duration::from_hours(1)).await;
-    outbox.store.settle(&later, &sent.channels).await.unwrap();
+    outbox.store.settle(&later, &sent.channels, &[]).await.unwrap();
     for _ in 0..2 {
         let report = outbox.store.mark(&[sent.delivered()], &[sent.claim]).await.unwrap();
         assert_eq!(report.fenced, [sent.message.id()]);
@@ -327,7 +327,7 @@ pub async fn a_success_counts_after_its_term_as_long_as_its_claim_stands(outbox:
     assert!(report.fenced.is_empty());
     assert_eq!(outbox.message(sent.message.id()).await.status, "SUCCESS");
     assert_eq!(outbox.count("outbox_claim").await, 0);
-    assert!(outbox.store.settle(&later, &sent.channels).await.unwrap().unsettled.is_empty());
+    assert!(outbox.store.settle(&later, &sent.channels, &[]).await.unwrap().unsettled.is_empty());
 }
 
 /// Receivers answer what they like.

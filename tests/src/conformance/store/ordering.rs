@@ -106,7 +106,7 @@ pub async fn those_behind_a_message_in_doubt_wait_until_it_is_settled(outbox: &O
         assert!(outbox.store.claim(&term, &ask).await.unwrap().messages.is_empty());
 
         outbox.age_claims(Duration::from_hours(1)).await;
-        let settled = outbox.store.settle(&term, &channels).await.unwrap();
+        let settled = outbox.store.settle(&term, &channels, &[]).await.unwrap();
         assert_eq!(settled.decided.len(), 1);
         assert_eq!(deliver_all(outbox, &term, &channels).await, [first.0, second.0]);
     }

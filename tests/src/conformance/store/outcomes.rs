@@ -129,7 +129,7 @@ pub async fn what_is_tried_again_and_what_was_refused_tells_of_nothing(outbox: &
     outbox.store.mark(&[claimed.mark(0, retry, "retry")], &[]).await.unwrap();
     let later = outbox.term(&[http()]).await;
     outbox.age_claims(Duration::from_hours(1)).await;
-    outbox.store.settle(&later, &[http()]).await.unwrap();
+    outbox.store.settle(&later, &[http()], &[]).await.unwrap();
     for verdict in [Verdict::Success { receipt: None }, dead(DeadReason::Permanent)] {
         let late = claimed.mark(1, verdict, "late");
         assert_eq!(outbox.store.mark(&[late], &[]).await.unwrap().fenced, [claimed.messages[1].id()]);
@@ -165,7 +165,7 @@ pub async fn a_row_in_doubt_that_is_settled_as_dead_is_told(outbox: &Outbox) {
     assert_eq!(claimed.messages.len(), 3);
     let later = outbox.term(&channels).await;
     outbox.age_claims(Duration::from_hours(1)).await;
-    assert_eq!(outbox.store.settle(&later, &channels).await.unwrap().decided.len(), 3);
+    assert_eq!(outbox.store.settle(&later, &channels, &[]).await.unwrap().decided.len(), 3);
     let rows = told(outbox).await;
     let of = |field: &str| rows.iter().map(|(_, payload)| payload[field].clone()).collect::<Vec<_>>();
     assert_eq!(of("id"), [parked.0, used_up.0]);

@@ -22,14 +22,14 @@ pub async fn rows_of_an_earlier_term_wait_for_their_settling_time(outbox: &Outbo
     let opened = outbox.store.begin_term(Shard(0), &holder).await.unwrap();
     assert_eq!(opened.unsettled, [out]);
     let later = outbox_schema::TermId { shard: Shard(0), epoch: opened.epoch, holder };
-    let settlement = outbox.store.settle(&later, &channels).await.unwrap();
+    let settlement = outbox.store.settle(&later, &channels, &[]).await.unwrap();
     assert!(settlement.decided.is_empty());
     assert_eq!(settlement.unsettled, [out]);
     // ttl 10 s, longest request 1 s, margin 2 s.
     assert!((11_000..=13_000).contains(&settlement.next.unwrap().as_millis()), "{settlement:?}");
 
     outbox.age_claims(Duration::from_millis(13_001)).await;
-    let settlement = outbox.store.settle(&later, &channels).await.unwrap();
+    let settlement = outbox.store.settle(&later, &channels, &[]).await.unwrap();
     assert_eq!(settlement.decided.iter().map(|row| row.id).collect::<Vec<_>>(), [out]);
     assert!(settlement.unsettled.is_empty() && settlement.next.is_none());
     assert_eq!(outbox.count("outbox_claim").await, 0);
@@ -53,7 +53,7 @@ pub async fn a_claim_of_an_earlier_term_ends_at_once_when_nothing_of_it_is_pendi
     outbox.store.mark(&marks, &[]).await.unwrap();
 
     let later = outbox.term(&channels).await;
-    let settlement = outbox.store.settle(&later, &channels).await.unwrap();
+    let settlement = outbox.store.settle(&later, &channels, &[]).await.unwrap();
     assert!(settlement.decided.is_empty(), "{settlement:?}");
     assert_eq!((settlement.unsettled.as_slice(), settlement.next.is_some()), (&[out][..], true));
     let left = outbox.strings(&["id"], "outbox_claim").await;
@@ -71,10 +71,10 @@ pub async fn a_closed_gate_saves_the_ttl(outbox: &Outbox) {
     outbox.store.claim(&term, &ask).await.unwrap();
     outbox.store.end_term(&term, TermEnd::Interval, TermCounts::default()).await.unwrap();
     let later = outbox.term(&channels).await;
-    let settlement = outbox.store.settle(&later, &channels).await.unwrap();
+    let settlement = outbox.store.settle(&later, &channels, &[]).await.unwrap();
     assert!((1_000..=3_000).contains(&settlement.next.unwrap().as_millis()), "{settlement:?}");
     outbox.age_claims(Duration::from_millis(3_001)).await;
-    let settlement = outbox.store.settle(&later, &channels).await.unwrap();
+    let settlement = outbox.store.settle(&later, &channels, &[]).await.unwrap();
     assert!(!settlement.decided[0].crashed, "{settlement:?}");
 }
 
@@ -87,7 +87,7 @@ pub async fn later_terms_do_not_start_the_settling_time_anew(outbox: &Outbox) {
     outbox.term(&channels).await;
     outbox.age_claims(Duration::from_mins(9)).await;
     let last = outbox.term(&channels).await;
-    let settlement = outbox.store.settle(&last, &channels).await.unwrap();
+    let settlement = outbox.store.settle(&last, &channels, &[]).await.unwrap();
     assert!(settlement.next.is_some_and(|next| next < Duration::from_secs(100)), "{settlement:?}");
 }
 
@@ -108,7 +108,7 @@ pub async fn a_row_that_the_database_itself_refuses_to_settle_keeps_no_other_wai
     let later = outbox.term(&channels).await;
     outbox.age_claims(Duration::from_hours(1)).await;
     for decided in [&others[..], &[]] {
-        let settlement = outbox.store.settle(&later, &channels).await.unwrap();
+        let settlement = outbox.store.settle(&later, &channels, &[]).await.unwrap();
         let mut ids: Vec<_> = settlement.decided.iter().map(|row| row.id).collect();
         ids.sort_unstable();
         assert_eq!((&ids[..], &settlement.unsettled[..]), (decided, &[refused][..]), "{settlement:?}");
@@ -124,9 +124,47 @@ pub async fn a_row_that_the_database_itself_refuses_to_settle_keeps_no_other_wai
         "DROP TRIGGER refuse"
     };
     outbox.execute(drop).await;
-    let settlement = outbox.store.settle(&later, &channels).await.unwrap();
+    let settlement = outbox.store.settle(&later, &channels, &[]).await.unwrap();
     assert_eq!(settlement.decided.iter().map(|row| row.id).collect::<Vec<_>>(), [refused]);
     assert_eq!(outbox.message(refused).await.attempts, 1);
+}
+
+/// Its suspects must not go all at once for that.
+pub async fn what_was_decided_is_told_again_to_whoever_never_heard_the_answer(outbox: &Outbox) {
+    let channels = [http(), once()];
+    let ended = outbox.term(&channels).await;
+    let unsent = outbox.insert(&[]).await;
+    outbox.store.claim(&ended, &request(&channels)).await.unwrap();
+    outbox.store.end_term(&ended, TermEnd::Interval, TermCounts::default()).await.unwrap();
+    let crashed = outbox.term(&channels).await;
+    let resent = outbox.insert(&[("target", "'https://a.example/'")]).await;
+    let dead = outbox.insert(&[("channel", "'once'")]).await;
+    let marked = outbox.insert(&[]).await;
+    let ask = ClaimRequest { excluded: &[unsent], ..request(&channels) };
+    let claimed = outbox.store.claim(&crashed, &ask).await.unwrap().messages;
+    let settler = outbox.term(&channels).await;
+    let done = claimed.iter().find(|message| message.id() == marked).unwrap();
+    outbox.store.mark(&[delivered(&crashed, ask.claim, done)], &[]).await.unwrap();
+    outbox.age_claims(Duration::from_hours(1)).await;
+
+    let of = [unsent, resent, dead, marked];
+    let mut heard = outbox.store.settle(&settler, &channels, &[]).await.unwrap().decided;
+    heard.sort_unstable_by_key(|row| row.id);
+    assert_eq!(
+        heard.iter().map(|row| (row.crashed, row.resend)).collect::<Vec<_>>(),
+        [(false, true), (true, true), (true, false)]
+    );
+    assert_eq!(outbox.store.settle(&settler, &channels, &of).await.unwrap().decided, heard);
+
+    let ask = request(&channels);
+    let claimed = outbox.store.claim(&settler, &ask).await.unwrap().messages;
+    assert_eq!(ids(&claimed), [unsent.0, resent.0]);
+    let next = outbox.term(&channels).await;
+    let told = outbox.store.settle(&next, &channels, &of).await.unwrap();
+    assert_eq!(told.decided, heard[2..], "two of them are in flight again: {told:?}");
+    let marks: Vec<_> = claimed.iter().map(|row| delivered(&settler, ask.claim, row)).collect();
+    outbox.store.mark(&marks, &[]).await.unwrap();
+    assert_eq!(outbox.store.settle(&next, &channels, &of).await.unwrap().decided, heard[2..]);
 }
 
 /// A trigger that refuses each change of one row.
@@ -163,7 +201,7 @@ pub async fn rows_in_doubt_go_by_the_policy_of_their_channel(outbox: &Outbox) {
     assert_eq!(outbox.store.claim(&term, &ask).await.unwrap().messages.len(), 4);
     let later = outbox.term(&channels).await;
     outbox.age_claims(Duration::from_hours(1)).await;
-    let mut decided = outbox.store.settle(&later, &channels).await.unwrap().decided;
+    let mut decided = outbox.store.settle(&later, &channels, &[]).await.unwrap().decided;
     decided.sort_unstable_by_key(|row| row.id);
     let decision =
         |id, destination: &str, resend| Decided { id, destination: destination.to_owned(), crashed: true, resend };
@@ -206,7 +244,7 @@ pub async fn rows_in_doubt_of_a_channel_that_is_not_known_here_go_by_the_policy_
     outbox.store.claim(&term, &ClaimRequest { limit: 3, ..request(&channels) }).await.unwrap();
     let later = outbox.term(&[]).await;
     outbox.age_claims(Duration::from_hours(1)).await;
-    outbox.store.settle(&later, &[]).await.unwrap();
+    outbox.store.settle(&later, &[], &[]).await.unwrap();
     for (id, status, reason) in [
         (dead, "DEAD", Some("in_doubt")),
         (own_budget, "DEAD", Some("exhausted")),
@@ -228,7 +266,7 @@ pub async fn rows_in_doubt_of_a_channel_whose_policy_was_changed_go_by_the_stric
         assert_eq!(ids(&claimed.messages), [row.0]);
         let later = outbox.term(std::slice::from_ref(&settler)).await;
         outbox.age_claims(Duration::from_hours(1)).await;
-        let settlement = outbox.store.settle(&later, std::slice::from_ref(&settler)).await.unwrap();
+        let settlement = outbox.store.settle(&later, std::slice::from_ref(&settler), &[]).await.unwrap();
         assert!(!settlement.decided[0].resend, "{settlement:?}");
         assert_eq!(outbox.message(row).await.dead_reason.as_deref(), Some("in_doubt"));
     }
@@ -243,7 +281,7 @@ pub async fn an_older_term_settles_nothing(outbox: &Outbox) {
     let older = outbox.term(&channels).await;
     outbox.term(&channels).await;
     outbox.age_claims(Duration::from_hours(1)).await;
-    let refused = outbox.store.settle(&older, &channels).await.unwrap_err();
+    let refused = outbox.store.settle(&older, &channels, &[]).await.unwrap_err();
     assert!(matches!(refused, StoreError::Fenced { .. }), "{refused}");
     assert_eq!(outbox.count("outbox_claim").await, 1);
 }
@@ -256,7 +294,7 @@ pub async fn a_term_does_not_settle_its_own_claims(outbox: &Outbox) {
     let ask = ClaimRequest { lease_ttl: Duration::ZERO, margin: Duration::ZERO, ..request(&channels) };
     outbox.store.claim(&term, &ask).await.unwrap();
     outbox.store.begin_term(Shard(0), &term.holder).await.unwrap();
-    let settlement = outbox.store.settle(&term, &channels).await.unwrap();
+    let settlement = outbox.store.settle(&term, &channels, &[]).await.unwrap();
     assert!(settlement.decided.is_empty() && settlement.unsettled.is_empty());
     assert_eq!(outbox.count("outbox_claim").await, 1);
 }

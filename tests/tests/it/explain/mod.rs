@@ -145,6 +145,6 @@ impl<'a> Leader<'a> {
     /// Settles what earlier terms left, as if their settling time were over.
     async fn settle(&self) {
         self.outbox.age_claims(Duration::from_hours(1)).await;
-        self.outbox.store.settle(&self.term, &self.channels).await.unwrap();
+        self.outbox.store.settle(&self.term, &self.channels, &[]).await.unwrap();
     }
 }

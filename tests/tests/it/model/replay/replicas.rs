@@ -250,7 +250,7 @@ impl<'a> Replicas<'a> {
     async fn settle(&mut self, replica: usize) -> Said {
         let replica = &self.fleet[replica];
         let term = replica.term.as_ref().unwrap();
-        let settlement = self.outbox.store.settle(term, &self.channels).await.unwrap();
+        let settlement = self.outbox.store.settle(term, &self.channels, &[]).await.unwrap();
         replica.in_flight.set_unsettled(term.epoch, &settlement.unsettled);
         if settlement.decided.is_empty() { Said::NotYet } else { Said::Done }
     }
