@@ -126,9 +126,20 @@ enum ClaimResult {
     InTheWay,
     /// The claim found no row.
     Nothing {
-        /// Whether the claim looked at all rows without an ordering key, not only at those behind the start of a walk.
-        from_the_beginning: bool,
+        /// Of the rows without an ordering key, those that the claim looked at.
+        looked_at: LookedAt,
     },
+}
+
+/// The rows without an ordering key that a claim looked at which found nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LookedAt {
+    /// Those that are due, from the beginning to the end.
+    All,
+    /// Those behind the start of a walk.
+    Behind,
+    /// A part of those that are due: in turns no claim passes over all rows of destinations that take nothing.
+    InTurns,
 }
 
 /// Where one poll has found nothing due so far.
@@ -138,6 +149,8 @@ struct PollSoFar {
     stretches: usize,
     /// Whether all rows without an ordering key were looked at.
     from_the_beginning: bool,
+    /// Whether a part of them was looked at, in turns.
+    in_turns: bool,
     /// Something was in flight meanwhile, or held up.
     busy: bool,
 }
@@ -179,9 +192,10 @@ impl Intake {
                 None => return Polled::TermOver,
                 Some(ClaimResult::Due(batch)) => return Polled::Batch(batch),
                 Some(ClaimResult::InTheWay) => seen = PollSoFar { busy: seen.busy, ..PollSoFar::default() },
-                Some(ClaimResult::Nothing { from_the_beginning }) => {
+                Some(ClaimResult::Nothing { looked_at }) => {
                     seen.stretches += 1;
-                    seen.from_the_beginning |= from_the_beginning;
+                    seen.from_the_beginning |= looked_at == LookedAt::All;
+                    seen.in_turns |= looked_at == LookedAt::InTurns;
                 }
             }
             if seen.stretches >= division.stretches()
@@ -198,6 +212,10 @@ impl Intake {
             // Asked again: rows may have been put off while a claim ran that did not see them.
             Proof::Given if seen.busy || self.destinations.holds_back() => Some(Polled::Nothing { look_again: None }),
             Proof::Given => Some(Polled::Empty),
+            // Some destination has what it may have in flight, so turns go on: only a claim without them proves it.
+            Proof::ByNextWalk | Proof::After(_) if seen.in_turns && self.turns.next().is_some() => {
+                Some(Polled::Nothing { look_again: None })
+            }
             Proof::ByNextWalk => None,
             Proof::After(rest) => Some(Polled::Nothing { look_again: Some(rest) }),
         }
@@ -211,6 +229,11 @@ impl Intake {
         let (channels, began) = (self.channels.current(), Instant::now());
         let admission = self.admission(&channels);
         let from = self.start.next(term.id.epoch);
+        let looked_at = match (from.is_beginning(), self.turns.next()) {
+            (false, _) => LookedAt::Behind,
+            (true, Some(_)) if !self.closed.is_empty() => LookedAt::InTurns,
+            (true, Some(_) | None) => LookedAt::All,
+        };
         let looked = tokio::time::Instant::now();
         let look = Look { from, keys, found: None };
         let (claim, mut claimed) = self.claim(term, &channels, room, look, admission).await?;
@@ -228,8 +251,7 @@ impl Intake {
             self.destinations.configured_meanwhile(claimed.deferred.keys());
         }
         if claimed.messages.is_empty() {
-            let nothing = ClaimResult::Nothing { from_the_beginning: from.is_beginning() };
-            return Some(if in_the_way { ClaimResult::InTheWay } else { nothing });
+            return Some(if in_the_way { ClaimResult::InTheWay } else { ClaimResult::Nothing { looked_at } });
         }
         self.had_room_left = claimed.messages.len() < room.messages;
         Some(ClaimResult::Due(self.batch(term, claim, channels, claimed.messages)))
@@ -397,9 +419,12 @@ fn report_deferred(deferred: &BTreeMap<String, u64>) {
 
 #[cfg(test)]
 mod tests {
+    use outbox_adapters::Answer;
+    use outbox_schema::{Outcome, Scope};
+
     use super::*;
     use crate::destinations::Limits;
-    use crate::fixtures::{KeyedStore, SteppedClock, Stretch, metrics, term_of};
+    use crate::fixtures::{KeyedStore, SteppedClock, Stretch, message, metrics, term_of};
     use crate::poller::hints::HintListener;
     use crate::term::clock::Clock;
 
@@ -458,6 +483,27 @@ mod tests {
         let (mut intake, term) = poller(&store).await;
         store.fill_while_claiming(&intake.destinations);
         assert!(matches!(intake.poll(&term).await, Polled::Nothing { .. }));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_in_turns_proves_nothing_where_it_passes_over_a_closed_destination() {
+        let store = KeyedStore::new(None);
+        let (intake, term) = poller(&store).await;
+        let mut intake = Intake { keys: OrderingKeys::new(store.clone()), ..intake };
+        let (busy, hour) = (Message { destination: "busy".to_owned(), ..message(1) }, Duration::from_hours(1));
+        let asks = Answer::failed(Outcome::Defer { scope: Scope::Destination, until: hour }, "not now");
+        intake.destinations.admitted(std::slice::from_ref(&busy));
+        intake.destinations.answered(&busy, busy.weight(), &asks, Duration::ZERO, hour);
+        let polled = intake.poll(&term).await;
+        let Polled::Nothing { look_again: Some(rest) } = polled else { panic!("{polled:?}") };
+        tokio::time::advance(rest).await;
+        assert!(matches!(intake.poll(&term).await, Polled::Empty), "nobody takes turns any more");
+        assert_eq!(store.asked().len(), 2);
+        intake.turns = TurnTaking::default();
+        store.fill_while_claiming(&intake.destinations);
+        let polled = intake.poll(&term).await;
+        assert!(matches!(polled, Polled::Nothing { look_again: None }), "{polled:?}");
+        assert_eq!(store.asked().len(), 3, "turns go on");
     }
 
     #[tokio::test(start_paused = true)]

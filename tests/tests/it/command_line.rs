@@ -1,7 +1,10 @@
 //! The command line, as people and scripts use it: what it prints, and how it ends. What only reads or writes a few rows
 //! is tried on SQLite, whatever the dialect decides on all three.
 
+use std::time::Duration;
+
 use outbox_schema::{Dialect, SCHEMA_VERSION};
+use outbox_tests::receiver::Receiver;
 use outbox_tests::servers;
 use rustix::process::Signal;
 use serde_json::json;
@@ -367,6 +370,25 @@ async fn until_empty_leaves_what_waits_for_a_retry_or_for_its_time() {
         assert_eq!(state("SELECT status FROM outbox WHERE idempotency_key = 'busy'").await, "PENDING");
         assert_eq!(state("SELECT status FROM outbox WHERE idempotency_key = 'later'").await, "PENDING");
     }
+}
+
+/// After the first message tenants take turns, and the next claim looks back, since that took long. It looks at the oldest and the
+/// newest of so many messages, and at some tenants.
+#[tokio::test]
+async fn until_empty_sends_what_lies_between_very_many_messages_of_a_paused_destination() {
+    let [outbox, _, _] = outboxes::migrated().await;
+    let receiver = Receiver::start(Duration::from_secs(2));
+    let program = Program::new(&outbox.test.url, &format!("{HTTP}[dispatch]\nmax_in_flight = 1\n"));
+    let paused = "http://127.0.0.1:9";
+    program.run(&["destinations", "pause", paused, "--for", "1h", "--why", "a test"]).await.done();
+    let due = "now() - interval '1 hour' + n * interval '1 ms' FROM generate_series";
+    let columns = "INSERT INTO outbox (idempotency_key, channel, tenant, payload, target, available_at)";
+    let others = format!("{columns} SELECT n, 'http', n, '{{}}', '{paused}/', {due} (1, 30000) n");
+    let ours = format!("{columns} SELECT 'due ' || n, 'http', 'due ' || n, '{{}}', '{}', {due}", receiver.url());
+    outbox.sql(&format!("{others}; {ours} (0, 15000, 15000) n; ANALYZE outbox")).await;
+    program.deliver().await;
+    assert_eq!([0, 15_000].map(|n| receiver.count_of(&format!("due {n}"))), [1, 1]);
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'PENDING'").await, 30_000);
 }
 
 #[tokio::test]
