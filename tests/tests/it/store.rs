@@ -225,6 +225,16 @@ async fn replicas_that_start_lead_and_hand_over_meet_no_deadlock_on_mysql() {
 }
 
 #[tokio::test]
+#[tokio::test]
+async fn whoever_settles_locks_rows_by_their_ids_on_postgres() {
+    on(Dialect::Postgres, locks::whoever_settles_locks_rows_by_their_ids).await;
+}
+
+#[tokio::test]
+async fn whoever_settles_locks_rows_by_their_ids_on_mysql() {
+    on(Dialect::MySql, locks::whoever_settles_locks_rows_by_their_ids).await;
+}
+
 async fn an_open_transaction_of_an_application_holds_up_nobody_on_postgres() {
     on(Dialect::Postgres, locks::an_open_transaction_of_an_application_holds_up_nobody).await;
 }

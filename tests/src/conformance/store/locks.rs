@@ -9,11 +9,13 @@ use outbox_schema::desk::{Author, Pace, Revised};
 use outbox_schema::destination::{Aside, DestinationStore as _, Look};
 use outbox_schema::store::TermCounts;
 use outbox_schema::{
-    ByHand as _, ClaimRequest, DeadReason, Holder, Message, Selection, Shard, StoreError, TermEnd, TermId, Verdict,
+    ByHand as _, ClaimRequest, DeadReason, Holder, Message, MessageId, Selection, Shard, StoreError, TermEnd, TermId,
+    Verdict,
 };
-use sqlx::{Connection, Executor, MySqlConnection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection};
 
-use super::{Dialect, Outbox, delivered, http, mark, request};
+use super::{Dialect, Outbox, delivered, http, ids, mark, request};
+use crate::eventually;
 
 /// Longer than a statement waits for a lock before it is refused: whoever waits for one fails by that.
 const PROMPTLY: Duration = Duration::from_secs(30);
@@ -33,6 +35,53 @@ async fn application(outbox: &Outbox) -> Box<dyn Any> {
         connection.execute(INSERT).await.unwrap();
         Box::new(connection)
     }
+}
+
+/// A transaction that locks rows.
+enum Locker {
+    Postgres(PgConnection),
+    MySql(MySqlConnection),
+}
+
+impl Locker {
+    async fn begin(outbox: &Outbox) -> Self {
+        let mut locker = if outbox.dialect == Dialect::Postgres {
+            Self::Postgres(PgConnection::connect(outbox.url()).await.unwrap())
+        } else {
+            Self::MySql(MySqlConnection::connect(outbox.url()).await.unwrap())
+        };
+        locker.run("BEGIN").await.unwrap();
+        locker
+    }
+
+    /// Locks a row, unless somebody else has.
+    async fn lock(&mut self, id: MessageId) -> sqlx::Result<()> {
+        self.run(&format!("SELECT id FROM outbox WHERE id = {} FOR UPDATE NOWAIT", id.0)).await
+    }
+
+    async fn run(&mut self, sql: &str) -> sqlx::Result<()> {
+        let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        match self {
+            Self::Postgres(connection) => connection.execute(sql).await.map(drop),
+            Self::MySql(connection) => connection.execute(sql).await.map(drop),
+        }
+    }
+}
+
+/// Waits until some connection waits for a lock.
+async fn somebody_waits(outbox: &Outbox) {
+    let waits = if outbox.dialect == Dialect::Postgres {
+        "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    } else {
+        "information_schema.innodb_trx t JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
+         WHERE p.db = DATABASE() AND t.trx_state = 'LOCK WAIT'"
+    };
+    eventually("somebody waits for a lock", PROMPTLY, async || {
+        // InnoDB shows the same picture for as long as it is asked more often than ten times a second.
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        (outbox.count(waits).await > 0).then_some(())
+    })
+    .await;
 }
 
 async fn promptly<T>(what: &str, step: impl Future<Output = T>) -> T {
@@ -86,6 +135,29 @@ pub async fn an_open_transaction_of_an_application_holds_up_nobody(outbox: &Outb
         .unwrap();
     assert_eq!(moved, [2]);
     promptly("the trial of a replica that starts", database.trial()).await.unwrap();
+}
+
+/// A batch has its rows in another order, by priority and turns: two that lock in different orders can be in a deadlock.
+pub async fn whoever_settles_locks_rows_by_their_ids(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let low = outbox.insert(&[]).await;
+    let high = outbox.insert(&[("priority", "3")]).await;
+    let claimed = outbox.store.claim(&term, &request(&channels)).await.unwrap();
+    assert_eq!(ids(&claimed.messages), [high.0, low.0]);
+    let later = outbox.term(&channels).await;
+    outbox.age_claims(Duration::from_hours(1)).await;
+
+    let mut other = Locker::begin(outbox).await;
+    other.lock(low).await.unwrap();
+    let settling = outbox.store.settle(&later, &channels, &[]);
+    let meanwhile = async {
+        somebody_waits(outbox).await;
+        other.lock(high).await.expect("it is not locked before the row with the lower id");
+        other.run("COMMIT").await.unwrap();
+    };
+    let (settled, ()) = tokio::join!(settling, meanwhile);
+    assert_eq!(settled.unwrap().decided.len(), 2);
 }
 
 /// Whoever is chosen to give way in a deadlock does its work a second time, later: a mark by then holds up its slots.
