@@ -330,29 +330,37 @@ async fn a_message_is_taken_back_or_claimed_and_never_both() {
     }
 }
 
-/// It waits for the claim that is being made, and then sees it.
+/// It waits for the claim that is being made, and then sees it: one that looks for what is due, and one that goes on from what was
+/// found before.
 #[tokio::test]
 async fn a_claim_that_is_being_made_is_seen_on_postgres() {
     let [shop, _, _] = shops().await;
-    shop.enqueue(&["a"]).await;
     let store = shop.outbox.database.store();
     let poller = Poller::begin(&*store, "one").await;
-    let mut claimer = PgConnection::connect(&shop.outbox.test.url).await.unwrap();
-    let epoch = poller.term.epoch.0;
-    let claim = format!(
-        "SET search_path = {SCHEMA}; BEGIN; SELECT FROM outbox_claim_due(0::smallint, {epoch}, '{}', \
-         gen_random_uuid(), 10, 1000, true, '{{}}', '{{http}}', '{{1000}}', '{{10}}', '{{10}}', \
-         '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', 1, 1, 1, '{{}}', '{{}}', NULL, NULL)",
-        poller.term.holder.as_str()
-    );
-    sqlx::raw_sql(AssertSqlSafe(claim)).execute(&mut claimer).await.unwrap();
-    let mut application = shop.connect().await;
-    let taking_back = tokio::spawn(async move { application.cancel("a").await.unwrap() });
-    let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'";
-    let waiting = async || (shop.outbox.number(waits).await > 0).then_some(());
-    eventually("it waits for the claim", PROMPTLY, waiting).await;
-    sqlx::raw_sql("COMMIT").execute(&mut claimer).await.unwrap();
-    assert!(!taking_back.await.unwrap());
+    for (key, looks) in [("a", true), ("b", false)] {
+        shop.enqueue(&[key]).await;
+        let found = if looks { None } else { Some(poller.find().await) };
+        // A claim proves its term where it is written.
+        let mut term = PgConnection::connect(&shop.outbox.test.url).await.unwrap();
+        let lock = format!("SET search_path = {SCHEMA}; BEGIN; SELECT FROM outbox_term FOR UPDATE");
+        sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut term).await.unwrap();
+        let mut application = shop.connect().await;
+        let waits = async |what, of| {
+            let waits = format!("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND {of}");
+            eventually(what, PROMPTLY, async || (shop.outbox.number(&waits).await > 0).then_some(())).await;
+        };
+        let take_back = async {
+            waits("the claim waits for its term", "wait_event_type = 'Lock' AND wait_event <> 'advisory'").await;
+            let release = async {
+                waits("it waits for the claim", "wait_event = 'advisory'").await;
+                sqlx::raw_sql("COMMIT").execute(&mut term).await.unwrap();
+            };
+            tokio::join!(application.cancel(key), release).0.unwrap()
+        };
+        let ((claim, messages), taken_back) = tokio::join!(poller.claim_of(found.as_ref()), take_back);
+        assert_eq!((messages.len(), taken_back), (1, false), "{key}");
+        poller.mark(claim, &messages, &Verdict::Success { receipt: None }).await;
+    }
 }
 
 /// What it could not promise it refuses, in words that say what to do.

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use outbox_schema::{
-    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, Holder, InDoubtPolicy, KeyStretch, Mark, Message,
-    OnDeadOrdered, Shard, Store, Strangers, TermId, Verdict, WalkStart,
+    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, Found, Holder, InDoubtPolicy, KeyStretch, Mark,
+    Message, OnDeadOrdered, Shard, Store, Strangers, TermId, Verdict, WalkStart,
 };
 
 pub(crate) struct Poller<'a> {
@@ -34,8 +34,24 @@ impl<'a> Poller<'a> {
     }
 
     pub(crate) async fn claim(&self) -> (ClaimId, Vec<Message>) {
+        self.claim_of(None).await
+    }
+
+    /// What a claim finds that asks about each destination.
+    pub(crate) async fn find(&self) -> Found {
+        let strangers = Strangers { rows: 0, bytes: 0, ask: true };
+        let request = ClaimRequest { strangers, ..self.request(ClaimId::mint(), None) };
+        self.store.claim(&self.term, &request).await.unwrap().found
+    }
+
+    /// Claims what was found before, or else what is due.
+    pub(crate) async fn claim_of(&self, found: Option<&Found>) -> (ClaimId, Vec<Message>) {
         let claim = ClaimId::mint();
-        let request = ClaimRequest {
+        (claim, self.store.claim(&self.term, &self.request(claim, found)).await.unwrap().messages)
+    }
+
+    fn request<'r>(&'r self, claim: ClaimId, found: Option<&'r Found>) -> ClaimRequest<'r> {
+        ClaimRequest {
             claim,
             limit: 100,
             max_bytes: 1_000_000,
@@ -47,13 +63,12 @@ impl<'a> Poller<'a> {
             closed_channels: &[],
             rooms: &[],
             strangers: Strangers { rows: 1_000, bytes: 1 << 30, ask: false },
-            found: None,
+            found,
             turns: None,
             unknown_channel_delay: Duration::from_mins(1),
             lease_ttl: Duration::from_secs(10),
             margin: Duration::from_secs(1),
-        };
-        (claim, self.store.claim(&self.term, &request).await.unwrap().messages)
+        }
     }
 
     /// Marks all rows of a claim.
