@@ -16,7 +16,15 @@ use crate::in_flight::InFlight;
 pub struct Suspects {
     in_flight: Arc<InFlight>,
     wakeup: Arc<Notify>,
-    lines: Mutex<HashMap<String, Line>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The suspects of each destination.
+    lines: HashMap<String, Line>,
+    /// The destinations of those that are out.
+    of: HashMap<MessageId, String>,
 }
 
 /// The suspects of one destination.
@@ -31,50 +39,60 @@ struct Line {
 impl Suspects {
     /// No suspects. `wakeup` is notified when some are let out.
     pub fn new(in_flight: Arc<InFlight>, wakeup: Arc<Notify>) -> Self {
-        Self { in_flight, wakeup, lines: Mutex::default() }
+        Self { in_flight, wakeup, state: Mutex::default() }
     }
 
     /// Takes the rows of crashed terms that are to be resent. Lets out the first of each destination.
     pub fn add(&self, decided: &[Decided]) {
-        let mut lines = self.lines();
+        let mut state = self.state();
         for row in decided.iter().filter(|row| row.crashed && row.resend) {
-            lines.entry(row.destination.clone()).or_insert_with(Line::new).waiting.push_back(row.id);
+            state.lines.entry(row.destination.clone()).or_insert_with(Line::new).waiting.push_back(row.id);
         }
-        self.advance(&mut lines);
+        self.advance(&mut state);
     }
 
     /// Notes that the attempts behind these marks did not kill the process.
     pub fn survived(&self, marks: &[Mark]) {
-        let mut lines = self.lines();
-        if lines.is_empty() {
+        let mut state = self.state();
+        let State { lines, of } = &mut *state;
+        if of.is_empty() {
             return;
         }
-        for line in lines.values_mut() {
-            for mark in marks {
-                line.out.remove(&mark.id);
-            }
+        let mut round_over = false;
+        for mark in marks {
+            let Some(line) = of.remove(&mark.id).and_then(|destination| lines.get_mut(&destination)) else { continue };
+            line.out.remove(&mark.id);
+            round_over |= line.out.is_empty();
         }
-        self.advance(&mut lines);
+        if round_over {
+            self.advance(&mut state);
+        }
     }
 
     /// Goes on without the rounds that did not come back within `limit`. Their rows may have been cancelled or
     /// deferred.
     pub fn give_up_overdue(&self, limit: Duration) {
-        let mut lines = self.lines();
-        if lines.is_empty() {
-            return;
-        }
+        let mut state = self.state();
+        let State { lines, of } = &mut *state;
+        let mut round_over = false;
         for line in lines.values_mut().filter(|line| line.began.elapsed() > limit) {
-            line.out.retain(|id| self.in_flight.contains(*id));
+            let given_up = line.out.extract_if(|id| !self.in_flight.contains(*id));
+            given_up.for_each(|id| drop(of.remove(&id)));
+            round_over |= line.out.is_empty();
         }
-        self.advance(&mut lines);
+        if round_over {
+            self.advance(&mut state);
+        }
     }
 
-    fn advance(&self, lines: &mut HashMap<String, Line>) {
+    /// Begins the next round of each line whose round is over.
+    fn advance(&self, state: &mut State) {
+        let State { lines, of } = state;
         let mut let_out = false;
-        lines.retain(|_, line| {
+        lines.retain(|destination, line| {
             if line.out.is_empty() {
                 line.next_round();
+                of.extend(line.out.iter().map(|id| (*id, destination.clone())));
                 let_out |= !line.out.is_empty();
             }
             !line.out.is_empty()
@@ -86,8 +104,8 @@ impl Suspects {
         }
     }
 
-    fn lines(&self) -> MutexGuard<'_, HashMap<String, Line>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -141,6 +159,19 @@ mod tests {
         assert_eq!(held(&in_flight), [4, 5], "the round is not over");
         suspects.survived(&marks(&[3]));
         assert_eq!(held(&in_flight), [0_i64; 0]);
+    }
+
+    #[test]
+    fn a_mark_moves_the_line_of_its_own_destination_only() {
+        let (in_flight, suspects) = suspects();
+        let rows: Vec<_> =
+            (1..=3).map(|id| decided(id, "a", true)).chain((7..=9).map(|id| decided(id, "b", true))).collect();
+        suspects.add(&rows);
+        assert_eq!(held(&in_flight), [2, 3, 8, 9]);
+        suspects.survived(&marks(&[7, 5]));
+        assert_eq!(held(&in_flight), [2, 3]);
+        suspects.survived(&marks(&[7]));
+        assert_eq!(held(&in_flight), [2, 3], "it is out no more");
     }
 
     #[test]
