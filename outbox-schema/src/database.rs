@@ -41,9 +41,9 @@ pub(crate) const HOLDS_STILL: Duration = Duration::from_millis(500);
 pub enum Database {
     /// PostgreSQL 13 or later.
     Postgres(PgPool),
-    /// MySQL 8.0 or MariaDB 10.6, or later.
+    /// MySQL 8.4 or 9, or MariaDB 10.6 or later.
     MySql(MySqlPool),
-    /// SQLite 3.35 or later, embedded.
+    /// The SQLite that is built into the program. An application may bring its own: 3.35 or later.
     Sqlite(SqlitePool),
 }
 

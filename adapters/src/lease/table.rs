@@ -30,7 +30,7 @@ const LOOK_FOR_LOCK: Duration = Duration::from_millis(2);
 pub enum TableLease {
     /// PostgreSQL 13 or later.
     Postgres(PgPool),
-    /// MySQL 8.0, MariaDB 10.6, or later.
+    /// MySQL 8.4 or 9, or MariaDB 10.6 or later.
     MySql(MySqlPool),
     /// SQLite.
     Sqlite(SqlitePool),

@@ -63,7 +63,7 @@ struct DueRow {
     destination: String,
     #[sqlx(try_from = "Lossy<String>")]
     channel: String,
-    /// Its number among those of its priority that the look came by.
+    /// Its number among those of its priority that the step came by.
     nth: i64,
 }
 
@@ -179,7 +179,7 @@ async fn look_on(
     let channels = asides.all.iter().filter(|one| one.whole_channel).map(|one| &one.destination);
     let channels = as_json(doing, &channels.collect::<Vec<_>>())?;
     let mut place = look.from.clone().unwrap_or(Place::FIRST);
-    let mut found = Vec::new();
+    let (mut found, mut left) = (Vec::new(), i64::from(look.rows));
     let mut transaction = AnyTransaction::to_read(database).await.map_err(unavailable(doing))?;
     while place.priority >= 0 {
         let limit = i64::from(look.limit).saturating_sub_unsigned(found.len() as u64);
@@ -189,14 +189,15 @@ async fn look_on(
             place.priority.into(),
             at.into(),
             id.into(),
-            i64::from(look.rows).into(),
+            left.into(),
             (&names).into(),
             (&channels).into(),
             limit.into(),
         ];
         let rows: Vec<DueRow> = transaction.connection().rows(&DUE, &values).await.map_err(unavailable(doing))?;
         let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-        let last = rows.last().filter(|last| count >= limit || last.nth >= i64::from(look.rows));
+        let looked_at = rows.last().map_or(0, |last| last.nth);
+        let last = rows.last().filter(|last| count >= limit || last.nth >= left);
         let last = last.map(|last| (last.at.clone(), last.id));
         let held = rows.iter().filter(|row| asides.holding(&row.destination, &row.channel).is_some());
         found.extend(held.map(|row| row.id));
@@ -204,6 +205,7 @@ async fn look_on(
             place.last = last;
             break;
         }
+        left -= looked_at;
         place = Place { priority: place.priority - 1, last: None };
     }
     transaction.commit().await.map_err(unavailable(doing))?;

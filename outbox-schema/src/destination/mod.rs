@@ -127,7 +127,7 @@ pub struct Aside {
 /// begins anew once it has come to the end. So the work of a step does not grow with what is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
-    /// The most rows of one priority that a step looks at.
+    /// The most rows that a step looks at.
     pub rows: u32,
     /// The most rows that a step defers.
     pub limit: u32,

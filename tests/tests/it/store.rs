@@ -91,6 +91,7 @@ on_every_database! {
     destinations: [
         rows_that_are_put_aside_come_back_one_after_the_other,
         a_look_for_rows_to_put_aside_goes_on_where_its_last_step_ended,
+        a_step_of_a_look_is_bounded_over_all_priorities,
         only_due_rows_that_nobody_has_in_hand_are_put_aside,
         rows_that_go_elsewhere_stay_where_a_destination_that_bears_their_channels_name_is_put_aside,
         a_row_that_was_put_aside_and_then_not_sent_is_brought_back,
@@ -144,8 +145,8 @@ on_every_database! {
         a_closed_gate_saves_the_ttl,
         later_terms_do_not_start_the_settling_time_anew,
         a_row_that_the_database_itself_refuses_to_settle_keeps_no_other_waiting,
-        rows_in_doubt_go_by_the_policy_of_their_channel,
         what_was_decided_is_told_again_to_whoever_never_heard_the_answer,
+        rows_in_doubt_go_by_the_policy_of_their_channel,
         rows_in_doubt_of_a_channel_whose_policy_was_changed_go_by_the_stricter,
         rows_in_doubt_of_a_channel_that_is_not_known_here_go_by_the_policy_of_their_claimer,
         an_older_term_settles_nothing,
@@ -225,7 +226,6 @@ async fn replicas_that_start_lead_and_hand_over_meet_no_deadlock_on_mysql() {
 }
 
 #[tokio::test]
-#[tokio::test]
 async fn whoever_settles_locks_rows_by_their_ids_on_postgres() {
     on(Dialect::Postgres, locks::whoever_settles_locks_rows_by_their_ids).await;
 }
@@ -235,6 +235,7 @@ async fn whoever_settles_locks_rows_by_their_ids_on_mysql() {
     on(Dialect::MySql, locks::whoever_settles_locks_rows_by_their_ids).await;
 }
 
+#[tokio::test]
 async fn an_open_transaction_of_an_application_holds_up_nobody_on_postgres() {
     on(Dialect::Postgres, locks::an_open_transaction_of_an_application_holds_up_nobody).await;
 }

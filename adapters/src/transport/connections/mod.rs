@@ -1,7 +1,7 @@
 //! The connections of a channel. They are kept and used again. An origin has as many as its requests in flight need,
 //! and no more.
 //!
-//! [`Connections`] knows the origins. `kept` decides which connection of an origin is lent next. `origin` sends over
+//! [`Connections`] knows the origins. `pool` decides which connection of an origin is lent next. `origin` sends over
 //! it, and `body` knows whether the sending has begun. A request that a connection refused unread goes over another
 //! one, within the same attempt. Nothing else is sent twice, no redirect is followed, and no proxy is used.
 

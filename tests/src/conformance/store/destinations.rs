@@ -126,6 +126,21 @@ pub async fn a_look_for_rows_to_put_aside_goes_on_where_its_last_step_ended(outb
     }
 }
 
+/// Messages of the highest go first, and their part of the step is gone for those of the others.
+pub async fn a_step_of_a_look_is_bounded_over_all_priorities(outbox: &Outbox) {
+    let term = outbox.term(&[http()]).await;
+    for priority in ["3", "1"] {
+        outbox.insert(&[("priority", priority)]).await;
+    }
+    slow_rows(outbox, 3).await;
+    let mut look = Look { rows: 3, ..Look::of(10) };
+    let mut moved = Vec::new();
+    for _ in 0..2 {
+        moved.push(outbox.database().put_aside(&term, &[aside(SLOW)], &[], &mut look).await.unwrap()[0]);
+    }
+    assert_eq!((moved, look.from), (vec![1, 2], None));
+}
+
 /// A server behind the `base_url` of a channel that is down holds up what names no URL.
 pub async fn rows_that_go_elsewhere_stay_where_a_destination_that_bears_their_channels_name_is_put_aside(
     outbox: &Outbox,
