@@ -4,18 +4,15 @@ use std::time::Duration;
 
 use outbox_schema::{DeadReason, Identity, InDoubtPolicy, Message, Outcome, Verdict};
 
+use crate::destinations::Ruling;
 use crate::poller::channels::{Channel, Retry};
 
 /// Decides what becomes of `message` after attempt `number` ended with `outcome`. Where the destination is at fault, or the
-/// credential of the channel, and takes nothing for `deferred`, a failure that leads to a plain retry counts no attempt.
-pub(crate) fn decide(
-    outcome: &Outcome,
-    channel: &Channel,
-    message: &Message,
-    number: u32,
-    deferred: Option<Duration>,
-) -> Verdict {
-    match (outcome, deferred) {
+/// credential of the channel, and takes nothing for a while, a failure that leads to a plain retry counts no attempt. A message that
+/// is at fault itself is dead.
+pub(crate) fn decide(outcome: &Outcome, channel: &Channel, message: &Message, number: u32, ruling: &Ruling) -> Verdict {
+    match (outcome, ruling.deferred) {
+        _ if ruling.at_fault => dead(DeadReason::Permanent, false),
         (Outcome::Retry { not_before }, Some(wait)) if !is_too_old(channel, message) => {
             let at_least = asked(channel, *not_before).max(channel.retry.floor);
             Verdict::Spared { after: wait.max(at_least), at_least }
@@ -150,7 +147,11 @@ mod tests {
     }
 
     fn of(outcome: &Outcome, policy: InDoubtPolicy, number: u32) -> Verdict {
-        decide(outcome, &channel(policy), &message(None, None), number, None)
+        decide(outcome, &channel(policy), &message(None, None), number, &Ruling::default())
+    }
+
+    fn takes_nothing_for(wait: Duration) -> Ruling {
+        Ruling { deferred: Some(wait), ..Ruling::default() }
     }
 
     fn is_retry(verdict: &Verdict) -> bool {
@@ -165,14 +166,14 @@ mod tests {
         assert!(is_retry(&of(&retry, InDoubtPolicy::Resend, 2)));
         assert_eq!(of(&retry, InDoubtPolicy::Resend, 3), EXHAUSTED);
         let own = message(Some(2), None);
-        assert_eq!(decide(&retry, &channel(InDoubtPolicy::Resend), &own, 2, None), EXHAUSTED);
+        assert_eq!(decide(&retry, &channel(InDoubtPolicy::Resend), &own, 2, &Ruling::default()), EXHAUSTED);
     }
 
     #[test]
     fn a_message_older_than_its_channel_retries_is_exhausted() {
         let old = message(None, Some(600_000));
         let retry = Outcome::Retry { not_before: None };
-        assert_eq!(decide(&retry, &channel(InDoubtPolicy::Resend), &old, 1, None), EXHAUSTED);
+        assert_eq!(decide(&retry, &channel(InDoubtPolicy::Resend), &old, 1, &Ruling::default()), EXHAUSTED);
     }
 
     #[test]
@@ -187,12 +188,18 @@ mod tests {
         let seconds = Duration::from_secs;
         let mut channel = channel(InDoubtPolicy::Resend);
         (channel.retry.floor, channel.retry.base, channel.retry.max) = (seconds(10), seconds(10), seconds(10));
-        let soon = decide(&Outcome::Retry { not_before: None }, &channel, &message(None, None), 1, Some(seconds(1)));
+        let soon = decide(
+            &Outcome::Retry { not_before: None },
+            &channel,
+            &message(None, None),
+            1,
+            &takes_nothing_for(seconds(1)),
+        );
         let spared = Verdict::Spared { after: seconds(10), at_least: seconds(10) };
         assert_eq!(soon, spared, "a breaker is about to be tried again");
         for outcome in [Outcome::InDoubt, Outcome::Retry { not_before: None }] {
             let mut waits: Vec<_> = (0..100)
-                .map(|_| match decide(&outcome, &channel, &message(None, None), 1, None) {
+                .map(|_| match decide(&outcome, &channel, &message(None, None), 1, &Ruling::default()) {
                     Verdict::Retry { after } => after,
                     other => panic!("{other:?}"),
                 })
@@ -219,7 +226,8 @@ mod tests {
         assert!(is_retry(&of(&refused, InDoubtPolicy::Resend, 2)));
         assert_eq!(of(&refused, InDoubtPolicy::Resend, 3), EXHAUSTED);
         let after = Duration::from_secs(30);
-        let while_it_waits = decide(&refused, &channel(InDoubtPolicy::Resend), &message(None, None), 99, Some(after));
+        let while_it_waits =
+            decide(&refused, &channel(InDoubtPolicy::Resend), &message(None, None), 99, &takes_nothing_for(after));
         assert_eq!(while_it_waits, Verdict::Deferred { after });
     }
 
@@ -228,16 +236,25 @@ mod tests {
         let refused = Outcome::Refused { not_before: None, identity: Identity::Signature };
         assert!(is_retry(&of(&refused, InDoubtPolicy::Resend, 2)));
         let after = Duration::from_secs(30);
-        let decided = |age| decide(&refused, &channel(InDoubtPolicy::Resend), &message(None, age), 99, Some(after));
+        let decided =
+            |age| decide(&refused, &channel(InDoubtPolicy::Resend), &message(None, age), 99, &takes_nothing_for(after));
         assert_eq!(decided(None), Verdict::Spared { after, at_least: Duration::ZERO });
         assert_eq!(decided(Some(600_000)), EXHAUSTED);
+    }
+
+    #[test]
+    fn a_message_that_is_at_fault_itself_is_dead_at_once() {
+        let refused = Outcome::Refused { not_before: None, identity: Identity::Signature };
+        let ruling = Ruling { at_fault: true, ..Ruling::default() };
+        let verdict = decide(&refused, &channel(InDoubtPolicy::Resend), &message(None, None), 1, &ruling);
+        assert_eq!(verdict, Verdict::Dead { reason: DeadReason::Permanent, attempted: true, invalid_target: false });
     }
 
     #[test]
     fn while_the_destination_is_at_fault_a_failure_counts_no_attempt_but_doubt_does() {
         let after = Duration::from_mins(1);
         let decided = |outcome: &Outcome, age| {
-            decide(outcome, &channel(InDoubtPolicy::Resend), &message(None, age), 99, Some(after))
+            decide(outcome, &channel(InDoubtPolicy::Resend), &message(None, age), 99, &takes_nothing_for(after))
         };
         let retry = Outcome::Retry { not_before: None };
         assert_eq!(decided(&retry, None), Verdict::Spared { after, at_least: Duration::ZERO });

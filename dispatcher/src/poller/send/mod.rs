@@ -60,17 +60,14 @@ impl Sender {
                 if channel.sends_json && is_encoded_twice(&message.payload) {
                     self.metrics.encoded_twice(&message.channel);
                 }
-                let mut answer = self.deliver(&term, channel, &mut message, number).await;
+                let answer = self.deliver(&term, channel, &mut message, number).await;
                 let took = started.elapsed();
-                let Ruling { deferred, pause, at_fault } = self.ruling(channel, &message, weight, &answer, took);
-                if at_fault {
-                    answer.outcome = Outcome::Dead { reason: DeadReason::Permanent };
-                }
-                let verdict = decide(&answer.outcome, channel, &message, number, deferred);
+                let ruling = self.ruling(channel, &message, weight, &answer, took);
+                let verdict = decide(&answer.outcome, channel, &message, number, &ruling);
                 if answer.misconfigured {
                     self.metrics.misconfigured(&message.channel);
                 }
-                (answer, verdict, pause, channel.record_deliveries)
+                (answer, verdict, ruling.pause, channel.record_deliveries)
             }
             Err(NotSent { outcome, verdict, error }) => {
                 self.destinations.released(&message, weight);
@@ -182,13 +179,18 @@ impl Sender {
 }
 
 /// The word for an outcome in the tables, logs and metrics. A failure that counts no attempt, because its destination
-/// is at fault, is a deferral.
+/// is at fault, is a deferral. A refusal for what is in the message is final.
 fn word_for(outcome: &Outcome, verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Deferred { after } | Verdict::Spared { after, .. } => {
+    match (outcome, verdict) {
+        (_, Verdict::Deferred { after } | Verdict::Spared { after, .. }) => {
             Outcome::Defer { scope: Scope::Destination, until: *after }.as_str()
         }
-        Verdict::Success { .. } | Verdict::Retry { .. } | Verdict::Dead { .. } | Verdict::Unsent => outcome.as_str(),
+        (Outcome::Refused { .. }, Verdict::Dead { reason: reason @ DeadReason::Permanent, .. }) => {
+            Outcome::Dead { reason: *reason }.as_str()
+        }
+        (outcome, Verdict::Success { .. } | Verdict::Retry { .. } | Verdict::Dead { .. } | Verdict::Unsent) => {
+            outcome.as_str()
+        }
     }
 }
 
