@@ -190,7 +190,7 @@ pub async fn the_target_of_an_outcome_has_texts_of_the_message(outbox: &Outbox) 
     }
     let later = outbox.term(&channels).await;
     outbox.age_claims(Duration::from_hours(1)).await;
-    outbox.store.settle(&later, &channels).await.unwrap();
+    outbox.store.settle(&later, &channels, &[]).await.unwrap();
     let rows = outbox.strings(&["target", "destination"], "outbox WHERE channel = 'ops' ORDER BY id").await;
     let row = |target: String, destination: &str| vec![Some(target), Some(destination.to_owned())];
     let (origin, key) = ("https://ops.example:443", "..%2F%C3%BC%3Fa%3Db%26c");
