@@ -9,8 +9,8 @@ use outbox_schema::destination::{Aside, BroughtBack, ByHandChange, DestinationSt
 use outbox_schema::mark::MarkReport;
 use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_schema::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, DestinationStore, Holder, Mark, MessageId, OrderingKey, Shard, Store,
-    StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, DestinationStore, Holder, Mark, MessageId, Shard, Store, StoreError,
+    TermEnd, TermId,
 };
 
 /// How much longer than a lease an answer may take. A fleet should be at work again about as soon after the loss of its
@@ -95,15 +95,6 @@ impl Store for InTime<dyn Store> {
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         self.asked("claiming messages", self.port.claim(term, request)).await
-    }
-
-    async fn key_behind(
-        &self,
-        shard: Shard,
-        from: Option<&OrderingKey>,
-        keys: u32,
-    ) -> Result<Option<OrderingKey>, StoreError> {
-        self.asked("dividing ordering keys", self.port.key_behind(shard, from, keys)).await
     }
 
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {

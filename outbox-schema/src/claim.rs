@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::destination::DestinationRoom;
 use crate::store::fitting::DueRow;
+use crate::store::lossy::Lossy;
 use crate::{InDoubtPolicy, Message, MessageId, OutcomeTarget};
 
 /// The id of a claim. The replica chooses it before it makes the claim. So a claim whose COMMIT went unanswered can be
@@ -182,6 +183,8 @@ pub struct Claimed {
     pub held: Vec<MessageId>,
     /// Whether the claim took all rows that its walk met.
     pub took_all: bool,
+    /// The first ordering key of the stretch that the claim did not look at. None where it looked at all of them.
+    pub keys_left: Option<OrderingKey>,
 }
 
 /// Due rows that a claim found and did not take, in the order in which they are to go. They are read again once they are claimed,
@@ -290,19 +293,52 @@ impl WalkStart {
 /// An ordering key of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct OrderingKey {
-    /// The name of the channel. Empty where a database puts equal keys of all channels together.
+    /// The name of the channel.
     pub channel: String,
     /// The key.
     pub ordering_key: String,
 }
 
-/// A stretch of the ordering keys, in the order in which the database keeps them. By default it holds all keys. A claim
-/// looks at each key with waiting rows. So with very many keys it looks at one stretch, and the next claim at the next
-/// one.
+/// A stretch of the ordering keys, in the order in which the database keeps them. By default it holds all keys. Of these a claim
+/// looks at the first [`KeyStretch::MOST`] with waiting rows, and says where it stopped ([`Claimed::keys_left`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KeyStretch<'a> {
     /// The first key of the stretch. None: the first of all keys.
     pub from: Option<&'a OrderingKey>,
     /// The first key behind the stretch. None: the stretch ends with the last key.
     pub until: Option<&'a OrderingKey>,
+}
+
+impl KeyStretch<'_> {
+    /// The most keys that a claim looks at, however many the stretch has.
+    pub const MOST: usize = 512;
+}
+
+/// The head of an ordering key: its first message that waits, due or not.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct Head {
+    id: i64,
+    #[sqlx(try_from = "Lossy<String>")]
+    channel: String,
+    #[sqlx(try_from = "Lossy<String>")]
+    ordering_key: String,
+}
+
+/// The heads that a claim looks at.
+#[derive(Debug, Default)]
+pub(crate) struct Heads {
+    pub(crate) ids: Vec<MessageId>,
+    /// The first key that it does not look at.
+    pub(crate) left: Option<OrderingKey>,
+}
+
+impl Heads {
+    /// Of the first heads of a stretch, the most that a claim looks at. The statements read one more.
+    pub(crate) fn of(mut heads: Vec<Head>) -> Self {
+        let left = heads
+            .get(KeyStretch::MOST)
+            .map(|head| OrderingKey { channel: head.channel.clone(), ordering_key: head.ordering_key.clone() });
+        heads.truncate(KeyStretch::MOST);
+        Self { ids: heads.into_iter().map(|head| MessageId(head.id)).collect(), left }
+    }
 }

@@ -56,7 +56,7 @@ impl Destinations {
             closed_channels: Vec::new(),
             rooms: Vec::new(),
             strangers: Strangers { rows: 0, bytes: 0, ask: true },
-            unheard: self.situation(&self.state()).for_the_unheard,
+            unheard: self.unheard(),
             doubts: self.bound(),
         };
         let told_within = self.told_within();
@@ -107,6 +107,12 @@ impl Destinations {
             bytes => (self.max_bytes / 8).saturating_sub(bytes),
         };
         admission
+    }
+
+    /// What is left for destinations that have not answered lately.
+    fn unheard(&self) -> Unheard {
+        let state = self.state();
+        self.situation(&state).for_the_unheard
     }
 
     /// A claim is told of idle destinations that were used within this time: of all, or of those used last. The others rest, so that

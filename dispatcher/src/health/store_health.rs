@@ -7,8 +7,7 @@ use outbox_schema::destination::DestinationState;
 use outbox_schema::mark::MarkReport;
 use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_schema::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, MessageId, OrderingKey, Shard, Store, StoreError,
-    TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, MessageId, Shard, Store, StoreError, TermEnd, TermId,
 };
 
 use crate::health::answering::{Answering, Silence};
@@ -51,15 +50,6 @@ impl Store for StoreHealth {
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         self.answering.watch(self.store.claim(term, request), is_trouble).await
-    }
-
-    async fn key_behind(
-        &self,
-        shard: Shard,
-        from: Option<&OrderingKey>,
-        keys: u32,
-    ) -> Result<Option<OrderingKey>, StoreError> {
-        self.store.key_behind(shard, from, keys).await
     }
 
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {

@@ -152,7 +152,7 @@ impl Dispatcher {
                 unanswered: std::sync::Mutex::default(),
             }),
             intake: Intake {
-                keys: OrderingKeys::new(store.clone()),
+                keys: OrderingKeys::default(),
                 store,
                 in_flight: in_flight.clone(),
                 suspects,

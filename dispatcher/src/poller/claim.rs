@@ -128,6 +128,8 @@ enum ClaimResult {
     Nothing {
         /// Of the rows without an ordering key, those that the claim looked at.
         looked_at: LookedAt,
+        /// Whether all ordering keys have had their turn since the poll began.
+        all_keys: bool,
     },
 }
 
@@ -145,8 +147,8 @@ enum LookedAt {
 /// Where one poll has found nothing due so far.
 #[derive(Default)]
 struct PollSoFar {
-    /// Stretches of the ordering keys, one after the other.
-    stretches: usize,
+    /// Whether all ordering keys were looked at.
+    all_keys: bool,
     /// Whether all rows without an ordering key were looked at.
     from_the_beginning: bool,
     /// Whether a part of them was looked at, in turns.
@@ -156,10 +158,9 @@ struct PollSoFar {
 }
 
 impl Intake {
-    /// The polls of `term` begin.
-    pub fn begin(&mut self, term: &Arc<Term>) {
+    /// The polls of a term begin.
+    pub fn begin(&mut self) {
         self.turns.leftover.forget();
-        self.keys.begin(term);
         self.attention.begin();
     }
 
@@ -175,7 +176,7 @@ impl Intake {
         if std::mem::take(&mut self.had_room_left) && !self.attention.is_undivided() {
             self.wait(term, None).await;
         }
-        let division = self.keys.division();
+        self.keys.begin_round();
         let mut seen = PollSoFar::default();
         loop {
             let Some(room) = self.room(term).await else { return Polled::TermOver };
@@ -187,18 +188,20 @@ impl Intake {
             // Asked before the claim: what is marked while it runs may be due again, or make room for a larger row,
             // and the claim did not see it.
             seen.busy |= !room.empty || !self.in_flight.is_quiet() || self.destinations.holds_back();
-            let keys = self.keys.next(&division);
-            match self.find(term, room, keys).await {
+            match self.find(term, room).await {
                 None => return Polled::TermOver,
                 Some(ClaimResult::Due(batch)) => return Polled::Batch(batch),
-                Some(ClaimResult::InTheWay) => seen = PollSoFar { busy: seen.busy, ..PollSoFar::default() },
-                Some(ClaimResult::Nothing { looked_at }) => {
-                    seen.stretches += 1;
+                Some(ClaimResult::InTheWay) => {
+                    self.keys.begin_round();
+                    seen = PollSoFar { busy: seen.busy, ..PollSoFar::default() };
+                }
+                Some(ClaimResult::Nothing { looked_at, all_keys }) => {
+                    seen.all_keys |= all_keys;
                     seen.from_the_beginning |= looked_at == LookedAt::All;
                     seen.in_turns |= looked_at == LookedAt::InTurns;
                 }
             }
-            if seen.stretches >= division.stretches()
+            if seen.all_keys
                 && let Some(polled) = self.conclude(&seen)
             {
                 return polled;
@@ -206,7 +209,7 @@ impl Intake {
         }
     }
 
-    /// What a poll brought that has seen all stretches and found nothing. None where its next claim proves it.
+    /// What a poll brought that has looked at all ordering keys and found nothing. None where its next claim proves it.
     fn conclude(&self, seen: &PollSoFar) -> Option<Polled> {
         match self.start.proof(seen.from_the_beginning) {
             // Asked again: rows may have been put off while a claim ran that did not see them.
@@ -222,7 +225,7 @@ impl Intake {
     }
 
     /// Makes one claim, and takes note of what it shows. None once the term is over.
-    async fn find(&mut self, term: &Term, room: Room, keys: KeyStretch<'_>) -> Option<ClaimResult> {
+    async fn find(&mut self, term: &Term, room: Room) -> Option<ClaimResult> {
         if let Err(error) = self.recall(&self.destinations.unsure()).await {
             tracing::warn!(%error, "destinations.failed");
         }
@@ -235,8 +238,9 @@ impl Intake {
             (true, Some(_) | None) => LookedAt::All,
         };
         let looked = tokio::time::Instant::now();
-        let look = Look { from, keys, found: None };
+        let look = Look { from, keys: self.keys.stretch(), found: None };
         let (claim, mut claimed) = self.claim(term, &channels, room, look, admission).await?;
+        let all_keys = self.keys.looked(claimed.keys_left.take());
         self.metrics.polled(began.elapsed());
         if self.turns.next().is_some() {
             self.turns.leftover.keep_of(&claimed.messages, room, std::mem::take(&mut claimed.found), looked);
@@ -251,7 +255,8 @@ impl Intake {
             self.destinations.configured_meanwhile(claimed.deferred.keys());
         }
         if claimed.messages.is_empty() {
-            return Some(if in_the_way { ClaimResult::InTheWay } else { ClaimResult::Nothing { looked_at } });
+            let nothing = ClaimResult::Nothing { looked_at, all_keys };
+            return Some(if in_the_way { ClaimResult::InTheWay } else { nothing });
         }
         self.had_room_left = claimed.messages.len() < room.messages;
         Some(ClaimResult::Due(self.batch(term, claim, channels, claimed.messages)))
@@ -354,6 +359,8 @@ impl Intake {
         let glances = !look.from.is_beginning();
         let mut turns = self.turns.next().map(|turns| Turns { glance: turns.glance && glances, ..turns });
         let mut backoff = Backoff::new();
+        // Of the look that asked: the claim that is made with what it found looks at no key.
+        let mut keys_left = None;
         loop {
             term.progress();
             let request = ClaimRequest {
@@ -379,6 +386,7 @@ impl Intake {
                     Ok(()) => {
                         self.destinations.introduce(&mut admission, claimed.asked);
                         look.found = Some(claimed.found);
+                        keys_left = claimed.keys_left;
                         continue;
                     }
                     Err(error) => error,
@@ -386,12 +394,12 @@ impl Intake {
                 Ok(claimed) if !claimed.held.is_empty() && claimed.deferred.is_empty() => {
                     // What waits behind them is not to wait for the transaction that holds them.
                     excluded.extend(claimed.held);
-                    (look.found, admission.strangers.ask) = (None, true);
+                    (look.found, admission.strangers.ask, keys_left) = (None, true, None);
                     continue;
                 }
                 Ok(claimed) => {
                     term.claim_answered();
-                    return Some((claim, claimed));
+                    return Some((claim, Claimed { keys_left: keys_left.or(claimed.keys_left), ..claimed }));
                 }
                 Err(StoreError::Fenced { .. }) => {
                     term.end(TermEnd::Fenced);
@@ -428,7 +436,7 @@ mod tests {
     use crate::poller::hints::HintListener;
     use crate::term::clock::Clock;
 
-    /// A poller of that outbox, whose keys are divided.
+    /// A poller of that outbox.
     async fn poller(store: &Arc<KeyedStore>) -> (Intake, Arc<Term>) {
         let (in_flight, wakeup) = (Arc::new(InFlight::new(8, 1_000)), Arc::<Notify>::default());
         let clock = SteppedClock::new();
@@ -440,7 +448,7 @@ mod tests {
             channels: InForce::new(Channels::default()),
             destinations: Arc::new(Destinations::new(8, 1_000_000, std::collections::HashMap::new())),
             start: Start::default(),
-            keys: OrderingKeys::new(store.clone()),
+            keys: OrderingKeys::default(),
             attention: Attention::new(false, Arc::new(HintListener::new(wakeup.clone()))),
             wakeup,
             had_room_left: false,
@@ -452,17 +460,12 @@ mod tests {
             lease_ttl: Duration::from_secs(10),
             metrics: metrics(),
         };
-        intake.keys.begin(&term);
-        while intake.keys.division().stretches() == 1 {
-            tokio::task::yield_now().await;
-        }
         (intake, term)
     }
 
+    /// Each look goes on behind the one before.
     fn all_stretches() -> Vec<Stretch> {
-        let firsts = ["2", "4", "6", "8"].map(|key| Some(key.to_owned()));
-        let from = [None].into_iter().chain(firsts.clone());
-        from.zip(firsts.into_iter().chain([None])).collect()
+        [None, Some("2"), Some("4"), Some("6"), Some("8")].map(|from| (from.map(str::to_owned), None)).to_vec()
     }
 
     #[tokio::test(start_paused = true)]
@@ -470,11 +473,7 @@ mod tests {
         let store = KeyedStore::new(None);
         let (mut intake, term) = poller(&store).await;
         assert!(matches!(intake.poll(&term).await, Polled::Empty));
-        let mut asked = store.asked();
-        asked.sort();
-        let mut all = all_stretches();
-        all.sort();
-        assert_eq!(asked, all);
+        assert_eq!(store.asked(), all_stretches());
     }
 
     #[tokio::test(start_paused = true)]
@@ -487,9 +486,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_claim_in_turns_proves_nothing_where_it_passes_over_a_closed_destination() {
-        let store = KeyedStore::new(None);
-        let (intake, term) = poller(&store).await;
-        let mut intake = Intake { keys: OrderingKeys::new(store.clone()), ..intake };
+        let store = KeyedStore::without_keys();
+        let (mut intake, term) = poller(&store).await;
         let (busy, hour) = (Message { destination: "busy".to_owned(), ..message(1) }, Duration::from_hours(1));
         let asks = Answer::failed(Outcome::Defer { scope: Scope::Destination, until: hour }, "not now");
         intake.destinations.admitted(std::slice::from_ref(&busy));
@@ -539,7 +537,8 @@ mod tests {
             let Polled::Batch(batch) = intake.poll(&term).await else { panic!("nothing was found") };
             intake.in_flight.release(&[crate::fixtures::mark(batch.claim, 1)]);
         }
-        assert_eq!(store.asked()[..2], [all_stretches()[0].clone(), all_stretches()[1].clone()]);
-        assert_eq!(store.asked().len(), 1 + all_stretches().len());
+        // The second poll ends where it began.
+        let all = [all_stretches(), vec![(None, Some("2".to_owned()))]].concat();
+        assert_eq!(store.asked(), all);
     }
 }

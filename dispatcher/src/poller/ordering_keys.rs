@@ -2,108 +2,47 @@
 //!
 //! A claim looks at each ordering key with waiting messages, due or not, and each takes some microseconds. With very
 //! many keys a claim would look at little else. A destination that is down would slow all others down by the keys that
-//! wait for it. So the keys are divided into stretches, and claims take turns over these.
+//! wait for it. So a claim looks at no more keys than [`KeyStretch::MOST`], and the next one goes on behind them.
 
-use std::sync::Arc;
-use std::time::Duration;
+use outbox_schema::{KeyStretch, OrderingKey};
 
-use outbox_schema::{KeyStretch, OrderingKey, Shard, Store, StoreError};
-use tokio::time::Instant;
-
-use crate::in_force::InForce;
-use crate::term::Term;
-
-/// Keys of a stretch. Where there are no more keys, each claim looks at all of them.
-const STRETCH: u32 = 512;
-
-/// The rest after a division of the keys: at least this time, and this many times as long as the division took.
-const REST: Duration = Duration::from_secs(20);
-const RESTS: u32 = 20;
-
-/// The ordering keys with waiting messages, as they were at the last division. Stretches grow and shrink until the next
-/// one, but each key is in exactly one of them.
-#[derive(Debug)]
-pub struct OrderingKeys {
-    divider: Divider,
-    /// How often a stretch was given.
-    turns: usize,
-}
-
-/// Divides the ordering keys, beside the loop.
-#[derive(Debug, Clone)]
-struct Divider {
-    store: Arc<dyn Store>,
-    division: InForce<Division>,
-}
-
-/// A division of all ordering keys into stretches: the first key of each stretch, except the first one.
+/// A round of looks at all ordering keys: from a key on to the last, and then from the first on to that key.
 #[derive(Debug, Default)]
-pub struct Division(Vec<OrderingKey>);
-
-impl Division {
-    /// The number of stretches: at least one.
-    pub fn stretches(&self) -> usize {
-        self.0.len() + 1
-    }
-
-    fn stretch(&self, number: usize) -> KeyStretch<'_> {
-        KeyStretch { from: number.checked_sub(1).and_then(|before| self.0.get(before)), until: self.0.get(number) }
-    }
+pub struct OrderingKeys {
+    /// Where the round began. None: at the first of all keys.
+    began: Option<OrderingKey>,
+    /// Whether the round has come by the last key.
+    behind_the_last: bool,
+    /// Where the next look begins. None: at the first of all keys.
+    next: Option<OrderingKey>,
 }
 
 impl OrderingKeys {
-    /// The keys of the outbox behind `store`, not divided yet.
-    pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { divider: Divider { store, division: InForce::new(Division::default()) }, turns: 0 }
+    /// A round begins behind the keys of the last look.
+    pub fn begin_round(&mut self) {
+        self.began.clone_from(&self.next);
+        self.behind_the_last = self.began.is_none();
     }
 
-    /// Divides them now and then, in a task of its own, while `term` lasts.
-    pub fn begin(&self, term: &Arc<Term>) {
-        let (divider, term) = (self.divider.clone(), term.clone());
-        tokio::spawn(async move {
-            term.first_claim().await;
-            divider.keep_divided(&term).await;
-        });
+    /// The keys whose turn it is.
+    pub fn stretch(&self) -> KeyStretch<'_> {
+        KeyStretch { from: self.next.as_ref(), until: self.began.as_ref().filter(|_| self.behind_the_last) }
     }
 
-    /// The present division.
-    pub fn division(&self) -> Arc<Division> {
-        self.divider.division.current()
-    }
-
-    /// The stretch whose turn it is.
-    pub fn next<'a>(&mut self, division: &'a Division) -> KeyStretch<'a> {
-        let stretch = division.stretch(self.turns % division.stretches());
-        self.turns = self.turns.wrapping_add(1);
-        stretch
-    }
-}
-
-impl Divider {
-    async fn keep_divided(&self, term: &Term) {
-        while term.is_on() {
-            let began = Instant::now();
-            match self.divide(term.id.shard, term).await {
-                Ok(division) => self.division.replace(division),
-                Err(error) => tracing::warn!(%error, "ordering_keys.failed: they stay divided as they were"),
-            }
-            tokio::select! {
-                () = tokio::time::sleep(REST.max(began.elapsed() * RESTS)) => {}
-                () = term.ended() => {}
-            }
+    /// A claim has looked at the stretch, but for the keys from `left` on. Returns whether it was the last of the round: the
+    /// next round then begins.
+    pub fn looked(&mut self, left: Option<OrderingKey>) -> bool {
+        // No look brings a round further that stops where it began.
+        let left = left.filter(|left| self.next.as_ref() != Some(left));
+        let is_over = left.is_none() && self.behind_the_last;
+        if is_over {
+            self.next.clone_from(&self.began);
+            self.begin_round();
+        } else {
+            self.behind_the_last |= left.is_none();
+            self.next = left;
         }
-    }
-
-    /// Steps from stretch to stretch. Each step is a short query, so a claim beside it does not wait.
-    async fn divide(&self, shard: Shard, term: &Term) -> Result<Division, StoreError> {
-        let mut division = Division::default();
-        while let Some(first) = self.store.key_behind(shard, division.0.last(), STRETCH).await? {
-            division.0.push(first);
-            if !term.is_on() {
-                break;
-            }
-        }
-        Ok(division)
+        is_over
     }
 }
 
@@ -111,16 +50,71 @@ impl Divider {
 mod tests {
     use super::*;
 
-    fn key(ordering_key: &str) -> OrderingKey {
-        OrderingKey { channel: "http".to_owned(), ordering_key: ordering_key.to_owned() }
+    fn key(number: u32) -> OrderingKey {
+        OrderingKey { channel: "http".to_owned(), ordering_key: format!("{number:03}") }
+    }
+
+    /// A look at that stretch of these keys, at three at most: those, and the first behind them.
+    fn look<'a>(all: &'a [OrderingKey], stretch: KeyStretch<'_>) -> (Vec<&'a OrderingKey>, Option<OrderingKey>) {
+        let name = |key: &OrderingKey| key.ordering_key.clone();
+        let mut keys: Vec<_> = all
+            .iter()
+            .filter(|key| stretch.from.is_none_or(|from| name(from) <= name(key)))
+            .filter(|key| stretch.until.is_none_or(|until| name(key) < name(until)))
+            .collect();
+        let left = keys.get(3).map(|left| (*left).clone());
+        keys.truncate(3);
+        (keys, left)
     }
 
     #[test]
-    fn the_stretches_of_a_division_lie_side_by_side_and_leave_nothing_out() {
-        let division = Division(["b", "m", "t"].map(key).to_vec());
-        let stretches: Vec<_> = (0..division.stretches()).map(|number| division.stretch(number)).collect();
-        assert_eq!(stretches.first().map(|first| first.from), Some(None));
-        assert_eq!(stretches.last().map(|last| last.until), Some(None));
-        assert!(stretches.windows(2).all(|pair| pair[0].until.is_some() && pair[0].until == pair[1].from));
+    fn a_round_looks_at_each_key_once_wherever_it_begins() {
+        for count in 0..20 {
+            let all: Vec<_> = (0..count).map(key).collect();
+            for earlier_looks in 0..8 {
+                let mut keys = OrderingKeys::default();
+                keys.begin_round();
+                for _ in 0..earlier_looks {
+                    let (_, left) = look(&all, keys.stretch());
+                    keys.looked(left);
+                }
+                keys.begin_round();
+                let mut seen = Vec::new();
+                loop {
+                    let (looked_at, left) = look(&all, keys.stretch());
+                    seen.extend(looked_at);
+                    if keys.looked(left) {
+                        break;
+                    }
+                }
+                seen.sort_by_key(|key| key.ordering_key.clone());
+                assert!(seen.iter().copied().eq(&all), "{count} keys, {earlier_looks} looks before: {seen:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_has_its_turn_however_many_new_ones_come_and_whether_or_not_a_round_is_ended() {
+        let (mut keys, waiting) = (OrderingKeys::default(), key(500));
+        for looks in 0..200 {
+            // Whatever finds something ends its round early.
+            keys.begin_round();
+            let mut all: Vec<_> = (0..=looks).map(|new| key(new * 5 % 499)).chain([waiting.clone()]).collect();
+            all.sort_by_key(|key| key.ordering_key.clone());
+            let (looked_at, left) = look(&all, keys.stretch());
+            if looks > 100 && looked_at.contains(&&waiting) {
+                return;
+            }
+            keys.looked(left);
+        }
+        panic!("it had no turn");
+    }
+
+    #[test]
+    fn a_look_that_brings_a_round_no_further_does_not_hold_it_up() {
+        let mut keys = OrderingKeys::default();
+        keys.begin_round();
+        assert!(!keys.looked(Some(key(1))));
+        assert!(keys.looked(Some(key(1))), "the same key was left again");
     }
 }

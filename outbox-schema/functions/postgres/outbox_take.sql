@@ -15,7 +15,8 @@
 -- p_strangers and p_strangers_bytes are the room of all destinations together that are neither limited nor closed here. Where
 -- they want more than that, and p_ask, nothing is claimed: the caller is told what was found, and chooses. See outbox_take_found.
 --
--- p_keys_from and p_keys_until say of which ordering keys the heads are looked at, by their numbers.
+-- p_keys_from and p_keys_until say of which ordering keys the heads are looked at, by their numbers: of the first 512 of them. The
+-- next one, if any, is returned as well, as left.
 --
 -- Most polls find nothing. Those write nothing: the term is locked only once there is something to claim.
 --
@@ -45,6 +46,9 @@ DECLARE
     undisturbed  boolean;
     keyed        boolean;
     heads        bigint[];
+    -- Behind those.
+    next_channel varchar;
+    next_key     varchar;
     -- What the walk came by, first to go first; then, of that, what is claimed.
     ids          bigint[];
     revisions    integer[];
@@ -103,16 +107,34 @@ BEGIN
     LOOP
         IF NOT glances THEN
             IF keyed THEN
-                -- A key with a row in flight has its turn: a redriven row of it that goes before waits for that one.
-                SELECT array_agg(head.id) INTO heads
-                FROM (SELECT o.id FROM outbox_ordered_heads(p_shard, p_halting, p_keys_from, p_keys_until) o
-                      WHERE o.available_at <= now()
-                        AND o.destination <> ALL (p_closed) AND o.channel <> ALL (p_closed_channels)
-                        AND (o.channel, o.ordering_key) NOT IN (
-                          SELECT x.channel, x.ordering_key FROM outbox x
-                          WHERE x.id = ANY (p_excluded) AND x.ordering_key IS NOT NULL)
-                      -- In turns all of them are wanted: there are no more than a stretch has.
-                      ORDER BY o.priority DESC, o.available_at, o.id LIMIT CASE WHEN p_turn IS NULL THEN p_limit END) head;
+                WITH looked AS MATERIALIZED (
+                    -- Stepping from key to key ends at this limit. So whatever passes over heads comes behind it.
+                    SELECT o.*, row_number() OVER () AS place
+                    FROM (SELECT * FROM outbox_ordered_heads(p_shard, '{}', p_keys_from, p_keys_until) LIMIT 513) o
+                )
+                SELECT (SELECT array_agg(head.id)
+                        FROM (SELECT o.id FROM looked o
+                              WHERE o.place <= 512 AND o.available_at <= now()
+                                AND o.destination <> ALL (p_closed) AND o.channel <> ALL (p_closed_channels)
+                                -- A key with a row in flight has its turn: a redriven row of it that goes before waits for that one.
+                                AND (o.channel, o.ordering_key) NOT IN (
+                                  SELECT x.channel, x.ordering_key FROM outbox x
+                                  WHERE x.id = ANY (p_excluded) AND x.ordering_key IS NOT NULL)
+                                AND (o.channel <> ALL (p_halting) OR NOT EXISTS (
+                                  SELECT FROM outbox dead
+                                  WHERE dead.shard = p_shard AND dead.channel = o.channel AND dead.ordering_key = o.ordering_key
+                                    AND dead.id < o.id AND dead.status = 'DEAD' AND dead.dead_reason IS DISTINCT FROM 'cancelled'))
+                              ORDER BY o.priority DESC, o.available_at, o.id
+                              -- In turns all of them are wanted.
+                              LIMIT CASE WHEN p_turn IS NULL THEN p_limit END) head),
+                       (SELECT o.channel FROM looked o WHERE o.place > 512),
+                       (SELECT o.ordering_key FROM looked o WHERE o.place > 512)
+                INTO heads, next_channel, next_key;
+                IF next_key IS NOT NULL THEN
+                    RETURN QUERY
+                    SELECT (ROW('left', 0, 0, '', next_channel, '', '', 0, false, NULL, NULL, 0, NULL, NULL, NULL, now(),
+                                next_key, NULL, NULL, NULL, 0, NULL, false, NULL, NULL)::outbox_taken).*;
+                END IF;
             END IF;
             SELECT array_agg(due.id), array_agg(due.revision), array_agg(due.priority), array_agg(due.channel),
                    array_agg(due.destination), array_agg(due.bytes),

@@ -26,9 +26,7 @@ use crate::destination::DestinationState;
 use crate::destination::MOST_TOLD;
 use crate::mark::MarkReport;
 use crate::words::{said, words_of};
-use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, Mark, MessageId, OrderingKey, Shard, TermEnd, TermId,
-};
+use crate::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, Mark, MessageId, Shard, TermEnd, TermId};
 
 /// What a poller asks of the outbox database.
 #[async_trait]
@@ -47,15 +45,6 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// [`StoreError::Fenced`] where the term's epoch or holder is no longer the current one.
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError>;
-
-    /// Finds a key at which the ordering keys with waiting rows can be divided. It lies `keys` keys behind `from`, or
-    /// behind the first key where that is none. None where there are not that many. Writes nothing.
-    async fn key_behind(
-        &self,
-        shard: Shard,
-        from: Option<&OrderingKey>,
-        keys: u32,
-    ) -> Result<Option<OrderingKey>, StoreError>;
 
     /// What the database keeps of those of these destinations that are paused, that fail, or that have deferred rows.
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError>;

@@ -27,9 +27,6 @@ fn is_about_data(error: &dyn DatabaseError) -> bool {
         || postgres::errors::is_about_data(error)
 }
 
-/// What a store does that looks for a key behind another.
-pub(crate) const DIVIDING: &str = "dividing the ordering keys";
-
 /// A shard's term row, read under its lock.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct TermRow {

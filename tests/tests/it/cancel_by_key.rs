@@ -349,7 +349,7 @@ async fn a_claim_that_is_being_made_is_seen_on_postgres() {
             let waits = format!("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND {of}");
             eventually(what, PROMPTLY, async || (shop.outbox.number(&waits).await > 0).then_some(())).await;
         };
-        let take_back = async {
+        let application_cancels = async {
             waits("the claim waits for its term", "wait_event_type = 'Lock' AND wait_event <> 'advisory'").await;
             let release = async {
                 waits("it waits for the claim", "wait_event = 'advisory'").await;
@@ -357,7 +357,7 @@ async fn a_claim_that_is_being_made_is_seen_on_postgres() {
             };
             tokio::join!(application.cancel(key), release).0.unwrap()
         };
-        let ((claim, messages), taken_back) = tokio::join!(poller.claim_of(found.as_ref()), take_back);
+        let ((claim, messages), taken_back) = tokio::join!(poller.claim_of(found.as_ref()), application_cancels);
         assert_eq!((messages.len(), taken_back), (1, false), "{key}");
         poller.mark(claim, &messages, &Verdict::Success { receipt: None }).await;
     }

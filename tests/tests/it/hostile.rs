@@ -212,6 +212,36 @@ async fn s12_tens_of_thousands_of_hosts_at_which_nobody_listens_slow_no_claim_do
     }
 }
 
+/// Claims take turns over the ordering keys, and no claim looks at many, also right after they were written.
+#[tokio::test]
+async fn s19_tens_of_thousands_of_new_ordering_keys_slow_no_claim_down() {
+    const KEYS: usize = 30_000;
+    for outbox in outboxes::each().await {
+        let stage = Stage::set(outbox).await;
+        let port = nobody();
+        for some in (0..KEYS).collect::<Vec<_>>().chunks(1_000) {
+            let row = |key: &usize| format!("('http', 'http://127.0.0.1:{port}/', '{{}}', 'k{key}')");
+            let rows: Vec<_> = some.iter().map(row).collect();
+            let columns = "channel, target, payload, ordering_key";
+            stage.outbox.sql(&format!("INSERT INTO outbox ({columns}) VALUES {}", rows.join(","))).await;
+        }
+        let tried = "SELECT count(*) FROM outbox WHERE first_attempt_at IS NOT NULL AND ordering_key IS NOT NULL";
+        stage.until("some were tried", tried, 1).await;
+        let target = format!("{}/good", stage.receiver.url());
+        for round in 0..3 {
+            let own = NewMessage::http(&target).tenant("good").ordering_key(format!("own-{round}"));
+            let began = Instant::now();
+            stage.outbox.enqueue(&[NewMessage::http(&target).tenant("good"), own]).await;
+            stage.delivered(3 + 2 * round, PATIENCE).await;
+            eprintln!("{:?}: with a key and without, in {:?}", stage.outbox.dialect(), began.elapsed());
+            assert!(began.elapsed() < Duration::from_secs(2), "{:?}: {:?}", stage.outbox.dialect(), began.elapsed());
+        }
+        let terms = "SELECT count(*) FROM outbox_term_log";
+        assert_eq!(stage.outbox.number(terms).await, 1, "{:?}: the term went on", stage.outbox.dialect());
+        assert_eq!(stage.replica.stop(Signal::KILL).await.0, None);
+    }
+}
+
 /// A claim asks about strangers, where they are many, and moves what is of no known channel out of the way. It does both at once.
 #[tokio::test]
 async fn s12_rows_of_channels_that_nobody_knows_among_those_of_many_hosts_keep_nobody_waiting() {

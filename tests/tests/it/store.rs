@@ -156,6 +156,7 @@ on_every_database! {
         priorities_are_strict_with_and_without_ordering_keys,
         the_longest_due_goes_first_whatever_its_ordering_key,
         each_ordering_key_is_in_one_stretch,
+        a_look_is_bounded_whatever_becomes_of_the_keys,
         a_stretch_begins_where_its_first_key_was,
         a_row_without_an_ordering_key_is_found_with_each_stretch,
         the_order_of_ids_wins_over_priority_and_age_within_a_key,

@@ -89,7 +89,7 @@ impl Dispatcher {
             self.settling.begin(&term);
             self.keeper.begin(&term);
             self.prune_during(&term);
-            self.intake.begin(&term);
+            self.intake.begin();
             self.listen_during(&term);
             while let Some(batch) = self.next_batch(&term, shutdown).await {
                 self.send(&term, batch);

@@ -5,34 +5,11 @@
 -- row that it is given, if any: see WalkStart. No start is younger than a second, because who began a moment ago may be
 -- waiting for the lock of the file still.
 --
--- The heads of ordering keys, of the stretch that is asked for (see KeyStretch), are found by stepping from key to key in the
--- index: asking for each row whether one is before it reads all that waits behind a key. One comparison of (channel,
--- ordering_key) would step on channel alone. A key with a row in flight has its turn: a redriven row of it that goes before
--- waits for that one.
-WITH RECURSIVE now(ms) AS MATERIALIZED (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER)),
+-- The heads of ordering keys are given: see claim_heads.sql. A key with a row in flight has its turn: a redriven row of it
+-- that goes before waits for that one.
+WITH now(ms) AS MATERIALIZED (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER)),
 start(priority, ms, id) AS MATERIALIZED (
     SELECT key, coalesce(value ->> 0, -9e999), coalesce(value ->> 1, 0) FROM json_each(?6)
-), head(id) AS (
-    SELECT coalesce(
-        (SELECT id FROM outbox INDEXED BY outbox_ordered
-         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NOT NULL
-           AND channel = coalesce(?7, '') AND ordering_key >= coalesce(?8, '')
-         ORDER BY ordering_key, id LIMIT 1),
-        (SELECT id FROM outbox INDEXED BY outbox_ordered
-         WHERE shard = ?1 AND status = 'PENDING' AND ordering_key IS NOT NULL AND channel > coalesce(?7, '')
-         ORDER BY channel, ordering_key, id LIMIT 1))
-    UNION ALL
-    SELECT coalesce(
-        (SELECT following.id FROM outbox following INDEXED BY outbox_ordered
-         WHERE following.shard = ?1 AND following.status = 'PENDING' AND following.ordering_key IS NOT NULL
-           AND following.channel = o.channel AND following.ordering_key > o.ordering_key
-         ORDER BY following.ordering_key, following.id LIMIT 1),
-        (SELECT following.id FROM outbox following INDEXED BY outbox_ordered
-         WHERE following.shard = ?1 AND following.status = 'PENDING' AND following.ordering_key IS NOT NULL
-           AND following.channel > o.channel
-         ORDER BY following.channel, following.ordering_key, following.id LIMIT 1))
-    FROM head CROSS JOIN outbox o ON o.id = head.id
-    WHERE ?9 IS NULL OR (o.channel, o.ordering_key) < (?9, ?10)
 ), busy AS MATERIALIZED (
     SELECT o.channel, o.ordering_key FROM json_each(?2) excluded CROSS JOIN outbox o ON o.id = excluded.value
     WHERE o.ordering_key IS NOT NULL
@@ -49,7 +26,7 @@ FROM (
           AND priority = 3 AND available_at <= (SELECT ms FROM now)
           AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 3)
           AND id NOT IN (SELECT value FROM json_each(?2))
-          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?11))
+          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?8))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
@@ -60,7 +37,7 @@ FROM (
           AND priority = 2 AND available_at <= (SELECT ms FROM now)
           AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 2)
           AND id NOT IN (SELECT value FROM json_each(?2))
-          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?11))
+          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?8))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
@@ -71,7 +48,7 @@ FROM (
           AND priority = 1 AND available_at <= (SELECT ms FROM now)
           AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 1)
           AND id NOT IN (SELECT value FROM json_each(?2))
-          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?11))
+          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?8))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT * FROM (
@@ -82,19 +59,18 @@ FROM (
           AND priority = 0 AND available_at <= (SELECT ms FROM now)
           AND (available_at, id) > (SELECT ms, id FROM start WHERE start.priority = 0)
           AND id NOT IN (SELECT value FROM json_each(?2))
-          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?11))
+          AND destination NOT IN (SELECT value FROM json_each(?5)) AND channel NOT IN (SELECT value FROM json_each(?8))
         ORDER BY available_at, id LIMIT ?3)
     UNION ALL
     SELECT o.id, o.revision, o.channel, o.destination, o.priority, o.available_at, TRUE,
             o.payload_bytes + length(CAST(o.target AS BLOB)) + coalesce(length(CAST(o.headers AS BLOB)), 0)
-    FROM head CROSS JOIN outbox o ON o.id = head.id
-    WHERE o.available_at <= (SELECT ms FROM now) AND (o.channel, o.ordering_key) NOT IN (SELECT * FROM busy)
-      AND (?9 IS NULL OR (o.channel, o.ordering_key) < (?9, ?10))
-      AND o.destination NOT IN (SELECT value FROM json_each(?5)) AND o.channel NOT IN (SELECT value FROM json_each(?11))
+    FROM json_each(?7) head CROSS JOIN outbox o ON o.id = head.value
+    WHERE o.status = 'PENDING' AND o.available_at <= (SELECT ms FROM now) AND (o.channel, o.ordering_key) NOT IN (SELECT * FROM busy)
+      AND o.destination NOT IN (SELECT value FROM json_each(?5)) AND o.channel NOT IN (SELECT value FROM json_each(?8))
       AND (o.channel NOT IN (SELECT value ->> 'name' FROM json_each(?4) WHERE value ->> 'halt')
            OR NOT EXISTS (
                SELECT 1 FROM outbox dead INDEXED BY outbox_halting
                WHERE dead.shard = ?1 AND dead.channel = o.channel AND dead.ordering_key = o.ordering_key
                  AND dead.id < o.id AND dead.status = 'DEAD' AND dead.dead_reason IS NOT 'cancelled'))
 ) due CROSS JOIN now
-ORDER BY priority DESC, available_at, id LIMIT ?12
+ORDER BY priority DESC, available_at, id LIMIT ?9

@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use sqlx::FromRow;
 use sqlx::types::Json;
-use sqlx::{FromRow, Row};
 
 use super::errors::failed;
 use super::glance::turns_of;
 use super::{MySqlStore, Step, highest, lowest};
-use crate::claim::{Found, PRIORITIES};
+use crate::claim::{Found, Head, Heads, PRIORITIES};
 use crate::literal::{spelled_out, spelled_text, text};
 use crate::store::fitting::{DueRow, Fitting};
 use crate::store::rows::{Met, ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow};
 use crate::store::turns::{FEW, NEWEST, Parts, TurnRow, in_turn, may_glance, open_tenants};
 use crate::store::wire::{ChannelRow, as_json, millis_i64};
-use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, StoreError, TermId, Turns, WalkStart};
+use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, OrderingKey, StoreError, TermId, Turns, WalkStart};
 
 pub(super) const DOING: &str = "claiming due messages";
 
@@ -79,14 +79,15 @@ impl<'a> ClaimParameters<'a> {
     /// Walks, and writes the rows to claim and the rows that are in the way. Only then reads the claimed rows, each at
     /// the revision that the walk found.
     pub(super) async fn claim(&self, step: &mut Step) -> Result<Claimed, StoreError> {
-        let Fitting { taken, met, reached, asked, found, held, took_all } = self.take(step).await?;
+        let (fitting, keys_left) = self.take(step).await?;
+        let Fitting { taken, met, reached, asked, found, held, took_all } = fitting;
         let mut messages = Vec::new();
         if let Some(batch) = Batch::of(DOING, &taken, self.request)? {
             self.insert(step, batch).await?;
             messages = self.read(step, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
         }
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(step, met).await? };
-        Ok(Claimed { messages, deferred, reached, asked, found, held, took_all })
+        Ok(Claimed { messages, deferred, reached, asked, found, held, took_all, keys_left })
     }
 
     /// Reads an earlier claim again, since the answer to that call was lost.
@@ -102,13 +103,22 @@ impl<'a> ClaimParameters<'a> {
 
     /// Walks. Beside a cancellation, it locks the rows that it found until the claim has committed, so that no
     /// application cancels them meanwhile. Rows that another transaction has locked are left alone. Where a walk found no
-    /// other rows, it goes on behind them.
-    async fn take(&self, step: &mut Step) -> Result<Fitting, StoreError> {
+    /// other rows, it goes on behind them. Says also which ordering keys it did not look at.
+    async fn take(&self, step: &mut Step) -> Result<(Fitting, Option<OrderingKey>), StoreError> {
         let cancellations = self.hold_back_cancellations(step).await?;
-        let heads = match cancellations {
-            Cancellations::HeldBack { keys_wait: false } => Vec::new(),
-            Cancellations::HeldBack { keys_wait: true } | Cancellations::Open => self.heads(step).await?,
-        };
+        let no_keys = matches!(cancellations, Cancellations::HeldBack { keys_wait: false });
+        let looks = !no_keys && self.request.found.is_none();
+        let heads = if looks { self.heads(step).await? } else { Heads::default() };
+        let fitting = self.take_beside(step, cancellations, &heads.ids).await?;
+        Ok((fitting, heads.left))
+    }
+
+    async fn take_beside(
+        &self,
+        step: &mut Step,
+        cancellations: Cancellations,
+        heads: &[MessageId],
+    ) -> Result<Fitting, StoreError> {
         if matches!(cancellations, Cancellations::HeldBack { keys_wait: false })
             && may_glance(self.request)
             && let Some(due) = self.glance(step).await?
@@ -119,7 +129,7 @@ impl<'a> ClaimParameters<'a> {
         loop {
             let due = match self.request.found.cloned() {
                 Some(Found(due)) => due,
-                None => self.look(step, from, &excluded, &heads).await?,
+                None => self.look(step, from, &excluded, heads).await?,
             };
             let mut found = Fitting::of(due, self.request, from);
             if matches!(cancellations, Cancellations::HeldBack { .. }) || found.is_empty() {
@@ -169,15 +179,25 @@ impl<'a> ClaimParameters<'a> {
     }
 
     /// The heads of the requested ordering keys, due or not.
-    async fn heads(&self, step: &mut Step) -> Result<Vec<MessageId>, StoreError> {
+    async fn heads(&self, step: &mut Step) -> Result<Heads, StoreError> {
         let KeyStretch { from, until } = self.request.keys;
+        let channel = |key: Option<&OrderingKey>| text(key.map_or("", |key| &key.channel));
+        let (lowest, highest) = (text(&lowest(from)), text(&highest(until)));
         let statement = spelled_out(
             query!("mysql/poller/claim_heads"),
-            &[self.term.shard.0.to_string(), text(&lowest(from)), text(&highest(until))],
+            &[
+                self.term.shard.0.to_string(),
+                lowest.clone(),
+                highest.clone(),
+                lowest,
+                channel(from),
+                highest,
+                channel(until),
+            ],
         );
         let rows = sqlx::raw_sql(statement).fetch_all(&mut **step).await.map_err(|error| failed(DOING, error))?;
-        let ids = rows.iter().map(|row| row.try_get(0).map(MessageId)).collect::<Result<_, _>>();
-        ids.map_err(|error| failed(DOING, error))
+        let heads = rows.iter().map(Head::from_row).collect::<Result<_, _>>();
+        heads.map(Heads::of).map_err(|error| failed(DOING, error))
     }
 
     async fn walk(

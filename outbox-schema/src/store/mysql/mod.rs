@@ -9,14 +9,12 @@ mod mark;
 mod trial;
 
 use async_trait::async_trait;
-use sqlx::{FromRow, MySql, MySqlPool};
+use sqlx::{MySql, MySqlPool};
 
 use crate::destination::DestinationState;
-use crate::literal::{spelled_out, text};
 use crate::mark::MarkReport;
 use crate::session::Session;
 use crate::silence::distrust;
-use crate::store::steps::DIVIDING;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term, unmarked};
 use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, MessageId, OrderingKey, Shard, Store,
@@ -66,22 +64,6 @@ impl Store for MySqlStore {
         self.claim_in_steps(term, request).await
     }
 
-    async fn key_behind(
-        &self,
-        shard: Shard,
-        from: Option<&OrderingKey>,
-        keys: u32,
-    ) -> Result<Option<OrderingKey>, StoreError> {
-        let statement = spelled_out(
-            query!("mysql/poller/key_behind"),
-            &[shard.0.to_string(), text(&lowest(from)), keys.to_string()],
-        );
-        let mut step = Step::open(&self.pool).await.map_err(|error| failed(DIVIDING, error))?;
-        let row = sqlx::raw_sql(statement).fetch_optional(&mut *step).await.map_err(|error| failed(DIVIDING, error))?;
-        step.finish();
-        row.map(|row| OrderingKey::from_row(&row)).transpose().map_err(|error| failed(DIVIDING, error))
-    }
-
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {
         term::destinations(&self.database(), names).await
     }
@@ -119,7 +101,7 @@ fn lowest(from: Option<&OrderingKey>) -> String {
     from.map_or_else(|| "\0".repeat(LONGEST_KEY), |key| key.ordering_key.clone())
 }
 
-/// The first key behind the stretch.
+/// The first key behind the stretch. None: higher than all keys.
 fn highest(until: Option<&OrderingKey>) -> String {
     until.map_or_else(|| char::MAX.to_string().repeat(LONGEST_KEY), |key| key.ordering_key.clone())
 }

@@ -6,10 +6,11 @@ use std::collections::HashSet;
 use crate::claim::{Found, PRIORITIES, Place};
 use crate::store::fitting::{DueRow, Fitting};
 use crate::store::rows::by_channel;
-use crate::{ClaimRequest, Claimed, Message, MessageId, WalkStart};
+use crate::{ClaimRequest, Claimed, Message, MessageId, OrderingKey, WalkStart};
 
 /// A row that a claim met: `claimed`, `deferred` since it was in the way, or the first of its priority that was `left`. Or one of all
-/// that were found, where strangers are `asked` about.
+/// that were found, where strangers are `asked` about. One that was `left` and has an ordering key says only that: it is the first
+/// key that the claim did not look at.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct ClaimedRow {
     came_by: String,
@@ -40,8 +41,10 @@ impl ClaimedRow {
     /// The result of a claim.
     pub(super) fn split(mut rows: Vec<Self>, request: &ClaimRequest<'_>) -> Claimed {
         rows.sort_by_key(|row| row.place);
+        let keys_left = rows.extract_if(.., |row| row.came_by == "left" && row.message.ordering_key.is_some()).last();
+        let keys_left = keys_left.and_then(Self::ordering_key);
         if rows.iter().any(|row| row.came_by == "asked") {
-            return Self::asked(rows, request);
+            return Claimed { keys_left, ..Self::asked(rows, request) };
         }
         let (from, limit) = (request.from, request.limit);
         let left: Vec<_> = rows.extract_if(.., |row| row.came_by == "left").collect();
@@ -53,8 +56,14 @@ impl ClaimedRow {
             deferred: by_channel(met.into_iter().map(|row| row.message.channel)),
             reached,
             took_all,
+            keys_left,
             ..Claimed::default()
         }
+    }
+
+    fn ordering_key(self) -> Option<OrderingKey> {
+        let Message { channel, ordering_key, .. } = self.message;
+        ordering_key.map(|ordering_key| OrderingKey { channel, ordering_key })
     }
 
     /// The result of a claim that took these rows of the `chosen`.

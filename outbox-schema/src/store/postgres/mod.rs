@@ -21,12 +21,11 @@ use crate::session::Session;
 use crate::silence::distrust;
 use crate::sql::AnyConnection;
 use crate::store::rows::DecidedRow;
-use crate::store::steps::DIVIDING;
 use crate::store::term::{DESTINATIONS_KNOWN, destinations, states};
 use crate::store::{Decided, OpenedTerm, Settlement, TermCounts, Wakeups, dead, outcomes, settle, unmarked};
 use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Epoch, Holder, InDoubtPolicy, Mark, MessageId, OrderingKey,
-    Shard, Store, StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Epoch, Holder, InDoubtPolicy, Mark, MessageId, Shard,
+    Store, StoreError, TermEnd, TermId,
 };
 
 /// The outbox in a PostgreSQL database.
@@ -137,25 +136,6 @@ impl Store for PostgresStore {
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         self.claim_in_one_call(term, request).await
-    }
-
-    async fn key_behind(
-        &self,
-        shard: Shard,
-        from: Option<&OrderingKey>,
-        keys: u32,
-    ) -> Result<Option<OrderingKey>, StoreError> {
-        let mut session = Session::open(&self.pool).await.map_err(|error| failed(DIVIDING, error))?;
-        let key = sqlx::query_as(query!("postgres/poller/key_behind"))
-            .bind(shard.0)
-            .bind(from.map(|key| &key.channel))
-            .bind(from.map(|key| &key.ordering_key))
-            .bind(i64::from(keys))
-            .fetch_optional(&mut *session)
-            .await
-            .map_err(|error| failed(DIVIDING, error))?;
-        session.finish();
-        Ok(key)
     }
 
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {

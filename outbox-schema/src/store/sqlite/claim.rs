@@ -8,14 +8,14 @@ use sqlx::types::Json;
 
 use super::SqliteStore;
 use super::errors::failed;
-use crate::claim::{Found, PRIORITIES};
+use crate::claim::{Found, Heads, PRIORITIES};
 use crate::store::fitting::{DueRow, Fitting};
 use crate::store::lossy::Lossy;
 use crate::store::rows::{Met, ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow};
 use crate::store::turns::{FEW, NEWEST, Parts, TurnRow, in_turn, may_glance, open_tenants};
 use crate::store::wire::{ChannelRow, as_json, millis_i64};
-use crate::{ClaimRequest, Claimed, Message, StoreError, TermId, Turns, WalkStart};
+use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, OrderingKey, StoreError, TermId, Turns, WalkStart};
 
 const DOING: &str = "claiming due messages";
 
@@ -124,8 +124,8 @@ impl<'a> ClaimParameters<'a> {
 
     /// Walks, and writes the rows to claim and the rows that are in the way. Only then reads the claimed rows.
     pub(super) async fn claim(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
-        let due = match self.request.found.cloned() {
-            Some(Found(due)) => due,
+        let (due, keys_left) = match self.request.found.cloned() {
+            Some(Found(due)) => (due, None),
             None => self.look(tx).await.map_err(|error| failed(DOING, error))?,
         };
         let Fitting { taken, met, reached, asked, found, held, took_all } =
@@ -136,7 +136,7 @@ impl<'a> ClaimParameters<'a> {
             messages = self.read(tx, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
         }
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(tx, met).await? };
-        Ok(Claimed { messages, deferred, reached, asked, found, held, took_all })
+        Ok(Claimed { messages, deferred, reached, asked, found, held, took_all, keys_left })
     }
 
     /// Reads an earlier claim again, since the answer to that call was lost.
@@ -150,23 +150,42 @@ impl<'a> ClaimParameters<'a> {
         Ok(Claimed { messages, ..Claimed::default() })
     }
 
-    /// What is due, in the order in which it is to go.
-    async fn look(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<DueRow>, sqlx::Error> {
+    /// What is due, in the order in which it is to go, and which ordering keys were not looked at.
+    async fn look(
+        &self,
+        tx: &mut SqliteTransaction<'static>,
+    ) -> Result<(Vec<DueRow>, Option<OrderingKey>), sqlx::Error> {
         if may_glance(self.request)
             && let Some(due) = self.glance(tx).await?
         {
-            return Ok(due);
+            return Ok((due, None));
         }
-        let due = self.walk(tx).await?;
-        match self.request.turns {
+        let heads = self.heads(tx).await?;
+        let due = self.walk(tx, &heads.ids).await?;
+        let due = match self.request.turns {
             Some(turns) if Fitting::leaves_some(&due, self.request, self.request.from) => {
-                self.turns(tx, turns, &due).await
+                self.turns(tx, turns, &due).await?
             }
-            Some(_) | None => Ok(due),
-        }
+            Some(_) | None => due,
+        };
+        Ok((due, heads.left))
     }
 
-    async fn walk(&self, tx: &mut SqliteTransaction<'static>) -> Result<Vec<DueRow>, sqlx::Error> {
+    /// The heads of the requested ordering keys, due or not.
+    async fn heads(&self, tx: &mut SqliteTransaction<'static>) -> Result<Heads, sqlx::Error> {
+        let KeyStretch { from, until } = self.request.keys;
+        let heads = sqlx::query_as(query!("sqlite/poller/claim_heads"))
+            .bind(self.term.shard.0)
+            .bind(from.map(|key| &key.channel))
+            .bind(from.map(|key| &key.ordering_key))
+            .bind(until.map(|key| &key.channel))
+            .bind(until.map(|key| &key.ordering_key))
+            .fetch_all(&mut **tx)
+            .await?;
+        Ok(Heads::of(heads))
+    }
+
+    async fn walk(&self, tx: &mut SqliteTransaction<'static>, heads: &[MessageId]) -> Result<Vec<DueRow>, sqlx::Error> {
         let mut due: Vec<DueRow> = sqlx::query_as(query!("sqlite/poller/claim_walk"))
             .bind(self.term.shard.0)
             .bind(&self.excluded)
@@ -174,10 +193,7 @@ impl<'a> ClaimParameters<'a> {
             .bind(&self.channels)
             .bind(&self.closed)
             .bind(&self.starts)
-            .bind(self.request.keys.from.map(|key| &key.channel))
-            .bind(self.request.keys.from.map(|key| &key.ordering_key))
-            .bind(self.request.keys.until.map(|key| &key.channel))
-            .bind(self.request.keys.until.map(|key| &key.ordering_key))
+            .bind(heads.iter().map(|head| head.0).collect::<serde_json::Value>().to_string())
             .bind(&self.closed_channels)
             .bind(self.request.walk_limit())
             .fetch_all(&mut **tx)

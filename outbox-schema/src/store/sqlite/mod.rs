@@ -13,11 +13,10 @@ use sqlx::{SqlitePool, SqliteTransaction};
 
 use crate::destination::DestinationState;
 use crate::mark::MarkReport;
-use crate::store::steps::DIVIDING;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term, unmarked};
 use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, MessageId, OrderingKey, Shard, Store,
-    StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, MessageId, Shard, Store, StoreError, TermEnd,
+    TermId,
 };
 
 use self::errors::failed;
@@ -57,22 +56,6 @@ impl Store for SqliteStore {
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         self.claim_in_steps(term, request).await
-    }
-
-    async fn key_behind(
-        &self,
-        shard: Shard,
-        from: Option<&OrderingKey>,
-        keys: u32,
-    ) -> Result<Option<OrderingKey>, StoreError> {
-        sqlx::query_as(query!("sqlite/poller/key_behind"))
-            .bind(shard.0)
-            .bind(from.map(|key| &key.channel))
-            .bind(from.map(|key| &key.ordering_key))
-            .bind(keys)
-            .fetch_optional(&self.pool)
-            .await
-            .map_err(|error| failed(DIVIDING, error))
     }
 
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use outbox_schema::desk::{Author, Pace};
 use outbox_schema::store::{OpenedTerm, TermCounts};
 use outbox_schema::{
-    ByHand, ChannelTerms, ClaimRequest, Holder, KeyStretch, MessageId, OrderingKey, Selection, Shard, TermEnd, TermId,
-    Verdict,
+    ByHand, ChannelTerms, ClaimId, ClaimRequest, Holder, KeyStretch, MessageId, OnDeadOrdered, OrderingKey, Selection,
+    Shard, TermEnd, TermId, Turns, Verdict,
 };
 
 use super::{Outbox, dead, delivered, http, ids, mark, once, request};
@@ -163,83 +163,113 @@ fn many_keys() -> Vec<String> {
     plain.chain(odd).chain(longest).map(|key| format!("'{key}'")).collect()
 }
 
-/// The first keys of all stretches of `keys` but the first.
-async fn divide(outbox: &Outbox, keys: u32) -> Vec<OrderingKey> {
-    let mut firsts: Vec<OrderingKey> = Vec::new();
-    while let Some(first) = outbox.store.key_behind(Shard(0), firsts.last(), keys).await.unwrap() {
-        assert_ne!(firsts.last(), Some(&first));
-        firsts.push(first);
+/// Inserts a message for each of these ordering keys, due now or in an hour.
+async fn insert_keys(outbox: &Outbox, channel: &str, keys: &[String], due: bool) {
+    let at = outbox.moment(if due { -1 } else { 3_600_000 });
+    for some in keys.chunks(500) {
+        let rows: Vec<_> =
+            some.iter().map(|key| format!("('{channel}', 'http://a.test/', '{{}}', {key}, {at})")).collect();
+        let columns = "channel, target, payload, ordering_key, available_at";
+        outbox.execute(&format!("INSERT INTO outbox ({columns}) VALUES {}", rows.join(","))).await;
     }
-    firsts
 }
 
-/// However the keys are divided, and also in two channels.
-pub async fn each_ordering_key_is_in_one_stretch(outbox: &Outbox) {
+/// More keys than three looks show, of any form, as SQL has them.
+fn very_many_keys() -> Vec<String> {
+    let plain = (0..3 * KeyStretch::MOST).map(|number| format!("'{number}'"));
+    plain.chain(many_keys()).collect()
+}
+
+/// What looks at these keys find, each behind the one before, and where they stopped.
+async fn looks(outbox: &Outbox, term: &TermId, stretch: KeyStretch<'_>) -> (Vec<Vec<i64>>, Vec<OrderingKey>) {
     let channels = [http(), once()];
-    let term = outbox.term(&channels).await;
-    for channel in ["'http'", "'once'"] {
-        for key in many_keys() {
-            for _ in 0..2 {
-                outbox.insert(&[("channel", channel), ("ordering_key", &key)]).await;
-            }
+    let (mut found, mut left): (Vec<Vec<i64>>, Vec<OrderingKey>) = (Vec::new(), Vec::new());
+    loop {
+        let keys = KeyStretch { from: left.last().or(stretch.from), ..stretch };
+        let ask = ClaimRequest { keys, limit: 10_000, ..request(&channels) };
+        let claimed = outbox.store.claim(term, &ask).await.unwrap();
+        found.push(ids(&claimed.messages));
+        match claimed.keys_left {
+            Some(next) => left.push(next),
+            None => return (found, left),
         }
     }
-    let mut all = ids(&outbox.store.claim(&term, &request(&channels)).await.unwrap().messages);
-    all.sort_unstable();
-    assert_eq!(all.len(), 2 * many_keys().len());
+}
 
-    for keys in [1, 3, 7, 100] {
-        let firsts = divide(outbox, keys).await;
-        let (from, until) = (std::iter::once(None).chain(firsts.iter().map(Some)), firsts.iter().map(Some));
-        let mut found = Vec::new();
-        for (from, until) in from.zip(until.chain([None])) {
-            let ask = ClaimRequest { keys: KeyStretch { from, until }, ..request(&channels) };
-            let heads = ids(&outbox.store.claim(&term, &ask).await.unwrap().messages);
-            // MySQL keeps equal keys of all channels together.
-            assert!(heads.len() <= keys as usize * channels.len(), "{keys}: {heads:?}");
-            found.extend(heads);
+/// However many keys wait, and also in two channels: a look shows a bounded number of them, and says where it stopped.
+pub async fn each_ordering_key_is_in_one_stretch(outbox: &Outbox) {
+    let term = outbox.term(&[http(), once()]).await;
+    for channel in ["http", "once"] {
+        for _ in 0..2 {
+            insert_keys(outbox, channel, &very_many_keys(), true).await;
         }
+    }
+    let (found, left) = looks(outbox, &term, KeyStretch::default()).await;
+    assert!(found.iter().rev().skip(1).all(|heads| heads.len() == KeyStretch::MOST), "{left:?}");
+    let mut all = found.concat();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 2 * very_many_keys().len());
+    assert_eq!(found.concat().len(), all.len(), "{left:?}");
+
+    // Wherever a round begins, it shows the others up to there.
+    for first in &left {
+        let mut found = looks(outbox, &term, KeyStretch { from: Some(first), until: None }).await.0.concat();
+        found.extend(looks(outbox, &term, KeyStretch { from: None, until: Some(first) }).await.0.concat());
         found.sort_unstable();
-        assert_eq!(found, all, "in stretches of {keys}: {firsts:?}");
+        assert_eq!(found, all, "{first:?}");
+    }
+}
+
+/// Those that are not due count too, and those that nothing can be claimed of: a look takes its time for each.
+pub async fn a_look_is_bounded_whatever_becomes_of_the_keys(outbox: &Outbox) {
+    let halting = [ChannelTerms { on_dead_ordered: OnDeadOrdered::Halt, ..http() }];
+    let term = outbox.term(&halting).await;
+    let keys: Vec<_> = (0..=KeyStretch::MOST).map(|number| format!("'{number}'")).collect();
+    insert_keys(outbox, "http", &keys, true).await;
+    outbox.execute("UPDATE outbox SET status = 'DEAD', dead_reason = 'permanent', revision = 1").await;
+    insert_keys(outbox, "http", &keys, true).await;
+    let closed: Vec<String> =
+        outbox.strings(&["destination"], "outbox LIMIT 1").await.into_iter().flatten().flatten().collect();
+    for ask in [
+        request(&halting),
+        ClaimRequest { turns: Some(Turns { from: 0, tenants: 8, served: &[], glance: true }), ..request(&halting) },
+        ClaimRequest { closed: &closed, ..request(&[http()]) },
+    ] {
+        let claimed = outbox.store.claim(&term, &ask).await.unwrap();
+        assert!(claimed.messages.is_empty());
+        let left = claimed.keys_left.expect("there is one more");
+        let behind = KeyStretch { from: Some(&left), until: None };
+        let behind = outbox.store.claim(&term, &ClaimRequest { claim: ClaimId::mint(), keys: behind, ..ask }).await;
+        assert_eq!(behind.unwrap().keys_left, None);
     }
 }
 
 /// Of a key that has been settled since, a stretch still begins where it was.
 pub async fn a_stretch_begins_where_its_first_key_was(outbox: &Outbox) {
-    let channels = [http()];
-    let term = outbox.term(&channels).await;
-    let insert = async |key: &str| outbox.insert(&[("ordering_key", key)]).await.0;
-    let keys: Vec<String> = (0..6).map(|number| format!("'order-{number}'")).collect();
-    for key in &keys {
-        insert(key).await;
-    }
-    let firsts = divide(outbox, 3).await;
-    let [first] = firsts.as_slice() else { panic!("{firsts:?}") };
-    let stretch = |from, until| ClaimRequest { keys: KeyStretch { from, until }, ..request(&channels) };
-    let before = stretch(None, Some(first));
-    let behind = outbox.store.claim(&term, &stretch(Some(first), None)).await.unwrap().messages;
-    assert_eq!(ids(&outbox.store.claim(&term, &before).await.unwrap().messages).len(), 3);
-    assert_eq!(behind.len(), 3);
+    let term = outbox.term(&[http()]).await;
+    let keys: Vec<String> = (0..KeyStretch::MOST + 3).map(|number| format!("'order-{number}'")).collect();
+    insert_keys(outbox, "http", &keys, true).await;
+    let (found, left) = looks(outbox, &term, KeyStretch::default()).await;
+    let [first] = left.as_slice() else { panic!("{left:?}") };
+    assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [KeyStretch::MOST, 3]);
+    let behind = async || looks(outbox, &term, KeyStretch { from: Some(first), until: None }).await.0.concat();
+    let before = looks(outbox, &term, KeyStretch { from: None, until: Some(first) }).await.0.concat();
+    assert_eq!((before.len(), behind().await.len()), (KeyStretch::MOST, 3));
 
     outbox.execute(&format!("DELETE FROM outbox WHERE ordering_key = '{}'", first.ordering_key)).await;
-    let left = outbox.store.claim(&term, &stretch(Some(first), None)).await.unwrap().messages;
-    assert_eq!(ids(&left).len(), 2);
-    let again = insert(&format!("'{}'", first.ordering_key)).await;
-    let behind = outbox.store.claim(&term, &stretch(Some(first), None)).await.unwrap().messages;
-    assert!(ids(&behind).contains(&again) && behind.len() == 3, "{:?}", ids(&behind));
+    assert_eq!(behind().await.len(), 2);
+    let again = outbox.insert(&[("ordering_key", &format!("'{}'", first.ordering_key))]).await.0;
+    let behind = behind().await;
+    assert!(behind.contains(&again) && behind.len() == 3, "{behind:?}");
 }
 
 /// They have no place among the keys.
 pub async fn a_row_without_an_ordering_key_is_found_with_each_stretch(outbox: &Outbox) {
-    let channels = [http()];
-    let term = outbox.term(&channels).await;
+    let term = outbox.term(&[http()]).await;
     let plain = outbox.insert(&[]).await.0;
-    for key in many_keys() {
-        outbox.insert(&[("ordering_key", &key), ("available_at", &outbox.moment(3_600_000))]).await;
-    }
-    let firsts = divide(outbox, 5).await;
-    for (from, until) in [(None, firsts.first()), (firsts.first(), firsts.get(1)), (firsts.last(), None)] {
-        let ask = ClaimRequest { keys: KeyStretch { from, until }, ..request(&channels) };
-        assert_eq!(ids(&outbox.store.claim(&term, &ask).await.unwrap().messages), [plain]);
-    }
+    insert_keys(outbox, "http", &very_many_keys(), false).await;
+    let (found, left) = looks(outbox, &term, KeyStretch::default()).await;
+    assert_eq!(found.len(), left.len() + 1);
+    assert!(left.len() >= 3 && found.iter().all(|found| *found == [plain]), "{found:?}");
 }

@@ -1,4 +1,6 @@
--- Steps from key to key, as a claim does.
+-- The heads of the first ordering keys of a stretch, and of one more (see KeyStretch), found by stepping from key to key in the
+-- index: asking for each row whether one is before it reads all that waits behind a key. One comparison of (channel,
+-- ordering_key) would step on channel alone.
 WITH RECURSIVE head(id) AS (
     SELECT coalesce(
         (SELECT id FROM outbox INDEXED BY outbox_ordered
@@ -19,6 +21,9 @@ WITH RECURSIVE head(id) AS (
            AND following.channel > o.channel
          ORDER BY following.channel, following.ordering_key, following.id LIMIT 1))
     FROM head CROSS JOIN outbox o ON o.id = head.id
+    WHERE ?4 IS NULL OR (o.channel, o.ordering_key) < (?4, ?5)
+    LIMIT 513
 )
-SELECT o.channel, o.ordering_key
-FROM (SELECT id FROM head LIMIT 1 OFFSET ?4) there CROSS JOIN outbox o ON o.id = there.id
+SELECT o.id, o.channel, o.ordering_key FROM head CROSS JOIN outbox o ON o.id = head.id
+WHERE ?4 IS NULL OR (o.channel, o.ordering_key) < (?4, ?5)
+ORDER BY o.channel, o.ordering_key
