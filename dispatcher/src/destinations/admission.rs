@@ -51,6 +51,7 @@ impl Admission {
 impl Destinations {
     /// What the next claim may take. No message is larger than `largest`, in bytes.
     pub fn admission(&self, largest: u64) -> Admission {
+        self.awaits_answers();
         let mut admission = Admission {
             closed: Vec::new(),
             closed_channels: Vec::new(),

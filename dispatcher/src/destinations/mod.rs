@@ -88,6 +88,8 @@ struct State {
     credentials: Credentials,
     /// A counter: how many answers have come.
     answers: u64,
+    /// Its value when the last claim began, where a destination had to answer before it may get more.
+    awaited: Option<u64>,
     /// What strangers may have in flight.
     strangers: Budget,
     /// The last known change by hand of each destination.
@@ -112,6 +114,7 @@ impl Destinations {
             forgotten_until: None,
             credentials: Credentials::default(),
             answers: 0,
+            awaited: None,
             strangers: Budget::of(slots),
             by_hand: HashMap::new(),
             configured: 0,
@@ -215,18 +218,22 @@ impl Destinations {
         self.has_answered(state);
     }
 
-    /// How many answers have come so far, where a destination without room, or one that is being probed, has yet to answer.
-    pub fn awaits_answers(&self) -> Option<u64> {
+    /// Notes whether a destination without room, or one that is being probed, has yet to answer when a claim begins.
+    fn awaits_answers(&self) {
         let so_far = self.state().answers;
-        self.waits_for_answers().then_some(so_far)
+        let waits = self.waits_for_answers();
+        self.state().awaited = waits.then_some(so_far);
     }
 
-    /// Waits until a destination without room, or one that is being probed, has answered since so many answers had come. Waits for
-    /// ever where there is no such destination, and there was none then.
-    pub async fn room_made(&self, since: Option<u64>) {
+    /// Waits until a destination without room, or one that is being probed, has answered, since the last claim began. Waits for ever
+    /// where there is no such destination, and there was none then.
+    pub async fn room_made(&self) {
         let answered = self.answered.notified();
-        let so_far = self.state().answers;
-        match since {
+        let (awaited, so_far) = {
+            let state = self.state();
+            (state.awaited, state.answers)
+        };
+        match awaited {
             Some(then) if then != so_far => {}
             None if !self.waits_for_answers() => std::future::pending().await,
             _ => answered.await,

@@ -164,7 +164,6 @@ impl Dispatcher {
                 had_room_left: false,
                 turns: TurnTaking::default(),
                 closed: std::collections::HashSet::new(),
-                answers_before: None,
                 marking,
                 poll_interval: settings.poll_interval,
                 lease_ttl: settings.lease_ttl,

@@ -68,8 +68,6 @@ pub struct Intake {
     pub turns: TurnTaking,
     /// The destinations that took nothing at the last claim: its walk passed over their rows.
     pub closed: HashSet<String>,
-    /// The answers that had come before the last claim, where a destination was to answer before it may get more.
-    pub answers_before: Option<u64>,
     /// Whether marks can be written. Nothing is claimed while they cannot.
     pub marking: Arc<Marking>,
     /// Longest wait between two polls.
@@ -133,15 +131,16 @@ enum ClaimResult {
     },
 }
 
-/// The rows without an ordering key that a claim looked at which found nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The rows without an ordering key that a claim looked at which found nothing: what proves the least comes first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum LookedAt {
-    /// Those that are due, from the beginning to the end.
-    All,
     /// Those behind the start of a walk.
+    #[default]
     Behind,
     /// A part of those that are due: in turns no claim passes over all rows of destinations that take nothing.
     InTurns,
+    /// Those that are due, from the beginning to the end.
+    All,
 }
 
 /// Where one poll has found nothing due so far.
@@ -149,10 +148,8 @@ enum LookedAt {
 struct PollSoFar {
     /// Whether all ordering keys were looked at.
     all_keys: bool,
-    /// Whether all rows without an ordering key were looked at.
-    from_the_beginning: bool,
-    /// Whether a part of them was looked at, in turns.
-    in_turns: bool,
+    /// Of the rows without an ordering key, those that were looked at.
+    looked_at: LookedAt,
     /// Something was in flight meanwhile, or held up.
     busy: bool,
 }
@@ -197,8 +194,7 @@ impl Intake {
                 }
                 Some(ClaimResult::Nothing { looked_at, all_keys }) => {
                     seen.all_keys |= all_keys;
-                    seen.from_the_beginning |= looked_at == LookedAt::All;
-                    seen.in_turns |= looked_at == LookedAt::InTurns;
+                    seen.looked_at = seen.looked_at.max(looked_at);
                 }
             }
             if seen.all_keys
@@ -211,12 +207,14 @@ impl Intake {
 
     /// What a poll brought that has looked at all ordering keys and found nothing. None where its next claim proves it.
     fn conclude(&self, seen: &PollSoFar) -> Option<Polled> {
-        match self.start.proof(seen.from_the_beginning) {
+        match self.start.proof(seen.looked_at == LookedAt::All) {
             // Asked again: rows may have been put off while a claim ran that did not see them.
             Proof::Given if seen.busy || self.destinations.holds_back() => Some(Polled::Nothing { look_again: None }),
             Proof::Given => Some(Polled::Empty),
             // Some destination has what it may have in flight, so turns go on: only a claim without them proves it.
-            Proof::ByNextWalk | Proof::After(_) if seen.in_turns && self.turns.next().is_some() => {
+            Proof::ByNextWalk | Proof::After(_)
+                if seen.looked_at == LookedAt::InTurns && self.turns.next().is_some() =>
+            {
                 Some(Polled::Nothing { look_again: None })
             }
             Proof::ByNextWalk => None,
@@ -280,7 +278,6 @@ impl Intake {
 
     /// What the next claim may take. Where a destination takes messages again, its rows may lie before the start of walks.
     pub(super) fn admission(&mut self, channels: &Channels) -> Admission {
-        self.answers_before = self.destinations.awaits_answers();
         let largest = channels.terms().iter().map(|terms| terms.max_message_bytes).max();
         let admission = self.destinations.admission(largest.unwrap_or_default());
         let closed: HashSet<String> = admission.closed.iter().cloned().collect();
@@ -317,7 +314,7 @@ impl Intake {
             tokio::select! {
                 () = self.wakeup.notified() => return,
                 () = self.in_flight.bytes_freed() => return,
-                () = self.destinations.room_made(self.answers_before) => return,
+                () = self.destinations.room_made() => return,
                 () = &mut tick => return,
                 () = term.ended() => return,
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {}
@@ -437,7 +434,7 @@ mod tests {
     use crate::term::clock::Clock;
 
     /// A poller of that outbox.
-    async fn poller(store: &Arc<KeyedStore>) -> (Intake, Arc<Term>) {
+    fn poller(store: &Arc<KeyedStore>) -> (Intake, Arc<Term>) {
         let (in_flight, wakeup) = (Arc::new(InFlight::new(8, 1_000)), Arc::<Notify>::default());
         let clock = SteppedClock::new();
         let term = term_of(&clock, clock.now().after(Duration::from_mins(1)));
@@ -454,7 +451,6 @@ mod tests {
             had_room_left: false,
             turns: TurnTaking::default(),
             closed: HashSet::new(),
-            answers_before: None,
             marking: Arc::new(Marking::new(Duration::from_secs(10))),
             poll_interval: Duration::from_secs(1),
             lease_ttl: Duration::from_secs(10),
@@ -471,7 +467,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nothing_is_taken_to_be_due_before_all_stretches_of_the_ordering_keys_were_seen() {
         let store = KeyedStore::new(None);
-        let (mut intake, term) = poller(&store).await;
+        let (mut intake, term) = poller(&store);
         assert!(matches!(intake.poll(&term).await, Polled::Empty));
         assert_eq!(store.asked(), all_stretches());
     }
@@ -479,7 +475,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nothing_is_taken_to_be_due_where_a_destination_began_to_hold_back_while_claims_ran() {
         let store = KeyedStore::new(None);
-        let (mut intake, term) = poller(&store).await;
+        let (mut intake, term) = poller(&store);
         store.fill_while_claiming(&intake.destinations);
         assert!(matches!(intake.poll(&term).await, Polled::Nothing { .. }));
     }
@@ -487,7 +483,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_claim_in_turns_proves_nothing_where_it_passes_over_a_closed_destination() {
         let store = KeyedStore::without_keys();
-        let (mut intake, term) = poller(&store).await;
+        let (mut intake, term) = poller(&store);
         let (busy, hour) = (Message { destination: "busy".to_owned(), ..message(1) }, Duration::from_hours(1));
         let asks = Answer::failed(Outcome::Defer { scope: Scope::Destination, until: hour }, "not now");
         intake.destinations.admitted(std::slice::from_ref(&busy));
@@ -508,7 +504,7 @@ mod tests {
     async fn what_a_claim_puts_off_though_its_channel_has_been_configured_meanwhile_is_to_be_brought_back() {
         for (configured, brought_back) in [(Some("hook"), true), (None, false)] {
             let store = KeyedStore::new(None);
-            let (intake, term) = poller(&store).await;
+            let (intake, term) = poller(&store);
             // Rows that were deferred before are back already. The claim was begun before there was such a channel.
             let allowed = configured.map(|channel| (channel.to_owned(), Limits::default())).into_iter().collect();
             let mut intake = Intake { destinations: Arc::new(Destinations::new(8, 1_000_000, allowed)), ..intake };
@@ -523,7 +519,7 @@ mod tests {
     async fn a_message_is_found_whatever_the_stretch_of_its_ordering_key() {
         for due in ["0", "3", "5", "6", "9"] {
             let store = KeyedStore::new(Some(due));
-            let (mut intake, term) = poller(&store).await;
+            let (mut intake, term) = poller(&store);
             assert!(matches!(intake.poll(&term).await, Polled::Batch(_)), "{due}");
             assert!(store.asked().len() <= all_stretches().len(), "{due}: {:?}", store.asked());
         }
@@ -532,7 +528,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn claims_take_turns_over_the_stretches_also_where_they_find_something() {
         let store = KeyedStore::new(Some("0"));
-        let (mut intake, term) = poller(&store).await;
+        let (mut intake, term) = poller(&store);
         for _ in 0..2 {
             let Polled::Batch(batch) = intake.poll(&term).await else { panic!("nothing was found") };
             intake.in_flight.release(&[crate::fixtures::mark(batch.claim, 1)]);
