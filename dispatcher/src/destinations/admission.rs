@@ -6,7 +6,7 @@ use outbox_schema::destination::DestinationRoom;
 use outbox_schema::{Message, Strangers};
 use tokio::time::Instant;
 
-use super::destination::{Closed, Destination, Standing, Unheard};
+use super::destination::{Closed, Standing};
 use super::{Destinations, State};
 
 /// Where so many destinations are in use at most, a claim is told of all. It asks about others where it meets many.
@@ -26,8 +26,6 @@ pub struct Admission {
     pub rooms: Vec<DestinationRoom>,
     /// The rows and bytes that all strangers together may get.
     pub strangers: Strangers,
-    /// What is left for destinations that have not answered lately.
-    pub(super) unheard: Unheard,
     /// Whether the claim asks about all strangers that it meets, and not only about many: one of them may take nothing.
     pub(super) doubts: bool,
 }
@@ -37,14 +35,6 @@ impl Admission {
     pub fn of_strangers(&self) -> Strangers {
         let Strangers { rows, bytes, ask } = self.strangers;
         Strangers { rows: if ask && self.doubts { 0 } else { rows }, bytes, ask }
-    }
-
-    /// What a destination is granted that has so much room. None where it has not answered lately, and others like it have what such
-    /// ones may get together.
-    pub(super) fn granted(&mut self, destination: &Destination, room: usize, now: Instant) -> Option<u32> {
-        let shares = destination.is_unheard(now) && destination.may_be_silent(now);
-        let room = if shares { self.unheard.take(room)? } else { room };
-        Some(u32::try_from(room).unwrap_or(u32::MAX))
     }
 }
 
@@ -57,11 +47,10 @@ impl Destinations {
             closed_channels: Vec::new(),
             rooms: Vec::new(),
             strangers: Strangers { rows: 0, bytes: 0, ask: true },
-            unheard: self.unheard(),
             doubts: self.bound(),
         };
         let told_within = self.told_within();
-        let (mut rows, mut bytes, over) = (0, 0, admission.unheard.over);
+        let (mut rows, mut bytes) = (0, 0);
         self.survey(|name, destination, at| {
             let standing = destination.standing(at);
             let (in_flight, of_bytes) = destination.in_flight();
@@ -84,12 +73,7 @@ impl Destinations {
                 Standing::Room(_) if stranger || (in_flight == 0 && destination.unused_for(at.now) > told_within) => {
                     return;
                 }
-                Standing::Room(room) => match admission.granted(destination, room, at.now) {
-                    Some(room) => room,
-                    None if in_flight > 0 => 0,
-                    // As if nothing were known of it: it gets what strangers get.
-                    None => return,
-                },
+                Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
             };
             admission.rooms.push(DestinationRoom { destination: name.to_owned(), room });
         });
@@ -100,7 +84,7 @@ impl Destinations {
             room: limits.own_room(self.slots),
         }));
         drop(state);
-        let left = self.state().strangers.left(rows + over);
+        let left = self.state().strangers.left(rows);
         admission.strangers.rows = u32::try_from(left).unwrap_or(u32::MAX);
         // The largest message that there may be goes where none is on its way.
         admission.strangers.bytes = match bytes {
@@ -108,12 +92,6 @@ impl Destinations {
             bytes => (self.max_bytes / 8).saturating_sub(bytes),
         };
         admission
-    }
-
-    /// What is left for destinations that have not answered lately.
-    fn unheard(&self) -> Unheard {
-        let state = self.state();
-        self.situation(&state).for_the_unheard
     }
 
     /// A claim is told of idle destinations that were used within this time: of all, or of those used last. The others rest, so that
@@ -141,11 +119,7 @@ impl Destinations {
         self.survey(|_, destination, at| {
             limits |= match destination.standing(at) {
                 Standing::Full { .. } | Standing::Closed(Closed::Probing | Closed::Slow { .. }) => true,
-                Standing::Room(_) => {
-                    let waits = destination.is_stranger()
-                        || (destination.is_unheard(at.now) && at.for_the_unheard.is_used_up());
-                    waits && destination.in_flight().0 > 0
-                }
+                Standing::Room(_) => destination.is_stranger() && destination.in_flight().0 > 0,
                 Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. } | Closed::OverRate { .. }) => false,
             };
         });

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::breaker::{Breaker, Sign, Turn};
 use super::holds::Holds;
 use super::rate::{Bucket, REST};
-use super::window::{STRANGER, Slots, Window};
+use super::window::{Slots, Window};
 use super::{ANSWERS_FORGOTTEN, FAILURES_FORGOTTEN, FAR, FORGOTTEN, Limits, REST_BEGINS, Ruling};
 
 /// The time between rows that come due again after a pause, so that the probes find few of them due.
@@ -33,41 +33,8 @@ pub(super) struct Situation {
     pub(super) slots: Slots,
     /// How many more messages all slow destinations together may get.
     pub(super) for_the_slow: usize,
-    /// The same of those that have not answered lately.
-    pub(super) for_the_unheard: Unheard,
     /// The bytes that slow destinations may still be sent, together.
     pub(super) bytes_for_the_slow: u64,
-}
-
-/// What destinations may get together that have answered before, but not lately. Each may get what a stranger gets, and more where
-/// they are few.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Unheard {
-    left: usize,
-    each: usize,
-    /// What they have in flight beyond what they may have.
-    pub(super) over: usize,
-}
-
-impl Unheard {
-    /// What so many of them may get, of these slots, where those that may be silent have so many messages in flight.
-    pub(super) fn of(slots: Slots, count: usize, in_flight: usize) -> Self {
-        let most = slots.of_the_unheard();
-        let left = most.saturating_sub(in_flight);
-        Self { left, each: STRANGER.max(left / count.max(1)), over: in_flight.saturating_sub(most) }
-    }
-
-    /// Whether nothing is left for them.
-    pub(super) fn is_used_up(&self) -> bool {
-        self.left == 0
-    }
-
-    /// Takes what one of them gets, `room` at most. None where nothing is left for it.
-    pub(super) fn take(&mut self, room: usize) -> Option<usize> {
-        let taken = room.min(self.each).min(self.left);
-        self.left -= taken;
-        (taken > 0).then_some(taken)
-    }
 }
 
 /// What a destination may be sent now.
@@ -315,9 +282,7 @@ impl Destination {
         now: Instant,
     ) -> Ruling {
         self.window.released(bytes);
-        if sign == Sign::Good {
-            self.window.works(now);
-        }
+        self.window.has_answered |= sign == Sign::Good;
         if sign != Sign::None {
             let most = slots.share(self.limits.max_in_flight, self.window.is_slow(now));
             self.window.answered(took, most, now);
@@ -391,16 +356,6 @@ impl Destination {
     /// The bytes in flight, where the destination is slow.
     pub(super) fn bytes_if_slow(&self, now: Instant) -> u64 {
         if self.window.is_slow(now) { self.window.bytes } else { 0 }
-    }
-
-    /// Whether the destination has answered before, but not lately.
-    pub(super) fn is_unheard(&self, now: Instant) -> bool {
-        !self.is_stranger() && !self.window.is_heard(now)
-    }
-
-    /// Whether the destination is slow, or has not answered lately. A limit of its own goes before what such ones share.
-    pub(super) fn may_be_silent(&self, now: Instant) -> bool {
-        self.limits.max_in_flight.is_none() && (self.window.is_slow(now) || self.is_unheard(now))
     }
 
     /// Whether the destination has never answered.

@@ -90,10 +90,7 @@ impl Destinations {
             }
             let room = match standing {
                 Standing::Closed(_) | Standing::Full { .. } => 0,
-                Standing::Room(room) => match admission.granted(destination, room, at.now) {
-                    Some(room) => room,
-                    None => continue,
-                },
+                Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
             };
             destination.is_met(at.now);
             if closed && let Some(destination) = at_rest.remove(&name) {

@@ -32,7 +32,7 @@ use tokio::time::Instant;
 pub use self::admission::Admission;
 pub use self::answers::Ruling;
 use self::credentials::Credentials;
-use self::destination::{Closed, Destination, Situation, Standing, Unheard};
+use self::destination::{Closed, Destination, Situation, Standing};
 pub use self::keeper::{Keeper, LISTEN};
 pub use self::limits::Limits;
 pub use self::rate::RateLimit;
@@ -398,20 +398,15 @@ impl Destinations {
 
     fn situation(&self, state: &State) -> Situation {
         let (now, slots) = (Instant::now(), self.slots(state));
-        let (mut slow, mut slow_bytes, mut unheard, mut silent) = (0, 0, 0, 0);
+        let (mut slow, mut slow_bytes) = (0, 0);
         for destination in state.known.values() {
             slow += destination.in_flight_if_slow(now);
             slow_bytes += destination.bytes_if_slow(now);
-            unheard += usize::from(destination.is_unheard(now));
-            if destination.may_be_silent(now) {
-                silent += destination.in_flight().0;
-            }
         }
         Situation {
             now,
             slots,
             for_the_slow: slots.of_the_slow().saturating_sub(slow),
-            for_the_unheard: Unheard::of(slots, unheard, silent),
             bytes_for_the_slow: (self.max_bytes / 2).saturating_sub(slow_bytes),
         }
     }

@@ -2,9 +2,8 @@
 //!
 //! A destination that has never answered is a stranger: it gets [`STRANGER`], and all strangers together an eighth of the slots.
 //! Once it has answered it gets one more with each answer, as long as there are slots for it. One that the settings name begins
-//! with [`FIRST`]. One that answers slowly may have a quarter of all slots, and all slow ones together a half. Those that have not
-//! answered [lately](LATELY) may have three quarters together, the slow ones among them: hosts that answered once may all fall silent
-//! at the same time. Any other may have three quarters. Where only one destination is in use, it may have all slots, or half of them where it is slow. A channel's own
+//! with [`FIRST`]. One that answers slowly may have a quarter of all slots, and all slow ones together a half. Any other may have
+//! three quarters. Where only one destination is in use, it may have all slots, or half of them where it is slow. A channel's own
 //! `max_in_flight` replaces these shares.
 
 use std::time::Duration;
@@ -19,9 +18,6 @@ pub(super) const FIRST: usize = 32;
 
 /// A destination that takes longer than this to answer is slow.
 pub(super) const SLOW: Duration = Duration::from_secs(1);
-
-/// A destination that answered within this time is taken to answer now.
-pub(super) const LATELY: Duration = SLOW;
 
 /// A full destination that has not answered for this long lets others go first.
 const SILENT: Duration = Duration::from_millis(250);
@@ -52,11 +48,6 @@ impl Slots {
         (self.all / 8).max(1)
     }
 
-    /// The most that all destinations may have in flight together that are slow, or have not answered lately.
-    pub(super) fn of_the_unheard(self) -> usize {
-        (self.all - self.all / 4).max(1)
-    }
-
     /// The most that all slow destinations may have in flight together.
     pub(super) fn of_the_slow(self) -> usize {
         (self.all / 2).max(1)
@@ -72,8 +63,6 @@ pub(super) struct Window {
     pub(super) bytes: u64,
     /// Whether the destination has ever answered.
     pub(super) has_answered: bool,
-    /// When it last took or refused a message.
-    answered: Option<Instant>,
     /// A moving average of the time that answers take.
     pace: Option<Duration>,
     /// When the destination last answered, or was first sent to after a rest.
@@ -82,17 +71,7 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(now: Instant) -> Self {
-        Self { size: STRANGER, in_flight: 0, bytes: 0, has_answered: false, answered: None, pace: None, heard: now }
-    }
-
-    /// Notes that the destination took or refused a message.
-    pub(super) fn works(&mut self, now: Instant) {
-        (self.has_answered, self.answered) = (true, Some(now));
-    }
-
-    /// Whether the destination took or refused a message lately.
-    pub(super) fn is_heard(&self, now: Instant) -> bool {
-        self.answered.is_some_and(|at| now.saturating_duration_since(at) < LATELY)
+        Self { size: STRANGER, in_flight: 0, bytes: 0, has_answered: false, pace: None, heard: now }
     }
 
     /// The window of a destination that the settings name: it is no stranger.

@@ -344,33 +344,6 @@ async fn an_answer_that_came_while_a_claim_ran_makes_room_for_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hosts_that_answered_and_fall_silent_together_leave_slots_to_those_that_answer() {
-    let destinations = destinations(Limits::default());
-    let hosts: Vec<_> = (0..300).map(|host| format!("http://host{host}.example:80")).collect();
-    for host in &hosts {
-        destinations.send(host, &delivered(), QUICK);
-        destinations.answers(host);
-    }
-    tokio::time::advance(window::LATELY).await;
-    // Claim after claim takes what it may, of more rows than there are slots.
-    for _ in 0..10 {
-        let rooms = destinations.admission(1 << 20).rooms;
-        for room in rooms.iter().filter(|room| room.destination != "hook") {
-            destinations.admitted(&vec![to(&room.destination); room.room as usize]);
-        }
-    }
-    let in_flight = || hosts.iter().filter_map(|host| destinations.in_flight_at(host)).map(|(messages, _)| messages);
-    assert_eq!(in_flight().sum::<usize>(), SLOTS - SLOTS / 4);
-    assert!(in_flight().all(|messages| messages < 32), "none has what others could have");
-    destinations.send("good", &delivered(), QUICK);
-    destinations.answers("good");
-    assert!(destinations.room_at("good") > Some(30), "it answers");
-    // So does one of them again.
-    destinations.learns(&to(&hosts[0]), &delivered(), QUICK);
-    assert!(destinations.room_at(&hosts[0]) > Some(2));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_destination_that_is_at_rest_is_forgotten() {
     let destinations = destinations(Limits::default());
     destinations.send("a", &delivered(), QUICK);
